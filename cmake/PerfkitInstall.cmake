@@ -1,0 +1,40 @@
+# What `cmake --install` puts where, and the Debian package. perfkit finds its collector relative to
+# its own executable, so the prefix may be moved afterwards.
+install(TARGETS perfkit RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PERFKIT_GENERATED_DIR}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(FILES ${PERFKIT_GENERATED_DIR}/bash/perfkit
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${PERFKIT_GENERATED_DIR}/zsh/_perfkit
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${PERFKIT_GENERATED_DIR}/fish/perfkit.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+# libprof for other programs: #include <prof.h>; and perfkit/annotate.h, which links nothing.
+install(TARGETS prof ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES libprof/include/prof.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/include)
+install(FILES libprof/base/error.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/base)
+install(DIRECTORY libprof/include/perfkit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+file(RELATIVE_PATH PERFKIT_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(libprof.pc.in libprof.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/libprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME perfkit)
+set(CPACK_PACKAGE_CONTACT "the perfkit maintainers")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "records and explains what a program does on a GPU")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "ocl-icd-libopencl1")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "pocl-opencl-icd")
+find_program(PERFKIT_SHLIBDEPS dpkg-shlibdeps)
+if(PERFKIT_SHLIBDEPS)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+else()
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, libsqlite3-0, libstdc++6")
+endif()
+include(CPack)

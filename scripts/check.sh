@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Every test, on a bare machine: installs what the tests need, builds with warnings as errors and
+# runs all of them; then again under the sanitizers and without CUDA. What a machine lacks (a GPU, a
+# browser) skips with the reason. `scripts/check.sh quick` does the first part only.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/packages.sh
+
+# shellcheck disable=SC2086
+install_packages required $BUILD_PACKAGES $RUN_PACKAGES $TEST_PACKAGES
+# shellcheck disable=SC2086
+install_packages optional $TEST_EXTRAS
+
+jobs=$(nproc)
+started=$SECONDS
+# A test that fails is run once more: some wait for other processes, and on a loaded machine one may come
+# late. ctest says so when a second try was needed.
+test_in() { # PRESET [ctest options]
+    local preset=$1
+    shift
+    ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --repeat until-pass:2 "$@"
+}
+step() { printf '\n== %s (%d s)\n' "$1" $((SECONDS - started)); }
+
+build() { # PRESET [cmake options]
+    local preset=$1 log
+    shift
+    log=build/$preset.log
+    mkdir -p build
+    if ! { cmake --preset "$preset" -DPERFKIT_WERROR=ON "$@" &&
+        cmake --build "build/$preset" -j "$jobs"; } >"$log" 2>&1; then
+        grep -E -A12 'error|FAILED|Error' "$log" | head -n 60
+        echo "check: building $preset failed; the whole log is $log"
+        exit 1
+    fi
+}
+
+step "release: build with warnings as errors"
+build release
+grep -E '^-- (CUDA|OpenCL)' build/release.log
+step "release: every test"
+test_in release
+[ "${1:-}" = quick ] && exit 0
+
+step "address and undefined behaviour sanitizers; the CUDA collector without the CUDA kernels"
+build asan
+test_in asan -LE 'gpu|browser|plain'
+
+step "thread sanitizer: collector and spool"
+build tsan
+test_in tsan -L tsan
+
+step "without the CUDA collector and the CUDA kernels"
+build bare
+test_in bare -LE 'browser|e2e'
+
+step "done"

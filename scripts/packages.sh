@@ -1,0 +1,55 @@
+# shellcheck shell=bash disable=SC2034
+# Sourced by the scripts: install missing packages of the distribution (Debian, Ubuntu).
+#
+#   install_packages required NAME...   stops with the remedy when one cannot be had
+#   install_packages optional NAME...   says what is left out and goes on
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"
+    elif command -v sudo >/dev/null 2>&1; then sudo "$@"
+    else
+        echo "perfkit: root is needed to run: $*" >&2
+        echo "perfkit: run this script as root, or install sudo" >&2
+        return 1
+    fi
+}
+
+have_package() {
+    [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+}
+
+install_packages() {
+    local kind=$1 name missing=()
+    shift
+    if ! command -v dpkg-query >/dev/null 2>&1; then
+        echo "perfkit: not a Debian or Ubuntu system: make sure these are installed: $*" >&2
+        return 0
+    fi
+    for name in "$@"; do have_package "$name" || missing+=("$name"); done
+    [ ${#missing[@]} -eq 0 ] && return 0
+    if [ -z "${PERFKIT_APT_UPDATED:-}" ]; then
+        as_root apt-get update -qq || true
+        export PERFKIT_APT_UPDATED=1
+    fi
+    if [ "$kind" = required ]; then
+        echo "perfkit: installing ${missing[*]}"
+        as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
+            echo "perfkit: cannot install ${missing[*]}: check the network and /etc/apt" >&2
+            return 1
+        }
+        return 0
+    fi
+    for name in "${missing[@]}"; do
+        as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends "$name" >/dev/null 2>&1 ||
+            echo "perfkit: $name is not available here: what needs it is left out"
+    done
+}
+
+BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev
+                opencl-headers ocl-icd-opencl-dev"
+RUN_PACKAGES="pocl-opencl-icd"
+TEST_PACKAGES="check python3 sqlite3"
+# Tests that need one of these skip, with the reason, where it cannot be had.
+TEST_EXTRAS="clinfo valgrind chromium chromium-driver nodejs tmux clang binutils man-db"
