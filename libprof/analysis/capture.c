@@ -1,0 +1,172 @@
+/* Opening a capture for analysis, its strings, and the helpers for reading rows; see capture.h and
+ * prof.h. Strings are read one by one on demand: a capture may hold a million NVTX texts of which a
+ * kernel summary needs none. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/capture.h"
+
+#define ARENA_BLOCK (64u << 10)
+
+enum prof_status prof_out_of_memory(struct prof_error *err)
+{
+    return prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
+const char *prof_arena_copy(struct prof_arena *arena, const char *text, size_t length)
+{
+    if (length >= arena->size - arena->used || !arena->block) {
+        size_t size = length + 1 > ARENA_BLOCK ? length + 1 : ARENA_BLOCK;
+        char *block = malloc(size);
+        char **slot = block ? prof_array_add(&arena->blocks) : NULL;
+        if (!slot) {
+            free(block);
+            return NULL;
+        }
+        *slot = arena->block = block;
+        arena->size = size;
+        arena->used = 0;
+    }
+    char *copy = arena->block + arena->used;
+    if (length)
+        memcpy(copy, text, length);
+    copy[length] = 0;
+    arena->used += length + 1;
+    return copy;
+}
+
+void prof_arena_free(struct prof_arena *arena)
+{
+    for (size_t i = 0; i < arena->blocks.count; i++)
+        free(arena->blocks.data[i]);
+    prof_array_free(&arena->blocks);
+    *arena = (struct prof_arena){0};
+}
+
+enum prof_status prof_query(struct prof_capture *capture, const char *sql, sqlite3_stmt **statement,
+                            struct prof_error *err)
+{
+    *statement = NULL;
+    if (sqlite3_prepare_v2(capture->db, sql, -1, statement, NULL) != SQLITE_OK)
+        return prof_store_fail(capture->store, "read", err);
+    return PROF_OK;
+}
+
+enum prof_status prof_query_end(struct prof_capture *capture, sqlite3_stmt *statement,
+                                struct prof_error *err)
+{
+    if (sqlite3_finalize(statement) != SQLITE_OK)
+        return prof_store_fail(capture->store, "read", err);
+    return PROF_OK;
+}
+
+enum prof_status prof_begin(struct prof_capture *capture, struct prof_error *err)
+{
+    if (!capture->transactions &&
+        sqlite3_exec(capture->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+        return prof_store_fail(capture->store, "read", err);
+    capture->transactions++;
+    return PROF_OK;
+}
+
+void prof_end(struct prof_capture *capture)
+{
+    if (capture->transactions && !--capture->transactions)
+        sqlite3_exec(capture->db, "COMMIT", NULL, NULL, NULL);
+}
+
+size_t prof_find_id(const void *list, size_t count, size_t element, int64_t id)
+{
+    const char *base = list;
+    int64_t found;
+    if (id > 0 && (uint64_t)id <= count) {
+        memcpy(&found, base + ((size_t)id - 1) * element, sizeof found);
+        if (found == id)
+            return (size_t)id - 1;
+    }
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        memcpy(&found, base + mid * element, sizeof found);
+        if (found == id)
+            return mid;
+        if (found < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return SIZE_MAX;
+}
+
+enum prof_status prof_open(const char *path, struct prof_capture **capture, struct prof_error *err)
+{
+    *capture = NULL;
+    struct prof_capture *c = calloc(1, sizeof *c);
+    if (!c)
+        return prof_out_of_memory(err);
+    enum prof_status status = prof_store_open(path, &c->store, err);
+    if (!status) {
+        c->db = prof_store_db(c->store);
+        status = prof_load_lookups(c, err);
+    }
+    if (status) {
+        prof_close(c);
+        return status;
+    }
+    *capture = c;
+    return PROF_OK;
+}
+
+enum prof_status prof_refresh(struct prof_capture *capture, struct prof_error *err)
+{
+    prof_free_lookups(capture);
+    return prof_load_lookups(capture, err);
+}
+
+void prof_close(struct prof_capture *capture)
+{
+    if (!capture)
+        return;
+    sqlite3_finalize(capture->string_query);
+    prof_free_lookups(capture);
+    prof_arena_free(&capture->string_texts);
+    prof_map_free(&capture->strings);
+    prof_array_free(&capture->string_slots);
+    prof_store_close(capture->store);
+    free(capture);
+}
+
+static const struct prof_text_slot *read_string(struct prof_capture *capture, int64_t id)
+{
+    if (!capture->string_query &&
+        prof_query(capture, "SELECT CAST(value AS BLOB) FROM string WHERE id = ?",
+                   &capture->string_query, NULL))
+        return NULL;
+    const struct prof_text_slot *slot = NULL;
+    sqlite3_bind_int64(capture->string_query, 1, id);
+    if (prof_row(capture->string_query)) {
+        const char *bytes = sqlite3_column_blob(capture->string_query, 0);
+        size_t length = (size_t)sqlite3_column_bytes(capture->string_query, 0);
+        const char *copy = prof_arena_copy(&capture->string_texts, bytes ? bytes : "", length);
+        struct prof_text_slot *added = copy ? prof_array_add(&capture->string_slots) : NULL;
+        if (added) {
+            *added = (struct prof_text_slot){copy, length};
+            prof_map_put(&capture->strings, (uint64_t)id, capture->string_slots.count - 1);
+            slot = added;
+        }
+    }
+    sqlite3_reset(capture->string_query);
+    return slot;
+}
+
+const char *prof_string(struct prof_capture *capture, int64_t id, size_t *length)
+{
+    const struct prof_text_slot *slot = NULL;
+    if (id != PROF_UNKNOWN && id != 0) {
+        uint64_t *known = prof_map_get(&capture->strings, (uint64_t)id);
+        slot = known ? &capture->string_slots.data[*known] : read_string(capture, id);
+    }
+    if (length)
+        *length = slot ? slot->length : 0;
+    return slot ? slot->text : NULL;
+}

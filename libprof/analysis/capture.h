@@ -1,0 +1,97 @@
+/* An open capture inside libprof: the small tables in memory, strings on demand, and the helpers
+ * that every analysis reads rows with. */
+#ifndef PERFKIT_ANALYSIS_CAPTURE_H
+#define PERFKIT_ANALYSIS_CAPTURE_H
+
+#include <sqlite3.h>
+
+#include "libprof/base/array.h"
+#include "libprof/base/map.h"
+#include "libprof/include/prof.h"
+#include "libprof/store/store.h"
+
+struct prof_arena {
+    char *block;
+    size_t used, size;
+    PROF_ARRAY(char *) blocks;
+};
+
+/* A copy of `length` bytes with a NUL, freed with the arena; NULL when out of memory. */
+const char *prof_arena_copy(struct prof_arena *arena, const char *text, size_t length);
+void prof_arena_free(struct prof_arena *arena);
+
+struct prof_text_slot {
+    const char *text;
+    size_t length;
+};
+
+struct prof_capture {
+    struct prof_store *store;
+    sqlite3 *db;
+    struct prof_info info;
+    PROF_ARRAY(struct prof_process) processes;
+    PROF_ARRAY(struct prof_thread) threads;
+    PROF_ARRAY(struct prof_device) devices;
+    PROF_ARRAY(struct prof_context) contexts;
+    PROF_ARRAY(struct prof_stream) streams;
+    PROF_ARRAY(struct prof_config) configs;
+    PROF_ARRAY(const char *) category_texts;
+    struct prof_names categories; /* (process, domain, category) -> index into category_texts */
+    struct prof_arena lookup_texts; /* replaced by prof_refresh */
+    struct prof_arena string_texts; /* kept until prof_close */
+    struct prof_map strings;        /* string id -> index into string_slots */
+    PROF_ARRAY(struct prof_text_slot) string_slots;
+    sqlite3_stmt *string_query;
+    int transactions; /* open cursors that share one read transaction */
+};
+
+/* Prepare a statement; an error is told as "cannot read FILE: ...". */
+enum prof_status prof_query(struct prof_capture *capture, const char *sql, sqlite3_stmt **statement,
+                            struct prof_error *err);
+
+/* The next row: true. False at the end or on an error, which the finish tells. */
+static inline bool prof_row(sqlite3_stmt *statement)
+{
+    return sqlite3_step(statement) == SQLITE_ROW;
+}
+
+/* Finalise (NULL allowed); PROF_OK when all steps went well. */
+enum prof_status prof_query_end(struct prof_capture *capture, sqlite3_stmt *statement,
+                                struct prof_error *err);
+
+/* Column values: NULL becomes PROF_UNKNOWN, or 0 for ids. Through sqlite3_value: one entry into
+ * SQLite instead of two (type, then number), a third of a scan's time. Values of a connection opened
+ * without mutexes, as all of ours are, need no protection. */
+static inline int64_t prof_column_int(sqlite3_stmt *statement, int column)
+{
+    sqlite3_value *value = sqlite3_column_value(statement, column);
+    return sqlite3_value_type(value) == SQLITE_NULL ? PROF_UNKNOWN : sqlite3_value_int64(value);
+}
+
+static inline int64_t prof_column_id(sqlite3_stmt *statement, int column)
+{
+    return sqlite3_column_int64(statement, column);
+}
+
+/* Share one read transaction between nested users: one consistent state for several statements. */
+enum prof_status prof_begin(struct prof_capture *capture, struct prof_error *err);
+void prof_end(struct prof_capture *capture);
+
+/* Read what prof_info and the lookups return. */
+enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_error *err);
+void prof_free_lookups(struct prof_capture *capture);
+
+/* Index of an id in a lookup list sorted by id (first member int64_t id), or SIZE_MAX. Ids are
+ * normally 1, 2, 3 ...: tried first. */
+size_t prof_find_id(const void *list, size_t count, size_t element, int64_t id);
+
+#define prof_index_of(array, id)                                                                   \
+    prof_find_id((array)->data, (array)->count, sizeof *(array)->data, id)
+
+/* Name of an NVTX category (domain: string id, 0 = default); NULL = unnamed. */
+const char *prof_category_name(const struct prof_capture *capture, int64_t process, int64_t domain,
+                               int64_t category);
+
+enum prof_status prof_out_of_memory(struct prof_error *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* Walks the device tables once, in file order; see device_ops.h. The call of a graph launch stands
+ * in api_call under a correlation number that its device records share; those calls are few and
+ * are kept in a map. */
+#include "libprof/analysis/device_ops.h"
+#include "libprof/base/saturate.h"
+
+struct graph_call {
+    int64_t start_ns, thread, name;
+};
+
+struct work {
+    struct prof_capture *capture;
+    const struct prof_scope *scope;
+    struct prof_map calls; /* (process, correlation) mixed -> index */
+    PROF_ARRAY(struct graph_call) list;
+};
+
+static uint64_t call_key(int64_t process, int64_t correlation)
+{
+    return (uint64_t)correlation * 0x9e3779b97f4a7c15ull + (uint64_t)process;
+}
+
+static enum prof_status read_graph_calls(struct work *w, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = prof_query(w->capture,
+                                         "SELECT start, thread, name, correlation FROM api_call "
+                                         "WHERE correlation NOT NULL",
+                                         &row, err);
+    if (status)
+        return status;
+    while (prof_row(row)) {
+        const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 1));
+        uint64_t key = call_key(thread ? thread->process : 0, sqlite3_column_int64(row, 3));
+        struct graph_call *call = prof_array_add(&w->list);
+        if (!call || !prof_map_put(&w->calls, key, w->list.count - 1)) {
+            sqlite3_finalize(row);
+            return prof_out_of_memory(err);
+        }
+        *call = (struct graph_call){prof_column_int(row, 0), prof_column_id(row, 1),
+                                    prof_column_id(row, 2)};
+    }
+    return prof_query_end(w->capture, row, err);
+}
+
+enum { START, DURATION, STREAM, THREAD, API_NAME, LEAD, CORRELATION, SPECIAL, BYTES };
+static const char *const queries[] = {
+    [PROF_OP_KERNEL] = "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
+                       "config, NULL FROM kernel",
+    [PROF_OP_TRANSFER] = "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
+                         "kind, bytes FROM transfer",
+    [PROF_OP_MEMSET] = "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
+                       "100, bytes FROM memset",
+};
+
+static void take_graph_call(const struct work *w, sqlite3_stmt *row, struct prof_device_op *op)
+{
+    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
+    uint64_t key =
+        call_key(stream ? stream->process : 0, sqlite3_column_int64(row, CORRELATION));
+    uint64_t *found = prof_map_get(&w->calls, key);
+    if (!found)
+        return;
+    op->call_ns = w->list.data[*found].start_ns;
+    op->thread = w->list.data[*found].thread;
+    op->api_name = w->list.data[*found].name;
+}
+
+static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *row,
+                    struct prof_device_op *op)
+{
+    int64_t lead = prof_column_int(row, LEAD);
+    *op = (struct prof_device_op){
+        .kind = kind,
+        .start_ns = prof_column_int(row, START),
+        .duration_ns = prof_column_int(row, DURATION),
+        .call_ns = PROF_UNKNOWN,
+        .stream = prof_column_id(row, STREAM),
+        .thread = prof_column_id(row, THREAD),
+        .api_name = prof_column_id(row, API_NAME),
+        .bytes = prof_column_int(row, BYTES),
+    };
+    if (kind == PROF_OP_KERNEL)
+        op->config = prof_column_id(row, SPECIAL);
+    else
+        op->copy_kind = sqlite3_column_int(row, SPECIAL);
+    if (lead != PROF_UNKNOWN)
+        op->call_ns = op->start_ns == PROF_UNKNOWN ? lead : prof_subtract(op->start_ns, lead);
+    else if (w->list.count && sqlite3_column_type(row, CORRELATION) != SQLITE_NULL)
+        take_graph_call(w, row, op);
+}
+
+static enum prof_status walk_table(struct work *w, enum prof_op_kind kind,
+                                   prof_device_op_seen *seen, void *user, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = prof_query(w->capture, queries[kind], &row, err);
+    if (status)
+        return status;
+    while (prof_row(row)) {
+        struct prof_device_op op;
+        read_op(w, kind, row, &op);
+        if (!prof_scope_time(w->scope, op.start_ns == PROF_UNKNOWN ? op.call_ns : op.start_ns) ||
+            !prof_scope_place(w->scope, op.stream, op.thread, 0, 0) ||
+            (kind == PROF_OP_KERNEL && !prof_scope_config(w->scope, op.config)))
+            continue;
+        if (!seen(user, &op)) {
+            sqlite3_finalize(row);
+            return prof_out_of_memory(err);
+        }
+    }
+    return prof_query_end(w->capture, row, err);
+}
+
+enum prof_status prof_device_ops(struct prof_capture *capture, const struct prof_scope *scope,
+                                 prof_device_op_seen *seen, void *user, struct prof_error *err)
+{
+    struct work w = {.capture = capture, .scope = scope};
+    enum prof_status status = read_graph_calls(&w, err);
+    enum prof_op_kind last = prof_scope_only_kernels(scope) ? PROF_OP_KERNEL : PROF_OP_MEMSET;
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; !status && kind <= last; kind++)
+        status = walk_table(&w, kind, seen, user, err);
+    prof_map_free(&w.calls);
+    prof_array_free(&w.list);
+    return status;
+}

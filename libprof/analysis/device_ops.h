@@ -1,0 +1,28 @@
+/* Kernels, copies and fills with the call that asked for them, in the file's order: what the range
+ * summary and the flame graph attribute to ranges. */
+#ifndef PERFKIT_ANALYSIS_DEVICE_OPS_H
+#define PERFKIT_ANALYSIS_DEVICE_OPS_H
+
+#include "libprof/analysis/scope.h"
+
+enum prof_op_kind { PROF_OP_KERNEL, PROF_OP_TRANSFER, PROF_OP_MEMSET };
+
+struct prof_device_op {
+    enum prof_op_kind kind;
+    int64_t start_ns, duration_ns; /* PROF_UNKNOWN = not seen */
+    int64_t call_ns;               /* start of its call, PROF_UNKNOWN = no call known */
+    int64_t stream, thread;
+    int64_t api_name; /* string id */
+    int64_t config;   /* kernels: launch_config id */
+    int64_t bytes;    /* transfers and fills */
+    int copy_kind;
+};
+
+/* False: out of memory, stop. */
+typedef bool prof_device_op_seen(void *user, const struct prof_device_op *op);
+
+/* All operations in scope. A graph's kernels take the call of their graph launch. */
+enum prof_status prof_device_ops(struct prof_capture *capture, const struct prof_scope *scope,
+                                 prof_device_op_seen *seen, void *user, struct prof_error *err);
+
+#endif

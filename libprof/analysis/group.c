@@ -1,0 +1,57 @@
+/* Grouping helpers of the summaries; see group.h. */
+#include <math.h>
+#include <string.h>
+
+#include "libprof/analysis/group.h"
+
+static uint32_t number_of_text(struct prof_texts *texts, const char *text, size_t length)
+{
+    /* NULL and "" are different groups: unknown is not the empty name. */
+    char none = 0;
+    const char *key = text ? text : &none;
+    size_t bytes = text ? length : 1;
+    uint32_t *known = prof_names_get(&texts->by_text, key, bytes);
+    if (known)
+        return *known;
+    const char **slot = prof_array_add(&texts->list);
+    uint32_t number = (uint32_t)(texts->list.count - 1);
+    if (!slot || !prof_names_put(&texts->by_text, key, bytes, number))
+        return PROF_NO_GROUP;
+    *slot = text;
+    return number;
+}
+
+uint32_t prof_texts_number(struct prof_texts *texts, struct prof_capture *capture, int64_t id)
+{
+    uint64_t *known = prof_map_get(&texts->by_id, (uint64_t)id);
+    if (known)
+        return (uint32_t)*known;
+    size_t length;
+    const char *text = prof_string(capture, id, &length);
+    uint32_t number = number_of_text(texts, text, length);
+    if (number == PROF_NO_GROUP || !prof_map_put(&texts->by_id, (uint64_t)id, number))
+        return PROF_NO_GROUP;
+    return number;
+}
+
+void prof_texts_free(struct prof_texts *texts)
+{
+    prof_map_free(&texts->by_id);
+    prof_names_free(&texts->by_text);
+    prof_array_free(&texts->list);
+}
+
+uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh)
+{
+    uint64_t *known = prof_map_get(map, key);
+    *fresh = !known;
+    if (known)
+        return (uint32_t)*known;
+    uint32_t number = (uint32_t)map->count;
+    return prof_map_put(map, key, number) ? number : PROF_NO_GROUP;
+}
+
+double prof_share(int64_t part, int64_t sum)
+{
+    return sum == PROF_UNKNOWN || sum <= 0 ? NAN : (double)part / (double)sum;
+}

@@ -1,0 +1,180 @@
+/* Interval algebra; see intervals.h. Utilisation, overlap and gaps must never be sums of durations:
+ * two kernels side by side keep a device busy once. */
+#include <stdlib.h>
+
+#include "libprof/analysis/intervals.h"
+#include "libprof/base/saturate.h"
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct prof_interval *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+void prof_intervals_normalise(struct prof_intervals *set)
+{
+    if (!set->count)
+        return;
+    qsort(set->data, set->count, sizeof *set->data, by_begin);
+    size_t kept = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        struct prof_interval next = set->data[i];
+        if (next.begin >= next.end)
+            continue;
+        if (kept && next.begin <= set->data[kept - 1].end) {
+            if (next.end > set->data[kept - 1].end)
+                set->data[kept - 1].end = next.end;
+        } else {
+            set->data[kept++] = next;
+        }
+    }
+    set->count = kept;
+}
+
+static bool append(struct prof_intervals *out, int64_t begin, int64_t end)
+{
+    if (begin >= end)
+        return true;
+    struct prof_interval *slot = prof_array_add(out);
+    if (slot)
+        *slot = (struct prof_interval){begin, end};
+    return slot != NULL;
+}
+
+bool prof_intervals_union(const struct prof_intervals *a, const struct prof_intervals *b,
+                          struct prof_intervals *out)
+{
+    size_t i = 0, j = 0;
+    while (i < a->count || j < b->count) {
+        bool first = j == b->count || (i < a->count && a->data[i].begin <= b->data[j].begin);
+        struct prof_interval next = first ? a->data[i++] : b->data[j++];
+        struct prof_interval *last = out->count ? &out->data[out->count - 1] : NULL;
+        if (last && next.begin <= last->end) {
+            if (next.end > last->end)
+                last->end = next.end;
+        } else if (!append(out, next.begin, next.end)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool prof_intervals_intersection(const struct prof_intervals *a, const struct prof_intervals *b,
+                                 struct prof_intervals *out)
+{
+    for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
+        struct prof_interval x = a->data[i], y = b->data[j];
+        if (!append(out, x.begin > y.begin ? x.begin : y.begin, x.end < y.end ? x.end : y.end))
+            return false;
+        if (x.end < y.end)
+            i++;
+        else
+            j++;
+    }
+    return true;
+}
+
+bool prof_intervals_gaps(const struct prof_intervals *a, struct prof_interval window,
+                         struct prof_intervals *out)
+{
+    int64_t at = window.begin;
+    for (size_t i = 0; i < a->count && at < window.end; i++) {
+        struct prof_interval x = a->data[i];
+        if (x.end <= at)
+            continue;
+        if (!append(out, at, x.begin < window.end ? x.begin : window.end))
+            return false;
+        at = x.end;
+    }
+    return append(out, at, window.end);
+}
+
+int64_t prof_intervals_length(const struct prof_intervals *set)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < set->count; i++)
+        sum = prof_add(sum, prof_subtract(set->data[i].end, set->data[i].begin));
+    return sum;
+}
+
+void prof_sweep_open(struct prof_sweep *sweep, prof_sweep_span *span, void *user)
+{
+    *sweep = (struct prof_sweep){.covered = {INT64_MIN, INT64_MIN}, .done = INT64_MIN,
+                                 .span = span, .user = user};
+}
+
+/* Tell all stretches up to `until`: nothing that begins before it can come any more. */
+static void advance(struct prof_sweep *s, int64_t until)
+{
+    while (s->done < until) {
+        unsigned active = 0;
+        int64_t stop = until;
+        for (unsigned c = 0; c < 2; c++) {
+            if (s->covered[c] > s->done) {
+                active |= 1u << c;
+                if (s->covered[c] < stop)
+                    stop = s->covered[c];
+            }
+        }
+        if (active)
+            s->span(s->user, s->done, stop, active);
+        s->done = stop;
+    }
+}
+
+static void sift_down(int64_t *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= count)
+            return;
+        if (child + 1 < count && heap[child + 1] < heap[child])
+            child++;
+        if (heap[at] <= heap[child])
+            return;
+        int64_t swap = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swap;
+        at = child;
+    }
+}
+
+static bool start_running(struct prof_sweep *s, int64_t begin, int64_t end)
+{
+    while (s->running && s->ends[0] <= begin) {
+        s->ends[0] = s->ends[--s->running];
+        sift_down(s->ends, s->running, 0);
+    }
+    if (!prof_array_room(&s->ends, &s->capacity, s->running + 1, sizeof *s->ends))
+        return false;
+    size_t at = s->running++;
+    for (; at && s->ends[(at - 1) / 2] > end; at = (at - 1) / 2)
+        s->ends[at] = s->ends[(at - 1) / 2];
+    s->ends[at] = end;
+    if (s->running > s->most_running)
+        s->most_running = s->running;
+    return true;
+}
+
+bool prof_sweep_add(struct prof_sweep *s, unsigned class_index, int64_t begin, int64_t end)
+{
+    if (begin >= end)
+        return true;
+    if (!s->started)
+        s->done = begin;
+    s->started = true;
+    advance(s, begin);
+    if (end > s->covered[class_index])
+        s->covered[class_index] = end;
+    return class_index || start_running(s, begin, end);
+}
+
+void prof_sweep_close(struct prof_sweep *s)
+{
+    int64_t last = s->covered[0] > s->covered[1] ? s->covered[0] : s->covered[1];
+    if (s->started)
+        advance(s, last);
+    free(s->ends);
+    s->ends = NULL;
+    s->running = s->capacity = 0;
+}

@@ -1,0 +1,202 @@
+/* Kernel summary: one scan of the table `kernel`, grouped by name or launch configuration. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/group.h"
+#include "libprof/analysis/scope.h"
+#include "libprof/analysis/spread.h"
+#include "libprof/base/saturate.h"
+
+struct group {
+    const struct prof_config *config; /* first seen */
+    int64_t configs;
+    int64_t unfinished, failed;
+    struct prof_gather duration, queue, submit, launch, api;
+};
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    enum prof_group by;
+    uint32_t *group_of_config; /* per index of capture->configs, the last for unknown ones */
+    struct prof_names by_name;
+    PROF_ARRAY(struct group) groups;
+    struct prof_spread_budget durations, delays;
+};
+
+static uint32_t new_group(struct work *w, const struct prof_config *config)
+{
+    struct group *g = prof_array_add(&w->groups);
+    if (!g)
+        return PROF_NO_GROUP;
+    *g = (struct group){.config = config};
+    return (uint32_t)(w->groups.count - 1);
+}
+
+static uint32_t assign_group(struct work *w, const struct prof_config *config)
+{
+    if (w->by == PROF_BY_CONFIG || !config || !config->name)
+        return new_group(w, config);
+    size_t length = strlen(config->name);
+    uint32_t *known = prof_names_get(&w->by_name, config->name, length);
+    if (known)
+        return *known;
+    uint32_t group = new_group(w, config);
+    if (group != PROF_NO_GROUP && !prof_names_put(&w->by_name, config->name, length, group))
+        return PROF_NO_GROUP;
+    return group;
+}
+
+static struct group *group_of(struct work *w, int64_t config)
+{
+    size_t i = prof_index_of(&w->capture->configs, config);
+    if (i == SIZE_MAX)
+        i = w->capture->configs.count;
+    if (w->group_of_config[i] == PROF_NO_GROUP) {
+        uint32_t group = assign_group(
+            w, i < w->capture->configs.count ? &w->capture->configs.data[i] : NULL);
+        if (group == PROF_NO_GROUP)
+            return NULL;
+        w->group_of_config[i] = group;
+        w->groups.data[group].configs++;
+    }
+    return &w->groups.data[w->group_of_config[i]];
+}
+
+enum { START, DURATION, STREAM, CONFIG, THREAD, LEAD, API_DURATION, QUEUE, SUBMIT, FLAGS };
+static const char select_kernels[] =
+    "SELECT start, duration, stream, config, thread, api_lead, api_duration, queue_delay, "
+    "submit_delay, flags FROM kernel";
+
+static void add_known(struct prof_gather *gather, struct prof_spread_budget *budget,
+                      sqlite3_stmt *row, int column)
+{
+    int64_t value = prof_column_int(row, column);
+    if (value != PROF_UNKNOWN)
+        prof_gather_add(gather, budget, value);
+}
+
+static bool add_row(struct work *w, sqlite3_stmt *row)
+{
+    int64_t start = prof_column_int(row, START), lead = prof_column_int(row, LEAD);
+    int64_t config = prof_column_id(row, CONFIG);
+    if (!prof_scope_time(&w->scope, start == PROF_UNKNOWN ? lead : start) ||
+        !prof_scope_place(&w->scope, prof_column_id(row, STREAM), prof_column_id(row, THREAD), 0,
+                          0) ||
+        !prof_scope_config(&w->scope, config))
+        return true;
+    struct group *g = group_of(w, config);
+    if (!g)
+        return false;
+    int64_t flags = sqlite3_column_int64(row, FLAGS);
+    if (flags & 4)
+        g->failed++;
+    int64_t duration = prof_column_int(row, DURATION);
+    if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN) {
+        g->unfinished++;
+        return true;
+    }
+    prof_gather_add(&g->duration, &w->durations, duration);
+    if (lead != PROF_UNKNOWN)
+        prof_gather_add(&g->launch, &w->delays, lead);
+    add_known(&g->api, &w->delays, row, API_DURATION);
+    add_known(&g->queue, &w->delays, row, QUEUE);
+    add_known(&g->submit, &w->delays, row, SUBMIT);
+    return true;
+}
+
+static enum prof_status scan(struct work *w, struct prof_error *err)
+{
+    size_t configs = w->capture->configs.count + 1;
+    w->group_of_config = malloc(configs * sizeof *w->group_of_config);
+    if (!w->group_of_config)
+        return prof_out_of_memory(err);
+    memset(w->group_of_config, 0xff, configs * sizeof *w->group_of_config);
+    sqlite3_stmt *row;
+    enum prof_status status = prof_query(w->capture, select_kernels, &row, err);
+    if (status)
+        return status;
+    while (prof_row(row)) {
+        if (!add_row(w, row)) {
+            sqlite3_finalize(row);
+            return prof_out_of_memory(err);
+        }
+    }
+    return prof_query_end(w->capture, row, err);
+}
+
+static int by_sum(const void *a, const void *b)
+{
+    const struct prof_kernel_row *x = a, *y = b;
+    if (x->duration_ns.sum != y->duration_ns.sum)
+        return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
+    int names = strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    if (names || !x->config || !y->config)
+        return names;
+    return (x->config->id > y->config->id) - (x->config->id < y->config->id);
+}
+
+static bool make_rows(struct work *w, struct prof_kernel_summary *result)
+{
+    if (!w->groups.count)
+        return true;
+    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->groups.count; i++) {
+        struct group *g = &w->groups.data[i];
+        struct prof_kernel_row *r = &result->rows[result->count++];
+        r->name = g->config ? g->config->name : NULL;
+        r->full_name = g->config ? g->config->full_name : NULL;
+        r->config = g->configs == 1 ? g->config : NULL;
+        r->configs = g->config ? g->configs : 0;
+        r->duration_ns = prof_gather_result(&g->duration);
+        r->unfinished = g->unfinished;
+        r->failed = g->failed;
+        r->queue_delay_ns = prof_gather_median(&g->queue);
+        r->submit_delay_ns = prof_gather_median(&g->submit);
+        r->launch_delay_ns = prof_gather_median(&g->launch);
+        r->api_ns = prof_gather_median(&g->api);
+        result->kernels += r->duration_ns.count + r->unfinished;
+        result->unfinished += r->unfinished;
+        result->listed_ns = prof_add(result->listed_ns, r->duration_ns.sum);
+    }
+    for (size_t i = 0; i < result->count; i++) {
+        struct prof_kernel_row *r = &result->rows[i];
+        r->share = prof_share(r->duration_ns.sum, result->listed_ns);
+        r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
+    }
+    qsort(result->rows, result->count, sizeof *result->rows, by_sum);
+    return true;
+}
+
+enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                     enum prof_group group, struct prof_kernel_summary *result,
+                                     struct prof_error *err)
+{
+    struct work w = {.capture = capture, .by = group};
+    *result = (struct prof_kernel_summary){.wall_ns = prof_wall_ns(capture, filter)};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status)
+        status = scan(&w, err);
+    if (!status && !make_rows(&w, result))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; i < w.groups.count; i++) {
+        struct group *g = &w.groups.data[i];
+        struct prof_gather *gathers[] = {&g->duration, &g->queue, &g->submit, &g->launch, &g->api};
+        for (size_t j = 0; j < sizeof gathers / sizeof gathers[0]; j++)
+            prof_gather_free(gathers[j]);
+    }
+    prof_array_free(&w.groups);
+    prof_names_free(&w.by_name);
+    free(w.group_of_config);
+    prof_scope_close(&w.scope);
+    return status;
+}
+
+void prof_kernel_summary_free(struct prof_kernel_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_kernel_summary){0};
+}

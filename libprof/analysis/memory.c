@@ -1,0 +1,434 @@
+/* Live memory over time: allocations in order of start, and a heap of the ends of those alive, give
+ * every change in order while holding only what is alive. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/group.h"
+#include "libprof/analysis/ordered.h"
+#include "libprof/analysis/scope.h"
+#include "libprof/analysis/spread.h"
+#include "libprof/base/saturate.h"
+#include "libprof/wire/wire.h"
+
+#define KINDS 256
+
+/* ---- changes of live memory, in order ----------------------------------------------------------- */
+
+struct change {
+    int64_t time_ns;
+    int64_t bytes; /* negative for a free */
+    int kind;
+};
+
+struct pending {
+    int64_t end_ns, bytes;
+    int kind;
+};
+
+struct walk {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    bool cut; /* keep allocations that cross the range's edges, instead of those that start in it */
+    struct prof_ordered *rows;
+    struct prof_allocation next;
+    bool has_next;
+    PROF_ARRAY(struct pending) alive; /* heap by end */
+};
+
+enum { START, ID, END, BYTES, KIND, PROCESS, THREAD, DEVICE, CONTEXT, ADDRESS };
+static const struct prof_ordered_query allocations = {
+    "start", "\"end\", bytes, kind, process, thread, device, context, address", "allocation",
+    "start NOT NULL", 0};
+
+static int64_t id_of(int64_t cell)
+{
+    return cell == PROF_UNKNOWN ? 0 : cell;
+}
+
+static bool in_scope(const struct walk *w, const struct prof_allocation *a)
+{
+    bool in_time = w->cut ? a->start_ns < w->scope.end_ns &&
+                                (a->end_ns == PROF_UNKNOWN || a->end_ns > w->scope.begin_ns)
+                          : prof_scope_time(&w->scope, a->start_ns);
+    return in_time && prof_scope_place(&w->scope, 0, a->thread, a->process, a->device);
+}
+
+static void fetch(struct walk *w)
+{
+    const struct prof_ordered_row *row;
+    w->has_next = false;
+    while ((row = prof_ordered_next(w->rows))) {
+        const int64_t *c = row->cells;
+        w->next = (struct prof_allocation){
+            .id = c[ID],
+            .process = id_of(c[PROCESS]),
+            .thread = id_of(c[THREAD]),
+            .device = id_of(c[DEVICE]),
+            .context = id_of(c[CONTEXT]),
+            .start_ns = c[START],
+            .end_ns = c[END],
+            .bytes = c[BYTES] == PROF_UNKNOWN ? 0 : c[BYTES],
+            .address = c[ADDRESS],
+            .kind = c[KIND] < 0 || c[KIND] >= KINDS ? 0 : (int)c[KIND],
+        };
+        if (in_scope(w, &w->next)) {
+            w->has_next = true;
+            return;
+        }
+    }
+}
+
+static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
+                                  const struct prof_filter *filter, bool cut,
+                                  struct prof_error *err)
+{
+    *w = (struct walk){.capture = capture, .cut = cut};
+    enum prof_status status = prof_scope_open(&w->scope, capture, filter, err);
+    if (status)
+        return status;
+    status = prof_begin(capture, err);
+    if (status) {
+        prof_scope_close(&w->scope);
+        return status;
+    }
+    status = prof_ordered_open(capture, &allocations, 0, &w->rows, err);
+    if (status) {
+        prof_end(capture);
+        prof_scope_close(&w->scope);
+        return status;
+    }
+    /* A kernel's name or a stream says nothing about memory: such a filter leaves nothing. */
+    if (!w->scope.configs && !w->scope.filter.stream)
+        fetch(w);
+    return PROF_OK;
+}
+
+static enum prof_status walk_close(struct walk *w, struct prof_error *err)
+{
+    enum prof_status status = prof_ordered_close(w->rows, err);
+    prof_end(w->capture);
+    prof_array_free(&w->alive);
+    prof_scope_close(&w->scope);
+    return status;
+}
+
+static bool push_alive(struct walk *w, struct pending p)
+{
+    if (!prof_array_reserve(&w->alive, 1))
+        return false;
+    struct pending *heap = w->alive.data;
+    size_t at = w->alive.count++;
+    for (; at && heap[(at - 1) / 2].end_ns > p.end_ns; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = p;
+    return true;
+}
+
+static struct pending pop_alive(struct walk *w)
+{
+    struct pending *heap = w->alive.data, top = heap[0], moving = heap[--w->alive.count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < w->alive.count; at = child) {
+        if (child + 1 < w->alive.count && heap[child + 1].end_ns < heap[child].end_ns)
+            child++;
+        if (moving.end_ns <= heap[child].end_ns)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moving;
+    return top;
+}
+
+/* The next change; at one moment frees come before allocations. *made tells an allocation, then in
+ * w->made. False at the end; *failed when out of memory. */
+static bool next_change(struct walk *w, struct change *change, struct prof_allocation *made,
+                        bool *is_made, bool *failed)
+{
+    *is_made = false;
+    if (w->alive.count && (!w->has_next || w->alive.data[0].end_ns <= w->next.start_ns)) {
+        struct pending p = pop_alive(w);
+        *change = (struct change){p.end_ns, -p.bytes, p.kind};
+        return true;
+    }
+    if (!w->has_next)
+        return false;
+    *made = w->next;
+    *is_made = true;
+    if (made->end_ns != PROF_UNKNOWN) {
+        int64_t end = made->end_ns < made->start_ns ? made->start_ns : made->end_ns;
+        if (!push_alive(w, (struct pending){end, made->bytes, made->kind})) {
+            *failed = true;
+            return false;
+        }
+    }
+    *change = (struct change){made->start_ns, made->bytes, made->kind};
+    fetch(w);
+    return true;
+}
+
+/* ---- summary ------------------------------------------------------------------------------------ */
+
+struct sum {
+    struct prof_gather bytes;
+    int64_t live, peak, peak_ns, freed, leaks, leaked_bytes;
+};
+
+static void add_change(struct sum *s, const struct change *c)
+{
+    s->live = prof_add(s->live, c->bytes);
+    if (c->bytes > 0 && (s->live > s->peak || s->peak_ns == PROF_UNKNOWN)) {
+        s->peak = s->live;
+        s->peak_ns = c->time_ns;
+    }
+}
+
+/* __device__ and __managed__ variables live as long as their module: nobody can free them. */
+static bool leaked(const struct prof_allocation *a)
+{
+    return a->end_ns == PROF_UNKNOWN && a->kind != WIRE_MEMORY_DEVICE_STATIC &&
+           a->kind != WIRE_MEMORY_MANAGED_STATIC;
+}
+
+static void add_made(struct sum *s, struct prof_spread_budget *budget,
+                     const struct prof_allocation *a)
+{
+    prof_gather_add(&s->bytes, budget, a->bytes);
+    if (a->end_ns != PROF_UNKNOWN) {
+        s->freed++;
+    } else if (leaked(a)) {
+        s->leaks++;
+        s->leaked_bytes = prof_add(s->leaked_bytes, a->bytes);
+    }
+}
+
+/* The list keeps the largest as a heap with the smallest on top. */
+static bool smaller(const struct prof_allocation *a, const struct prof_allocation *b)
+{
+    return a->bytes != b->bytes ? a->bytes < b->bytes : a->id > b->id;
+}
+
+static void list_leak(struct prof_memory_summary *result, size_t limit,
+                      const struct prof_allocation *a)
+{
+    struct prof_allocation *heap = result->leaks;
+    size_t at;
+    if (result->leak_count < limit) {
+        for (at = result->leak_count++; at && smaller(a, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+            heap[at] = heap[(at - 1) / 2];
+        heap[at] = *a;
+        return;
+    }
+    if (!limit || !smaller(&heap[0], a))
+        return;
+    at = 0;
+    for (size_t child; (child = 2 * at + 1) < limit; at = child) {
+        if (child + 1 < limit && smaller(&heap[child + 1], &heap[child]))
+            child++;
+        if (!smaller(&heap[child], a))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = *a;
+}
+
+static int largest_leak(const void *a, const void *b)
+{
+    return smaller(a, b) ? 1 : -1;
+}
+
+static int highest_peak(const void *a, const void *b)
+{
+    const struct prof_memory_row *x = a, *y = b;
+    if (x->peak_bytes != y->peak_bytes)
+        return x->peak_bytes < y->peak_bytes ? 1 : -1;
+    return x->kind - y->kind;
+}
+
+static struct prof_memory_row row_of(struct sum *s, int kind)
+{
+    return (struct prof_memory_row){
+        .kind = kind,
+        .kind_text = kind < 0 ? "all" : prof_memory_kind_text(kind),
+        .bytes = prof_gather_result(&s->bytes),
+        .freed = s->freed,
+        .peak_bytes = s->peak,
+        .peak_ns = s->peak_ns,
+        .leaks = s->leaks,
+        .leaked_bytes = s->leaked_bytes,
+    };
+}
+
+static enum prof_status summarise(struct walk *w, struct sum *sums, size_t leak_limit,
+                                  struct prof_memory_summary *result, struct prof_error *err)
+{
+    struct prof_spread_budget budget = {0};
+    struct change change;
+    struct prof_allocation made;
+    bool is_made, failed = false;
+    while (next_change(w, &change, &made, &is_made, &failed)) {
+        add_change(&sums[change.kind], &change);
+        add_change(&sums[KINDS], &change);
+        if (!is_made)
+            continue;
+        add_made(&sums[made.kind], &budget, &made);
+        add_made(&sums[KINDS], &budget, &made);
+        if (leaked(&made))
+            list_leak(result, leak_limit, &made);
+    }
+    return failed ? prof_out_of_memory(err) : PROF_OK;
+}
+
+enum prof_status prof_memory_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                     size_t leak_limit, struct prof_memory_summary *result,
+                                     struct prof_error *err)
+{
+    struct walk w;
+    *result = (struct prof_memory_summary){0};
+    struct sum *sums = calloc(KINDS + 1, sizeof *sums);
+    result->rows = calloc(KINDS, sizeof *result->rows);
+    result->leaks = calloc(leak_limit + 1, sizeof *result->leaks);
+    enum prof_status status = PROF_OK;
+    if (!sums || !result->rows || !result->leaks) {
+        status = prof_out_of_memory(err);
+        goto out;
+    }
+    for (int k = 0; k <= KINDS; k++)
+        sums[k].peak_ns = PROF_UNKNOWN;
+    status = walk_open(&w, capture, filter, false, err);
+    if (status)
+        goto out;
+    status = summarise(&w, sums, leak_limit, result, err);
+    enum prof_status end = walk_close(&w, status ? NULL : err);
+    status = status ? status : end;
+    if (status)
+        goto out;
+    for (int k = 0; k < KINDS; k++) {
+        if (sums[k].bytes.count)
+            result->rows[result->count++] = row_of(&sums[k], k);
+    }
+    result->total = row_of(&sums[KINDS], -1);
+    qsort(result->rows, result->count, sizeof *result->rows, highest_peak);
+    qsort(result->leaks, result->leak_count, sizeof *result->leaks, largest_leak);
+out:
+    for (int k = 0; sums && k <= KINDS; k++)
+        prof_gather_free(&sums[k].bytes);
+    free(sums);
+    if (status)
+        prof_memory_summary_free(result);
+    return status;
+}
+
+void prof_memory_summary_free(struct prof_memory_summary *result)
+{
+    free(result->rows);
+    free(result->leaks);
+    *result = (struct prof_memory_summary){0};
+}
+
+/* ---- timeline ----------------------------------------------------------------------------------- */
+
+struct line {
+    struct prof_memory_timeline *result;
+    size_t capacity;
+    size_t limit;    /* 0 = none */
+    int64_t span_ns; /* of one point when thinned */
+    int64_t live;
+};
+
+static bool put_point(struct line *l, int64_t time)
+{
+    struct prof_memory_timeline *r = l->result;
+    struct prof_memory_point *last = r->count ? &r->points[r->count - 1] : NULL;
+    bool same = last && (last->time_ns == time ||
+                         (r->thinned && prof_subtract(time, last->time_ns) < l->span_ns));
+    if (same) {
+        if (r->thinned && l->live > last->peak_bytes)
+            last->peak_bytes = l->live;
+        else if (!r->thinned)
+            last->peak_bytes = l->live;
+        last->bytes = l->live;
+        return true;
+    }
+    if (!prof_array_room(&r->points, &l->capacity, r->count + 1, sizeof *r->points))
+        return false;
+    r->points[r->count++] = (struct prof_memory_point){time, l->live, l->live};
+    return true;
+}
+
+/* Too many points: join neighbours into spans twice as long as now, or as the whole asks for. */
+static void thin(struct line *l)
+{
+    struct prof_memory_timeline *r = l->result;
+    int64_t whole = prof_subtract(r->points[r->count - 1].time_ns, r->points[0].time_ns);
+    int64_t wanted = whole / (int64_t)(l->limit / 2) + 1;
+    l->span_ns = l->span_ns > INT64_MAX / 2 ? INT64_MAX : l->span_ns * 2;
+    if (l->span_ns < wanted)
+        l->span_ns = wanted;
+    size_t kept = 1; /* the first stays */
+    for (size_t i = 1; i < r->count; i++) {
+        struct prof_memory_point *last = &r->points[kept - 1], next = r->points[i];
+        if (prof_subtract(next.time_ns, last->time_ns) >= l->span_ns) {
+            r->points[kept++] = next;
+            continue;
+        }
+        if (next.peak_bytes > last->peak_bytes)
+            last->peak_bytes = next.peak_bytes;
+        last->bytes = next.bytes;
+    }
+    r->count = kept;
+    r->thinned = true;
+}
+
+static enum prof_status draw(struct walk *w, struct line *l, int kind, struct prof_error *err)
+{
+    struct change change;
+    struct prof_allocation made;
+    bool is_made, failed = false;
+    int64_t begin = w->scope.begin_ns, end = w->scope.end_ns;
+    struct prof_memory_timeline *r = l->result;
+    bool ok = put_point(l, begin);
+    while (ok && next_change(w, &change, &made, &is_made, &failed)) {
+        if (kind >= 0 && change.kind != kind)
+            continue;
+        if (change.time_ns >= end)
+            continue;
+        l->live = prof_add(l->live, change.bytes);
+        int64_t time = change.time_ns < begin ? begin : change.time_ns;
+        if (change.time_ns >= begin && (l->live > r->peak_bytes)) {
+            r->peak_bytes = l->live;
+            r->peak_ns = time;
+        }
+        ok = put_point(l, time);
+        if (ok && change.time_ns < begin) {
+            r->peak_bytes = l->live;
+            r->peak_ns = begin;
+        }
+        if (ok && l->limit && r->count > l->limit)
+            thin(l);
+    }
+    return ok && !failed ? PROF_OK : prof_out_of_memory(err);
+}
+
+enum prof_status prof_memory_timeline(struct prof_capture *capture,
+                                      const struct prof_filter *filter, int kind, size_t max_points,
+                                      struct prof_memory_timeline *result, struct prof_error *err)
+{
+    *result = (struct prof_memory_timeline){.peak_ns = PROF_UNKNOWN};
+    struct line line = {.result = result, .limit = max_points && max_points < 16 ? 16 : max_points};
+    struct walk w;
+    enum prof_status status = walk_open(&w, capture, filter, true, err);
+    if (status)
+        return status;
+    status = draw(&w, &line, kind, err);
+    enum prof_status end = walk_close(&w, status ? NULL : err);
+    status = status ? status : end;
+    if (status)
+        prof_memory_timeline_free(result);
+    return status;
+}
+
+void prof_memory_timeline_free(struct prof_memory_timeline *result)
+{
+    free(result->points);
+    *result = (struct prof_memory_timeline){0};
+}

@@ -1,0 +1,222 @@
+/* The index of NVTX ranges by thread and time; see range_index.h. It holds ranges (about 48 bytes
+ * each), never the calls and kernels, of which there are many more: those stream past and look
+ * themselves up. */
+#include <stdlib.h>
+
+#include "libprof/analysis/ordered.h"
+#include "libprof/analysis/range_index.h"
+#include "libprof/base/saturate.h"
+
+#define MAX_LANES 256 /* per thread; ranges beyond enclose nothing */
+
+enum { START, ID, DURATION, THREAD, NAME, DOMAIN, DEPTH };
+
+static const struct prof_ordered_query ranges = {
+    "start", "duration, thread, name, domain, depth", "range", "start NOT NULL", 0};
+
+static struct prof_range_thread *thread_of(struct prof_range_index *index, int64_t thread)
+{
+    bool fresh;
+    uint32_t number = prof_group_number(&index->by_thread, (uint64_t)thread, &fresh);
+    if (number == PROF_NO_GROUP)
+        return NULL;
+    if (fresh) {
+        struct prof_range_thread *t = prof_array_add(&index->threads);
+        if (!t)
+            return NULL;
+        *t = (struct prof_range_thread){.thread = thread};
+    }
+    return &index->threads.data[number];
+}
+
+/* Close what ended; true when the node then nests in this lane. */
+static bool nests(struct prof_range_index *index, struct prof_range_lane *lane,
+                  const struct prof_range_node *node)
+{
+    const struct prof_range_node *nodes = index->nodes.data;
+    while (lane->top != PROF_NO_RANGE && nodes[lane->top].end <= node->begin &&
+           nodes[lane->top].begin < node->begin)
+        lane->top = nodes[lane->top].parent;
+    return lane->top == PROF_NO_RANGE || node->end <= nodes[lane->top].end;
+}
+
+static struct prof_range_lane *lane_for(struct prof_range_index *index,
+                                        struct prof_range_thread *thread,
+                                        const struct prof_range_node *node, int64_t domain,
+                                        bool push_pop)
+{
+    for (size_t i = 0; i < thread->lanes.count; i++) {
+        struct prof_range_lane *lane = &thread->lanes.data[i];
+        if (lane->domain == domain && lane->push_pop == push_pop && nests(index, lane, node))
+            return lane;
+    }
+    struct prof_range_lane *lane = prof_array_add(&thread->lanes);
+    if (lane)
+        *lane = (struct prof_range_lane){
+            .top = PROF_NO_RANGE, .domain = domain, .push_pop = push_pop};
+    return lane;
+}
+
+static bool append(struct prof_range_index *index, const struct prof_range_row_read *row,
+                   uint32_t group)
+{
+    struct prof_range_thread *thread = thread_of(index, row->thread);
+    struct prof_range_node *node = prof_array_add(&index->nodes);
+    if (!thread || !node)
+        return false;
+    uint32_t number = (uint32_t)(index->nodes.count - 1);
+    *node = (struct prof_range_node){
+        .begin = row->start_ns,
+        .end = row->duration_ns == PROF_UNKNOWN ? INT64_MAX
+                                                : prof_add(row->start_ns, row->duration_ns),
+        .parent = PROF_NO_RANGE,
+        .group = group,
+        .sequence = number,
+    };
+    bool push_pop = row->depth != PROF_UNKNOWN;
+    struct prof_range_lane *lane = lane_for(index, thread, node, row->domain, push_pop);
+    if (!lane)
+        return false;
+    if (thread->lanes.count > MAX_LANES) {
+        thread->lanes.count--;
+        return true;
+    }
+    uint32_t *slot = NULL;
+    if (prof_array_room(&lane->nodes, &lane->capacity, lane->count + 1, sizeof *lane->nodes))
+        slot = &lane->nodes[lane->count++];
+    if (!slot)
+        return false;
+    *slot = number;
+    node->parent = lane->top;
+    lane->top = number;
+    return true;
+}
+
+/* Ranges of one start come from the file in order of id, which is that of their ends: inner first.
+ * They are gathered and taken outer first. */
+struct batch {
+    PROF_ARRAY(struct prof_range_row_read) rows;
+};
+
+static int outer_first(const void *a, const void *b)
+{
+    const struct prof_range_row_read *x = a, *y = b;
+    int64_t dx = x->duration_ns == PROF_UNKNOWN ? INT64_MAX : x->duration_ns;
+    int64_t dy = y->duration_ns == PROF_UNKNOWN ? INT64_MAX : y->duration_ns;
+    if (dx != dy)
+        return dx > dy ? -1 : 1;
+    if (x->depth != y->depth)
+        return x->depth < y->depth ? -1 : 1;
+    return x->id > y->id ? -1 : x->id < y->id;
+}
+
+static bool take_batch(struct prof_range_index *index, struct batch *batch,
+                       prof_range_grouper *grouper, void *user)
+{
+    if (batch->rows.count > 1)
+        qsort(batch->rows.data, batch->rows.count, sizeof *batch->rows.data, outer_first);
+    for (size_t i = 0; i < batch->rows.count; i++) {
+        uint32_t group = grouper(user, &batch->rows.data[i]);
+        if (group == PROF_NO_GROUP || !append(index, &batch->rows.data[i], group))
+            return false;
+    }
+    batch->rows.count = 0;
+    return true;
+}
+
+static int64_t id_of(int64_t cell)
+{
+    return cell == PROF_UNKNOWN ? 0 : cell;
+}
+
+static bool read_ranges(struct prof_range_index *index, struct prof_ordered *rows,
+                        const struct prof_scope *scope, prof_range_grouper *grouper, void *user)
+{
+    struct batch batch = {0};
+    const struct prof_ordered_row *row;
+    bool ok = true;
+    while (ok && (row = prof_ordered_next(rows))) {
+        const int64_t *c = row->cells;
+        struct prof_range_row_read read = {c[ID],           c[START],       c[DURATION],
+                                           id_of(c[THREAD]), id_of(c[NAME]), id_of(c[DOMAIN]),
+                                           c[DEPTH]};
+        if (!prof_scope_place(scope, 0, read.thread, 0, 0))
+            continue;
+        if (batch.rows.count && batch.rows.data[0].start_ns != read.start_ns)
+            ok = take_batch(index, &batch, grouper, user);
+        struct prof_range_row_read *slot = ok ? prof_array_add(&batch.rows) : NULL;
+        ok = slot != NULL;
+        if (ok)
+            *slot = read;
+        if (index->nodes.count >= PROF_NO_RANGE - 2)
+            ok = false;
+    }
+    ok = ok && take_batch(index, &batch, grouper, user);
+    prof_array_free(&batch.rows);
+    return ok;
+}
+
+enum prof_status prof_range_index_open(struct prof_range_index *index, struct prof_capture *capture,
+                                       const struct prof_scope *scope, prof_range_grouper *grouper,
+                                       void *user, struct prof_error *err)
+{
+    *index = (struct prof_range_index){0};
+    struct prof_ordered *rows;
+    enum prof_status status = prof_ordered_open(capture, &ranges, 0, &rows, err);
+    if (status)
+        return status;
+    bool ok = read_ranges(index, rows, scope, grouper, user);
+    status = prof_ordered_close(rows, err);
+    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+void prof_range_index_close(struct prof_range_index *index)
+{
+    for (size_t i = 0; i < index->threads.count; i++) {
+        struct prof_range_thread *t = &index->threads.data[i];
+        for (size_t l = 0; l < t->lanes.count; l++)
+            free(t->lanes.data[l].nodes);
+        prof_array_free(&t->lanes);
+    }
+    prof_array_free(&index->threads);
+    prof_array_free(&index->nodes);
+    prof_map_free(&index->by_thread);
+}
+
+struct prof_range_thread *prof_range_thread(struct prof_range_index *index, int64_t thread)
+{
+    uint64_t *number = prof_map_get(&index->by_thread, (uint64_t)thread);
+    return number ? &index->threads.data[*number] : NULL;
+}
+
+/* Position of the last node of the lane that begins at or before `time`, or -1. Calls come nearly
+ * in order, so the answer is mostly where the last one was. */
+static ptrdiff_t last_begun(const struct prof_range_index *index, struct prof_range_lane *lane,
+                            int64_t time)
+{
+    const struct prof_range_node *nodes = index->nodes.data;
+    size_t hint = lane->hint;
+    if (hint < lane->count && nodes[lane->nodes[hint]].begin <= time &&
+        (hint + 1 == lane->count || nodes[lane->nodes[hint + 1]].begin > time))
+        return (ptrdiff_t)hint;
+    size_t low = 0, high = lane->count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (nodes[lane->nodes[mid]].begin <= time)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    lane->hint = low ? low - 1 : 0;
+    return (ptrdiff_t)low - 1;
+}
+
+uint32_t prof_range_at(const struct prof_range_index *index, struct prof_range_lane *lane,
+                       int64_t time)
+{
+    ptrdiff_t at = last_begun(index, lane, time);
+    uint32_t node = at < 0 ? PROF_NO_RANGE : lane->nodes[at];
+    while (node != PROF_NO_RANGE && index->nodes.data[node].end <= time)
+        node = index->nodes.data[node].parent;
+    return node;
+}

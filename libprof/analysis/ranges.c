@@ -1,0 +1,217 @@
+/* NVTX range summary: durations, own time, and the device work whose calls were made inside. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/range_index.h"
+#include "libprof/analysis/spread.h"
+#include "libprof/base/saturate.h"
+
+struct group {
+    uint32_t name, domain; /* numbers in work.texts */
+    enum prof_range_style style;
+    int64_t open, self_ns;
+    int64_t kernels, kernel_ns, transfers, transfer_ns;
+    struct prof_gather duration;
+};
+
+/* Device work of the calls made directly inside one range. */
+struct device_work {
+    int64_t kernels, kernel_ns, transfers, transfer_ns;
+};
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    struct prof_texts texts;
+    struct prof_map by_key;
+    PROF_ARRAY(struct group) groups;
+    struct prof_spread_budget budget;
+    struct prof_range_index index;
+    struct device_work *device; /* per range of the index */
+};
+
+static uint32_t group_of(void *user, const struct prof_range_row_read *row)
+{
+    struct work *w = user;
+    uint32_t name = prof_texts_number(&w->texts, w->capture, row->name);
+    uint32_t domain = prof_texts_number(&w->texts, w->capture, row->domain);
+    if (name == PROF_NO_GROUP || domain == PROF_NO_GROUP)
+        return PROF_NO_GROUP;
+    enum prof_range_style style =
+        row->depth == PROF_UNKNOWN ? PROF_RANGE_START_END : PROF_RANGE_PUSH_POP;
+    bool fresh;
+    uint64_t key = (uint64_t)name << 32 | (uint64_t)domain << 1 | (uint64_t)style;
+    uint32_t number = prof_group_number(&w->by_key, key, &fresh);
+    if (fresh && number != PROF_NO_GROUP) {
+        struct group *g = prof_array_add(&w->groups);
+        if (!g)
+            return PROF_NO_GROUP;
+        *g = (struct group){.name = name, .domain = domain, .style = style};
+    }
+    return number;
+}
+
+static bool add_op(void *user, const struct prof_device_op *op)
+{
+    struct work *w = user;
+    if (op->call_ns == PROF_UNKNOWN)
+        return true;
+    struct prof_range_thread *thread = prof_range_thread(&w->index, op->thread);
+    int64_t duration = op->duration_ns == PROF_UNKNOWN ? 0 : op->duration_ns;
+    for (size_t i = 0; thread && i < thread->lanes.count; i++) {
+        uint32_t node = prof_range_at(&w->index, &thread->lanes.data[i], op->call_ns);
+        if (node == PROF_NO_RANGE)
+            continue;
+        struct device_work *d = &w->device[node];
+        if (op->kind == PROF_OP_KERNEL) {
+            d->kernels++;
+            d->kernel_ns = prof_add(d->kernel_ns, duration);
+        } else {
+            d->transfers++;
+            d->transfer_ns = prof_add(d->transfer_ns, duration);
+        }
+    }
+    return true;
+}
+
+static int64_t length_of(const struct prof_range_node *node)
+{
+    return node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin);
+}
+
+/* Children stand after their parents, so one walk backwards hands work up and takes nested time off
+ * its parent. A name that is nested in itself counts an operation once per range, as documented. */
+static void sum_up(struct work *w)
+{
+    for (size_t i = w->index.nodes.count; i-- > 0;) {
+        const struct prof_range_node *node = &w->index.nodes.data[i];
+        const struct device_work *mine = &w->device[i];
+        struct group *g = &w->groups.data[node->group];
+        int64_t length = length_of(node);
+        bool counted = prof_scope_time(&w->scope, node->begin);
+        if (node->parent != PROF_NO_RANGE) {
+            struct device_work *up = &w->device[node->parent];
+            up->kernels += mine->kernels;
+            up->kernel_ns = prof_add(up->kernel_ns, mine->kernel_ns);
+            up->transfers += mine->transfers;
+            up->transfer_ns = prof_add(up->transfer_ns, mine->transfer_ns);
+            const struct prof_range_node *parent = &w->index.nodes.data[node->parent];
+            struct group *outer = &w->groups.data[parent->group];
+            if (length != PROF_UNKNOWN && parent->end != INT64_MAX &&
+                prof_scope_time(&w->scope, parent->begin))
+                outer->self_ns = prof_subtract(outer->self_ns, length);
+        }
+        if (!counted)
+            continue;
+        g->kernels += mine->kernels;
+        g->kernel_ns = prof_add(g->kernel_ns, mine->kernel_ns);
+        g->transfers += mine->transfers;
+        g->transfer_ns = prof_add(g->transfer_ns, mine->transfer_ns);
+        if (length == PROF_UNKNOWN) {
+            g->open++;
+        } else {
+            prof_gather_add(&g->duration, &w->budget, length);
+            g->self_ns = prof_add(g->self_ns, length);
+        }
+    }
+}
+
+static int by_sum(const void *a, const void *b)
+{
+    const struct prof_range_row *x = a, *y = b;
+    if (x->duration_ns.sum != y->duration_ns.sum)
+        return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
+    int names = strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    if (!names)
+        names = strcmp(x->domain ? x->domain : "", y->domain ? y->domain : "");
+    return names ? names : (int)x->style - (int)y->style;
+}
+
+static bool make_rows(struct work *w, struct prof_range_summary *result)
+{
+    if (!w->groups.count)
+        return true;
+    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->groups.count; i++) {
+        struct group *g = &w->groups.data[i];
+        if (!g->duration.count && !g->open)
+            continue; /* all before or after the filter's time */
+        struct prof_range_row *r = &result->rows[result->count++];
+        *r = (struct prof_range_row){
+            .name = w->texts.list.data[g->name],
+            .domain = w->texts.list.data[g->domain],
+            .style = g->style,
+            .duration_ns = prof_gather_result(&g->duration),
+            .open = g->open,
+            .self_ns = g->self_ns,
+            .kernels = g->kernels,
+            .kernel_ns = g->kernel_ns,
+            .transfers = g->transfers,
+            .transfer_ns = g->transfer_ns,
+        };
+        result->ranges += r->duration_ns.count + r->open;
+        result->open += r->open;
+        result->listed_ns = prof_add(result->listed_ns, r->duration_ns.sum);
+    }
+    for (size_t i = 0; i < result->count; i++) {
+        struct prof_range_row *r = &result->rows[i];
+        r->share = prof_share(r->duration_ns.sum, result->listed_ns);
+        r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
+    }
+    qsort(result->rows, result->count, sizeof *result->rows, by_sum);
+    return true;
+}
+
+static enum prof_status scan(struct work *w, struct prof_error *err)
+{
+    /* Ranges know no device; a device or kernel filter narrows the work counted in them instead. */
+    struct prof_scope places = w->scope;
+    places.by_place = w->scope.filter.process || w->scope.filter.thread;
+    places.filter.device = places.filter.stream = 0;
+    enum prof_status status = prof_begin(w->capture, err);
+    if (status)
+        return status;
+    status = prof_range_index_open(&w->index, w->capture, &places, group_of, w, err);
+    if (!status && !(w->device = calloc(w->index.nodes.count + 1, sizeof *w->device)))
+        status = prof_out_of_memory(err);
+    if (!status && w->index.nodes.count) {
+        struct prof_scope any_time = w->scope;
+        any_time.by_time = false;
+        status = prof_device_ops(w->capture, &any_time, add_op, w, err);
+    }
+    prof_end(w->capture);
+    return status;
+}
+
+enum prof_status prof_range_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                    struct prof_range_summary *result, struct prof_error *err)
+{
+    struct work w = {.capture = capture};
+    *result = (struct prof_range_summary){.wall_ns = prof_wall_ns(capture, filter)};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status)
+        status = scan(&w, err);
+    if (!status) {
+        sum_up(&w);
+        if (!make_rows(&w, result))
+            status = prof_out_of_memory(err);
+    }
+    for (size_t i = 0; i < w.groups.count; i++)
+        prof_gather_free(&w.groups.data[i].duration);
+    prof_array_free(&w.groups);
+    prof_map_free(&w.by_key);
+    prof_texts_free(&w.texts);
+    prof_range_index_close(&w.index);
+    free(w.device);
+    prof_scope_close(&w.scope);
+    return status;
+}
+
+void prof_range_summary_free(struct prof_range_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_range_summary){0};
+}

@@ -1,0 +1,63 @@
+/* The words for the file's numbers (copy kinds, memory kinds, ...), one table per family. */
+#include "libprof/include/prof.h"
+#include "libprof/wire/wire.h"
+
+#define WORD(table, kind)                                                                          \
+    ((kind) >= 0 && (size_t)(kind) < sizeof(table) / sizeof(table)[0] && (table)[kind]             \
+         ? (table)[kind]                                                                           \
+         : "unknown")
+
+static const char *const copy_kinds[] = {
+    [WIRE_COPY_HTOD] = "HtoD", [WIRE_COPY_DTOH] = "DtoH",   [WIRE_COPY_HTOA] = "HtoA",
+    [WIRE_COPY_ATOH] = "AtoH", [WIRE_COPY_ATOA] = "AtoA",   [WIRE_COPY_ATOD] = "AtoD",
+    [WIRE_COPY_DTOA] = "DtoA", [WIRE_COPY_DTOD] = "DtoD",   [WIRE_COPY_HTOH] = "HtoH",
+    [WIRE_COPY_PTOP] = "PtoP", [WIRE_COPY_MAP] = "map",     [WIRE_COPY_UNMAP] = "unmap",
+    [WIRE_COPY_MIGRATE] = "migrate", [PROF_COPY_MEMSET] = "memset",
+};
+
+static const char *const memory_kinds[] = {
+    [WIRE_MEMORY_PAGEABLE] = "pageable",
+    [WIRE_MEMORY_PINNED] = "pinned",
+    [WIRE_MEMORY_DEVICE] = "device",
+    [WIRE_MEMORY_ARRAY] = "array",
+    [WIRE_MEMORY_MANAGED] = "managed",
+    [WIRE_MEMORY_DEVICE_STATIC] = "device static",
+    [WIRE_MEMORY_MANAGED_STATIC] = "managed static",
+    [WIRE_MEMORY_SVM] = "SVM",
+    [WIRE_MEMORY_POOL] = "pool",
+};
+
+static const char *const sync_kinds[] = {
+    [WIRE_SYNC_EVENT] = "event",
+    [WIRE_SYNC_STREAM_WAIT_EVENT] = "stream waits for event",
+    [WIRE_SYNC_STREAM] = "stream",
+    [WIRE_SYNC_CONTEXT] = "context",
+};
+
+static const char *const sources[] = {
+    [WIRE_SOURCE_CUDA] = "CUDA runtime",
+    [WIRE_SOURCE_CUDA_DRIVER] = "CUDA driver",
+    [WIRE_SOURCE_OPENCL] = "OpenCL",
+    [WIRE_SOURCE_NVTX] = "NVTX",
+    [WIRE_SOURCE_HOST] = "host",
+};
+
+const char *prof_copy_kind_text(int kind)
+{
+    return WORD(copy_kinds, kind);
+}
+
+const char *prof_memory_kind_text(int kind)
+{
+    return WORD(memory_kinds, kind);
+}
+
+const char *prof_sync_kind_text(int kind)
+{
+    return WORD(sync_kinds, kind);
+}
+
+const char *prof_source_text(int source)
+{
+    return WORD(sources, source);
+}

@@ -1,0 +1,181 @@
+/* Transfer summary: copies by direction and memory kinds, and fills, with bytes and rates. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "libprof/analysis/group.h"
+#include "libprof/analysis/scope.h"
+#include "libprof/analysis/spread.h"
+#include "libprof/base/saturate.h"
+
+struct group {
+    int kind, source, target;
+    int64_t unfinished, blocking;
+    struct prof_gather duration, bytes, rate;
+    double rate_bytes, rate_ns; /* of the transfers counted in `rate` */
+};
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    struct prof_map by_kinds;
+    PROF_ARRAY(struct group) groups;
+    struct prof_spread_budget budget;
+};
+
+enum { START, DURATION, STREAM, THREAD, LEAD, BYTES, KIND, SOURCE, TARGET, BLOCKING };
+static const char *const queries[] = {
+    "SELECT start, duration, stream, thread, api_lead, bytes, kind, source_kind, target_kind, "
+    "blocking FROM transfer",
+    "SELECT start, duration, stream, thread, api_lead, bytes, 100, NULL, memory_kind, NULL "
+    "FROM memset",
+};
+
+static int small(sqlite3_stmt *row, int column)
+{
+    int64_t value = sqlite3_column_int64(row, column);
+    return value < 0 || value > 255 ? 0 : (int)value;
+}
+
+static struct group *group_of(struct work *w, int kind, int source, int target)
+{
+    bool fresh;
+    uint64_t key = (uint64_t)(unsigned)kind << 16 | (unsigned)source << 8 | (unsigned)target;
+    uint32_t number = prof_group_number(&w->by_kinds, key, &fresh);
+    if (number == PROF_NO_GROUP)
+        return NULL;
+    if (fresh) {
+        struct group *g = prof_array_add(&w->groups);
+        if (!g)
+            return NULL;
+        *g = (struct group){.kind = kind, .source = source, .target = target};
+    }
+    return &w->groups.data[number];
+}
+
+static void add_rate(struct work *w, struct group *g, int64_t bytes, int64_t duration)
+{
+    if (bytes <= 0 || duration <= 0)
+        return;
+    double rate = (double)bytes * 1e9 / (double)duration;
+    if (rate < 9e18)
+        prof_gather_add(&g->rate, &w->budget, (int64_t)(rate + 0.5));
+    g->rate_bytes += (double)bytes;
+    g->rate_ns += (double)duration;
+}
+
+static bool add_row(struct work *w, sqlite3_stmt *row)
+{
+    int64_t start = prof_column_int(row, START), duration = prof_column_int(row, DURATION);
+    int64_t bytes = prof_column_int(row, BYTES);
+    if (!prof_scope_time(&w->scope, start == PROF_UNKNOWN ? prof_column_int(row, LEAD) : start) ||
+        !prof_scope_place(&w->scope, prof_column_id(row, STREAM), prof_column_id(row, THREAD), 0,
+                          0))
+        return true;
+    struct group *g = group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
+    if (!g)
+        return false;
+    if (sqlite3_column_int64(row, BLOCKING) == 1)
+        g->blocking++;
+    if (bytes != PROF_UNKNOWN)
+        prof_gather_add(&g->bytes, &w->budget, bytes);
+    if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN) {
+        g->unfinished++;
+        return true;
+    }
+    prof_gather_add(&g->duration, &w->budget, duration);
+    add_rate(w, g, bytes, duration);
+    return true;
+}
+
+static enum prof_status scan(struct work *w, const char *sql, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = prof_query(w->capture, sql, &row, err);
+    if (status)
+        return status;
+    while (prof_row(row)) {
+        if (!add_row(w, row)) {
+            sqlite3_finalize(row);
+            return prof_out_of_memory(err);
+        }
+    }
+    return prof_query_end(w->capture, row, err);
+}
+
+static int by_sum(const void *a, const void *b)
+{
+    const struct prof_transfer_row *x = a, *y = b;
+    if (x->duration_ns.sum != y->duration_ns.sum)
+        return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
+    int kinds = x->kind - y->kind;
+    return kinds ? kinds : (x->source_kind - y->source_kind) * 256 + x->target_kind - y->target_kind;
+}
+
+static bool make_rows(struct work *w, struct prof_transfer_summary *result)
+{
+    if (!w->groups.count)
+        return true;
+    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->groups.count; i++) {
+        struct group *g = &w->groups.data[i];
+        struct prof_transfer_row *r = &result->rows[result->count++];
+        *r = (struct prof_transfer_row){
+            .kind = g->kind,
+            .source_kind = g->source,
+            .target_kind = g->target,
+            .kind_text = prof_copy_kind_text(g->kind),
+            .source_text = prof_memory_kind_text(g->source),
+            .target_text = prof_memory_kind_text(g->target),
+            .duration_ns = prof_gather_result(&g->duration),
+            .bytes = prof_gather_result(&g->bytes),
+            .rate = prof_gather_result(&g->rate),
+            .mean_rate = g->rate_ns > 0 ? g->rate_bytes * 1e9 / g->rate_ns : NAN,
+            .unfinished = g->unfinished,
+            .blocking = g->blocking,
+        };
+        result->transfers += r->duration_ns.count + r->unfinished;
+        result->unfinished += r->unfinished;
+        result->listed_ns = prof_add(result->listed_ns, r->duration_ns.sum);
+        if (r->kind != PROF_COPY_MEMSET)
+            result->bytes = prof_add(result->bytes, r->bytes.sum);
+    }
+    for (size_t i = 0; i < result->count; i++) {
+        struct prof_transfer_row *r = &result->rows[i];
+        r->share = prof_share(r->duration_ns.sum, result->listed_ns);
+        r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
+    }
+    qsort(result->rows, result->count, sizeof *result->rows, by_sum);
+    return true;
+}
+
+enum prof_status prof_transfer_summary(struct prof_capture *capture,
+                                       const struct prof_filter *filter,
+                                       struct prof_transfer_summary *result,
+                                       struct prof_error *err)
+{
+    struct work w = {.capture = capture};
+    *result = (struct prof_transfer_summary){.wall_ns = prof_wall_ns(capture, filter)};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    bool excluded = prof_scope_only_kernels(&w.scope);
+    for (size_t i = 0; !status && !excluded && i < sizeof queries / sizeof queries[0]; i++)
+        status = scan(&w, queries[i], err);
+    if (!status && !make_rows(&w, result))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; i < w.groups.count; i++) {
+        prof_gather_free(&w.groups.data[i].duration);
+        prof_gather_free(&w.groups.data[i].bytes);
+        prof_gather_free(&w.groups.data[i].rate);
+    }
+    prof_array_free(&w.groups);
+    prof_map_free(&w.by_kinds);
+    prof_scope_close(&w.scope);
+    return status;
+}
+
+void prof_transfer_summary_free(struct prof_transfer_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_transfer_summary){0};
+}

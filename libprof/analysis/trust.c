@@ -1,0 +1,362 @@
+/* The trust block: what the capture itself says about its completeness, as balances and sentences.
+ * Lines of capture_health are (process, subject, item, value, note); subjects that count calls
+ * become balances, all others sentences, graded by the table below. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/capture.h"
+#include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
+
+struct work {
+    struct prof_capture *capture;
+    PROF_ARRAY(struct prof_balance) balances, totals;
+    PROF_ARRAY(struct prof_statement) statements;
+    bool out_of_memory;
+};
+
+/* ---- balances ----------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *item;
+    size_t offset;
+} items[] = {
+    {"called", offsetof(struct prof_balance, called)},
+    {"recorded", offsetof(struct prof_balance, recorded)},
+    {"failed", offsetof(struct prof_balance, failed)},
+    {"captured", offsetof(struct prof_balance, captured)},
+    {"dropped", offsetof(struct prof_balance, dropped)},
+    {"outstanding", offsetof(struct prof_balance, outstanding)},
+    {"remainder", offsetof(struct prof_balance, remainder)}, /* read, then computed anew */
+};
+enum { ITEMS = sizeof items / sizeof items[0] };
+
+static const char *const subjects[] = {"launch",     "transfer", "memset",   "allocation",
+                                       "free",       "range",    "range_end"};
+enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
+
+static const char *subject_of(const char *text)
+{
+    for (size_t i = 0; text && i < SUBJECTS; i++) {
+        if (!strcmp(text, subjects[i]))
+            return subjects[i];
+    }
+    return NULL;
+}
+
+static int64_t *item_of(struct prof_balance *balance, const char *item)
+{
+    for (size_t i = 0; item && i < ITEMS; i++) {
+        if (!strcmp(item, items[i].item))
+            return (int64_t *)(void *)((char *)balance + items[i].offset);
+    }
+    return NULL;
+}
+
+static struct prof_balance *balance_of(struct work *w, int64_t process, const char *subject)
+{
+    /* Lines come by process: only the last few balances can be meant. */
+    for (size_t i = w->balances.count; i-- > 0 && w->balances.data[i].process == process;) {
+        if (w->balances.data[i].subject == subject)
+            return &w->balances.data[i];
+    }
+    struct prof_balance *b = prof_array_add(&w->balances);
+    if (b)
+        *b = (struct prof_balance){process, subject, PROF_UNKNOWN, 0, 0, 0, 0, 0, PROF_UNKNOWN};
+    return b;
+}
+
+static void close_balance(struct prof_balance *b)
+{
+    b->remainder = PROF_UNKNOWN;
+    if (b->called == PROF_UNKNOWN)
+        return;
+    int64_t rest = b->called;
+    const int64_t parts[] = {b->recorded, b->failed, b->captured, b->dropped, b->outstanding};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        rest = prof_subtract(rest, parts[i]);
+    b->remainder = rest;
+}
+
+static void add_total(struct work *w, const struct prof_balance *b)
+{
+    struct prof_balance *total = NULL;
+    for (size_t i = 0; i < w->totals.count; i++) {
+        if (w->totals.data[i].subject == b->subject)
+            total = &w->totals.data[i];
+    }
+    if (!total) {
+        total = prof_array_add(&w->totals);
+        if (!total) {
+            w->out_of_memory = true;
+            return;
+        }
+        *total = (struct prof_balance){.subject = b->subject, .remainder = PROF_UNKNOWN};
+    }
+    if (b->called == PROF_UNKNOWN)
+        return;
+    total->called = prof_add(total->called, b->called);
+    total->recorded = prof_add(total->recorded, b->recorded);
+    total->failed = prof_add(total->failed, b->failed);
+    total->captured = prof_add(total->captured, b->captured);
+    total->dropped = prof_add(total->dropped, b->dropped);
+    total->outstanding = prof_add(total->outstanding, b->outstanding);
+    close_balance(total);
+}
+
+/* ---- sentences ---------------------------------------------------------------------------------- */
+
+static void state(struct work *w, enum prof_trust_level level, int64_t process, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
+
+static void state(struct work *w, enum prof_trust_level level, int64_t process, const char *format,
+                  ...)
+{
+    va_list args;
+    char *text;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    struct prof_statement *slot = length < 0 ? NULL : prof_array_add(&w->statements);
+    if (slot)
+        *slot = (struct prof_statement){level, process, text};
+    else if (length >= 0)
+        free(text);
+    w->out_of_memory |= !slot;
+}
+
+/* "process 4711: " or "" */
+static struct prof_text who(const struct work *w, int64_t process)
+{
+    struct prof_text t = {""};
+    const struct prof_process *p = prof_process(w->capture, process);
+    if (p && p->pid != PROF_UNKNOWN)
+        snprintf(t.text, sizeof t.text, "process %lld: ", (long long)p->pid);
+    return t;
+}
+
+/* Lines that make a capture incomplete, or deserve a warning; what is not here is a note. */
+static const struct {
+    const char *subject, *item; /* item "" = every */
+    enum prof_trust_level level;
+} grades[] = {
+    {"record", "dropped", PROF_TRUST_LOSS},
+    {"record", "definitions_dropped", PROF_TRUST_LOSS},
+    {"record", "backend_dropped", PROF_TRUST_LOSS},
+    {"record", "reentered", PROF_TRUST_LOSS},
+    {"record", "damaged", PROF_TRUST_LOSS},
+    {"record", "truncated", PROF_TRUST_LOSS},
+    {"record", "unseen", PROF_TRUST_LOSS},
+    {"record", "unprofiled", PROF_TRUST_WARNING},
+    {"record", "times_missing", PROF_TRUST_WARNING},
+    {"record", "times_repaired", PROF_TRUST_WARNING},
+    {"record", "orphan_times", PROF_TRUST_WARNING},
+    {"process", "dropped", PROF_TRUST_LOSS},
+    {"end", "unseen", PROF_TRUST_WARNING},
+    {"end", "signal", PROF_TRUST_WARNING},
+    {"end", "running", PROF_TRUST_WARNING},
+};
+
+static bool ends_with(const char *text, const char *tail)
+{
+    size_t a = strlen(text), b = strlen(tail);
+    return a >= b && !strcmp(text + a - b, tail);
+}
+
+static enum prof_trust_level grade(const char *subject, const char *item)
+{
+    if (!strcmp(subject, "collector")) {
+        /* item: "<collector> <state>" */
+        return ends_with(item, " refused")    ? PROF_TRUST_LOSS
+               : ends_with(item, " degraded") ? PROF_TRUST_WARNING
+                                              : PROF_TRUST_NOTE;
+    }
+    for (size_t i = 0; i < sizeof grades / sizeof grades[0]; i++) {
+        if (!strcmp(subject, grades[i].subject) &&
+            (!*grades[i].item || !strcmp(item, grades[i].item)))
+            return grades[i].level;
+    }
+    return PROF_TRUST_NOTE;
+}
+
+static void state_line(struct work *w, int64_t process, const char *subject, const char *item,
+                       int64_t value, const char *note)
+{
+    struct prof_text name = who(w, process);
+    enum prof_trust_level level = grade(subject, item);
+    const char *separator = note && *note ? ": " : "";
+    note = note ? note : "";
+    if (!strcmp(subject, "end")) {
+        if (!strcmp(item, "signal") && value != PROF_UNKNOWN)
+            state(w, level, process, "%sended by signal %lld%s%s", name.text, (long long)value,
+                  separator, note);
+        else
+            state(w, level, process, "%sended by %s%s%s", name.text, item, separator, note);
+    } else if (value == PROF_UNKNOWN) {
+        state(w, level, process, "%s%s%s%s", name.text, item, separator, note);
+    } else if (level != PROF_TRUST_NOTE && value == 0) {
+        return; /* counted, and there were none */
+    } else if (*note && strcmp(subject, "collector") != 0) {
+        state(w, level, process, "%s%s %s (%s)", name.text, prof_count(value).text, note, item);
+    } else {
+        state(w, level, process, "%s%s %s%s%s", name.text, item, prof_count(value).text, separator,
+              note);
+    }
+}
+
+static void state_balance(struct work *w, const struct prof_balance *b)
+{
+    struct prof_text name = who(w, b->process);
+    if (b->remainder != PROF_UNKNOWN && b->remainder != 0)
+        state(w, PROF_TRUST_LOSS, b->process,
+              "%s%s: %s called, %s accounted for: %s %s", name.text, b->subject,
+              prof_count(b->called).text, prof_count(prof_subtract(b->called, b->remainder)).text,
+              prof_count(b->remainder > 0 ? b->remainder : -b->remainder).text,
+              b->remainder > 0 ? "missing" : "too many");
+    if (b->dropped > 0)
+        state(w, PROF_TRUST_LOSS, b->process, "%s%s: %s dropped for want of room", name.text,
+              b->subject, prof_count(b->dropped).text);
+    if (b->outstanding > 0)
+        state(w, PROF_TRUST_WARNING, b->process, "%s%s: %s not finished when the capture ended",
+              name.text, b->subject, prof_count(b->outstanding).text);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static void read_line(struct work *w, sqlite3_stmt *row)
+{
+    int64_t process = prof_column_id(row, 0), value = prof_column_int(row, 3);
+    const char *subject = (const char *)sqlite3_column_text(row, 1);
+    const char *item = (const char *)sqlite3_column_text(row, 2);
+    const char *note = (const char *)sqlite3_column_text(row, 4);
+    const char *balanced = subject_of(subject);
+    if (balanced && value != PROF_UNKNOWN) {
+        struct prof_balance *b = balance_of(w, process, balanced);
+        int64_t *slot = b ? item_of(b, item) : NULL;
+        w->out_of_memory |= !b;
+        if (slot)
+            *slot = value;
+        if (!b || slot)
+            return;
+    }
+    state_line(w, process, subject ? subject : "", item ? item : "", value, note);
+}
+
+static enum prof_status read_health(struct work *w, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = prof_query(w->capture,
+                                         "SELECT process, subject, item, value, note FROM "
+                                         "capture_health ORDER BY process, id",
+                                         &row, err);
+    if (status)
+        return status;
+    while (!w->out_of_memory && prof_row(row))
+        read_line(w, row);
+    return prof_query_end(w->capture, row, err);
+}
+
+static enum prof_status read_clocks(struct work *w, int64_t *error_ns, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    *error_ns = PROF_UNKNOWN;
+    enum prof_status status =
+        prof_query(w->capture, "SELECT max(error_ns) FROM clock_sync", &row, err);
+    if (status)
+        return status;
+    if (prof_row(row))
+        *error_ns = prof_column_int(row, 0);
+    return prof_query_end(w->capture, row, err);
+}
+
+static void state_capture(struct work *w)
+{
+    const struct prof_info *info = &w->capture->info;
+    if (info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING)
+        state(w, PROF_TRUST_LOSS, 0,
+              "the capture is still being written, or perfkit was killed: wait, or finish it with "
+              "perfkit recover");
+    else if (info->state == PROF_STATE_UNKNOWN)
+        state(w, PROF_TRUST_LOSS, 0, "the capture does not say how it ended");
+    else if (info->state == PROF_STATE_RECOVERED)
+        state(w, PROF_TRUST_WARNING, 0, "finished by perfkit recover after perfkit was killed");
+}
+
+static int by_process_and_subject(const void *a, const void *b)
+{
+    const struct prof_balance *x = a, *y = b;
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    size_t i = 0, j = 0;
+    while (subjects[i] != x->subject)
+        i++;
+    while (subjects[j] != y->subject)
+        j++;
+    return (i > j) - (i < j);
+}
+
+/* Graver first, otherwise in order of statement. */
+static void sort_statements(struct work *w)
+{
+    for (size_t i = 1; i < w->statements.count; i++) {
+        struct prof_statement moving = w->statements.data[i];
+        size_t at = i;
+        for (; at && w->statements.data[at - 1].level < moving.level; at--)
+            w->statements.data[at] = w->statements.data[at - 1];
+        w->statements.data[at] = moving;
+    }
+}
+
+static void conclude(struct work *w, struct prof_trust *result)
+{
+    for (size_t i = 0; i < w->balances.count; i++)
+        close_balance(&w->balances.data[i]);
+    if (w->balances.count)
+        qsort(w->balances.data, w->balances.count, sizeof *w->balances.data,
+              by_process_and_subject);
+    for (size_t i = 0; i < w->balances.count; i++) {
+        state_balance(w, &w->balances.data[i]);
+        add_total(w, &w->balances.data[i]);
+    }
+    if (w->totals.count)
+        qsort(w->totals.data, w->totals.count, sizeof *w->totals.data, by_process_and_subject);
+    sort_statements(w);
+    result->complete = !w->statements.count || w->statements.data[0].level != PROF_TRUST_LOSS;
+}
+
+enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *result,
+                            struct prof_error *err)
+{
+    struct work w = {.capture = capture};
+    *result = (struct prof_trust){.clock_error_ns = PROF_UNKNOWN};
+    enum prof_status status = read_health(&w, err);
+    if (!status)
+        status = read_clocks(&w, &result->clock_error_ns, err);
+    if (!status) {
+        state_capture(&w);
+        conclude(&w, result);
+    }
+    result->balances = w.balances.data;
+    result->balance_count = w.balances.count;
+    result->totals = w.totals.data;
+    result->total_count = w.totals.count;
+    result->statements = w.statements.data;
+    result->statement_count = w.statements.count;
+    if (!status && w.out_of_memory)
+        status = prof_out_of_memory(err);
+    if (status)
+        prof_trust_free(result);
+    return status;
+}
+
+void prof_trust_free(struct prof_trust *result)
+{
+    for (size_t i = 0; i < result->statement_count; i++)
+        free(result->statements[i].text);
+    free(result->statements);
+    free(result->balances);
+    free(result->totals);
+    *result = (struct prof_trust){0};
+}

@@ -1,0 +1,339 @@
+/* Busy, idle and overlapping time per device, by one ordered sweep over kernels, copies and fills.
+ * Rows of all devices arrive in one order of start and feed one sweep per piece of hardware. */
+#include <stdlib.h>
+
+#include "libprof/analysis/group.h"
+#include "libprof/analysis/intervals.h"
+#include "libprof/analysis/ordered.h"
+#include "libprof/analysis/scope.h"
+#include "libprof/base/saturate.h"
+
+enum { KERNELS, TRANSFERS };
+
+struct device {
+    struct prof_utilisation_row row;
+    struct prof_sweep sweep;
+    int64_t busy_until; /* end of the last busy span told; INT64_MIN at first */
+    int64_t busy_since; /* begin of the stretch that ends there */
+    size_t gap_room, buckets;
+    int64_t begin_ns, end_ns; /* the window */
+};
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    int64_t begin_ns, end_ns;
+    size_t gaps, buckets;
+    struct prof_map by_device;
+    PROF_ARRAY(struct device *) devices; /* stable addresses: sweeps point at them */
+};
+
+/* ---- gaps: the largest `gap_room`, as a heap with the smallest on top -------------------------- */
+
+static void gap_down(struct prof_gap *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= count)
+            return;
+        if (child + 1 < count && heap[child + 1].duration_ns < heap[child].duration_ns)
+            child++;
+        if (heap[at].duration_ns <= heap[child].duration_ns)
+            return;
+        struct prof_gap swap = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swap;
+        at = child;
+    }
+}
+
+static void add_gap(struct device *d, struct prof_gap gap)
+{
+    struct prof_utilisation_row *r = &d->row;
+    r->gap_count++;
+    r->gap_ns = prof_add(r->gap_ns, gap.duration_ns);
+    if (!d->gap_room)
+        return;
+    if (r->gaps_listed < d->gap_room) {
+        size_t at = r->gaps_listed++;
+        for (; at && r->gaps[(at - 1) / 2].duration_ns > gap.duration_ns; at = (at - 1) / 2)
+            r->gaps[at] = r->gaps[(at - 1) / 2];
+        r->gaps[at] = gap;
+    } else if (gap.duration_ns > r->gaps[0].duration_ns) {
+        r->gaps[0] = gap;
+        gap_down(r->gaps, r->gaps_listed, 0);
+    }
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct prof_gap *x = a, *y = b;
+    if (x->duration_ns != y->duration_ns)
+        return x->duration_ns < y->duration_ns ? 1 : -1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* ---- spans -------------------------------------------------------------------------------------- */
+
+/* Add the span's part in each bucket, in ns; made shares at the end. */
+static void add_to_buckets(const struct device *d, double *shares, int64_t begin, int64_t end)
+{
+    double zero = (double)d->begin_ns, width = ((double)d->end_ns - zero) / (double)d->buckets;
+    double from = (double)begin - zero, to = (double)end - zero;
+    size_t first = (size_t)(from / width), last = (size_t)(to / width);
+    for (size_t i = first; i <= last && i < d->buckets; i++) {
+        double low = width * (double)i, high = low + width;
+        double part = (to < high ? to : high) - (from > low ? from : low);
+        if (part > 0)
+            shares[i] += part;
+    }
+}
+
+static void span(void *user, int64_t begin, int64_t end, unsigned active)
+{
+    struct device *d = user;
+    struct prof_utilisation_row *r = &d->row;
+    int64_t length = prof_subtract(end, begin);
+    r->busy_ns = prof_add(r->busy_ns, length);
+    if (active & 1u << KERNELS)
+        r->kernel_ns = prof_add(r->kernel_ns, length);
+    if (active & 1u << TRANSFERS)
+        r->transfer_ns = prof_add(r->transfer_ns, length);
+    if (active == 3)
+        r->overlap_ns = prof_add(r->overlap_ns, length);
+    if (d->buckets && d->end_ns > d->begin_ns) {
+        add_to_buckets(d, r->busy_share, begin, end);
+        if (active & 1u << KERNELS)
+            add_to_buckets(d, r->kernel_share, begin, end);
+        if (active & 1u << TRANSFERS)
+            add_to_buckets(d, r->transfer_share, begin, end);
+    }
+    if (d->busy_until == INT64_MIN) {
+        d->busy_since = begin;
+    } else if (begin > d->busy_until) {
+        add_gap(d, (struct prof_gap){d->busy_until, prof_subtract(begin, d->busy_until),
+                                     prof_subtract(d->busy_until, d->busy_since)});
+        d->busy_since = begin;
+    }
+    d->busy_until = end;
+}
+
+/* ---- devices ------------------------------------------------------------------------------------ */
+
+static bool give_buckets(double **shares, size_t buckets)
+{
+    *shares = buckets ? calloc(buckets, sizeof **shares) : NULL;
+    return !buckets || *shares;
+}
+
+static struct device *new_device(struct work *w, int64_t id)
+{
+    struct device **slot = prof_array_add(&w->devices);
+    if (!slot)
+        return NULL;
+    struct device *d = *slot = calloc(1, sizeof *d);
+    if (!d) {
+        w->devices.count--;
+        return NULL;
+    }
+    d->row.device = id;
+    d->row.first_ns = d->row.last_ns = PROF_UNKNOWN;
+    d->busy_until = INT64_MIN;
+    d->gap_room = w->gaps;
+    d->buckets = w->buckets;
+    d->begin_ns = w->begin_ns;
+    d->end_ns = w->end_ns;
+    prof_sweep_open(&d->sweep, span, d);
+    if (w->gaps && !(d->row.gaps = calloc(w->gaps, sizeof *d->row.gaps)))
+        return NULL;
+    return give_buckets(&d->row.busy_share, w->buckets) &&
+                   give_buckets(&d->row.kernel_share, w->buckets) &&
+                   give_buckets(&d->row.transfer_share, w->buckets)
+               ? d
+               : NULL;
+}
+
+static struct device *device_of(struct work *w, int64_t stream)
+{
+    const struct prof_stream *s = prof_stream(w->capture, stream);
+    const struct prof_device *hardware = s ? prof_device(w->capture, s->device) : NULL;
+    int64_t id = hardware ? hardware->physical : 0;
+    bool fresh;
+    uint32_t number = prof_group_number(&w->by_device, (uint64_t)id, &fresh);
+    if (number == PROF_NO_GROUP)
+        return NULL;
+    return fresh ? new_device(w, id) : w->devices.data[number];
+}
+
+enum { START, ID, DURATION, STREAM, THREAD, CONFIG };
+static const struct prof_ordered_query queries[] = {
+    {"start", "duration, stream, thread, config", "kernel", "", 0},
+    {"start", "duration, stream, thread, NULL", "transfer", "", 0},
+    {"start", "duration, stream, thread, NULL", "memset", "", 0},
+};
+enum { QUERIES = sizeof queries / sizeof queries[0] };
+
+static bool add_row(struct work *w, int query, const struct prof_ordered_row *row)
+{
+    int class_index = query ? TRANSFERS : KERNELS;
+    int64_t start = row->cells[START], duration = row->cells[DURATION];
+    int64_t stream = row->cells[STREAM] == PROF_UNKNOWN ? 0 : row->cells[STREAM];
+    int64_t thread = row->cells[THREAD] == PROF_UNKNOWN ? 0 : row->cells[THREAD];
+    if (!prof_scope_place(&w->scope, stream, thread, 0, 0) ||
+        (!query && !prof_scope_config(&w->scope, row->cells[CONFIG])))
+        return true;
+    bool known = start != PROF_UNKNOWN && duration != PROF_UNKNOWN;
+    int64_t end = known ? prof_add(start, duration < 0 ? 0 : duration) : 0;
+    if (known && (start >= w->end_ns || end < w->begin_ns))
+        return true;
+    struct device *d = device_of(w, stream);
+    if (!d)
+        return false;
+    if (!known) {
+        d->row.unfinished++;
+        return true;
+    }
+    start = start < w->begin_ns ? w->begin_ns : start;
+    end = end > w->end_ns ? w->end_ns : end;
+    int64_t *count = query ? &d->row.transfers : &d->row.kernels;
+    int64_t *sum = query ? &d->row.transfer_sum_ns : &d->row.kernel_sum_ns;
+    (*count)++;
+    *sum = prof_add(*sum, prof_subtract(end, start));
+    if (d->row.first_ns == PROF_UNKNOWN)
+        d->row.first_ns = start;
+    if (d->row.last_ns == PROF_UNKNOWN || end > d->row.last_ns)
+        d->row.last_ns = end;
+    return prof_sweep_add(&d->sweep, (unsigned)class_index, start, end);
+}
+
+static enum prof_status scan(struct work *w, struct prof_error *err)
+{
+    struct prof_ordered *tables[QUERIES] = {0};
+    const struct prof_ordered_row *heads[QUERIES] = {0};
+    enum prof_status status = PROF_OK;
+    int used = prof_scope_only_kernels(&w->scope) ? 1 : QUERIES;
+    for (int i = 0; !status && i < used; i++) {
+        status = prof_ordered_open(w->capture, &queries[i], 0, &tables[i], err);
+        if (!status)
+            heads[i] = prof_ordered_next(tables[i]);
+    }
+    while (!status) {
+        int first = -1;
+        for (int i = 0; i < used; i++) {
+            if (heads[i] && (first < 0 || heads[i]->cells[START] < heads[first]->cells[START]))
+                first = i;
+        }
+        if (first < 0)
+            break;
+        if (!add_row(w, first, heads[first]))
+            status = prof_out_of_memory(err);
+        heads[first] = prof_ordered_next(tables[first]);
+    }
+    for (int i = 0; i < used; i++) {
+        enum prof_status end = prof_ordered_close(tables[i], status ? NULL : err);
+        status = status ? status : end;
+    }
+    return status;
+}
+
+/* ---- result ------------------------------------------------------------------------------------- */
+
+static void finish_device(struct device *d)
+{
+    struct prof_utilisation_row *r = &d->row;
+    prof_sweep_close(&d->sweep);
+    r->max_concurrent_kernels = (int64_t)d->sweep.most_running;
+    r->window_ns = prof_subtract(d->end_ns, d->begin_ns);
+    r->idle_ns = prof_subtract(r->window_ns, r->busy_ns);
+    if (r->gaps_listed)
+        qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_first);
+    double width = (double)r->window_ns / (double)d->buckets;
+    double *const shares[] = {r->busy_share, r->kernel_share, r->transfer_share};
+    for (size_t s = 0; s < 3; s++) {
+        for (size_t i = 0; shares[s] && i < d->buckets; i++)
+            shares[s][i] = width > 0 && shares[s][i] < width ? shares[s][i] / width
+                           : shares[s][i] > 0                ? 1
+                                                             : 0;
+    }
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct prof_utilisation_row *x = a, *y = b;
+    return (x->device > y->device) - (x->device < y->device);
+}
+
+static void free_row(struct prof_utilisation_row *row)
+{
+    free(row->gaps);
+    free(row->busy_share);
+    free(row->kernel_share);
+    free(row->transfer_share);
+}
+
+static bool make_rows(struct work *w, struct prof_utilisation *result)
+{
+    if (!w->devices.count)
+        return true;
+    result->rows = calloc(w->devices.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->devices.count; i++) {
+        struct device *d = w->devices.data[i];
+        finish_device(d);
+        result->rows[result->count++] = d->row;
+        d->row = (struct prof_utilisation_row){0}; /* its arrays belong to the result now */
+    }
+    qsort(result->rows, result->count, sizeof *result->rows, by_id);
+    return true;
+}
+
+/* Operations outside the window (clock errors, the part that was not asked for) are cut off: busy
+ * plus idle is the window, always. */
+static void set_window(struct work *w, const struct prof_filter *filter)
+{
+    int64_t wall = prof_wall_ns(w->capture, NULL);
+    w->begin_ns = filter && filter->begin_ns ? filter->begin_ns : 0;
+    w->end_ns = filter && filter->end_ns ? filter->end_ns : wall == PROF_UNKNOWN ? 0 : wall;
+    if (w->end_ns < w->begin_ns)
+        w->end_ns = w->begin_ns;
+}
+
+enum prof_status prof_utilisation(struct prof_capture *capture, const struct prof_filter *filter,
+                                  size_t gaps, size_t buckets, struct prof_utilisation *result,
+                                  struct prof_error *err)
+{
+    struct work w = {.capture = capture, .gaps = gaps, .buckets = buckets};
+    *result = (struct prof_utilisation){.buckets = buckets};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status)
+        status = prof_begin(capture, err);
+    if (!status) {
+        set_window(&w, filter);
+        result->begin_ns = w.begin_ns;
+        result->end_ns = w.end_ns;
+        status = scan(&w, err);
+        prof_end(capture);
+    }
+    if (!status && !make_rows(&w, result))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; i < w.devices.count; i++) {
+        struct device *d = w.devices.data[i];
+        d->sweep.span = NULL;
+        free(d->sweep.ends);
+        free_row(&d->row);
+        free(d);
+    }
+    prof_array_free(&w.devices);
+    prof_map_free(&w.by_device);
+    prof_scope_close(&w.scope);
+    return status;
+}
+
+void prof_utilisation_free(struct prof_utilisation *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        free_row(&result->rows[i]);
+    free(result->rows);
+    *result = (struct prof_utilisation){0};
+}

@@ -1,0 +1,61 @@
+/* Status texts and error formatting; see error.h. The only place of libprof that turns errno into
+ * words, so that every message has the same shape. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/base/error.h"
+
+static const char *const status_text[] = {
+#define X(name, text) [PROF_##name] = text,
+    PROF_STATUS_MAP(X)
+#undef X
+};
+
+const char *prof_status_text(enum prof_status status)
+{
+    if ((unsigned)status >= sizeof status_text / sizeof status_text[0])
+        return "unknown status";
+    return status_text[status];
+}
+
+static void fill(struct prof_error *err, enum prof_status status, const char *format, va_list args)
+{
+    err->status = status;
+    vsnprintf(err->message, sizeof err->message, format, args);
+}
+
+enum prof_status prof_fail(struct prof_error *err, enum prof_status status, const char *format, ...)
+{
+    int saved = errno;
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        fill(err, status, format, args);
+        va_end(args);
+    }
+    errno = saved;
+    return status;
+}
+
+enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status,
+                                 const char *format, ...)
+{
+    int saved = errno;
+    if (saved == ENOSPC || saved == EDQUOT)
+        status = PROF_FULL;
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        fill(err, status, format, args);
+        va_end(args);
+        size_t used = strlen(err->message);
+        char reason[128];
+        snprintf(err->message + used, sizeof err->message - used, ": %s%s",
+                 strerror_r(saved, reason, sizeof reason),
+                 saved == EMFILE ? ": raise the limit (ulimit -n)" : "");
+    }
+    errno = saved;
+    return status;
+}

@@ -1,0 +1,48 @@
+/* Status codes and the caller-owned error of every libprof call.
+ *
+ * A library function that can fail returns enum prof_status and, when `err` is not NULL, fills it
+ * with one sentence: what is wrong, and where possible how to mend it. Nothing in libprof prints. */
+#ifndef PERFKIT_BASE_ERROR_H
+#define PERFKIT_BASE_ERROR_H
+
+/* name, text */
+#define PROF_STATUS_MAP(X)                                                                         \
+    X(OK, "success")                                                                               \
+    X(NOMEM, "out of memory")                                                                      \
+    X(IO, "input/output error")                                                                    \
+    X(NOTFOUND, "not found")                                                                       \
+    X(EXISTS, "already exists")                                                                    \
+    X(FORMAT, "not a perfkit file")                                                                \
+    X(VERSION, "unsupported format version")                                                       \
+    X(CORRUPT, "damaged data")                                                                     \
+    X(FULL, "no space left")                                                                       \
+    X(BUSY, "busy")                                                                                \
+    X(INVALID, "invalid argument")                                                                 \
+    X(UNSUPPORTED, "not supported here")                                                           \
+    X(SQL, "database error")                                                                       \
+    X(SYSTEM, "system call failed")
+
+enum prof_status {
+#define X(name, text) PROF_##name,
+    PROF_STATUS_MAP(X)
+#undef X
+};
+
+struct prof_error {
+    enum prof_status status;
+    char message[512]; /* always NUL-terminated; "" when status is PROF_OK */
+};
+
+/* The fixed text of a status; never NULL. */
+const char *prof_status_text(enum prof_status status);
+
+/* Fill *err (NULL allowed) with a printf-style message and return `status`, so that a failing
+ * function can write `return prof_fail(err, PROF_IO, "...")`. Thread-safe; keeps errno. */
+enum prof_status prof_fail(struct prof_error *err, enum prof_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* As prof_fail, with ": strerror(errno)" appended; a full disk becomes PROF_FULL. */
+enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status,
+                                 const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,196 @@
+/* Number formats; see format.h. Written without printf's %f because that obeys the locale: a German
+ * user's JSON must not say 1,5. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/format.h"
+
+static const struct prof_text unknown = {"n/a"};
+
+size_t prof_print_uint(char *out, uint64_t value)
+{
+    char reversed[24];
+    size_t n = 0;
+    do {
+        reversed[n++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    for (size_t i = 0; i < n; i++)
+        out[i] = reversed[n - 1 - i];
+    out[n] = 0;
+    return n;
+}
+
+size_t prof_print_int(char *out, int64_t value)
+{
+    if (value >= 0)
+        return prof_print_uint(out, (uint64_t)value);
+    out[0] = '-';
+    return 1 + prof_print_uint(out + 1, 0 - (uint64_t)value);
+}
+
+size_t prof_print_real(char *out, double value)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, 64, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+    /* The locale's decimal sign may be a comma or several bytes long. */
+    size_t from = strcspn(out, "0123456789");
+    from += strspn(out + from, "0123456789");
+    size_t sign = strcspn(out + from, "0123456789e");
+    if (sign) {
+        out[from] = '.';
+        memmove(out + from + 1, out + from + sign, strlen(out + from + sign) + 1);
+    }
+    return strlen(out);
+}
+
+size_t prof_print_fixed(char *out, double value, int decimals)
+{
+    static const uint64_t powers[] = {1,      10,      100,      1000,      10000,
+                                      100000, 1000000, 10000000, 100000000, 1000000000};
+    uint64_t scale = powers[decimals < 0 ? 0 : decimals > 9 ? 9 : decimals];
+    double size = fabs(value), whole = floor(size);
+    uint64_t units = (uint64_t)whole;
+    uint64_t part = (uint64_t)floor((size - whole) * (double)scale + 0.5);
+    if (part >= scale) {
+        part -= scale;
+        units++;
+    }
+    size_t n = 0;
+    if (value < 0 && (units || part))
+        out[n++] = '-';
+    n += prof_print_uint(out + n, units);
+    if (scale > 1) {
+        out[n++] = '.';
+        for (uint64_t digit = scale / 10; digit; digit /= 10)
+            out[n++] = (char)('0' + part / digit % 10);
+    }
+    out[n] = 0;
+    return n;
+}
+
+/* Three significant digits and a unit. */
+static struct prof_text with_unit(double value, const char *unit)
+{
+    struct prof_text t;
+    double size = fabs(value);
+    int decimals = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+    size_t n = prof_print_fixed(t.text, value, decimals);
+    snprintf(t.text + n, sizeof t.text - n, " %s", unit);
+    return t;
+}
+
+static struct prof_text long_duration(double ns)
+{
+    struct prof_text t;
+    uint64_t seconds = (uint64_t)(fabs(ns) / 1e9 + 0.5);
+    uint64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
+    const char *sign = ns < 0 ? "-" : "";
+    if (hours)
+        snprintf(t.text, sizeof t.text, "%s%llu h %02llu min", sign, (unsigned long long)hours,
+                 (unsigned long long)minutes);
+    else
+        snprintf(t.text, sizeof t.text, "%s%llu min %02llu s", sign, (unsigned long long)minutes,
+                 (unsigned long long)(seconds % 60));
+    return t;
+}
+
+struct prof_text prof_duration(double ns)
+{
+    if (!isfinite(ns))
+        return unknown;
+    double size = fabs(ns);
+    if (size < 999.5) {
+        struct prof_text t;
+        size_t n = prof_print_fixed(t.text, ns, size == floor(size) ? 0 : size < 9.95 ? 1 : 0);
+        memcpy(t.text + n, " ns", 4);
+        return t;
+    }
+    if (size < 999.5e3)
+        return with_unit(ns / 1e3, "us");
+    if (size < 999.5e6)
+        return with_unit(ns / 1e6, "ms");
+    if (size < 59.95e9)
+        return with_unit(ns / 1e9, "s");
+    return long_duration(ns);
+}
+
+struct prof_text prof_duration_ns(int64_t ns)
+{
+    return ns == PROF_UNKNOWN ? unknown : prof_duration((double)ns);
+}
+
+static struct prof_text scaled(double value, double base, const char *const *units, int last)
+{
+    int i = 0;
+    while (i < last && fabs(value) >= base * 0.9995) {
+        value /= base;
+        i++;
+    }
+    if (!i) {
+        struct prof_text t;
+        size_t n = prof_print_fixed(t.text, value, value == floor(value) ? 0 : 1);
+        snprintf(t.text + n, sizeof t.text - n, " %s", units[0]);
+        return t;
+    }
+    if (fabs(value) >= 1e15) {
+        struct prof_text t;
+        snprintf(t.text, sizeof t.text, "%.3g %s", value, units[i]);
+        return t;
+    }
+    return with_unit(value, units[i]);
+}
+
+struct prof_text prof_bytes(double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    return isfinite(bytes) ? scaled(bytes, 1024, units, 6) : unknown;
+}
+
+struct prof_text prof_bytes_of(int64_t bytes)
+{
+    return bytes == PROF_UNKNOWN ? unknown : prof_bytes((double)bytes);
+}
+
+struct prof_text prof_rate(double bytes_per_second)
+{
+    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
+    return isfinite(bytes_per_second) ? scaled(bytes_per_second, 1000, units, 5) : unknown;
+}
+
+struct prof_text prof_count(int64_t count)
+{
+    if (count == PROF_UNKNOWN)
+        return unknown;
+    char digits[32];
+    size_t length = prof_print_uint(digits, count < 0 ? 0 - (uint64_t)count : (uint64_t)count);
+    struct prof_text t;
+    size_t n = 0;
+    if (count < 0)
+        t.text[n++] = '-';
+    for (size_t i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            t.text[n++] = ',';
+        t.text[n++] = digits[i];
+    }
+    t.text[n] = 0;
+    return t;
+}
+
+struct prof_text prof_percent(double share)
+{
+    if (!isfinite(share) || fabs(share) > 1e12)
+        return unknown;
+    struct prof_text t;
+    if (share > 0 && share < 0.0005)
+        return (struct prof_text){"<0.1 %"};
+    size_t n = prof_print_fixed(t.text, share * 100, 1);
+    memcpy(t.text + n, " %", 3);
+    return t;
+}

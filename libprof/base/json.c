@@ -1,0 +1,312 @@
+/* The JSON writer; see json.h. Kernel names, NVTX texts and command lines come from the program
+ * under test and may hold anything, so escaping lives here and nowhere else. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/array.h"
+#include "libprof/base/format.h"
+#include "libprof/base/json.h"
+
+#define FLUSH_BYTES (64u << 10)
+
+static void flush(struct prof_json *json)
+{
+    if (!json->file || json->status)
+        return;
+    if (json->count && fwrite(json->data, 1, json->count, json->file) != json->count) {
+        json->status = PROF_IO;
+        json->saved_errno = errno;
+    }
+    json->count = 0;
+}
+
+static void put(struct prof_json *json, const char *text, size_t length)
+{
+    if (json->status)
+        return;
+    if (!prof_array_room(&json->data, &json->capacity, json->count + length + 1, 1)) {
+        json->status = PROF_NOMEM;
+        return;
+    }
+    memcpy(json->data + json->count, text, length);
+    json->count += length;
+    if (json->file && json->count >= FLUSH_BYTES)
+        flush(json);
+}
+
+static void put_text(struct prof_json *json, const char *text)
+{
+    put(json, text, strlen(text));
+}
+
+static void newline(struct prof_json *json)
+{
+    static const char spaces[] = "                                ";
+    if (!json->indent)
+        return;
+    put(json, "\n", 1);
+    for (size_t left = (size_t)(json->indent * json->depth); left;) {
+        size_t now = left < sizeof spaces - 1 ? left : sizeof spaces - 1;
+        put(json, spaces, now);
+        left -= now;
+    }
+}
+
+/* Bytes of the well-formed UTF-8 sequence at text, 0 when it is none (RFC 3629: no overlong forms,
+ * no surrogates, nothing above U+10FFFF). */
+static size_t utf8_length(const unsigned char *text, size_t left)
+{
+    unsigned char c = text[0];
+    size_t length = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    if (!length || length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if ((c == 0xe0 && text[1] < 0xa0) || (c == 0xed && text[1] > 0x9f) ||
+        (c == 0xf0 && text[1] < 0x90) || (c == 0xf4 && text[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+static void put_escaped(struct prof_json *json, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char shorts[] = {['"'] = '"', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r',
+                                  ['\t'] = 't', ['\b'] = 'b', ['\f'] = 'f'};
+    if (c < sizeof shorts && shorts[c])
+        put(json, (char[]){'\\', shorts[c]}, 2);
+    else
+        put(json, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+}
+
+static void put_quoted(struct prof_json *json, const char *text, size_t length)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t plain = 0; /* start of the run that needs no escape */
+    put(json, "\"", 1);
+    for (size_t i = 0; i < length;) {
+        if (s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\') {
+            i++;
+            continue;
+        }
+        size_t bytes = s[i] < 0x80 ? 0 : utf8_length(s + i, length - i);
+        if (bytes) {
+            i += bytes;
+            continue;
+        }
+        put(json, text + plain, i - plain);
+        if (s[i] < 0x80)
+            put_escaped(json, s[i]);
+        else
+            put(json, "\\ufffd", 6);
+        plain = ++i;
+    }
+    put(json, text + plain, length - plain);
+    put(json, "\"", 1);
+}
+
+/* What stands before every value: comma, line break, key. */
+static void before(struct prof_json *json, const char *key)
+{
+    if (json->status)
+        return;
+    if (!json->depth) {
+        if (json->started || key)
+            json->status = PROF_INVALID;
+        json->started = true;
+        return;
+    }
+    int level = json->depth - 1;
+    if (json->is_array[level] == (key != NULL)) {
+        json->status = PROF_INVALID;
+        return;
+    }
+    if (json->has_items[level])
+        put(json, ",", 1);
+    json->has_items[level] = true;
+    newline(json);
+    if (key) {
+        put_quoted(json, key, strlen(key));
+        put(json, ": ", json->indent ? 2 : 1);
+    }
+}
+
+static void begin(struct prof_json *json, const char *key, bool is_array)
+{
+    before(json, key);
+    if (json->status)
+        return;
+    if (json->depth >= PROF_JSON_DEPTH) {
+        json->status = PROF_INVALID;
+        return;
+    }
+    put(json, is_array ? "[" : "{", 1);
+    json->is_array[json->depth] = is_array;
+    json->has_items[json->depth] = false;
+    json->depth++;
+}
+
+void prof_json_to_file(struct prof_json *json, FILE *file, int indent)
+{
+    *json = (struct prof_json){.file = file, .indent = indent};
+}
+
+void prof_json_to_memory(struct prof_json *json, int indent)
+{
+    *json = (struct prof_json){.indent = indent};
+}
+
+void prof_json_object(struct prof_json *json, const char *key)
+{
+    begin(json, key, false);
+}
+
+void prof_json_array(struct prof_json *json, const char *key)
+{
+    begin(json, key, true);
+}
+
+void prof_json_end(struct prof_json *json)
+{
+    if (json->status)
+        return;
+    if (!json->depth) {
+        json->status = PROF_INVALID;
+        return;
+    }
+    int level = --json->depth;
+    if (json->has_items[level])
+        newline(json);
+    put(json, json->is_array[level] ? "]" : "}", 1);
+}
+
+void prof_json_string(struct prof_json *json, const char *key, const char *text)
+{
+    prof_json_bytes(json, key, text, text ? strlen(text) : 0);
+}
+
+void prof_json_bytes(struct prof_json *json, const char *key, const char *text, size_t length)
+{
+    before(json, key);
+    if (text)
+        put_quoted(json, text, length);
+    else
+        put_text(json, "null");
+}
+
+void prof_json_int(struct prof_json *json, const char *key, int64_t value)
+{
+    char text[32];
+    before(json, key);
+    put(json, text, prof_print_int(text, value));
+}
+
+void prof_json_uint(struct prof_json *json, const char *key, uint64_t value)
+{
+    char text[32];
+    before(json, key);
+    put(json, text, prof_print_uint(text, value));
+}
+
+void prof_json_known(struct prof_json *json, const char *key, int64_t value)
+{
+    if (value == PROF_UNKNOWN)
+        prof_json_null(json, key);
+    else
+        prof_json_int(json, key, value);
+}
+
+void prof_json_real(struct prof_json *json, const char *key, double value)
+{
+    char text[64];
+    if (!isfinite(value)) {
+        prof_json_null(json, key);
+        return;
+    }
+    before(json, key);
+    put(json, text, prof_print_real(text, value));
+}
+
+void prof_json_fixed(struct prof_json *json, const char *key, double value, int decimals)
+{
+    char text[64];
+    if (!isfinite(value)) {
+        prof_json_null(json, key);
+        return;
+    }
+    if (fabs(value) >= 1e15) {
+        prof_json_real(json, key, value);
+        return;
+    }
+    before(json, key);
+    put(json, text, prof_print_fixed(text, value, decimals));
+}
+
+void prof_json_us(struct prof_json *json, const char *key, int64_t ns)
+{
+    char text[32];
+    size_t length = 0;
+    uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    unsigned part = (unsigned)(size % 1000);
+    before(json, key);
+    if (ns < 0)
+        text[length++] = '-';
+    length += prof_print_uint(text + length, size / 1000);
+    text[length++] = '.';
+    text[length++] = (char)('0' + part / 100);
+    text[length++] = (char)('0' + part / 10 % 10);
+    text[length++] = (char)('0' + part % 10);
+    put(json, text, length);
+}
+
+void prof_json_bool(struct prof_json *json, const char *key, bool value)
+{
+    before(json, key);
+    put_text(json, value ? "true" : "false");
+}
+
+void prof_json_null(struct prof_json *json, const char *key)
+{
+    before(json, key);
+    put_text(json, "null");
+}
+
+enum prof_status prof_json_finish(struct prof_json *json, struct prof_error *err)
+{
+    while (json->depth && !json->status)
+        prof_json_end(json);
+    if (json->indent)
+        put(json, "\n", 1);
+    if (json->file) {
+        flush(json);
+        if (!json->status && fflush(json->file)) {
+            json->status = PROF_IO;
+            json->saved_errno = errno;
+        }
+    } else if (!json->status && prof_array_room(&json->data, &json->capacity, json->count + 1, 1)) {
+        json->data[json->count] = 0;
+    }
+    enum prof_status status = json->status;
+    if (json->file)
+        prof_json_free(json);
+    if (status == PROF_IO) {
+        errno = json->saved_errno;
+        return prof_fail_errno(err, status, "cannot write JSON");
+    }
+    if (status)
+        return prof_fail(err, status, "cannot write JSON: %s",
+                         status == PROF_INVALID ? "values and keys do not nest"
+                                                : prof_status_text(status));
+    return PROF_OK;
+}
+
+void prof_json_free(struct prof_json *json)
+{
+    free(json->data);
+    json->data = NULL;
+    json->count = json->capacity = 0;
+}

@@ -1,0 +1,674 @@
+/* prof.h: read a perfkit capture and run the analyses over it.
+ *
+ *     struct prof_capture *capture;
+ *     struct prof_error err = {0};
+ *     if (prof_open("run.sqlite", &capture, &err))
+ *         ... err.message says what is wrong and how to mend it ...
+ *     struct prof_kernel_summary kernels;
+ *     if (!prof_kernel_summary(capture, NULL, PROF_BY_NAME, &kernels, &err))
+ *         for (size_t i = 0; i < kernels.count; i++)
+ *             ... kernels.rows[i].name, kernels.rows[i].duration_ns.sum ...
+ *     prof_kernel_summary_free(&kernels);
+ *     prof_close(capture);
+ *
+ * Conventions, for all of this file:
+ * - Times are nanoseconds since the start of the capture (CLOCK_MONOTONIC; prof_info gives the wall
+ *   clock of that start), sizes are bytes, rates are bytes per second, shares are 0..1.
+ * - Unknown is PROF_UNKNOWN in int64_t, NaN in double, NULL in pointers, 0 in ids. It is never 0 of
+ *   a quantity: print it as "n/a" (text) or null (JSON).
+ * - Ids are the row numbers of the capture file, from 1, unique within their table and file.
+ * - Functions that fail return a status other than PROF_OK and fill *err (NULL allowed). Their
+ *   result is then empty and may be freed all the same.
+ * - Results belong to the caller and are freed by the function of the same name with _free, which
+ *   accepts an empty one. Every const char * and const struct * in a result belongs to the capture
+ *   and lives until prof_close. Free results before the capture.
+ * - A capture and what came from it is used by one thread at a time; different captures (also of
+ *   the same file) may be used by different threads at once.
+ * - Texts are bytes as the program gave them, normally UTF-8, NUL-terminated.
+ * - A capture that is still being written may be read; each call sees one consistent state, two
+ *   calls may see two. No call keeps a transaction open, except a cursor until it is closed.
+ */
+#ifndef PERFKIT_PROF_H
+#define PERFKIT_PROF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/base/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef PROF_UNKNOWN
+#define PROF_UNKNOWN INT64_MIN
+#endif
+
+/* ---- captures --------------------------------------------------------------------------------- */
+
+struct prof_capture;
+
+/* Open a capture for reading; also one that is being recorded. Reads the small tables (processes,
+ * devices, ...) but no events. PROF_NOTFOUND, PROF_FORMAT (not a capture), PROF_VERSION (newer
+ * perfkit), PROF_CORRUPT (damaged, cut short), PROF_IO, PROF_NOMEM. */
+enum prof_status prof_open(const char *path, struct prof_capture **capture, struct prof_error *err);
+
+/* Read the small tables again, for a capture that grows. Pointers obtained before from lookups
+ * other than strings die; results and cursors must be freed before. */
+enum prof_status prof_refresh(struct prof_capture *capture, struct prof_error *err);
+
+/* NULL allowed. */
+void prof_close(struct prof_capture *capture);
+
+enum prof_state {
+    PROF_STATE_UNKNOWN,
+    PROF_STATE_RECORDING,
+    PROF_STATE_CLOSING,
+    PROF_STATE_COMPLETE,
+    PROF_STATE_RECOVERED, /* finished by perfkit recover */
+    PROF_STATE_MERGED,
+};
+
+struct prof_info {
+    const char *path;
+    int64_t file_bytes; /* with its -wal */
+    int format_version;
+    enum prof_state state;
+    const char *state_text;
+    const char *perfkit_version;
+    const char *command;
+    const char *directory;
+    const char *host;
+    const char *boot_id;
+    const char *kernel; /* uname -sr */
+    const char *cpu;
+    int64_t cpu_count;
+    int64_t start_realtime_ns; /* since 1970 */
+    int64_t start_mono_ns;     /* CLOCK_MONOTONIC at time 0 */
+    int64_t duration_ns;       /* start to the end of the last process; PROF_UNKNOWN while recording */
+    int64_t exit_status;       /* PROF_UNKNOWN: a signal ended it, or not known */
+    int64_t exit_signal;
+    const char *trace; /* domains asked for, comma separated */
+};
+
+/* Never NULL. Lives until prof_close or prof_refresh, as everything from the lookups below. */
+const struct prof_info *prof_info(const struct prof_capture *capture);
+
+/* ---- lookups: processes, threads, devices, contexts, streams, launch configurations, strings ---- */
+
+struct prof_process {
+    int64_t id;
+    int64_t pid, parent_pid;
+    const char *command;
+    const char *birth; /* "start" or "fork" */
+    int64_t start_ns, end_ns;
+    const char *end_reason; /* exit, _exit, quick_exit, exec, signal, unseen, running */
+    int64_t exit_status, exit_signal;
+    const char *host; /* filled from the capture when the file has NULL */
+    int64_t rank;
+    bool has_events; /* it made a spool */
+};
+
+struct prof_thread {
+    int64_t id, process;
+    int64_t tid;
+    const char *name; /* NULL = unknown */
+};
+
+struct prof_device {
+    int64_t id, process;
+    int64_t physical; /* id of the first device row of the same hardware (same host and uuid) */
+    const char *api;  /* "cuda", "opencl" */
+    int64_t ordinal;
+    const char *name, *vendor, *driver, *uuid;
+    const char *kind; /* "gpu", "cpu", "other" */
+    int64_t integrated;
+    int64_t compute_major, compute_minor;
+    int64_t units, warp;
+    int64_t clock_khz, memory_clock_khz, memory_bus_bits;
+    int64_t memory_bytes, memory_bandwidth; /* bytes, bytes/s (theoretical peak) */
+    int64_t l2_bytes, shared_per_unit_bytes, shared_per_block_bytes;
+    int64_t registers_per_unit, max_threads_per_unit, max_block;
+};
+
+struct prof_context {
+    int64_t id, process, device;
+    const char *api;
+    int64_t native;
+};
+
+struct prof_stream {
+    int64_t id, process, device, context;
+    const char *api;
+    int64_t native;   /* the API's number or handle */
+    const char *name; /* NULL = unnamed */
+    int64_t priority;
+    bool is_default, out_of_order, non_blocking;
+    const char *clock;
+};
+
+/* A kernel with its launch geometry and resources. */
+struct prof_config {
+    int64_t id;
+    const char *name;      /* readable (demangled) */
+    const char *full_name; /* as the API gives it (mangled) */
+    int64_t grid[3];       /* blocks (work-groups); threads when block is unknown */
+    int64_t block[3];      /* threads (work-items); PROF_UNKNOWN = chosen by the runtime */
+    int64_t cluster[3];    /* blocks; PROF_UNKNOWN = no cluster */
+    int64_t registers;     /* per thread */
+    int64_t shared_static, shared_dynamic; /* bytes per block */
+    int64_t local_bytes;                   /* per thread */
+    bool ragged; /* the NDRange is not a multiple of the work-group size */
+};
+
+/* One by id; NULL when there is no such row (0 included). */
+const struct prof_process *prof_process(const struct prof_capture *capture, int64_t id);
+const struct prof_thread *prof_thread(const struct prof_capture *capture, int64_t id);
+const struct prof_device *prof_device(const struct prof_capture *capture, int64_t id);
+const struct prof_context *prof_context(const struct prof_capture *capture, int64_t id);
+const struct prof_stream *prof_stream(const struct prof_capture *capture, int64_t id);
+const struct prof_config *prof_config(const struct prof_capture *capture, int64_t id);
+
+/* All of them in order of id; *list has the returned number of elements (NULL for 0). */
+size_t prof_processes(const struct prof_capture *capture, const struct prof_process **list);
+size_t prof_threads(const struct prof_capture *capture, const struct prof_thread **list);
+size_t prof_devices(const struct prof_capture *capture, const struct prof_device **list);
+size_t prof_contexts(const struct prof_capture *capture, const struct prof_context **list);
+size_t prof_streams(const struct prof_capture *capture, const struct prof_stream **list);
+size_t prof_configs(const struct prof_capture *capture, const struct prof_config **list);
+
+/* The text of a string id; NULL when there is none. Read from the file at first use, then kept
+ * until prof_close. `length` (NULL allowed) is its bytes, for texts that hold NUL. */
+const char *prof_string(struct prof_capture *capture, int64_t id, size_t *length);
+
+/* Fixed texts of the file's numbers, never NULL: "HtoD", "pageable", ... */
+const char *prof_copy_kind_text(int kind);   /* transfer.kind, and PROF_COPY_MEMSET */
+const char *prof_memory_kind_text(int kind); /* transfer.source_kind, allocation.kind */
+const char *prof_sync_kind_text(int kind);   /* sync.kind */
+const char *prof_source_text(int source);    /* api_call.source */
+
+/* ---- filters ---------------------------------------------------------------------------------- */
+
+/* What an analysis looks at. {0}, or NULL instead of a filter, is everything.
+ * An event is in the time range when it starts in [begin_ns, end_ns); device events that never
+ * started count by their call. Utilisation and memory timeline cut what crosses the edges instead.
+ * A condition that a kind of event has no answer for (a device, for an NVTX range) excludes it. */
+struct prof_filter {
+    int64_t begin_ns;
+    int64_t end_ns; /* 0 = to the end */
+    int64_t process, device, stream, thread; /* ids, 0 = all; device: all rows of that hardware */
+    const char *kernel; /* only kernels whose readable name contains this; no other device events */
+    const void *reserved[4]; /* zero */
+};
+
+/* Length of the time that shares of wall time refer to: the capture's duration, or until its last
+ * known event while it is recorded, cut to the filter's range. PROF_UNKNOWN without any. */
+int64_t prof_wall_ns(struct prof_capture *capture, const struct prof_filter *filter);
+
+/* ---- summaries -------------------------------------------------------------------------------- */
+
+/* How one quantity spreads over `count` events. The median (and p95, p99: nearest rank) are exact as
+ * long as the values of one result fit a budget of 32 MiB; beyond it the largest groups go over to
+ * a log-linear histogram and `quantile_error` says the largest relative error (0 = exact, else
+ * <= 0.002). Standard deviation: of the sample (n - 1), NaN for one value, as nsys prints it. */
+struct prof_spread {
+    int64_t count;
+    int64_t sum;      /* saturates at INT64_MAX */
+    int64_t min, max; /* PROF_UNKNOWN when count is 0; then the doubles are NaN */
+    double mean, median, p95, p99, stddev;
+    double quantile_error;
+};
+
+enum prof_group {
+    PROF_BY_NAME,   /* one row per kernel name */
+    PROF_BY_CONFIG, /* one row per name, grid, block and resources */
+};
+
+struct prof_kernel_row {
+    const char *name, *full_name;
+    const struct prof_config *config; /* the row's only configuration; NULL when it has several */
+    int64_t configs;                  /* distinct configurations in this row */
+    struct prof_spread duration_ns;   /* of those that ended */
+    int64_t unfinished;               /* started or not, no end seen; not in duration_ns */
+    int64_t failed;
+    double share;      /* of the sum over all rows */
+    double wall_share; /* sum over prof_wall_ns: above 1 when kernels overlap */
+    /* Medians, NaN where no event has them: */
+    double queue_delay_ns;  /* enqueued to started, as the device or driver tells */
+    double submit_delay_ns; /* handed to the device to started */
+    double launch_delay_ns; /* start of the launching call to start of the kernel */
+    double api_ns;          /* duration of the launching call */
+};
+
+struct prof_kernel_summary {
+    struct prof_kernel_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t kernels;    /* events in all rows, unfinished too */
+    int64_t unfinished;
+    int64_t listed_ns;  /* sum over all rows: what `share` refers to */
+    int64_t wall_ns;    /* what `wall_share` refers to */
+};
+
+/* Kernels by name or configuration. Columns match nsys' cuda_gpu_kern_sum and _gb_sum. One scan. */
+enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                     enum prof_group group, struct prof_kernel_summary *result,
+                                     struct prof_error *err);
+void prof_kernel_summary_free(struct prof_kernel_summary *result);
+
+/* transfer.kind is 0..13 (prof_copy_kind_text); fills are listed with the copies as this. */
+#define PROF_COPY_MEMSET 100
+
+struct prof_transfer_row {
+    int kind;                         /* 0..13, or PROF_COPY_MEMSET */
+    int source_kind, target_kind;     /* memory kinds; 0 = unknown. For fills: target only */
+    const char *kind_text, *source_text, *target_text;
+    struct prof_spread duration_ns;
+    struct prof_spread bytes;
+    struct prof_spread rate; /* bytes/s of single transfers with known bytes and a duration > 0 */
+    double mean_rate;        /* sum of bytes over sum of durations, of the same transfers */
+    int64_t unfinished;
+    int64_t blocking; /* transfers whose call waited for them */
+    double share, wall_share;
+};
+
+struct prof_transfer_summary {
+    struct prof_transfer_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t transfers;
+    int64_t unfinished;
+    int64_t bytes; /* in all rows, fills excluded */
+    int64_t listed_ns, wall_ns;
+};
+
+/* Copies and fills by direction and memory kinds (nsys: cuda_gpu_mem_time_sum, _size_sum). */
+enum prof_status prof_transfer_summary(struct prof_capture *capture,
+                                       const struct prof_filter *filter,
+                                       struct prof_transfer_summary *result,
+                                       struct prof_error *err);
+void prof_transfer_summary_free(struct prof_transfer_summary *result);
+
+struct prof_api_row {
+    const char *name;
+    struct prof_spread duration_ns;
+    int64_t unfinished; /* calls whose end was not seen; not in duration_ns */
+    int64_t failed;     /* calls that returned an error */
+    double share;
+    double wall_share; /* summed over threads: above 1 when they overlap */
+};
+
+struct prof_api_summary {
+    struct prof_api_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t calls;
+    int64_t listed_ns, wall_ns;
+};
+
+/* Host API calls by function name (nsys: cuda_api_sum). filter->device and ->stream restrict to
+ * calls whose device record is there. */
+enum prof_status prof_api_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                  struct prof_api_summary *result, struct prof_error *err);
+void prof_api_summary_free(struct prof_api_summary *result);
+
+struct prof_sync_row {
+    int kind; /* sync.kind */
+    const char *kind_text;
+    const char *api_name; /* NULL = unknown */
+    struct prof_spread duration_ns;
+    int64_t unfinished; /* waits whose end was not seen; not in duration_ns */
+    double share, wall_share;
+};
+
+struct prof_sync_summary {
+    struct prof_sync_row *rows;
+    size_t count;
+    int64_t waits;
+    int64_t listed_ns, wall_ns;
+};
+
+/* Waits by kind and function. */
+enum prof_status prof_sync_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct prof_sync_summary *result, struct prof_error *err);
+void prof_sync_summary_free(struct prof_sync_summary *result);
+
+enum prof_range_style { PROF_RANGE_PUSH_POP, PROF_RANGE_START_END };
+
+struct prof_range_row {
+    const char *name;
+    const char *domain; /* NULL = default domain */
+    enum prof_range_style style;
+    struct prof_spread duration_ns; /* of closed ranges */
+    int64_t open;                   /* never closed; counted nowhere else but as enclosing */
+    int64_t self_ns; /* duration minus that of the ranges nested directly inside (same thread and
+                        domain), closed ranges only */
+    double share;    /* of the sum over all rows; nested time counts in each level */
+    double wall_share;
+    /* Device work whose call started inside the range on the range's thread; an operation counts
+     * in every range around its call, so rows of nested ranges do not add up. */
+    int64_t kernels, kernel_ns;     /* sum of durations */
+    int64_t transfers, transfer_ns; /* copies and fills */
+};
+
+struct prof_range_summary {
+    struct prof_range_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t ranges;
+    int64_t open;
+    int64_t listed_ns, wall_ns;
+};
+
+/* NVTX ranges by domain, name and style (nsys: nvtx_sum with the device work of nvtx_gpu_proj_sum).
+ * Memory: 70 to 100 bytes per range, whatever the number of kernels. */
+enum prof_status prof_range_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                    struct prof_range_summary *result, struct prof_error *err);
+void prof_range_summary_free(struct prof_range_summary *result);
+
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+struct prof_allocation {
+    int64_t id, process, thread, device, context;
+    int64_t start_ns, end_ns; /* end: PROF_UNKNOWN = never freed */
+    int64_t bytes;
+    int64_t address; /* PROF_UNKNOWN = not known */
+    int kind;
+};
+
+struct prof_memory_row {
+    int kind; /* memory kind; -1 in prof_memory_summary.total */
+    const char *kind_text;
+    struct prof_spread bytes; /* sizes of the allocations */
+    int64_t freed;
+    int64_t peak_bytes;   /* most bytes live at one moment */
+    int64_t peak_ns;      /* first moment of it; PROF_UNKNOWN without allocations */
+    int64_t leaks;        /* not freed when their process ended (or when the capture stops);
+                           * static variables of modules are never leaks */
+    int64_t leaked_bytes;
+};
+
+struct prof_memory_summary {
+    struct prof_memory_row *rows; /* per memory kind, by peak, largest first */
+    size_t count;
+    struct prof_memory_row total; /* all kinds at once: its peak is a true simultaneous peak */
+    struct prof_allocation *leaks; /* the largest, by bytes; at most leak_limit */
+    size_t leak_count;
+};
+
+/* Allocations per memory kind, peaks and what was never freed. filter->begin_ns/end_ns choose
+ * allocations by their start. Memory grows with the number of allocations alive at once. */
+enum prof_status prof_memory_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                     size_t leak_limit, struct prof_memory_summary *result,
+                                     struct prof_error *err);
+void prof_memory_summary_free(struct prof_memory_summary *result);
+
+/* From time_ns on, `bytes` are live, until the next point. In a thinned timeline a point stands for
+ * a span of time: `bytes` at its end, peak_bytes the most within it, so that no peak is lost. */
+struct prof_memory_point {
+    int64_t time_ns;
+    int64_t bytes;
+    int64_t peak_bytes; /* the same as bytes when not thinned */
+};
+
+struct prof_memory_timeline {
+    struct prof_memory_point *points; /* times strictly rising; the first is 0 bytes at the window's
+                                         begin unless something lives there */
+    size_t count;
+    bool thinned;
+    int64_t peak_bytes, peak_ns;
+};
+
+/* The step function of live bytes of one memory kind (-1 = all). With max_points > 0 at most that
+ * many points (at least 16), of equal spans of time; memory is bounded by it. */
+enum prof_status prof_memory_timeline(struct prof_capture *capture,
+                                      const struct prof_filter *filter, int kind, size_t max_points,
+                                      struct prof_memory_timeline *result, struct prof_error *err);
+void prof_memory_timeline_free(struct prof_memory_timeline *result);
+
+/* ---- utilisation ------------------------------------------------------------------------------ */
+
+struct prof_gap {
+    int64_t start_ns, duration_ns;
+    int64_t before_ns; /* the device was busy this long since the gap before it */
+};
+
+struct prof_utilisation_row {
+    int64_t device; /* prof_device.physical; 0 = streams whose device is unknown */
+    int64_t first_ns, last_ns; /* first start and last end of its operations, PROF_UNKNOWN if none */
+    int64_t window_ns;     /* prof_wall_ns of the filter */
+    int64_t busy_ns;       /* union of kernels, copies and fills */
+    int64_t idle_ns;       /* window_ns - busy_ns */
+    int64_t kernel_ns;     /* union of kernels */
+    int64_t transfer_ns;   /* union of copies and fills */
+    int64_t overlap_ns;    /* intersection of the two unions */
+    int64_t kernel_sum_ns, transfer_sum_ns; /* plain sums, to show how much ran side by side */
+    int64_t kernels, transfers;
+    int64_t unfinished;      /* operations without known start or end: in none of the above */
+    int64_t max_concurrent_kernels;
+    int64_t gap_count, gap_ns; /* between first_ns and last_ns */
+    struct prof_gap *gaps;     /* the largest of them, largest first */
+    size_t gaps_listed;
+    /* busy share of equal spans of the window, `buckets` values each, 0..1 (NULL when 0) */
+    double *busy_share, *kernel_share, *transfer_share;
+};
+
+struct prof_utilisation {
+    struct prof_utilisation_row *rows; /* by device id */
+    size_t count;
+    int64_t begin_ns, end_ns; /* the window */
+    size_t buckets;
+};
+
+/* Busy and idle time of each device by unions of intervals, never sums: B = K u X with K the union
+ * of kernels and X of copies and fills; idle = window - |B|; overlap = |K n X|. `gaps`: how many of
+ * the largest gaps to list per device; `buckets`: length of the share arrays. Constant memory. */
+enum prof_status prof_utilisation(struct prof_capture *capture, const struct prof_filter *filter,
+                                  size_t gaps, size_t buckets, struct prof_utilisation *result,
+                                  struct prof_error *err);
+void prof_utilisation_free(struct prof_utilisation *result);
+
+/* ---- trust ------------------------------------------------------------------------------------ */
+
+/* One conservation equation: called = recorded + failed + captured + dropped + outstanding. */
+struct prof_balance {
+    int64_t process;     /* id; 0 in prof_trust.totals and for the capture as a whole */
+    const char *subject; /* launch, transfer, memset, allocation, range */
+    int64_t called, recorded, failed, captured, dropped, outstanding;
+    int64_t remainder; /* called minus all the others; 0 = balanced, PROF_UNKNOWN = no count */
+};
+
+enum prof_trust_level { PROF_TRUST_NOTE, PROF_TRUST_WARNING, PROF_TRUST_LOSS };
+
+struct prof_statement {
+    enum prof_trust_level level; /* LOSS: makes the capture incomplete */
+    int64_t process;             /* id, 0 = the capture */
+    char *text;                  /* one sentence, for people */
+};
+
+struct prof_trust {
+    bool complete; /* every balance is 0, nothing dropped, no statement of level LOSS */
+    struct prof_balance *balances; /* by process, then subject */
+    size_t balance_count;
+    struct prof_balance *totals; /* per subject */
+    size_t total_count;
+    struct prof_statement *statements; /* LOSS first; imbalances and drops included as sentences */
+    size_t statement_count;
+    int64_t clock_error_ns; /* the worst of clock_sync; PROF_UNKNOWN without conversion */
+};
+
+/* What the capture may be trusted with (DESIGN: the trust block). Reads capture_health, clock_sync
+ * and process. */
+enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *result,
+                            struct prof_error *err);
+void prof_trust_free(struct prof_trust *result);
+
+/* ---- rollup: cheap totals for live views ------------------------------------------------------ */
+
+struct prof_rollup_row {
+    const struct prof_config *config; /* any one of the kernel's configurations */
+    const char *name;
+    int64_t count, sum_ns, min_ns, max_ns;
+    double median_ns; /* from the log histogram: off by at most a factor of sqrt(2) */
+};
+
+struct prof_rollup_second {
+    int64_t second; /* whole seconds since capture start; seconds without kernels are left out */
+    int64_t count, sum_ns;
+};
+
+struct prof_rollup {
+    struct prof_rollup_row *rows; /* per kernel name, by sum, largest first */
+    size_t count;
+    struct prof_rollup_second *seconds; /* rising */
+    size_t second_count;
+    int64_t kernels, sum_ns;
+};
+
+/* Kernel totals from the table `rollup`: milliseconds whatever the number of kernels. The filter's
+ * times are taken in whole seconds. */
+enum prof_status prof_rollup(struct prof_capture *capture, const struct prof_filter *filter,
+                             struct prof_rollup *result, struct prof_error *err);
+void prof_rollup_free(struct prof_rollup *result);
+
+/* ---- flame graph ------------------------------------------------------------------------------ */
+
+enum prof_flame_weight {
+    PROF_FLAME_DEVICE_NS, /* kernels, copies and fills by their duration */
+    PROF_FLAME_KERNEL_NS, /* kernels only */
+    PROF_FLAME_BYTES,     /* copies and fills by bytes */
+    PROF_FLAME_COUNT,     /* kernels, copies and fills, one each */
+};
+
+enum prof_flame_kind {
+    PROF_FLAME_ROOT, /* node 0, without a name */
+    PROF_FLAME_PROCESS, /* only when the capture has events of several processes */
+    PROF_FLAME_RANGE,
+    PROF_FLAME_API,
+    PROF_FLAME_KERNEL,
+    PROF_FLAME_TRANSFER,
+    PROF_FLAME_MEMSET,
+};
+
+struct prof_flame_node {
+    uint32_t parent; /* index, always smaller than the node's own */
+    enum prof_flame_kind kind;
+    const char *name;
+    int64_t self;  /* weight of events that end their stack here */
+    int64_t total; /* with all nodes below */
+    int64_t count; /* events that end their stack here */
+};
+
+/* A tree as an array: node 0 is the root, parents stand before their children. A folded line is the
+ * path of names to a node with self > 0. */
+struct prof_flame {
+    struct prof_flame_node *nodes;
+    size_t count;
+};
+
+/* Stacks of (process ;) NVTX ranges open on the calling thread when the call started, outermost
+ * first ; API call ; kernel or transfer kind. Work without a known call hangs from the root (or
+ * process). Memory: 40 to 60 bytes per range and about 100 per distinct stack. */
+enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filter *filter,
+                            enum prof_flame_weight weight, struct prof_flame *result,
+                            struct prof_error *err);
+void prof_flame_free(struct prof_flame *result);
+
+/* The folded text of a node's stack, "a;b;c", into `out` (like snprintf: at most `size` bytes with
+ * the NUL; returns the length it would have). Semicolons in names become ':', line breaks and other
+ * control characters ' ', so that flame graph tools split rightly. */
+size_t prof_flame_path(const struct prof_flame *flame, size_t node, char *out, size_t size);
+
+/* ---- event cursors ---------------------------------------------------------------------------- */
+
+enum prof_event_kind {
+    PROF_EVENT_KERNEL,
+    PROF_EVENT_TRANSFER,
+    PROF_EVENT_MEMSET,
+    PROF_EVENT_SYNC,
+    PROF_EVENT_API, /* every API call, also those stored in a device record's row */
+    PROF_EVENT_RANGE,
+    PROF_EVENT_MARKER,
+    PROF_EVENT_ALLOC,
+    PROF_EVENT_FREE, /* at the end of an allocation */
+    PROF_EVENT_KINDS
+};
+
+#define PROF_EVENTS(kind) (1u << (kind))
+#define PROF_EVENTS_ALL ((1u << PROF_EVENT_KINDS) - 1)
+#define PROF_EVENTS_DEVICE                                                                         \
+    (PROF_EVENTS(PROF_EVENT_KERNEL) | PROF_EVENTS(PROF_EVENT_TRANSFER) |                           \
+     PROF_EVENTS(PROF_EVENT_MEMSET))
+
+enum prof_payload { PROF_PAYLOAD_NONE, PROF_PAYLOAD_INT, PROF_PAYLOAD_REAL };
+
+struct prof_event {
+    enum prof_event_kind kind;
+    int64_t id; /* row of its table; FREE: of the allocation; API: as record_kind says */
+    int64_t start_ns;    /* PROF_UNKNOWN: a device event that was never seen to start */
+    int64_t duration_ns; /* PROF_UNKNOWN: no end seen (or an instant: MARKER, ALLOC, FREE: 0) */
+    int64_t process, thread, stream, device, context; /* ids, 0 = unknown or none */
+    const char *name; /* kernel, API function, range or mark text, kind of copy or wait */
+
+    /* KERNEL, TRANSFER, MEMSET, SYNC: the call that asked for it. API: the call itself. */
+    const char *api_name;
+    int64_t api_start_ns, api_duration_ns; /* PROF_UNKNOWN = no call known */
+    int64_t correlation; /* shared by a graph launch's API event and its device events, else
+                            PROF_UNKNOWN; unique per process only */
+    /* API: the record whose row holds the call (record_id = its id), or PROF_EVENT_API itself: a
+     * flow from call to kernel is (record_kind, record_id) on both ends. */
+    enum prof_event_kind record_kind;
+    int64_t record_id;
+    int64_t result; /* API: the error code; PROF_UNKNOWN = success */
+    int source;     /* API: 1 CUDA runtime, 2 CUDA driver, 3 OpenCL, 0 = see stream or device */
+
+    const struct prof_config *config;     /* KERNEL */
+    int64_t queue_delay_ns, submit_delay_ns; /* device events */
+    int64_t flags;      /* device events: 1 cooperative, 2 launched by the device, 4 failed, 8 abandoned */
+    int64_t graph_node; /* device events, or PROF_UNKNOWN */
+
+    int64_t bytes; /* TRANSFER, MEMSET, ALLOC, FREE */
+    int copy_kind; /* TRANSFER */
+    int source_kind, target_kind; /* TRANSFER; MEMSET, ALLOC and FREE: target_kind */
+    int64_t blocking;             /* TRANSFER: 1, 0, PROF_UNKNOWN */
+    int64_t peer_device;          /* TRANSFER, 0 = none */
+    int64_t value;                /* MEMSET: pattern */
+    int64_t address;              /* ALLOC, FREE */
+    int64_t end_ns;               /* ALLOC: when it was freed; FREE: when it was allocated */
+
+    int sync_kind;      /* SYNC */
+    int64_t sync_event; /* SYNC: the API's event number */
+
+    const char *domain;        /* RANGE, MARKER; NULL = default */
+    const char *category_name; /* RANGE, MARKER; NULL = unnamed */
+    int64_t category, color;   /* RANGE, MARKER; ARGB */
+    int64_t depth;             /* RANGE; PROF_UNKNOWN = start/end */
+    int64_t end_thread;        /* RANGE, FREE; 0 = the same */
+    enum prof_payload payload;
+    int64_t payload_int;
+    double payload_real;
+    int64_t stack; /* stack id, 0 = none */
+};
+
+struct prof_events;
+
+/* Begin a walk over events of the kinds in `kinds` (PROF_EVENTS(...) | ...), merged over all tables
+ * in order of time: start_ns, for events without one their call's start, then kind, then id.
+ * Constant memory: rows are nearly in order in the file and pass through a reorder buffer as wide
+ * as the file's disorder; where that is too wide, SQLite sorts (in temporary files). Holds a read
+ * transaction until prof_events_close. */
+enum prof_status prof_events_open(struct prof_capture *capture, const struct prof_filter *filter,
+                                  uint32_t kinds, struct prof_events **events,
+                                  struct prof_error *err);
+
+/* The next event; false at the end and on an error (prof_events_close tells which). */
+bool prof_events_next(struct prof_events *events, struct prof_event *event);
+
+/* End the walk. PROF_OK, or what made it stop early. NULL allowed. */
+enum prof_status prof_events_close(struct prof_events *events, struct prof_error *err);
+
+/* About how many events the capture has of these kinds, without reading them: for progress. */
+int64_t prof_events_estimate(struct prof_capture *capture, uint32_t kinds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,411 @@
+/* The reading side of a spool: snapshots in an order that never shows an id before its definition
+ * nor a thread's record before its predecessor (the protocol is in layout.h), private copies of
+ * what is parsed, and the return of consumed chunks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libprof/base/array.h"
+#include "libprof/spool/reader.h"
+#include "libprof/spool/lists.h"
+
+struct chunk_cursor {
+    uint32_t generation, offset, tid;
+    bool closed; /* as of the span consumed last */
+};
+
+struct prof_spool {
+    unsigned char *base;
+    size_t mapped;
+    size_t file_bytes;
+    int fd;        /* -1: memory */
+    bool writable; /* chunks are given back */
+    uint32_t max_chunks;
+    PROF_ARRAY(struct chunk_cursor) cursors;
+    PROF_ARRAY(struct prof_spool_span) spans;
+    PROF_ARRAY(uint32_t) consumed; /* chunks advanced since the last recycle */
+};
+
+static struct spool_header *header_of(const struct prof_spool *spool)
+{
+    return (struct spool_header *)(void *)spool->base;
+}
+
+static struct spool_chunk *chunk_of(const struct prof_spool *spool, uint32_t number)
+{
+    return (struct spool_chunk *)(void *)(spool->base + SPOOL_FIRST_CHUNK +
+                                          (size_t)number * SPOOL_CHUNK_BYTES);
+}
+
+static enum prof_status check_header(const struct prof_spool *spool, struct prof_error *err)
+{
+    const struct spool_header *header = header_of(spool);
+    if (atomic_load_explicit(&header->magic, memory_order_acquire) != SPOOL_MAGIC)
+        return prof_fail(err, PROF_FORMAT, "not a perfkit spool");
+    if (header->min_reader > WIRE_VERSION)
+        return prof_fail(err, PROF_VERSION,
+                         "spool of version %u needs a newer perfkit: use the one that recorded it",
+                         header->version);
+    if (header->chunk_bytes != SPOOL_CHUNK_BYTES || header->first_chunk != SPOOL_FIRST_CHUNK ||
+        header->counter_rows != SPOOL_COUNTER_ROWS || header->counter_slots != WIRE_COUNT_SLOTS ||
+        header->max_chunks > SPOOL_MAX_CHUNKS)
+        return prof_fail(err, PROF_CORRUPT, "spool with a damaged header");
+    return PROF_OK;
+}
+
+enum prof_status prof_spool_open(const char *path, bool writable, struct prof_spool **out,
+                                 struct prof_error *err)
+{
+    *out = NULL;
+    int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO, "cannot open %s",
+                               path);
+    struct stat st;
+    struct prof_spool *spool = calloc(1, sizeof *spool);
+    enum prof_status status = PROF_OK;
+    if (!spool) {
+        close(fd);
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    spool->fd = fd;
+    spool->writable = writable;
+    if (fstat(fd, &st) != 0)
+        status = prof_fail_errno(err, PROF_IO, "cannot read %s", path);
+    else if (!S_ISREG(st.st_mode) || (size_t)st.st_size < SPOOL_FIRST_CHUNK)
+        status = prof_fail(err, PROF_FORMAT, "%s is not a perfkit spool, or cut short", path);
+    else {
+        /* The first look is at the header only: it says how far the file may grow. */
+        spool->mapped = SPOOL_FIRST_CHUNK;
+        spool->file_bytes = (size_t)st.st_size;
+        int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+        spool->base = mmap(NULL, spool->mapped, protection, MAP_SHARED, fd, 0);
+        if (spool->base == MAP_FAILED) {
+            spool->base = NULL;
+            status = prof_fail_errno(err, PROF_IO, "cannot map %s", path);
+        } else
+            status = check_header(spool, err);
+        if (status == PROF_OK) {
+            spool->max_chunks = header_of(spool)->max_chunks;
+            munmap(spool->base, spool->mapped);
+            spool->mapped = SPOOL_FIRST_CHUNK + (size_t)spool->max_chunks * SPOOL_CHUNK_BYTES;
+            spool->base =
+                mmap(NULL, spool->mapped, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
+            if (spool->base == MAP_FAILED) {
+                spool->base = NULL;
+                status = prof_fail_errno(err, PROF_IO, "cannot map %s", path);
+            }
+        }
+    }
+    if (status != PROF_OK) {
+        prof_spool_close(spool);
+        return status;
+    }
+    *out = spool;
+    return PROF_OK;
+}
+
+enum prof_status prof_spool_open_memory(const void *data, size_t bytes, struct prof_spool **out,
+                                        struct prof_error *err)
+{
+    *out = NULL;
+    if (bytes < SPOOL_FIRST_CHUNK)
+        return prof_fail(err, PROF_FORMAT, "not a perfkit spool, or cut short");
+    struct prof_spool *spool = calloc(1, sizeof *spool);
+    void *copy = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
+    if (!spool || !copy) {
+        free(spool);
+        free(copy);
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    memcpy(copy, data, bytes);
+    spool->fd = -1;
+    spool->base = copy;
+    spool->mapped = spool->file_bytes = bytes;
+    enum prof_status status = check_header(spool, err);
+    if (status != PROF_OK) {
+        prof_spool_close(spool);
+        return status;
+    }
+    spool->max_chunks = header_of(spool)->max_chunks;
+    *out = spool;
+    return PROF_OK;
+}
+
+void prof_spool_close(struct prof_spool *spool)
+{
+    if (!spool)
+        return;
+    if (spool->fd >= 0) {
+        if (spool->base)
+            munmap(spool->base, spool->mapped);
+        close(spool->fd);
+    } else
+        free(spool->base);
+    prof_array_free(&spool->cursors);
+    prof_array_free(&spool->spans);
+    prof_array_free(&spool->consumed);
+    free(spool);
+}
+
+const struct spool_header *prof_spool_header(const struct prof_spool *spool)
+{
+    return header_of(spool);
+}
+
+/* Chunks that may be looked at: reserved by the writer and really in the file. */
+static uint32_t chunks_present(struct prof_spool *spool)
+{
+    uint32_t reserved = atomic_load_explicit(&header_of(spool)->reserved, memory_order_acquire);
+    if (reserved > spool->max_chunks)
+        reserved = spool->max_chunks;
+    struct stat st;
+    if (spool->fd >= 0 && fstat(spool->fd, &st) == 0)
+        spool->file_bytes = (size_t)st.st_size;
+    if (spool->file_bytes < SPOOL_FIRST_CHUNK)
+        return 0;
+    size_t whole = (spool->file_bytes - SPOOL_FIRST_CHUNK) / SPOOL_CHUNK_BYTES;
+    return reserved < whole ? reserved : (uint32_t)whole;
+}
+
+static bool room_for_cursors(struct prof_spool *spool, uint32_t chunks)
+{
+    while (spool->cursors.count < chunks) {
+        struct chunk_cursor *cursor = prof_array_add(&spool->cursors);
+        if (!cursor)
+            return false;
+        *cursor = (struct chunk_cursor){0};
+    }
+    return true;
+}
+
+void prof_spool_restore(struct prof_spool *spool, const struct prof_spool_cursor *cursor)
+{
+    if (cursor->chunk >= chunks_present(spool) || cursor->offset > SPOOL_CHUNK_CAPACITY ||
+        !room_for_cursors(spool, cursor->chunk + 1))
+        return;
+    if (atomic_load(&chunk_of(spool, cursor->chunk)->generation) != cursor->generation)
+        return;
+    spool->cursors.data[cursor->chunk] =
+        (struct chunk_cursor){cursor->generation, cursor->offset, cursor->tid, false};
+}
+
+/* Add the span of one chunk when it has something new, or is closed and not yet known to be. */
+static bool add_span(struct prof_spool *spool, uint32_t number, uint32_t state)
+{
+    struct spool_chunk *chunk = chunk_of(spool, number);
+    struct chunk_cursor *cursor = &spool->cursors.data[number];
+    uint32_t generation = atomic_load_explicit(&chunk->generation, memory_order_acquire);
+    uint32_t committed = atomic_load_explicit(&chunk->committed, memory_order_acquire);
+    uint32_t first_tid = atomic_load_explicit(&chunk->tid, memory_order_relaxed);
+    if (committed > SPOOL_CHUNK_CAPACITY)
+        committed = SPOOL_CHUNK_CAPACITY;
+    if (cursor->generation != generation)
+        *cursor = (struct chunk_cursor){generation, 0, first_tid, false};
+    else if (cursor->offset == 0 && !cursor->closed)
+        cursor->tid = first_tid;
+    bool closed = state == SPOOL_EVENTS_FULL || state == SPOOL_DEFINITIONS_FULL;
+    if (committed <= cursor->offset && !(closed && !cursor->closed))
+        return true;
+    struct prof_spool_span *span = prof_array_add(&spool->spans);
+    if (!span)
+        return false;
+    *span = (struct prof_spool_span){
+        .chunk = number,
+        .generation = generation,
+        .from = cursor->offset,
+        .to = committed > cursor->offset ? committed : cursor->offset,
+        .tid = cursor->tid,
+        .definition = state == SPOOL_DEFINITIONS || state == SPOOL_DEFINITIONS_FULL,
+        .closed = closed,
+        .sequence = atomic_load_explicit(&chunk->sequence, memory_order_relaxed),
+    };
+    return true;
+}
+
+static int by_sequence(const void *a, const void *b)
+{
+    const struct prof_spool_span *left = a, *right = b;
+    if (left->definition != right->definition)
+        return left->definition ? -1 : 1;
+    if (left->sequence != right->sequence)
+        return left->sequence < right->sequence ? -1 : 1;
+    return left->chunk < right->chunk ? -1 : left->chunk > right->chunk;
+}
+
+static bool is_events(uint32_t state)
+{
+    return state == SPOOL_EVENTS || state == SPOOL_EVENTS_FULL || state == SPOOL_PARTIAL;
+}
+
+static bool is_definitions(uint32_t state)
+{
+    return state == SPOOL_DEFINITIONS || state == SPOOL_DEFINITIONS_FULL;
+}
+
+static uint64_t sequence_now(const struct prof_spool *spool)
+{
+    return atomic_load_explicit(&header_of(spool)->sequence, memory_order_acquire);
+}
+
+static uint64_t sequence_of(const struct prof_spool *spool, uint32_t number)
+{
+    return atomic_load_explicit(&chunk_of(spool, number)->sequence, memory_order_relaxed);
+}
+
+enum prof_status prof_spool_poll(struct prof_spool *spool, const struct prof_spool_span **spans,
+                                 size_t *count, struct prof_error *err)
+{
+    spool->spans.count = 0;
+    *count = 0;
+    uint64_t taken = sequence_now(spool);
+    uint32_t chunks = chunks_present(spool);
+    bool ok = room_for_cursors(spool, chunks) && prof_array_reserve(&spool->spans, chunks);
+
+    /* (1) which event chunks exist, with the state they have before (2) their length is read: a
+     * chunk seen as full is final, one whose thread went on to a later listed chunk too. Those taken
+     * while we look are left for the next poll: a thread's earlier one may have been passed by. */
+    size_t listed = 0;
+    for (uint32_t i = 0; ok && i < chunks; i++) {
+        uint32_t state = atomic_load_explicit(&chunk_of(spool, i)->state, memory_order_acquire);
+        if (is_events(state) && sequence_of(spool, i) <= taken)
+            spool->spans.data[listed++] = (struct prof_spool_span){.chunk = i, .from = state};
+    }
+    /* The list is kept in place: span k is written after listed span k was read. */
+    for (size_t k = 0; ok && k < listed; k++) {
+        struct prof_spool_span seen = spool->spans.data[k];
+        ok = add_span(spool, seen.chunk, seen.from);
+    }
+    /* (3) definitions last, so they cover every id of the prefixes above. */
+    taken = sequence_now(spool);
+    uint32_t now = chunks_present(spool);
+    ok = ok && room_for_cursors(spool, now);
+    for (uint32_t i = 0; ok && i < now; i++) {
+        uint32_t state = atomic_load_explicit(&chunk_of(spool, i)->state, memory_order_acquire);
+        if (is_definitions(state) && sequence_of(spool, i) <= taken)
+            ok = add_span(spool, i, state);
+    }
+    if (!ok)
+        return prof_fail(err, PROF_NOMEM, "out of memory while reading a spool");
+    if (spool->spans.count)
+        qsort(spool->spans.data, spool->spans.count, sizeof *spool->spans.data, by_sequence);
+    *spans = spool->spans.data;
+    *count = spool->spans.count;
+    return PROF_OK;
+}
+
+size_t prof_spool_load(const struct prof_spool *spool, const struct prof_spool_span *span,
+                       void *buffer)
+{
+    const unsigned char *at = (const unsigned char *)chunk_of(spool, span->chunk);
+    memcpy(buffer, at + SPOOL_CHUNK_HEADER_BYTES + span->from, span->to - span->from);
+    return span->to - span->from;
+}
+
+/* Smallest size of each type: its struct in this version. */
+static const uint16_t least_bytes[WIRE_TYPES] = {
+    [WIRE_PAD] = sizeof(struct wire_head),
+    [WIRE_THREAD] = sizeof(struct wire_head),
+    [WIRE_STRING] = sizeof(struct wire_string),
+    [WIRE_CONFIG] = sizeof(struct wire_config),
+    [WIRE_DEVICE] = sizeof(struct wire_device),
+    [WIRE_CONTEXT] = sizeof(struct wire_context),
+    [WIRE_STREAM] = sizeof(struct wire_stream),
+    [WIRE_NAME] = sizeof(struct wire_name),
+    [WIRE_MODULE] = sizeof(struct wire_module),
+    [WIRE_CLOCK] = sizeof(struct wire_clock),
+    [WIRE_HEALTH] = sizeof(struct wire_health),
+    [WIRE_CALL] = sizeof(struct wire_call),
+    [WIRE_KERNEL] = sizeof(struct wire_kernel),
+    [WIRE_TRANSFER] = sizeof(struct wire_transfer),
+    [WIRE_MEMSET] = sizeof(struct wire_memset),
+    [WIRE_DONE] = sizeof(struct wire_done),
+    [WIRE_SYNC] = sizeof(struct wire_sync),
+    [WIRE_ALLOC] = sizeof(struct wire_alloc),
+    [WIRE_FREE] = sizeof(struct wire_free),
+    [WIRE_RANGE_PUSH] = sizeof(struct wire_range),
+    [WIRE_RANGE_POP] = sizeof(struct wire_range_end),
+    [WIRE_RANGE_START] = sizeof(struct wire_range),
+    [WIRE_RANGE_END] = sizeof(struct wire_range_end),
+    [WIRE_MARK] = sizeof(struct wire_range),
+    [WIRE_WORK] = sizeof(struct wire_work),
+    [WIRE_GRAPH_NODE] = sizeof(struct wire_graph_node),
+};
+
+const struct wire_head *prof_spool_next(const void *buffer, size_t bytes, size_t *offset,
+                                        bool *damaged)
+{
+    if (*offset >= bytes)
+        return NULL;
+    const struct wire_head *head =
+        (const struct wire_head *)(const void *)((const unsigned char *)buffer + *offset);
+    size_t left = bytes - *offset;
+    if (left < sizeof *head || head->size < sizeof *head || head->size % 8 != 0 ||
+        head->size > left || head->size > WIRE_MAX_RECORD ||
+        (head->type < WIRE_TYPES && head->size < least_bytes[head->type])) {
+        *damaged = true;
+        *offset = bytes;
+        return NULL;
+    }
+    if (head->type == WIRE_STRING) {
+        const struct wire_string *string = (const struct wire_string *)(const void *)head;
+        if (string->length > head->size - sizeof *string) {
+            *damaged = true;
+            *offset = bytes;
+            return NULL;
+        }
+    }
+    *offset += head->size;
+    return head;
+}
+
+void prof_spool_advance(struct prof_spool *spool, const struct prof_spool_span *span, uint32_t tid)
+{
+    struct chunk_cursor *cursor = &spool->cursors.data[span->chunk];
+    *cursor = (struct chunk_cursor){span->generation, span->to, tid, span->closed};
+    if (span->closed) {
+        uint32_t *slot = prof_array_add(&spool->consumed);
+        if (slot)
+            *slot = span->chunk; /* without memory the chunk is merely not reused */
+    }
+}
+
+void prof_spool_recycle(struct prof_spool *spool)
+{
+    if (spool->writable) {
+        struct spool_header *header = header_of(spool);
+        for (size_t i = 0; i < spool->consumed.count; i++) {
+            uint32_t number = spool->consumed.data[i];
+            struct spool_chunk *chunk = chunk_of(spool, number);
+            /* FREE first: killed half-way, the chunk is leaked and never read twice. */
+            atomic_store_explicit(&chunk->state, SPOOL_FREE, memory_order_release);
+            atomic_store_explicit(&chunk->committed, 0, memory_order_relaxed);
+            uint32_t generation = atomic_load(&chunk->generation) + 1;
+            atomic_store_explicit(&chunk->generation, generation, memory_order_release);
+            spool->cursors.data[number] = (struct chunk_cursor){generation, 0, 0, false};
+            spool_list_push(&header->free_list, spool->base + SPOOL_FIRST_CHUNK, number);
+            atomic_fetch_add(&header->free_count, 1);
+        }
+    }
+    spool->consumed.count = 0;
+}
+
+uint64_t prof_spool_count(const struct prof_spool *spool, enum wire_count which)
+{
+    const _Atomic uint64_t *counters =
+        (const _Atomic uint64_t *)(const void *)(spool->base + SPOOL_HEADER_BYTES);
+    uint64_t sum = 0;
+    for (uint32_t row = 0; row < SPOOL_COUNTER_ROWS; row++)
+        sum += atomic_load_explicit(&counters[row * WIRE_COUNT_SLOTS + which],
+                                    memory_order_relaxed);
+    return sum;
+}
+
+uint64_t prof_spool_dropped(const struct prof_spool *spool, enum wire_type type)
+{
+    return atomic_load_explicit(&header_of(spool)->dropped[type], memory_order_relaxed);
+}

@@ -1,0 +1,577 @@
+/* One run's ingest: watch the spool directory, feed records to the parts that know them, commit rows
+ * and reading position together, give consumed chunks back after the commit.
+ *
+ * A transaction that fails (a full disk) is rolled back and everything in memory thrown away; the
+ * next step loads the last committed state and reads the same records again. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libprof/base/clock.h"
+#include "libprof/store/ingest_private.h"
+
+#define BATCH_RECORDS 262144u
+
+static const char *const sql_text[] = {
+#define X(name, sql) sql,
+    INGEST_SQL_MAP(X)
+#undef X
+};
+
+bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which)
+{
+    sqlite3_stmt *sql = ingest->sql[which];
+    int rc = sqlite3_step(sql);
+    sqlite3_reset(sql);
+    return rc == SQLITE_DONE;
+}
+
+bool ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                 const struct wire_head *head, bool definition)
+{
+    return definition ? ingest_definition(ingest, spool, head)
+                      : ingest_event(ingest, spool, tid, head);
+}
+
+/* ---- spools ---------------------------------------------------------------------------------- */
+
+static void spool_free(struct ingest_spool *spool)
+{
+    for (size_t i = 0; i < spool->clocks.count; i++) {
+        prof_clockmap_free(&spool->clocks.data[i].map);
+        prof_array_free(&spool->clocks.data[i].recent);
+    }
+    for (size_t i = 0; i < spool->thread_list.count; i++) {
+        prof_array_free(&spool->thread_list.data[i].stack);
+        prof_array_free(&spool->thread_list.data[i].nodes);
+    }
+    prof_array_free(&spool->locals);
+    prof_array_free(&spool->clocks);
+    prof_names_free(&spool->modules);
+    prof_map_free(&spool->threads);
+    prof_array_free(&spool->thread_list);
+    prof_array_free(&spool->partial);
+    prof_map_free(&spool->pending);
+    prof_array_free(&spool->pending_list);
+    prof_array_free(&spool->pending_holes);
+    prof_array_free(&spool->started);
+    prof_map_free(&spool->started_at);
+    prof_array_free(&spool->ended);
+    prof_map_free(&spool->ended_at);
+    prof_map_free(&spool->live);
+    prof_array_free(&spool->live_list);
+    prof_array_free(&spool->live_holes);
+    prof_array_free(&spool->freed);
+    prof_spool_close(spool->reader);
+    free(spool);
+}
+
+/* The reader is NULL when the file cannot be opened as a spool (yet). */
+struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id)
+{
+    struct ingest_spool *spool = calloc(1, sizeof *spool);
+    struct ingest_spool **slot = spool ? prof_array_add(&ingest->spools) : NULL;
+    char *path = NULL;
+    if (!slot || !prof_names_put(&ingest->spool_names, name, strlen(name), 1) ||
+        asprintf(&path, "%s/%s", ingest->directory, name) < 0) {
+        if (slot)
+            ingest->spools.count--;
+        free(spool);
+        return NULL;
+    }
+    *slot = spool;
+    snprintf(spool->name, sizeof spool->name, "%s", name);
+    spool->id = id;
+    prof_spool_open(path, true, &spool->reader, NULL);
+    free(path);
+    return spool;
+}
+
+static bool adopt_spool(struct prof_ingest *ingest, const char *name)
+{
+    /* A spool being born has no magic yet: it is looked at again at the next step. */
+    char *path = NULL;
+    struct prof_spool *probe = NULL;
+    if (asprintf(&path, "%s/%s", ingest->directory, name) < 0)
+        return false;
+    enum prof_status status = prof_spool_open(path, true, &probe, NULL);
+    prof_spool_close(probe);
+    free(path);
+    if (status != PROF_OK)
+        return true;
+    struct ingest_spool *spool = ingest_spool_add(ingest, name, ingest->last_spool + 1);
+    if (!spool || !spool->reader)
+        return false;
+    ingest->last_spool++;
+    /* It may have said that it is there after the table was read, but before it made its spool. */
+    if (!ingest_processes_look(ingest))
+        return false;
+    spool->process = ingest_process_of_spool(ingest, prof_spool_header(spool->reader), name);
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL];
+    ingest_bind(sql, 1, spool->id);
+    ingest_bind_text(sql, 2, name);
+    ingest_bind(sql, 3, spool->process);
+    return spool->process && ingest_run(ingest, INGEST_SQL_SPOOL);
+}
+
+static bool find_spools(struct prof_ingest *ingest)
+{
+    DIR *directory = opendir(ingest->directory);
+    bool ok = true;
+    if (!directory)
+        return true;
+    for (struct dirent *entry; ok && (entry = readdir(directory));) {
+        size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
+        if (length > suffix && length < 64 &&
+            strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
+            !prof_names_get(&ingest->spool_names, entry->d_name, length))
+            ok = adopt_spool(ingest, entry->d_name);
+    }
+    closedir(directory);
+    return ok;
+}
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+static bool begin(struct prof_ingest *ingest)
+{
+    return sqlite3_exec(ingest->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static void unlink_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", ingest->directory, spool->name) >= 0)
+        unlink(path);
+    free(path);
+    spool->unlinked = true;
+}
+
+/* Rows, cursors and waiting records in one transaction; then chunks and files may go. */
+static bool commit(struct prof_ingest *ingest)
+{
+    if (!ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
+        !ingest_state_save(ingest) ||
+        sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        return false;
+    ingest->batch_records = 0;
+    for (size_t i = 0; i < ingest->spools.count; i++) {
+        struct ingest_spool *spool = ingest->spools.data[i];
+        if (spool->dirty && spool->reader)
+            prof_spool_recycle(spool->reader);
+        spool->dirty = false;
+        if (spool->finished && !spool->unlinked) {
+            prof_spool_close(spool->reader);
+            spool->reader = NULL;
+            unlink_spool(ingest, spool);
+        }
+    }
+    return true;
+}
+
+static bool save_cursor(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                        const struct prof_spool_span *span, uint32_t tid)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CURSOR];
+    ingest_bind(sql, 1, spool->id);
+    ingest_bind(sql, 2, span->chunk);
+    ingest_bind(sql, 3, span->generation);
+    ingest_bind(sql, 4, span->to);
+    ingest_bind(sql, 5, tid);
+    return ingest_run(ingest, INGEST_SQL_CURSOR);
+}
+
+static bool read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
+                      const struct prof_spool_span *span)
+{
+    _Alignas(8) static _Thread_local unsigned char buffer[SPOOL_CHUNK_BYTES];
+    size_t bytes = prof_spool_load(spool->reader, span, buffer), at = 0;
+    uint32_t tid = span->tid;
+    bool damaged = false;
+    for (const struct wire_head *head; (head = prof_spool_next(buffer, bytes, &at, &damaged));) {
+        if (head->type == WIRE_THREAD)
+            tid = head->aux;
+        if (!ingest_feed(ingest, spool, tid, head, span->definition))
+            return false;
+        ingest->batch_records++;
+        ingest->total++;
+    }
+    spool->tally[TALLY_DAMAGED] += damaged;
+    spool->dirty = true;
+    prof_spool_advance(spool->reader, span, tid);
+    return save_cursor(ingest, spool, span, tid);
+}
+
+static bool read_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    const struct prof_spool_span *spans;
+    size_t count;
+    if (prof_spool_poll(spool->reader, &spans, &count, NULL) != PROF_OK)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!read_span(ingest, spool, &spans[i]))
+            return false;
+        if (ingest->batch_records >= BATCH_RECORDS && !(commit(ingest) && begin(ingest)))
+            return false;
+    }
+    return ingest_events_age(ingest, spool);
+}
+
+/* Nothing more will come: what waits is written as it is. */
+static bool finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    spool->dirty = true;
+    spool->finished = true;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL_FINISHED];
+    ingest_bind(sql, 1, spool->id);
+    return ingest_events_finish(ingest, spool) && ingest_ranges_finish(ingest, spool) &&
+           ingest_clocks_finish(ingest, spool) && ingest_health_spool(ingest, spool) &&
+           ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED);
+}
+
+static bool process_is_over(struct prof_ingest *ingest, const struct ingest_spool *spool)
+{
+    const struct ingest_process *process = ingest_process_find(ingest, spool->process);
+    return process && (process->gone || (process->ended && process->how == LIFECYCLE_EXEC));
+}
+
+static bool step(struct prof_ingest *ingest, bool last)
+{
+    ingest->now_ns = prof_now_ns();
+    if (!begin(ingest) || !ingest_processes_step(ingest) || !find_spools(ingest))
+        return false;
+    for (size_t i = 0; i < ingest->spools.count; i++) {
+        struct ingest_spool *spool = ingest->spools.data[i];
+        if (spool->finished || !spool->reader)
+            continue;
+        bool over = last || process_is_over(ingest, spool); /* known before what is read is final */
+        if (!over && !ingest_modules(ingest, spool))
+            return false;
+        if (!read_spool(ingest, spool) || (over && !finish_spool(ingest, spool)))
+            return false;
+    }
+    return commit(ingest);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void forget(struct prof_ingest *ingest)
+{
+    ingest_processes_close(ingest);
+    for (size_t i = 0; i < ingest->spools.count; i++)
+        spool_free(ingest->spools.data[i]);
+    prof_array_free(&ingest->spools);
+    prof_names_free(&ingest->spool_names);
+    prof_names_free(&ingest->strings);
+    prof_names_free(&ingest->configs);
+    prof_names_free(&ingest->rollup_keys);
+    prof_array_free(&ingest->rollups);
+    ingest->spool_names = ingest->strings = ingest->configs = ingest->rollup_keys =
+        (struct prof_names){0};
+    ingest->processes_done = 0;
+    ingest->rollup_newest = 0;
+    ingest->batch_records = 0;
+    for (int i = 0; i < INGEST_BATCHES; i++)
+        ingest->batches[i].count = 0;
+}
+
+static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
+{
+    /* Feeding what waits may write a row (a name's thread), so it is a transaction too. */
+    enum prof_status status = ingest_processes_open(ingest, err);
+    if (status != PROF_OK)
+        return status;
+    if (!begin(ingest))
+        return prof_store_fail(ingest->store, "go on with", err);
+    status = ingest_state_load(ingest, err);
+    if (status == PROF_OK && sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        status = prof_store_fail(ingest->store, "go on with", err);
+    if (status != PROF_OK)
+        sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+/* Tell what failed, then go back to the last commit. */
+static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *err)
+{
+    struct prof_error cause = {0};
+    int code = sqlite3_errcode(ingest->db);
+    enum prof_status status =
+        code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW
+            ? prof_fail(&cause, PROF_NOMEM, "out of memory")
+            : prof_store_fail(ingest->store, "write", &cause);
+    sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
+    forget(ingest);
+    ingest->stale = true;
+    return prof_fail(err, status, "%s", cause.message);
+}
+
+/* ---- interface ------------------------------------------------------------------------------- */
+
+static char *read_line(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char line[256];
+    char *text = NULL;
+    if (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        text = strdup(line);
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+static char *processor_model(void)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    char *model = NULL;
+    while (file && !model && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon) {
+            line[strcspn(line, "\n")] = '\0';
+            model = strdup(colon + 2);
+        }
+    }
+    if (file)
+        fclose(file);
+    return model;
+}
+
+static enum prof_status write_capture(struct prof_ingest *ingest,
+                                      const struct prof_ingest_about *about, struct prof_error *err)
+{
+    sqlite3_stmt *sql;
+    if (sqlite3_prepare_v2(
+            ingest->db,
+            "INSERT INTO capture(id,state,perfkit_version,command,directory,host,boot_id,kernel,cpu,"
+            "cpu_count,start_realtime_ns,start_mono_ns,start_raw_ns,spool,trace) VALUES(1,"
+            "'recording',?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
+            -1, &sql, NULL) != SQLITE_OK)
+        return prof_store_fail(ingest->store, "start", err);
+    struct utsname system;
+    char kernel[256];
+    uname(&system);
+    snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
+    char *boot = read_line("/proc/sys/kernel/random/boot_id");
+    char *model = processor_model();
+    ingest_bind_text(sql, 1, PERFKIT_VERSION);
+    ingest_bind_text(sql, 2, about->command);
+    ingest_bind_text(sql, 3, about->directory);
+    ingest_bind_text(sql, 4, system.nodename);
+    ingest_bind_text(sql, 5, boot);
+    ingest_bind_text(sql, 6, kernel);
+    ingest_bind_text(sql, 7, model);
+    ingest_bind(sql, 8, sysconf(_SC_NPROCESSORS_ONLN));
+    ingest_bind(sql, 9, (int64_t)about->start_realtime_ns);
+    ingest_bind(sql, 10, (int64_t)about->start_mono_ns);
+    ingest_bind(sql, 11, (int64_t)about->start_raw_ns);
+    ingest_bind_text(sql, 12, ingest->directory);
+    ingest_bind_text(sql, 13, about->trace);
+    free(boot);
+    free(model);
+    int rc = sqlite3_step(sql);
+    sqlite3_finalize(sql);
+    ingest->zero_ns = about->start_mono_ns;
+    return rc == SQLITE_DONE ? PROF_OK : prof_store_fail(ingest->store, "start", err);
+}
+
+static enum prof_status prepare_statements(struct prof_ingest *ingest, struct prof_error *err)
+{
+    for (int i = 0; i < INGEST_SQLS; i++) {
+        if (sqlite3_prepare_v3(ingest->db, sql_text[i], -1, SQLITE_PREPARE_PERSISTENT,
+                               &ingest->sql[i], NULL) != SQLITE_OK)
+            return prof_store_fail(ingest->store, "write", err);
+    }
+    return ingest_batches_prepare(ingest) ? PROF_OK : prof_store_fail(ingest->store, "write", err);
+}
+
+static void finalize_statements(struct prof_ingest *ingest)
+{
+    ingest_batches_close(ingest);
+    for (int i = 0; i < INGEST_SQLS; i++) {
+        sqlite3_finalize(ingest->sql[i]);
+        ingest->sql[i] = NULL;
+    }
+}
+
+static enum prof_status refresh(struct prof_ingest *ingest, struct prof_error *err)
+{
+    if (!ingest->stale)
+        return PROF_OK;
+    enum prof_status status = ingest->sql[0] ? PROF_OK : prepare_statements(ingest, err);
+    if (status != PROF_OK)
+        finalize_statements(ingest);
+    else
+        status = load(ingest, err);
+    if (status == PROF_OK)
+        ingest->stale = false;
+    else
+        forget(ingest);
+    return status;
+}
+
+enum prof_status prof_ingest_open(struct prof_store *store, const char *directory,
+                                  const struct prof_ingest_about *about, struct prof_ingest **out,
+                                  struct prof_error *err)
+{
+    *out = NULL;
+    struct prof_ingest *ingest = calloc(1, sizeof *ingest);
+    if (!ingest || !(ingest->directory = strdup(directory))) {
+        free(ingest);
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    ingest->store = store;
+    ingest->db = prof_store_db(store);
+    ingest->lifecycle_fd = -1;
+    enum prof_status status = PROF_OK;
+    if (about) {
+        status = write_capture(ingest, about, err);
+        if (status == PROF_OK)
+            status = ingest_state_create(ingest, err);
+        if (status == PROF_OK)
+            status = prepare_statements(ingest, err);
+        if (status == PROF_OK)
+            status = ingest_processes_open(ingest, err);
+    } else {
+        status = prepare_statements(ingest, NULL);
+        if (status != PROF_OK)
+            status = prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
+                               prof_store_path(store));
+        else
+            status = load(ingest, err);
+    }
+    if (status != PROF_OK) {
+        prof_ingest_close(ingest);
+        return status;
+    }
+    *out = ingest;
+    return PROF_OK;
+}
+
+enum prof_status prof_ingest_step(struct prof_ingest *ingest, struct prof_ingest_progress *progress,
+                                  struct prof_error *err)
+{
+    enum prof_status status = refresh(ingest, err);
+    if (status != PROF_OK)
+        return status;
+    uint64_t before = ingest->total;
+    if (!step(ingest, false))
+        return retreat(ingest, err);
+    if (progress) {
+        *progress = (struct prof_ingest_progress){
+            .records = ingest->total - before,
+            .total = ingest->total,
+            .alive = ingest_processes_alive(ingest),
+            .spools = (uint32_t)ingest->spools.count,
+        };
+        for (size_t i = 0; i < ingest->spools.count; i++) {
+            const struct prof_spool_span *spans;
+            size_t count;
+            struct prof_spool *reader = ingest->spools.data[i]->reader;
+            if (!reader || prof_spool_poll(reader, &spans, &count, NULL) != PROF_OK)
+                continue;
+            for (size_t k = 0; k < count; k++)
+                progress->backlog_bytes += spans[k].to - spans[k].from;
+        }
+    }
+    return PROF_OK;
+}
+
+enum prof_status prof_ingest_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status,
+                                    struct prof_error *err)
+{
+    enum prof_status status = refresh(ingest, err);
+    if (status != PROF_OK)
+        return status;
+    ingest->now_ns = prof_now_ns();
+    ingest->primary_pid = pid;
+    ingest->primary_status = wait_status;
+    ingest->has_primary = true;
+    if (!begin(ingest) || !ingest_processes_step(ingest) ||
+        !ingest_process_reaped(ingest, pid, wait_status) || !commit(ingest))
+        return retreat(ingest, err);
+    return PROF_OK;
+}
+
+enum prof_status prof_ingest_note(struct prof_ingest *ingest, const char *item, const char *note,
+                                  struct prof_error *err)
+{
+    enum prof_status status = refresh(ingest, err);
+    if (status != PROF_OK)
+        return status;
+    if (!ingest_health_line(ingest, 0, "collector", item, NULL, note))
+        return retreat(ingest, err);
+    return PROF_OK;
+}
+
+static bool close_capture(struct prof_ingest *ingest, const char *state)
+{
+    uint64_t end = 0;
+    for (size_t i = 0; i < ingest->processes.count; i++) {
+        if (ingest->processes.data[i].end_ns > end)
+            end = ingest->processes.data[i].end_ns;
+    }
+    sqlite3_stmt *sql;
+    if (sqlite3_prepare_v2(ingest->db,
+                           "UPDATE capture SET state=?1,duration=?2,exit_status=?3,exit_signal=?4,"
+                           "spool=NULL",
+                           -1, &sql, NULL) != SQLITE_OK)
+        return false;
+    int wait_status = ingest->primary_status;
+    ingest_bind_text(sql, 1, state);
+    if (end > ingest->zero_ns)
+        ingest_bind(sql, 2, (int64_t)(end - ingest->zero_ns));
+    if (ingest->has_primary && WIFEXITED(wait_status))
+        ingest_bind(sql, 3, WEXITSTATUS(wait_status));
+    if (ingest->has_primary && WIFSIGNALED(wait_status))
+        ingest_bind(sql, 4, WTERMSIG(wait_status));
+    int rc = sqlite3_step(sql);
+    sqlite3_finalize(sql);
+    return rc == SQLITE_DONE;
+}
+
+enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
+                                    struct prof_error *err)
+{
+    enum prof_status status = refresh(ingest, err);
+    if (status != PROF_OK)
+        return status;
+    if (sqlite3_exec(ingest->db, "UPDATE capture SET state='closing'", NULL, NULL, NULL) !=
+        SQLITE_OK)
+        return prof_store_fail(ingest->store, "finish", err);
+    if (!abandon) {
+        /* Late words: a pidfd whose process still waits to be reaped. Bounded. */
+        for (int i = 0; i < 50 && ingest_processes_alive(ingest); i++) {
+            if (!step(ingest, false))
+                return retreat(ingest, err);
+            usleep(10000);
+        }
+    }
+    if (!step(ingest, true) || !begin(ingest) || !ingest_processes_finish(ingest) ||
+        !ingest_health_finish(ingest) || !close_capture(ingest, state) ||
+        !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest))
+        return retreat(ingest, err);
+    /* The means to go on are dropped in the transaction that closes the capture: a failure, or a death
+     * in between, leaves one that can be finished once more, from the state before. */
+    finalize_statements(ingest);
+    if (ingest_state_drop(ingest, err) != PROF_OK ||
+        sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        return retreat(ingest, err);
+    return PROF_OK;
+}
+
+void prof_ingest_close(struct prof_ingest *ingest)
+{
+    if (!ingest)
+        return;
+    forget(ingest);
+    finalize_statements(ingest);
+    free(ingest->directory);
+    free(ingest);
+}

@@ -1,0 +1,66 @@
+/* From spools to the capture file.
+ *
+ * One ingest serves one run: it watches a spool directory (libprof/spool/layout.h, lifecycle.h),
+ * turns every record into rows, and keeps its cursors in the same transactions as the rows, so that
+ * each record arrives exactly once even when perfkit is killed at any moment and `recover` finishes
+ * the job. Not thread-safe: one thread calls it. */
+#ifndef PERFKIT_STORE_INGEST_H
+#define PERFKIT_STORE_INGEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libprof/base/error.h"
+#include "libprof/store/store.h"
+
+/* What the capture row says; strings are copied. Unknown = NULL or 0. */
+struct prof_ingest_about {
+    const char *command; /* quoted for a shell */
+    const char *directory;
+    const char *trace; /* domains asked for, comma separated; NULL = all */
+    uint64_t start_mono_ns, start_realtime_ns, start_raw_ns;
+};
+
+struct prof_ingest_progress {
+    uint64_t records;      /* consumed by this step */
+    uint64_t total;        /* consumed since prof_ingest_open */
+    uint64_t backlog_bytes; /* committed in the spools and not yet consumed after this step */
+    uint32_t alive;        /* processes of the target not known to have ended */
+    uint32_t spools;       /* seen so far */
+};
+
+struct prof_ingest;
+
+/* Make the private spool directory's lifecycle file. `directory` exists and is empty. */
+enum prof_status prof_ingest_prepare(const char *directory, struct prof_error *err);
+
+/* Start on a new store (about != NULL: fills the capture row) or go on with an interrupted one
+ * (about == NULL: state is read from the store). The directory is the spool directory. */
+enum prof_status prof_ingest_open(struct prof_store *store, const char *directory,
+                                  const struct prof_ingest_about *about, struct prof_ingest **out,
+                                  struct prof_error *err);
+
+/* Consume what is committed now, in one or more transactions; gives consumed chunks back after
+ * each commit. Returns quickly when there is nothing. PROF_FULL when the capture's disk is full:
+ * nothing is lost, the next step tries again. */
+enum prof_status prof_ingest_step(struct prof_ingest *ingest, struct prof_ingest_progress *progress,
+                                  struct prof_error *err);
+
+/* The parent learnt by wait() how a child ended: status as in waitpid. */
+enum prof_status prof_ingest_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status,
+                                    struct prof_error *err);
+
+/* A statement for the trust block about the run as a whole (collector = "cuda", "preload", ...). */
+enum prof_status prof_ingest_note(struct prof_ingest *ingest, const char *item, const char *note,
+                                  struct prof_error *err);
+
+/* Everything has ended (or is given up, `abandon` = true: processes that still live are marked
+ * running): last step, open ranges and unfinished commands written with NULL ends, trust block,
+ * capture.state = `state` ("complete" or "recovered"), exit status of the command's process. The
+ * store is then ready for prof_store_publish. */
+enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
+                                    struct prof_error *err);
+
+void prof_ingest_close(struct prof_ingest *ingest);
+
+#endif

@@ -1,0 +1,477 @@
+/* The definition stream: local ids of one process become rows of the capture. Texts and launch
+ * configurations are shared by all processes, everything else belongs to its process. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/demangle.h"
+#include "libprof/store/ingest_private.h"
+
+/* Ids are given out one by one, so an id far beyond the number of definitions is damage. */
+#define MAX_LOST_IDS (1u << 20)
+
+static const char *const source_text[] = {
+#define X(name, text) text,
+    WIRE_SOURCE_MAP(X)
+#undef X
+};
+
+static const char *api_name(uint32_t source)
+{
+    return source < WIRE_SOURCES ? source_text[wire_space(source)] : source_text[0];
+}
+
+bool ingest_set_local(struct ingest_spool *spool, uint32_t local, uint32_t kind, int64_t global,
+                      uint32_t extra)
+{
+    spool->defined++;
+    if (local == 0 || local > spool->defined * 2 + MAX_LOST_IDS)
+        return true; /* the id stays unknown */
+    if (!prof_array_reserve(&spool->locals,
+                            local + 1 > spool->locals.count ? local + 1 - spool->locals.count : 0))
+        return false;
+    while (spool->locals.count <= local)
+        spool->locals.data[spool->locals.count++] = (struct ingest_local){0};
+    spool->locals.data[local] = (struct ingest_local){kind, extra, global};
+    return true;
+}
+
+/* Remember a new id, in memory and in the store. */
+static bool define_local(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t local,
+                         uint32_t kind, int64_t global, uint32_t extra)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
+    ingest_bind(sql, 1, spool->id);
+    ingest_bind(sql, 2, local);
+    ingest_bind(sql, 3, kind);
+    ingest_bind(sql, 4, global);
+    ingest_bind(sql, 5, extra);
+    return ingest_set_local(spool, local, kind, global, extra) && ingest_run(ingest, INGEST_SQL_MAP);
+}
+
+const struct ingest_local *ingest_lookup(const struct ingest_spool *spool, uint32_t local,
+                                         uint32_t kind)
+{
+    if (local == 0 || local >= spool->locals.count || spool->locals.data[local].kind != kind)
+        return NULL;
+    return &spool->locals.data[local];
+}
+
+int64_t ingest_global(const struct ingest_spool *spool, uint32_t local, uint32_t kind)
+{
+    const struct ingest_local *found = ingest_lookup(spool, local, kind);
+    return found ? found->global : 0;
+}
+
+int64_t ingest_string_row(struct prof_ingest *ingest, const char *text, size_t length)
+{
+    uint32_t *known = prof_names_get(&ingest->strings, text, length);
+    if (known)
+        return *known;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STRING];
+    ingest_bind(sql, 1, ++ingest->last_string);
+    sqlite3_bind_text(sql, 2, text, (int)length, SQLITE_STATIC);
+    bool ok = ingest_run(ingest, INGEST_SQL_STRING);
+    sqlite3_clear_bindings(sql);
+    return ok && prof_names_put(&ingest->strings, text, length, (uint32_t)ingest->last_string)
+               ? ingest->last_string
+               : 0;
+}
+
+static bool string_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_string *string)
+{
+    if (spool->partial_id != string->head.aux)
+        spool->partial.count = 0; /* the rest of another name was dropped */
+    spool->partial_id = string->head.aux;
+    if (!prof_array_reserve(&spool->partial, string->length))
+        return false;
+    if (string->length)
+        memcpy(spool->partial.data + spool->partial.count, string->text, string->length);
+    spool->partial.count += string->length;
+    if (string->head.flags & WIRE_STRING_MORE)
+        return true;
+    int64_t row = ingest_string_row(ingest, spool->partial.data ? spool->partial.data : "",
+                                    spool->partial.count);
+    spool->partial_id = 0;
+    spool->partial.count = 0;
+    return row && define_local(ingest, spool, string->head.aux, WIRE_STRING, row, 0);
+}
+
+/* The text of a local string id, from the store; NULL = none. Free it. Definitions that want text
+ * are few (devices, streams, names). */
+static char *text_of(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t local)
+{
+    int64_t row = ingest_global(spool, local, WIRE_STRING);
+    sqlite3_stmt *sql;
+    char *text = NULL;
+    if (!row ||
+        sqlite3_prepare_v2(ingest->db, "SELECT value FROM string WHERE id=?1", -1, &sql, NULL))
+        return NULL;
+    sqlite3_bind_int64(sql, 1, row);
+    if (sqlite3_step(sql) == SQLITE_ROW && sqlite3_column_text(sql, 0))
+        text = strdup((const char *)sqlite3_column_text(sql, 0));
+    sqlite3_finalize(sql);
+    return text;
+}
+
+static void bind_local_text(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                            sqlite3_stmt *sql, int at, uint32_t local)
+{
+    char *text = text_of(ingest, spool, local);
+    ingest_bind_text(sql, at, text);
+    free(text);
+}
+
+static int64_t demangled_row(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                             uint32_t local)
+{
+    char *mangled = text_of(ingest, spool, local);
+    char *readable = mangled ? prof_demangle(mangled) : NULL;
+    int64_t row = readable ? ingest_string_row(ingest, readable, strlen(readable)) : 0;
+    free(readable);
+    free(mangled);
+    return row;
+}
+
+/* What makes two configurations the same row. */
+struct config_key {
+    int64_t name;
+    uint64_t flags;
+    uint32_t values[13]; /* wire_config from grid on */
+    uint32_t pad;
+};
+
+bool ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row)
+{
+    struct config_key key = {.name = sqlite3_column_int64(row, 1)};
+    static const uint8_t present[13] = {[9] = WIRE_CONFIG_HAS_REGISTERS,
+                                        [10] = WIRE_CONFIG_HAS_SHARED,
+                                        [12] = WIRE_CONFIG_HAS_LOCAL};
+    for (int i = 0; i < 13; i++) {
+        bool known = sqlite3_column_type(row, 2 + i) != SQLITE_NULL;
+        key.values[i] = (uint32_t)sqlite3_column_int64(row, 2 + i);
+        if (known)
+            key.flags |= present[i];
+        else if (i == 3)
+            key.flags |= WIRE_CONFIG_RUNTIME_CHOSEN;
+    }
+    if (sqlite3_column_int64(row, 15))
+        key.flags |= WIRE_CONFIG_RAGGED;
+    return prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
+                          (uint32_t)sqlite3_column_int64(row, 0));
+}
+
+static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_config *config)
+{
+    struct config_key key = {.name = ingest_global(spool, config->name, WIRE_STRING),
+                             .flags = config->head.flags};
+    memcpy(key.values, config->grid, sizeof key.values);
+    uint32_t *known = prof_names_get(&ingest->configs, (const char *)&key, sizeof key);
+    if (known)
+        return define_local(ingest, spool, config->head.aux, WIRE_CONFIG, *known, 0);
+
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CONFIG];
+    uint8_t flags = config->head.flags;
+    bool chosen = flags & WIRE_CONFIG_RUNTIME_CHOSEN;
+    int64_t demangled = demangled_row(ingest, spool, config->name);
+    ingest_bind(sql, 1, ++ingest->last_config);
+    ingest_bind_known(sql, 2, key.name);
+    ingest_bind_known(sql, 3, demangled);
+    for (int i = 0; i < 3; i++) {
+        ingest_bind(sql, 4 + i, config->grid[i]);
+        if (chosen)
+            sqlite3_bind_null(sql, 7 + i);
+        else
+            ingest_bind(sql, 7 + i, config->block[i]);
+        ingest_bind_known(sql, 10 + i, config->cluster[i]);
+    }
+    const struct {
+        int at;
+        uint8_t flag;
+        uint32_t value;
+    } known_values[] = {{13, WIRE_CONFIG_HAS_REGISTERS, config->registers},
+                        {14, WIRE_CONFIG_HAS_SHARED, config->shared_static},
+                        {15, WIRE_CONFIG_HAS_SHARED, config->shared_dynamic},
+                        {16, WIRE_CONFIG_HAS_LOCAL, config->local_per_thread}};
+    for (size_t i = 0; i < sizeof known_values / sizeof known_values[0]; i++) {
+        if (flags & known_values[i].flag)
+            ingest_bind(sql, known_values[i].at, known_values[i].value);
+        else
+            sqlite3_bind_null(sql, known_values[i].at);
+    }
+    ingest_bind_known(sql, 17, flags & WIRE_CONFIG_RAGGED ? 1 : 0);
+    return ingest_run(ingest, INGEST_SQL_CONFIG) &&
+           prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
+                          (uint32_t)ingest->last_config) &&
+           define_local(ingest, spool, config->head.aux, WIRE_CONFIG, ingest->last_config, 0);
+}
+
+/* A thing defined again under its id, now that more is known of it, keeps its row. */
+static int64_t row_of(const struct ingest_spool *spool, uint32_t local, uint32_t kind, int64_t *last)
+{
+    int64_t row = ingest_global(spool, local, kind);
+    return row ? row : ++*last;
+}
+
+static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_device *device)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_DEVICE];
+    uint8_t flags = device->head.flags;
+    int64_t row = row_of(spool, device->head.aux, WIRE_DEVICE, &ingest->last_device);
+    ingest_bind(sql, 1, row);
+    ingest_bind(sql, 2, spool->process);
+    ingest_bind_text(sql, 3, api_name(device->source));
+    ingest_bind(sql, 4, device->ordinal);
+    bind_local_text(ingest, spool, sql, 5, device->name);
+    bind_local_text(ingest, spool, sql, 6, device->vendor);
+    bind_local_text(ingest, spool, sql, 7, device->driver);
+    bind_local_text(ingest, spool, sql, 8, device->uuid);
+    ingest_bind_text(sql, 9,
+                     flags & WIRE_DEVICE_GPU   ? "gpu"
+                     : flags & WIRE_DEVICE_CPU ? "cpu"
+                                               : "other");
+    ingest_bind(sql, 10, flags & WIRE_DEVICE_INTEGRATED ? 1 : 0);
+    const uint64_t numbers[] = {device->compute_major, device->compute_minor, device->units,
+                                device->warp, device->clock_khz, device->memory_clock_khz,
+                                device->memory_bus_bits, device->memory_bytes,
+                                device->memory_bandwidth, device->l2_bytes,
+                                device->shared_per_unit_bytes, device->shared_per_block_bytes,
+                                device->registers_per_unit, device->max_threads_per_unit,
+                                device->max_block};
+    for (int i = 0; i < (int)(sizeof numbers / sizeof numbers[0]); i++)
+        ingest_bind_known(sql, 11 + i, (int64_t)numbers[i]);
+    if (device->compute_major) /* x.0 is a value, not an absence */
+        ingest_bind(sql, 12, device->compute_minor);
+    return ingest_run(ingest, INGEST_SQL_DEVICE) &&
+           define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row, 0);
+}
+
+static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               const struct wire_context *context)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CONTEXT];
+    int64_t row = row_of(spool, context->head.aux, WIRE_CONTEXT, &ingest->last_context);
+    ingest_bind(sql, 1, row);
+    ingest_bind(sql, 2, spool->process);
+    ingest_bind_known(sql, 3, ingest_global(spool, context->device, WIRE_DEVICE));
+    ingest_bind_text(sql, 4, api_name(context->source));
+    ingest_bind(sql, 5, (int64_t)context->native);
+    return ingest_run(ingest, INGEST_SQL_CONTEXT) &&
+           define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row, 0);
+}
+
+static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_stream *stream)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STREAM];
+    uint8_t flags = stream->head.flags;
+    int64_t row = row_of(spool, stream->head.aux, WIRE_STREAM, &ingest->last_stream);
+    ingest_bind(sql, 1, row);
+    ingest_bind(sql, 2, spool->process);
+    ingest_bind_known(sql, 3, ingest_global(spool, stream->device, WIRE_DEVICE));
+    ingest_bind_known(sql, 4, ingest_global(spool, stream->context, WIRE_CONTEXT));
+    ingest_bind_text(sql, 5, api_name(stream->source));
+    ingest_bind(sql, 6, (int64_t)stream->native);
+    bind_local_text(ingest, spool, sql, 7, stream->name);
+    ingest_bind(sql, 8, stream->priority);
+    ingest_bind(sql, 9, flags & WIRE_STREAM_DEFAULT ? 1 : 0);
+    ingest_bind(sql, 10, flags & WIRE_STREAM_OUT_OF_ORDER ? 1 : 0);
+    ingest_bind(sql, 11, flags & WIRE_STREAM_NON_BLOCKING ? 1 : 0);
+    ingest_bind_text(sql, 12, stream->clock ? "device" : "CLOCK_MONOTONIC");
+    return ingest_run(ingest, INGEST_SQL_STREAM) &&
+           define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row,
+                        stream->clock);
+}
+
+static bool name_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                            const struct wire_name *name)
+{
+    enum ingest_sql which;
+    int64_t row;
+    switch (name->head.aux) {
+    case WIRE_NAMED_THREAD: {
+        struct ingest_thread *thread = ingest_thread_of(ingest, spool, (uint32_t)name->object);
+        if (!thread)
+            return false;
+        which = INGEST_SQL_THREAD_NAME;
+        row = thread->row;
+        break;
+    }
+    case WIRE_NAMED_STREAM:
+        which = INGEST_SQL_STREAM_NAME;
+        row = ingest_global(spool, (uint32_t)name->object, WIRE_STREAM);
+        break;
+    case WIRE_NAMED_CATEGORY: {
+        sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CATEGORY];
+        ingest_bind(sql, 1, spool->process);
+        ingest_bind_known(sql, 2, ingest_global(spool, name->domain, WIRE_STRING));
+        ingest_bind(sql, 3, (int64_t)name->object);
+        bind_local_text(ingest, spool, sql, 4, name->name);
+        return ingest_run(ingest, INGEST_SQL_CATEGORY);
+    }
+    default:
+        return true;
+    }
+    sqlite3_stmt *sql = ingest->sql[which];
+    ingest_bind(sql, 1, row);
+    bind_local_text(ingest, spool, sql, 2, name->name);
+    return row == 0 || ingest_run(ingest, which);
+}
+
+static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_module *module)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE];
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind(sql, 2, (int64_t)(module->time - ingest->zero_ns));
+    bind_local_text(ingest, spool, sql, 3, module->path);
+    bind_local_text(ingest, spool, sql, 4, module->build_id);
+    ingest_bind(sql, 5, (int64_t)module->address);
+    ingest_bind(sql, 6, (int64_t)module->bytes);
+    return ingest_run(ingest, INGEST_SQL_MODULE);
+}
+
+struct ingest_clock *ingest_clock_of(struct ingest_spool *spool, uint32_t id, bool make)
+{
+    for (size_t i = 0; i < spool->clocks.count; i++) {
+        if (spool->clocks.data[i].id == id)
+            return &spool->clocks.data[i];
+    }
+    struct ingest_clock *clock = make ? prof_array_add(&spool->clocks) : NULL;
+    if (clock)
+        *clock = (struct ingest_clock){.id = id};
+    return clock;
+}
+
+static bool store_anchor(struct prof_ingest *ingest, struct ingest_spool *spool,
+                         struct ingest_clock *clock, const struct wire_clock *anchor)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CLOCK];
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind_known(sql, 2, ingest_global(spool, anchor->device, WIRE_DEVICE));
+    bind_local_text(ingest, spool, sql, 3, anchor->name);
+    ingest_bind(sql, 4, (int64_t)anchor->source_ns);
+    ingest_bind(sql, 5, (int64_t)anchor->mono_ns);
+    ingest_bind(sql, 6, (int64_t)anchor->error_ns);
+    clock->stored_mono_ns = anchor->mono_ns;
+    clock->last_stored = true;
+    return ingest_run(ingest, INGEST_SQL_CLOCK);
+}
+
+#define RECENT_ANCHORS 64u
+#define ANCHOR_PERIOD_NS 1000000000u
+
+/* Anchors come with every harvest; all serve conversion, one a second is kept in the file. */
+static bool clock_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                             const struct wire_clock *anchor)
+{
+    struct ingest_clock *clock = ingest_clock_of(spool, anchor->head.aux, true);
+    if (!clock || !prof_clockmap_add(&clock->map, anchor->source_ns, anchor->mono_ns,
+                                     anchor->error_ns))
+        return false;
+    if (clock->recent.count == RECENT_ANCHORS) {
+        clock->recent.count = RECENT_ANCHORS / 2;
+        memmove(clock->recent.data, clock->recent.data + RECENT_ANCHORS / 2,
+                RECENT_ANCHORS / 2 * sizeof *clock->recent.data);
+    }
+    struct wire_clock *kept = prof_array_add(&clock->recent);
+    if (!kept)
+        return false;
+    *kept = clock->last = *anchor;
+    clock->last_stored = false;
+    if (clock->stored_mono_ns && anchor->mono_ns - clock->stored_mono_ns < ANCHOR_PERIOD_NS)
+        return true;
+    return store_anchor(ingest, spool, clock, anchor);
+}
+
+bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < spool->clocks.count; i++) {
+        struct ingest_clock *clock = &spool->clocks.data[i];
+        if (clock->recent.count && !clock->last_stored)
+            ok = store_anchor(ingest, spool, clock, &clock->last);
+    }
+    return ok;
+}
+
+static const char *const health_text[] = {
+    [WIRE_HEALTH_RUNNING] = "running", [WIRE_HEALTH_REFUSED] = "refused",
+    [WIRE_HEALTH_DEGRADED] = "degraded", [WIRE_HEALTH_NOTE] = "note",
+    [WIRE_HEALTH_ENDED] = "ended",
+};
+
+static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_health *health)
+{
+    uint32_t state = health->head.flags;
+    if (state == 0 || state >= sizeof health_text / sizeof health_text[0])
+        return true;
+    char item[48];
+    snprintf(item, sizeof item, "%s %s", api_name(health->head.aux), health_text[state]);
+    char *why = text_of(ingest, spool, health->why);
+    int64_t value = health->value;
+    bool ok = ingest_health_line(ingest, spool->process, "collector", item,
+                                 value ? &value : NULL, why);
+    free(why);
+    return ok;
+}
+
+struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                       uint32_t tid)
+{
+    if (spool->last_thread && spool->last_tid == tid)
+        return &spool->thread_list.data[spool->last_thread - 1];
+    uint64_t *known = prof_map_get(&spool->threads, tid);
+    size_t at;
+    if (known)
+        at = (size_t)*known;
+    else {
+        at = spool->thread_list.count;
+        struct ingest_thread *thread = prof_array_add(&spool->thread_list);
+        if (!thread || !prof_map_put(&spool->threads, tid, at))
+            return NULL;
+        *thread = (struct ingest_thread){.tid = tid, .row = ++ingest->last_thread};
+        sqlite3_stmt *sql = ingest->sql[INGEST_SQL_THREAD];
+        ingest_bind(sql, 1, thread->row);
+        ingest_bind(sql, 2, spool->process);
+        ingest_bind(sql, 3, tid);
+        sqlite3_bind_null(sql, 4);
+        if (!ingest_run(ingest, INGEST_SQL_THREAD))
+            return NULL;
+    }
+    spool->last_tid = tid;
+    spool->last_thread = at + 1;
+    return &spool->thread_list.data[at];
+}
+
+bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                       const struct wire_head *head)
+{
+    const void *record = head;
+    switch (head->type) {
+    case WIRE_STRING:
+        return string_definition(ingest, spool, record);
+    case WIRE_CONFIG:
+        return config_definition(ingest, spool, record);
+    case WIRE_DEVICE:
+        return device_definition(ingest, spool, record);
+    case WIRE_CONTEXT:
+        return context_definition(ingest, spool, record);
+    case WIRE_STREAM:
+        return stream_definition(ingest, spool, record);
+    case WIRE_NAME:
+        return name_definition(ingest, spool, record);
+    case WIRE_MODULE:
+        return module_definition(ingest, spool, record);
+    case WIRE_CLOCK:
+        return clock_definition(ingest, spool, record);
+    case WIRE_HEALTH:
+        return health_definition(ingest, spool, record);
+    default:
+        return true; /* of a later version */
+    }
+}

@@ -1,0 +1,270 @@
+/* The trust block. For every kind of call, two independent sides are compared: what the collector
+ * counted in shared memory at the moment of the call, and what became rows. What remains is written
+ * down, not explained away. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libprof/store/ingest_private.h"
+
+bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char *subject,
+                        const char *item, const int64_t *value, const char *note)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_HEALTH];
+    ingest_bind_known(sql, 1, process);
+    ingest_bind_text(sql, 2, subject);
+    ingest_bind_text(sql, 3, item);
+    if (value)
+        ingest_bind(sql, 4, *value);
+    else
+        sqlite3_bind_null(sql, 4);
+    ingest_bind_text(sql, 5, note);
+    return ingest_run(ingest, INGEST_SQL_HEALTH);
+}
+
+struct balance {
+    const char *subject;
+    uint64_t called, recorded, failed, captured, dropped, outstanding;
+    uint64_t unanswered; /* part of outstanding: the call is known, its command is not */
+};
+
+static bool write_balance(struct prof_ingest *ingest, int64_t process, const struct balance *balance)
+{
+    if (!balance->called && !balance->recorded && !balance->dropped && !balance->outstanding)
+        return true;
+    /* A call whose device record was dropped shows up as never answered: it is counted once. */
+    uint64_t twice =
+        balance->dropped < balance->unanswered ? balance->dropped : balance->unanswered;
+    uint64_t outstanding = balance->outstanding - twice;
+    int64_t remainder =
+        (int64_t)(balance->called - balance->recorded - balance->failed - balance->captured -
+                  balance->dropped - outstanding);
+    const struct {
+        const char *item;
+        int64_t value;
+    } lines[] = {
+        {"called", (int64_t)balance->called},     {"recorded", (int64_t)balance->recorded},
+        {"failed", (int64_t)balance->failed},     {"captured", (int64_t)balance->captured},
+        {"dropped", (int64_t)balance->dropped},   {"outstanding", (int64_t)outstanding},
+        {"remainder", remainder},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (!ingest_health_line(ingest, process, balance->subject, lines[i].item, &lines[i].value,
+                                NULL))
+            return false;
+    }
+    return true;
+}
+
+static const char *const type_text[] = {
+#define X(name, definition, text) text,
+    WIRE_TYPE_MAP(X)
+#undef X
+};
+
+static const char *const count_text[] = {
+#define X(name, text) text,
+    WIRE_COUNT_MAP(X)
+#undef X
+};
+
+static bool write_record_line(struct prof_ingest *ingest, int64_t process, const char *item,
+                              uint64_t value, const char *note)
+{
+    int64_t count = (int64_t)value;
+    return value == 0 || ingest_health_line(ingest, process, "record", item, &count, note);
+}
+
+static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *spool)
+{
+    const struct prof_spool *reader = spool->reader;
+    bool ok = true;
+    for (uint32_t type = 1; ok && type < WIRE_TYPES; type++)
+        ok = write_record_line(ingest, spool->process, "dropped",
+                               prof_spool_dropped(reader, (enum wire_type)type), type_text[type]);
+    static const struct {
+        const char *item;
+        enum wire_count count;
+    } counters[] = {
+        {"reentered", WIRE_COUNT_REENTERED},
+        {"definitions_dropped", WIRE_COUNT_DEFINITION_DROPPED},
+        {"unprofiled", WIRE_COUNT_UNPROFILED},
+        {"unseen", WIRE_COUNT_UNSEEN},
+        {"backend_dropped", WIRE_COUNT_BACKEND_DROPPED},
+        {"times_repaired", WIRE_COUNT_TIME_REPAIRED},
+        {"times_missing", WIRE_COUNT_TIME_MISSING},
+    };
+    for (size_t i = 0; ok && i < sizeof counters / sizeof counters[0]; i++) {
+        uint64_t value = prof_spool_count(reader, counters[i].count);
+        if (counters[i].count == WIRE_COUNT_TIME_REPAIRED)
+            value += spool->tally[TALLY_REPAIRED];
+        ok = write_record_line(ingest, spool->process, counters[i].item, value,
+                               count_text[counters[i].count]);
+    }
+    return ok &&
+           write_record_line(ingest, spool->process, "orphan_times",
+                             spool->tally[TALLY_ORPHAN_TIMES],
+                             "device times whose command was dropped") &&
+           write_record_line(ingest, spool->process, "damaged", spool->tally[TALLY_DAMAGED],
+                             "spool chunks cut short by damaged records");
+}
+
+bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    const struct prof_spool *r = spool->reader;
+    const uint64_t *tally = spool->tally;
+#define COUNT(name) prof_spool_count(r, WIRE_COUNT_##name)
+#define DROPPED(name) prof_spool_dropped(r, WIRE_##name)
+    const struct balance balances[] = {
+        {"launch", COUNT(LAUNCH_CALLED), tally[TALLY_LAUNCH_RECORDED], COUNT(LAUNCH_FAILED),
+         COUNT(LAUNCH_CAPTURED) + tally[TALLY_LAUNCH_CAPTURED], DROPPED(KERNEL),
+         tally[TALLY_LAUNCH_OUTSTANDING], tally[TALLY_LAUNCH_UNANSWERED]},
+        {"transfer", COUNT(TRANSFER_CALLED), tally[TALLY_TRANSFER_RECORDED],
+         COUNT(TRANSFER_FAILED), COUNT(TRANSFER_CAPTURED) + tally[TALLY_TRANSFER_CAPTURED],
+         DROPPED(TRANSFER), tally[TALLY_TRANSFER_OUTSTANDING], tally[TALLY_TRANSFER_UNANSWERED]},
+        {"memset", COUNT(MEMSET_CALLED), tally[TALLY_MEMSET_RECORDED], COUNT(MEMSET_FAILED),
+         COUNT(MEMSET_CAPTURED) + tally[TALLY_MEMSET_CAPTURED], DROPPED(MEMSET),
+         tally[TALLY_MEMSET_OUTSTANDING], tally[TALLY_MEMSET_UNANSWERED]},
+        {"allocation", COUNT(ALLOC_CALLED), tally[TALLY_ALLOC_RECORDED], COUNT(ALLOC_FAILED), 0,
+         DROPPED(ALLOC), 0, 0},
+        {"free", COUNT(FREE_CALLED),
+         tally[TALLY_FREE_RECORDED] + tally[TALLY_FREE_UNMATCHED] + spool->freed.count, 0, 0,
+         DROPPED(FREE), 0, 0},
+        {"range", COUNT(RANGE_PUSHED) + COUNT(RANGE_STARTED) + COUNT(MARKED),
+         tally[TALLY_RANGE_PUSHED] + tally[TALLY_RANGE_STARTED] + tally[TALLY_MARKED], 0, 0,
+         DROPPED(RANGE_PUSH) + DROPPED(RANGE_START) + DROPPED(MARK), 0, 0},
+        {"range_end", COUNT(RANGE_POPPED) + COUNT(RANGE_ENDED),
+         tally[TALLY_RANGE_POPPED] + tally[TALLY_RANGE_ENDED], 0, 0,
+         DROPPED(RANGE_POP) + DROPPED(RANGE_END), 0, 0},
+    };
+#undef COUNT
+#undef DROPPED
+    bool ok = write_losses(ingest, spool);
+    for (size_t i = 0; ok && i < sizeof balances / sizeof balances[0]; i++)
+        ok = write_balance(ingest, spool->process, &balances[i]);
+    return ok;
+}
+
+/* ---- spools that could not be read ----------------------------------------------------------- */
+
+static bool state_unreadable(struct prof_ingest *ingest, int64_t process)
+{
+    int64_t one = 1;
+    return ingest_health_line(ingest, process, "record", "damaged", &one,
+                              "spool file that could not be read: its records are missing");
+}
+
+/* Nothing but zeros: a process was killed while it made its spool, before any record. */
+static bool is_unborn(int directory, const char *name)
+{
+    unsigned char head[sizeof(struct spool_header)];
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i < n; i++) {
+        if (head[i])
+            return false;
+    }
+    return n >= 0;
+}
+
+/* Did the process say that it made a spool, and none was found? */
+static bool misses_spool(const struct prof_ingest *ingest, const struct ingest_process *process)
+{
+    struct lifecycle_entry entry;
+    off_t at = (off_t)(LIFECYCLE_HEADER_BYTES + (uint64_t)process->entry * sizeof entry);
+    return !process->has_spool && process->entry < LIFECYCLE_MAX_ENTRIES &&
+           pread(ingest->lifecycle_fd, &entry, sizeof entry, at) == (ssize_t)sizeof entry &&
+           entry.spool != 0;
+}
+
+static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)
+{
+    for (size_t i = 0; i < ingest->processes.count; i++) {
+        if (ingest->processes.data[i].pid == pid && misses_spool(ingest, &ingest->processes.data[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Files that were never taken for a spool, of processes that are not stated as missing theirs. */
+static bool state_refused_files(struct prof_ingest *ingest)
+{
+    DIR *directory = opendir(ingest->directory);
+    bool ok = true;
+    for (struct dirent *entry; ok && directory && (entry = readdir(directory));) {
+        size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
+        if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
+            !prof_names_get(&ingest->spool_names, entry->d_name, length) &&
+            !is_unborn(dirfd(directory), entry->d_name) &&
+            !is_missed(ingest, (uint32_t)strtoul(entry->d_name, NULL, 10)))
+            ok = state_unreadable(ingest, 0);
+    }
+    if (directory)
+        closedir(directory);
+    return ok;
+}
+
+static bool state_missing_spools(struct prof_ingest *ingest)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < ingest->processes.count; i++) {
+        const struct ingest_process *process = &ingest->processes.data[i];
+        ok = !misses_spool(ingest, process) || state_unreadable(ingest, process->row);
+    }
+    return ok;
+}
+
+/* Spools that were read before perfkit was killed and cannot be opened any more. */
+static bool state_lost_spools(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *sql;
+    bool ok = sqlite3_prepare_v2(ingest->db, "SELECT process FROM ingest_spool WHERE finished=0", -1,
+                                 &sql, NULL) == SQLITE_OK;
+    while (ok && sqlite3_step(sql) == SQLITE_ROW)
+        ok = state_unreadable(ingest, sqlite3_column_int64(sql, 0));
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+/* How the processes that had events (and the command itself) ended. */
+bool ingest_health_finish(struct prof_ingest *ingest)
+{
+    static const char *const notes[] = {
+        [LIFECYCLE_UNSEEN] = ("ended without an exit hook (killed by a signal, or left by a "
+                             "raw system call): device records of the last 100 ms may be missing"),
+        [LIFECYCLE_EXIT] = "return from main or exit()",
+        [LIFECYCLE_FAST_EXIT] = "_exit(), or an end that passed no exit hook",
+        [LIFECYCLE_QUICK_EXIT] = "quick_exit()",
+        [LIFECYCLE_EXEC] = "replaced by another program",
+        [LIFECYCLE_SIGNAL] = "killed by a signal: device records of the last 100 ms may be missing",
+    };
+    static const char *const items[] = {
+#define X(name, text) text,
+        LIFECYCLE_END_MAP(X)
+#undef X
+    };
+    bool ok = state_refused_files(ingest) && state_missing_spools(ingest) &&
+              state_lost_spools(ingest);
+    for (size_t i = 0; ok && i < ingest->processes.count; i++) {
+        const struct ingest_process *process = &ingest->processes.data[i];
+        if (!process->has_spool && !process->reaped)
+            continue;
+        bool running = !process->gone && process->how != LIFECYCLE_EXEC;
+        int64_t value = process->signal ? process->signal : process->status;
+        ok = ingest_health_line(ingest, process->row, "end",
+                                running ? "running" : items[process->how],
+                                process->signal || process->has_status ? &value : NULL,
+                                running ? "still running when the capture was closed"
+                                        : notes[process->how]);
+    }
+    int64_t dropped = (int64_t)ingest->lifecycle_dropped;
+    if (ok && dropped)
+        ok = ingest_health_line(ingest, 0, "process", "dropped", &dropped,
+                                "processes that found no room in the table of processes");
+    return ok;
+}

@@ -1,0 +1,132 @@
+/* Allocations: a row is written when one is made and completed when it is freed. Records of several
+ * threads may arrive out of order, and addresses are used again: a free belongs to the youngest
+ * allocation of its id that is not younger than the free. */
+#include "libprof/store/ingest_private.h"
+
+static uint64_t live_key(uint32_t source, uint64_t id)
+{
+    uint64_t h = (id + source) * 0x9e3779b97f4a7c15u;
+    return h ^ (h >> 32);
+}
+
+bool ingest_live_add(struct ingest_spool *spool, uint32_t source, uint64_t id, uint64_t start,
+                     int64_t row)
+{
+    uint64_t key = live_key(source, id);
+    uint64_t *older = prof_map_get(&spool->live, key);
+    uint32_t next = older ? (uint32_t)*older : 0;
+    size_t at;
+    if (spool->live_holes.count)
+        at = spool->live_holes.data[--spool->live_holes.count];
+    else {
+        if (!prof_array_reserve(&spool->live_list, 1))
+            return false;
+        at = spool->live_list.count++;
+    }
+    spool->live_list.data[at] = (struct ingest_live){start, row, source, id, next};
+    return prof_map_put(&spool->live, key, at + 1);
+}
+
+/* Take the allocation that a free at `time` ends; 0 = none known yet. */
+static int64_t live_take(struct ingest_spool *spool, uint32_t source, uint64_t id, uint64_t time)
+{
+    uint64_t key = live_key(source, id);
+    uint64_t *head = prof_map_get(&spool->live, key);
+    uint32_t best = 0, before_best = 0, before = 0;
+    for (uint32_t at = head ? (uint32_t)*head : 0; at;) {
+        const struct ingest_live *live = &spool->live_list.data[at - 1];
+        if (live->source == source && live->id == id && live->start <= time &&
+            (!best || live->start > spool->live_list.data[best - 1].start)) {
+            best = at;
+            before_best = before;
+        }
+        before = at;
+        at = live->next;
+    }
+    if (!best)
+        return 0;
+    uint32_t next = spool->live_list.data[best - 1].next;
+    if (before_best)
+        spool->live_list.data[before_best - 1].next = next;
+    else if (next)
+        *head = next;
+    else
+        prof_map_remove(&spool->live, key, NULL);
+    uint32_t *hole = prof_array_add(&spool->live_holes);
+    if (hole)
+        *hole = best - 1;
+    return spool->live_list.data[best - 1].row;
+}
+
+static bool write_freed(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t row,
+                        uint64_t time, uint32_t tid)
+{
+    struct ingest_thread *thread = ingest_thread_of(ingest, spool, tid);
+    if (!thread)
+        return false;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_FREED];
+    ingest_bind(sql, 1, row);
+    ingest_bind(sql, 2, (int64_t)(time - ingest->zero_ns));
+    ingest_bind(sql, 3, thread->row);
+    spool->tally[TALLY_FREE_RECORDED]++;
+    return ingest_run(ingest, INGEST_SQL_FREED);
+}
+
+bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                  const struct wire_alloc *alloc)
+{
+    uint32_t source = wire_space(alloc->head.flags);
+    struct ingest_thread *thread = ingest_thread_of(ingest, spool, alloc->tid ? alloc->tid : tid);
+    if (!thread)
+        return false;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_ALLOCATION];
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind(sql, 2, (int64_t)(alloc->time - ingest->zero_ns));
+    ingest_bind(sql, 3, (int64_t)alloc->bytes);
+    ingest_bind_known(sql, 4, alloc->memory_kind);
+    ingest_bind(sql, 5, (int64_t)alloc->id);
+    ingest_bind_known(sql, 6, (int64_t)alloc->address);
+    ingest_bind(sql, 7, source);
+    ingest_bind_known(sql, 8, ingest_global(spool, alloc->device, WIRE_DEVICE));
+    ingest_bind_known(sql, 9, ingest_global(spool, alloc->head.aux, WIRE_CONTEXT));
+    ingest_bind(sql, 10, thread->row);
+    ingest_bind_known(sql, 11, alloc->stack);
+    if (!ingest_run(ingest, INGEST_SQL_ALLOCATION))
+        return false;
+    int64_t row = sqlite3_last_insert_rowid(ingest->db);
+    spool->tally[TALLY_ALLOC_RECORDED]++;
+
+    /* Its free may have come before it. */
+    size_t best = spool->freed.count;
+    for (size_t i = 0; i < spool->freed.count; i++) {
+        const struct wire_free *freed = &spool->freed.data[i].free;
+        if (wire_space(freed->head.flags) == source && freed->id == alloc->id &&
+            freed->time >= alloc->time &&
+            (best == spool->freed.count || freed->time < spool->freed.data[best].free.time))
+            best = i;
+    }
+    if (best == spool->freed.count)
+        return ingest_live_add(spool, source, alloc->id, alloc->time, row);
+    struct ingest_freed freed = spool->freed.data[best];
+    spool->freed.data[best] = spool->freed.data[--spool->freed.count];
+    return write_freed(ingest, spool, row, freed.free.time, freed.tid);
+}
+
+bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                 const struct wire_free *record)
+{
+    if (record->tid)
+        tid = record->tid;
+    int64_t row = live_take(spool, wire_space(record->head.flags), record->id, record->time);
+    if (row)
+        return write_freed(ingest, spool, row, record->time, tid);
+    /* Bounded: frees of memory allocated before the capture never find their allocation. */
+    if (spool->freed.count >= 4096) {
+        spool->tally[TALLY_FREE_UNMATCHED]++;
+        spool->freed.data[0] = spool->freed.data[--spool->freed.count];
+    }
+    struct ingest_freed *kept = prof_array_add(&spool->freed);
+    if (kept)
+        *kept = (struct ingest_freed){tid, *record};
+    return kept != NULL;
+}

@@ -1,0 +1,149 @@
+/* Which object files a process has mapped, read from outside (/proc/PID/maps) when its spool is found
+ * and once a second after that: nothing is asked of the target, whose loader's lock is its own.
+ * A library that comes and goes within a second may be missed; a collector that knows better sends
+ * MODULE records (ingest_define.c). */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libprof/store/ingest_private.h"
+
+#define MODULE_PERIOD_NS 1000000000u
+#define MAX_NOTE_BYTES (1u << 20)
+
+/* The note of type GNU_BUILD_ID in [at, at + bytes), as hexadecimal. */
+static bool find_build_id(const unsigned char *at, size_t bytes, char *text, size_t size)
+{
+    while (bytes >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr note;
+        memcpy(&note, at, sizeof note);
+        uint64_t name = (note.n_namesz + 3ull) & ~3ull, description = (note.n_descsz + 3ull) & ~3ull;
+        if (name + description > bytes - sizeof note)
+            return false;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            memcmp(at + sizeof note, "GNU", 4) == 0 && note.n_descsz * 2 < size) {
+            for (uint32_t i = 0; i < note.n_descsz; i++)
+                snprintf(text + i * 2, size - i * 2, "%02x", at[sizeof note + name + i]);
+            return true;
+        }
+        at += sizeof note + name + description;
+        bytes -= sizeof note + (size_t)(name + description);
+    }
+    return false;
+}
+
+/* Of the file at `path`, which may be anything by now. */
+static bool read_build_id(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    Elf64_Ehdr header;
+    bool found = false;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+        header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_phentsize == sizeof(Elf64_Phdr)) {
+        for (uint16_t i = 0; i < header.e_phnum && !found; i++) {
+            Elf64_Phdr segment;
+            if (pread(fd, &segment, sizeof segment,
+                      (off_t)(header.e_phoff + i * sizeof segment)) != (ssize_t)sizeof segment)
+                break;
+            if (segment.p_type != PT_NOTE || segment.p_filesz > MAX_NOTE_BYTES)
+                continue;
+            unsigned char *notes = malloc(segment.p_filesz + 1);
+            if (notes && pread(fd, notes, segment.p_filesz, (off_t)segment.p_offset) ==
+                             (ssize_t)segment.p_filesz)
+                found = find_build_id(notes, segment.p_filesz, text, size);
+            free(notes);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+static bool write_module(struct prof_ingest *ingest, struct ingest_spool *spool, const char *path,
+                         uint64_t address, uint64_t bytes)
+{
+    char build_id[129];
+    bool known = read_build_id(path, build_id, sizeof build_id);
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE];
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind(sql, 2, (int64_t)(ingest->now_ns - ingest->zero_ns));
+    ingest_bind_text(sql, 3, path);
+    ingest_bind_text(sql, 4, known ? build_id : NULL);
+    ingest_bind(sql, 5, (int64_t)address);
+    ingest_bind(sql, 6, (int64_t)bytes);
+    return ingest_run(ingest, INGEST_SQL_MODULE);
+}
+
+bool ingest_module_known(struct ingest_spool *spool, const char *path, uint64_t address,
+                         bool *is_new)
+{
+    char key[4096 + 24];
+    int length = snprintf(key, sizeof key, "%llx %s", (unsigned long long)address, path);
+    if (length < 0 || (size_t)length >= sizeof key ||
+        prof_names_get(&spool->modules, key, (size_t)length))
+        return true;
+    *is_new = true;
+    return prof_names_put(&spool->modules, key, (size_t)length, 1);
+}
+
+/* One object: all its mappings lie side by side, and one of them is executable. */
+struct mapped {
+    char path[4096];
+    uint64_t start, end;
+    bool executable;
+};
+
+static bool end_object(struct prof_ingest *ingest, struct ingest_spool *spool,
+                       const struct mapped *object)
+{
+    if (!object->path[0] || !object->executable)
+        return true;
+    bool is_new = false;
+    return ingest_module_known(spool, object->path, object->start, &is_new) &&
+           (!is_new || write_module(ingest, spool, object->path, object->start,
+                                    object->end - object->start));
+}
+
+bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    if (spool->modules_ns && ingest->now_ns - spool->modules_ns < MODULE_PERIOD_NS)
+        return true;
+    spool->modules_ns = ingest->now_ns;
+    char name[64], line[4352];
+    const struct ingest_process *process = ingest_process_find(ingest, spool->process);
+    snprintf(name, sizeof name, "/proc/%d/maps", process ? (int)process->seen_pid : 0);
+    FILE *maps = fopen(name, "re");
+    if (!maps)
+        return true; /* gone, or not ours to look at */
+    struct mapped object = {0};
+    bool ok = true;
+    while (ok && fgets(line, sizeof line, maps)) {
+        unsigned long long start, end;
+        char rights[8];
+        int path_at = 0;
+        line[strcspn(line, "\n")] = '\0';
+        if (sscanf(line, "%llx-%llx %7s %*s %*s %*s %n", &start, &end, rights, &path_at) < 3 ||
+            path_at == 0)
+            continue;
+        const char *path = line + path_at;
+        if (path[0] != '/' || strcmp(path, object.path) != 0) {
+            ok = end_object(ingest, spool, &object);
+            object = (struct mapped){.start = start};
+            if (path[0] == '/')
+                snprintf(object.path, sizeof object.path, "%s", path);
+        }
+        object.end = end;
+        object.executable |= strchr(rights, 'x') != NULL;
+    }
+    ok = ok && end_object(ingest, spool, &object);
+    fclose(maps);
+    return ok;
+}

@@ -1,0 +1,435 @@
+/* Shared by the ingest's files only; see ingest.h for what it does.
+ *
+ *   ingest.c           open, step, commit, finish
+ *   ingest_process.c   the lifecycle table: processes, who is alive
+ *   ingest_pid.c       pids of containers
+ *   ingest_define.c    the definition stream of a spool: local ids to rows
+ *   ingest_event.c     calls and device records, joined by correlation id
+ *   ingest_range.c     NVTX   ingest_memory.c  allocations   ingest_rollup.c  per-second sums
+ *   ingest_module.c    object files a process has mapped
+ *   ingest_batch.c     many rows a statement
+ *   ingest_state.c     what must survive a killed perfkit: cursors, maps, unfinished records
+ *   ingest_health.c    the trust block
+ *
+ * Unfinished things are kept as the wire records they came in, so that they can be written into the
+ * store with each commit and fed again through the same code after a crash. */
+#ifndef PERFKIT_STORE_INGEST_PRIVATE_H
+#define PERFKIT_STORE_INGEST_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "libprof/base/array.h"
+#include "libprof/base/clockmap.h"
+#include "libprof/base/map.h"
+#include "libprof/spool/lifecycle.h"
+#include "libprof/spool/reader.h"
+#include "libprof/store/ingest.h"
+#include "libprof/wire/wire.h"
+
+/* Prepared statements, one table: name, SQL */
+#define INGEST_SQL_MAP(X)                                                                          \
+    X(STRING, "INSERT INTO string(id,value) VALUES(?1,?2)")                                        \
+    X(CONFIG, "INSERT INTO launch_config(id,name,demangled,grid_x,grid_y,grid_z,block_x,block_y,"  \
+              "block_z,cluster_x,cluster_y,cluster_z,registers,shared_static,shared_dynamic,"      \
+              "local_bytes,ragged) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16," \
+              "?17)")                                                                              \
+    X(PROCESS, "INSERT INTO process(id,pid,parent_pid,command,birth,start) "                       \
+               "VALUES(?1,?2,?3,?4,?5,?6)")                                                        \
+    X(PROCESS_END, "UPDATE process SET end=?2,end_reason=?3,exit_status=?4,exit_signal=?5 "        \
+                   "WHERE id=?1")                                                                  \
+    X(PROCESS_SPOOL, "UPDATE process SET spool=?2 WHERE id=?1")                                    \
+    X(THREAD, "INSERT INTO thread(id,process,tid,name) VALUES(?1,?2,?3,?4)")                       \
+    X(THREAD_NAME, "UPDATE thread SET name=?2 WHERE id=?1")                                        \
+    X(DEVICE, "REPLACE INTO device(id,process,api,ordinal,name,vendor,driver,uuid,kind,integrated," \
+              "compute_major,compute_minor,units,warp,clock_khz,memory_clock_khz,memory_bus_bits," \
+              "memory_bytes,memory_bandwidth,l2_bytes,shared_per_unit_bytes,"                      \
+              "shared_per_block_bytes,registers_per_unit,max_threads_per_unit,max_block) VALUES("  \
+              "?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,"    \
+              "?23,?24,?25)")                                                                      \
+    X(CONTEXT, "REPLACE INTO context(id,process,device,api,native) VALUES(?1,?2,?3,?4,?5)")         \
+    X(STREAM, "REPLACE INTO stream(id,process,device,context,api,native,name,priority,is_default,"  \
+              "out_of_order,non_blocking,clock) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")   \
+    X(STREAM_NAME, "UPDATE stream SET name=?2 WHERE id=?1")                                        \
+    X(CATEGORY, "INSERT INTO category(process,domain,category,name) VALUES(?1,?2,?3,?4)")          \
+    X(MODULE, "INSERT INTO module(process,start,path,build_id,address,bytes) "                     \
+              "VALUES(?1,?2,?3,?4,?5,?6)")                                                         \
+    X(CLOCK, "INSERT INTO clock_sync(process,device,clock,source_ns,mono_ns,error_ns) "            \
+             "VALUES(?1,?2,?3,?4,?5,?6)")                                                          \
+    X(STREAM_CLOCK, "UPDATE stream SET clock=?2 WHERE id=?1")                                      \
+    X(HEALTH, "INSERT INTO capture_health(process,subject,item,value,note) "                       \
+              "VALUES(?1,?2,?3,?4,?5)")                                                            \
+    X(SPOOL, "INSERT INTO ingest_spool(id,name,process,finished) VALUES(?1,?2,?3,0)")              \
+    X(SPOOL_FINISHED, "UPDATE ingest_spool SET finished=1 WHERE id=?1")                            \
+    X(KERNEL, "INSERT INTO kernel(start,duration,stream,config,api_name,api_lead,api_duration,"    \
+              "thread,correlation,queue_delay,submit_delay,graph_node,flags,stack) "               \
+              "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)")                            \
+    X(TRANSFER, "INSERT INTO transfer(start,duration,stream,bytes,kind,api_name,api_lead,"         \
+                "api_duration,thread,correlation,queue_delay,submit_delay,source_kind,"            \
+                "target_kind,blocking,peer,graph_node,flags,stack) "                               \
+                "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)")      \
+    X(MEMSET, "INSERT INTO memset(start,duration,stream,bytes,value,api_name,api_lead,"            \
+              "api_duration,thread,correlation,queue_delay,submit_delay,memory_kind,graph_node,"   \
+              "flags,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)")       \
+    X(SYNC, "INSERT INTO sync(start,duration,stream,kind,api_name,api_lead,api_duration,thread,"   \
+            "correlation,event,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")                 \
+    X(CALL, "INSERT INTO api_call(start,duration,thread,name,result,source,correlation,stack) "    \
+            "VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")                                                     \
+    X(ALLOCATION, "INSERT INTO allocation(process,start,bytes,kind,native,address,source,device,"  \
+                  "context,thread,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")              \
+    X(FREED, "UPDATE allocation SET end=?2,end_thread=?3 WHERE id=?1")                             \
+    X(RANGE, "INSERT INTO range(start,duration,thread,name,domain,depth,end_thread,category,"      \
+             "color,payload) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                              \
+    X(MARKER, "INSERT INTO marker(start,thread,name,domain,category,color,payload) "               \
+              "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                      \
+    X(WORK, "INSERT INTO work(range,flop,bytes_read,bytes_written) VALUES(?1,?2,?3,?4)")           \
+    X(ROLLUP, "INSERT OR REPLACE INTO rollup(id,second,stream,config,count,sum,min,max,histogram)" \
+              " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")                                               \
+    X(CURSOR, "INSERT OR REPLACE INTO ingest_cursor(spool,chunk,generation,offset,tid) "           \
+              "VALUES(?1,?2,?3,?4,?5)")                                                            \
+    X(MAP, "INSERT INTO ingest_map(spool,local,kind,global,extra) VALUES(?1,?2,?3,?4,?5)")         \
+    X(STATE, "INSERT OR REPLACE INTO ingest_state(key,value) VALUES(?1,?2)")
+
+enum ingest_sql {
+#define X(name, sql) INGEST_SQL_##name,
+    INGEST_SQL_MAP(X)
+#undef X
+        INGEST_SQLS
+};
+
+/* The tables with millions of rows are written many rows a statement: half the cost of SQLite is
+ * per statement. Columns are those of the SQL of the same name. */
+#define INGEST_BATCH_MAP(X) X(KERNEL) X(TRANSFER) X(MEMSET) X(SYNC) X(CALL)
+enum ingest_batch_table {
+#define X(name) INGEST_BATCH_##name,
+    INGEST_BATCH_MAP(X)
+#undef X
+        INGEST_BATCHES
+};
+#define INGEST_BATCH_ROWS 32
+#define INGEST_BATCH_COLUMNS 20
+
+struct ingest_row {
+    int64_t values[INGEST_BATCH_COLUMNS];
+    uint32_t nulls; /* bit per column */
+};
+
+struct ingest_batch {
+    sqlite3_stmt *many; /* INGEST_BATCH_ROWS rows */
+    int columns, count;
+    struct ingest_row rows[INGEST_BATCH_ROWS];
+};
+
+/* A local id of a spool and what it stands for. */
+struct ingest_local {
+    uint32_t kind;   /* enum wire_type: STRING, CONFIG, DEVICE, CONTEXT, STREAM, CLOCK; 0 = none */
+    uint32_t extra;  /* STREAM: clock id */
+    int64_t global;  /* row id */
+};
+
+/* Counts of what became rows, per process: one side of the conservation equations. */
+enum ingest_tally {
+    TALLY_LAUNCH_RECORDED,
+    TALLY_LAUNCH_OUTSTANDING,
+    TALLY_LAUNCH_CAPTURED,
+    TALLY_TRANSFER_RECORDED,
+    TALLY_TRANSFER_OUTSTANDING,
+    TALLY_TRANSFER_CAPTURED,
+    TALLY_MEMSET_RECORDED,
+    TALLY_MEMSET_OUTSTANDING,
+    TALLY_MEMSET_CAPTURED,
+    TALLY_ALLOC_RECORDED,
+    TALLY_FREE_RECORDED,
+    TALLY_FREE_UNMATCHED,
+    TALLY_RANGE_PUSHED,
+    TALLY_RANGE_POPPED,
+    TALLY_RANGE_STARTED,
+    TALLY_RANGE_ENDED,
+    TALLY_MARKED,
+    TALLY_ORPHAN_TIMES, /* DONE without its command */
+    TALLY_DAMAGED,      /* spool stretches that could not be read */
+    TALLY_REPAIRED,     /* device times put back into order */
+    TALLY_LAUNCH_UNANSWERED, /* part of OUTSTANDING: the call came, its command did not */
+    TALLY_TRANSFER_UNANSWERED,
+    TALLY_MEMSET_UNANSWERED,
+    TALLIES
+};
+
+/* A call and its device record on the way to each other. */
+struct ingest_pending {
+    uint64_t key; /* correlation << 1 | opencl */
+    uint32_t tid;
+    uint8_t has_call, has_command, has_done;
+    uint64_t arrived_ns;
+    struct wire_call call;
+    union {
+        struct wire_head head;
+        struct wire_kernel kernel;
+        struct wire_transfer transfer;
+        struct wire_memset memset;
+        struct wire_sync sync;
+    } command;
+    struct wire_done done;
+};
+
+struct ingest_open_range {
+    uint32_t tid;
+    int depth; /* open ranges of its domain below it */
+    uint8_t has_work;
+    struct wire_range range;
+    struct wire_work work;
+};
+
+struct ingest_ended {
+    uint32_t tid;
+    struct wire_range_end end;
+};
+
+struct ingest_node {
+    struct wire_graph_node node;
+    bool taken; /* its call was found */
+};
+
+struct ingest_thread {
+    uint32_t tid;
+    int64_t row;
+    PROF_ARRAY(struct ingest_open_range) stack;
+    PROF_ARRAY(struct ingest_node) nodes; /* graph nodes made on this thread, by time */
+};
+
+struct ingest_live {
+    uint64_t start;
+    int64_t row;
+    uint32_t source;
+    uint64_t id;
+    uint32_t next; /* index + 1 of an older allocation with the same id */
+};
+
+struct ingest_freed {
+    uint32_t tid;
+    struct wire_free free;
+};
+
+struct ingest_clock {
+    uint32_t id;
+    struct prof_clockmap map;
+    PROF_ARRAY(struct wire_clock) recent; /* newest, for the state blob */
+    uint64_t stored_mono_ns;              /* of the last clock_sync row */
+    struct wire_clock last;
+    bool last_stored;
+};
+
+/* One spool = one process image that had events. */
+struct ingest_spool {
+    char name[64];
+    int64_t id; /* number in the state tables */
+    struct prof_spool *reader;
+    int64_t process; /* process.id */
+    PROF_ARRAY(struct ingest_local) locals;
+    uint64_t defined; /* local ids seen defined */
+    PROF_ARRAY(struct ingest_clock) clocks;
+    struct prof_map threads; /* tid -> index in thread_list */
+    PROF_ARRAY(struct ingest_thread) thread_list;
+    uint32_t last_tid;
+    size_t last_thread; /* index + 1 */
+    /* a long name whose end is still to come */
+    uint32_t partial_id;
+    PROF_ARRAY(char) partial;
+    struct prof_map pending; /* key -> index in pending_list */
+    PROF_ARRAY(struct ingest_pending) pending_list;
+    PROF_ARRAY(uint32_t) pending_holes;
+    PROF_ARRAY(struct ingest_open_range) started; /* start/end ranges */
+    struct prof_map started_at;                   /* range id -> index in started */
+    PROF_ARRAY(struct ingest_ended) ended;        /* ends seen before their start */
+    struct prof_map ended_at;                     /* range id -> index in ended */
+    struct prof_map live;                         /* hash of (source, id) -> index + 1 */
+    PROF_ARRAY(struct ingest_live) live_list;
+    PROF_ARRAY(uint32_t) live_holes;
+    PROF_ARRAY(struct ingest_freed) freed; /* frees seen before their allocation */
+    struct prof_names modules; /* "address path" of those written */
+    uint64_t modules_ns;       /* when they were last looked for */
+    uint64_t tally[TALLIES];
+    bool dirty;    /* consumed something since the last commit */
+    bool finished; /* process gone, all read, trust block written: the file may go */
+    bool unlinked;
+};
+
+/* A process of the target as the lifecycle table shows it. */
+struct ingest_process {
+    int64_t row;
+    uint32_t entry;  /* number in the lifecycle table, UINT32_MAX = not from there */
+    uint32_t pid;    /* as the process itself knows it */
+    pid_t seen_pid;  /* as we see it: another number when it runs in a container; 0 = not found */
+    int pidfd;       /* -1: none */
+    bool ended;      /* its row says how */
+    bool gone;       /* the kernel has no such process any more */
+    bool reaped;     /* wait() told us */
+    bool has_status;
+    uint32_t how;    /* enum lifecycle_end */
+    int status;      /* exit status */
+    int signal;
+    uint64_t start_ns, end_ns, gone_ns;
+    bool has_spool;
+};
+
+struct ingest_rollup {
+    int64_t id, second, stream, config;
+    uint64_t count, sum, min, max;
+    uint32_t histogram[48];
+    bool dirty;
+};
+
+struct prof_ingest {
+    struct prof_store *store;
+    sqlite3 *db;
+    sqlite3_stmt *sql[INGEST_SQLS];
+    struct ingest_batch batches[INGEST_BATCHES];
+    char *directory;
+    uint64_t zero_ns; /* capture.start_mono_ns */
+    bool stale;       /* memory was thrown away after a failure: load before going on */
+
+    PROF_ARRAY(struct ingest_process) processes;
+    unsigned char *lifecycle;
+    size_t lifecycle_bytes;
+    uint32_t lifecycle_entries; /* that the file has room for */
+    int lifecycle_fd;
+    uint32_t lifecycle_next; /* entries consumed */
+    PROF_ARRAY(uint32_t) lifecycle_gaps; /* taken by a process, not yet filled */
+    size_t processes_done; /* all before are gone */
+    uint64_t lifecycle_dropped;
+
+    PROF_ARRAY(struct ingest_spool *) spools;
+    struct prof_names spool_names; /* file name -> 1 */
+
+    struct prof_names strings;     /* text -> string.id */
+    struct prof_names configs;     /* bytes of the row -> launch_config.id */
+    int64_t last_string, last_config, last_process, last_thread, last_device, last_context,
+        last_stream, last_spool, last_rollup;
+    struct prof_names rollup_keys; /* (second, stream, config) -> index */
+    PROF_ARRAY(struct ingest_rollup) rollups;
+    int64_t rollup_newest;
+
+    uint64_t total;
+    uint64_t batch_records;
+    uint64_t now_ns;
+    uint32_t primary_pid;
+    int primary_status; /* as in waitpid */
+    bool has_primary;
+};
+
+/* Binding helpers: 0-valued "unknown" becomes NULL with ingest_bind_known. */
+static inline void ingest_bind(sqlite3_stmt *sql, int at, int64_t value)
+{
+    sqlite3_bind_int64(sql, at, value);
+}
+static inline void ingest_bind_known(sqlite3_stmt *sql, int at, int64_t value)
+{
+    if (value)
+        sqlite3_bind_int64(sql, at, value);
+    else
+        sqlite3_bind_null(sql, at);
+}
+static inline void ingest_bind_text(sqlite3_stmt *sql, int at, const char *text)
+{
+    if (text)
+        sqlite3_bind_text(sql, at, text, -1, SQLITE_TRANSIENT);
+    else
+        sqlite3_bind_null(sql, at);
+}
+/* Step and reset. Bindings stay. */
+bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which);
+
+/* ingest_batch.c */
+bool ingest_batches_prepare(struct prof_ingest *ingest);
+void ingest_batches_close(struct prof_ingest *ingest);
+/* A row to fill, no column NULL; ingest_row_end adds it. */
+struct ingest_row *ingest_row_begin(struct prof_ingest *ingest, enum ingest_batch_table table);
+bool ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table);
+bool ingest_batches_flush(struct prof_ingest *ingest);
+
+/* ingest_process.c */
+enum prof_status ingest_processes_open(struct prof_ingest *ingest, struct prof_error *err);
+bool ingest_processes_step(struct prof_ingest *ingest);
+bool ingest_processes_look(struct prof_ingest *ingest); /* take new entries of the table */
+bool ingest_processes_gaps(struct prof_ingest *ingest); /* after loading: what was not yet filled */
+uint32_t ingest_processes_alive(const struct prof_ingest *ingest);
+bool ingest_processes_finish(struct prof_ingest *ingest);
+int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_header *header,
+                                const char *name);
+void ingest_processes_close(struct prof_ingest *ingest);
+bool ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status);
+/* From a row of load_processes (ingest_state.c). */
+bool ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *process,
+                            sqlite3_stmt *row);
+struct ingest_process *ingest_process_find(struct prof_ingest *ingest, int64_t row);
+struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t entry, uint32_t pid,
+                                          uint32_t parent, const char *birth, uint64_t start_ns,
+                                          const char *command, uint32_t bytes);
+
+/* ingest_pid.c: our number of the process that calls itself `pid` in a pid namespace; 0 = none such */
+pid_t ingest_pid_in_space(uint32_t pid, uint64_t space);
+
+/* ingest_define.c */
+bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                       const struct wire_head *head);
+/* From a row of load_configs (ingest_state.c): known again, not written again. */
+bool ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row);
+int64_t ingest_string_row(struct prof_ingest *ingest, const char *text, size_t length);
+const struct ingest_local *ingest_lookup(const struct ingest_spool *spool, uint32_t local,
+                                         uint32_t kind);
+int64_t ingest_global(const struct ingest_spool *spool, uint32_t local, uint32_t kind);
+bool ingest_set_local(struct ingest_spool *spool, uint32_t local, uint32_t kind, int64_t global,
+                      uint32_t extra);
+struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                       uint32_t tid);
+struct ingest_clock *ingest_clock_of(struct ingest_spool *spool, uint32_t id, bool make);
+bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+
+/* ingest_event.c */
+bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                  const struct wire_head *head);
+bool ingest_events_age(struct prof_ingest *ingest, struct ingest_spool *spool);
+bool ingest_events_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+
+/* ingest_range.c */
+bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                  const struct wire_head *head);
+bool ingest_ranges_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+
+/* ingest_memory.c */
+bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                  const struct wire_alloc *alloc);
+bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                 const struct wire_free *free_record);
+bool ingest_live_add(struct ingest_spool *spool, uint32_t source, uint64_t id, uint64_t start,
+                     int64_t row);
+
+/* ingest_module.c */
+bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool);
+/* Remember a module; *is_new is set when it was not known. */
+bool ingest_module_known(struct ingest_spool *spool, const char *path, uint64_t address,
+                         bool *is_new);
+
+/* ingest_rollup.c */
+bool ingest_rollup_add(struct prof_ingest *ingest, int64_t stream, int64_t config, int64_t start,
+                       uint64_t duration);
+bool ingest_rollup_flush(struct prof_ingest *ingest);
+
+/* ingest_state.c */
+enum prof_status ingest_state_create(struct prof_ingest *ingest, struct prof_error *err);
+enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error *err);
+bool ingest_state_save(struct prof_ingest *ingest);
+bool ingest_state_process(struct prof_ingest *ingest, uint32_t entry, int64_t row);
+enum prof_status ingest_state_drop(struct prof_ingest *ingest, struct prof_error *err);
+
+/* ingest_health.c */
+bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool);
+bool ingest_health_finish(struct prof_ingest *ingest);
+bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char *subject,
+                        const char *item, const int64_t *value, const char *note);
+
+/* ingest.c */
+struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id);
+bool ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                 const struct wire_head *head, bool definition);
+
+#endif

@@ -1,0 +1,256 @@
+/* NVTX: pushes wait on a stack per thread for their pop, started ranges in a list for their end. A
+ * pop closes the innermost open range of its domain. A range may end on another thread than it
+ * started on, and threads are read one after the other, so an end may come before its start. */
+#include <math.h>
+#include <string.h>
+
+#include "libprof/store/ingest_private.h"
+
+/* Programs that forget to close their ranges leave ever more of them open. */
+#define MOST_OPEN 65536u
+
+/* Ends that wait for their start. Most come within the same reading; one whose start was dropped
+ * waits in vain, so there is a bound. */
+#define MOST_ENDED 65536u
+
+static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *range)
+{
+    union {
+        uint64_t bits;
+        int64_t i64;
+        double f64;
+        uint32_t u32;
+        int32_t i32;
+        float f32;
+    } value = {.bits = range->payload};
+    switch (range->head.flags) {
+    case WIRE_PAYLOAD_U64:
+    case WIRE_PAYLOAD_I64:
+        sqlite3_bind_int64(sql, at, value.i64);
+        break;
+    case WIRE_PAYLOAD_F64:
+        sqlite3_bind_double(sql, at, value.f64);
+        break;
+    case WIRE_PAYLOAD_U32:
+        sqlite3_bind_int64(sql, at, value.u32);
+        break;
+    case WIRE_PAYLOAD_I32:
+        sqlite3_bind_int64(sql, at, value.i32);
+        break;
+    case WIRE_PAYLOAD_F32:
+        sqlite3_bind_double(sql, at, (double)value.f32);
+        break;
+    default:
+        sqlite3_bind_null(sql, at);
+    }
+}
+
+static bool write_work(struct prof_ingest *ingest, const struct wire_work *work)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_WORK];
+    const double values[] = {work->flop, work->bytes_read, work->bytes_written};
+    ingest_bind(sql, 1, sqlite3_last_insert_rowid(ingest->db));
+    for (int i = 0; i < 3; i++) {
+        if (isnan(values[i]))
+            sqlite3_bind_null(sql, 2 + i);
+        else
+            sqlite3_bind_double(sql, 2 + i, values[i]);
+    }
+    return ingest_run(ingest, INGEST_SQL_WORK);
+}
+
+/* end = 0: still open; depth < 0: start/end range; end_thread 0 = the thread that opened it */
+static bool write_range(struct prof_ingest *ingest, struct ingest_spool *spool,
+                        const struct ingest_open_range *open, uint64_t end, int depth,
+                        uint32_t end_tid)
+{
+    const struct wire_range *range = &open->range;
+    struct ingest_thread *ender = end_tid ? ingest_thread_of(ingest, spool, end_tid) : NULL;
+    int64_t end_row = ender && end_tid != open->tid ? ender->row : 0;
+    struct ingest_thread *thread = ingest_thread_of(ingest, spool, open->tid);
+    if (!thread)
+        return false;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_RANGE];
+    ingest_bind(sql, 1, (int64_t)(range->time - ingest->zero_ns));
+    if (end)
+        ingest_bind(sql, 2, (int64_t)(end - range->time));
+    else
+        sqlite3_bind_null(sql, 2);
+    ingest_bind(sql, 3, thread->row);
+    ingest_bind_known(sql, 4, ingest_global(spool, range->message, WIRE_STRING));
+    ingest_bind_known(sql, 5, ingest_global(spool, range->head.aux, WIRE_STRING));
+    if (depth >= 0)
+        ingest_bind(sql, 6, depth);
+    else
+        sqlite3_bind_null(sql, 6);
+    ingest_bind_known(sql, 7, end_row);
+    ingest_bind_known(sql, 8, range->category);
+    if (range->has_color)
+        ingest_bind(sql, 9, range->color);
+    else
+        sqlite3_bind_null(sql, 9);
+    bind_payload(sql, 10, range);
+    return ingest_run(ingest, INGEST_SQL_RANGE) &&
+           (!open->has_work || write_work(ingest, &open->work));
+}
+
+/* Too many are open: the first half is written as never closed. */
+static bool give_up(struct prof_ingest *ingest, struct ingest_spool *spool,
+                    struct ingest_thread *thread)
+{
+    struct ingest_open_range *open = thread->stack.data;
+    size_t half = thread->stack.count / 2;
+    for (size_t i = 0; i < half; i++) {
+        if (!write_range(ingest, spool, &open[i], 0, open[i].depth, 0))
+            return false;
+    }
+    thread->stack.count -= half;
+    memmove(open, open + half, thread->stack.count * sizeof *open);
+    return true;
+}
+
+static bool push(struct prof_ingest *ingest, struct ingest_spool *spool,
+                 struct ingest_thread *thread, uint32_t tid, const struct wire_range *range)
+{
+    if (thread->stack.count >= MOST_OPEN && !give_up(ingest, spool, thread))
+        return false;
+    int depth = 0;
+    for (size_t i = thread->stack.count; i-- > 0 && !depth;) {
+        if (thread->stack.data[i].range.head.aux == range->head.aux)
+            depth = thread->stack.data[i].depth + 1;
+    }
+    struct ingest_open_range *open = prof_array_add(&thread->stack);
+    if (open)
+        *open = (struct ingest_open_range){.tid = tid, .depth = depth, .range = *range};
+    return open != NULL;
+}
+
+static bool pop(struct prof_ingest *ingest, struct ingest_spool *spool,
+                struct ingest_thread *thread, const struct wire_range_end *end)
+{
+    size_t at = thread->stack.count;
+    while (at > 0 && thread->stack.data[at - 1].range.head.aux != end->head.aux)
+        at--;
+    if (at == 0)
+        return true; /* its push was dropped, and counted there */
+    struct ingest_open_range open = thread->stack.data[at - 1];
+    for (size_t i = at; i < thread->stack.count; i++)
+        thread->stack.data[i - 1] = thread->stack.data[i];
+    thread->stack.count--;
+    return write_range(ingest, spool, &open, end->time, open.depth, 0);
+}
+
+static bool start(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                  const struct wire_range *range)
+{
+    struct ingest_open_range open = {.tid = tid, .range = *range};
+    uint64_t at;
+    if (prof_map_remove(&spool->ended_at, range->id, &at)) {
+        struct ingest_ended ended = spool->ended.data[at];
+        struct ingest_ended last = spool->ended.data[--spool->ended.count];
+        spool->ended.data[at] = last;
+        if (at < spool->ended.count && !prof_map_put(&spool->ended_at, last.end.id, at))
+            return false;
+        return write_range(ingest, spool, &open, ended.end.time, -1, ended.tid);
+    }
+    struct ingest_open_range *kept = prof_array_add(&spool->started);
+    if (!kept)
+        return false;
+    *kept = open;
+    return prof_map_put(&spool->started_at, range->id, spool->started.count - 1);
+}
+
+static bool end_started(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                        const struct wire_range_end *end)
+{
+    uint64_t at;
+    if (prof_map_remove(&spool->started_at, end->id, &at)) {
+        struct ingest_open_range open = spool->started.data[at];
+        struct ingest_open_range last = spool->started.data[--spool->started.count];
+        spool->started.data[at] = last;
+        if (at < spool->started.count && !prof_map_put(&spool->started_at, last.range.id, at))
+            return false;
+        return write_range(ingest, spool, &open, end->time, -1, tid);
+    }
+    if (prof_map_get(&spool->ended_at, end->id))
+        return true; /* ended twice */
+    size_t place = spool->ended.count;
+    if (place >= MOST_ENDED) {
+        place = end->id % MOST_ENDED;
+        prof_map_remove(&spool->ended_at, spool->ended.data[place].end.id, NULL);
+    } else {
+        if (!prof_array_reserve(&spool->ended, 1))
+            return false;
+        spool->ended.count++;
+    }
+    spool->ended.data[place] = (struct ingest_ended){tid, *end};
+    return prof_map_put(&spool->ended_at, end->id, place);
+}
+
+static bool mark(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t thread,
+                 const struct wire_range *range)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MARKER];
+    ingest_bind(sql, 1, (int64_t)(range->time - ingest->zero_ns));
+    ingest_bind(sql, 2, thread);
+    ingest_bind_known(sql, 3, ingest_global(spool, range->message, WIRE_STRING));
+    ingest_bind_known(sql, 4, ingest_global(spool, range->head.aux, WIRE_STRING));
+    ingest_bind_known(sql, 5, range->category);
+    if (range->has_color)
+        ingest_bind(sql, 6, range->color);
+    else
+        sqlite3_bind_null(sql, 6);
+    bind_payload(sql, 7, range);
+    return ingest_run(ingest, INGEST_SQL_MARKER);
+}
+
+bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                  const struct wire_head *head)
+{
+    const void *record = head;
+    struct ingest_thread *thread = ingest_thread_of(ingest, spool, tid);
+    if (!thread)
+        return false;
+    switch (head->type) {
+    case WIRE_RANGE_PUSH:
+        spool->tally[TALLY_RANGE_PUSHED]++;
+        return push(ingest, spool, thread, tid, record);
+    case WIRE_RANGE_POP:
+        spool->tally[TALLY_RANGE_POPPED]++;
+        return pop(ingest, spool, thread, record);
+    case WIRE_RANGE_START:
+        spool->tally[TALLY_RANGE_STARTED]++;
+        return start(ingest, spool, tid, record);
+    case WIRE_RANGE_END:
+        spool->tally[TALLY_RANGE_ENDED]++;
+        return end_started(ingest, spool, tid, record);
+    case WIRE_MARK:
+        spool->tally[TALLY_MARKED]++;
+        return mark(ingest, spool, thread->row, record);
+    default: /* WORK */
+        if (thread->stack.count) {
+            struct ingest_open_range *top = &thread->stack.data[thread->stack.count - 1];
+            top->has_work = 1;
+            top->work = *(const struct wire_work *)record;
+        }
+        return true;
+    }
+}
+
+bool ingest_ranges_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    bool ok = true;
+    for (size_t t = 0; ok && t < spool->thread_list.count; t++) {
+        size_t open = spool->thread_list.data[t].stack.count;
+        for (size_t i = 0; ok && i < open; i++) {
+            struct ingest_open_range range = spool->thread_list.data[t].stack.data[i];
+            ok = write_range(ingest, spool, &range, 0, range.depth, 0);
+        }
+        spool->thread_list.data[t].stack.count = 0;
+    }
+    for (size_t i = 0; ok && i < spool->started.count; i++)
+        ok = write_range(ingest, spool, &spool->started.data[i], 0, -1, 0);
+    spool->started.count = 0;
+    prof_map_clear(&spool->started_at);
+    return ok;
+}

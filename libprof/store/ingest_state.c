@@ -1,0 +1,418 @@
+/* What must outlive a killed perfkit, kept in tables of its own in the capture file and written in
+ * the same transactions as the rows: how far each chunk was read, what local ids mean, and the
+ * records that still wait for their other half, in the form in which they came. Loading feeds those
+ * through the ordinary code. The tables are dropped when the capture is finished. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/ingest_private.h"
+
+static const char create_sql[] =
+    "CREATE TABLE ingest_spool(id INTEGER PRIMARY KEY, name TEXT, process INTEGER,"
+    " finished INTEGER);"
+    "CREATE TABLE ingest_cursor(spool INTEGER, chunk INTEGER, generation INTEGER, offset INTEGER,"
+    " tid INTEGER, PRIMARY KEY(spool,chunk)) WITHOUT ROWID;"
+    "CREATE TABLE ingest_map(spool INTEGER, local INTEGER, kind INTEGER, global INTEGER,"
+    " extra INTEGER);"
+    "CREATE TABLE ingest_state(key TEXT PRIMARY KEY, value) WITHOUT ROWID;";
+
+static const char drop_sql[] = "DROP TABLE ingest_spool; DROP TABLE ingest_cursor;"
+                               "DROP TABLE ingest_map; DROP TABLE ingest_state;";
+
+#define MAP_PROCESS 255u /* ingest_map.kind: local = lifecycle entry, global = process.id */
+
+static enum prof_status run_sql(struct prof_ingest *ingest, const char *sql, const char *doing,
+                                struct prof_error *err)
+{
+    if (sqlite3_exec(ingest->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return prof_store_fail(ingest->store, doing, err);
+    return PROF_OK;
+}
+
+enum prof_status ingest_state_create(struct prof_ingest *ingest, struct prof_error *err)
+{
+    return run_sql(ingest, create_sql, "start", err);
+}
+
+enum prof_status ingest_state_drop(struct prof_ingest *ingest, struct prof_error *err)
+{
+    return run_sql(ingest, drop_sql, "finish", err);
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+struct bytes {
+    unsigned char *data;
+    size_t count, capacity;
+};
+
+/* One waiting record: the thread it came from, whether it is of the definition stream, its bytes. */
+struct saved_head {
+    uint32_t tid, definition;
+};
+
+static bool put_record(struct bytes *out, uint32_t tid, bool definition, const void *record)
+{
+    const struct wire_head *head = record;
+    struct saved_head saved = {tid, definition};
+    if (!prof_array_reserve(out, sizeof saved + head->size))
+        return false;
+    memcpy(out->data + out->count, &saved, sizeof saved);
+    memcpy(out->data + out->count + sizeof saved, record, head->size);
+    out->count += sizeof saved + head->size;
+    return true;
+}
+
+static bool put_partial_name(struct bytes *out, const struct ingest_spool *spool)
+{
+    _Alignas(8) unsigned char buffer[WIRE_MAX_RECORD];
+    for (size_t at = 0; spool->partial_id && at < spool->partial.count;) {
+        size_t part = spool->partial.count - at;
+        if (part > WIRE_STRING_BYTES)
+            part = WIRE_STRING_BYTES;
+        struct wire_string *string = (struct wire_string *)(void *)buffer;
+        *string = (struct wire_string){
+            .head = {(uint16_t)((sizeof *string + part + 7) & ~(size_t)7), WIRE_STRING,
+                     WIRE_STRING_MORE, spool->partial_id},
+            .length = (uint32_t)part};
+        memcpy(string->text, spool->partial.data + at, part);
+        if (!put_record(out, 0, true, string))
+            return false;
+        at += part;
+    }
+    return true;
+}
+
+static bool put_open_range(struct bytes *out, const struct ingest_open_range *open)
+{
+    return put_record(out, open->tid, false, &open->range) &&
+           (!open->has_work || put_record(out, open->tid, false, &open->work));
+}
+
+static bool put_waiting(struct bytes *out, const struct ingest_spool *spool)
+{
+    bool ok = put_partial_name(out, spool);
+    for (size_t i = 0; ok && i < spool->clocks.count; i++) {
+        const struct ingest_clock *clock = &spool->clocks.data[i];
+        for (size_t k = 0; ok && k < clock->recent.count; k++)
+            ok = put_record(out, 0, true, &clock->recent.data[k]);
+    }
+    for (size_t i = 0; ok && i < spool->pending_list.count; i++) {
+        const struct ingest_pending *pending = &spool->pending_list.data[i];
+        if (pending->has_call)
+            ok = put_record(out, pending->tid, false, &pending->call);
+        if (ok && pending->has_command)
+            ok = put_record(out, pending->tid, false, &pending->command);
+        if (ok && pending->has_done)
+            ok = put_record(out, pending->tid, false, &pending->done);
+    }
+    for (size_t t = 0; ok && t < spool->thread_list.count; t++) {
+        const struct ingest_thread *thread = &spool->thread_list.data[t];
+        for (size_t i = 0; ok && i < thread->stack.count; i++)
+            ok = put_open_range(out, &thread->stack.data[i]);
+        for (size_t i = 0; ok && i < thread->nodes.count; i++)
+            ok = thread->nodes.data[i].taken ||
+                 put_record(out, thread->tid, false, &thread->nodes.data[i].node);
+    }
+    for (size_t i = 0; ok && i < spool->started.count; i++)
+        ok = put_open_range(out, &spool->started.data[i]);
+    for (size_t i = 0; ok && i < spool->ended.count; i++)
+        ok = put_record(out, spool->ended.data[i].tid, false, &spool->ended.data[i].end);
+    for (size_t i = 0; ok && i < spool->freed.count; i++)
+        ok = put_record(out, spool->freed.data[i].tid, false, &spool->freed.data[i].free);
+    return ok;
+}
+
+static bool save_value(struct prof_ingest *ingest, const char *key, int64_t number,
+                       const void *blob, size_t bytes)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STATE];
+    ingest_bind_text(sql, 1, key);
+    if (blob)
+        sqlite3_bind_blob64(sql, 2, blob, bytes, SQLITE_STATIC);
+    else
+        ingest_bind(sql, 2, number);
+    return ingest_run(ingest, INGEST_SQL_STATE);
+}
+
+static bool save_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    char key[48];
+    struct bytes waiting = {0};
+    snprintf(key, sizeof key, "waiting %lld", (long long)spool->id);
+    bool ok = put_waiting(&waiting, spool) &&
+              save_value(ingest, key, 0, waiting.data ? waiting.data : (const void *)"",
+                         waiting.count);
+    prof_array_free(&waiting);
+    snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
+    return ok && save_value(ingest, key, 0, spool->tally, sizeof spool->tally);
+}
+
+bool ingest_state_save(struct prof_ingest *ingest)
+{
+    bool ok = save_value(ingest, "lifecycle_next", ingest->lifecycle_next, NULL, 0);
+    if (ok && ingest->has_primary)
+        ok = save_value(ingest, "primary_pid", ingest->primary_pid, NULL, 0) &&
+             save_value(ingest, "primary_status", ingest->primary_status, NULL, 0);
+    for (size_t i = 0; ok && i < ingest->spools.count; i++) {
+        if (ingest->spools.data[i]->dirty)
+            ok = save_spool(ingest, ingest->spools.data[i]);
+    }
+    return ok;
+}
+
+bool ingest_state_process(struct prof_ingest *ingest, uint32_t entry, int64_t row)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
+    ingest_bind(sql, 1, 0);
+    ingest_bind(sql, 2, entry);
+    ingest_bind(sql, 3, MAP_PROCESS);
+    ingest_bind(sql, 4, row);
+    ingest_bind(sql, 5, 0);
+    return ingest_run(ingest, INGEST_SQL_MAP);
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static bool query(struct prof_ingest *ingest, const char *sql, sqlite3_stmt **out)
+{
+    return sqlite3_prepare_v2(ingest->db, sql, -1, out, NULL) == SQLITE_OK;
+}
+
+static int64_t one_number(struct prof_ingest *ingest, const char *sql)
+{
+    sqlite3_stmt *statement;
+    int64_t value = 0;
+    if (query(ingest, sql, &statement) && sqlite3_step(statement) == SQLITE_ROW)
+        value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return value;
+}
+
+static bool load_strings(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *sql;
+    bool ok = query(ingest, "SELECT id,value FROM string ORDER BY id", &sql);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(sql, 1);
+        ok = prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(sql, 1),
+                            (uint32_t)sqlite3_column_int64(sql, 0));
+    }
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+static bool load_processes(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *sql;
+    bool ok = query(ingest,
+                    "SELECT p.id,p.pid,p.start,p.end_reason,p.exit_status,p.exit_signal,p.spool,"
+                    "coalesce(m.local,4294967295),p.end FROM process p LEFT JOIN ingest_map m "
+                    "ON m.kind=255 AND m.global=p.id ORDER BY p.id",
+                    &sql);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        struct ingest_process *process = prof_array_add(&ingest->processes);
+        ok = process != NULL;
+        if (ok)
+            ok = ingest_process_restore(ingest, process, sql);
+    }
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    sqlite3_stmt *sql;
+    bool ok = query(ingest, "SELECT local,kind,global,extra FROM ingest_map WHERE spool=?1", &sql);
+    sqlite3_bind_int64(sql, 1, spool->id);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW)
+        ok = ingest_set_local(spool, (uint32_t)sqlite3_column_int64(sql, 0),
+                              (uint32_t)sqlite3_column_int64(sql, 1), sqlite3_column_int64(sql, 2),
+                              (uint32_t)sqlite3_column_int64(sql, 3));
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    sqlite3_stmt *sql;
+    bool ok = query(ingest, "SELECT id,tid FROM thread WHERE process=?1", &sql);
+    sqlite3_bind_int64(sql, 1, spool->process);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        struct ingest_thread *thread = prof_array_add(&spool->thread_list);
+        ok = thread != NULL;
+        if (!ok)
+            break;
+        *thread = (struct ingest_thread){.tid = (uint32_t)sqlite3_column_int64(sql, 1),
+                                         .row = sqlite3_column_int64(sql, 0)};
+        ok = prof_map_put(&spool->threads, thread->tid, spool->thread_list.count - 1);
+    }
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+static bool load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    sqlite3_stmt *sql;
+    bool ok = query(ingest,
+                    "SELECT id,start,native,source FROM allocation WHERE process=?1 AND end IS NULL "
+                    "ORDER BY start",
+                    &sql);
+    sqlite3_bind_int64(sql, 1, spool->process);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW)
+        ok = ingest_live_add(spool, (uint32_t)sqlite3_column_int64(sql, 3),
+                             (uint64_t)sqlite3_column_int64(sql, 2),
+                             ingest->zero_ns + (uint64_t)sqlite3_column_int64(sql, 1),
+                             sqlite3_column_int64(sql, 0));
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+static bool load_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    sqlite3_stmt *sql;
+    bool unused, ok = query(ingest, "SELECT path,address FROM module WHERE process=?1", &sql);
+    sqlite3_bind_int64(sql, 1, spool->process);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        const char *path = (const char *)sqlite3_column_text(sql, 0);
+        ok = ingest_module_known(spool, path ? path : "", (uint64_t)sqlite3_column_int64(sql, 1),
+                                 &unused);
+    }
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+static bool load_cursors(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    sqlite3_stmt *sql;
+    bool ok = query(ingest, "SELECT chunk,generation,offset,tid FROM ingest_cursor WHERE spool=?1",
+                    &sql);
+    sqlite3_bind_int64(sql, 1, spool->id);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        struct prof_spool_cursor cursor = {
+            (uint32_t)sqlite3_column_int64(sql, 0), (uint32_t)sqlite3_column_int64(sql, 1),
+            (uint32_t)sqlite3_column_int64(sql, 2), (uint32_t)sqlite3_column_int64(sql, 3)};
+        prof_spool_restore(spool->reader, &cursor);
+    }
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+/* Anchors go straight into the map: their rows are in the file already. */
+static bool load_anchor(struct ingest_spool *spool, const struct wire_clock *anchor)
+{
+    struct ingest_clock *clock = ingest_clock_of(spool, anchor->head.aux, true);
+    struct wire_clock *kept = clock ? prof_array_add(&clock->recent) : NULL;
+    if (!kept)
+        return false;
+    *kept = clock->last = *anchor;
+    clock->stored_mono_ns = anchor->mono_ns;
+    return prof_clockmap_add(&clock->map, anchor->source_ns, anchor->mono_ns, anchor->error_ns);
+}
+
+static bool load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    sqlite3_stmt *sql;
+    char key[48];
+    _Alignas(8) unsigned char record[WIRE_MAX_RECORD];
+    bool ok = query(ingest, "SELECT value FROM ingest_state WHERE key=?1", &sql);
+    snprintf(key, sizeof key, "waiting %lld", (long long)spool->id);
+    sqlite3_bind_text(sql, 1, key, -1, SQLITE_STATIC);
+    if (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        const unsigned char *blob = sqlite3_column_blob(sql, 0);
+        size_t bytes = (size_t)sqlite3_column_bytes(sql, 0);
+        struct saved_head saved;
+        struct wire_head head;
+        for (size_t at = 0; ok && at + sizeof saved + sizeof head <= bytes;) {
+            memcpy(&saved, blob + at, sizeof saved);
+            memcpy(&head, blob + at + sizeof saved, sizeof head);
+            at += sizeof saved;
+            if (head.size < sizeof head || head.size > WIRE_MAX_RECORD || head.size > bytes - at)
+                break;
+            memcpy(record, blob + at, head.size);
+            at += head.size;
+            if (head.type == WIRE_CLOCK)
+                ok = load_anchor(spool, (const struct wire_clock *)(const void *)record);
+            else
+                ok = ingest_feed(ingest, spool, saved.tid,
+                                 (const struct wire_head *)(const void *)record, saved.definition);
+        }
+    }
+    sqlite3_reset(sql);
+    snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
+    sqlite3_bind_text(sql, 1, key, -1, SQLITE_STATIC);
+    if (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        /* After the records above, which counted themselves again. */
+        size_t bytes = (size_t)sqlite3_column_bytes(sql, 0);
+        memcpy(spool->tally, sqlite3_column_blob(sql, 0),
+               bytes < sizeof spool->tally ? bytes : sizeof spool->tally);
+    } else
+        memset(spool->tally, 0, sizeof spool->tally);
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+static bool load_spools(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *sql;
+    bool ok = query(ingest, "SELECT id,name,process,finished FROM ingest_spool ORDER BY id", &sql);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        struct ingest_spool *spool = ingest_spool_add(
+            ingest, (const char *)sqlite3_column_text(sql, 1), sqlite3_column_int64(sql, 0));
+        ok = spool != NULL;
+        if (!ok)
+            break;
+        spool->process = sqlite3_column_int64(sql, 2);
+        spool->finished = sqlite3_column_int64(sql, 3) != 0 || !spool->reader;
+        if (spool->finished)
+            continue;
+        ok = load_locals(ingest, spool) && load_threads(ingest, spool) &&
+             load_live(ingest, spool) && load_modules(ingest, spool) && load_waiting(ingest, spool) &&
+             load_cursors(ingest, spool);
+    }
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+static bool load_configs(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *sql;
+    bool ok = query(ingest,
+                    "SELECT id,name,grid_x,grid_y,grid_z,block_x,block_y,block_z,cluster_x,"
+                    "cluster_y,cluster_z,registers,shared_static,shared_dynamic,local_bytes,ragged "
+                    "FROM launch_config",
+                    &sql);
+    while (ok && sqlite3_step(sql) == SQLITE_ROW)
+        ok = ingest_config_restore(ingest, sql);
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error *err)
+{
+    if (one_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'") == 0)
+        return prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
+                         prof_store_path(ingest->store));
+    ingest->zero_ns = (uint64_t)one_number(ingest, "SELECT start_mono_ns FROM capture");
+    ingest->lifecycle_next = (uint32_t)one_number(
+        ingest, "SELECT value FROM ingest_state WHERE key='lifecycle_next'");
+    ingest->primary_pid = (uint32_t)one_number(
+        ingest, "SELECT value FROM ingest_state WHERE key='primary_pid'");
+    ingest->primary_status =
+        (int)one_number(ingest, "SELECT value FROM ingest_state WHERE key='primary_status'");
+    ingest->has_primary = ingest->primary_pid != 0;
+    ingest->last_string = one_number(ingest, "SELECT max(id) FROM string");
+    ingest->last_config = one_number(ingest, "SELECT max(id) FROM launch_config");
+    ingest->last_process = one_number(ingest, "SELECT max(id) FROM process");
+    ingest->last_thread = one_number(ingest, "SELECT max(id) FROM thread");
+    ingest->last_device = one_number(ingest, "SELECT max(id) FROM device");
+    ingest->last_context = one_number(ingest, "SELECT max(id) FROM context");
+    ingest->last_stream = one_number(ingest, "SELECT max(id) FROM stream");
+    ingest->last_spool = one_number(ingest, "SELECT max(id) FROM ingest_spool");
+    ingest->last_rollup = one_number(ingest, "SELECT max(id) FROM rollup");
+    if (!load_strings(ingest) || !load_configs(ingest) || !load_processes(ingest) ||
+        !ingest_processes_gaps(ingest) || !load_spools(ingest))
+        return prof_store_fail(ingest->store, "go on with", err);
+    return PROF_OK;
+}

@@ -1,0 +1,59 @@
+/* A capture file on disk: made, published, opened. SQL lives in libprof only; others go through
+ * libprof/include/prof.h.
+ *
+ * While it is written the file is in WAL mode (readers never wait for the writer, a killed writer
+ * leaves whole transactions). Published, it is one file in rollback-journal mode without side
+ * files, which can be copied, mailed and read from a read-only folder. */
+#ifndef PERFKIT_STORE_STORE_H
+#define PERFKIT_STORE_STORE_H
+
+#include <stdbool.h>
+
+#include <sqlite3.h>
+
+#include "libprof/base/error.h"
+
+struct prof_store;
+
+/* Make a new capture with all tables and views of schema.c, empty, open for writing. An existing
+ * file is refused (PROF_EXISTS) unless `overwrite`, which removes it with its side files first.
+ * On failure no file is left behind and *store is NULL. */
+enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
+                                   struct prof_error *err);
+
+/* Open an existing capture for writing on (recover, merge, the conversion of a file left in WAL).
+ * Errors as prof_store_open. */
+enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
+                                   struct prof_error *err);
+
+/* Open a capture for reading, also one that is being written.
+ * PROF_NOTFOUND no such file; PROF_FORMAT not SQLite or not ours; PROF_VERSION written by a newer
+ * perfkit; PROF_CORRUPT cut short or damaged; PROF_IO not readable. One sentence with the remedy in
+ * *err. */
+enum prof_status prof_store_open(const char *path, struct prof_store **store,
+                                 struct prof_error *err);
+
+/* The connection, owned by the store; one thread at a time. */
+sqlite3 *prof_store_db(const struct prof_store *store);
+
+/* The path it was opened with; lives as long as the store. */
+const char *prof_store_path(const struct prof_store *store);
+
+/* Finish a written capture: checkpoint, leave WAL mode, sync to disk. While readers are attached it
+ * retries for 3 s, then returns PROF_BUSY: everything is in the files, readable, but -wal stays.
+ * No statement may be active on the connection. The store stays open. */
+enum prof_status prof_store_publish(struct prof_store *store, struct prof_error *err);
+
+/* Turn a closed capture that was left in WAL mode into one file, if nobody uses it and the folder
+ * can be written; otherwise leave it as it is. Not an error either way: true = it is one file. */
+bool prof_store_settle(const char *path);
+
+/* NULL allowed. */
+void prof_store_close(struct prof_store *store);
+
+/* For the SQL of libprof: turn the connection's last error into a status and a sentence.
+ * `doing` as in "cannot <doing> FILE". */
+enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,
+                                 struct prof_error *err);
+
+#endif
