@@ -1,0 +1,100 @@
+/* The one door between hooks and the spool. Hooks (cuda/, opencl/, nvtx/, host/) call these
+ * functions and nothing else of perfkit.
+ *
+ * All of them: may be called from any thread and at any moment, also in a signal handler and
+ * after fork; keep errno; never print, exit, throw or block on a lock that a driver call could
+ * hold; never allocate from the heap. When there is no spool (not run under perfkit, no room, in a
+ * forked child before its first event) they do nothing or bring the spool up.
+ *
+ * A record is a struct of libprof/wire/wire.h whose head the caller has filled. */
+#ifndef PERFKIT_COLLECTORS_CORE_COLLECTOR_H
+#define PERFKIT_COLLECTORS_CORE_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/wire/wire.h"
+
+/* Is there a perfkit to record for? Brings the spool up at the first call of a process (the first
+ * GPU or NVTX event), so a hook that must prepare something calls it first. False also between
+ * fork and the child's first event as seen from a stale thread, and for ever when perfkit's
+ * environment is absent or the spool could not be made. Cheap when the answer is known. */
+bool collector_active(void);
+
+/* Publish one event record of this thread. Returns false when it was dropped (and counted). */
+bool collector_emit(const void *record);
+
+/* Publish a record of the definition stream. Returns false when it was dropped (and counted). */
+bool collector_define(const void *record);
+
+/* A fresh id for a definition of the caller's own (device, context, stream, clock ...). */
+uint32_t collector_new_id(void);
+
+/* The id of a text, defined in the spool on first sight. The text is compared by content: the
+ * buffer may be reused. length is in bytes; NULL gives 0, the empty text a real id. Names of any
+ * length arrive whole. 0 when dropped (counted). */
+uint32_t collector_string(const char *text, size_t length);
+uint32_t collector_text(const char *text); /* the same for a NUL-terminated text */
+
+/* The id of a launch configuration (head and padding of *config are ignored). */
+uint32_t collector_config(const struct wire_config *config);
+
+/* Add to a conservation counter. */
+void collector_count(enum wire_count which, uint64_t n);
+
+/* State what became of a collector: one sentence in `why` (NULL = none). */
+void collector_health(enum wire_source source, enum wire_health_state state, const char *why,
+                      uint32_t value);
+
+/* CLOCK_MONOTONIC in ns; the thread id of the calling thread (cached). */
+uint64_t collector_now(void);
+uint32_t collector_tid(void);
+
+/* A number that is new in this process, for correlation of sources that have none; never 0. */
+uint64_t collector_correlation(void);
+
+/* True while this process is on its way out (exit hooks ran): hooks then pass calls through. */
+bool collector_ended(void);
+
+/* What a source may ask to be told. Registered once (static storage), kept across fork. */
+struct collector_source {
+    enum wire_source source;
+    /* Called by the helper thread every 100 ms or so, all signals blocked. The only thread of ours
+     * on which a source may call CUPTI. NULL = not wanted. */
+    void (*tick)(void);
+    /* Called when the process ends by return, exit, _exit or quick_exit, or is about to exec, on
+     * the thread that ends it: publish what is complete, mark the rest. Called again when an exec
+     * failed and the process ends later. Never in a forked child for its parent's events. */
+    void (*at_exit)(void);
+    /* Called in a forked child at its first event, before anything else: drop every pending thing
+     * inherited from the parent without calling the driver or any collector_ function. */
+    void (*forked)(void);
+};
+void collector_register(const struct collector_source *source);
+
+/* Run the ticks soon, from any thread: one system call, none when already asked for. */
+void collector_wake(void);
+
+/* Is the calling thread the helper thread? */
+bool collector_is_helper(void);
+
+/* Option text handed over by `perfkit run` in PERFKIT_OPTIONS, "name=value,name=value" (today
+ * "trace=cuda+nvtx+opencl" and "spool-limit=BYTES"): the value of `name` copied into value[size]
+ * (NUL-terminated), or false when it is not there. */
+bool collector_option(const char *name, char *value, size_t size);
+
+/* Is `domain` ("cuda", "nvtx", "opencl") within --trace? True when no --trace was given. */
+bool collector_traces(const char *domain);
+
+/* For host/: the process ends now (`how`: LIFECYCLE_* of libprof/spool/lifecycle.h, status as in
+ * exit) or is about to be replaced by exec. Runs every source's at_exit once, hands the threads'
+ * chunks back. collector_revive undoes it when an exec failed. */
+void collector_end(unsigned how, int status);
+void collector_revive(void);
+
+/* For host/: this process exists (constructor of the preloaded library, or the first event).
+ * Writes the lifecycle entry once. Costs no spool. */
+void collector_hello(int argc, char *const *argv);
+
+#endif

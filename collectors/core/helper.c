@@ -1,0 +1,159 @@
+/* The helper thread: reserves chunks ahead of the program's threads and runs the sources' ticks.
+ * One per process with a spool, all signals blocked, asleep on a futex. It is the only thread of
+ * ours in the target and the only one that may call CUPTI. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/core/state.h"
+#include "libprof/base/clock.h"
+
+#define TICK_NS 100000000u
+#define LOW_WATER 32u /* chunks kept free: 2 MiB */
+#define GROW_STEP 32u
+#define HELPER_STACK_BYTES (1u << 20)
+#define MAX_SOURCES 8u
+
+static const struct collector_source *sources[MAX_SOURCES];
+static _Atomic uint32_t source_count;
+static __thread bool is_helper __attribute__((tls_model("initial-exec")));
+
+void collector_register(const struct collector_source *source)
+{
+    uint32_t n = atomic_load(&source_count);
+    for (uint32_t i = 0; i < n && i < MAX_SOURCES; i++) {
+        if (sources[i] == source)
+            return;
+    }
+    n = atomic_fetch_add(&source_count, 1);
+    if (n < MAX_SOURCES)
+        __atomic_store_n(&sources[n], source, __ATOMIC_RELEASE);
+}
+
+#define FOR_SOURCES(source)                                                                        \
+    for (uint32_t i_ = 0; i_ < MAX_SOURCES && i_ < atomic_load(&source_count); i_++)               \
+        for (const struct collector_source *source = __atomic_load_n(&sources[i_], __ATOMIC_ACQUIRE); \
+             source; source = NULL)
+
+void core_run_forked(void)
+{
+    FOR_SOURCES(source)
+    {
+        if (source->forked)
+            source->forked();
+    }
+}
+
+void core_run_at_exit(void)
+{
+    FOR_SOURCES(source)
+    {
+        if (source->at_exit)
+            source->at_exit();
+    }
+}
+
+static void run_ticks(void)
+{
+    FOR_SOURCES(source)
+    {
+        if (source->tick)
+            source->tick();
+    }
+}
+
+static void reserve_ahead(struct core_state *state)
+{
+    struct spool_header *header = state->spool.header;
+    while (atomic_load(&header->free_count) < LOW_WATER) {
+        core_lock(&state->grow_lock);
+        bool grown = spool_writer_grow(&state->spool, GROW_STEP);
+        core_unlock(&state->grow_lock);
+        if (!grown)
+            break; /* tried again at the next tick */
+    }
+}
+
+/* Is nobody left but us and a main thread that ended by pthread_exit (a zombie until the end)? The
+ * C library ends a process with its last thread and counts ours: returning then lets the process
+ * exit as it would without us. One stat a tick. */
+static bool alone(void)
+{
+    struct stat tasks;
+    char text[64];
+    if (stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > 2 + 2)
+        return false;
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] == 'Z';
+}
+
+static void *helper(void *argument)
+{
+    struct core_state *state = argument;
+    uint32_t epoch = atomic_load(&state->epoch);
+    is_helper = true;
+    prctl(PR_SET_NAME, "perfkit");
+    uint64_t last_tick = prof_now_ns();
+    while (atomic_load(&state->epoch) == epoch && !alone()) {
+        uint32_t seen = atomic_load(&state->wake);
+        reserve_ahead(state);
+        uint64_t now = prof_now_ns();
+        bool wanted = atomic_exchange(&state->tick_wanted, 0); /* else nobody could ask again */
+        if (wanted || now - last_tick >= TICK_NS) {
+            last_tick = now;
+            atomic_store(&state->spool.header->heartbeat_ns, now);
+            run_ticks();
+        }
+        struct timespec pause = {.tv_nsec = TICK_NS};
+        syscall(SYS_futex, &state->wake, FUTEX_WAIT_PRIVATE, seen, &pause, NULL, 0);
+    }
+    return NULL;
+}
+
+bool core_helper_start(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, HELPER_STACK_BYTES);
+    bool ok = pthread_create(&thread, &attributes, helper, core_state()) == 0;
+    pthread_attr_destroy(&attributes);
+    return ok;
+}
+
+void core_helper_wake(struct core_state *state)
+{
+    uint32_t seen = atomic_fetch_add(&state->wake, 1);
+    (void)seen;
+    syscall(SYS_futex, &state->wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void collector_wake(void)
+{
+    int saved = errno;
+    struct core_state *state = core_state();
+    if (state && atomic_load(&state->epoch) != 0 && !atomic_exchange(&state->tick_wanted, 1))
+        core_helper_wake(state);
+    errno = saved;
+}
+
+bool collector_is_helper(void)
+{
+    return is_helper;
+}

@@ -1,0 +1,248 @@
+/* Birth of the spool: at a process's first GPU or NVTX event, and again in each forked child that
+ * has one. Everything that follows an event assumes this file did its part: state in a page that
+ * fork wipes, one thread that starts it while the others wait a moment, and a clear "no" for
+ * processes that do not run under perfkit. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/core/state.h"
+#include "libprof/base/clock.h"
+
+#define FIRST_CHUNKS 16u /* 1 MiB, reserved before the first record */
+
+_Atomic(struct core_state *) core_the_state;
+static _Atomic uint32_t last_epoch; /* not wiped: a child's epoch differs from its parent's */
+static _Atomic uint32_t key_made;
+static pthread_key_t thread_key;
+
+__thread struct core_thread core_thread __attribute__((tls_model("initial-exec")));
+
+static void *map_wiped(size_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    if (madvise(at, bytes, MADV_WIPEONFORK) != 0) { /* Linux < 4.14: better nothing than copies */
+        munmap(at, bytes);
+        return NULL;
+    }
+    return at;
+}
+
+struct core_state *core_make_state(void)
+{
+    struct core_state *state = atomic_load_explicit(&core_the_state, memory_order_acquire);
+    if (state)
+        return state;
+    int saved = errno;
+    struct core_state *fresh = map_wiped(sizeof *fresh);
+    if (fresh && !atomic_compare_exchange_strong(&core_the_state, &state, fresh)) {
+        munmap(fresh, sizeof *fresh);
+        fresh = state;
+    }
+    errno = saved;
+    return fresh;
+}
+
+void core_lock(struct core_lock *lock)
+{
+    for (unsigned spins = 0; atomic_exchange_explicit(&lock->held, 1, memory_order_acquire);) {
+        if (++spins % 64 == 0)
+            sched_yield();
+    }
+}
+
+void core_unlock(struct core_lock *lock)
+{
+    atomic_store_explicit(&lock->held, 0, memory_order_release);
+}
+
+/* A thread ends: somebody else may go on with its chunk. */
+static void thread_ended(void *unused)
+{
+    (void)unused;
+    struct core_state *state = atomic_load_explicit(&core_the_state, memory_order_acquire);
+    struct core_thread *self = &core_thread;
+    if (!state || self->busy)
+        return;
+    self->busy = 1;
+    atomic_signal_fence(memory_order_acq_rel);
+    if (self->epoch != 0 && self->epoch == atomic_load(&state->epoch) && self->chunk) {
+        spool_writer_leave(&state->spool, self->chunk, self->offset);
+        self->chunk = NULL;
+        self->left_epoch = self->epoch;
+        self->epoch = 0;
+    }
+    atomic_signal_fence(memory_order_acq_rel);
+    self->busy = 0;
+}
+
+static bool make_key(void)
+{
+    uint32_t made = atomic_load(&key_made);
+    if (made == 2)
+        return true;
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong(&key_made, &none, 1))
+        return none == 2;
+    bool ok = pthread_key_create(&thread_key, thread_ended) == 0;
+    atomic_store(&key_made, ok ? 2 : 0);
+    return ok;
+}
+
+/* The key is made when the library is loaded: an early key needs no allocation to be set later. */
+__attribute__((constructor)) static void early(void)
+{
+    make_key();
+}
+
+void core_bind_thread(struct core_state *state)
+{
+    struct core_thread *self = &core_thread;
+    uint32_t epoch = atomic_load_explicit(&state->epoch, memory_order_acquire);
+    if (self->epoch == epoch || self->busy)
+        return;
+    self->busy = 1; /* a signal handler must not bind the thread a second time in the middle */
+    atomic_signal_fence(memory_order_acq_rel);
+    self->chunk = NULL;
+    self->offset = 0;
+    /* An exit handler of the thread that comes after ours: what it left must not be overtaken. */
+    self->had_chunk = self->left_epoch == epoch;
+    self->tid = (uint32_t)syscall(SYS_gettid);
+    self->row = atomic_fetch_add(&state->next_row, 1) % SPOOL_COUNTER_ROWS;
+    self->epoch = epoch;
+    if (atomic_load(&key_made) == 2)
+        pthread_setspecific(thread_key, self);
+    atomic_signal_fence(memory_order_acq_rel);
+    self->busy = 0;
+}
+
+/* In a forked child the parent's mappings are still there, their addresses wiped with the state:
+ * they are kept here, outside it, to be let go. */
+static struct {
+    void *spool;
+    size_t spool_bytes;
+    void *tables;
+} kept;
+
+#define TABLE_BYTES                                                                                \
+    (sizeof(struct core_string) * CORE_STRING_SLOTS +                                              \
+     sizeof(struct core_config) * CORE_CONFIG_SLOTS + CORE_STRING_ARENA)
+
+static bool map_tables(struct core_state *state)
+{
+    if (!kept.tables) {
+        kept.tables = map_wiped(TABLE_BYTES);
+    }
+    char *at = kept.tables;
+    if (!at)
+        return false;
+    state->strings = (struct core_string *)(void *)at;
+    state->configs =
+        (struct core_config *)(void *)(at + sizeof(struct core_string) * CORE_STRING_SLOTS);
+    state->arena = at + TABLE_BYTES - CORE_STRING_ARENA;
+    return true;
+}
+
+static bool give_birth(struct core_state *state)
+{
+    const char *directory = core_directory();
+    if (!directory || !make_key())
+        return false;
+    if (kept.spool) {
+        munmap(kept.spool, kept.spool_bytes);
+        kept.spool = NULL;
+        state->forked = true;
+        core_run_forked();
+    }
+    state->pid = (uint32_t)syscall(SYS_getpid);
+    struct spool_about about = {
+        .pid = state->pid,
+        .parent = (uint32_t)getppid(),
+        .forked = state->forked,
+        .start_ns = prof_now_ns(),
+        .realtime_ns = prof_clock_ns(CLOCK_REALTIME),
+        .raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
+    };
+    about.command = core_command(&about.command_bytes);
+    /* The process is known before its spool is: perfkit reads them in this order. */
+    core_lifecycle_hello(state, about.command, about.command_bytes,
+                         state->forked ? LIFECYCLE_BIRTH_FORK : LIFECYCLE_BIRTH_START);
+    about.start_ns = prof_now_ns();
+    about.entry = state->entry ? state->entry_number : 0;
+    if (!map_tables(state) || !spool_writer_create(&state->spool, directory, &about,
+                                                   core_spool_limit(), FIRST_CHUNKS))
+        return false;
+    kept.spool = state->spool.header;
+    kept.spool_bytes = state->spool.mapped_bytes;
+    if (state->entry)
+        state->entry->spool = 1;
+    return true;
+}
+
+static void start_here(struct core_state *state)
+{
+    atomic_store(&state->starter, (uint32_t)syscall(SYS_gettid));
+    bool born = give_birth(state);
+    if (born) {
+        uint32_t epoch = atomic_fetch_add(&last_epoch, 1) + 1;
+        atomic_store_explicit(&state->epoch, epoch, memory_order_release);
+    }
+    atomic_store_explicit(&state->phase, born ? CORE_READY : CORE_REFUSED, memory_order_release);
+    if (born && !core_helper_start())
+        collector_health(WIRE_SOURCE_HOST, WIRE_HEALTH_DEGRADED,
+                         "the helper thread could not be started: nothing is flushed until the "
+                         "process ends",
+                         0);
+}
+
+bool core_start(struct core_state *state)
+{
+    uint32_t phase = atomic_load_explicit(&state->phase, memory_order_acquire);
+    if (phase == CORE_READY || phase == CORE_REFUSED)
+        return phase == CORE_READY;
+    int saved = errno;
+    uint32_t expected = CORE_UNBORN;
+    sigset_t all, before;
+    sigfillset(&all); /* before the claim: a handler in between would wait for its own thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool mine = atomic_compare_exchange_strong(&state->phase, &expected, CORE_STARTING);
+    if (mine)
+        start_here(state);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!mine && atomic_load(&state->starter) != (uint32_t)syscall(SYS_gettid)) {
+        /* Another thread is at it; a fraction of a millisecond. */
+        for (unsigned i = 0; i < 100000 && atomic_load(&state->phase) == CORE_STARTING; i++)
+            sched_yield();
+    }
+    errno = saved;
+    return atomic_load(&state->phase) == CORE_READY;
+}
+
+struct spool_chunk *core_take_chunk(struct core_state *state, uint32_t tid,
+                                    enum spool_chunk_state kind)
+{
+    struct spool_header *header = state->spool.header;
+    /* Without room the helper tries again at each tick; woken for every dropped record it would cost
+     * the program a system call each. */
+    if (atomic_load_explicit(&header->free_count, memory_order_relaxed) < FIRST_CHUNKS / 2 &&
+        !atomic_load_explicit(&header->no_room, memory_order_relaxed))
+        core_helper_wake(state);
+    struct spool_chunk *chunk = spool_writer_take(&state->spool, tid, kind);
+    while (!chunk && !atomic_load(&header->no_room)) {
+        /* The helper did not keep up: better a page fault now than a record lost. */
+        core_lock(&state->grow_lock);
+        chunk = spool_writer_take(&state->spool, tid, kind);
+        if (!chunk && spool_writer_grow(&state->spool, FIRST_CHUNKS))
+            chunk = spool_writer_take(&state->spool, tid, kind);
+        core_unlock(&state->grow_lock);
+    }
+    return chunk;
+}

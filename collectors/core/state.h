@@ -1,0 +1,134 @@
+/* Private state of the core, shared by its files. All of it lives in one anonymous mapping with
+ * MADV_WIPEONFORK: a forked child finds zeros, whatever way it was forked (raw clone too), and
+ * starts anew at its first event. */
+#ifndef PERFKIT_COLLECTORS_CORE_STATE_H
+#define PERFKIT_COLLECTORS_CORE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libprof/spool/lifecycle.h"
+#include "libprof/spool/writer.h"
+#include "libprof/wire/wire.h"
+
+#define CORE_STRING_SLOTS (1u << 16)
+#define CORE_STRING_ARENA (64u << 20) /* address space, touched as names come */
+#define CORE_CONFIG_SLOTS (1u << 14)
+
+enum core_phase {
+    CORE_UNBORN = 0, /* no event yet; also a forked child (wiped) */
+    CORE_STARTING,
+    CORE_READY,
+    CORE_REFUSED, /* not under perfkit, or no spool could be made: for good */
+};
+
+struct core_string {
+    _Atomic uint32_t id; /* 0 = empty; stored last */
+    uint32_t length;
+    uint64_t hash;
+    const char *text;
+};
+
+struct core_config {
+    _Atomic uint32_t id;
+    uint32_t pad;
+    struct wire_config config;
+};
+
+struct core_lock {
+    _Atomic uint32_t held;
+};
+
+struct core_state {
+    _Atomic uint32_t epoch; /* 0 = no spool; else that of this spool. Tested once per record */
+    _Atomic uint32_t phase; /* enum core_phase */
+    _Atomic uint32_t starter; /* tid of the thread that brings the spool up */
+    uint32_t pid;
+    bool forked; /* this spool is that of a forked child */
+    _Atomic uint32_t next_id;
+    _Atomic uint64_t next_correlation;
+    _Atomic uint32_t next_row; /* counter row of the next thread */
+    _Atomic uint32_t ended;    /* collector_end ran */
+    struct spool_writer spool;
+
+    struct core_lock define_lock; /* definition stream and intern tables */
+    struct spool_chunk *define_chunk;
+    uint32_t define_offset;
+    struct core_lock grow_lock;
+
+    _Atomic uint32_t wake; /* futex word of the helper thread */
+    _Atomic uint32_t tick_wanted;
+
+    /* Lifecycle (lifecycle.c); independent of the spool */
+    _Atomic uint32_t greeted;
+    uint32_t greeted_pid;
+    struct lifecycle_entry *entry;
+    uint32_t entry_number; /* + 1 */
+
+    char *arena;
+    size_t arena_used;
+    uint32_t strings_used, configs_used;
+    struct core_string *strings; /* [CORE_STRING_SLOTS] */
+    struct core_config *configs; /* [CORE_CONFIG_SLOTS] */
+};
+
+/* Per thread; initial-exec TLS, so it is kept small. */
+struct core_thread {
+    struct spool_chunk *chunk;
+    uint32_t offset;
+    uint32_t epoch;
+    uint32_t tid;
+    uint32_t row;
+    volatile uint32_t busy; /* inside a write: a signal handler that comes now is turned away */
+    uint32_t had_chunk;
+    uint32_t left_epoch; /* of the spool in which thread_ended has run */
+};
+extern __thread struct core_thread core_thread __attribute__((tls_model("initial-exec")));
+
+/* The state, mapped at the first call; NULL when no memory could be had. Every record starts with
+ * it, so the usual way is inline. */
+extern _Atomic(struct core_state *) core_the_state;
+struct core_state *core_make_state(void);
+static inline struct core_state *core_state(void)
+{
+    struct core_state *state = atomic_load_explicit(&core_the_state, memory_order_acquire);
+    return __builtin_expect(state != NULL, 1) ? state : core_make_state();
+}
+
+/* Bring the spool up (or learn that there is none). True when ready. */
+bool core_start(struct core_state *state);
+
+/* Bind the calling thread to the current spool. */
+void core_bind_thread(struct core_state *state);
+
+/* A chunk, growing the spool when none is free. NULL = no room. */
+struct spool_chunk *core_take_chunk(struct core_state *state, uint32_t tid,
+                                    enum spool_chunk_state kind);
+
+/* Short critical sections of ours only, never across a driver call. */
+void core_lock(struct core_lock *lock);
+void core_unlock(struct core_lock *lock);
+
+/* Append to the definition stream; the caller holds define_lock. */
+bool core_define_locked(struct core_state *state, const void *record);
+
+/* The helper thread (helper.c) */
+bool core_helper_start(void);
+void core_helper_wake(struct core_state *state);
+void core_run_forked(void);
+void core_run_at_exit(void);
+
+/* lifecycle.c: mark this process's entry */
+void core_lifecycle_hello(struct core_state *state, const char *command, uint32_t bytes,
+                          enum lifecycle_birth birth);
+void core_lifecycle_end(struct core_state *state, unsigned how, int status);
+void core_lifecycle_revive(struct core_state *state);
+
+/* options.c */
+const char *core_directory(void); /* PERFKIT_DIR, or NULL */
+uint64_t core_spool_limit(void);
+const char *core_command(uint32_t *bytes);
+
+#endif

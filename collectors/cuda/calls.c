@@ -1,0 +1,278 @@
+/* API records to wire_call, each call of the program once.
+ *
+ * The runtime is built on the driver, so one cudaLaunchKernel may come with a record of the
+ * cuLaunchKernel inside it. Whether it does, and whether the inner call shares the outer one's
+ * correlation id or has its own, differs between CUPTI versions and is not documented. This file is
+ * right for all three: a driver record (it ends first, so it comes first) is held until the
+ * enclosing runtime record of its thread comes, and is then dropped; when it had an id of its own,
+ * that id becomes another name of the runtime call's, so that device records find the call under
+ * either. A driver call that nothing encloses, as Triton's launches, is sent after two ticks.
+ * tests/cuda/targets/cupti_records.cu prints what a machine's CUPTI does.
+ *
+ * The conservation counters LAUNCH_CALLED and so on are counted here, when CUPTI's record of the
+ * call is read and before it is written to the spool: apart from the spool, so that what the spool
+ * drops shows, but not apart from CUPTI. What CUPTI itself drops it reports (BACKEND_DROPPED).
+ * Counting in launch callbacks would need no trust in CUPTI's records; it costs 0.1 to 0.6 us per
+ * launch (docs/performance.md), so it is not done by default. How many records a call that expects
+ * MANY makes (a batch of copies) is known only from the records: those are counted as they come. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/map.h"
+#include "collectors/cuda/parts.h"
+
+#define THREADS 1024u   /* with held calls at one time; more threads' calls are sent at once */
+#define HELD 8u         /* driver calls inside one runtime call */
+#define HOLD_TICKS 2u   /* a call's record comes at most a flush after those inside it */
+#define ALIASES 65536u  /* powers of two */
+#define RECENT_CALLS 8192u
+
+struct held_call {
+    struct record_call record;
+    uint32_t ticks;
+};
+
+struct calling_thread {
+    uint32_t tid;
+    uint32_t count;
+    struct held_call held[HELD]; /* in order */
+};
+
+static struct calling_thread threads[THREADS];
+static uint32_t thread_count;
+static struct cuda_map thread_index; /* tid -> index */
+
+static uint64_t newest; /* highest correlation of a call seen, 64-bit */
+static struct {
+    uint64_t from, to;
+} aliases[ALIASES]; /* ids of nested calls, by their low bits */
+static bool has_aliases, has_batches;
+
+/* Calls that another record needs to know of: allocations (their thread), and batches. */
+static struct {
+    uint64_t correlation;
+    uint32_t tid;
+    bool many;
+} recent_calls[RECENT_CALLS];
+
+/* CUPTI counts correlation in 32 bits, which wrap after 2.2 h at 542,000 launches a second. Two
+ * ids in flight are never 2^31 apart, so the nearest value to the newest one is the true one. */
+static uint64_t widen(uint32_t id)
+{
+    int32_t distance = (int32_t)(id - (uint32_t)newest);
+    int64_t wide = (int64_t)newest + distance;
+    return wide > 0 ? (uint64_t)wide : id;
+}
+
+static uint64_t widen_call(uint32_t id)
+{
+    uint64_t wide = widen(id);
+    if (wide > newest)
+        newest = wide;
+    return wide;
+}
+
+uint64_t cuda_correlation(uint32_t id)
+{
+    if (id == 0)
+        return 0;
+    uint64_t wide = widen(id);
+    if (has_aliases && aliases[wide % ALIASES].from == wide)
+        return aliases[wide % ALIASES].to;
+    return wide;
+}
+
+uint32_t cuda_calls_thread(uint64_t correlation)
+{
+    uint32_t slot = correlation % RECENT_CALLS;
+    return correlation && recent_calls[slot].correlation == correlation ? recent_calls[slot].tid
+                                                                        : 0;
+}
+
+bool cuda_calls_many(uint64_t correlation)
+{
+    uint32_t slot = correlation % RECENT_CALLS;
+    return has_batches && correlation && recent_calls[slot].correlation == correlation &&
+           recent_calls[slot].many;
+}
+
+static void remember(uint64_t correlation, uint32_t tid, bool many)
+{
+    uint32_t slot = correlation % RECENT_CALLS;
+    recent_calls[slot].correlation = correlation;
+    recent_calls[slot].tid = tid;
+    recent_calls[slot].many = many;
+    has_batches |= many;
+}
+
+static bool is_balanced(uint8_t klass)
+{
+    return klass >= WIRE_CLASS_LAUNCH && klass <= WIRE_CLASS_MEMSET;
+}
+
+/* What the call adds to the conservation counters. Allocations that succeed are counted where
+ * CUPTI reports them (decode.c): calls and allocations are not one to one (cudaMalloc of 0 bytes,
+ * cudaFree(NULL), variables of a module). */
+static void count(const struct record_call *record, uint8_t klass, uint8_t expects)
+{
+    static const struct {
+        int called, failed;
+    } counters[] = {
+        [WIRE_CLASS_LAUNCH] = {WIRE_COUNT_LAUNCH_CALLED, WIRE_COUNT_LAUNCH_FAILED},
+        [WIRE_CLASS_TRANSFER] = {WIRE_COUNT_TRANSFER_CALLED, WIRE_COUNT_TRANSFER_FAILED},
+        [WIRE_CLASS_MEMSET] = {WIRE_COUNT_MEMSET_CALLED, WIRE_COUNT_MEMSET_FAILED},
+    };
+    if (is_balanced(klass) && expects == WIRE_EXPECTS_ONE) {
+        collector_count((enum wire_count)counters[klass].called, 1);
+        if (record->result != 0)
+            collector_count((enum wire_count)counters[klass].failed, 1);
+    } else if (klass == WIRE_CLASS_ALLOC && record->result != 0) {
+        collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
+        collector_count(WIRE_COUNT_ALLOC_FAILED, 1);
+    }
+}
+
+static void emit_call(enum cuda_domain domain, const struct record_call *record, uint64_t correlation,
+                 uint8_t klass, uint8_t expects)
+{
+    struct wire_call call = {
+        .head = {sizeof call, WIRE_CALL,
+                 domain == CUDA_DOMAIN_DRIVER ? WIRE_SOURCE_CUDA_DRIVER : WIRE_SOURCE_CUDA,
+                 record->thread},
+        .correlation = correlation,
+        .start = record->start,
+        .end = record->end < record->start ? record->start : record->end,
+        .name = cuda_function_name(domain, record->cbid),
+        .result = (int32_t)record->result,
+        .expects = expects,
+        .klass = klass,
+    };
+    if (record->end < record->start)
+        collector_count(WIRE_COUNT_TIME_REPAIRED, 1);
+    bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
+    if (many || klass == WIRE_CLASS_ALLOC || klass == WIRE_CLASS_FREE)
+        remember(correlation, record->thread, many);
+    count(record, klass, expects);
+    collector_emit(&call);
+}
+
+static void emit_driver(const struct record_call *record)
+{
+    const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
+    emit_call(CUDA_DOMAIN_DRIVER, record, widen_call(record->correlation), function->klass,
+         function->expects);
+}
+
+static struct calling_thread *calling_thread(uint32_t tid, bool make)
+{
+    const uint32_t *index = cuda_map_get(&thread_index, tid);
+    if (index)
+        return &threads[*index];
+    if (!make || thread_count == THREADS || !cuda_map_put(&thread_index, tid, thread_count))
+        return NULL;
+    struct calling_thread *thread = &threads[thread_count++];
+    thread->tid = tid;
+    thread->count = 0;
+    return thread;
+}
+
+static void drop_first(struct calling_thread *thread, uint32_t n)
+{
+    thread->count -= n;
+    memmove(thread->held, thread->held + n, thread->count * sizeof thread->held[0]);
+}
+
+static void hold(const struct record_call *record)
+{
+    struct calling_thread *thread = calling_thread(record->thread, true);
+    if (!thread) {
+        emit_driver(record);
+        return;
+    }
+    if (thread->count == HELD) {
+        emit_driver(&thread->held[0].record);
+        drop_first(thread, 1);
+    }
+    thread->held[thread->count++] = (struct held_call){*record, 0};
+}
+
+static void runtime_call(const struct record_call *outer)
+{
+    const struct cuda_function *function = cuda_function(CUDA_DOMAIN_RUNTIME, outer->cbid);
+    uint64_t correlation = widen_call(outer->correlation);
+    uint8_t klass = function->klass, expects = function->expects;
+    struct calling_thread *thread = calling_thread(outer->thread, false);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; thread && i < thread->count; i++) {
+        const struct record_call *inner = &thread->held[i].record;
+        if (inner->start < outer->start || inner->end > outer->end) {
+            thread->held[kept++] = thread->held[i]; /* not inside */
+            continue;
+        }
+        const struct cuda_function *driver = cuda_function(CUDA_DOMAIN_DRIVER, inner->cbid);
+        if (inner->correlation != outer->correlation && inner->correlation != 0) {
+            uint64_t own = widen_call(inner->correlation);
+            aliases[own % ALIASES].from = own;
+            aliases[own % ALIASES].to = correlation;
+            has_aliases = true;
+        }
+        if (driver->klass == WIRE_CLASS_BUILD) {
+            /* Code loaded at its first use: worth seeing by itself, and no device record is its. */
+            emit_call(CUDA_DOMAIN_DRIVER, inner, 0, driver->klass, WIRE_EXPECTS_NONE);
+        } else if (klass == WIRE_CLASS_OTHER) {
+            /* A runtime function we have no class for does what the driver call in it does. */
+            klass = driver->klass;
+            expects = driver->expects;
+        } else if (function->klass == WIRE_CLASS_OTHER && driver->expects != WIRE_EXPECTS_NONE) {
+            expects = WIRE_EXPECTS_MANY; /* several of them */
+        }
+    }
+    if (thread)
+        thread->count = kept;
+    emit_call(CUDA_DOMAIN_RUNTIME, outer, correlation, klass, expects);
+}
+
+void cuda_call(enum cuda_domain domain, const struct record_call *record)
+{
+    if (!cuda_function(domain, record->cbid)->wanted)
+        return;
+    if (domain == CUDA_DOMAIN_DRIVER)
+        hold(record);
+    else
+        runtime_call(record);
+}
+
+void cuda_calls_age(bool all)
+{
+    uint32_t kept = 0;
+    cuda_map_clear(&thread_index);
+    for (uint32_t i = 0; i < thread_count; i++) {
+        struct calling_thread *thread = &threads[i];
+        uint32_t ready = 0; /* held in the order of their coming: the oldest are first */
+        for (uint32_t k = 0; k < thread->count; k++) {
+            if (++thread->held[k].ticks > HOLD_TICKS || all)
+                ready = k + 1;
+        }
+        for (uint32_t k = 0; k < ready; k++)
+            emit_driver(&thread->held[k].record);
+        drop_first(thread, ready);
+        /* Only threads that still wait keep their place: programs start many short-lived ones. */
+        if (thread->count > 0 && cuda_map_put(&thread_index, thread->tid, kept)) {
+            if (i != kept)
+                threads[kept] = *thread;
+            kept++;
+        }
+    }
+    thread_count = kept;
+}
+
+void cuda_calls_forked(void)
+{
+    thread_count = 0;
+    cuda_map_clear(&thread_index);
+    newest = 0;
+    has_aliases = has_batches = false;
+    memset(aliases, 0, sizeof aliases);
+    memset(recent_calls, 0, sizeof recent_calls);
+}

@@ -1,0 +1,212 @@
+/* Which API functions are recorded, and what each one is for the conservation equations.
+ *
+ * By name, not by number: CUPTI names every callback id (0.2 ms for all 1,330 of 13.0), the names
+ * carry meaning, and functions that a newer CUDA adds under a known name are classed without a new
+ * table. `<<<>>>` compiled by CUDA 13 is __cudaLaunchKernel (505, 506), by older ones
+ * cudaLaunchKernel (211, 214): both are cudaLaunchKernel here.
+ *
+ * Of the runtime API everything is recorded but the functions that cost nothing and say nothing
+ * (programs call them several times per launch). Of the driver API only what has a class: these are
+ * the calls of programs that do without the runtime, and what they say would otherwise be missing. */
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+/* Filled before the helper thread looks; then only `id` changes, on the helper thread. */
+static struct cuda_function functions[CUDA_DOMAINS][CUDA_MAX_CBID];
+
+/* A pattern is a whole name or, with a final '*', a beginning. The first that fits counts. */
+struct rule {
+    const char *pattern;
+    uint8_t klass;
+    uint8_t expects;
+};
+
+#define ONE WIRE_EXPECTS_ONE
+#define MANY WIRE_EXPECTS_MANY /* any number of device records */
+#define NONE WIRE_EXPECTS_NONE
+
+/* A synchronisation that succeeds makes one SYNC record; a failed one is told by its result. */
+static const struct rule rules[] = {
+    {"cudaLaunchKernel", WIRE_CLASS_LAUNCH, ONE},
+    {"cudaLaunchKernelExC", WIRE_CLASS_LAUNCH, ONE},
+    {"cudaLaunchCooperativeKernel", WIRE_CLASS_LAUNCH, ONE},
+    {"cudaLaunchCooperativeKernelMultiDevice", WIRE_CLASS_LAUNCH, MANY},
+    {"cudaLaunch", WIRE_CLASS_LAUNCH, ONE},
+    {"cudaGraphLaunch", WIRE_CLASS_GRAPH_LAUNCH, MANY},
+    {"cudaMemcpyBatch*", WIRE_CLASS_TRANSFER, MANY},
+    {"cudaMemcpy3DBatch*", WIRE_CLASS_TRANSFER, MANY},
+    {"cudaMemcpy*", WIRE_CLASS_TRANSFER, ONE},
+    {"cudaMemset*", WIRE_CLASS_MEMSET, ONE},
+    {"cudaMalloc*", WIRE_CLASS_ALLOC, NONE},
+    {"cudaHostAlloc", WIRE_CLASS_ALLOC, NONE},
+    {"cudaFree", WIRE_CLASS_FREE, NONE},
+    {"cudaFreeHost", WIRE_CLASS_FREE, NONE},
+    {"cudaFreeAsync", WIRE_CLASS_FREE, NONE},
+    {"cudaFreeArray", WIRE_CLASS_FREE, NONE},
+    {"cudaFreeMipmappedArray", WIRE_CLASS_FREE, NONE},
+    {"cudaDeviceSynchronize", WIRE_CLASS_SYNC, ONE},
+    {"cudaThreadSynchronize", WIRE_CLASS_SYNC, ONE},
+    {"cudaStreamSynchronize", WIRE_CLASS_SYNC, ONE},
+    {"cudaEventSynchronize", WIRE_CLASS_SYNC, ONE},
+    {"cudaStreamWaitEvent", WIRE_CLASS_SYNC, ONE},
+    {"cudaLibraryLoad*", WIRE_CLASS_BUILD, NONE},
+
+    {"cuLaunchKernel", WIRE_CLASS_LAUNCH, ONE},
+    {"cuLaunchKernelEx", WIRE_CLASS_LAUNCH, ONE},
+    {"cuLaunchCooperativeKernel", WIRE_CLASS_LAUNCH, ONE},
+    {"cuLaunchCooperativeKernelMultiDevice", WIRE_CLASS_LAUNCH, MANY},
+    {"cuLaunch", WIRE_CLASS_LAUNCH, ONE},
+    {"cuLaunchGrid", WIRE_CLASS_LAUNCH, ONE},
+    {"cuLaunchGridAsync", WIRE_CLASS_LAUNCH, ONE},
+    {"cuGraphLaunch", WIRE_CLASS_GRAPH_LAUNCH, MANY},
+    {"cuMemcpyBatch*", WIRE_CLASS_TRANSFER, MANY},
+    {"cuMemcpy3DBatch*", WIRE_CLASS_TRANSFER, MANY},
+    {"cuMemcpy*", WIRE_CLASS_TRANSFER, ONE},
+    {"cuMemset*", WIRE_CLASS_MEMSET, ONE},
+    {"cuMemAlloc*", WIRE_CLASS_ALLOC, NONE},
+    {"cuMemHostAlloc", WIRE_CLASS_ALLOC, NONE},
+    {"cuMemCreate", WIRE_CLASS_ALLOC, NONE},
+    {"cuArrayCreate", WIRE_CLASS_ALLOC, NONE},
+    {"cuArray3DCreate", WIRE_CLASS_ALLOC, NONE},
+    {"cuMemFree*", WIRE_CLASS_FREE, NONE},
+    {"cuMemRelease", WIRE_CLASS_FREE, NONE},
+    {"cuArrayDestroy", WIRE_CLASS_FREE, NONE},
+    {"cuCtxSynchronize", WIRE_CLASS_SYNC, ONE},
+    {"cuStreamSynchronize", WIRE_CLASS_SYNC, ONE},
+    {"cuEventSynchronize", WIRE_CLASS_SYNC, ONE},
+    {"cuStreamWaitEvent", WIRE_CLASS_SYNC, ONE},
+    {"cuModuleLoad*", WIRE_CLASS_BUILD, NONE},
+    {"cuLibraryLoad*", WIRE_CLASS_BUILD, NONE},
+    {"cuLinkComplete", WIRE_CLASS_BUILD, NONE},
+};
+
+/* Runtime functions that are not recorded. */
+static const char *const quiet[] = {
+    "INVALID",
+    "cudaGetDevice",
+    "cudaSetDevice",
+    "cudaGetLastError",
+    "cudaPeekAtLastError",
+    "cudaEventQuery",
+    "cudaStreamQuery",
+    "cudaDeviceGetAttribute",
+    "cudaGetExportTable",
+    "cudaGetDriverEntryPoint*",
+    "cudaConfigureCall",
+    "cudaSetupArgument",
+    "cudaRegister*",
+    "cudaUnregister*",
+    "cudaInitModule",
+    "cudaPushCallConfiguration",
+    "cudaPopCallConfiguration",
+    "cudaGetKernel",
+    "cudaGetProcAddress",
+};
+
+static bool fits(const char *pattern, const char *name)
+{
+    size_t length = strlen(pattern);
+    if (length > 0 && pattern[length - 1] == '*')
+        return strncmp(pattern, name, length - 1) == 0;
+    return strcmp(pattern, name) == 0;
+}
+
+static size_t cut(const char *name, size_t length, const char *suffix)
+{
+    size_t bytes = strlen(suffix);
+    return length > bytes && memcmp(name + length - bytes, suffix, bytes) == 0 ? length - bytes
+                                                                               : length;
+}
+
+/* Without a final "_v" and at least `digits` digits. */
+static size_t cut_version(const char *name, size_t length, size_t digits)
+{
+    size_t at = length;
+    while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
+        at--;
+    return length - at >= digits && at > 2 && name[at - 1] == 'v' && name[at - 2] == '_' ? at - 2
+                                                                                        : length;
+}
+
+size_t cuda_plain_name(const char *name, char *plain, size_t size)
+{
+    if (strncmp(name, "__cuda", 6) == 0)
+        name += 2;
+    size_t length = strlen(name);
+    /* Runtime names end in the version that brought them in (_v7000); a driver function's _v2 is
+     * part of its real name. _ptsz, _ptds: the variants of --default-stream per-thread. */
+    length = cut_version(name, length, 4);
+    length = cut(name, length, "_ptsz");
+    length = cut(name, length, "_ptds");
+    if (length >= size)
+        length = size - 1;
+    memcpy(plain, name, length);
+    plain[length] = '\0';
+    return length;
+}
+
+struct cuda_function cuda_classify(enum cuda_domain domain, const char *name)
+{
+    struct cuda_function function = {.name = name};
+    char plain[128];
+    size_t length = cuda_plain_name(name, plain, sizeof plain);
+    plain[cut_version(plain, length, 1)] = '\0';
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (fits(rules[i].pattern, plain)) {
+            function.klass = rules[i].klass;
+            function.expects = rules[i].expects;
+            function.wanted = true;
+            return function;
+        }
+    }
+    function.wanted = domain == CUDA_DOMAIN_RUNTIME;
+    for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
+        if (fits(quiet[i], plain))
+            function.wanted = false;
+    }
+    return function;
+}
+
+void cuda_classes_start(void)
+{
+    static const CUpti_CallbackDomain domains[CUDA_DOMAINS] = {
+        [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
+        [CUDA_DOMAIN_DRIVER] = CUPTI_CB_DOMAIN_DRIVER_API,
+    };
+    for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
+        for (uint32_t cbid = 1, misses = 0; cbid < CUDA_MAX_CBID && misses < 16; cbid++) {
+            const char *name = NULL;
+            if (cupti.GetCallbackName(domains[domain], cbid, &name) != CUPTI_SUCCESS || !name) {
+                misses++; /* the end of the list, give or take a gap */
+                continue;
+            }
+            misses = 0;
+            functions[domain][cbid] = cuda_classify(domain, name);
+        }
+    }
+}
+
+const struct cuda_function *cuda_function(enum cuda_domain domain, uint32_t cbid)
+{
+    static const struct cuda_function unknown[CUDA_DOMAINS] = {
+        [CUDA_DOMAIN_RUNTIME] = {.name = "unknown CUDA runtime function", .wanted = true},
+        [CUDA_DOMAIN_DRIVER] = {.name = "unknown CUDA driver function", .wanted = true},
+    };
+    if (cbid >= CUDA_MAX_CBID || !functions[domain][cbid].name)
+        return &unknown[domain];
+    return &functions[domain][cbid];
+}
+
+uint32_t cuda_function_name(enum cuda_domain domain, uint32_t cbid)
+{
+    const struct cuda_function *function = cuda_function(domain, cbid);
+    if (function->id)
+        return function->id;
+    char plain[128];
+    uint32_t id = collector_string(plain, cuda_plain_name(function->name, plain, sizeof plain));
+    if (function == &functions[domain][cbid % CUDA_MAX_CBID])
+        functions[domain][cbid].id = id;
+    return id;
+}

@@ -1,0 +1,75 @@
+/* CUPTI through one table of function pointers. The collector links no CUDA library: a program
+ * without CUDA must load it, and a program that brings its own libcupti (PyTorch's wheels do) must
+ * share that copy with us. */
+#ifndef PERFKIT_COLLECTORS_CUDA_CUPTI_API_H
+#define PERFKIT_COLLECTORS_CUDA_CUPTI_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+#include <cupti.h>
+
+/* The parameter block of cuptiSubscribe_v2; our own, because older headers lack it. */
+struct cupti_subscriber {
+    size_t size;
+    const char *name;   /* at most 53 characters */
+    char *holder;       /* filled when somebody else has the slot */
+    size_t holder_size; /* at least 64 */
+};
+#define CUPTI_HOLDER_BYTES 128u
+
+typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*cupti_complete_fn)(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                                  size_t valid);
+
+/* required, name without "cupti", parameters. What is not required is tested before each use; it
+ * is missing from some CUPTI of 12.0 to 13.x. */
+#define CUPTI_FUNCTIONS(X)                                                                         \
+    X(1, GetVersion, (uint32_t *))                                                                 \
+    X(1, GetResultString, (CUptiResult, const char **))                                            \
+    X(1, GetCallbackName, (CUpti_CallbackDomain, uint32_t, const char **))                         \
+    X(1, Subscribe, (CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *))                        \
+    X(0, Subscribe_v2,                                                                             \
+      (CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *, struct cupti_subscriber *))           \
+    X(1, Unsubscribe, (CUpti_SubscriberHandle))                                                    \
+    X(1, EnableCallback,                                                                           \
+      (uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId))                  \
+    X(0, SetThreadIdType, (CUpti_ActivityThreadIdType))                                            \
+    X(0, ActivitySetAttribute, (CUpti_ActivityAttribute, size_t *, void *))                        \
+    X(1, ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                   \
+    X(1, ActivityRegisterCallbacks, (cupti_request_fn, cupti_complete_fn))                         \
+    X(1, ActivityEnable, (CUpti_ActivityKind))                                                     \
+    X(0, ActivityEnableRuntimeApi, (CUpti_CallbackId, uint8_t))                                    \
+    X(0, ActivityEnableDriverApi, (CUpti_CallbackId, uint8_t))                                     \
+    X(0, ActivityEnableAllSyncRecords, (uint8_t))                                                  \
+    X(1, ActivityFlushAll, (uint32_t))                                                             \
+    X(1, ActivityGetNextRecord, (uint8_t *, size_t, CUpti_Activity **))                            \
+    X(1, ActivityGetNumDroppedRecords, (CUcontext, uint32_t, size_t *))                            \
+    X(0, GetGraphId, (CUgraph, uint32_t *))                                                        \
+    X(0, GetGraphNodeId, (CUgraphNode, uint64_t *))
+
+struct cupti_api {
+#define X(required, name, parameters) CUptiResult(*name) parameters;
+    CUPTI_FUNCTIONS(X)
+#undef X
+};
+extern struct cupti_api cupti; /* filled by cupti_load */
+
+/* Find libcupti (one that is in the process already comes first) and fill the table. False: `why`
+ * is one sentence. */
+bool cupti_load(char *why, size_t size);
+
+/* The file that the loaded libcupti came from; "" when unknown. */
+const char *cupti_path(void);
+
+/* CUPTI's own name of a result; never NULL. */
+const char *cupti_result(CUptiResult result);
+
+/* True on success; otherwise the capture's health tells the call and CUPTI's name of the error. */
+bool cupti_check(CUptiResult result, const char *call);
+#define CUPTI(function, ...)                                                                       \
+    cupti_check(cupti.function(__VA_ARGS__), "cupti" #function "(" #__VA_ARGS__ ")")
+
+#endif

@@ -1,0 +1,302 @@
+/* CUPTI's activity records to wire records.
+ *
+ * Four passes over everything a flush brought: devices, contexts, streams and calls, then what the
+ * device did. So things are defined once, with all that CUPTI says of them, a call usually precedes
+ * its device records, and the ids of nested driver calls (calls.c) are known before a kernel uses
+ * them. A pass costs some 5 ns per record.
+ *
+ * Names are copied here: the pointers in kernel records may die when their module is unloaded. */
+#include <stdio.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+#define MAX_NAME_BYTES 65536u /* of a mangled kernel name */
+#define CLOCK_SLACK_NS 1000000000u
+
+static uint64_t latest; /* no device time of this decode may be later */
+static bool has_launched_by;
+
+/* Times of a device record. CUPTI says start = end = 0 when it has none, end = 0 for what still ran
+ * at a forced flush; after many graph launches, and after its clock callback is set twice, broken
+ * values have been seen (end before start, a time of another clock). A time that cannot be true is
+ * left out and counted, so that no duration is invented. */
+static struct wire_times times(uint64_t start, uint64_t end)
+{
+    struct wire_times result = {.start = start, .end = end};
+    if (start > latest || end > latest || (end != 0 && end < start) || (start == 0 && end != 0))
+        result.start = result.end = 0;
+    if (result.end == 0)
+        collector_count(WIRE_COUNT_TIME_MISSING, 1);
+    return result;
+}
+
+static uint8_t launched_by(uint8_t device_launched)
+{
+    return has_launched_by && device_launched ? WIRE_DEVICE_LAUNCHED : 0;
+}
+
+/* One of several records of a batch call: the call itself could not be counted by records. */
+static void count_batched(uint64_t correlation, uint64_t graph_node, enum wire_count which)
+{
+    if (graph_node == 0 && cuda_calls_many(correlation))
+        collector_count(which, 1);
+}
+
+static uint32_t kernel_config(const struct record_kernel *record)
+{
+    struct wire_config config = {
+        .head = {sizeof config, WIRE_CONFIG,
+                 WIRE_CONFIG_HAS_REGISTERS | WIRE_CONFIG_HAS_SHARED | WIRE_CONFIG_HAS_LOCAL, 0},
+        .name = record->name ? collector_string(record->name, strnlen(record->name, MAX_NAME_BYTES))
+                             : 0,
+        .registers = record->registers,
+        .shared_static = (uint32_t)record->shared_static,
+        .shared_dynamic = (uint32_t)record->shared_dynamic,
+        .local_per_thread = record->local_per_thread,
+    };
+    for (unsigned i = 0; i < 3; i++) {
+        config.grid[i] = (uint32_t)record->grid[i];
+        config.block[i] = (uint32_t)record->block[i];
+        config.cluster[i] = record->cluster[i];
+    }
+    return collector_config(&config);
+}
+
+static void kernel(const struct record_kernel *record)
+{
+    bool cooperative = record->launch_type == 1 || record->launch_type == 2;
+    struct wire_kernel out = {
+        .head = {sizeof out, WIRE_KERNEL,
+                 (uint8_t)((cooperative ? WIRE_COOPERATIVE : 0) |
+                           launched_by(has_launched_by ? record->device_launched : 0)),
+                 cuda_stream(record->context, record->stream, record->device)},
+        .correlation = cuda_correlation(record->correlation),
+        .times = times(record->start, record->end),
+        .config = kernel_config(record),
+        .graph = record->graph,
+        .graph_node = record->graph_node,
+    };
+    out.times.queued = record->queued;
+    out.times.submitted = record->submitted;
+    count_batched(out.correlation, out.graph_node, WIRE_COUNT_LAUNCH_CALLED);
+    collector_emit(&out);
+}
+
+static uint8_t copy_kind(uint8_t kind)
+{
+    return kind <= WIRE_COPY_PTOP ? kind : WIRE_COPY_UNKNOWN;
+}
+
+static uint8_t memory_kind(uint32_t kind)
+{
+    return kind <= WIRE_MEMORY_MANAGED_STATIC ? (uint8_t)kind : WIRE_MEMORY_UNKNOWN;
+}
+
+static void copy(const struct record_copy *record)
+{
+    struct wire_transfer out = {
+        .head = {sizeof out, WIRE_TRANSFER,
+                 launched_by(has_launched_by ? record->device_launched : 0),
+                 cuda_stream(record->context, record->stream, record->device)},
+        .correlation = cuda_correlation(record->correlation),
+        .times = times(record->start, record->end),
+        .bytes = record->bytes,
+        .graph_node = record->graph_node,
+        .copy_kind = copy_kind(record->copy_kind),
+        .source_kind = memory_kind(record->source_kind),
+        .target_kind = memory_kind(record->target_kind),
+        .blocking = !(record->flags & 1),
+    };
+    count_batched(out.correlation, out.graph_node, WIRE_COUNT_TRANSFER_CALLED);
+    collector_emit(&out);
+}
+
+static void peer_copy(const struct record_peer_copy *record)
+{
+    uint32_t other = record->source_device == record->device ? record->target_device
+                                                              : record->source_device;
+    struct wire_transfer out = {
+        .head = {sizeof out, WIRE_TRANSFER, 0,
+                 cuda_stream(record->context, record->stream, record->device)},
+        .correlation = cuda_correlation(record->correlation),
+        .times = times(record->start, record->end),
+        .bytes = record->bytes,
+        .graph_node = record->graph_node,
+        .copy_kind = copy_kind(record->copy_kind),
+        .source_kind = memory_kind(record->source_kind),
+        .target_kind = memory_kind(record->target_kind),
+        .blocking = !(record->flags & 1),
+        .peer_device = cuda_device(other),
+    };
+    count_batched(out.correlation, out.graph_node, WIRE_COUNT_TRANSFER_CALLED);
+    collector_emit(&out);
+}
+
+static void fill(const struct record_memset *record)
+{
+    struct wire_memset out = {
+        .head = {sizeof out, WIRE_MEMSET, launched_by(has_launched_by ? record->device_launched : 0),
+                 cuda_stream(record->context, record->stream, record->device)},
+        .correlation = cuda_correlation(record->correlation),
+        .times = times(record->start, record->end),
+        .bytes = record->bytes,
+        .graph_node = record->graph_node,
+        .value = record->value,
+        .memory_kind = memory_kind(record->memory_kind),
+    };
+    collector_emit(&out);
+}
+
+static void synchronisation(const struct record_sync *record)
+{
+    bool ordered = record->end >= record->start;
+    struct wire_sync out = {
+        .head = {sizeof out, WIRE_SYNC, 0, 0},
+        .correlation = cuda_correlation(record->correlation),
+        .start = ordered ? record->start : 0,
+        .end = ordered ? record->end : 0,
+        .event = record->event == RECORD_NONE ? 0 : record->event,
+        .kind = record->type <= WIRE_SYNC_CONTEXT ? record->type : WIRE_SYNC_UNKNOWN,
+    };
+    if (record->stream != RECORD_NONE && record->context != RECORD_NONE)
+        out.head.aux = cuda_stream(record->context, record->stream, CUDA_NO_DEVICE);
+    if (!ordered)
+        collector_count(WIRE_COUNT_TIME_MISSING, 1);
+    collector_emit(&out);
+}
+
+static void memory(const struct record_memory *record)
+{
+    uint64_t correlation = cuda_correlation(record->correlation);
+    uint32_t tid = cuda_calls_thread(correlation);
+    if (record->operation == RECORD_MEMORY_RELEASED) {
+        struct wire_free out = {
+            .head = {sizeof out, WIRE_FREE, WIRE_SOURCE_CUDA, 0},
+            .time = record->time,
+            .id = record->address,
+            .correlation = correlation,
+            .tid = tid,
+        };
+        collector_count(WIRE_COUNT_FREE_CALLED, 1);
+        collector_emit(&out);
+    } else if (record->operation == RECORD_MEMORY_ALLOCATED) {
+        struct wire_alloc out = {
+            .head = {sizeof out, WIRE_ALLOC, WIRE_SOURCE_CUDA,
+                     cuda_context(record->context, record->device)},
+            .time = record->time,
+            .id = record->address,
+            .address = record->address,
+            .bytes = record->bytes,
+            .correlation = correlation,
+            .device = cuda_device(record->device),
+            .tid = tid,
+            .memory_kind =
+                record->pool_type ? WIRE_MEMORY_POOL : memory_kind(record->memory_kind),
+        };
+        collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
+        collector_emit(&out);
+    }
+}
+
+static void pass_devices(const CUpti_Activity *record)
+{
+    const void *at = record;
+    if (record->kind == CUPTI_ACTIVITY_KIND_DEVICE)
+        cuda_device_record(at);
+}
+
+static void pass_contexts(const CUpti_Activity *record)
+{
+    const void *at = record;
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONTEXT)
+        cuda_context_record(at);
+}
+
+static void pass_calls(const CUpti_Activity *record)
+{
+    const void *at = record;
+    if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME)
+        cuda_call(CUDA_DOMAIN_RUNTIME, at);
+    else if (record->kind == CUPTI_ACTIVITY_KIND_DRIVER)
+        cuda_call(CUDA_DOMAIN_DRIVER, at);
+    else if (record->kind == CUPTI_ACTIVITY_KIND_STREAM)
+        cuda_stream_record(at);
+}
+
+static void pass_device_work(const CUpti_Activity *record)
+{
+    const void *at = record;
+    switch ((int)record->kind) {
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        kernel(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        copy(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        peer_copy(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        fill(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        synchronisation(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+        memory(at);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Every record of one buffer. Returns what ended it: CUPTI_ERROR_MAX_LIMIT_REACHED at the end. */
+static CUptiResult walk(struct cuda_buffer *buffer, void (*pass)(const CUpti_Activity *))
+{
+    CUpti_Activity *record = NULL;
+    for (;;) {
+        CUptiResult result =
+            cupti.ActivityGetNextRecord(cuda_buffers_data(buffer), buffer->valid, &record);
+        if (result != CUPTI_SUCCESS)
+            return result;
+        pass(record);
+    }
+}
+
+/* The rest of a buffer was not understood: how many records it held cannot be told. */
+static void damaged(CUptiResult result)
+{
+    char why[160];
+    snprintf(why, sizeof why,
+             "a buffer of CUPTI could not be read to its end: %s (%d); records are missing",
+             cupti_result(result), (int)result);
+    collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, (uint32_t)result);
+    collector_count(WIRE_COUNT_BACKEND_DROPPED, 1);
+}
+
+void cuda_decode(struct cuda_buffer *list, uint64_t now)
+{
+    static void (*const passes[])(const CUpti_Activity *) = {
+        pass_devices,
+        pass_contexts,
+        pass_calls,
+        pass_device_work,
+    };
+    latest = now + CLOCK_SLACK_NS;
+    has_launched_by = cuda_cupti_version() >= RECORD_SINCE_LAUNCHED_BY;
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        for (struct cuda_buffer *at = list; at; at = cuda_buffers_next(at)) {
+            CUptiResult result = walk(at, passes[i]);
+            if (i == 0 && result != CUPTI_ERROR_MAX_LIMIT_REACHED)
+                damaged(result);
+        }
+    }
+    while (list) {
+        struct cuda_buffer *next = cuda_buffers_next(list);
+        cuda_buffers_give_back(list);
+        list = next;
+    }
+}

@@ -1,0 +1,117 @@
+/* Fetching what CUPTI has: every 100 ms on the helper thread, and once more when the process ends.
+ *
+ * CUPTI hands out full buffers by itself and everything complete when asked; asking every 100 ms
+ * keeps what a SIGKILL can cost to that window. The helper thread is the only one of ours that
+ * calls into CUPTI after the start.
+ *
+ * At the end the forced flush runs on the helper thread too, and the thread that exits waits for it
+ * at most 4 s: a driver that is stuck must not keep the program from ending. cuptiFinalize is never
+ * called, and nothing is flushed in a forked child. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+#define FINISH_NS 4000000000u   /* the exiting thread waits no longer */
+#define NO_HELPER_NS 1000000000u /* ... and not that long when no tick ever begins */
+#define FLUSH_FORCED 1u         /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
+
+static _Atomic uint32_t running;  /* CUPTI collects for us */
+static _Atomic uint32_t ticks;    /* begun */
+static _Atomic uint32_t wanted;   /* final flushes asked for */
+static _Atomic uint32_t finished; /* final flushes done; futex word */
+
+void cuda_flush_start(void)
+{
+    atomic_store(&running, 1);
+}
+
+static void flush(uint32_t how)
+{
+    static bool told; /* helper thread only */
+    CUptiResult result = cupti.ActivityFlushAll(how);
+    if (result != CUPTI_SUCCESS && !told)
+        told = !cupti_check(result, how == FLUSH_FORCED ? "cuptiActivityFlushAll(forced)"
+                                                        : "cuptiActivityFlushAll(0)");
+}
+
+static void drain(void)
+{
+    struct cuda_buffer *list = cuda_buffers_take();
+    if (list)
+        cuda_decode(list, collector_now());
+    size_t dropped = 0;
+    if (cupti.ActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped > 0)
+        collector_count(WIRE_COUNT_BACKEND_DROPPED, dropped);
+}
+
+void cuda_tick(void)
+{
+    if (!atomic_load(&running))
+        return;
+    atomic_fetch_add(&ticks, 1);
+    uint32_t want = atomic_load(&wanted);
+    bool finishing = want != atomic_load(&finished);
+    if (cuda_buffers_used()) { /* before that CUPTI has nothing, and cuInit may still be at work */
+        flush(finishing ? FLUSH_FORCED : 0);
+        drain();
+        cuda_calls_age(finishing);
+        cuda_buffers_top_up();
+    }
+    if (finishing) {
+        atomic_store(&finished, want);
+        syscall(SYS_futex, &finished, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    }
+}
+
+/* True when the final flush number `want` is done. */
+static bool wait_for(uint32_t want)
+{
+    uint64_t start = collector_now();
+    uint32_t first_tick = atomic_load(&ticks);
+    for (;;) {
+        uint32_t done = atomic_load(&finished);
+        if ((int32_t)(done - want) >= 0)
+            return true;
+        uint64_t waited = collector_now() - start;
+        if (waited >= FINISH_NS ||
+            (waited >= NO_HELPER_NS && atomic_load(&ticks) == first_tick))
+            return false;
+        struct timespec pause = {.tv_nsec = 100000000};
+        syscall(SYS_futex, &finished, FUTEX_WAIT_PRIVATE, done, &pause, NULL, 0);
+    }
+}
+
+void cuda_at_exit(void)
+{
+    if (!atomic_load(&running))
+        return;
+    int saved = errno;
+    bool done = true;
+    if (cuda_buffers_used() && !collector_is_helper()) {
+        uint32_t want = atomic_fetch_add(&wanted, 1) + 1;
+        collector_wake();
+        done = wait_for(want);
+    }
+    if (done)
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_ENDED, NULL, 0);
+    else
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED,
+                         "CUPTI's final flush did not end in time: the last device records may be "
+                         "missing",
+                         0);
+    errno = saved;
+}
+
+void cuda_flush_forked(void)
+{
+    atomic_store(&running, 0);
+    atomic_store(&ticks, 0);
+    atomic_store(&wanted, 0);
+    atomic_store(&finished, 0);
+}

@@ -1,0 +1,214 @@
+/* The way into a CUDA program: libcuda loads the library that CUDA_INJECTION64_PATH names inside
+ * cuInit and calls InitializeInjection. Here CUPTI is started, in the one order that works:
+ * subscribe, thread ids, attributes, clock, buffers, what to record, resource callback.
+ *
+ * Whatever fails, the program runs on uncollected and the capture says why. No CUDA function may be
+ * called here (cuInit has not returned); CUPTI may. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+static _Atomic uint32_t version;
+static _Atomic int32_t injected; /* pid of the process that ran start() */
+static CUpti_SubscriberHandle subscriber;
+
+static void forked(void)
+{
+    cuda_flush_forked();
+    cuda_buffers_forked();
+    cuda_calls_forked();
+    cuda_streams_forked();
+}
+
+static const struct collector_source source = {
+    .source = WIRE_SOURCE_CUDA,
+    .tick = cuda_tick,
+    .at_exit = cuda_at_exit,
+    .forked = forked,
+};
+
+uint32_t cuda_cupti_version(void)
+{
+    return atomic_load(&version);
+}
+
+static void refuse(const char *why, uint32_t value)
+{
+    collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_REFUSED, why, value);
+}
+
+/* One client of CUPTI per process. Who has the place is told by cuptiSubscribe_v2 (13.0). */
+static bool subscribe(void)
+{
+    static char holder[CUPTI_HOLDER_BYTES]; /* static: CUPTI may keep the block */
+    static struct cupti_subscriber block = {
+        .size = sizeof block,
+        .name = "perfkit",
+        .holder = holder,
+        .holder_size = sizeof holder,
+    };
+    CUptiResult result = cupti.Subscribe_v2
+                             ? cupti.Subscribe_v2(&subscriber, cuda_callback, NULL, &block)
+                             : cupti.Subscribe(&subscriber, cuda_callback, NULL);
+    if (result == CUPTI_SUCCESS)
+        return true;
+    char why[320];
+    holder[sizeof holder - 1] = '\0';
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        snprintf(why, sizeof why,
+                 "another tool in the program holds CUPTI%s%s: run it without that tool to record "
+                 "CUDA",
+                 holder[0] ? ": " : "", holder);
+    else
+        snprintf(why, sizeof why, "cuptiSubscribe: %s (%d); CUDA is not recorded",
+                 cupti_result(result), (int)result);
+    refuse(why, (uint32_t)result);
+    return false;
+}
+
+static void set_attribute(CUpti_ActivityAttribute attribute, void *value, size_t size)
+{
+    /* An attribute that this CUPTI does not know changes speed, not what is recorded. */
+    if (cupti.ActivitySetAttribute)
+        cupti.ActivitySetAttribute(attribute, &size, value);
+}
+
+/* Every record in CLOCK_MONOTONIC. Once per process: a second registration makes CUPTI give one
+ * record the time of its default clock. */
+static bool set_clock(void)
+{
+    CUptiResult result = cupti.ActivityRegisterTimestampCallback(collector_now);
+    if (result == CUPTI_SUCCESS)
+        return true;
+    char why[160];
+    snprintf(why, sizeof why,
+             "cuptiActivityRegisterTimestampCallback: %s (%d); CUDA is not recorded",
+             cupti_result(result), (int)result);
+    refuse(why, (uint32_t)result);
+    return false;
+}
+
+/* One function at a time: enabling a kind as a whole would undo the choice, and costs a record for
+ * each cudaGetLastError. Without the per-function calls (not seen from 12.0 on) the kinds come
+ * whole, and calls.c leaves out what is not wanted. */
+static void enable_functions(enum cuda_domain domain,
+                             CUptiResult (*enable)(CUpti_CallbackId, uint8_t),
+                             CUpti_ActivityKind kind)
+{
+    if (!enable) {
+        CUPTI(ActivityEnable, kind);
+        return;
+    }
+    uint32_t failed = 0;
+    CUptiResult last = CUPTI_SUCCESS;
+    for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
+        const struct cuda_function *function = cuda_function(domain, cbid);
+        if (!function->wanted || cuda_function(domain, CUDA_MAX_CBID) == function)
+            continue; /* quiet, or no such function */
+        CUptiResult result = enable(cbid, 1);
+        if (result != CUPTI_SUCCESS) {
+            last = result;
+            failed++;
+        }
+    }
+    if (failed) {
+        char why[160];
+        snprintf(why, sizeof why, "%u %s functions could not be recorded: %s", failed,
+                 domain == CUDA_DOMAIN_DRIVER ? "CUDA driver" : "CUDA runtime", cupti_result(last));
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, failed);
+    }
+}
+
+static void enable_records(void)
+{
+    static const struct {
+        CUpti_ActivityKind kind;
+        const char *call;
+    } kinds[] = {
+#define KIND(name) {CUPTI_ACTIVITY_KIND_##name, "cuptiActivityEnable(" #name ")"}
+        KIND(DEVICE),     KIND(CONTEXT), KIND(STREAM),          KIND(CONCURRENT_KERNEL),
+        KIND(MEMCPY),     KIND(MEMCPY2), KIND(MEMSET),          KIND(MEMORY2),
+        KIND(SYNCHRONIZATION),
+#undef KIND
+    };
+    /* Only synchronisations that succeed: failed ones are in the API records. */
+    if (cupti.ActivityEnableAllSyncRecords)
+        CUPTI(ActivityEnableAllSyncRecords, 0);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
+    enable_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,
+                     CUPTI_ACTIVITY_KIND_RUNTIME);
+    enable_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi,
+                     CUPTI_ACTIVITY_KIND_DRIVER);
+    CUPTI(EnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+          CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+}
+
+static bool load(void)
+{
+    char why[320];
+    if (!cupti_load(why, sizeof why)) {
+        refuse(why, 0);
+        return false;
+    }
+    uint32_t found = 0;
+    CUptiResult result = cupti.GetVersion(&found);
+    if (result != CUPTI_SUCCESS || found < RECORD_OLDEST_CUPTI) {
+        snprintf(why, sizeof why,
+                 "%s has API version %u; CUDA is recorded with CUPTI 12.0 (version %u) or newer",
+                 cupti_path(), found, RECORD_OLDEST_CUPTI);
+        refuse(why, found);
+        return false;
+    }
+    atomic_store(&version, found);
+    return true;
+}
+
+static void start(void)
+{
+    if (!collector_traces("cuda") || !collector_active())
+        return;
+    collector_register(&source);
+    if (!load() || !subscribe())
+        return;
+    if (!cuda_buffers_start()) {
+        refuse("no memory for CUPTI's buffers; CUDA is not recorded", 0);
+        cupti.Unsubscribe(subscriber);
+        return;
+    }
+    uint8_t yes = 1;
+    if (cupti.SetThreadIdType)
+        CUPTI(SetThreadIdType, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &yes, sizeof yes);
+    if (!set_clock()) {
+        cupti.Unsubscribe(subscriber);
+        return;
+    }
+    if (!CUPTI(ActivityRegisterCallbacks, cuda_buffers_request, cuda_buffers_complete)) {
+        refuse("CUPTI took no buffers; CUDA is not recorded", 0);
+        cupti.Unsubscribe(subscriber);
+        return;
+    }
+    cuda_classes_start();
+    enable_records();
+    cuda_flush_start();
+    char what[320];
+    snprintf(what, sizeof what, "CUPTI %u from %s", cuda_cupti_version(), cupti_path());
+    collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_RUNNING, what, 0);
+}
+
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+int InitializeInjection(void)
+{
+    int saved = errno;
+    int32_t self = (int32_t)getpid(); /* a forked child may be injected anew */
+    if (atomic_exchange(&injected, self) != self)
+        start();
+    errno = saved;
+    return 1;
+}

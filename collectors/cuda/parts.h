@@ -1,0 +1,103 @@
+/* What the files of collectors/cuda share. inject.c starts CUPTI; buffers.c hands it memory; flush.c
+ * fetches full buffers on the helper thread; decode.c, calls.c and streams.c turn them into wire
+ * records; classes.c knows the API functions; graph.c watches graphs being built.
+ *
+ * Threads: request and complete (buffers.c) and the callback (graph.c) run on any thread of the
+ * program or of CUPTI. Everything else runs on the helper thread, or before it can run (inject.c). */
+#ifndef PERFKIT_COLLECTORS_CUDA_PARTS_H
+#define PERFKIT_COLLECTORS_CUDA_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectors/cuda/cupti_api.h"
+#include "collectors/cuda/records.h"
+#include "libprof/wire/wire.h"
+
+/* ---- inject.c */
+uint32_t cuda_cupti_version(void); /* what cuptiGetVersion said; 0 before */
+
+/* ---- buffers.c */
+struct cuda_buffer {
+    _Atomic uint32_t next; /* free and full lists: number + 1, 0 = end */
+    uint32_t number;
+    uint32_t valid; /* bytes that hold records */
+    uint32_t spill; /* to be thrown away: the helper thread is too far behind */
+};
+
+bool cuda_buffers_start(void); /* maps the first few; false: no memory */
+void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records);
+void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                           size_t valid);
+bool cuda_buffers_used(void);  /* has CUPTI ever asked for one? */
+
+/* All full buffers, oldest first, as a list by `next`; NULL when there is none. Helper only. */
+struct cuda_buffer *cuda_buffers_take(void);
+struct cuda_buffer *cuda_buffers_next(const struct cuda_buffer *buffer);
+uint8_t *cuda_buffers_data(struct cuda_buffer *buffer);
+void cuda_buffers_give_back(struct cuda_buffer *buffer); /* after decoding; zeroes it */
+void cuda_buffers_top_up(void); /* keep a few free ones ready */
+void cuda_buffers_forked(void);
+
+/* ---- classes.c */
+enum cuda_domain { CUDA_DOMAIN_RUNTIME, CUDA_DOMAIN_DRIVER, CUDA_DOMAINS };
+#define CUDA_MAX_CBID 2048u /* 13.0 has 523 runtime and 808 driver functions */
+
+struct cuda_function {
+    const char *name; /* CUPTI's, static; NULL = not known */
+    uint32_t id;      /* string id of our name, 0 = not interned yet */
+    uint8_t klass;    /* enum wire_class */
+    uint8_t expects;  /* enum wire_expects */
+    bool wanted;      /* recorded at all */
+};
+
+/* Learn every function's name from CUPTI and class it. */
+void cuda_classes_start(void);
+const struct cuda_function *cuda_function(enum cuda_domain domain, uint32_t cbid);
+uint32_t cuda_function_name(enum cuda_domain domain, uint32_t cbid); /* string id */
+
+/* Class one function by CUPTI's name for it; exposed for the tests. */
+struct cuda_function cuda_classify(enum cuda_domain domain, const char *name);
+
+/* CUPTI's name without version and default-stream suffixes, as the program's source has it;
+ * returns its length. */
+size_t cuda_plain_name(const char *name, char *plain, size_t size);
+
+/* ---- calls.c */
+void cuda_call(enum cuda_domain domain, const struct record_call *record);
+/* A tick went by: driver calls that waited long enough for an enclosing runtime call are sent.
+ * `all`: send every one, the process ends. */
+void cuda_calls_age(bool all);
+/* The 64-bit correlation of a 32-bit id of CUPTI, led back to the outermost call. 0 stays 0. */
+uint64_t cuda_correlation(uint32_t id);
+uint32_t cuda_calls_thread(uint64_t correlation); /* of a recent allocation call; 0 = not known */
+bool cuda_calls_many(uint64_t correlation); /* a recent call that makes several device records */
+void cuda_calls_forked(void);
+
+/* ---- streams.c: ids, defined in the spool at first sight */
+uint32_t cuda_device(uint32_t ordinal);
+uint32_t cuda_context(uint32_t context, uint32_t ordinal);
+uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal);
+#define CUDA_NO_DEVICE UINT32_MAX /* for `ordinal`: take the context's */
+void cuda_device_record(const struct record_device *record);
+void cuda_context_record(const struct record_context *record);
+void cuda_stream_record(const struct record_stream *record);
+void cuda_streams_forked(void);
+
+/* ---- decode.c */
+/* Records of a list of buffers into the spool: definitions, then calls, then what the device did.
+ * `now`: CLOCK_MONOTONIC after the flush; no true device time is later. */
+void cuda_decode(struct cuda_buffer *list, uint64_t now);
+
+/* ---- graph.c */
+void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                   const void *data);
+
+/* ---- flush.c */
+void cuda_tick(void);
+void cuda_at_exit(void);
+void cuda_flush_start(void);
+void cuda_flush_forked(void);
+
+#endif

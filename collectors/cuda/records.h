@@ -1,0 +1,172 @@
+/* The fields of CUPTI's activity records that we read, as our own declarations.
+ *
+ * Why not the headers' structs: their names carry a version (Kernel9, Kernel10, ...) that other
+ * toolkits lack, while the layouts only ever grew at the end. Iteration is by
+ * cuptiActivityGetNextRecord, which knows the true sizes, so one prefix serves CUPTI 12.0 to 13.x.
+ * A field that came later than 12.0 is marked `since` and read only when cuptiGetVersion is at
+ * least that. tests/cuda/test_decode.c checks every offset against the real headers. */
+#ifndef PERFKIT_COLLECTORS_CUDA_RECORDS_H
+#define PERFKIT_COLLECTORS_CUDA_RECORDS_H
+
+#include <stdint.h>
+
+#define RECORD_OLDEST_CUPTI 18u           /* 12.0 */
+#define RECORD_SINCE_LAUNCHED_BY 130000u  /* isDeviceLaunched; 13.0 has it, 12.0 does not */
+
+struct record_kernel {
+    uint32_t kind;
+    uint8_t cache_config;
+    uint8_t shared_config;
+    uint16_t registers;
+    uint32_t cache_requested, cache_executed;
+    uint64_t start, end, completed;
+    uint32_t device, context, stream;
+    int32_t grid[3];
+    int32_t block[3];
+    int32_t shared_static, shared_dynamic;
+    uint32_t local_per_thread, local_total;
+    uint32_t correlation;
+    int64_t grid_id;
+    const char *name;
+    void *reserved0;
+    uint64_t queued, submitted;
+    uint8_t launch_type; /* 1, 2: cooperative */
+    uint8_t carveout[3];
+    uint32_t shared_executed;
+    uint64_t graph_node;
+    uint32_t shared_limit;
+    uint32_t graph;
+    void *access_policy;
+    uint32_t channel, channel_type;
+    uint32_t cluster[3];
+    uint32_t cluster_policy;
+    uint64_t local_total_bytes;
+    uint32_t cluster_potential, cluster_active;
+    uint8_t device_launched; /* since RECORD_SINCE_LAUNCHED_BY */
+};
+
+struct record_copy {
+    uint32_t kind;
+    uint8_t copy_kind, source_kind, target_kind;
+    uint8_t flags; /* 1: asynchronous */
+    uint64_t bytes;
+    uint64_t start, end;
+    uint32_t device, context, stream;
+    uint32_t correlation, runtime_correlation;
+    uint32_t pad;
+    void *reserved0;
+    uint64_t graph_node;
+    uint32_t graph;
+    uint32_t channel, channel_type;
+    uint8_t device_launched; /* since RECORD_SINCE_LAUNCHED_BY */
+};
+
+struct record_peer_copy {
+    uint32_t kind;
+    uint8_t copy_kind, source_kind, target_kind;
+    uint8_t flags;
+    uint64_t bytes;
+    uint64_t start, end;
+    uint32_t device, context, stream;
+    uint32_t source_device, source_context;
+    uint32_t target_device, target_context;
+    uint32_t correlation;
+    void *reserved0;
+    uint64_t graph_node;
+    uint32_t graph;
+    uint32_t channel;
+};
+
+struct record_memset {
+    uint32_t kind;
+    uint32_t value;
+    uint64_t bytes;
+    uint64_t start, end;
+    uint32_t device, context, stream;
+    uint32_t correlation;
+    uint16_t flags;
+    uint16_t memory_kind;
+    uint32_t pad;
+    void *reserved0;
+    uint64_t graph_node;
+    uint32_t graph;
+    uint32_t channel, channel_type;
+    uint8_t device_launched; /* since RECORD_SINCE_LAUNCHED_BY */
+};
+
+struct record_call {
+    uint32_t kind;
+    uint32_t cbid;
+    uint64_t start, end;
+    uint32_t process, thread;
+    uint32_t correlation;
+    uint32_t result;
+};
+
+#define RECORD_NONE UINT32_MAX /* "does not apply" in the sync record */
+struct record_sync {
+    uint32_t kind;
+    uint32_t type; /* enum wire_sync_kind */
+    uint64_t start, end;
+    uint32_t correlation;
+    uint32_t context, stream, event;
+};
+
+enum { RECORD_MEMORY_ALLOCATED = 1, RECORD_MEMORY_RELEASED = 2 };
+struct record_memory {
+    uint32_t kind;
+    uint32_t operation;
+    uint32_t memory_kind;
+    uint32_t correlation;
+    uint64_t address, bytes;
+    uint64_t time;
+    uint64_t pc;
+    uint32_t process, device, context, stream;
+    const char *name; /* of a static variable */
+    uint32_t async;
+    uint32_t pad;
+    uint32_t pool_type; /* 0: not from a pool */
+    uint32_t pad2;
+    uint64_t pool_address;
+};
+
+struct record_device {
+    uint32_t kind;
+    uint32_t flags;
+    uint64_t bandwidth_kilobytes; /* 1000 bytes per second */
+    uint64_t memory_bytes;
+    uint32_t constant_bytes, l2_bytes;
+    uint32_t warp;
+    uint32_t clock_khz;
+    uint32_t copy_engines;
+    uint32_t units;
+    uint32_t max_ipc;
+    uint32_t warps_per_unit, blocks_per_unit;
+    uint32_t shared_per_unit, registers_per_unit;
+    uint32_t registers_per_block, shared_per_block;
+    uint32_t max_block;
+    uint32_t max_block_size[3], max_grid_size[3];
+    uint32_t compute_major, compute_minor;
+    uint32_t ordinal;
+    uint32_t ecc;
+    unsigned char uuid[16];
+    const char *name;
+};
+
+struct record_context {
+    uint32_t kind;
+    uint32_t context;
+    uint32_t device;
+    uint16_t api;
+    uint16_t null_stream;
+};
+
+struct record_stream {
+    uint32_t kind;
+    uint32_t context, stream;
+    uint32_t priority; /* a signed number in disguise */
+    uint32_t flag;     /* 2 non-blocking, 3 the NULL stream */
+    uint32_t correlation;
+};
+
+#endif

@@ -1,0 +1,204 @@
+/* Devices, contexts and streams: CUPTI's numbers to ids of ours, defined in the spool at first
+ * sight. CUPTI describes them in records of their own, which may come in a later buffer than the
+ * first kernel that uses them: then a definition with what is known goes out at once, and the full
+ * one follows under the same id. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/map.h"
+#include "collectors/cuda/parts.h"
+
+static struct cuda_map devices;  /* ordinal -> id */
+static struct cuda_map contexts; /* CUPTI's context -> id */
+static struct cuda_map context_devices; /* CUPTI's context -> ordinal */
+static struct cuda_map context_nulls;   /* CUPTI's context -> number of its NULL stream */
+static struct cuda_map streams;  /* context << 32 | stream -> id, LACKS_DEVICE */
+#define LACKS_DEVICE 0x80000000u /* was defined before its device was known */
+
+/* The id under `key`; a fresh one (*is_new) at first sight. */
+static uint32_t id_of(struct cuda_map *map, uint64_t key, bool *is_new)
+{
+    uint32_t *known = cuda_map_get(map, key);
+    *is_new = !known;
+    if (known)
+        return *known;
+    uint32_t id = collector_new_id();
+    return id && cuda_map_put(map, key, id) ? id : 0;
+}
+
+static void define_device(uint32_t id, struct wire_device *device)
+{
+    device->head = (struct wire_head){sizeof *device, WIRE_DEVICE, WIRE_DEVICE_GPU, id};
+    device->source = WIRE_SOURCE_CUDA;
+    device->vendor = collector_text("NVIDIA");
+    collector_define(device);
+}
+
+uint32_t cuda_device(uint32_t ordinal)
+{
+    if (ordinal == CUDA_NO_DEVICE)
+        return 0;
+    bool is_new;
+    uint32_t id = id_of(&devices, ordinal, &is_new);
+    if (id && is_new)
+        define_device(id, &(struct wire_device){.ordinal = ordinal});
+    return id;
+}
+
+static uint32_t driver_version(void)
+{
+    char text[64];
+    int fd = open("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof text);
+    close(fd);
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
+        n--;
+    return n > 0 ? collector_string(text, (size_t)n) : 0;
+}
+
+/* As nvidia-smi prints it. */
+static uint32_t uuid_text(const unsigned char bytes[16])
+{
+    char text[48];
+    size_t at = (size_t)snprintf(text, sizeof text, "GPU-");
+    for (unsigned i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            text[at++] = '-';
+        at += (size_t)snprintf(text + at, sizeof text - at, "%02x", bytes[i]);
+    }
+    return collector_string(text, at);
+}
+
+void cuda_device_record(const struct record_device *record)
+{
+    bool is_new;
+    uint32_t id = id_of(&devices, record->ordinal, &is_new);
+    if (!id)
+        return;
+    struct wire_device device = {
+        .ordinal = record->ordinal,
+        /* The name is the client's to free. It is left: a few bytes per device, against the risk of
+         * the wrong allocator. */
+        .name = record->name ? collector_string(record->name, strnlen(record->name, 256)) : 0,
+        .driver = driver_version(),
+        .uuid = uuid_text(record->uuid),
+        .compute_major = record->compute_major,
+        .compute_minor = record->compute_minor,
+        .units = record->units,
+        .warp = record->warp,
+        .clock_khz = record->clock_khz,
+        .max_threads_per_unit = record->warps_per_unit * record->warp,
+        .registers_per_unit = record->registers_per_unit,
+        .max_block = record->max_block,
+        .memory_bytes = record->memory_bytes,
+        .shared_per_unit_bytes = record->shared_per_unit,
+        .shared_per_block_bytes = record->shared_per_block,
+        .l2_bytes = record->l2_bytes,
+        .memory_bandwidth = record->bandwidth_kilobytes * 1000u,
+    };
+    define_device(id, &device);
+}
+
+static void define_context(uint32_t id, uint32_t context, uint32_t ordinal)
+{
+    struct wire_context definition = {
+        .head = {sizeof definition, WIRE_CONTEXT, 0, id},
+        .native = context,
+        .source = WIRE_SOURCE_CUDA,
+        .device = cuda_device(ordinal),
+    };
+    collector_define(&definition);
+}
+
+uint32_t cuda_context(uint32_t context, uint32_t ordinal)
+{
+    bool is_new;
+    uint32_t id = id_of(&contexts, context, &is_new);
+    if (id && is_new) {
+        if (ordinal != CUDA_NO_DEVICE)
+            cuda_map_put(&context_devices, context, ordinal);
+        define_context(id, context, ordinal);
+    }
+    return id;
+}
+
+static uint32_t context_ordinal(uint32_t context)
+{
+    const uint32_t *ordinal = cuda_map_get(&context_devices, context);
+    return ordinal ? *ordinal : CUDA_NO_DEVICE;
+}
+
+void cuda_context_record(const struct record_context *record)
+{
+    bool is_new;
+    uint32_t id = id_of(&contexts, record->context, &is_new);
+    if (!id)
+        return;
+    bool changed = context_ordinal(record->context) != record->device;
+    cuda_map_put(&context_devices, record->context, record->device);
+    cuda_map_put(&context_nulls, record->context, record->null_stream);
+    if (is_new || changed)
+        define_context(id, record->context, record->device);
+}
+
+static void define_stream(uint32_t id, uint32_t context, uint32_t stream, uint32_t ordinal,
+                          uint8_t flags, int32_t priority)
+{
+    const uint32_t *null = cuda_map_get(&context_nulls, context);
+    if (null && *null == stream)
+        flags |= WIRE_STREAM_DEFAULT;
+    struct wire_stream definition = {
+        .head = {sizeof definition, WIRE_STREAM, flags, id},
+        .native = stream,
+        .source = WIRE_SOURCE_CUDA,
+        .context = cuda_context(context, ordinal),
+        .device = cuda_device(ordinal),
+        .priority = priority,
+    };
+    collector_define(&definition);
+}
+
+uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal)
+{
+    uint64_t key = (uint64_t)context << 32 | stream;
+    bool is_new;
+    uint32_t id = id_of(&streams, key, &is_new);
+    if (id && (is_new || (id & LACKS_DEVICE))) {
+        bool lacked = id & LACKS_DEVICE;
+        id &= ~LACKS_DEVICE;
+        if (ordinal == CUDA_NO_DEVICE)
+            ordinal = context_ordinal(context);
+        if (is_new || ordinal != CUDA_NO_DEVICE)
+            define_stream(id, context, stream, ordinal, 0, 0);
+        if (lacked != (ordinal == CUDA_NO_DEVICE))
+            cuda_map_put(&streams, key, ordinal == CUDA_NO_DEVICE ? id | LACKS_DEVICE : id);
+    }
+    return id;
+}
+
+void cuda_stream_record(const struct record_stream *record)
+{
+    enum { NON_BLOCKING = 2, NULL_STREAM = 3 };
+    bool is_new;
+    uint32_t id = id_of(&streams, (uint64_t)record->context << 32 | record->stream, &is_new);
+    uint8_t flags = record->flag == NON_BLOCKING  ? WIRE_STREAM_NON_BLOCKING
+                    : record->flag == NULL_STREAM ? WIRE_STREAM_DEFAULT
+                                                  : 0;
+    if (id)
+        define_stream(id & ~LACKS_DEVICE, record->context, record->stream,
+                      context_ordinal(record->context), flags, (int32_t)record->priority);
+}
+
+void cuda_streams_forked(void)
+{
+    cuda_map_clear(&devices);
+    cuda_map_clear(&contexts);
+    cuda_map_clear(&context_devices);
+    cuda_map_clear(&context_nulls);
+    cuda_map_clear(&streams);
+}

@@ -1,0 +1,155 @@
+/* What the files of the NVTX collector share.
+ *
+ * Handles that a program gets from us (domains, registered strings, payload layouts) are pointers
+ * to struct nvtx_object in an arena that lives as long as the process and is inherited by fork.
+ * Ids in the spool are not inherited: a forked child has a spool of its own, so every cached id
+ * carries the generation it was made in and is made again when that is over. */
+#ifndef PERFKIT_COLLECTORS_NVTX_NVTX_H
+#define PERFKIT_COLLECTORS_NVTX_NVTX_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectors/core/collector.h"
+#include "perfkit/nvtx_abi.h"
+
+enum nvtx_kind {
+    NVTX_DOMAIN = 1, /* number = index from 1; the default domain is no object but index 0 */
+    NVTX_STRING,
+    NVTX_CATEGORY, /* number = category */
+    NVTX_SCHEMA,   /* number = schema id; text = the layout's name */
+    NVTX_RESOURCE, /* one for all: what nvtxDomainResourceCreate returns */
+};
+
+/* Where a payload of a given layout keeps the event's message. */
+enum nvtx_message_at {
+    NVTX_MESSAGE_NOWHERE,
+    NVTX_MESSAGE_POINTER,  /* char * to NUL-terminated text */
+    NVTX_MESSAGE_EMBEDDED, /* `message_bytes` of text, or less with a NUL */
+    NVTX_MESSAGE_HANDLE,   /* registered string */
+};
+
+struct nvtx_object {
+    uint32_t magic;
+    uint32_t kind;
+    const struct nvtx_object *domain; /* NULL = default */
+    uint64_t number;
+    uint64_t hash;
+    _Atomic uint64_t cached;           /* generation << 32 | string id */
+    struct nvtx_object *_Atomic older; /* categories: the one made before */
+    /* Schemas: enum nvtx_message_at << 56 | bytes << 28 | offset. Categories: 1 once listed. */
+    _Atomic uint64_t message;
+    uint32_t length;
+    char text[]; /* NUL-terminated */
+};
+
+/* ---- text.c -------------------------------------------------------------------------------- */
+
+/* UTF-8 of a wide string: in the caller's buffer when it fits, else in a temporary mapping. */
+struct nvtx_text {
+    const char *text; /* NULL when the wide string was NULL or no memory could be had */
+    size_t length;
+    void *mapping;
+    size_t mapping_bytes;
+    char buffer[1024];
+};
+void nvtx_narrow(struct nvtx_text *text, const wchar_t *wide);
+void nvtx_narrow_done(struct nvtx_text *text);
+
+/* ---- objects.c ----------------------------------------------------------------------------- */
+
+/* The object with this key, made at first sight; NULL when there is no memory. The same key gives
+ * the same object, so that equal names are one domain wherever they were created. */
+struct nvtx_object *nvtx_object_get(enum nvtx_kind kind, const struct nvtx_object *domain,
+                                    uint64_t number, const char *text, size_t length);
+
+/* A payload layout by id; NULL when it was never registered. */
+struct nvtx_object *nvtx_schema_find(const struct nvtx_object *domain, uint64_t id);
+
+/* The object behind a handle, or NULL for NULL and for what is not a handle of ours. */
+struct nvtx_object *nvtx_object_of(const void *handle, enum nvtx_kind kind);
+
+/* The string id of the object's text in the current spool. */
+uint32_t nvtx_object_id(struct nvtx_object *object);
+
+static inline struct nvtx_object *nvtx_domain_of(const void *handle)
+{
+    return handle ? nvtx_object_of(handle, NVTX_DOMAIN) : NULL;
+}
+static inline uint32_t nvtx_domain_index(const struct nvtx_object *domain)
+{
+    return domain ? (uint32_t)domain->number : 0;
+}
+static inline uint32_t nvtx_domain_id(struct nvtx_object *domain)
+{
+    return domain ? nvtx_object_id(domain) : 0;
+}
+/* The domain with this index; NULL for 0 and for indexes that were never given. */
+struct nvtx_object *nvtx_domain_at(uint32_t index);
+
+/* `category` of `domain` has this name. */
+void nvtx_name_category(struct nvtx_object *domain, uint32_t category, const char *name,
+                        size_t length);
+/* Define every category named so far: in the new spool, at its first event. */
+void nvtx_define_categories(void);
+void nvtx_name_thread(uint64_t tid, const char *name, size_t length);
+
+/* ---- depth.c: how deep each thread is in each domain ----------------------------------------- */
+
+/* Returns the 0-based level of the range that opens, PK_NVTX_NO_PUSH_POP_TRACKING without memory.
+ */
+int nvtx_depth_push(uint32_t domain);
+
+enum nvtx_pop { NVTX_POP_NONE, NVTX_POP_INHERITED, NVTX_POP_OURS };
+/* Closes the innermost range; its level in *level. INHERITED: it was opened before a fork, in the
+ * parent, and is unknown in this process's spool. NONE: nothing is open. */
+enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level);
+
+/* ---- inject.c ------------------------------------------------------------------------------ */
+
+/* Is there a perfkit to record for? First in every handler; also greets each new spool. */
+bool nvtx_begin(void);
+uint32_t nvtx_generation(void);
+bool nvtx_greeted(void); /* this generation's spool has had its first event */
+/* Before anything else of a module or extension; false = the user did not ask for NVTX. */
+bool nvtx_wanted(void);
+
+/* Say once per spool that something of the program's annotations is not kept. */
+enum nvtx_note { NVTX_NOTE_PAYLOAD, NVTX_NOTE_EVENT, NVTX_NOTE_COUNTER, NVTX_NOTES };
+void nvtx_note(enum nvtx_note note);
+
+/* ---- events.c ------------------------------------------------------------------------------
+ * `event` is NULL when there is nobody to record for: the levels are kept all the same. */
+
+/* What an event says, resolved to ids. */
+struct nvtx_event {
+    uint32_t message;
+    uint32_t category;
+    uint32_t color;
+    bool has_color;
+    uint8_t payload_type; /* enum wire_payload */
+    uint64_t payload;
+    bool has_work;
+    struct perfkit_work work;
+};
+int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event);
+int nvtx_pop(struct nvtx_object *domain);
+pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event *event);
+void nvtx_end(pk_nvtx_range_id id);
+void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event);
+
+/* ---- handlers.c: write the handlers into one client's tables ----------------------------------
+ */
+
+void nvtx_fill_core(pk_nvtx_function_table table, unsigned count);
+void nvtx_fill_core2(pk_nvtx_function_table table, unsigned count);
+
+/* ---- payload.c ----------------------------------------------------------------------------- */
+
+/* Take what perfkit understands out of an event's extended payloads. */
+void nvtx_read_payloads(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads,
+                        size_t count, struct nvtx_event *event);
+
+#endif

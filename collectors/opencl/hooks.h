@@ -1,0 +1,103 @@
+/* The OpenCL functions that the layer stands in front of, in one table: the dispatch table, the
+ * prototypes, the names and the classes of the recorded calls all come from it. NONE = the call
+ * itself makes no CALL record (it defines an object or hides something). */
+#ifndef PERFKIT_COLLECTORS_OPENCL_HOOKS_H
+#define PERFKIT_COLLECTORS_OPENCL_HOOKS_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+#include <CL/cl_layer.h>
+
+#define OCL_HOOKS(X)                                                                               \
+    X(clEnqueueNDRangeKernel, LAUNCH)                                                              \
+    X(clEnqueueTask, LAUNCH)                                                                       \
+    X(clEnqueueNativeKernel, LAUNCH)                                                               \
+    X(clEnqueueReadBuffer, TRANSFER)                                                               \
+    X(clEnqueueWriteBuffer, TRANSFER)                                                              \
+    X(clEnqueueCopyBuffer, TRANSFER)                                                               \
+    X(clEnqueueReadBufferRect, TRANSFER)                                                           \
+    X(clEnqueueWriteBufferRect, TRANSFER)                                                          \
+    X(clEnqueueCopyBufferRect, TRANSFER)                                                           \
+    X(clEnqueueReadImage, TRANSFER)                                                                \
+    X(clEnqueueWriteImage, TRANSFER)                                                               \
+    X(clEnqueueCopyImage, TRANSFER)                                                                \
+    X(clEnqueueCopyImageToBuffer, TRANSFER)                                                        \
+    X(clEnqueueCopyBufferToImage, TRANSFER)                                                        \
+    X(clEnqueueMapBuffer, TRANSFER)                                                                \
+    X(clEnqueueMapImage, TRANSFER)                                                                 \
+    X(clEnqueueUnmapMemObject, TRANSFER)                                                           \
+    X(clEnqueueMigrateMemObjects, TRANSFER)                                                        \
+    X(clEnqueueSVMMemcpy, TRANSFER)                                                                \
+    X(clEnqueueSVMMap, TRANSFER)                                                                   \
+    X(clEnqueueSVMUnmap, TRANSFER)                                                                 \
+    X(clEnqueueSVMMigrateMem, TRANSFER)                                                            \
+    X(clEnqueueFillBuffer, MEMSET)                                                                 \
+    X(clEnqueueFillImage, MEMSET)                                                                  \
+    X(clEnqueueSVMMemFill, MEMSET)                                                                 \
+    X(clFinish, SYNC)                                                                              \
+    X(clWaitForEvents, SYNC)                                                                       \
+    X(clFlush, OTHER)                                                                              \
+    X(clEnqueueMarker, OTHER)                                                                      \
+    X(clEnqueueMarkerWithWaitList, OTHER)                                                          \
+    X(clEnqueueBarrier, OTHER)                                                                     \
+    X(clEnqueueBarrierWithWaitList, OTHER)                                                         \
+    X(clEnqueueWaitForEvents, OTHER)                                                               \
+    X(clCreateBuffer, ALLOC)                                                                       \
+    X(clCreateBufferWithProperties, ALLOC)                                                         \
+    X(clCreateSubBuffer, ALLOC)                                                                    \
+    X(clCreateImage, ALLOC)                                                                        \
+    X(clCreateImageWithProperties, ALLOC)                                                          \
+    X(clCreateImage2D, ALLOC)                                                                      \
+    X(clCreateImage3D, ALLOC)                                                                      \
+    X(clCreatePipe, ALLOC)                                                                         \
+    X(clSVMAlloc, ALLOC)                                                                           \
+    X(clReleaseMemObject, FREE)                                                                    \
+    X(clSVMFree, FREE)                                                                             \
+    X(clEnqueueSVMFree, FREE)                                                                      \
+    X(clBuildProgram, BUILD)                                                                       \
+    X(clCompileProgram, BUILD)                                                                     \
+    X(clLinkProgram, BUILD)                                                                        \
+    X(clCreateContext, NONE)                                                                       \
+    X(clCreateContextFromType, NONE)                                                               \
+    X(clReleaseContext, NONE)                                                                      \
+    X(clCreateCommandQueue, NONE)                                                                  \
+    X(clCreateCommandQueueWithProperties, NONE)                                                    \
+    X(clReleaseCommandQueue, NONE)                                                                 \
+    X(clSetCommandQueueProperty, NONE)                                                             \
+    X(clCreateKernel, NONE)                                                                        \
+    X(clCreateKernelsInProgram, NONE)                                                              \
+    X(clCloneKernel, NONE)                                                                         \
+    X(clReleaseKernel, NONE)                                                                       \
+    X(clSetKernelArg, NONE)                                                                        \
+    X(clGetCommandQueueInfo, NONE)                                                                 \
+    X(clGetContextInfo, NONE)                                                                      \
+    X(clGetMemObjectInfo, NONE)                                                                    \
+    X(clGetKernelInfo, NONE)                                                                       \
+    X(clGetProgramInfo, NONE)                                                                      \
+    X(clGetEventInfo, NONE)                                                                        \
+    X(clGetEventProfilingInfo, NONE)                                                               \
+    X(clRetainEvent, NONE)                                                                         \
+    X(clReleaseEvent, NONE)                                                                        \
+    X(clSetEventCallback, NONE)                                                                    \
+    X(clSetUserEventStatus, NONE)                                                                  \
+    X(clGetExtensionFunctionAddress, NONE)                                                         \
+    X(clGetExtensionFunctionAddressForPlatform, NONE)
+
+enum ocl_hook {
+#define X(function, klass) OCL_##function,
+    OCL_HOOKS(X)
+#undef X
+        OCL_HOOK_COUNT
+};
+
+/* The hook of function clFoo is ocl_clFoo, of clFoo's type. */
+#define X(function, klass) extern __typeof__(function) ocl_##function;
+OCL_HOOKS(X)
+#undef X
+
+#endif

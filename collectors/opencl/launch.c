@@ -1,0 +1,282 @@
+/* Kernel launches: name and configuration of what is launched, asked from the driver once per
+ * kernel object. The cache is by handle and handles are used again, so creation and release both
+ * make it stale; a local-memory argument changes the memory a group needs and does so too. */
+#include <sys/mman.h>
+
+#include "collectors/opencl/kernel.h"
+#include "collectors/opencl/ocl.h"
+
+static struct ocl_table kernels = OCL_TABLE;
+
+static struct ocl_kernel *known(cl_kernel handle)
+{
+    return (struct ocl_kernel *)(uintptr_t)ocl_table_get(&kernels, handle);
+}
+
+static uint32_t name_of(cl_kernel handle)
+{
+    char small[2048];
+    size_t size = 0;
+    if (OCL_CALL(clGetKernelInfo, handle, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) != CL_SUCCESS ||
+        size == 0)
+        return 0;
+    char *name = size <= sizeof small
+                     ? small
+                     : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (name == MAP_FAILED)
+        return 0;
+    uint32_t id = 0;
+    if (OCL_CALL(clGetKernelInfo, handle, CL_KERNEL_FUNCTION_NAME, size, name, NULL) == CL_SUCCESS)
+        id = collector_string(name, size - 1);
+    if (name != small)
+        munmap(name, size);
+    return id;
+}
+
+static uint64_t memory_of(cl_kernel handle, cl_device_id device, cl_kernel_work_group_info what)
+{
+    cl_ulong bytes = 0;
+    if (!device || !ocl_next.clGetKernelWorkGroupInfo ||
+        OCL_CALL(clGetKernelWorkGroupInfo, handle, device, what, sizeof bytes, &bytes, NULL) !=
+            CL_SUCCESS)
+        return UINT64_MAX;
+    return bytes;
+}
+
+/* The sizes of a launch as they are compared: dimensions, global, local (0: left to the driver). */
+#define SIZES 7
+
+static void sizes_of(uint64_t sizes[SIZES], cl_uint dimensions, const size_t *global,
+                     const size_t *local)
+{
+    sizes[0] = dimensions | (uint64_t)(local != NULL) << 32;
+    for (unsigned i = 0; i < 3; i++) {
+        sizes[1 + i] = i < dimensions && global ? global[i] : 0;
+        sizes[4 + i] = i < dimensions && local ? local[i] : 0;
+    }
+}
+
+/* Every load acquires and every store releases, which keeps them in order without fences. */
+static uint32_t recall(struct ocl_kernel *kernel, const uint64_t sizes[SIZES])
+{
+    uint32_t before = atomic_load_explicit(&kernel->version, memory_order_acquire);
+    bool same = before % 2 == 0;
+    for (unsigned i = 0; i < SIZES && same; i++)
+        same = atomic_load_explicit(&kernel->sizes[i], memory_order_acquire) == sizes[i];
+    uint32_t config = atomic_load_explicit(&kernel->config, memory_order_acquire);
+    return same && atomic_load_explicit(&kernel->version, memory_order_relaxed) == before ? config
+                                                                                          : 0;
+}
+
+static void remember(struct ocl_kernel *kernel, const uint64_t *sizes, uint32_t config)
+{
+    uint32_t before = atomic_load_explicit(&kernel->version, memory_order_relaxed);
+    if (before % 2 || !atomic_compare_exchange_strong(&kernel->version, &before, before + 1))
+        return; /* another thread writes what it launched */
+    for (unsigned i = 0; i < SIZES && sizes; i++)
+        atomic_store_explicit(&kernel->sizes[i], sizes[i], memory_order_release);
+    atomic_store_explicit(&kernel->config, config, memory_order_release);
+    atomic_store_explicit(&kernel->version, before + 2, memory_order_release);
+}
+
+struct ocl_kernel *ocl_kernel_of(cl_kernel handle, cl_device_id device)
+{
+    struct ocl_kernel *kernel = known(handle);
+    uint32_t epoch = atomic_load_explicit(&ocl_epoch, memory_order_relaxed);
+    if (kernel && atomic_load_explicit(&kernel->epoch, memory_order_acquire) == epoch)
+        return kernel;
+    if (!kernel) {
+        kernel = ocl_alloc(sizeof *kernel);
+        if (!kernel)
+            return NULL;
+        kernel = (struct ocl_kernel *)(uintptr_t)ocl_table_add(&kernels, handle, (uintptr_t)kernel);
+        if (!kernel)
+            return NULL;
+    }
+    remember(kernel, NULL, 0);
+    /* Threads that come here together write the same. */
+    atomic_store_explicit(&kernel->name, name_of(handle), memory_order_relaxed);
+    atomic_store_explicit(&kernel->local_bytes, memory_of(handle, device, CL_KERNEL_LOCAL_MEM_SIZE),
+                          memory_order_relaxed);
+    atomic_store_explicit(&kernel->private_bytes,
+                          memory_of(handle, device, CL_KERNEL_PRIVATE_MEM_SIZE),
+                          memory_order_relaxed);
+    atomic_store_explicit(&kernel->epoch, epoch, memory_order_release);
+    return kernel;
+}
+
+void ocl_kernel_stale(cl_kernel handle)
+{
+    struct ocl_kernel *kernel = known(handle);
+    if (kernel)
+        atomic_store_explicit(&kernel->epoch, 0, memory_order_release);
+}
+
+void ocl_kernel_forked(void)
+{
+    ocl_table_forked(&kernels);
+}
+
+/* ---- the configuration ----------------------------------------------------------------------- */
+
+static uint32_t clamp(uint64_t value)
+{
+    return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static void shape(struct wire_config *config, cl_uint dimensions, const size_t *global,
+                  const size_t *local)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t items = i < dimensions ? (global ? global[i] : 0) : 1;
+        uint64_t group = i < dimensions ? (local ? local[i] : 0) : (local ? 1 : 0);
+        config->block[i] = clamp(group);
+        config->grid[i] = clamp(group ? (items + group - 1) / group : items);
+        if (group && items % group)
+            config->head.flags |= WIRE_CONFIG_RAGGED;
+    }
+    if (!local)
+        config->head.flags |= WIRE_CONFIG_RUNTIME_CHOSEN;
+}
+
+/* The configuration's id, by way of the description where the kernel's last one does not serve. */
+static uint32_t config_of(struct ocl_kernel *kernel, cl_uint dimensions, const size_t *global,
+                          const size_t *local)
+{
+    uint64_t sizes[SIZES];
+    sizes_of(sizes, dimensions, global, local);
+    uint32_t id = kernel ? recall(kernel, sizes) : 0;
+    if (id)
+        return id;
+    struct wire_config config = {.head = {sizeof config, WIRE_CONFIG, 0, 0}};
+    shape(&config, dimensions, global, local);
+    if (!kernel)
+        return collector_config(&config);
+    uint64_t local_bytes = atomic_load_explicit(&kernel->local_bytes, memory_order_relaxed);
+    uint64_t private_bytes = atomic_load_explicit(&kernel->private_bytes, memory_order_relaxed);
+    config.name = atomic_load_explicit(&kernel->name, memory_order_relaxed);
+    if (local_bytes != UINT64_MAX) {
+        config.head.flags |= WIRE_CONFIG_HAS_SHARED;
+        config.shared_static = clamp(local_bytes);
+    }
+    if (private_bytes != UINT64_MAX) {
+        config.head.flags |= WIRE_CONFIG_HAS_LOCAL;
+        config.local_per_thread = clamp(private_bytes);
+    }
+    id = collector_config(&config);
+    remember(kernel, sizes, id);
+    return id;
+}
+
+static void end_launch(struct ocl_command *command, cl_int result, uint32_t config)
+{
+    union ocl_record record = {.kernel = {.head = {sizeof record.kernel, WIRE_KERNEL, 0, 0}}};
+    record.kernel.config = config;
+    ocl_end(command, result, &record, false);
+}
+
+static void end_kernel(struct ocl_command *command, cl_int result, cl_kernel handle,
+                       cl_uint dimensions, const size_t *global, const size_t *local)
+{
+    if (!command->call.on)
+        return;
+    int saved = errno;
+    uint32_t config = 0;
+    if (result == CL_SUCCESS) {
+        struct ocl_queue *queue = command->queue;
+        cl_device_id device = queue && queue->device ? queue->device->handle : NULL;
+        config = config_of(ocl_kernel_of(handle, device), dimensions, global, local);
+    }
+    end_launch(command, result, config);
+    errno = saved;
+}
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
+
+cl_int CL_API_CALL ocl_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
+                                              cl_uint dimensions, const size_t *offset,
+                                              const size_t *global, const size_t *local,
+                                              cl_uint waits, const cl_event *wait_list,
+                                              cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueNDRangeKernel, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueNDRangeKernel, queue, kernel, dimensions,
+                              offset, global, local, waits, wait_list, command.event);
+    end_kernel(&command, result, kernel, dimensions, global, local);
+    return result;
+}
+
+cl_int CL_API_CALL ocl_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint waits,
+                                     const cl_event *wait_list, cl_event *event)
+{
+    static const size_t one[3] = {1, 1, 1};
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueTask, queue, event);
+    cl_int result =
+        OCL_TIMED(&command.call, clEnqueueTask, queue, kernel, waits, wait_list, command.event);
+    end_kernel(&command, result, kernel, 1, one, one);
+    return result;
+}
+
+cl_int CL_API_CALL ocl_clEnqueueNativeKernel(cl_command_queue queue,
+                                             void(CL_CALLBACK *function)(void *), void *arguments,
+                                             size_t bytes, cl_uint objects, const cl_mem *list,
+                                             const void **places, cl_uint waits,
+                                             const cl_event *wait_list, cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueNativeKernel, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueNativeKernel, queue, function, arguments,
+                              bytes, objects, list, places, waits, wait_list, command.event);
+    if (command.call.on) {
+        struct wire_config config = {.head = {sizeof config, WIRE_CONFIG, 0, 0},
+                                     .name = collector_text("native"),
+                                     .grid = {1, 1, 1},
+                                     .block = {1, 1, 1}};
+        end_launch(&command, result, collector_config(&config));
+    }
+    return result;
+}
+
+cl_kernel CL_API_CALL ocl_clCreateKernel(cl_program program, const char *name, cl_int *error)
+{
+    cl_kernel kernel = OCL_CALL(clCreateKernel, program, name, error);
+    ocl_kernel_stale(kernel);
+    return kernel;
+}
+
+cl_int CL_API_CALL ocl_clCreateKernelsInProgram(cl_program program, cl_uint room, cl_kernel *list,
+                                                cl_uint *count)
+{
+    cl_uint made = 0;
+    cl_int result = OCL_CALL(clCreateKernelsInProgram, program, room, list, &made);
+    for (cl_uint i = 0; list && result == CL_SUCCESS && i < made && i < room; i++)
+        ocl_kernel_stale(list[i]);
+    if (count && result == CL_SUCCESS)
+        *count = made;
+    return result;
+}
+
+cl_kernel CL_API_CALL ocl_clCloneKernel(cl_kernel kernel, cl_int *error)
+{
+    cl_kernel copy = OCL_CALL(clCloneKernel, kernel, error);
+    ocl_kernel_stale(copy);
+    return copy;
+}
+
+cl_int CL_API_CALL ocl_clReleaseKernel(cl_kernel kernel)
+{
+    if (ocl_on())
+        ocl_harvest_all(4 * OCL_POLL_EVERY); /* an event of ours may keep the object alive */
+    ocl_kernel_stale(kernel); /* before: the handle may be another thread's new one right after */
+    return OCL_CALL(clReleaseKernel, kernel);
+}
+
+cl_int CL_API_CALL ocl_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
+                                      const void *value)
+{
+    if (!value)
+        ocl_kernel_stale(kernel);
+    return OCL_CALL(clSetKernelArg, kernel, index, size, value);
+}

@@ -1,0 +1,166 @@
+/* The door to the OpenCL loader: it gives us the functions beneath, we give it the table of ours.
+ * A slot that is NULL in our table falls through to the driver, so what is not hooked costs
+ * nothing, and when there is no perfkit to record for, every slot is NULL. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectors/opencl/ext.h"
+#include "collectors/opencl/kernel.h"
+#include "collectors/opencl/ocl.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef intptr_t layer_properties; /* newer headers call it cl_layer_properties */
+EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_icd_dispatch *target,
+                                                    cl_uint *count_ret,
+                                                    const cl_icd_dispatch **layer_ret,
+                                                    const layer_properties *properties);
+EXPORT cl_int CL_API_CALL clDeinitLayer(void);
+
+struct _cl_icd_dispatch ocl_next;
+_Thread_local int ocl_depth __attribute__((tls_model("initial-exec")));
+_Atomic uint32_t ocl_epoch = 1;
+
+static struct _cl_icd_dispatch ours;
+
+struct row {
+    size_t offset;
+    void (*hook)(void);
+};
+#define X(function, klass)                                                                         \
+    {offsetof(struct _cl_icd_dispatch, function), (void (*)(void))ocl_##function},
+static const struct row rows[] = {OCL_HOOKS(X)};
+#undef X
+
+/* ---- the environment ------------------------------------------------------------------------- */
+
+/* ocl-icd and Khronos' loader up to 2023 cut OPENCL_LAYERS at its first ':' while they parse it in
+ * place, and children would then see only the first layer. The text as it was: from the time the
+ * library was loaded (preloaded: before the loader), or from perfkit's options. */
+static char layers_before[4096];
+
+__attribute__((constructor)) static void remember_layers(void)
+{
+    const char *text = getenv("OPENCL_LAYERS");
+    if (text && strlen(text) < sizeof layers_before)
+        memcpy(layers_before, text, strlen(text) + 1);
+}
+
+static void mend_layers(void)
+{
+    char option[sizeof layers_before];
+    const char *whole = layers_before;
+    if (collector_option("opencl_layers", option, sizeof option))
+        whole = option;
+    const char *now = getenv("OPENCL_LAYERS");
+    size_t length = now ? strlen(now) : 0;
+    if (length > 0 && length < strlen(whole) && memcmp(whole, now, length) == 0 &&
+        whole[length] == ':')
+        setenv("OPENCL_LAYERS", whole, 1);
+}
+
+/* ---- the core's callbacks -------------------------------------------------------------------- */
+
+static void tick(void)
+{
+    ocl_harvest_idle();
+}
+
+/* In a forked child: handles stay, ids and events in flight are the parent's. */
+static void forked(void)
+{
+    atomic_fetch_add(&ocl_epoch, 1);
+    ocl_depth = 0;
+    ocl_call_forked();
+    ocl_device_forked();
+    ocl_kernel_forked();
+    ocl_queue_forked();
+    ocl_regions_forked(&ocl_svm);
+    ocl_regions_forked(&ocl_mapped);
+}
+
+static const struct collector_source source = {
+    .source = WIRE_SOURCE_OPENCL,
+    .tick = tick,
+    .at_exit = ocl_harvest_last,
+    .forked = forked,
+};
+
+/* ---- entry points ---------------------------------------------------------------------------- */
+
+EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
+                                         size_t *size_ret)
+{
+    static const char layer_name[] = "perfkit";
+    static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+    const void *from = &version;
+    size_t bytes = sizeof version;
+    switch (name) {
+    case CL_LAYER_API_VERSION:
+        break;
+    case CL_LAYER_NAME:
+        from = layer_name;
+        bytes = sizeof layer_name;
+        break;
+    default:
+        return CL_INVALID_VALUE;
+    }
+    if (size_ret)
+        *size_ret = bytes;
+    if (value) {
+        if (size < bytes)
+            return CL_INVALID_VALUE;
+        memcpy(value, from, bytes);
+    }
+    return CL_SUCCESS;
+}
+
+static void install(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void *beneath;
+        memcpy(&beneath, (char *)&ocl_next + rows[i].offset, sizeof beneath);
+        if (beneath)
+            memcpy((char *)&ours + rows[i].offset, &rows[i].hook, sizeof rows[i].hook);
+    }
+}
+
+EXPORT cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *target,
+                                      cl_uint *count_ret, const cl_icd_dispatch **layer_ret)
+{
+    if (!target || !count_ret || !layer_ret)
+        return CL_INVALID_VALUE;
+    int saved = errno;
+    size_t bytes = count * sizeof(void *);
+    memset(&ocl_next, 0, sizeof ocl_next);
+    memset(&ours, 0, sizeof ours);
+    memcpy(&ocl_next, target, bytes < sizeof ocl_next ? bytes : sizeof ocl_next);
+    mend_layers();
+    if (collector_traces("opencl") && collector_active()) {
+        install();
+        collector_register(&source);
+        collector_health(WIRE_SOURCE_OPENCL, WIRE_HEALTH_RUNNING, NULL, 0);
+    }
+    cl_uint slots = (cl_uint)(sizeof ours / sizeof(void *));
+    *count_ret = slots < count ? slots : count;
+    *layer_ret = &ours;
+    errno = saved;
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_icd_dispatch *target,
+                                                    cl_uint *count_ret,
+                                                    const cl_icd_dispatch **layer_ret,
+                                                    const layer_properties *properties)
+{
+    (void)properties; /* none is defined that changes what we do */
+    return clInitLayer(count, target, count_ret, layer_ret);
+}
+
+/* The loader unloads: the driver beneath may go away. */
+EXPORT cl_int CL_API_CALL clDeinitLayer(void)
+{
+    ocl_harvest_last();
+    ocl_harvest_close();
+    return CL_SUCCESS;
+}

@@ -1,0 +1,277 @@
+/* What the files of the OpenCL layer share.
+ *
+ * layer.c   entry points of the loader, dispatch table     call.c     CALL and device records
+ * queue.c   queues, the FIFO of events in flight           harvest.c  times of finished commands
+ * clock.c   which clock a device stamps, anchors           device.c   devices and contexts
+ * hide.c    what the program must not notice               ext.c      extension entry points
+ * launch.c, transfer.c, image.c, svm.c, memory.c, sync.c   the wrappers by kind of command
+ * table.c   handle -> state, lock-free to read             region.c   address -> size
+ *
+ * Rules: no lock is held across a driver call, but for the harvest flag of a queue, which nobody
+ * waits on for longer than a bounded moment; memory comes from mmap and is never given back to a
+ * reader that may still look (objects here are replaced in place, not freed). */
+#ifndef PERFKIT_COLLECTORS_OPENCL_OCL_H
+#define PERFKIT_COLLECTORS_OPENCL_OCL_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/opencl/hooks.h"
+
+/* ---- the driver beneath ---------------------------------------------------------------------- */
+
+extern struct _cl_icd_dispatch ocl_next; /* the functions below the layer; NULL = not there */
+
+/* How deep this thread is inside driver calls made through the layer. Harvesting is left out
+ * while it is not 0: a callback of the driver, or a signal handler, may be running. */
+extern _Thread_local int ocl_depth __attribute__((tls_model("initial-exec")));
+
+/* Call the driver's function. The value is the function's. */
+#define OCL_CALL(function, ...)                                                                    \
+    __extension__({                                                                                \
+        ocl_depth++;                                                                               \
+        __auto_type ocl_result_ = ocl_next.function(__VA_ARGS__);                                  \
+        ocl_depth--;                                                                               \
+        ocl_result_;                                                                               \
+    })
+
+/* Are we to record? Also brings up a forked child's state (see ocl_epoch). */
+static inline bool ocl_on(void)
+{
+    return collector_active() && !collector_ended();
+}
+
+/* Counts the forks survived: ids defined under another epoch are unknown in this process. */
+extern _Atomic uint32_t ocl_epoch;
+
+/* ---- memory and tables ----------------------------------------------------------------------- */
+
+/* Zeroed memory that is never returned; NULL when there is none. Thread-safe. */
+void *ocl_alloc(size_t bytes);
+
+/* Handle -> 64-bit value. Reading takes no lock; entries are added and replaced, never removed
+ * (so there are at most as many as there were distinct addresses). 0 = not there. */
+struct ocl_slots;
+struct ocl_table {
+    pthread_mutex_t lock;
+    _Atomic(struct ocl_slots *) slots;
+};
+#define OCL_TABLE                                                                                  \
+    {                                                                                              \
+        .lock = PTHREAD_MUTEX_INITIALIZER                                                          \
+    }
+uint64_t ocl_table_get(struct ocl_table *table, const void *key);
+bool ocl_table_put(struct ocl_table *table, const void *key, uint64_t value);
+/* Put unless the key has a value already; the value that it has then (0: no memory). */
+uint64_t ocl_table_add(struct ocl_table *table, const void *key, uint64_t value);
+void ocl_table_forked(struct ocl_table *table);
+
+/* Address ranges in use: SVM allocations, mapped regions. */
+struct ocl_region {
+    uintptr_t address;
+    size_t bytes;
+    uint64_t id;
+    uint32_t count; /* how often it was added */
+};
+struct ocl_regions {
+    pthread_mutex_t lock;
+    struct ocl_region *list; /* by rising address */
+    size_t count, room;
+};
+#define OCL_REGIONS                                                                                \
+    {                                                                                              \
+        .lock = PTHREAD_MUTEX_INITIALIZER                                                          \
+    }
+bool ocl_region_add(struct ocl_regions *regions, const void *address, size_t bytes, uint64_t id);
+/* Take one count off the region that begins at address; false when there is none. */
+bool ocl_region_take(struct ocl_regions *regions, const void *address, struct ocl_region *out);
+/* The region that holds address. */
+bool ocl_region_find(struct ocl_regions *regions, const void *address, struct ocl_region *out);
+
+/* ---- devices, contexts, kernels -------------------------------------------------------------- */
+
+struct ocl_device {
+    cl_device_id handle;
+    struct wire_device about; /* as first described; its texts: */
+    char name[128], vendor[64], driver[64], uuid[33];
+    bool known;
+    _Atomic uint32_t epoch; /* of the ids; written last */
+    _Atomic uint32_t defining;
+    _Atomic uint32_t id, clock;
+    struct ocl_device *next;
+    /* clock.c; all but the atomics belong to whoever set busy */
+    _Atomic uint32_t busy;
+    _Atomic uint32_t method;
+    unsigned candidates;       /* bits of host clocks that fit what was seen so far */
+    unsigned observed;         /* commands compared */
+    _Atomic uint64_t anchored; /* CLOCK_MONOTONIC of the last anchor */
+    int64_t low, high;         /* of device time - CLOCK_MONOTONIC, as of bounds_at (0: none) */
+    uint64_t bounds_at;
+    unsigned strikes; /* commands that did not fit the clock settled on */
+    int64_t doubt;    /* the largest contradiction among bounds */
+    uint64_t source;  /* the last anchor by bounds, */
+    int64_t offset;   /* and its device time - CLOCK_MONOTONIC */
+};
+struct ocl_device *ocl_device_of(cl_device_id handle); /* defined; NULL: no memory */
+uint32_t ocl_device_id(cl_device_id handle);
+uint32_t ocl_context_id(cl_context handle);
+uint32_t ocl_context_device(cl_context handle); /* device id, 0 when it has several */
+void ocl_context_new(cl_context handle);
+void ocl_device_forked(void);
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+enum ocl_entry_kind {
+    OCL_ENTRY_COMMAND,   /* DONE of `correlation` */
+    OCL_ENTRY_FREE,      /* FREE of allocation id `correlation` */
+    OCL_ENTRY_ABANDONED, /* told already: only the event is to be released */
+};
+struct ocl_entry {
+    cl_event event; /* held by us; NULL = a hole */
+    uint64_t correlation;
+    uint64_t start; /* CLOCK_MONOTONIC before the enqueue */
+    uint32_t kind;  /* enum ocl_entry_kind */
+};
+
+#define OCL_LIST_MAX 32 /* numbers in a remembered property list */
+
+struct ocl_queue {
+    pthread_mutex_t lock; /* ring, head, tail, room; never held across a driver call */
+    struct ocl_entry *ring;
+    uint64_t head, tail;        /* entry i is ring[i & (room - 1)] */
+    size_t room;                /* a power of two, 0 = no ring yet */
+    _Atomic uint64_t pushed;    /* ever; written under the lock */
+    uint64_t ticked;            /* pushed at the last tick; the helper thread's */
+    uint64_t scan;              /* where an out-of-order harvest goes on */
+    _Atomic uint64_t pending;   /* entries that are not holes */
+    _Atomic uint32_t harvester; /* tid + 1 of the thread that harvests, 0 = none */
+
+    cl_command_queue handle;
+    cl_context context;
+    struct ocl_device *device;
+    _Atomic uint32_t epoch; /* of the stream id; written last */
+    _Atomic uint32_t stream;
+    bool out_of_order;
+    bool profiled;      /* the driver stamps this queue's commands */
+    _Atomic bool asked; /* the program itself asked for profiling */
+    bool on_device;
+    bool has_list;       /* created from a property list: */
+    unsigned list_count; /* numbers in it with the final 0; 0 = the program gave none */
+    cl_queue_properties list[OCL_LIST_MAX];
+    struct ocl_queue *next; /* all queues, newest first */
+};
+
+/* The state of a queue, adopted when the layer did not see its creation; NULL: not a queue. */
+struct ocl_queue *ocl_queue_of(cl_command_queue handle);
+struct ocl_queue *ocl_queue_known(cl_command_queue handle); /* NULL when never seen */
+struct ocl_queue *ocl_queue_all(void);
+uint32_t ocl_queue_stream(struct ocl_queue *queue); /* stream id, defined */
+/* Create a queue with profiling forced on, else as the program wants it. `maker` calls the driver
+ * with a property list; is_list: so did the program (not by the old call with bits). */
+typedef cl_command_queue (*ocl_queue_maker)(void *real, cl_context context, cl_device_id device,
+                                            const cl_queue_properties *list, cl_int *error);
+cl_command_queue ocl_queue_create(ocl_queue_maker maker, void *real, cl_context context,
+                                  cl_device_id device, const cl_queue_properties *list,
+                                  bool is_list, cl_int *error);
+/* Take over one reference of the event until it is harvested. Returns how many were pushed. */
+uint64_t ocl_queue_push(struct ocl_queue *queue, const struct ocl_entry *entry);
+void ocl_queue_forked(void);
+
+#define OCL_POLL_EVERY 64          /* enqueues between two polls */
+#define OCL_PENDING_MAX (1u << 20) /* events held per queue; beyond it times are given up */
+
+/* Publish the times of finished commands. Never waits. `limit`: entries to look at, 0 = all. */
+void ocl_harvest(struct ocl_queue *queue, unsigned limit);
+void ocl_harvest_all(unsigned limit);
+/* The helper thread's part: queues that the program leaves alone, until the driver may be gone. */
+void ocl_harvest_idle(void);
+/* Harvest and then keep the queue to ourselves, so that no event is half way between held and
+ * released; ocl_settled lets go. Gives up after a bounded moment (returns false). */
+bool ocl_settle(struct ocl_queue *queue);
+void ocl_settled(struct ocl_queue *queue);
+bool ocl_holds(struct ocl_queue *queue, cl_event event); /* is it in the ring? */
+void ocl_harvest_start(void); /* there is a queue, so the driver is up: set the exit hook */
+void ocl_harvest_last(void);  /* the process ends: publish what is complete, mark the rest */
+void ocl_harvest_close(void); /* the driver goes away: no more calls into it of our own accord */
+void ocl_harvest_forked(void);
+bool ocl_driver_gone(void);
+
+/* clock.c */
+struct ocl_observed {
+    uint64_t start;
+    struct wire_times times;
+};
+/* Compare a finished command with the host's clocks, then make sure that an anchor later than
+ * every time in the batch is defined. Called after the last status was read. */
+void ocl_clock_batch(struct ocl_device *device, const struct ocl_observed *seen, unsigned count);
+void ocl_clock_reset(struct ocl_device *device); /* after a fork */
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+struct ocl_call {
+    uint64_t correlation, start, end;
+    enum ocl_hook hook;
+    bool on; /* recorded */
+};
+void ocl_call_begin(struct ocl_call *call, enum ocl_hook hook);
+void ocl_call_end(const struct ocl_call *call, cl_int result, enum wire_expects expects);
+void ocl_call_forked(void);
+
+/* Call the driver between two readings of the clock. */
+#define OCL_TIMED(call, function, ...)                                                             \
+    __extension__({                                                                                \
+        struct ocl_call *ocl_call_ = (call);                                                       \
+        if (ocl_call_->on)                                                                         \
+            ocl_call_->start = collector_now();                                                    \
+        __auto_type ocl_timed_ = OCL_CALL(function, __VA_ARGS__);                                  \
+        if (ocl_call_->on)                                                                         \
+            ocl_call_->end = collector_now();                                                      \
+        ocl_timed_;                                                                                \
+    })
+
+/* A command: its call, its queue, and the event that the driver is to fill. */
+struct ocl_command {
+    struct ocl_call call;
+    struct ocl_queue *queue;
+    cl_event *event; /* what the driver gets */
+    cl_event own;    /* used when the program wants no event */
+};
+union ocl_record { /* KERNEL, TRANSFER and MEMSET begin as DONE does */
+    struct wire_done done;
+    struct wire_kernel kernel;
+    struct wire_transfer transfer;
+    struct wire_memset memset;
+};
+void ocl_begin(struct ocl_command *command, enum ocl_hook hook, cl_command_queue queue,
+               cl_event *event);
+/* Publish the call and its device record (type and size in its head, payload filled). */
+void ocl_end(struct ocl_command *command, cl_int result, union ocl_record *record, bool blocking);
+/* The same for the common kinds. */
+cl_int ocl_end_transfer(struct ocl_command *command, cl_int result, uint64_t bytes,
+                        enum wire_copy_kind kind, enum wire_memory_kind from,
+                        enum wire_memory_kind to, bool blocking);
+cl_int ocl_end_memset(struct ocl_command *command, cl_int result, uint64_t bytes,
+                      const void *pattern, size_t pattern_bytes, enum wire_memory_kind kind);
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+uint64_t ocl_allocation_id(void);
+void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id,
+                    const void *address, uint64_t bytes, enum wire_memory_kind kind);
+void ocl_emit_free(uint64_t id, uint64_t time, uint64_t correlation);
+size_t ocl_mem_size(cl_mem memory);
+extern struct ocl_regions ocl_svm;    /* clSVMAlloc */
+extern struct ocl_regions ocl_mapped; /* what clEnqueueMap* returned */
+void ocl_regions_forked(struct ocl_regions *regions);
+
+static inline uint64_t ocl_region_bytes(const size_t region[3])
+{
+    return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
+}
+
+#endif

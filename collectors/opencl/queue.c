@@ -1,0 +1,264 @@
+/* Queues: what the program asked for, what the driver was given, and the ring of events in flight.
+ *
+ * Threads that enqueue take the queue's lock for a few instructions to append; the harvest (one
+ * thread at a time, see harvest.c) copies entries out, asks the driver with no lock held, and
+ * takes the finished ones off. A queue's state is never freed: it stays behind its handle until the
+ * driver gives the same handle to a new queue, because events outlive the program's reference. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collectors/opencl/ocl.h"
+
+#define FIRST_ROOM 128 /* entries: one page */
+
+static struct ocl_table queues = OCL_TABLE;
+static _Atomic(struct ocl_queue *) all_queues;
+
+struct ocl_queue *ocl_queue_all(void)
+{
+    return atomic_load_explicit(&all_queues, memory_order_acquire);
+}
+
+struct ocl_queue *ocl_queue_known(cl_command_queue handle)
+{
+    return (struct ocl_queue *)(uintptr_t)ocl_table_get(&queues, handle);
+}
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+/* Double the ring, under the lock. Logical positions stay. */
+static bool grow(struct ocl_queue *queue)
+{
+    size_t room = queue->room ? queue->room * 2 : FIRST_ROOM;
+    struct ocl_entry *ring =
+        mmap(NULL, room * sizeof *ring, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ring == MAP_FAILED)
+        return false;
+    for (uint64_t i = queue->head; i < queue->tail; i++)
+        ring[i & (room - 1)] = queue->ring[i & (queue->room - 1)];
+    if (queue->ring)
+        munmap(queue->ring, queue->room * sizeof *ring);
+    queue->ring = ring;
+    queue->room = room;
+    return true;
+}
+
+uint64_t ocl_queue_push(struct ocl_queue *queue, const struct ocl_entry *entry)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool room = queue->tail - queue->head < queue->room || grow(queue);
+    if (room) {
+        queue->ring[queue->tail++ & (queue->room - 1)] = *entry;
+        atomic_store_explicit(&queue->pending,
+                              atomic_load_explicit(&queue->pending, memory_order_relaxed) + 1,
+                              memory_order_relaxed); /* written under the lock only */
+    }
+    uint64_t pushed = atomic_load_explicit(&queue->pushed, memory_order_relaxed) + 1;
+    atomic_store_explicit(&queue->pushed, pushed, memory_order_relaxed);
+    pthread_mutex_unlock(&queue->lock);
+    if (room)
+        return pushed;
+    /* No memory for the ring: the command ends here, without times. */
+    OCL_CALL(clReleaseEvent, entry->event);
+    if (entry->kind == OCL_ENTRY_COMMAND) {
+        struct wire_done done = {.head = {sizeof done, WIRE_DONE, WIRE_OPENCL, 0},
+                                 .correlation = entry->correlation};
+        done.head.aux = ocl_queue_stream(queue);
+        collector_count(WIRE_COUNT_TIME_MISSING, 1);
+        collector_emit(&done);
+    }
+    return 1;
+}
+
+bool ocl_holds(struct ocl_queue *queue, cl_event event)
+{
+    bool found = false;
+    pthread_mutex_lock(&queue->lock);
+    for (uint64_t i = queue->head; i < queue->tail && !found; i++)
+        found = queue->ring[i & (queue->room - 1)].event == event;
+    pthread_mutex_unlock(&queue->lock);
+    return found;
+}
+
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+uint32_t ocl_queue_stream(struct ocl_queue *queue)
+{
+    uint32_t epoch = atomic_load_explicit(&ocl_epoch, memory_order_relaxed);
+    if (atomic_load_explicit(&queue->epoch, memory_order_acquire) == epoch)
+        return atomic_load_explicit(&queue->stream, memory_order_relaxed);
+    uint32_t device = queue->device ? ocl_device_id(queue->device->handle) : 0;
+    struct wire_stream stream = {
+        .head = {sizeof stream, WIRE_STREAM, 0, collector_new_id()},
+        .native = (uintptr_t)queue->handle,
+        .source = WIRE_SOURCE_OPENCL,
+        .context = ocl_context_id(queue->context),
+        .device = device,
+        .clock = queue->device ? atomic_load(&queue->device->clock) : 0,
+    };
+    if (queue->out_of_order)
+        stream.head.flags |= WIRE_STREAM_OUT_OF_ORDER;
+    if (atomic_load(&queue->asked))
+        stream.head.flags |= WIRE_STREAM_PROFILED;
+    collector_define(&stream);
+    /* Two threads at once define two ids for one queue; the later one stays. */
+    atomic_store_explicit(&queue->stream, stream.head.aux, memory_order_relaxed);
+    atomic_store_explicit(&queue->epoch, epoch, memory_order_release);
+    return stream.head.aux;
+}
+
+/* ---- birth ----------------------------------------------------------------------------------- */
+
+static struct ocl_queue *enlist(cl_command_queue handle, const struct ocl_queue *about)
+{
+    struct ocl_queue *queue = ocl_alloc(sizeof *queue);
+    if (!queue)
+        return NULL;
+    ocl_harvest_start();
+    *queue = *about;
+    pthread_mutex_init(&queue->lock, NULL);
+    queue->handle = handle;
+    struct ocl_queue *first = atomic_load(&all_queues);
+    do
+        queue->next = first;
+    while (!atomic_compare_exchange_weak(&all_queues, &first, queue));
+    return queue;
+}
+
+/* A queue with nothing in flight that the program has let go, to be used again; only by its
+ * handle's next owner, because nobody else can be looking at it. */
+static struct ocl_queue *reuse(cl_command_queue handle, const struct ocl_queue *about)
+{
+    struct ocl_queue *queue = ocl_queue_known(handle);
+    if (!queue || !ocl_settle(queue))
+        return NULL;
+    bool free_now = atomic_load(&queue->pending) == 0;
+    if (free_now) {
+        pthread_mutex_lock(&queue->lock);
+        queue->context = about->context;
+        queue->device = about->device;
+        queue->out_of_order = about->out_of_order;
+        queue->profiled = about->profiled;
+        queue->on_device = about->on_device;
+        queue->has_list = about->has_list;
+        queue->list_count = about->list_count;
+        memcpy(queue->list, about->list, sizeof queue->list);
+        atomic_store(&queue->asked, atomic_load(&about->asked));
+        atomic_store(&queue->epoch, 0);
+        pthread_mutex_unlock(&queue->lock);
+    }
+    ocl_settled(queue);
+    return free_now ? queue : NULL;
+}
+
+static struct ocl_queue *born(cl_command_queue handle, const struct ocl_queue *about)
+{
+    struct ocl_queue *queue = reuse(handle, about);
+    if (!queue) {
+        queue = enlist(handle, about);
+        if (queue)
+            ocl_table_put(&queues, handle, (uintptr_t)queue);
+    }
+    if (queue)
+        ocl_queue_stream(queue);
+    return queue;
+}
+
+/* Made before the layer was there, or by a function that it does not see. */
+static struct ocl_queue *adopt(cl_command_queue handle)
+{
+    struct ocl_queue about;
+    memset(&about, 0, sizeof about);
+    cl_device_id device = NULL;
+    cl_command_queue_properties bits = 0;
+    if (!handle ||
+        OCL_CALL(clGetCommandQueueInfo, handle, CL_QUEUE_CONTEXT, sizeof about.context,
+                 &about.context, NULL) != CL_SUCCESS ||
+        OCL_CALL(clGetCommandQueueInfo, handle, CL_QUEUE_DEVICE, sizeof device, &device, NULL) !=
+            CL_SUCCESS ||
+        OCL_CALL(clGetCommandQueueInfo, handle, CL_QUEUE_PROPERTIES, sizeof bits, &bits, NULL) !=
+            CL_SUCCESS)
+        return NULL;
+    about.device = ocl_device_of(device);
+    about.out_of_order = bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    about.profiled = bits & CL_QUEUE_PROFILING_ENABLE;
+    atomic_init(&about.asked, about.profiled);
+    struct ocl_queue *queue = enlist(handle, &about);
+    uint64_t there = queue ? ocl_table_add(&queues, handle, (uintptr_t)queue) : 0;
+    return (struct ocl_queue *)(uintptr_t)there;
+}
+
+struct ocl_queue *ocl_queue_of(cl_command_queue handle)
+{
+    struct ocl_queue *queue = ocl_queue_known(handle);
+    return queue ? queue : adopt(handle);
+}
+
+cl_command_queue ocl_queue_create(ocl_queue_maker maker, void *real, cl_context context,
+                                  cl_device_id device, const cl_queue_properties *list,
+                                  bool is_list, cl_int *error)
+{
+    cl_queue_properties forced[OCL_LIST_MAX + 2];
+    struct ocl_queue about;
+    memset(&about, 0, sizeof about);
+    cl_command_queue_properties bits = 0;
+    unsigned count = 0, bits_at = 0;
+    while (list && list[count] != 0 && count + 2 < OCL_LIST_MAX) {
+        if (list[count] == CL_QUEUE_PROPERTIES) {
+            bits = list[count + 1];
+            bits_at = count + 1;
+        }
+        forced[count] = list[count];
+        forced[count + 1] = list[count + 1];
+        count += 2;
+    }
+    bool whole = !list || list[count] == 0;
+    if (bits_at == 0) {
+        forced[count] = CL_QUEUE_PROPERTIES;
+        bits_at = count + 1;
+        forced[count + 2] = 0;
+    } else {
+        forced[count] = 0;
+    }
+    forced[bits_at] = bits | CL_QUEUE_PROFILING_ENABLE;
+    about.on_device = bits & CL_QUEUE_ON_DEVICE;
+    atomic_init(&about.asked, bits & CL_QUEUE_PROFILING_ENABLE);
+    bool force = ocl_on() && whole && !atomic_load(&about.asked) && !about.on_device;
+
+    cl_int result = CL_SUCCESS;
+    cl_command_queue queue = NULL;
+    if (force)
+        queue = maker(real, context, device, forced, &result);
+    about.profiled = queue || atomic_load(&about.asked);
+    if (!queue)
+        queue = maker(real, context, device, list, &result);
+    if (queue && ocl_on()) {
+        int saved = errno;
+        about.context = context;
+        about.device = ocl_device_of(device);
+        about.out_of_order = bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+        about.has_list = is_list;
+        about.list_count = list && whole ? count + 1 : 0;
+        if (about.list_count)
+            memcpy(about.list, list, about.list_count * sizeof about.list[0]);
+        born(queue, &about);
+        errno = saved;
+    }
+    if (error)
+        *error = result;
+    return queue;
+}
+
+/* In a forked child: no driver call, the events are leaked there as the parent's whole context is.
+ */
+void ocl_queue_forked(void)
+{
+    ocl_table_forked(&queues);
+    ocl_harvest_forked();
+    for (struct ocl_queue *queue = ocl_queue_all(); queue; queue = queue->next) {
+        pthread_mutex_init(&queue->lock, NULL);
+        queue->head = queue->tail = queue->scan = 0;
+        atomic_store(&queue->pending, 0);
+        atomic_store(&queue->harvester, 0);
+    }
+}

@@ -1,0 +1,161 @@
+/* Shared virtual memory: allocation, release, copies, fills, maps. A pointer may lie anywhere in an
+ * allocation, and a copy may have host memory at either end, so the allocations are kept by
+ * address. */
+#include "collectors/opencl/ocl.h"
+
+struct ocl_regions ocl_svm = OCL_REGIONS;
+
+static enum wire_memory_kind kind_of(const void *address)
+{
+    struct ocl_region region;
+    return ocl_region_find(&ocl_svm, address, &region) ? WIRE_MEMORY_SVM : WIRE_MEMORY_PAGEABLE;
+}
+
+void *CL_API_CALL ocl_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t bytes,
+                                 cl_uint alignment)
+{
+    struct ocl_call call;
+    ocl_call_begin(&call, OCL_clSVMAlloc);
+    void *at = OCL_TIMED(&call, clSVMAlloc, context, flags, bytes, alignment);
+    ocl_call_end(&call, at ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE, WIRE_EXPECTS_NONE);
+    if (at && call.on) {
+        uint64_t id = ocl_allocation_id();
+        ocl_region_add(&ocl_svm, at, bytes, id);
+        ocl_emit_alloc(&call, context, id, at, bytes, WIRE_MEMORY_SVM);
+    }
+    return at;
+}
+
+void CL_API_CALL ocl_clSVMFree(cl_context context, void *at)
+{
+    struct ocl_call call;
+    struct ocl_region region;
+    ocl_call_begin(&call, OCL_clSVMFree);
+    /* Before the call: right after it another thread may be given the same address. */
+    bool known = call.on && at && ocl_region_take(&ocl_svm, at, &region);
+    if (call.on)
+        call.start = collector_now();
+    ocl_depth++;
+    ocl_next.clSVMFree(context, at);
+    ocl_depth--;
+    if (call.on)
+        call.end = collector_now();
+    ocl_call_end(&call, CL_SUCCESS, WIRE_EXPECTS_NONE);
+    if (known)
+        ocl_emit_free(region.id, call.start, call.correlation);
+}
+
+/* The memory goes when the command runs: one entry in the queue's ring for each allocation. */
+cl_int CL_API_CALL ocl_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *list[],
+                                        void(CL_CALLBACK *function)(cl_command_queue, cl_uint,
+                                                                    void *[], void *),
+                                        void *data, cl_uint waits, const cl_event *wait_list,
+                                        cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueSVMFree, queue, event);
+    struct ocl_region known[64];
+    unsigned taken = 0;
+    for (cl_uint i = 0; command.call.on && list && i < count && taken < 64; i++)
+        taken += ocl_region_take(&ocl_svm, list[i], &known[taken]);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueSVMFree, queue, count, list, function, data,
+                              waits, wait_list, command.event);
+    ocl_call_end(&command.call, result, WIRE_EXPECTS_NONE);
+    bool profiled = command.queue && command.queue->profiled;
+    for (unsigned i = 0; i < taken; i++) {
+        if (result != CL_SUCCESS) {
+            ocl_region_add(&ocl_svm, (void *)known[i].address, known[i].bytes, known[i].id);
+        } else if (profiled && OCL_CALL(clRetainEvent, *command.event) == CL_SUCCESS) {
+            struct ocl_entry entry = {.event = *command.event,
+                                      .correlation = known[i].id,
+                                      .start = command.call.start,
+                                      .kind = OCL_ENTRY_FREE};
+            ocl_queue_push(command.queue, &entry);
+        } else {
+            ocl_emit_free(known[i].id, command.call.end, command.call.correlation);
+        }
+    }
+    if (result == CL_SUCCESS && command.own)
+        OCL_CALL(clReleaseEvent, command.own);
+    return result;
+}
+
+cl_int CL_API_CALL ocl_clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *to,
+                                          const void *from, size_t bytes, cl_uint waits,
+                                          const cl_event *wait_list, cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueSVMMemcpy, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueSVMMemcpy, queue, blocking, to, from, bytes,
+                              waits, wait_list, command.event);
+    if (!command.call.on)
+        return result;
+    enum wire_memory_kind source = kind_of(from), target = kind_of(to);
+    bool in = source == WIRE_MEMORY_PAGEABLE, out = target == WIRE_MEMORY_PAGEABLE;
+    enum wire_copy_kind kind = in && out ? WIRE_COPY_HTOH
+                               : in      ? WIRE_COPY_HTOD
+                               : out     ? WIRE_COPY_DTOH
+                                         : WIRE_COPY_DTOD;
+    return ocl_end_transfer(&command, result, bytes, kind, source, target, blocking);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueSVMMemFill(cl_command_queue queue, void *at, const void *pattern,
+                                           size_t pattern_bytes, size_t bytes, cl_uint waits,
+                                           const cl_event *wait_list, cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueSVMMemFill, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueSVMMemFill, queue, at, pattern, pattern_bytes,
+                              bytes, waits, wait_list, command.event);
+    return ocl_end_memset(&command, result, bytes, pattern, pattern_bytes, WIRE_MEMORY_SVM);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags,
+                                       void *at, size_t bytes, cl_uint waits,
+                                       const cl_event *wait_list, cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueSVMMap, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueSVMMap, queue, blocking, flags, at, bytes,
+                              waits, wait_list, command.event);
+    if (result == CL_SUCCESS && command.call.on)
+        ocl_region_add(&ocl_mapped, at, bytes, 0);
+    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_MAP, WIRE_MEMORY_SVM,
+                            WIRE_MEMORY_SVM, blocking);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueSVMUnmap(cl_command_queue queue, void *at, cl_uint waits,
+                                         const cl_event *wait_list, cl_event *event)
+{
+    struct ocl_command command;
+    struct ocl_region region = {0};
+    ocl_begin(&command, OCL_clEnqueueSVMUnmap, queue, event);
+    bool taken = command.call.on && ocl_region_take(&ocl_mapped, at, &region);
+    cl_int result =
+        OCL_TIMED(&command.call, clEnqueueSVMUnmap, queue, at, waits, wait_list, command.event);
+    if (taken && result != CL_SUCCESS)
+        ocl_region_add(&ocl_mapped, at, region.bytes, 0);
+    return ocl_end_transfer(&command, result, region.bytes, WIRE_COPY_UNMAP, WIRE_MEMORY_SVM,
+                            WIRE_MEMORY_SVM, false);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count,
+                                              const void **list, const size_t *sizes,
+                                              cl_mem_migration_flags flags, cl_uint waits,
+                                              const cl_event *wait_list, cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueSVMMigrateMem, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueSVMMigrateMem, queue, count, list, sizes,
+                              flags, waits, wait_list, command.event);
+    uint64_t bytes = 0;
+    struct ocl_region region;
+    for (cl_uint i = 0; command.call.on && result == CL_SUCCESS && i < count; i++) {
+        if (sizes && sizes[i])
+            bytes += sizes[i];
+        else if (ocl_region_find(&ocl_svm, list[i], &region)) /* 0 = the whole allocation */
+            bytes += region.bytes;
+    }
+    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_MIGRATE, WIRE_MEMORY_SVM,
+                            WIRE_MEMORY_SVM, false);
+}

@@ -1,0 +1,140 @@
+/* Handle -> state. A launch looks up its queue and its kernel, on any number of threads, so reading
+ * takes no lock: open addressing, a slot's value is stored before its key, slots are never emptied.
+ * Entries are not removed: drivers hand out addresses again and again, so the number of distinct
+ * handles stays small, and a new object at an old address replaces the value. Outgrown slot arrays
+ * stay mapped because a reader may still be in them; together they are no larger than the last. */
+#include <sys/mman.h>
+
+#include "collectors/opencl/ocl.h"
+
+struct ocl_slot {
+    _Atomic uint64_t key, value;
+};
+struct ocl_slots {
+    size_t room; /* a power of two */
+    size_t used; /* under the table's lock */
+    struct ocl_slot slot[];
+};
+
+#define FIRST_ROOM 256
+#define POOL_BYTES (256u << 10)
+
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static char *pool_at, *pool_end;
+
+static void *map_pages(size_t bytes)
+{
+    int saved = errno;
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = saved;
+    return at == MAP_FAILED ? NULL : at;
+}
+
+void *ocl_alloc(size_t bytes)
+{
+    bytes = (bytes + 63u) & ~(size_t)63u;
+    if (bytes > POOL_BYTES / 4)
+        return map_pages(bytes);
+    pthread_mutex_lock(&pool_lock);
+    if (pool_at == NULL || (size_t)(pool_end - pool_at) < bytes) {
+        pool_at = map_pages(POOL_BYTES);
+        pool_end = pool_at ? pool_at + POOL_BYTES : NULL;
+    }
+    void *out = pool_at;
+    if (out)
+        pool_at += bytes;
+    pthread_mutex_unlock(&pool_lock);
+    return out;
+}
+
+static size_t first_slot(uint64_t key, size_t room)
+{
+    return (size_t)((key * 0x9e3779b97f4a7c15ull) >> 20) & (room - 1);
+}
+
+static struct ocl_slot *find(struct ocl_slots *slots, uint64_t key)
+{
+    for (size_t i = first_slot(key, slots->room);; i = (i + 1) & (slots->room - 1)) {
+        uint64_t there = atomic_load_explicit(&slots->slot[i].key, memory_order_acquire);
+        if (there == key || there == 0)
+            return &slots->slot[i];
+    }
+}
+
+uint64_t ocl_table_get(struct ocl_table *table, const void *key)
+{
+    struct ocl_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+    if (slots == NULL || key == NULL)
+        return 0;
+    struct ocl_slot *slot = find(slots, (uintptr_t)key);
+    if (atomic_load_explicit(&slot->key, memory_order_acquire) == 0)
+        return 0;
+    return atomic_load_explicit(&slot->value, memory_order_acquire);
+}
+
+/* Make room for one more; under the lock. */
+static struct ocl_slots *grow(struct ocl_table *table)
+{
+    struct ocl_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    if (old && old->used < old->room / 2)
+        return old;
+    size_t room = old ? old->room * 2 : FIRST_ROOM;
+    struct ocl_slots *slots = ocl_alloc(sizeof *slots + room * sizeof slots->slot[0]);
+    if (slots == NULL)
+        return old && old->used < old->room - 1 ? old : NULL;
+    slots->room = room;
+    for (size_t i = 0; old && i < old->room; i++) {
+        uint64_t key = atomic_load_explicit(&old->slot[i].key, memory_order_relaxed);
+        if (key == 0)
+            continue;
+        struct ocl_slot *slot = find(slots, key);
+        atomic_store_explicit(&slot->value,
+                              atomic_load_explicit(&old->slot[i].value, memory_order_relaxed),
+                              memory_order_relaxed);
+        atomic_store_explicit(&slot->key, key, memory_order_relaxed);
+        slots->used++;
+    }
+    atomic_store_explicit(&table->slots, slots, memory_order_release);
+    return slots;
+}
+
+static uint64_t put(struct ocl_table *table, const void *key, uint64_t value, bool replace)
+{
+    if (key == NULL)
+        return 0;
+    uint64_t result = 0;
+    pthread_mutex_lock(&table->lock);
+    struct ocl_slots *slots = grow(table);
+    if (slots) {
+        struct ocl_slot *slot = find(slots, (uintptr_t)key);
+        bool there = atomic_load_explicit(&slot->key, memory_order_relaxed) != 0;
+        result = there ? atomic_load_explicit(&slot->value, memory_order_relaxed) : 0;
+        if (!there || replace || result == 0) {
+            atomic_store_explicit(&slot->value, value, memory_order_release);
+            result = value;
+        }
+        if (!there) {
+            atomic_store_explicit(&slot->key, (uintptr_t)key, memory_order_release);
+            slots->used++;
+        }
+    }
+    pthread_mutex_unlock(&table->lock);
+    return result;
+}
+
+bool ocl_table_put(struct ocl_table *table, const void *key, uint64_t value)
+{
+    return put(table, key, value, true) == value;
+}
+
+uint64_t ocl_table_add(struct ocl_table *table, const void *key, uint64_t value)
+{
+    return put(table, key, value, false);
+}
+
+/* In a forked child: another thread may have held a lock. */
+void ocl_table_forked(struct ocl_table *table)
+{
+    pthread_mutex_init(&table->lock, NULL);
+    pthread_mutex_init(&pool_lock, NULL);
+}

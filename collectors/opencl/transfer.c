@@ -1,0 +1,161 @@
+/* Buffer commands: read, write, copy, rectangles, fill, map, unmap, migrate. Bytes are those that
+ * the command covers; whether a map moves any is the driver's secret. */
+#include "collectors/opencl/ocl.h"
+
+struct ocl_regions ocl_mapped = OCL_REGIONS;
+
+cl_int CL_API_CALL ocl_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                           size_t offset, size_t bytes, void *host, cl_uint waits,
+                                           const cl_event *wait_list, cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueReadBuffer, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueReadBuffer, queue, buffer, blocking, offset,
+                              bytes, host, waits, wait_list, command.event);
+    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOH, WIRE_MEMORY_DEVICE,
+                            WIRE_MEMORY_PAGEABLE, blocking);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                            size_t offset, size_t bytes, const void *host,
+                                            cl_uint waits, const cl_event *wait_list,
+                                            cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueWriteBuffer, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueWriteBuffer, queue, buffer, blocking, offset,
+                              bytes, host, waits, wait_list, command.event);
+    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_HTOD, WIRE_MEMORY_PAGEABLE,
+                            WIRE_MEMORY_DEVICE, blocking);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to,
+                                           size_t from_offset, size_t to_offset, size_t bytes,
+                                           cl_uint waits, const cl_event *wait_list,
+                                           cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueCopyBuffer, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueCopyBuffer, queue, from, to, from_offset,
+                              to_offset, bytes, waits, wait_list, command.event);
+    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOD, WIRE_MEMORY_DEVICE,
+                            WIRE_MEMORY_DEVICE, false);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer,
+                                               cl_bool blocking, const size_t *buffer_origin,
+                                               const size_t *host_origin, const size_t *region,
+                                               size_t buffer_row, size_t buffer_slice,
+                                               size_t host_row, size_t host_slice, void *host,
+                                               cl_uint waits, const cl_event *wait_list,
+                                               cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueReadBufferRect, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueReadBufferRect, queue, buffer, blocking,
+                              buffer_origin, host_origin, region, buffer_row, buffer_slice,
+                              host_row, host_slice, host, waits, wait_list, command.event);
+    return ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_DTOH,
+                            WIRE_MEMORY_DEVICE, WIRE_MEMORY_PAGEABLE, blocking);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer,
+                                                cl_bool blocking, const size_t *buffer_origin,
+                                                const size_t *host_origin, const size_t *region,
+                                                size_t buffer_row, size_t buffer_slice,
+                                                size_t host_row, size_t host_slice,
+                                                const void *host, cl_uint waits,
+                                                const cl_event *wait_list, cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueWriteBufferRect, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueWriteBufferRect, queue, buffer, blocking,
+                              buffer_origin, host_origin, region, buffer_row, buffer_slice,
+                              host_row, host_slice, host, waits, wait_list, command.event);
+    return ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_HTOD,
+                            WIRE_MEMORY_PAGEABLE, WIRE_MEMORY_DEVICE, blocking);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem from, cl_mem to,
+                                               const size_t *from_origin, const size_t *to_origin,
+                                               const size_t *region, size_t from_row,
+                                               size_t from_slice, size_t to_row, size_t to_slice,
+                                               cl_uint waits, const cl_event *wait_list,
+                                               cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueCopyBufferRect, queue, event);
+    cl_int result =
+        OCL_TIMED(&command.call, clEnqueueCopyBufferRect, queue, from, to, from_origin, to_origin,
+                  region, from_row, from_slice, to_row, to_slice, waits, wait_list, command.event);
+    return ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_DTOD,
+                            WIRE_MEMORY_DEVICE, WIRE_MEMORY_DEVICE, false);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer,
+                                           const void *pattern, size_t pattern_bytes, size_t offset,
+                                           size_t bytes, cl_uint waits, const cl_event *wait_list,
+                                           cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueFillBuffer, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueFillBuffer, queue, buffer, pattern,
+                              pattern_bytes, offset, bytes, waits, wait_list, command.event);
+    return ocl_end_memset(&command, result, bytes, pattern, pattern_bytes, WIRE_MEMORY_DEVICE);
+}
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+void *CL_API_CALL ocl_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                         cl_map_flags flags, size_t offset, size_t bytes,
+                                         cl_uint waits, const cl_event *wait_list, cl_event *event,
+                                         cl_int *error)
+{
+    struct ocl_command command;
+    cl_int result = CL_SUCCESS;
+    ocl_begin(&command, OCL_clEnqueueMapBuffer, queue, event);
+    void *at = OCL_TIMED(&command.call, clEnqueueMapBuffer, queue, buffer, blocking, flags, offset,
+                         bytes, waits, wait_list, command.event, &result);
+    if (at && command.call.on)
+        ocl_region_add(&ocl_mapped, at, bytes, 0);
+    ocl_end_transfer(&command, result, bytes, WIRE_COPY_MAP, WIRE_MEMORY_DEVICE,
+                     WIRE_MEMORY_PAGEABLE, blocking);
+    if (error)
+        *error = result;
+    return at;
+}
+
+cl_int CL_API_CALL ocl_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *at,
+                                               cl_uint waits, const cl_event *wait_list,
+                                               cl_event *event)
+{
+    struct ocl_command command;
+    struct ocl_region region = {0};
+    ocl_begin(&command, OCL_clEnqueueUnmapMemObject, queue, event);
+    /* Before the call: right after it another thread may be given the same address. */
+    bool taken = command.call.on && ocl_region_take(&ocl_mapped, at, &region);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueUnmapMemObject, queue, memory, at, waits,
+                              wait_list, command.event);
+    if (taken && result != CL_SUCCESS)
+        ocl_region_add(&ocl_mapped, at, region.bytes, 0);
+    return ocl_end_transfer(&command, result, region.bytes, WIRE_COPY_UNMAP, WIRE_MEMORY_PAGEABLE,
+                            WIRE_MEMORY_DEVICE, false);
+}
+
+cl_int CL_API_CALL ocl_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count,
+                                                  const cl_mem *list, cl_mem_migration_flags flags,
+                                                  cl_uint waits, const cl_event *wait_list,
+                                                  cl_event *event)
+{
+    struct ocl_command command;
+    ocl_begin(&command, OCL_clEnqueueMigrateMemObjects, queue, event);
+    cl_int result = OCL_TIMED(&command.call, clEnqueueMigrateMemObjects, queue, count, list, flags,
+                              waits, wait_list, command.event);
+    uint64_t bytes = 0;
+    for (cl_uint i = 0; command.call.on && result == CL_SUCCESS && i < count; i++)
+        bytes += ocl_mem_size(list[i]);
+    bool to_host = flags & CL_MIGRATE_MEM_OBJECT_HOST;
+    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_MIGRATE,
+                            to_host ? WIRE_MEMORY_DEVICE : WIRE_MEMORY_UNKNOWN,
+                            to_host ? WIRE_MEMORY_PAGEABLE : WIRE_MEMORY_DEVICE, false);
+}
