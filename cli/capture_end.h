@@ -1,0 +1,31 @@
+/* The last part of every recording, for `run` and for `recover`: read what is left in the spools,
+ * finish the capture, bring it to its place, remove the spool folder. */
+#ifndef PERFKIT_CLI_CAPTURE_END_H
+#define PERFKIT_CLI_CAPTURE_END_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cli/spool_folder.h"
+#include "libprof/store/ingest.h"
+#include "libprof/store/store.h"
+
+struct capture_end {
+    const char *command;      /* "run" or "recover", for messages */
+    struct prof_store *store; /* both are closed */
+    struct prof_ingest *ingest;
+    struct spool_folder *spool; /* removed on success, left otherwise */
+    const char *live, *final;
+    const char *state; /* of capture.state */
+    bool abandon;      /* processes still run: do not wait for their last record */
+    bool keep_spool;
+    pid_t pid; /* ingest has not been told yet how this one ended; 0 = it has */
+    int wait_status;
+    uint64_t full_since_ns; /* private: start with 0 */
+};
+
+/* True when the capture is whole at `final`. False when it is not: said on stderr, with how to get
+ * it later; what was recorded is still in the spool folder and the live file. */
+bool capture_end(struct capture_end *end);
+
+#endif

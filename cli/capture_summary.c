@@ -1,0 +1,111 @@
+/* Says what was recorded, whether it is complete and why not, and how to see it. Read back from the
+ * finished file: what is printed is what a report will find there. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/capture_summary.h"
+#include "cli/command.h"
+#include "libprof/base/format.h"
+#include "libprof/include/prof.h"
+
+const char *shell_quoted(const char *text, char *out, unsigned long size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./=:,+@%^";
+    size_t used = 0;
+    if (*text && text[strspn(text, plain)] == '\0') {
+        snprintf(out, size, "%s", text);
+        return out;
+    }
+    out[used++] = '\'';
+    for (; *text && used + 6 < size; text++) {
+        if (*text == '\'') {
+            memcpy(out + used, "'\\''", 4);
+            used += 4;
+        } else {
+            out[used++] = *text;
+        }
+    }
+    out[used++] = '\'';
+    out[used] = '\0';
+    return out;
+}
+
+/* What each subject of the trust block is called in a list. */
+static const struct {
+    const char *subject, *one, *many;
+} nouns[] = {
+    {"launch", "kernel launch", "kernel launches"},
+    {"transfer", "copy", "copies"},
+    {"memset", "fill", "fills"},
+    {"allocation", "allocation", "allocations"},
+    {"range", "NVTX range", "NVTX ranges"},
+};
+
+/* "12 kernel launches, 3 copies"; false when there is nothing. */
+static bool list_recorded(const struct prof_trust *trust, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t n = 0; n < sizeof nouns / sizeof nouns[0]; n++)
+        for (size_t i = 0; i < trust->total_count && used < size; i++) {
+            const struct prof_balance *total = &trust->totals[i];
+            if (strcmp(total->subject, nouns[n].subject) != 0 || total->recorded <= 0)
+                continue;
+            used += (size_t)snprintf(out + used, size - used, "%s%s %s", used ? ", " : "",
+                                     prof_count(total->recorded).text,
+                                     total->recorded == 1 ? nouns[n].one : nouns[n].many);
+        }
+    return used > 0;
+}
+
+static void say_trust(const char *command, const struct prof_trust *trust)
+{
+    if (trust->complete)
+        return;
+    size_t losses = 0;
+    const char *first = "see the trust block of the report";
+    for (size_t i = 0; i < trust->statement_count; i++)
+        if (trust->statements[i].level == PROF_TRUST_LOSS && losses++ == 0)
+            first = trust->statements[i].text;
+    if (losses > 1)
+        cli_say(command, "INCOMPLETE: %s (and %zu more)", first, losses - 1);
+    else
+        cli_say(command, "INCOMPLETE: %s", first);
+}
+
+/* The likely reason is among the statements. */
+static void say_nothing(const char *command, const struct prof_trust *trust)
+{
+    cli_say(command, "nothing was recorded: no GPU or NVTX call was seen; `perfkit doctor` says "
+                     "what can be seen here");
+    for (size_t i = 0; i < trust->statement_count; i++)
+        if (trust->statements[i].process == 0)
+            cli_say(command, "note: %s", trust->statements[i].text);
+}
+
+void capture_summary(const char *command, const char *path, const char *shown)
+{
+    struct prof_capture *capture;
+    struct prof_error err = {0};
+    struct prof_trust trust = {0};
+    char recorded[512], quoted[4200];
+    enum prof_status status = prof_open(path, &capture, &err);
+    if (status || (status = prof_trust(capture, &trust, &err)) != PROF_OK) {
+        cli_say(command, "wrote %s, but cannot read it back: %s", shown, err.message);
+        prof_close(capture);
+        return;
+    }
+    const struct prof_info *info = prof_info(capture);
+    if (list_recorded(&trust, recorded, sizeof recorded))
+        cli_say(command, "recorded %s in %s%s", recorded, prof_duration_ns(info->duration_ns).text,
+                trust.complete ? "; complete" : "");
+    else
+        say_nothing(command, &trust);
+    say_trust(command, &trust);
+    cli_say(command, "%s (%s); see it with: perfkit report %s%s", shown,
+            prof_bytes_of(info->file_bytes).text, shown[0] == '-' ? "./" : "",
+            shell_quoted(shown, quoted, sizeof quoted));
+    prof_trust_free(&trust);
+    prof_close(capture);
+}

@@ -1,0 +1,11 @@
+/* The few lines that `run` and `recover` print at the end. */
+#ifndef PERFKIT_CLI_CAPTURE_SUMMARY_H
+#define PERFKIT_CLI_CAPTURE_SUMMARY_H
+
+/* `shown` is the path as the user knows it. On stderr. */
+void capture_summary(const char *command, const char *path, const char *shown);
+
+/* A path as text for a shell, quoted where it must be, into out. Returns out. */
+const char *shell_quoted(const char *text, char *out, unsigned long size);
+
+#endif

@@ -1,0 +1,360 @@
+/* The one parser of command lines. It knows nothing of any command: types, defaults and words come
+ * from the option tables. Values are checked here, so that commands see only good ones, and a
+ * mistake is answered with what is wrong and how to mend it. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+const struct cli_option cli_help_option = {
+    .name = "help", .letter = 'h', .type = CLI_FLAG, .text = "show this help and exit"};
+
+void cli_say(const char *command, const char *format, ...)
+{
+    int saved = errno;
+    char line[2048];
+    size_t used =
+        (size_t)snprintf(line, sizeof line, "perfkit%s%s: ", *command ? " " : "", command);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + used, sizeof line - used - 1, format, args);
+    va_end(args);
+    used = strlen(line);
+    line[used++] = '\n';
+    /* Nobody may be left to read it; there is nowhere else to say that. */
+    if (write(STDERR_FILENO, line, used) < 0) {
+    }
+    errno = saved;
+}
+
+const struct cli_command *cli_find(const char *name)
+{
+    for (const struct cli_command *const *c = cli_commands(); *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+/* Levenshtein distance, one row at a time; long words are never near. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[64];
+    size_t width = strlen(b);
+    if (width >= sizeof row / sizeof row[0])
+        return SIZE_MAX;
+    for (size_t j = 0; j <= width; j++)
+        row[j] = j;
+    for (size_t i = 0; a[i]; i++) {
+        size_t corner = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < width; j++) {
+            size_t best = corner + (a[i] != b[j]);
+            if (row[j + 1] + 1 < best)
+                best = row[j + 1] + 1;
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            corner = row[j + 1];
+            row[j + 1] = best;
+        }
+    }
+    return row[width];
+}
+
+const char *cli_nearest(const char *word, const char *(*next)(const void *table, size_t i),
+                        const void *table)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(word) / 3 + 2; /* at most this minus one edits */
+    const char *candidate;
+    for (size_t i = 0; (candidate = next(table, i)); i++) {
+        size_t d = distance(word, candidate);
+        if (d < best_distance && d < strlen(candidate)) {
+            best_distance = d;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+static const char *option_name(const void *table, size_t i)
+{
+    return ((const struct cli_option *)table)[i].name;
+}
+
+static const char *word_at(const void *table, size_t i)
+{
+    return ((const char *const *)table)[i];
+}
+
+static const struct cli_option *find_long(const struct cli_command *command, const char *name,
+                                          size_t length)
+{
+    for (const struct cli_option *o = command->options; o->name; o++)
+        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
+            return o;
+    return length == 4 && strncmp(name, "help", 4) == 0 ? &cli_help_option : NULL;
+}
+
+static const struct cli_option *find_short(const struct cli_command *command, char letter)
+{
+    for (const struct cli_option *o = command->options; o->name; o++)
+        if (o->letter == letter)
+            return o;
+    return letter == 'h' ? &cli_help_option : NULL;
+}
+
+static bool parse_size(const char *text, uint64_t *out)
+{
+    static const char units[] = "kmgt";
+    char *end;
+    errno = 0;
+    if (*text < '0' || *text > '9')
+        return false;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno)
+        return false;
+    unsigned shift = 0;
+    if (*end) {
+        const char *unit = strchr(units, *end | 0x20);
+        if (!unit)
+            return false;
+        shift = 10 * (unsigned)(unit - units + 1);
+        end++;
+        if (*end && strcasecmp(end, "b") != 0 && strcasecmp(end, "ib") != 0)
+            return false;
+    }
+    if (number > UINT64_MAX >> shift)
+        return false;
+    *out = (uint64_t)number << shift;
+    return true;
+}
+
+static bool parse_count(const char *text, unsigned *out)
+{
+    char *end;
+    errno = 0;
+    if (*text < '0' || *text > '9')
+        return false;
+    unsigned long number = strtoul(text, &end, 10);
+    if (errno || *end || number == 0 || number > UINT_MAX)
+        return false;
+    *out = (unsigned)number;
+    return true;
+}
+
+static void list_words(const char *const *words, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; words[i] && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", words[i]);
+}
+
+static bool find_word(const char *const *words, const char *text, size_t length, unsigned *index)
+{
+    for (unsigned i = 0; words[i]; i++)
+        if (strlen(words[i]) == length && strncmp(words[i], text, length) == 0) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+static bool bad_word(const struct cli_command *command, const struct cli_option *option,
+                     const char *text, size_t length)
+{
+    char all[256], word[64];
+    list_words(option->words, all, sizeof all);
+    snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), text);
+    const char *near = cli_nearest(word, word_at, option->words);
+    cli_say(command->name, "--%s does not know '%s': %s%s%suse one of %s", option->name, word,
+            near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", all);
+    return false;
+}
+
+static bool store(const struct cli_command *command, const struct cli_option *option,
+                  const char *text, void *values)
+{
+    void *place = (char *)values + option->offset;
+    unsigned index;
+    switch (option->type) {
+    case CLI_FLAG:
+        *(bool *)place = true;
+        return true;
+    case CLI_TEXT:
+    case CLI_FILE:
+    case CLI_FOLDER:
+        if (!*text) {
+            cli_say(command->name, "--%s has an empty value: give it a %s", option->name,
+                    option->argument);
+            return false;
+        }
+        *(const char **)place = text;
+        return true;
+    case CLI_SIZE:
+        if (parse_size(text, place))
+            return true;
+        cli_say(command->name,
+                "--%s: '%s' is not a size: give bytes, or a number with k, M, G or T (as in 512M)",
+                option->name, text);
+        return false;
+    case CLI_COUNT:
+        if (parse_count(text, place))
+            return true;
+        cli_say(command->name, "--%s: '%s' is not a count: give a whole number from 1 up",
+                option->name, text);
+        return false;
+    case CLI_CHOICE:
+        if (!find_word(option->words, text, strlen(text), place))
+            return bad_word(command, option, text, strlen(text));
+        return true;
+    case CLI_WORDS:
+        for (const char *p = text;;) {
+            size_t length = strcspn(p, ",");
+            if (!find_word(option->words, p, length, &index))
+                return bad_word(command, option, p, length);
+            if (!p[length])
+                break;
+            p += length + 1;
+        }
+        *(const char **)place = text;
+        return true;
+    }
+    return false;
+}
+
+static bool unknown_option(const struct cli_command *command, const char *text)
+{
+    const char *near = NULL;
+    char name[64];
+    if (strncmp(text, "--", 2) == 0) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
+        near = cli_nearest(name, option_name, command->options);
+    }
+    if (near)
+        cli_say(command->name, "unknown option '%s': did you mean '--%s'?", text, near);
+    else
+        cli_say(command->name, "unknown option '%s': see perfkit help %s", text, command->name);
+    return false;
+}
+
+struct reader {
+    const struct cli_command *command;
+    int argc, at; /* the argument being read */
+    char **argv;
+    void *values;
+    bool help;
+};
+
+/* The value of an option that needs one: the rest of this argument, or the next one. */
+static bool take_value(struct reader *r, const struct cli_option *option, const char *rest,
+                       const char **value)
+{
+    if (rest) {
+        *value = rest;
+        return true;
+    }
+    if (r->at + 1 >= r->argc) {
+        cli_say(r->command->name, "--%s needs a value: give it as --%s %s", option->name,
+                option->name, option->argument);
+        return false;
+    }
+    *value = r->argv[++r->at];
+    return true;
+}
+
+static bool read_long(struct reader *r)
+{
+    const char *argument = r->argv[r->at];
+    const char *name = argument + 2;
+    size_t length = strcspn(name, "=");
+    const char *rest = name[length] ? name + length + 1 : NULL;
+    const struct cli_option *option = find_long(r->command, name, length);
+    if (!option)
+        return unknown_option(r->command, argument);
+    if (option->type == CLI_FLAG) {
+        if (rest) {
+            cli_say(r->command->name, "--%s takes no value: leave out '=%s'", option->name, rest);
+            return false;
+        }
+        if (option == &cli_help_option)
+            r->help = true;
+        else
+            store(r->command, option, NULL, r->values);
+        return true;
+    }
+    const char *value;
+    return take_value(r, option, rest, &value) && store(r->command, option, value, r->values);
+}
+
+static bool read_short(struct reader *r)
+{
+    for (const char *p = r->argv[r->at] + 1; *p; p++) {
+        const struct cli_option *option = find_short(r->command, *p);
+        if (!option) {
+            const char text[] = {'-', *p, '\0'};
+            return unknown_option(r->command, text);
+        }
+        if (option == &cli_help_option) {
+            r->help = true;
+        } else if (option->type == CLI_FLAG) {
+            store(r->command, option, NULL, r->values);
+        } else {
+            const char *value;
+            return take_value(r, option, p[1] ? p + 1 : NULL, &value) &&
+                   store(r->command, option, value, r->values);
+        }
+    }
+    return true;
+}
+
+bool cli_parse(const struct cli_command *command, int argc, char **argv, void *values,
+               struct cli_operands *operands, int *status)
+{
+    struct reader r = {.command = command, .argc = argc, .at = 1, .argv = argv, .values = values};
+    int kept = 1; /* operands gather at argv[1..kept) */
+    *status = (int)command->usage_status;
+    for (; r.at < argc; r.at++) {
+        char *argument = argv[r.at];
+        if (strcmp(argument, "--") == 0) {
+            r.at++;
+            break;
+        }
+        if (argument[0] != '-' || !argument[1]) {
+            if (command->verbatim)
+                break;
+            argv[kept++] = argument;
+        } else if (!(argument[1] == '-' ? read_long(&r) : read_short(&r))) {
+            return false;
+        }
+        if (r.help) {
+            cli_print_help(command);
+            *status = CLI_OK;
+            return false;
+        }
+    }
+    for (; r.at < argc; r.at++)
+        argv[kept++] = argv[r.at];
+    argv[kept] = NULL;
+    operands->count = kept - 1;
+    operands->values = argv + 1;
+
+    unsigned count = (unsigned)operands->count;
+    if (count < command->least) {
+        cli_say(command->name, "too few arguments: give %s (see perfkit help %s)",
+                command->operands, command->name);
+        return false;
+    }
+    if (count > command->most) {
+        cli_say(command->name, "'%s' is one argument too many: see perfkit help %s",
+                operands->values[command->most], command->name);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,99 @@
+/* Commands and options as tables. The parser, --help, `perfkit help`, the man pages and the shell
+ * completions are all made from them, so a row is added in one place. Only cli/ prints. */
+#ifndef PERFKIT_CLI_COMMAND_H
+#define PERFKIT_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cli_status {
+    CLI_OK = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+    CLI_RUN_FAILED = 125, /* `run` only: perfkit itself failed, as with env and timeout */
+    CLI_RUN_CANNOT_EXECUTE = 126,
+    CLI_RUN_NOT_FOUND = 127,
+};
+
+/* How a value is read and what is stored at cli_option.offset of the command's own struct. */
+enum cli_type {
+    CLI_FLAG,   /* bool */
+    CLI_TEXT,   /* const char * */
+    CLI_FILE,   /* const char *; completes to files */
+    CLI_FOLDER, /* const char *; completes to folders */
+    CLI_SIZE,   /* uint64_t bytes: 65536, 64k, 512M, 2G (powers of 1024) */
+    CLI_COUNT,  /* unsigned, at least 1 */
+    CLI_CHOICE, /* unsigned: index into words */
+    CLI_WORDS,  /* const char *: words out of `words`, separated by commas */
+};
+
+struct cli_option {
+    const char *name; /* without the dashes; NULL ends the table */
+    char letter;      /* 0 = none */
+    enum cli_type type;
+    size_t offset;            /* in the struct that cli_parse fills */
+    const char *argument;     /* how help names the value; NULL for flags */
+    const char *fallback;     /* default as help shows it; NULL = none worth showing */
+    const char *group;        /* heading in help; NULL = as the row before, "Options" at first */
+    const char *text;         /* one sentence, no capital, no full stop */
+    const char *const *words; /* CLI_CHOICE, CLI_WORDS: ends with NULL */
+};
+
+struct cli_text_row {
+    const char *left, *text; /* NULL left ends the table */
+};
+
+struct cli_command {
+    const char *name;
+    const char *summary;  /* one line, no full stop */
+    const char *operands; /* as the synopsis shows them, "" = none */
+    const char *text;     /* paragraphs, separated by an empty line */
+    const struct cli_option *options;
+    const struct cli_text_row *examples;  /* command line, what it does; NULL = none */
+    const struct cli_text_row *statuses;  /* exit status, meaning; NULL = 0, 1 and 2 as usual */
+    const struct cli_text_row *variables; /* environment; NULL = none */
+    enum cli_type operand;                /* CLI_FLAG = nothing to complete, CLI_TEXT = a command */
+    unsigned least, most;                 /* operands */
+    enum cli_status usage_status;
+    bool verbatim; /* the first operand ends the options (it is somebody else's command line) */
+    int (*run)(const struct cli_command *command, int argc, char **argv);
+};
+
+/* Every command, in the order of help. Ends with NULL. */
+const struct cli_command *const *cli_commands(void);
+
+/* NULL when there is no such command. */
+const struct cli_command *cli_find(const char *name);
+
+struct cli_operands {
+    int count;
+    char **values; /* into argv, which cli_parse reorders */
+};
+
+/* Read argv[1..] by the command's option table into *values (the command's own struct, filled with
+ * its defaults before). Returns true to go on; false when the command is to return *status at once:
+ * help was printed, or what is wrong was said on stderr. */
+bool cli_parse(const struct cli_command *command, int argc, char **argv, void *values,
+               struct cli_operands *operands, int *status);
+
+/* "perfkit CMD: message" and a newline on stderr, in one write. Both keep errno. */
+void cli_say(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The nearest of the candidates by edit distance, or NULL when none is near. `next` yields
+ * candidates until NULL. */
+const char *cli_nearest(const char *word, const char *(*next)(const void *table, size_t i),
+                        const void *table);
+
+/* help.c */
+void cli_print_help(const struct cli_command *command);
+void cli_print_overview(bool to_stderr);
+/* "-o, --output FILE" into buffer. */
+void cli_option_label(const struct cli_option *option, char *buffer, size_t size);
+/* The option every command has. */
+extern const struct cli_option cli_help_option;
+
+/* generate.c: `perfkit --generate FOLDER` writes man pages and completions there. */
+int cli_generate(const char *folder);
+
+#endif

@@ -1,0 +1,13 @@
+/* The commands, one file each; main.c lists them. */
+#ifndef PERFKIT_CLI_COMMANDS_H
+#define PERFKIT_CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct cli_command run_command;
+extern const struct cli_command report_command;
+extern const struct cli_command recover_command;
+extern const struct cli_command doctor_command;
+extern const struct cli_command version_command;
+
+#endif

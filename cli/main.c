@@ -1,0 +1,118 @@
+/* The perfkit command: finds the subcommand in the table and runs it. Everything a command is
+ * (options, help, exit statuses) is in its own file; this one only dispatches. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/commands.h"
+
+static int help_run(const struct cli_command *command, int argc, char **argv);
+
+static const struct cli_option no_options[] = {{0}};
+
+static const struct cli_command help_command = {
+    .name = "help",
+    .summary = "show the commands, or the options of one command",
+    .operands = "[COMMAND]",
+    .text = "Without a command: the list of commands. With one: what `perfkit COMMAND --help` "
+            "prints.",
+    .options = no_options,
+    .most = 1,
+    .usage_status = CLI_USAGE,
+    .run = help_run,
+};
+
+static const struct cli_command *const *const command_table = (const struct cli_command *const[]){
+    &run_command,    &report_command,  &recover_command, &doctor_command,
+    &version_command, &help_command, NULL,
+};
+
+const struct cli_command *const *cli_commands(void)
+{
+    return command_table;
+}
+
+static const char *command_name(const void *table, size_t i)
+{
+    const struct cli_command *command = ((const struct cli_command *const *)table)[i];
+    return command ? command->name : NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *near = cli_nearest(name, command_name, command_table);
+    if (near)
+        cli_say("", "unknown command '%s': did you mean '%s'?", name, near);
+    else
+        cli_say("", "unknown command '%s': see perfkit help", name);
+    return CLI_USAGE;
+}
+
+static int help_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct cli_operands operands;
+    int status;
+    if (!cli_parse(command, argc, argv, NULL, &operands, &status))
+        return status;
+    if (operands.count == 0) {
+        cli_print_overview(false);
+        return CLI_OK;
+    }
+    const struct cli_command *subject = cli_find(operands.values[0]);
+    if (!subject)
+        return unknown_command(operands.values[0]);
+    cli_print_help(subject);
+    return CLI_OK;
+}
+
+/* A closed standard descriptor would be taken by the first file we open, and a message would then
+ * be written into that file. Opened the wrong way round, so that what is printed to a closed stdout
+ * fails and is told. Close-on-exec: the program that `run` starts finds it closed. */
+static void guard_standard_descriptors(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        int null = open("/dev/null", modes[fd] | O_CLOEXEC);
+        if (null >= 0 && null != fd) {
+            dup3(null, fd, O_CLOEXEC);
+            close(null);
+        }
+    }
+}
+
+/* Text that did not reach stdout (a full disk, a closed pipe) is a failure to be told. */
+static int flushed(const char *command, int status)
+{
+    if (status || (fflush(stdout) == 0 && !ferror(stdout)))
+        return status;
+    cli_say(command, "cannot write to standard output: %m");
+    return CLI_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    guard_standard_descriptors();
+    if (argc < 2) {
+        cli_print_overview(true);
+        return CLI_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    else if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+        name = "version";
+    else if (strcmp(name, "--generate") == 0 && argc == 3)
+        return cli_generate(argv[2]);
+    else if (name[0] == '-') {
+        cli_say("", "unknown option '%s': put a command first, see perfkit help", name);
+        return CLI_USAGE;
+    }
+    const struct cli_command *command = cli_find(name);
+    if (!command)
+        return unknown_command(name);
+    return flushed(name, command->run(command, argc - 1, argv + 1));
+}

@@ -1,0 +1,13 @@
+/* Which capture is meant when none is named. */
+#ifndef PERFKIT_CLI_NEWEST_H
+#define PERFKIT_CLI_NEWEST_H
+
+#include <limits.h>
+
+#include "libprof/base/error.h"
+
+/* The capture of `folder` that was written to last, by the mark inside the file, whatever its
+ * *.sqlite name. PROF_NOTFOUND when there is none. */
+enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct prof_error *err);
+
+#endif

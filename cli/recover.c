@@ -1,0 +1,294 @@
+/* perfkit recover: does for a perfkit that was killed what it would have done at the end. Ingest
+ * kept its place in the capture file itself, so every record arrives once, however often this is
+ * begun. While processes of the program still run, finishing would lose what they do next; the user
+ * is asked to choose. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/capture_end.h"
+#include "cli/capture_summary.h"
+#include "cli/commands.h"
+#include "cli/run_output.h"
+#include "cli/spool_find.h"
+#include "cli/spool_folder.h"
+#include "libprof/base/clock.h"
+#include "libprof/include/prof.h"
+
+#define STEP_NS 200000000L
+
+struct recover_options {
+    const char *output;
+    bool force, keep, quiet, wait;
+};
+
+#define AT(field) .offset = offsetof(struct recover_options, field)
+static const struct cli_option recover_options[] = {
+    {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "FILE",
+     .fallback = "where perfkit run was to put it", .text = "capture file to write"},
+    {.name = "wait", .letter = 'w', .type = CLI_FLAG, AT(wait),
+     .text = "go on recording until the program's processes have ended"},
+    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force),
+     .text = "finish now although processes of the program still run; what they do afterwards is "
+             "not recorded"},
+    {.name = "keep", .type = CLI_FLAG, AT(keep), .text = "leave the spool folder where it is"},
+    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
+     .text = "print no summary, only errors"},
+    {0},
+};
+
+static const struct cli_text_row recover_examples[] = {
+    {"perfkit recover", "List what was interrupted."},
+    {"perfkit recover train.sqlite", "Finish the capture of a perfkit that was killed."},
+    {"perfkit recover /dev/shm/perfkit-x1Yz2A", "The same, by its spool folder."},
+    {0},
+};
+
+struct recover {
+    const char *name;
+    struct recover_options options;
+    struct spool_folder spool;
+    char live[PATH_MAX], final[PATH_MAX];
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_progress progress;
+    unsigned alive; /* processes that may still record */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+static bool has_bytes(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && info.st_size > 0;
+}
+
+/* Where it goes: -o, or what `run` had in mind; never over a file that is something else. */
+static enum prof_status choose_output(struct recover *recover, struct prof_error *err)
+{
+    enum prof_status status =
+        spool_folder_read_capture(&recover->spool, recover->live, recover->final, err);
+    if (status && !recover->options.output)
+        return status;
+    if (recover->options.output) {
+        struct run_output output = {0};
+        struct stat a, b;
+        bool same = stat(recover->options.output, &a) == 0 && stat(recover->live, &b) == 0 &&
+                    a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+        status = output_choose(&output, recover->options.output, "", same, err);
+        if (status == PROF_EXISTS)
+            prof_fail(err, status, "%s exists already: choose another name",
+                      recover->options.output);
+        if (status)
+            return status;
+        strcpy(recover->final, output.final);
+    } else if (strcmp(recover->live, recover->final) != 0 && has_bytes(recover->final) &&
+               has_bytes(recover->live)) {
+        return prof_fail(err, PROF_EXISTS,
+                         "%s is another file by now: choose a name with -o", recover->final);
+    }
+    return PROF_OK;
+}
+
+/* The live file is gone: what still lies in the spools goes into a new capture. */
+static enum prof_status start_anew(struct recover *recover, struct prof_error *err)
+{
+    struct stat info;
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/capture", recover->spool.path);
+    uint64_t now_real = prof_clock_ns(CLOCK_REALTIME), now_mono = prof_now_ns();
+    uint64_t age = 0;
+    if (stat(path, &info) == 0) {
+        uint64_t start = (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
+        age = start < now_real ? now_real - start : 0;
+    }
+    age = age < now_mono ? age : now_mono;
+    struct prof_ingest_about about = {
+        .start_mono_ns = now_mono - age,
+        .start_realtime_ns = now_real - age,
+        .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW) - age,
+    };
+    strcpy(recover->live, recover->final);
+    enum prof_status status = prof_store_create(recover->live, !has_bytes(recover->live),
+                                                &recover->store, err);
+    if (status)
+        return status;
+    status = prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err);
+    if (!status)
+        status = prof_ingest_note(recover->ingest, "recover",
+                                  "the file written before was gone; only what was still in the "
+                                  "spools is here",
+                                  err);
+    return status;
+}
+
+static enum prof_status take_up(struct recover *recover, struct prof_error *err)
+{
+    if (!has_bytes(recover->live))
+        return start_anew(recover, err);
+    enum prof_status status = prof_store_reopen(recover->live, &recover->store, err);
+    if (!status)
+        status = prof_ingest_open(recover->store, recover->spool.path, NULL, &recover->ingest, err);
+    return status;
+}
+
+/* Finished already, by perfkit or by an earlier recover with --keep. */
+static bool is_finished(const char *path)
+{
+    struct prof_capture *capture;
+    if (prof_open(path, &capture, NULL))
+        return false;
+    enum prof_state state = prof_info(capture)->state;
+    prof_close(capture);
+    return state == PROF_STATE_COMPLETE || state == PROF_STATE_RECOVERED;
+}
+
+/* Read what is there. True when the capture may be finished now. */
+static bool catch_up(struct recover *recover)
+{
+    struct prof_error err = {0};
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    do {
+        enum prof_status status = prof_ingest_step(recover->ingest, &recover->progress, &err);
+        if (status) { /* a full disk: capture_end is the one that is patient */
+            cli_say(recover->name, "%s", err.message);
+            return status == PROF_FULL;
+        }
+        recover->alive = recover->progress.alive ? recover->progress.alive
+                                                 : spool_folder_users(&recover->spool);
+        if (recover->alive == 0 || recover->options.force)
+            return true;
+        if (!recover->options.wait && recover->progress.backlog_bytes == 0)
+            break;
+        if (recover->options.wait && !recover->progress.records)
+            nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+    } while (!interrupted);
+    cli_say(recover->name,
+            "%u process%s of the program still run%s and record into %s; what they did so far is in "
+            "%s: end them first, or take over with --wait, or finish now with --force",
+            recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
+            recover->spool.path, recover->live);
+    return false;
+}
+
+static int give_up(struct recover *recover, const struct prof_error *err)
+{
+    if (err)
+        cli_say(recover->name, "%s", err->message);
+    prof_ingest_close(recover->ingest);
+    prof_store_close(recover->store);
+    spool_folder_leave(&recover->spool);
+    return CLI_FAILED;
+}
+
+static bool print_found(void *context, const char *folder, const char *live, const char *final)
+{
+    (void)live;
+    *(unsigned *)context += 1;
+    printf("%s\t%s\n", folder, final);
+    return true;
+}
+
+/* Without an argument: what there is to recover. */
+static int list_found(const char *name)
+{
+    unsigned count = 0;
+    spool_find(print_found, &count);
+    if (count)
+        cli_say(name, "interrupted captures, as spool folder and file: name one of them");
+    else
+        cli_say(name, "nothing to recover in /dev/shm, TMPDIR and /tmp: if perfkit run was given "
+                      "--spool-dir, name the folder there");
+    return CLI_OK;
+}
+
+/* A capture file stands for its spool folder. */
+static const char *spool_of(const char *operand, char folder[PATH_MAX])
+{
+    struct stat info;
+    bool file = stat(operand, &info) == 0 && S_ISREG(info.st_mode);
+    return file && spool_find_for(operand, folder) ? folder : operand;
+}
+
+static int recover_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct recover recover = {.name = command->name, .spool = {.owner_fd = -1}};
+    struct cli_operands operands;
+    struct prof_error err = {0};
+    int status;
+    if (!cli_parse(command, argc, argv, &recover.options, &operands, &status))
+        return status;
+    if (operands.count == 0)
+        return list_found(command->name);
+    char folder[PATH_MAX];
+    const char *path = spool_of(operands.values[0], folder);
+    if (path == operands.values[0] && is_finished(path)) {
+        if (!recover.options.quiet)
+            cli_say(command->name, "%s is complete: nothing to do", path);
+        return CLI_OK;
+    }
+    if (spool_folder_adopt(&recover.spool, path, &err) ||
+        choose_output(&recover, &err))
+        return give_up(&recover, &err);
+    /* Killed between the last record and the last move: only that is left to do. */
+    if (strcmp(recover.live, recover.final) != 0 && is_finished(recover.live) &&
+        prof_store_settle(recover.live) && output_move(recover.live, recover.final, &err))
+        return give_up(&recover, &err);
+    if (is_finished(recover.final)) {
+        prof_store_settle(recover.final);
+        if (!recover.options.quiet)
+            cli_say(command->name, "%s is complete already: nothing to do", recover.final);
+        if (!recover.options.keep)
+            spool_folder_remove(&recover.spool);
+        return CLI_OK;
+    }
+    if (take_up(&recover, &err))
+        return give_up(&recover, &err);
+    if (!catch_up(&recover))
+        return give_up(&recover, NULL);
+    struct capture_end end = {
+        .command = command->name,
+        .store = recover.store,
+        .ingest = recover.ingest,
+        .spool = &recover.spool,
+        .live = recover.live,
+        .final = recover.final,
+        .state = "recovered",
+        .abandon = recover.alive > 0,
+        .keep_spool = recover.options.keep,
+    };
+    if (!capture_end(&end))
+        return CLI_FAILED;
+    if (!recover.options.quiet)
+        capture_summary(command->name, recover.final,
+                        recover.options.output ? recover.options.output : recover.final);
+    return CLI_OK;
+}
+
+const struct cli_command recover_command = {
+    .name = "recover",
+    .summary = "finish the capture of a perfkit that was killed",
+    .operands = "[SPOOLDIR|FILE]",
+    .text = "Reads what is left in the spool folder of an interrupted `perfkit run`, finishes its "
+            "capture and removes the folder. Each record arrives exactly once, also when this is "
+            "interrupted and begun again.\n\n"
+            "The folder may be given by its capture file. Without an argument: the list of "
+            "interrupted captures.",
+    .options = recover_options,
+    .examples = recover_examples,
+    .operand = CLI_FILE,
+    .most = 1,
+    .usage_status = CLI_USAGE,
+    .run = recover_run,
+};

@@ -1,0 +1,203 @@
+/* perfkit report: hands a capture to the writers of report/. Nothing is computed here. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/newest.h"
+#include "cli/spool_find.h"
+#include "cli/terminal.h"
+#include "libprof/base/clock.h"
+#include "libprof/base/format.h"
+#include "libprof/store/store.h"
+#include "report/report.h"
+
+struct report_options {
+    unsigned format, top;
+    bool json;
+    const char *html, *chrome_trace, *flamegraph;
+};
+
+enum { FORMAT_NONE = 0 };
+static const char *const format_words[] = {"", "text", "json", "csv", "markdown", NULL};
+
+#define AT(field) .offset = offsetof(struct report_options, field)
+static const struct cli_option report_options[] = {
+    {.name = "format", .type = CLI_CHOICE, AT(format), .argument = "NAME",
+     .fallback = "text, or nothing when a file is asked for", .group = "On standard output",
+     .text = "text, json, csv or markdown", .words = format_words + 1},
+    {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
+    {.name = "top", .letter = 'n', .type = CLI_COUNT, AT(top), .argument = "N",
+     .text = "rows of each table at most"},
+    {.name = "html", .type = CLI_FILE, AT(html), .argument = "OUT", .group = "Into files",
+     .text = "one self-contained page for a browser"},
+    {.name = "chrome-trace", .type = CLI_FILE, AT(chrome_trace), .argument = "OUT",
+     .text = "a timeline for Perfetto or chrome://tracing"},
+    {.name = "flamegraph", .type = CLI_FILE, AT(flamegraph), .argument = "OUT",
+     .text = "folded stacks (NVTX ranges; API call; kernel) for flame graph tools"},
+    {0},
+};
+
+static const struct cli_text_row report_examples[] = {
+    {"perfkit report", "Read the newest capture of this folder."},
+    {"perfkit report train.sqlite --html train.html", "Write a page for a browser."},
+    {"perfkit report --flamegraph - | flamegraph.pl >train.svg",
+     "Draw a flame graph; `-` is standard output."},
+    {"perfkit report train.sqlite --format csv --top 10", "The ten first rows of each table, for a "
+                                                          "spreadsheet."},
+    {0},
+};
+
+static const struct cli_text_row report_variables[] = {
+    {"COLUMNS", "Width of the text report, also into a pipe or a file; without it the terminal's, "
+                "100 at most. A wide one shows every column and whole names."},
+    {"NO_COLOR", "When set, the text report has no colour."},
+    {0},
+};
+
+/* A line that is written over, on a terminal, once it takes longer than a second. */
+struct ticker {
+    uint64_t start_ns, next_ns;
+    const char *what;
+    bool shown;
+};
+
+static void tick(void *context, int64_t done, int64_t total)
+{
+    struct ticker *ticker = context;
+    uint64_t now = prof_now_ns();
+    if (now - ticker->start_ns < 1000000000u || now < ticker->next_ns || !isatty(STDERR_FILENO))
+        return;
+    ticker->next_ns = now + 200000000u;
+    ticker->shown = true;
+    if (total > 0)
+        fprintf(stderr, "\r\033[Kperfkit report: %s: %s", ticker->what,
+                prof_percent((double)done / (double)total).text);
+    else
+        fprintf(stderr, "\r\033[Kperfkit report: %s: %s events", ticker->what,
+                prof_count(done).text);
+    fflush(stderr);
+}
+
+static void tick_end(struct ticker *ticker)
+{
+    if (ticker->shown)
+        fputs("\r\033[K", stderr);
+}
+
+/* As with most tools: `perfkit report --flamegraph - | flamegraph.pl`. */
+static bool is_standard(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static enum prof_status write_file(struct prof_capture *capture, const char *writer,
+                                   const char *path, struct prof_report_options options,
+                                   struct prof_error *err)
+{
+    struct ticker ticker = {.start_ns = prof_now_ns(), .what = path};
+    options.progress = tick;
+    options.progress_context = &ticker;
+    const struct prof_report_writer *to = prof_report_find(writer);
+    bool standard = is_standard(path);
+    enum prof_status status = standard ? to->write(capture, &options, stdout, err)
+                                       : prof_report_save(to, capture, &options, path, err);
+    tick_end(&ticker);
+    if (!status && !standard)
+        cli_say("report", "wrote %s", path);
+    return status;
+}
+
+static enum prof_status write_all(struct prof_capture *capture, const struct report_options *asked,
+                                  struct prof_error *err)
+{
+    const struct {
+        const char *writer, *path;
+    } files[] = {
+        {"html", asked->html},
+        {"chrome-trace", asked->chrome_trace},
+        {"flamegraph", asked->flamegraph},
+    };
+    struct prof_report_options options = {.top = asked->top};
+    bool any_file = false;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (!files[i].path)
+            continue;
+        any_file = true;
+        enum prof_status status = write_file(capture, files[i].writer, files[i].path, options, err);
+        if (status)
+            return status;
+    }
+    if (any_file && asked->format == FORMAT_NONE)
+        return PROF_OK;
+    const char *format = asked->format == FORMAT_NONE ? "text" : format_words[asked->format];
+    options.width = terminal_columns_asked();
+    if (!options.width && isatty(STDOUT_FILENO))
+        options.width = terminal_width(stdout);
+    options.colour = terminal_colour(stdout);
+    return prof_report_find(format)->write(capture, &options, stdout, err);
+}
+
+static int report_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct report_options asked = {0};
+    struct cli_operands operands;
+    struct prof_error err = {0};
+    char path[PATH_MAX];
+    int exit_status;
+    /* CLI_CHOICE stores the index into the words it was given: shift to ours, where 0 = none. */
+    asked.format = UINT_MAX;
+    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+        return exit_status;
+    asked.format = asked.json ? 2 : asked.format + 1;
+
+    int on_standard = is_standard(asked.html) + is_standard(asked.chrome_trace) +
+                      is_standard(asked.flamegraph) + (asked.format != FORMAT_NONE);
+    if (on_standard > 1) {
+        cli_say(command->name, "standard output takes one report: give the others a file name");
+        return CLI_USAGE;
+    }
+    enum prof_status status = PROF_OK;
+    if (operands.count)
+        snprintf(path, sizeof path, "%s", operands.values[0]);
+    else
+        status = newest_capture(".", path, &err);
+    if (status) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_USAGE;
+    }
+    prof_store_settle(path);
+    struct prof_capture *capture;
+    if (prof_open(path, &capture, &err)) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_USAGE;
+    }
+    char folder[PATH_MAX];
+    if (prof_info(capture)->state == PROF_STATE_RECORDING && spool_find_for(path, folder))
+        cli_say(command->name, "%s was interrupted: `perfkit recover %s` completes it", path,
+                folder);
+    status = write_all(capture, &asked, &err);
+    prof_close(capture);
+    if (status) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_FAILED;
+    }
+    return CLI_OK;
+}
+
+const struct cli_command report_command = {
+    .name = "report",
+    .summary = "explain a capture: tables, page, timeline, flame graph",
+    .operands = "[FILE]",
+    .text = "Reads a capture and prints what the GPU did and for how long. Without a file: the "
+            "newest capture of the current folder. Every report says whether the capture is "
+            "complete, and what was lost if it is not.",
+    .options = report_options,
+    .examples = report_examples,
+    .variables = report_variables,
+    .operand = CLI_FILE,
+    .most = 1,
+    .usage_status = CLI_USAGE,
+    .run = report_run,
+};

@@ -1,0 +1,432 @@
+/* perfkit run: records a program. This file holds the options and the order of things; each step is
+ * in a file of its own (run_output, run_environment, run_spawn, run_signals, spool_folder,
+ * capture_end). Two rules decide every error here: before the program starts, anything wrong ends
+ * perfkit with 125 and leaves nothing behind; once it runs, nothing that befalls perfkit may touch
+ * it, and perfkit ends the way it ended. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/capture_end.h"
+#include "cli/capture_summary.h"
+#include "cli/collector_path.h"
+#include "cli/commands.h"
+#include "cli/run_environment.h"
+#include "cli/run_output.h"
+#include "cli/run_signals.h"
+#include "cli/run_spawn.h"
+#include "cli/spool_folder.h"
+#include "libprof/base/clock.h"
+#include "libprof/store/ingest.h"
+
+#define DEFAULT_SPOOL_LIMIT (1ull << 30) /* as the collector's own */
+#define LEAST_SPOOL_LIMIT (1ull << 20)
+#define WANTED_ROOM (256ull << 20) /* free space that makes /dev/shm good for the spool */
+#define STEP_MS 200                /* at most this far behind */
+#define EAGER_MS 10
+#define MUCH_BACKLOG (1u << 20)
+#define PATIENCE_NS 1000000000ull /* before saying for whom perfkit waits */
+
+enum run_wait { WAIT_ALL, WAIT_PRIMARY };
+static const char *const wait_words[] = {"all", "primary", NULL};
+
+struct run_options {
+    const char *output, *trace, *spool_dir;
+    uint64_t spool_limit;
+    unsigned wait;
+    bool force, no_preload, quiet;
+};
+
+#define AT(field) .offset = offsetof(struct run_options, field)
+static const struct cli_option run_options[] = {
+    {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "FILE",
+     .fallback = "PROGRAM.sqlite, then PROGRAM-2.sqlite, ...", .group = "Output",
+     .text = "capture file to write"},
+    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force),
+     .text = "overwrite the capture file if it exists"},
+    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
+     .text = "print no summary at the end, only errors"},
+    {.name = "trace", .letter = 't', .type = CLI_WORDS, AT(trace), .argument = "LIST",
+     .fallback = "cuda,nvtx,opencl", .group = "What is recorded",
+     .text = "sources to record, separated by commas: cuda, nvtx, opencl", .words = run_domains},
+    {.name = "wait", .type = CLI_CHOICE, AT(wait), .argument = "WHO", .fallback = "all",
+     .text = "end when `all` processes of the program have ended, or when the `primary` one, the "
+             "command itself, has",
+     .words = wait_words},
+    {.name = "no-preload", .type = CLI_FLAG, AT(no_preload),
+     .text = "do not use LD_PRELOAD; how processes end is then known less exactly"},
+    {.name = "spool-limit", .type = CLI_SIZE, AT(spool_limit), .argument = "SIZE", .fallback = "1G",
+     .group = "Spool",
+     .text = "most memory that one process may have waiting to be read; beyond it records are "
+             "dropped and counted"},
+    {.name = "spool-dir", .type = CLI_FOLDER, AT(spool_dir), .argument = "DIR",
+     .fallback = "/dev/shm, TMPDIR or /tmp, the first with room",
+     .text = "folder in which the private spool folder is made"},
+    {0},
+};
+
+static const struct cli_text_row run_statuses[] = {
+    {"0-255", "As the program: its exit status; if a signal ended it, perfkit ends by the same "
+              "signal."},
+    {"125", "perfkit itself failed before the program was started; standard error says why."},
+    {"126", "The command was found but cannot be executed."},
+    {"127", "The command was not found."},
+    {0},
+};
+
+static const struct cli_text_row run_examples[] = {
+    {"perfkit run -- ./train --steps 100", "Record into train.sqlite."},
+    {"perfkit run -o before.sqlite -- python3 infer.py", "Choose the name of the capture."},
+    {"perfkit run --trace=nvtx,opencl --wait=primary -- ./server",
+     "Record two sources, and do not wait for daemons."},
+    {0},
+};
+
+static const struct cli_text_row run_variables[] = {
+    {"PERFKIT_COLLECTOR", "Path of the collector library to use instead of the installed one."},
+    {"PERFKIT_CUPTI", "Path of the libcupti.so to use, when it is not where it is looked for."},
+    {"TMPDIR", "Folder for the spool when /dev/shm is short of room."},
+    {0},
+};
+
+struct run {
+    const char *name; /* of the command, for messages */
+    struct run_options options;
+    char *const *argv; /* of the target */
+    char collector[PATH_MAX];
+    struct elf_facts target;
+    struct inherited_fds inherited;
+    struct spool_folder spool;
+    struct run_output output;
+    struct run_environment environment;
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_progress progress;
+    pid_t pid;
+    int wait_status;
+    bool end_told;
+    enum prof_status trouble; /* of the last step, to say each kind once */
+};
+
+/* The command line as the capture row keeps it. Free it. */
+static char *quoted_command(char *const *argv)
+{
+    size_t room = 1;
+    for (size_t i = 0; argv[i]; i++)
+        room += strlen(argv[i]) * 4 + 16;
+    char *text = malloc(room);
+    if (!text)
+        return NULL;
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; argv[i]; i++) {
+        if (i)
+            text[used++] = ' ';
+        shell_quoted(argv[i], text + used, room - used);
+        used += strlen(text + used);
+    }
+    return text;
+}
+
+static enum prof_status open_ingest(struct run *run, struct prof_error *err)
+{
+    char *command = quoted_command(run->argv);
+    char *directory = getcwd(NULL, 0);
+    struct prof_ingest_about about = {
+        .command = command,
+        .directory = directory,
+        .trace = run->options.trace,
+        .start_mono_ns = prof_now_ns(),
+        .start_realtime_ns = prof_clock_ns(CLOCK_REALTIME),
+        .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
+    };
+    enum prof_status status =
+        prof_ingest_open(run->store, run->spool.path, &about, &run->ingest, err);
+    free(command);
+    free(directory);
+    for (size_t i = 0; !status && i < run->environment.note_count; i++)
+        status = prof_ingest_note(run->ingest, run->environment.notes[i].item,
+                                  run->environment.notes[i].text, err);
+    return status;
+}
+
+/* Everything that can fail, before anything is started. */
+static enum prof_status prepare(struct run *run, struct prof_error *err)
+{
+    const struct run_options *options = &run->options;
+    const char *program = run->argv[0];
+    enum prof_status status = collector_path(run->collector, err);
+    if (status)
+        return status;
+    /* First only looked at: the commonest mistakes cost no folder and no file. */
+    status = output_choose(&run->output, options->output, program, options->force, err);
+    if (status)
+        return status;
+    status = spool_folder_make(&run->spool, options->spool_dir, WANTED_ROOM, err);
+    if (status)
+        return status;
+    status = prof_ingest_prepare(run->spool.path, err);
+    if (status)
+        return status;
+    elf_examine(program, &run->target);
+    struct run_injection injection = {
+        .collector = run->collector,
+        .spool = run->spool.path,
+        .trace = options->trace,
+        .spool_limit = options->spool_limit,
+        .preload = !options->no_preload,
+        .target = &run->target,
+    };
+    if (!environment_build(&run->environment, &injection))
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    status = output_create(&run->output, options->output, program, options->force, run->spool.path,
+                           &run->store, err);
+    if (status)
+        return status;
+    status =
+        spool_folder_write_capture(&run->spool, run->output.live, run->output.final, err);
+    return status ? status : open_ingest(run, err);
+}
+
+/* Undo prepare: the folder looks as if perfkit had not been there. */
+static void undo(struct run *run)
+{
+    prof_ingest_close(run->ingest);
+    prof_store_close(run->store);
+    output_discard(&run->output);
+    spool_folder_remove(&run->spool);
+    environment_free(&run->environment);
+    inherited_forget(&run->inherited);
+}
+
+static int cannot_start(struct run *run, int error, int in_exec)
+{
+    const char *program = run->argv[0];
+    if (!in_exec) {
+        cli_say(run->name, "cannot start a process: %s: try again, or raise the limit (ulimit -%c)",
+                strerror(error), error == EMFILE ? 'n' : 'u');
+        return CLI_RUN_FAILED;
+    }
+    if (error == ENOENT && !run->target.found) {
+        cli_say(run->name, "%s: command not found: check the spelling%s", program,
+                strchr(program, '/') ? "" : ", or give its path (./NAME)");
+        return CLI_RUN_NOT_FOUND;
+    }
+    if (error == ENOENT) {
+        cli_say(run->name, "%s: its interpreter or loader is not there: look at its first line "
+                           "(#!), or install what it was built for",
+                program);
+        return CLI_RUN_NOT_FOUND;
+    }
+    struct stat info;
+    bool folder = stat(program, &info) == 0 && S_ISDIR(info.st_mode);
+    cli_say(run->name, "%s: cannot be executed: %s: %s", program,
+            folder ? "it is a folder" : strerror(error),
+            folder            ? "give a program inside it"
+            : error == EACCES ? "make it executable (chmod +x), if it is a program"
+                              : "is it a program for this machine?");
+    return CLI_RUN_CANNOT_EXECUTE;
+}
+
+static void step(struct run *run)
+{
+    struct prof_error err = {0};
+    enum prof_status status = prof_ingest_step(run->ingest, &run->progress, &err);
+    if (status == run->trouble)
+        return;
+    run->trouble = status;
+    if (status == PROF_FULL)
+        cli_say(run->name, "%s: make room; records wait in %s meanwhile", err.message,
+                run->spool.path);
+    else if (status)
+        cli_say(run->name, "%s", err.message);
+}
+
+/* How long to sleep: not at all behind a backlog, longer the quieter it is. */
+static int next_pause(const struct run *run, int pause)
+{
+    if (run->trouble)
+        return STEP_MS;
+    if (run->progress.backlog_bytes > MUCH_BACKLOG)
+        return 0;
+    if (run->progress.records)
+        return pause / 2 > EAGER_MS ? pause / 2 : EAGER_MS;
+    return pause * 2 < STEP_MS ? pause * 2 + 1 : STEP_MS;
+}
+
+/* True once the target has ended, with its status. */
+static bool look_at_target(struct run *run)
+{
+    int status;
+    while (waitpid(run->pid, &status, WNOHANG | WUNTRACED) == run->pid) {
+        if (!WIFSTOPPED(status)) {
+            run->wait_status = status;
+            return true;
+        }
+        signals_stop_with(run->pid, WSTOPSIG(status));
+    }
+    signals_hand_on_continue(run->pid);
+    return false;
+}
+
+/* Ingest learns how the command ended. On a full disk it is told again later. */
+static void tell_end(struct run *run)
+{
+    struct prof_error err = {0};
+    enum prof_status status =
+        prof_ingest_reaped(run->ingest, (uint32_t)run->pid, run->wait_status, &err);
+    run->end_told = status == PROF_OK;
+    if (status && status != PROF_FULL)
+        cli_say(run->name, "%s", err.message);
+}
+
+static void record(struct run *run)
+{
+    int pause = EAGER_MS;
+    while (!look_at_target(run)) {
+        step(run);
+        pause = next_pause(run, pause);
+        signals_wait(pause);
+    }
+    signals_phase(SIGNALS_WAITING);
+    tell_end(run);
+    step(run);
+}
+
+/* Processes of the target that still run. Those that ingest knows of, and when it knows none, those
+ * that carry our environment: a child that was forked a moment ago has not yet said that it is
+ * there, and one that took no preload never does. */
+static unsigned others_alive(const struct run *run)
+{
+    if (run->progress.alive > 0 && !run->trouble) /* after a failed step it is the old number */
+        return run->progress.alive;
+    return spool_folder_users(&run->spool);
+}
+
+/* True when they are given up. */
+static bool wait_for_others(struct run *run)
+{
+    uint64_t since = prof_now_ns();
+    bool told = run->options.quiet;
+    int pause = EAGER_MS;
+    unsigned alive;
+    while ((alive = others_alive(run)) > 0) {
+        if (run->options.wait == WAIT_PRIMARY || signals_asked_to_end())
+            return true;
+        if (!told && prof_now_ns() - since > PATIENCE_NS) {
+            told = true;
+            cli_say(run->name,
+                    "%s has ended, %u of its processes still run and are recorded: Ctrl-C ends "
+                    "the recording (--wait=primary does so by itself)",
+                    run->argv[0], alive);
+        }
+        pause = next_pause(run, pause);
+        signals_wait(pause);
+        step(run);
+        if (!run->end_told)
+            tell_end(run);
+    }
+    return false;
+}
+
+static void finish(struct run *run, bool abandon)
+{
+    static char last_words[PATH_MAX + 160];
+    snprintf(last_words, sizeof last_words,
+             "perfkit run: left: `perfkit recover %s` finishes the capture\n", run->spool.path);
+    signals_remember_end(run->wait_status);
+    signals_finishing_texts(
+        "perfkit run: finishing the capture; once more to leave it for perfkit recover\n",
+        last_words);
+    signals_phase(SIGNALS_FINISHING);
+    struct capture_end end = {
+        .command = run->name,
+        .store = run->store,
+        .ingest = run->ingest,
+        .spool = &run->spool,
+        .live = run->output.live,
+        .final = run->output.final,
+        .state = "complete",
+        .abandon = abandon,
+        .pid = run->end_told ? 0 : run->pid,
+        .wait_status = run->wait_status,
+    };
+    bool done = capture_end(&end);
+    if (done && !run->options.quiet) {
+        const char *slash = strrchr(run->output.final, '/');
+        const char *shown = run->options.output ? run->options.output : slash + 1;
+        capture_summary(run->name, run->output.final, shown);
+    }
+}
+
+static int run_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct run run = {
+        .name = command->name,
+        .options = {.spool_limit = DEFAULT_SPOOL_LIMIT},
+        .spool = {.owner_fd = -1},
+    };
+    struct cli_operands operands;
+    struct prof_error err = {0};
+    int status;
+    if (!cli_parse(command, argc, argv, &run.options, &operands, &status))
+        return status;
+    if (run.options.spool_limit < LEAST_SPOOL_LIMIT) {
+        cli_say(command->name, "--spool-limit is below 1M: a process needs at least that");
+        return CLI_RUN_FAILED;
+    }
+    run.argv = operands.values;
+    if (!*run.argv[0]) {
+        cli_say(command->name, "the command is empty: give the name of a program");
+        return CLI_RUN_NOT_FOUND;
+    }
+    inherited_list(&run.inherited);
+    signals_install();
+    if (prepare(&run, &err)) {
+        cli_say(command->name, "%s", err.message);
+        undo(&run);
+        return CLI_RUN_FAILED;
+    }
+    int in_exec;
+    int error = spawn_target(run.argv, run.environment.variables, &run.pid, &in_exec);
+    if (error) {
+        status = cannot_start(&run, error, in_exec);
+        undo(&run);
+        return status;
+    }
+    output_started(&run.output);
+    inherited_let_go(&run.inherited);
+    signals_release(run.pid);
+    environment_free(&run.environment);
+
+    record(&run);
+    finish(&run, wait_for_others(&run));
+    if (WIFSIGNALED(run.wait_status))
+        signals_end_as(run.wait_status);
+    return WEXITSTATUS(run.wait_status);
+}
+
+const struct cli_command run_command = {
+    .name = "run",
+    .summary = "record a program into a capture file",
+    .operands = "[--] COMMAND [ARG...]",
+    .text = "Runs the command and records what it and the processes it starts do on the GPU: "
+            "kernels, copies, allocations, API calls, NVTX ranges. The program behaves as without "
+            "perfkit: output, exit status, signals and environment are its own.\n\n"
+            "The capture is one SQLite file; it can be read while it is written. If perfkit is "
+            "killed, `perfkit recover` finishes it from the spool folder.",
+    .options = run_options,
+    .examples = run_examples,
+    .statuses = run_statuses,
+    .variables = run_variables,
+    .operand = CLI_TEXT,
+    .least = 1,
+    .most = UINT_MAX,
+    .usage_status = CLI_RUN_FAILED,
+    .verbatim = true,
+    .run = run_run,
+};

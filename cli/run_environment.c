@@ -1,0 +1,262 @@
+/* Builds the target's environment from the caller's, changing nothing but the variables of one
+ * table. What had to be overridden or left out is noted: a capture that lacks a source must say so.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/build.h"
+#include "cli/opencl_loader.h"
+#include "cli/run_environment.h"
+
+static void __attribute__((format(printf, 3, 4)))
+note(struct run_environment *environment, const char *item, const char *format, ...)
+{
+    if (environment->note_count == MOST_NOTES)
+        return;
+    struct run_note *n = &environment->notes[environment->note_count++];
+    n->item = item;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(n->text, sizeof n->text, format, args);
+    va_end(args);
+}
+
+const char *const run_domains[] = {"cuda", "nvtx", "opencl", NULL};
+
+bool trace_has(const char *trace, const char *domain)
+{
+    if (!trace)
+        return true;
+    size_t length = strlen(domain);
+    for (const char *at = trace;; at++) {
+        size_t word = strcspn(at, ",");
+        if (word == length && strncmp(at, domain, length) == 0)
+            return true;
+        at += word;
+        if (!*at)
+            return false;
+    }
+}
+
+static char **find(const struct run_environment *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < environment->count; i++)
+        if (strncmp(environment->variables[i], name, length) == 0 &&
+            environment->variables[i][length] == '=')
+            return &environment->variables[i];
+    return NULL;
+}
+
+static const char *get(const struct run_environment *environment, const char *name)
+{
+    char **place = find(environment, name);
+    return place ? *place + strlen(name) + 1 : NULL;
+}
+
+static bool set(struct run_environment *environment, const char *name, const char *value)
+{
+    char *text;
+    if (asprintf(&text, "%s=%s", name, value) < 0)
+        return false;
+    char **place = find(environment, name);
+    if (place) {
+        free(*place);
+        *place = text;
+        return true;
+    }
+    if (environment->count + 1 >= environment->room) {
+        free(text);
+        return false;
+    }
+    environment->variables[environment->count++] = text;
+    environment->variables[environment->count] = NULL;
+    return true;
+}
+
+static bool copy_own(struct run_environment *environment)
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    environment->room = count + 16;
+    environment->variables = calloc(environment->room, sizeof environment->variables[0]);
+    if (!environment->variables)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        environment->variables[i] = strdup(environ[i]);
+        if (!environment->variables[i])
+            return false;
+        environment->count++;
+    }
+    return true;
+}
+
+/* Is `path` one of the parts of a list separated by any of `separators`? */
+static bool listed(const char *list, const char *path, const char *separators)
+{
+    size_t length = strlen(path);
+    while (*list) {
+        size_t part = strcspn(list, separators);
+        if (part == length && strncmp(list, path, length) == 0)
+            return true;
+        list += part;
+        list += strspn(list, separators);
+    }
+    return false;
+}
+
+/* Add the path to a list variable, in front or at the end; once. */
+static bool add_to_list(struct run_environment *environment, const char *name, const char *path,
+                        const char *separators, bool in_front)
+{
+    const char *old = get(environment, name);
+    if (!old || !*old)
+        return set(environment, name, path);
+    if (listed(old, path, separators))
+        return true;
+    char *list;
+    if (asprintf(&list, "%s:%s", in_front ? path : old, in_front ? old : path) < 0)
+        return false;
+    bool ok = set(environment, name, list);
+    free(list);
+    return ok;
+}
+
+/* One path only is possible: perfkit's wins, and the capture says what it took the place of. */
+static bool take_over(struct run_environment *environment, const char *item, const char *name,
+                      const char *path)
+{
+    const char *old = get(environment, name);
+    if (old && *old && strcmp(old, path) != 0)
+        note(environment, item, "%s was set to %s; perfkit took its place", name, old);
+    return set(environment, name, path);
+}
+
+/* Why the library is not preloaded, or NULL. What LD_PRELOAD adds are lifecycle hooks only. */
+static const char *preload_obstacle(const struct run_injection *injection, char *buffer,
+                                    size_t size)
+{
+    const struct elf_facts *target = injection->target;
+    if (!injection->preload)
+        return "switched off by --no-preload";
+    if (strpbrk(injection->collector, " :"))
+        return "the collector's path holds a blank or a colon, which LD_PRELOAD cannot express";
+    if (target->sanitizer[0]) {
+        snprintf(buffer, size, "%s needs %s, which must be loaded first", target->path,
+                 target->sanitizer);
+        return buffer;
+    }
+    if (target->foreign) {
+        snprintf(buffer, size, "%s is built for another machine or C library than the collector",
+                 target->path);
+        return buffer;
+    }
+    return NULL;
+}
+
+static bool add_preload(struct run_environment *environment, const struct run_injection *injection)
+{
+    char buffer[PATH_MAX + 128];
+    const char *obstacle = preload_obstacle(injection, buffer, sizeof buffer);
+    if (!obstacle)
+        return add_to_list(environment, "LD_PRELOAD", injection->collector, " :", true);
+    note(environment, "preload",
+         "not loaded: %s; how processes end and short-lived children are not seen", obstacle);
+    return true;
+}
+
+static bool add_opencl(struct run_environment *environment, const struct run_injection *injection)
+{
+    if (strchr(injection->collector, ':')) {
+        note(
+            environment, "opencl",
+            "not recorded: the collector's path holds a colon, which OPENCL_LAYERS cannot express");
+        return true;
+    }
+    struct opencl_loader loader;
+    opencl_loader_find(&loader);
+    if (loader.path[0] && !loader.layers)
+        note(environment, "opencl",
+             "the OpenCL loader %s knows no layers: OpenCL calls through it are not recorded%s%s",
+             loader.path, loader.better[0] ? "; one that does is in " : "", loader.better);
+    return add_to_list(environment, "OPENCL_LAYERS", injection->collector, ":", false);
+}
+
+static bool add_domains(struct run_environment *environment, const struct run_injection *injection)
+{
+    bool ok = true;
+    if (trace_has(injection->trace, "nvtx"))
+        ok = ok && take_over(environment, "nvtx", "NVTX_INJECTION64_PATH", injection->collector);
+    if (trace_has(injection->trace, "opencl")) {
+        if (PERFKIT_HAVE_OPENCL)
+            ok = ok && add_opencl(environment, injection);
+        else if (injection->trace)
+            note(environment, "opencl", "not recorded: this perfkit is built without OpenCL");
+    }
+    if (trace_has(injection->trace, "cuda")) {
+        if (PERFKIT_HAVE_CUDA)
+            ok =
+                ok && take_over(environment, "cuda", "CUDA_INJECTION64_PATH", injection->collector);
+        else if (injection->trace || access("/proc/driver/nvidia/version", F_OK) == 0)
+            note(environment, "cuda",
+                 "not recorded: this perfkit is built without the CUDA collector (see perfkit "
+                 "doctor)");
+    }
+    return ok;
+}
+
+static void note_target(struct run_environment *environment, const struct elf_facts *target)
+{
+    if (target->privileged)
+        note(environment, "preload",
+             "%s runs with other privileges than yours, so the loader ignores the collector: "
+             "record it as its own user",
+             target->path);
+    else if (target->elf && !target->dynamic)
+        note(environment, "preload",
+             "%s is linked statically: the loader brings nothing in; only what it starts, and CUDA "
+             "or OpenCL that it loads itself, is recorded",
+             target->path);
+}
+
+static bool add_options(struct run_environment *environment, const struct run_injection *injection)
+{
+    char text[500]; /* the collector reads at most 511 bytes */
+    size_t used = (size_t)snprintf(text, sizeof text, "spool-limit=%llu",
+                                   (unsigned long long)injection->spool_limit);
+    bool first = true;
+    for (size_t i = 0; injection->trace && run_domains[i]; i++) {
+        if (!trace_has(injection->trace, run_domains[i]))
+            continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", first ? ",trace=" : "+",
+                                 run_domains[i]);
+        first = false;
+    }
+    const char *cupti = getenv(CUPTI_VARIABLE);
+    if (cupti && *cupti && !strchr(cupti, ',') && used + strlen(cupti) + 16 < sizeof text)
+        snprintf(text + used, sizeof text - used, ",cupti-path=%s", cupti);
+    return set(environment, "PERFKIT_OPTIONS", text);
+}
+
+bool environment_build(struct run_environment *environment, const struct run_injection *injection)
+{
+    *environment = (struct run_environment){0};
+    if (!copy_own(environment))
+        return false;
+    note_target(environment, injection->target);
+    return set(environment, "PERFKIT_DIR", injection->spool) &&
+           add_options(environment, injection) && add_preload(environment, injection) &&
+           add_domains(environment, injection);
+}
+
+void environment_free(struct run_environment *environment)
+{
+    for (size_t i = 0; i < environment->count; i++)
+        free(environment->variables[i]);
+    free(environment->variables);
+    *environment = (struct run_environment){0};
+}

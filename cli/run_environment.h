@@ -1,0 +1,47 @@
+/* The target's environment: ours plus the variables that make the loaders bring the collector in.
+ */
+#ifndef PERFKIT_CLI_RUN_ENVIRONMENT_H
+#define PERFKIT_CLI_RUN_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/run_elf.h"
+
+#define MOST_NOTES 12
+#define CUPTI_VARIABLE "PERFKIT_CUPTI" /* path of libcupti.so to use */
+
+/* A sentence for the trust block. */
+struct run_note {
+    const char *item; /* "preload", "cuda", ... */
+    char text[400];
+};
+
+struct run_environment {
+    char **variables; /* NULL at the end: for execve */
+    size_t count, room;
+    struct run_note notes[MOST_NOTES];
+    size_t note_count;
+};
+
+struct run_injection {
+    const char *collector; /* absolute path of the library */
+    const char *spool;     /* folder */
+    const char *trace;     /* domains, comma separated; NULL = all */
+    uint64_t spool_limit;  /* bytes */
+    bool preload;          /* allowed by the user */
+    const struct elf_facts *target;
+};
+
+/* False = out of memory. */
+bool environment_build(struct run_environment *environment, const struct run_injection *injection);
+void environment_free(struct run_environment *environment);
+
+/* What --trace can name; ends with NULL. */
+extern const char *const run_domains[];
+
+/* Is `domain` within the list (NULL = all)? */
+bool trace_has(const char *trace, const char *domain);
+
+#endif

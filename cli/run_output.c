@@ -1,0 +1,306 @@
+/* See run_output.h. The name is reserved with O_EXCL, so two runs started in one folder at the same
+ * moment get two names, and an older capture is never touched without --force. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "cli/run_output.h"
+
+#define SUFFIX ".sqlite"
+#define MOST_NAMES 100000
+
+/* statfs magics that the kernel headers do not all give names to (linux/magic.h has some). */
+static const unsigned long network_magic[] = {
+    0x6969,     /* NFS */
+    0x517B,     /* SMB */
+    0xFF534D42, /* CIFS */
+    0xFE534D42, /* SMB2 */
+    0x65735546, /* FUSE: sshfs, and many cluster file systems */
+    0x01021997, /* 9p */
+    0x0BD00BD0, /* Lustre */
+    0x47504653, /* GPFS */
+    0x00C36400, /* Ceph */
+    0x5346414F, /* AFS */
+    0x6B414653, /* kAFS */
+    0x73757245, /* Coda */
+    0x19830326, /* BeeGFS */
+    0xAAD7AAEA, /* PanFS */
+    0x7461636F, /* OCFS2 */
+    0x01161970, /* GFS2 */
+    0x786F4256, /* VirtualBox shared folders */
+    0xBACBACBC, /* VMware shared folders */
+};
+
+bool output_on_network(const char *folder)
+{
+    const char *test = getenv("PERFKIT_TEST_NETWORK_FS");
+    if (test && strcmp(test, "1") == 0)
+        return true;
+    struct statfs info;
+    if (statfs(folder, &info) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof network_magic / sizeof network_magic[0]; i++)
+        if ((unsigned long)info.f_type == network_magic[i])
+            return true;
+    return false;
+}
+
+static bool exists(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0;
+}
+
+static bool side_file_exists(const char *path)
+{
+    char name[PATH_MAX + 16];
+    snprintf(name, sizeof name, "%s-wal", path);
+    return exists(name);
+}
+
+/* `folder`/`name` into final, absolute, whether or not the file exists. */
+static enum prof_status resolve(struct run_output *output, const char *folder, const char *name,
+                                struct prof_error *err)
+{
+    char real[PATH_MAX];
+    if (!realpath(folder, real))
+        return prof_fail_errno(err, PROF_IO, "cannot write to the folder %s", folder);
+    const char *between = strcmp(real, "/") == 0 ? "" : "/";
+    int length = snprintf(output->final, sizeof output->final, "%s%s%s", real, between, name);
+    /* SQLite adds "-journal". */
+    if (length < 0 || length + 10 >= PATH_MAX || strlen(name) + 10 > NAME_MAX)
+        return prof_fail(err, PROF_INVALID, "the name %s is too long: give a shorter one with -o",
+                         name);
+    output->network = output_on_network(real);
+    return PROF_OK;
+}
+
+/* The program's name as the start of a file name: control characters and a leading dash would be a
+ * nuisance in every later command. */
+static void base_name(const char *program, char out[128])
+{
+    const char *slash = strrchr(program, '/');
+    const char *name = slash ? slash + 1 : program;
+    size_t used = 0;
+    for (; *name && used < 120; name++, used++) {
+        unsigned char byte = (unsigned char)*name;
+        bool bad = byte < 0x20 || byte == 0x7f || (used == 0 && byte == '-');
+        out[used] = bad ? '_' : *name;
+    }
+    out[used] = '\0';
+    if (!used)
+        strcpy(out, "capture");
+}
+
+static enum prof_status automatic(struct run_output *output, const char *program, bool force,
+                                  struct prof_error *err)
+{
+    char base[128], name[160];
+    base_name(program, base);
+    for (unsigned n = 1; n < MOST_NAMES; n++) {
+        if (n == 1)
+            snprintf(name, sizeof name, "%s" SUFFIX, base);
+        else
+            snprintf(name, sizeof name, "%s-%u" SUFFIX, base, n);
+        enum prof_status status = resolve(output, ".", name, err);
+        if (status || force)
+            return status;
+        if (!exists(output->final) && !side_file_exists(output->final))
+            return PROF_OK;
+    }
+    return prof_fail(err, PROF_EXISTS, "%s" SUFFIX " and %d more exist: give a name with -o", base,
+                     MOST_NAMES);
+}
+
+enum prof_status output_choose(struct run_output *output, const char *asked, const char *program,
+                               bool force, struct prof_error *err)
+{
+    if (!asked)
+        return automatic(output, program, force, err);
+    struct stat info;
+    if (strlen(asked) >= PATH_MAX)
+        return prof_fail(err, PROF_INVALID, "the name given with -o is too long");
+    if (asked[strlen(asked) - 1] == '/' || (stat(asked, &info) == 0 && S_ISDIR(info.st_mode)))
+        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name with -o", asked);
+    char folder[PATH_MAX], name[PATH_MAX];
+    strcpy(folder, asked);
+    strcpy(name, asked);
+    enum prof_status status = resolve(output, dirname(folder), basename(name), err);
+    if (status || force)
+        return status;
+    if (exists(output->final))
+        return prof_fail(err, PROF_EXISTS,
+                         "%s exists already: choose another name, or overwrite it with --force",
+                         asked);
+    if (side_file_exists(output->final))
+        return prof_fail(err, PROF_EXISTS,
+                         "%s-wal is left from an older capture: choose another name, or overwrite "
+                         "it with --force",
+                         asked);
+    return PROF_OK;
+}
+
+/* --force: the old file stays beside, so that a command that cannot be started costs nothing. */
+static enum prof_status set_aside(struct run_output *output, struct prof_error *err)
+{
+    struct stat info;
+    if (lstat(output->final, &info) < 0)
+        return PROF_OK;
+    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+        return prof_fail(err, PROF_INVALID, "%s is not a file: give another name with -o",
+                         output->final);
+    int length =
+        snprintf(output->aside, sizeof output->aside, "%s.old-%ld", output->final, (long)getpid());
+    if (length >= PATH_MAX || rename(output->final, output->aside) < 0) {
+        output->aside[0] = '\0';
+        return prof_fail_errno(err, PROF_IO, "cannot replace %s", output->final);
+    }
+    return PROF_OK;
+}
+
+static enum prof_status reserve(const char *path, struct prof_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name", path);
+    if (fd < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot create %s", path);
+    close(fd);
+    return PROF_OK;
+}
+
+static enum prof_status make(struct run_output *output, const char *spool,
+                             struct prof_store **store, struct prof_error *err)
+{
+    if (!output->network) {
+        strcpy(output->live, output->final);
+        enum prof_status status = prof_store_create(output->live, false, store, err);
+        output->made = status == PROF_OK;
+        return status;
+    }
+    int length = snprintf(output->live, sizeof output->live, "%s/capture.sqlite", spool);
+    if (length < 0 || length >= PATH_MAX)
+        return prof_fail(err, PROF_INVALID, "%s is too long a path", spool);
+    enum prof_status status = reserve(output->final, err);
+    output->made = status == PROF_OK;
+    return status ? status : prof_store_create(output->live, false, store, err);
+}
+
+enum prof_status output_create(struct run_output *output, const char *asked, const char *program,
+                               bool force, const char *spool, struct prof_store **store,
+                               struct prof_error *err)
+{
+    enum prof_status status;
+    do {
+        status = output_choose(output, asked, program, force, err);
+        if (status == PROF_OK && force)
+            status = set_aside(output, err);
+        if (status)
+            return status;
+        status = make(output, spool, store, err);
+    } while (status == PROF_EXISTS && !asked && !force);
+    if (status)
+        output_discard(output);
+    if (err && (status == PROF_IO || status == PROF_FULL)) {
+        size_t used = strlen(err->message);
+        snprintf(err->message + used, sizeof err->message - used, ": choose another place with -o");
+    }
+    return status;
+}
+
+void output_started(struct run_output *output)
+{
+    if (output->aside[0])
+        unlink(output->aside);
+    output->aside[0] = '\0';
+}
+
+void output_discard(struct run_output *output)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    for (size_t i = 0; output->made && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char name[PATH_MAX + 16];
+        snprintf(name, sizeof name, "%s%s", output->final, suffixes[i]);
+        unlink(name);
+    }
+    output->made = false;
+    if (output->aside[0])
+        rename(output->aside, output->final);
+    output->aside[0] = '\0';
+}
+
+static bool copy_bytes(int from, int to)
+{
+    static char buffer[1 << 18];
+    for (;;) {
+        ssize_t got = read(from, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got == 0;
+        for (ssize_t done = 0; done < got;) {
+            ssize_t put = write(to, buffer + done, (size_t)(got - done));
+            if (put < 0 && errno == EINTR)
+                continue;
+            if (put < 0)
+                return false;
+            done += put;
+        }
+    }
+}
+
+static void sync_folder_of(const char *path)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    int fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+}
+
+enum prof_status output_move(const char *live, const char *final, struct prof_error *err)
+{
+    if (strcmp(live, final) == 0)
+        return PROF_OK;
+    if (rename(live, final) == 0) {
+        sync_folder_of(final);
+        return PROF_OK;
+    }
+    char partial[PATH_MAX];
+    int length = snprintf(partial, sizeof partial, "%s.part", final);
+    if (length < 0 || length >= PATH_MAX)
+        return prof_fail(err, PROF_INVALID, "%s is too long a path", final);
+    int from = open(live, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot read %s", live);
+    /* The mode that the reserved file got from the umask of the user. */
+    struct stat info;
+    mode_t mode = stat(final, &info) == 0 ? info.st_mode & 0777 : 0644;
+    int to = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    bool ok = to >= 0 && copy_bytes(from, to) && fsync(to) == 0;
+    int saved = errno;
+    close(from);
+    if (to >= 0 && close(to) < 0 && ok) {
+        ok = false;
+        saved = errno;
+    }
+    errno = saved;
+    if (!ok || rename(partial, final) < 0) {
+        prof_fail_errno(err, PROF_IO, "cannot write %s", final);
+        saved = errno;
+        unlink(partial);
+        errno = saved;
+        return err ? err->status : PROF_IO;
+    }
+    sync_folder_of(final);
+    unlink(live);
+    return PROF_OK;
+}

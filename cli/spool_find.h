@@ -1,0 +1,16 @@
+/* Spool folders whose perfkit was killed, where `run` makes them by itself. */
+#ifndef PERFKIT_CLI_SPOOL_FIND_H
+#define PERFKIT_CLI_SPOOL_FIND_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* Called for each: the folder, the file that was written to, the file that it was to become.
+ * Returns false to stop. */
+typedef bool (*spool_found)(void *context, const char *folder, const char *live, const char *final);
+void spool_find(spool_found found, void *context);
+
+/* The folder that belongs to a capture file; false when there is none. */
+bool spool_find_for(const char *capture, char folder[PATH_MAX]);
+
+#endif

@@ -1,0 +1,266 @@
+/* See spool_folder.h. The lock, not the pid, says whether the owner lives: it works across pid
+ * namespaces and cannot be fooled by a reused pid; the pid is for the message. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "cli/process.h"
+#include "cli/spool_folder.h"
+#include "libprof/spool/layout.h"
+#include "libprof/spool/lifecycle.h"
+
+#define OWNER_FILE "owner"
+#define CAPTURE_FILE "capture"
+#define LIVE_FILE "capture.sqlite" /* where a capture bound for a network file system grows */
+/* The collector copies PERFKIT_DIR into a buffer of 200 bytes. */
+#define PATH_LIMIT 190
+
+static bool join(char out[PATH_MAX], const char *folder, const char *name)
+{
+    int length = snprintf(out, PATH_MAX, "%s/%s", folder, name);
+    return length > 0 && length < PATH_MAX;
+}
+
+static uint64_t free_bytes(const char *folder)
+{
+    struct statvfs info;
+    if (access(folder, W_OK | X_OK) < 0 || statvfs(folder, &info) < 0)
+        return 0;
+    return (uint64_t)info.f_bavail * info.f_frsize;
+}
+
+static const char *choose_base(uint64_t room_bytes)
+{
+    const char *candidates[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
+    const char *best = NULL;
+    uint64_t best_bytes = 0;
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        const char *base = candidates[i];
+        if (!base || base[0] != '/')
+            continue;
+        uint64_t bytes = free_bytes(base);
+        if (bytes >= room_bytes)
+            return base;
+        if (bytes > best_bytes) {
+            best_bytes = bytes;
+            best = base;
+        }
+    }
+    return best;
+}
+
+static enum prof_status lock_owner(struct spool_folder *folder, int flags, struct prof_error *err)
+{
+    char path[PATH_MAX];
+    if (!join(path, folder->path, OWNER_FILE))
+        return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    bool read_only = fd < 0 && (errno == EROFS || errno == EACCES);
+    if (read_only)
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT)
+        return prof_fail(err, PROF_FORMAT,
+                         "%s is not a spool folder of perfkit run: give the folder that its "
+                         "message named",
+                         folder->path);
+    if (fd < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot open %s", path);
+    char text[64] = "";
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        ssize_t length = pread(fd, text, sizeof text - 1, 0);
+        long pid = length > 0 ? strtol(text, NULL, 10) : 0;
+        close(fd);
+        return prof_fail(err, PROF_BUSY,
+                         "%s is in use by perfkit with pid %ld: let it finish (it writes the "
+                         "capture itself)",
+                         folder->path, pid);
+    }
+    if (!read_only) {
+        int length = snprintf(text, sizeof text, "%ld %llu\n", (long)getpid(),
+                              (unsigned long long)process_start_ticks(getpid()));
+        if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)length, 0) != length) {
+            prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+            close(fd);
+            return err ? err->status : PROF_IO;
+        }
+    }
+    folder->owner_fd = fd;
+    return PROF_OK;
+}
+
+enum prof_status spool_folder_make(struct spool_folder *folder, const char *base,
+                                   uint64_t room_bytes, struct prof_error *err)
+{
+    char real[PATH_MAX];
+    *folder = (struct spool_folder){.owner_fd = -1};
+    if (!base)
+        base = choose_base(room_bytes);
+    if (!base)
+        return prof_fail(err, PROF_FULL,
+                         "no folder for the spool: /dev/shm, TMPDIR and /tmp are full or not "
+                         "writable, give one with --spool-dir");
+    if (!realpath(base, real))
+        return prof_fail_errno(err, PROF_IO, "cannot use %s for the spool", base);
+    int length = snprintf(folder->path, PATH_LIMIT, "%s/perfkit-XXXXXX", real);
+    if (length >= PATH_LIMIT) {
+        folder->path[0] = '\0';
+        return prof_fail(err, PROF_INVALID, "%s is too long for a spool folder: use --spool-dir",
+                         real);
+    }
+    if (!mkdtemp(folder->path)) {
+        folder->path[0] = '\0';
+        return prof_fail_errno(err, PROF_IO,
+                               "cannot make a spool folder in %s (choose another with --spool-dir)",
+                               real);
+    }
+    enum prof_status status = lock_owner(folder, O_CREAT | O_EXCL, err);
+    if (status)
+        spool_folder_remove(folder);
+    return status;
+}
+
+enum prof_status spool_folder_adopt(struct spool_folder *folder, const char *path,
+                                    struct prof_error *err)
+{
+    *folder = (struct spool_folder){.owner_fd = -1};
+    struct stat info;
+    if (!realpath(path, folder->path) || stat(folder->path, &info) < 0) {
+        folder->path[0] = '\0';
+        return prof_fail_errno(err, PROF_NOTFOUND,
+                               "cannot open %s (a finished capture leaves none)", path);
+    }
+    if (!S_ISDIR(info.st_mode))
+        return prof_fail(err, PROF_FORMAT,
+                         "%s is not a folder: give the spool folder that perfkit run named", path);
+    return lock_owner(folder, 0, err);
+}
+
+/* Paths may hold any byte; a newline would end the line. */
+static void write_path(FILE *out, const char *key, const char *path)
+{
+    fprintf(out, "%s ", key);
+    for (; *path; path++)
+        if (*path == '\n' || *path == '%')
+            fprintf(out, "%%%02X", (unsigned)(unsigned char)*path);
+        else
+            fputc(*path, out);
+    fputc('\n', out);
+}
+
+static bool read_path(const char *line, const char *key, char out[PATH_MAX])
+{
+    size_t length = strlen(key);
+    if (strncmp(line, key, length) != 0 || line[length] != ' ')
+        return false;
+    size_t used = 0;
+    for (line += length + 1; *line && *line != '\n' && used < PATH_MAX - 1; line++) {
+        unsigned byte;
+        if (*line == '%' && sscanf(line + 1, "%2X", &byte) == 1) {
+            out[used++] = (char)byte;
+            line += 2;
+        } else {
+            out[used++] = *line;
+        }
+    }
+    out[used] = '\0';
+    return used > 0;
+}
+
+enum prof_status spool_folder_write_capture(const struct spool_folder *folder, const char *live,
+                                            const char *final, struct prof_error *err)
+{
+    char path[PATH_MAX];
+    if (!join(path, folder->path, CAPTURE_FILE))
+        return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
+    FILE *out = fopen(path, "we");
+    if (!out)
+        return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    write_path(out, "live", live);
+    write_path(out, "final", final);
+    bool bad = ferror(out);
+    if (fclose(out) != 0 || bad)
+        return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    return PROF_OK;
+}
+
+enum prof_status spool_folder_read_capture(const struct spool_folder *folder, char live[PATH_MAX],
+                                           char final[PATH_MAX], struct prof_error *err)
+{
+    char path[PATH_MAX];
+    live[0] = final[0] = '\0';
+    if (!join(path, folder->path, CAPTURE_FILE))
+        return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
+    FILE *in = fopen(path, "re");
+    if (!in && errno == ENOENT)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "%s holds no recording: perfkit ended before the program was started; "
+                         "remove the folder",
+                         folder->path);
+    if (!in)
+        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
+    char *line = NULL;
+    size_t size = 0;
+    while (getline(&line, &size, in) > 0)
+        if (!read_path(line, "live", live))
+            read_path(line, "final", final);
+    free(line);
+    fclose(in);
+    if (!live[0] || !final[0])
+        return prof_fail(err, PROF_CORRUPT, "%s does not name the capture: give it with -o", path);
+    return PROF_OK;
+}
+
+unsigned spool_folder_users(const struct spool_folder *folder)
+{
+    char variable[PATH_MAX + 16];
+    snprintf(variable, sizeof variable, "PERFKIT_DIR=%s", folder->path);
+    return process_count_with(variable);
+}
+
+static const char *const fixed_names[] = {OWNER_FILE, CAPTURE_FILE, LIFECYCLE_FILE};
+
+/* Only files that perfkit or its collector makes: a folder named by mistake loses nothing else. */
+static bool is_ours(const char *name)
+{
+    for (size_t i = 0; i < sizeof fixed_names / sizeof fixed_names[0]; i++)
+        if (strcmp(name, fixed_names[i]) == 0)
+            return true;
+    size_t length = strlen(name), suffix = strlen(SPOOL_SUFFIX);
+    return strncmp(name, LIVE_FILE, strlen(LIVE_FILE)) == 0 ||
+           (length > suffix && strcmp(name + length - suffix, SPOOL_SUFFIX) == 0);
+}
+
+void spool_folder_remove(struct spool_folder *folder)
+{
+    DIR *dir = folder->path[0] ? opendir(folder->path) : NULL;
+    if (dir) {
+        struct dirent *entry;
+        while ((entry = readdir(dir)))
+            if (is_ours(entry->d_name))
+                unlinkat(dirfd(dir), entry->d_name, 0);
+        closedir(dir);
+    } else if (folder->path[0]) { /* no descriptor is left to list it with */
+        char path[PATH_MAX];
+        for (size_t i = 0; i < sizeof fixed_names / sizeof fixed_names[0]; i++)
+            if (join(path, folder->path, fixed_names[i]))
+                unlink(path);
+    }
+    if (folder->path[0])
+        rmdir(folder->path);
+    spool_folder_leave(folder);
+}
+
+void spool_folder_leave(struct spool_folder *folder)
+{
+    if (folder->owner_fd >= 0)
+        close(folder->owner_fd);
+    folder->owner_fd = -1;
+    folder->path[0] = '\0';
+}

@@ -1,0 +1,44 @@
+/* The private folder of one run: where it is made, who owns it, which capture it feeds, and how it
+ * goes away. `run` makes it, `recover` finds its way by it.
+ *
+ *     owner      pid and start time of the perfkit that serves it, locked (flock) while it lives
+ *     capture    two lines: "live PATH" (the SQLite file written to) and "final PATH"
+ *     lifecycle, *.spool    see libprof/spool */
+#ifndef PERFKIT_CLI_SPOOL_FOLDER_H
+#define PERFKIT_CLI_SPOOL_FOLDER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libprof/base/error.h"
+
+struct spool_folder {
+    char path[PATH_MAX]; /* absolute; "" = none */
+    int owner_fd;        /* holds the lock; -1 = none */
+};
+
+/* Make a folder of mode 0700 below `base`, or, when base is NULL, below the first of /dev/shm,
+ * TMPDIR and /tmp that has `room_bytes` free (the roomiest when none has). Takes the lock. */
+enum prof_status spool_folder_make(struct spool_folder *folder, const char *base,
+                                   uint64_t room_bytes, struct prof_error *err);
+
+/* Open an existing one and take its lock. PROF_BUSY with the owner's pid when it is served,
+ * PROF_FORMAT when it is no spool folder. */
+enum prof_status spool_folder_adopt(struct spool_folder *folder, const char *path,
+                                    struct prof_error *err);
+
+enum prof_status spool_folder_write_capture(const struct spool_folder *folder, const char *live,
+                                            const char *final, struct prof_error *err);
+enum prof_status spool_folder_read_capture(const struct spool_folder *folder, char live[PATH_MAX],
+                                           char final[PATH_MAX], struct prof_error *err);
+
+/* Processes that were started to record into it and still run, by their environment. */
+unsigned spool_folder_users(const struct spool_folder *folder);
+
+/* Remove the folder and the files in it, and let the lock go. */
+void spool_folder_remove(struct spool_folder *folder);
+/* Let the lock go and leave the folder for `perfkit recover`. */
+void spool_folder_leave(struct spool_folder *folder);
+
+#endif

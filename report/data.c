@@ -1,0 +1,126 @@
+/* Loads what the summary formats show. Each analysis is one scan of its table, so a report of a
+ * large capture costs one pass however many formats are asked for. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/data.h"
+
+/* How many gaps and leaks are kept: what a person reads, not a dump. */
+#define GAPS_PER_DEVICE 5
+#define LEAKS 20
+/* Points of the busy-share strips in text and HTML. */
+#define BUCKETS 240
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct prof_report_gap *x = a, *y = b;
+    if (x->gap.duration_ns != y->gap.duration_ns)
+        return x->gap.duration_ns < y->gap.duration_ns ? 1 : -1;
+    return (x->gap.start_ns > y->gap.start_ns) - (x->gap.start_ns < y->gap.start_ns);
+}
+
+static enum prof_status flatten_gaps(struct prof_report_data *data, struct prof_error *err)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < data->utilisation.count; i++)
+        total += data->utilisation.rows[i].gaps_listed;
+    if (!total)
+        return PROF_OK;
+    data->gaps = calloc(total, sizeof *data->gaps);
+    if (!data->gaps)
+        return prof_fail(err, PROF_NOMEM, "cannot list gaps: out of memory");
+    for (size_t i = 0; i < data->utilisation.count; i++) {
+        const struct prof_utilisation_row *row = &data->utilisation.rows[i];
+        for (size_t k = 0; k < row->gaps_listed; k++)
+            data->gaps[data->gap_count++] =
+                (struct prof_report_gap){.device = row->device, .gap = row->gaps[k]};
+    }
+    qsort(data->gaps, data->gap_count, sizeof *data->gaps, longest_first);
+    return PROF_OK;
+}
+
+enum prof_status prof_report_load(struct prof_capture *capture,
+                                  const struct prof_report_options *options,
+                                  struct prof_report_data *data, struct prof_error *err)
+{
+    const struct prof_filter *filter = options ? options->filter : NULL;
+    *data = (struct prof_report_data){.capture = capture,
+                                      .filter = filter,
+                                      .info = prof_info(capture),
+                                      .wall_ns = prof_wall_ns(capture, filter)};
+    data->process_count = prof_processes(capture, &data->processes);
+    enum prof_status status = prof_trust(capture, &data->trust, err);
+    if (!status)
+        status =
+            prof_utilisation(capture, filter, GAPS_PER_DEVICE, BUCKETS, &data->utilisation, err);
+    if (!status)
+        status = flatten_gaps(data, err);
+    if (!status)
+        status = prof_kernel_summary(capture, filter, PROF_BY_NAME, &data->kernels, err);
+    if (!status)
+        status = prof_transfer_summary(capture, filter, &data->transfers, err);
+    if (!status)
+        status = prof_api_summary(capture, filter, &data->api, err);
+    if (!status)
+        status = prof_sync_summary(capture, filter, &data->waits, err);
+    if (!status)
+        status = prof_range_summary(capture, filter, &data->ranges, err);
+    if (!status)
+        status = prof_memory_summary(capture, filter, LEAKS, &data->memory, err);
+    return status;
+}
+
+void prof_report_unload(struct prof_report_data *data)
+{
+    prof_trust_free(&data->trust);
+    prof_utilisation_free(&data->utilisation);
+    free(data->gaps);
+    prof_kernel_summary_free(&data->kernels);
+    prof_transfer_summary_free(&data->transfers);
+    prof_api_summary_free(&data->api);
+    prof_sync_summary_free(&data->waits);
+    prof_range_summary_free(&data->ranges);
+    prof_memory_summary_free(&data->memory);
+    *data = (struct prof_report_data){0};
+}
+
+void prof_report_ending(const struct prof_info *info, char *out, size_t size)
+{
+    if (prof_report_is_live(info)) {
+        snprintf(out, size, "still running");
+    } else if (info->exit_signal != PROF_UNKNOWN && info->exit_signal > 0) {
+        int number = info->exit_signal < 128 ? (int)info->exit_signal : 0;
+        const char *name = strsignal(number);
+        snprintf(out, size, "killed by signal %d (%s)", number, name ? name : "unknown");
+    } else if (info->exit_status != PROF_UNKNOWN) {
+        snprintf(out, size, "exit status %lld", (long long)info->exit_status);
+    } else {
+        snprintf(out, size, "n/a");
+    }
+}
+
+void prof_report_when(int64_t realtime_ns, char *out, size_t size)
+{
+    struct tm parts;
+    time_t seconds = (time_t)(realtime_ns / 1000000000);
+    if (realtime_ns == PROF_UNKNOWN || realtime_ns <= 0 || !gmtime_r(&seconds, &parts) ||
+        !strftime(out, size, "%Y-%m-%d %H:%M:%S UTC", &parts))
+        snprintf(out, size, "n/a");
+}
+
+void prof_report_device_label(const struct prof_device *device, char *out, size_t size)
+{
+    const char *kind = "device";
+    if (!device || device->ordinal == PROF_UNKNOWN) {
+        snprintf(out, size, "device n/a");
+        return;
+    }
+    if (device->kind && !strcmp(device->kind, "gpu"))
+        kind = "GPU";
+    else if (device->kind && !strcmp(device->kind, "cpu"))
+        kind = "CPU";
+    snprintf(out, size, "%s %lld", kind, (long long)device->ordinal);
+}

@@ -1,0 +1,63 @@
+/* Everything the summary formats show, computed once: text, json, csv, markdown and the head of the
+ * HTML page are different words for the same numbers. */
+#ifndef PERFKIT_REPORT_DATA_H
+#define PERFKIT_REPORT_DATA_H
+
+#include "report/report.h"
+
+/* A gap of utilisation with its device, so that gaps are one flat table. */
+struct prof_report_gap {
+    int64_t device;
+    struct prof_gap gap;
+};
+
+struct prof_report_data {
+    struct prof_capture *capture; /* borrowed, outlives this */
+    const struct prof_filter *filter;
+    const struct prof_info *info;
+    int64_t wall_ns;
+    const struct prof_process *processes;
+    size_t process_count;
+    struct prof_trust trust;
+    struct prof_utilisation utilisation;
+    struct prof_report_gap *gaps; /* all devices, longest first */
+    size_t gap_count;
+    struct prof_kernel_summary kernels;
+    struct prof_transfer_summary transfers;
+    struct prof_api_summary api;
+    struct prof_sync_summary waits;
+    struct prof_range_summary ranges;
+    struct prof_memory_summary memory;
+};
+
+/* Run the analyses. `data` may be freed whatever the outcome. */
+enum prof_status prof_report_load(struct prof_capture *capture,
+                                  const struct prof_report_options *options,
+                                  struct prof_report_data *data, struct prof_error *err);
+void prof_report_unload(struct prof_report_data *data);
+
+/* "exit status 0", "killed by signal 9 (Killed)", "still running", "n/a"; out: at least 96 bytes.
+ */
+void prof_report_ending(const struct prof_info *info, char *out, size_t size);
+
+/* Wall clock as "2026-08-01 02:13:05 UTC"; "n/a" when unknown; out: at least 32 bytes. */
+void prof_report_when(int64_t realtime_ns, char *out, size_t size);
+
+/* How a device is called everywhere: "GPU 0" / "CPU 0" / "device 0"; "device n/a" for NULL. */
+void prof_report_device_label(const struct prof_device *device, char *out, size_t size);
+
+/* The program still runs: what has not been freed yet is no leak. */
+static inline bool prof_report_is_live(const struct prof_info *info)
+{
+    return info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING;
+}
+
+#define PROF_REPORT_STEPS 5
+#define PROF_REPORT_STEP_BYTES 400
+
+/* Where to look next, from the facts in `data`: sentences, most important first. Returns how many
+ * (at most PROF_REPORT_STEPS). Names inside are cleaned and shortened. */
+size_t prof_report_next_steps(const struct prof_report_data *data,
+                              char steps[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES]);
+
+#endif

@@ -1,0 +1,33 @@
+/* The parts of the HTML report: the files of its page, embedded at build time, and its data. */
+#ifndef PERFKIT_REPORT_HTML_H
+#define PERFKIT_REPORT_HTML_H
+
+#include <stddef.h>
+
+#include "libprof/base/json.h"
+#include "report/data.h"
+
+struct prof_html_file {
+    const char
+        *name; /* "page.html", "style.css", "base.js" ... in the order they are put together */
+    const unsigned char *bytes;
+    size_t length;
+};
+
+/* Ended by one without a name. */
+extern const struct prof_html_file prof_html_files[];
+
+/* Events of the timeline in the page; more are merged. */
+#define PROF_HTML_EVENTS 200000
+
+/* The page's data, each a member of the open object. */
+void prof_html_put_summary(struct prof_json *json, const struct prof_report_data *data, size_t top);
+enum prof_status prof_html_put_memory(struct prof_json *json, const struct prof_report_data *data,
+                                      struct prof_error *err);
+enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_report_data *data,
+                                     struct prof_error *err);
+enum prof_status prof_html_put_timeline(struct prof_json *json, const struct prof_report_data *data,
+                                        const struct prof_report_options *options,
+                                        struct prof_error *err);
+
+#endif

@@ -1,0 +1,114 @@
+/* The page's data, and what every section uses: making elements, numbers as people read them. Texts
+ * of the program that was profiled reach the document only as text nodes. */
+window.perfkit = (function () {
+  'use strict';
+  const data = JSON.parse(document.getElementById('data').textContent);
+
+  /* el('td', {class: 'name', onclick: f}, 'text', child): attributes, then children. */
+  function el(tag, attributes, ...children) {
+    const svg = ['svg', 'path', 'line', 'rect', 'text', 'g', 'circle', 'title'];
+    const node = svg.includes(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag)
+      : document.createElement(tag);
+    Object.entries(attributes || {}).forEach(([key, value]) => {
+      if (value === null || value === undefined || value === false) return;
+      if (key.startsWith('on')) node.addEventListener(key.slice(2), value);
+      else node.setAttribute(key, value === true ? '' : String(value));
+    });
+    node.append(...children.filter((c) => c !== null && c !== undefined).map((c) =>
+      (c instanceof Node ? c : visible(String(c)))));
+    return node;
+  }
+
+  /* Characters that would turn or hide the text around them are shown as escapes. */
+  function visible(text) {
+    return text.replace(
+      /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]/g,
+      (c) => (c < '\u0100' ? '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0')
+        : '\\u{' + c.charCodeAt(0).toString(16) + '}'));
+  }
+
+  const unknown = (v) => v === null || v === undefined || Number.isNaN(v);
+
+  function three(value) {
+    const size = Math.abs(value);
+    return value.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+  }
+
+  function duration(ns) {
+    if (unknown(ns)) return 'n/a';
+    const size = Math.abs(ns);
+    if (size < 999.5) return (Number.isInteger(ns) || size >= 9.95 ? ns.toFixed(0) : ns.toFixed(1)) + ' ns';
+    if (size < 999.5e3) return three(ns / 1e3) + ' \u00b5s';
+    if (size < 999.5e6) return three(ns / 1e6) + ' ms';
+    if (size < 59.95e9) return three(ns / 1e9) + ' s';
+    const seconds = Math.round(size / 1e9), minutes = Math.floor(seconds / 60);
+    const sign = ns < 0 ? '-' : '';
+    return minutes < 60 ? sign + minutes + ' min ' + String(seconds % 60).padStart(2, '0') + ' s'
+      : sign + Math.floor(minutes / 60) + ' h ' + String(minutes % 60).padStart(2, '0') + ' min';
+  }
+
+  function scaled(value, step, units) {
+    if (unknown(value)) return 'n/a';
+    let unit = 0;
+    while (Math.abs(value) >= step * 0.9995 && unit + 1 < units.length) {
+      value /= step;
+      unit++;
+    }
+    return (unit ? three(value) : value.toFixed(Number.isInteger(value) ? 0 : 1)) + ' ' + units[unit];
+  }
+
+  const bytes = (v) => scaled(v, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
+  const rate = (v) => scaled(v, 1000, ['B/s', 'kB/s', 'MB/s', 'GB/s', 'TB/s']);
+  const count = (v) => (unknown(v) ? 'n/a' : Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, ','));
+
+  function percent(share) {
+    if (unknown(share)) return 'n/a';
+    if (share > 0 && share < 0.0005) return '<0.1 %';
+    return (share * 100).toFixed(1) + ' %';
+  }
+
+  function value(unit, v) {
+    if (unknown(v)) return 'n/a';
+    switch (unit) {
+      case 'ns': case 'moment': return duration(v);
+      case 'bytes': return bytes(v);
+      case 'rate': return rate(v);
+      case 'count': return count(v);
+      case 'share': return percent(v);
+      default: return typeof v === 'number' && !Number.isInteger(v) ? v.toFixed(2) : String(v);
+    }
+  }
+
+  const plural = (n, one, many) => count(n) + ' ' + (n === 1 ? one : many || one + 's');
+  const section = (id) => document.getElementById(id);
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  /* The same name has the same colour in every section; the kernels that take most time come first
+   * and so differ from each other. */
+  const colours = new Map();
+  function colour(name) {
+    if (!colours.has(name)) colours.set(name, colours.size % 8);
+    return colours.get(name);
+  }
+  data.tables.filter((table) => table.name === 'kernels').forEach((table) => {
+    const at = table.columns.findIndex((column) => column.key === 'name');
+    table.rows.slice(0, 100).forEach((row) => colour(row[at] || '(empty)'));
+  });
+
+  /* Called with every change between light, dark and paper. */
+  const repaints = [];
+  function onRepaint(f) { repaints.push(f); }
+  function repaint() { repaints.forEach((f) => f()); }
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
+  window.addEventListener('beforeprint', () => {
+    document.documentElement.classList.add('paper');
+    repaint();
+  });
+  window.addEventListener('afterprint', () => {
+    document.documentElement.classList.remove('paper');
+    repaint();
+  });
+
+  return { data, el, visible, unknown, plural, section, css, colour, onRepaint,
+    format: { duration, bytes, rate, count, percent, value } };
+})();

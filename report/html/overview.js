@@ -1,0 +1,140 @@
+/* The head, the cards, where to look next, how busy each device was, and the trust block. */
+(function (P) {
+  'use strict';
+  const el = P.el, data = P.data, f = P.format;
+
+  function fact(label, value) {
+    return P.unknown(value) || value === '' ? null : el('span', null, label + ' ', el('b', null, value));
+  }
+
+  function head() {
+    const c = data.capture;
+    const bad = c.exit_signal > 0 || c.exit_status > 0;
+    document.title = 'perfkit: ' + P.visible(c.command || c.path || 'report').slice(0, 80);
+    P.section('head').append(
+      el('h1', { class: 'mono' }, el('span', { class: 'long' }, c.command || 'n/a')),
+      el('p', { class: 'facts' }, fact('on', c.host), fact('started', c.start_utc),
+        el('span', null, 'ended with ', el('b', { class: bad ? 'bad' : null }, c.ending)),
+        fact('in', c.directory)),
+      el('p', { class: 'facts' }, fact('processor', c.cpu),
+        fact('processors', c.cpu_count), fact('system', c.kernel),
+        ...uniqueDevices().map((d) => fact(d.label, d.name + ' (' + (d.api || 'n/a') +
+          (d.memory_bytes ? ', ' + f.bytes(d.memory_bytes) : '') + ')'))));
+    if (data.filtered)
+      P.section('head').append(el('p', { class: 'warning' },
+        'A filter is set: every figure below is of a part of the capture.'));
+  }
+
+  function uniqueDevices() {
+    return data.devices_seen.filter((d) => d.physical === d.id && d.name);
+  }
+
+  function contents() {
+    const links = Array.from(document.querySelectorAll('main section')).map((section) =>
+      el('a', { href: '#' + section.id }, section.querySelector('h2').textContent));
+    P.section('contents').append(...links);
+  }
+
+  function card(label, value, note, kind) {
+    return el('div', { class: 'card', id: 'card-' + kind }, el('span', { class: 'label' }, label),
+      el('span', { class: 'value' + (kind === 'bad' || kind === 'good' ? ' ' + kind : '') }, value),
+      note ? el('span', { class: 'note' }, note) : null);
+  }
+
+  function cards() {
+    const busiest = data.busy.slice().sort((a, b) => b.busy_ns - a.busy_ns)[0];
+    const share = busiest && busiest.window_ns > 0 ? busiest.busy_ns / busiest.window_ns : null;
+    const complete = data.trust.complete, counted = data.trust.totals.length;
+    const losses = data.trust.statements.filter((s) => s.level === 'loss').length;
+    return el('div', { class: 'cards' },
+      card('Wall time', f.duration(data.wall_ns), null, 'wall'),
+      card(busiest ? busiest.label + ' busy' : 'Device busy', f.percent(share),
+        busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device')
+          : 'no device was used', 'busy'),
+      card('Kernels', f.count(data.kernels), 'launches', 'kernels'),
+      card('Transfers', f.bytes(data.transfer_bytes), P.plural(data.transfers, 'copy or fill', 'copies and fills'),
+        'transfers'),
+      card('Peak memory', f.bytes(data.peak_bytes), data.leaks > 0
+        ? P.plural(data.leaks, 'allocation') + ' (' + f.bytes(data.leaked_bytes) + ') ' +
+          (data.capture.ending === 'still running' ? 'not freed so far' : 'never freed')
+        : data.peak_bytes > 0 ? 'everything freed' : 'no allocations', 'memory'),
+      card('Capture', complete ? (counted ? 'complete' : 'no loss known') : 'INCOMPLETE',
+        complete ? (counted ? 'every call counted is accounted for' : 'no calls were counted to prove it') : P.plural(losses, 'loss', 'losses') + ', see Trust',
+        !complete ? 'bad' : counted ? 'good' : 'open'));
+  }
+
+  /* Share of each span of time in which the device was busy: kernels and transfers as areas. */
+  function area(values, width, height) {
+    let path = 'M0 ' + height;
+    values.forEach((v, i) => {
+      const x = (i * width) / values.length, next = ((i + 1) * width) / values.length;
+      const y = (height - v * height).toFixed(1);
+      path += 'L' + x.toFixed(1) + ' ' + y + 'L' + next.toFixed(1) + ' ' + y;
+    });
+    return path + 'L' + width + ' ' + height + 'Z';
+  }
+
+  function key(colour, text) {
+    return el('span', { class: 'keyed' },
+      el('span', { class: 'legend', style: 'background:var(' + colour + ')' }), text);
+  }
+
+  function strip(device) {
+    const width = 1000, height = 44;
+    const share = device.window_ns > 0 ? device.busy_ns / device.window_ns : null;
+    const words = device.label + ' busy ' + f.percent(share) + ' of the time';
+    return el('div', { class: 'strip' },
+      el('p', null, el('b', null, device.label), ' ' + (device.name || '') + ': busy ' + f.percent(share) +
+        ', ' + f.duration(device.busy_ns) + ' of ' + f.duration(device.window_ns),
+        key('--kernel', 'kernels'), ' ', key('--copy', 'transfers')),
+      el('svg', { viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', height,
+        role: 'img', 'aria-label': words },
+      el('path', { d: area(device.kernels, width, height), style: 'fill:var(--kernel)' }),
+      el('path', { d: area(device.transfers, width, height), style: 'fill:var(--copy);fill-opacity:.75' })));
+  }
+
+  P.overview = function () {
+    const place = P.section('overview');
+    head();
+    place.append(cards());
+    if (data.next.length)
+      place.append(el('ul', { class: 'steps' }, ...data.next.map((step) => el('li', null, step))));
+    data.busy.forEach((device) => place.append(strip(device)));
+  };
+
+  function balance(row) {
+    const words = [['failed', row.failed], ['captured into graphs', row.captured],
+      ['dropped', row.dropped], ['outstanding', row.outstanding], ['missing', row.remainder]];
+    const rest = words.filter(([, v]) => v).map(([w, v]) => f.count(v) + ' ' + w);
+    return el('li', null, row.subject + ': ' + [f.count(row.called) + ' called',
+      f.count(row.recorded) + ' recorded', ...rest].join(', '));
+  }
+
+  P.trust = function () {
+    const trust = data.trust, place = P.section('trust');
+    const verdict = !trust.complete ? ['INCOMPLETE', ': figures may lack work.']
+      : trust.totals.length ? ['complete', ': every call that was counted is accounted for.']
+        : ['not known to lack anything', ', but no calls were counted to prove it.'];
+    place.append(el('p', null, 'This capture is ',
+      el('span', { class: trust.complete ? 'good' : 'bad' }, verdict[0]), verdict[1],
+      P.unknown(trust.clock_error_ns) ? ''
+        : ' Device times are off by at most ' + f.duration(trust.clock_error_ns) + '.'));
+    const marks = { loss: ['bad', 'Loss: '], warning: ['warning', 'Warning: '], note: ['faint', 'Note: '] };
+    const line = (s) => el('li', null, el('span', { class: marks[s.level][0] }, marks[s.level][1]), s.text);
+    const list = el('ul', { class: 'statements' }, ...trust.statements.slice(0, 40).map(line));
+    if (trust.statements.length) place.append(list);
+    if (trust.statements.length > 40)
+      place.append(el('details', null, el('summary', null, P.plural(trust.statements.length - 40, 'more line')),
+        el('ul', { class: 'statements' }, ...trust.statements.slice(40).map(line))));
+    if (trust.totals.length)
+      place.append(el('details', { open: !trust.complete }, el('summary', null, 'Calls and records'),
+        el('ul', null, ...trust.totals.map(balance))));
+  };
+
+  P.finish = function () {
+    const c = data.capture;
+    contents();
+    P.section('foot').append(el('p', null, 'perfkit ' + (c.perfkit_version || 'n/a') + ', capture ' +
+      (c.path || 'n/a') + ', ' + f.bytes(c.file_bytes) + '. Unknown values are n/a, never 0.'));
+  };
+})(window.perfkit);

@@ -1,0 +1,259 @@
+/* Reads the events of the HTML timeline and keeps their number within what a page can hold. When
+ * there are too many, neighbours in a row that fit together into a span of merge_ns become one
+ * block; merge_ns grows until it is enough. So the densest places merge first, long events and
+ * lonely ones stay as they are, and one pass over the capture in bounded memory does it. */
+#include <string.h>
+
+#include "report/html.h"
+#include "report/html_events.h"
+#include "report/walk.h"
+
+#define KINDS 8 /* numbers of links: record_id * KINDS + record_kind */
+
+static bool add_track(struct prof_html_events *e, enum prof_html_lane lane, int64_t id,
+                      int64_t process, uint32_t *index)
+{
+    uint64_t key = (uint64_t)id * 4 + (uint64_t)lane;
+    const uint64_t *known = prof_map_get(&e->track_index, key);
+    if (known) {
+        *index = (uint32_t)*known;
+        return true;
+    }
+    struct prof_html_track *track = prof_array_add(&e->tracks);
+    if (!track)
+        return false;
+    *track = (struct prof_html_track){.lane = lane, .id = id, .process = process};
+    *index = (uint32_t)(e->tracks.count - 1);
+    return prof_map_put(&e->track_index, key, *index);
+}
+
+static bool add_name(struct prof_html_events *e, const char *name, uint32_t *index)
+{
+    if (!name)
+        name = "n/a";
+    size_t length = strlen(name);
+    const uint32_t *known = prof_names_get(&e->name_index, name, length);
+    if (known) {
+        *index = *known;
+        return true;
+    }
+    const char **room = prof_array_add(&e->names);
+    if (!room)
+        return false;
+    *room = name;
+    *index = (uint32_t)(e->names.count - 1);
+    return prof_names_put(&e->name_index, name, length, *index);
+}
+
+static int64_t end_of(const struct prof_html_event *event)
+{
+    return event->start + (event->duration > 0 ? event->duration : 0);
+}
+
+static void merge_into(struct prof_html_event *block, const struct prof_html_event *event)
+{
+    int64_t end = end_of(event), own = end_of(block);
+    block->duration = (end > own ? end : own) - block->start;
+    block->count += event->count;
+    block->busy += event->busy;
+    block->link = 0;
+    if (event->longest > block->longest) {
+        block->longest = event->longest;
+        block->name = event->name;
+        block->kind = event->kind;
+        block->extra = event->extra;
+    }
+}
+
+/* Rows of all tracks as one number, to find the last event kept in each. */
+static bool lane_bases(const struct prof_html_events *e, size_t *bases, size_t *total)
+{
+    *total = 0;
+    for (size_t i = 0; i < e->tracks.count; i++) {
+        bases[i] = *total;
+        *total += e->tracks.data[i].rows;
+    }
+    return true;
+}
+
+static bool merge(struct prof_html_events *e, int64_t span)
+{
+    size_t total, kept = 0;
+    size_t *bases = malloc((e->tracks.count + 1) * sizeof *bases);
+    if (!bases)
+        return false;
+    lane_bases(e, bases, &total);
+    e->last.count = 0;
+    if (!prof_array_reserve(&e->last, total + 1)) {
+        free(bases);
+        return false;
+    }
+    if (total)
+        memset(e->last.data, 0, total * sizeof *e->last.data);
+    for (size_t i = 0; i < e->events.count; i++) {
+        struct prof_html_event event = e->events.data[i];
+        size_t *last = &e->last.data[bases[event.track] + event.row];
+        struct prof_html_event *block = *last ? &e->events.data[*last - 1] : NULL;
+        if (block && end_of(&event) - block->start <= span) {
+            merge_into(block, &event);
+        } else {
+            e->events.data[kept++] = event;
+            *last = kept;
+        }
+    }
+    e->events.count = kept;
+    free(bases);
+    return true;
+}
+
+/* Merge until at most `limit` events stay, or merging no longer helps. What came since the last
+ * time is first merged with the span of then, which may be enough: else every call would double it.
+ */
+static bool reduce(struct prof_html_events *e, size_t limit)
+{
+    int64_t span = e->end_ns > e->begin_ns ? e->end_ns - e->begin_ns : 1;
+    if (e->events.count > limit && e->merge_ns && !merge(e, e->merge_ns))
+        return false;
+    while (e->events.count > limit && e->merge_ns <= span) {
+        e->merge_ns = e->merge_ns ? e->merge_ns + e->merge_ns / 2 + 1 : span / 1000000 + 1;
+        if (!merge(e, e->merge_ns))
+            return false;
+    }
+    return true;
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static enum prof_html_kind kind_of(const struct prof_event *event)
+{
+    switch (event->kind) {
+    case PROF_EVENT_KERNEL:
+        return PROF_HTML_KERNEL;
+    case PROF_EVENT_TRANSFER:
+        return PROF_HTML_COPY;
+    case PROF_EVENT_MEMSET:
+        return PROF_HTML_FILL;
+    case PROF_EVENT_RANGE:
+        return PROF_HTML_RANGE;
+    case PROF_EVENT_MARKER:
+        return PROF_HTML_MARK;
+    case PROF_EVENT_API:
+        return event->record_kind == PROF_EVENT_SYNC ? PROF_HTML_WAIT : PROF_HTML_API;
+    default:
+        return PROF_HTML_WAIT;
+    }
+}
+
+static bool is_device(enum prof_html_kind kind)
+{
+    return kind <= PROF_HTML_FILL;
+}
+
+static void describe(const struct prof_html_events *e, const struct prof_event *event,
+                     struct prof_html_event *out)
+{
+    out->kind = kind_of(event);
+    out->start = event->start_ns;
+    out->duration = event->duration_ns == PROF_UNKNOWN ? -1 : event->duration_ns;
+    out->count = 1;
+    if (is_device(out->kind)) {
+        out->link =
+            event->api_start_ns == PROF_UNKNOWN ? 0 : event->id * KINDS + (int64_t)event->kind;
+        out->extra =
+            out->kind == PROF_HTML_KERNEL ? (event->config ? event->config->id : 0) : event->bytes;
+    } else if (out->kind == PROF_HTML_API && event->record_kind != PROF_EVENT_API) {
+        out->link = event->record_id * KINDS + (int64_t)event->record_kind;
+    } else if (out->kind == PROF_HTML_RANGE && out->duration < 0) {
+        out->duration = e->end_ns > out->start ? e->end_ns - out->start : 0;
+        out->extra = 1;
+    }
+    out->busy = out->longest = out->duration > 0 ? out->duration : 0;
+}
+
+static bool add_event(struct prof_html_events *e, const struct prof_event *event)
+{
+    struct prof_html_event entry = {0};
+    size_t row;
+    bool fresh;
+    if (event->kind == PROF_EVENT_SYNC && (event->api_name || !event->thread))
+        return true; /* its call is an event of its own */
+    describe(e, event, &entry);
+    e->counts[entry.kind]++;
+    if (entry.start == PROF_UNKNOWN) {
+        e->not_shown++;
+        return true;
+    }
+    enum prof_html_lane lane = is_device(entry.kind) ? PROF_HTML_STREAM
+                               : entry.kind == PROF_HTML_RANGE || entry.kind == PROF_HTML_MARK
+                                   ? PROF_HTML_RANGES
+                                   : PROF_HTML_CALLS;
+    int64_t id = lane == PROF_HTML_STREAM ? event->stream : event->thread;
+    if (!add_track(e, lane, id, event->process, &entry.track) ||
+        !add_name(e, event->name, &entry.name))
+        return false;
+    if (!prof_report_lane(&e->lanes, entry.track, entry.start, end_of(&entry), false, &row, &fresh))
+        return false;
+    entry.row = (uint32_t)row;
+    if (entry.row >= e->tracks.data[entry.track].rows)
+        e->tracks.data[entry.track].rows = entry.row + 1;
+    if (entry.start < e->begin_ns)
+        e->begin_ns = entry.start;
+    if (end_of(&entry) > e->end_ns)
+        e->end_ns = end_of(&entry);
+    struct prof_html_event *room = prof_array_add(&e->events);
+    if (!room)
+        return false;
+    *room = entry;
+    return true;
+}
+
+static void set_window(struct prof_html_events *e, const struct prof_report_options *options)
+{
+    const struct prof_filter *filter = options ? options->filter : NULL;
+    int64_t wall = prof_wall_ns(e->capture, filter);
+    e->begin_ns = filter ? filter->begin_ns : 0;
+    e->end_ns = e->begin_ns + (wall == PROF_UNKNOWN ? 0 : wall);
+}
+
+enum prof_status prof_html_collect(struct prof_capture *capture,
+                                   const struct prof_report_options *options,
+                                   struct prof_html_events *e, struct prof_error *err)
+{
+    const uint32_t kinds = PROF_EVENTS_DEVICE | PROF_EVENTS(PROF_EVENT_API) |
+                           PROF_EVENTS(PROF_EVENT_SYNC) | PROF_EVENTS(PROF_EVENT_RANGE) |
+                           PROF_EVENTS(PROF_EVENT_MARKER);
+    struct prof_report_walk *walk;
+    const struct prof_event *event;
+    size_t full = 2 * (size_t)PROF_HTML_EVENTS;
+    bool ok = true;
+    *e = (struct prof_html_events){.capture = capture};
+    set_window(e, options);
+    enum prof_status status = prof_report_walk_open(capture, options, kinds, &walk, err);
+    if (status)
+        return status;
+    while (ok && (event = prof_report_walk_next(walk))) {
+        ok = add_event(e, event);
+        if (ok && e->events.count >= full) {
+            ok = reduce(e, PROF_HTML_EVENTS);
+            if (e->events.count > full / 2)
+                full = e->events.count * 2; /* nothing more to merge: more rows than events */
+        }
+    }
+    if (ok)
+        ok = reduce(e, PROF_HTML_EVENTS);
+    status = prof_report_walk_close(walk, err);
+    if (!status && !ok)
+        status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
+    return status;
+}
+
+void prof_html_events_free(struct prof_html_events *e)
+{
+    prof_array_free(&e->events);
+    prof_array_free(&e->tracks);
+    prof_array_free(&e->names);
+    prof_names_free(&e->name_index);
+    prof_map_free(&e->track_index);
+    prof_report_lanes_free(&e->lanes);
+    prof_array_free(&e->last);
+}

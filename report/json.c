@@ -1,0 +1,193 @@
+/* The report for programs. "perfkit_report" is the version of this shape: it grows by new members
+ * without a new number, and takes a new number when a member changes its meaning or goes.
+ * Every quantity has its unit in its name; what is not known is null and never 0. */
+#include "report/table.h"
+#include "report/writers.h"
+
+#define SHAPE 1
+
+static const char *state_word(enum prof_state state)
+{
+    static const char *const words[] = {
+        [PROF_STATE_RECORDING] = "recording", [PROF_STATE_CLOSING] = "closing",
+        [PROF_STATE_COMPLETE] = "complete",   [PROF_STATE_RECOVERED] = "recovered",
+        [PROF_STATE_MERGED] = "merged",
+    };
+    return (size_t)state < sizeof words / sizeof *words ? words[state] : NULL;
+}
+
+void prof_report_json_capture(struct prof_json *json, const struct prof_report_data *data)
+{
+    const struct prof_info *info = data->info;
+    char ending[96], when[32];
+    prof_report_ending(info, ending, sizeof ending);
+    prof_report_when(info->start_realtime_ns, when, sizeof when);
+    prof_json_object(json, "capture");
+    prof_json_string(json, "path", info->path);
+    prof_json_known(json, "file_bytes", info->file_bytes);
+    prof_json_int(json, "format_version", info->format_version);
+    prof_json_string(json, "state", state_word(info->state));
+    prof_json_string(json, "perfkit_version", info->perfkit_version);
+    prof_json_string(json, "command", info->command);
+    prof_json_string(json, "directory", info->directory);
+    prof_json_string(json, "host", info->host);
+    prof_json_string(json, "boot_id", info->boot_id);
+    prof_json_string(json, "kernel", info->kernel);
+    prof_json_string(json, "cpu", info->cpu);
+    prof_json_known(json, "cpu_count", info->cpu_count);
+    prof_json_known(json, "start_realtime_ns", info->start_realtime_ns);
+    prof_json_string(json, "start_utc", info->start_realtime_ns == PROF_UNKNOWN ? NULL : when);
+    prof_json_known(json, "start_mono_ns", info->start_mono_ns);
+    prof_json_known(json, "duration_ns", info->duration_ns);
+    prof_json_known(json, "exit_status", info->exit_status);
+    prof_json_known(json, "exit_signal", info->exit_signal);
+    prof_json_string(json, "ending", ending);
+    prof_json_string(json, "trace", info->trace);
+    prof_json_end(json);
+}
+
+static void put_balances(struct prof_json *json, const char *key, const struct prof_balance *rows,
+                         size_t count)
+{
+    prof_json_array(json, key);
+    for (size_t i = 0; i < count; i++) {
+        const struct prof_balance *row = &rows[i];
+        prof_json_object(json, NULL);
+        prof_json_string(json, "subject", row->subject);
+        if (row->process)
+            prof_json_int(json, "process", row->process);
+        else
+            prof_json_null(json, "process");
+        prof_json_known(json, "called", row->called);
+        prof_json_known(json, "recorded", row->recorded);
+        prof_json_known(json, "failed", row->failed);
+        prof_json_known(json, "captured", row->captured);
+        prof_json_known(json, "dropped", row->dropped);
+        prof_json_known(json, "outstanding", row->outstanding);
+        prof_json_known(json, "remainder", row->remainder);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+}
+
+void prof_report_json_trust(struct prof_json *json, const struct prof_report_data *data)
+{
+    static const char *const levels[] = {
+        [PROF_TRUST_NOTE] = "note", [PROF_TRUST_WARNING] = "warning", [PROF_TRUST_LOSS] = "loss"};
+    const struct prof_trust *trust = &data->trust;
+    prof_json_object(json, "trust");
+    prof_json_bool(json, "complete", trust->complete);
+    prof_json_known(json, "clock_error_ns", trust->clock_error_ns);
+    put_balances(json, "totals", trust->totals, trust->total_count);
+    put_balances(json, "balances", trust->balances, trust->balance_count);
+    prof_json_array(json, "statements");
+    for (size_t i = 0; i < trust->statement_count; i++) {
+        const struct prof_statement *statement = &trust->statements[i];
+        prof_json_object(json, NULL);
+        prof_json_string(json, "level", levels[statement->level]);
+        if (statement->process)
+            prof_json_int(json, "process", statement->process);
+        else
+            prof_json_null(json, "process");
+        prof_json_string(json, "text", statement->text);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    prof_json_end(json);
+}
+
+void prof_report_json_devices(struct prof_json *json, const struct prof_report_data *data)
+{
+    const struct prof_device *devices;
+    size_t count = prof_devices(data->capture, &devices);
+    prof_json_array(json, "devices_seen");
+    for (size_t i = 0; i < count; i++) {
+        const struct prof_device *device = &devices[i];
+        char label[64];
+        prof_report_device_label(device, label, sizeof label);
+        prof_json_object(json, NULL);
+        prof_json_int(json, "id", device->id);
+        prof_json_int(json, "process", device->process);
+        prof_json_int(json, "physical", device->physical);
+        prof_json_string(json, "label", label);
+        prof_json_string(json, "api", device->api);
+        prof_json_known(json, "ordinal", device->ordinal);
+        prof_json_string(json, "name", device->name);
+        prof_json_string(json, "vendor", device->vendor);
+        prof_json_string(json, "driver", device->driver);
+        prof_json_string(json, "uuid", device->uuid);
+        prof_json_string(json, "kind", device->kind);
+        prof_json_known(json, "units", device->units);
+        prof_json_known(json, "clock_khz", device->clock_khz);
+        prof_json_known(json, "memory_bytes", device->memory_bytes);
+        prof_json_known(json, "memory_bandwidth_bytes_per_s", device->memory_bandwidth);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+}
+
+static void put_filter(struct prof_json *json, const struct prof_filter *filter)
+{
+    static const struct prof_filter all;
+    if (!filter)
+        filter = &all;
+    prof_json_object(json, "filter");
+    prof_json_int(json, "begin_ns", filter->begin_ns);
+    prof_json_known(json, "end_ns", filter->end_ns ? filter->end_ns : PROF_UNKNOWN);
+    prof_json_known(json, "process", filter->process ? filter->process : PROF_UNKNOWN);
+    prof_json_known(json, "device", filter->device ? filter->device : PROF_UNKNOWN);
+    prof_json_known(json, "stream", filter->stream ? filter->stream : PROF_UNKNOWN);
+    prof_json_known(json, "thread", filter->thread ? filter->thread : PROF_UNKNOWN);
+    prof_json_string(json, "kernel", filter->kernel);
+    prof_json_end(json);
+}
+
+static void put_row(struct prof_json *json, const char *key, const struct prof_report_data *data,
+                    const struct prof_report_table *table, const void *row)
+{
+    prof_json_object(json, key);
+    for (const struct prof_report_column *column = table->columns; column->key; column++)
+        prof_report_json_value(json, column->key, prof_report_value(data, column, row));
+    prof_json_end(json);
+}
+
+static void put_table(struct prof_json *json, const struct prof_report_data *data,
+                      const struct prof_report_table *table, size_t top)
+{
+    size_t count = 0;
+    const char *rows = table->rows(data, &count);
+    prof_json_object(json, table->name);
+    prof_json_uint(json, "total_rows", count);
+    if (table->total_row)
+        put_row(json, "all", data, table, table->total_row(data));
+    prof_json_array(json, "rows");
+    for (size_t i = 0; i < prof_report_limit(count, top, 0); i++)
+        put_row(json, NULL, data, table, rows + i * table->row_bytes);
+    prof_json_end(json);
+    prof_json_end(json);
+}
+
+enum prof_status prof_report_write_json(struct prof_capture *capture,
+                                        const struct prof_report_options *options, FILE *out,
+                                        struct prof_error *err)
+{
+    struct prof_report_data data;
+    struct prof_json json;
+    enum prof_status status = prof_report_load(capture, options, &data, err);
+    if (!status) {
+        prof_json_to_file(&json, out, 2);
+        prof_json_object(&json, NULL);
+        prof_json_int(&json, "perfkit_report", SHAPE);
+        prof_report_json_capture(&json, &data);
+        put_filter(&json, data.filter);
+        prof_json_known(&json, "wall_ns", data.wall_ns);
+        prof_report_json_trust(&json, &data);
+        prof_report_json_devices(&json, &data);
+        for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
+            put_table(&json, &data, table, options ? options->top : 0);
+        prof_json_end(&json);
+        status = prof_json_finish(&json, err);
+    }
+    prof_report_unload(&data);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* The summary tables as GitHub-flavoured Markdown, to paste into an issue. Names of the program are
+ * escaped so that no name can end a cell, start markup or mention somebody. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/table.h"
+#include "report/utf8.h"
+#include "report/writers.h"
+
+#define NAME_CELLS 80
+#define PROSE_CELLS 1000
+#define ROWS 10
+
+/* Takes `cut`. */
+static void put_escaped(FILE *out, char *cut)
+{
+    for (const char *p = cut; p && *p; p++) {
+        if (*p == '<' || *p == '>' || *p == '&' || *p == '@')
+            fprintf(out, "&#%d;", *p);
+        else if (strchr("\\`*_{}[]()#+-!|~$", *p))
+            fprintf(out, "\\%c", *p);
+        else
+            fputc(*p, out);
+    }
+    free(cut);
+}
+
+static void put_name(FILE *out, const char *name)
+{
+    put_escaped(out, prof_report_fit(name, NAME_CELLS));
+}
+
+static void put_prose(FILE *out, const char *text)
+{
+    put_escaped(out, prof_report_cut(text, PROSE_CELLS));
+}
+
+static bool is_left(const struct prof_report_column *column)
+{
+    return column->unit == PROF_UNIT_NAME || column->unit == PROF_UNIT_WORD;
+}
+
+static void put_headings(FILE *out, const struct prof_report_table *table)
+{
+    for (const struct prof_report_column *column = table->columns; column->key; column++) {
+        if (column->rank)
+            fprintf(out, "| %s ", column->title);
+    }
+    fputs("|\n", out);
+    for (const struct prof_report_column *column = table->columns; column->key; column++) {
+        if (column->rank)
+            fputs(is_left(column) ? "| :-- " : "| --: ", out);
+    }
+    fputs("|\n", out);
+}
+
+static void put_table(FILE *out, const struct prof_report_data *data,
+                      const struct prof_report_table *table, size_t top)
+{
+    size_t count = 0;
+    const char *rows = table->rows(data, &count);
+    fprintf(out, "\n## %s\n\n", table->title);
+    if (!count) {
+        fprintf(out, "%s\n", table->none);
+        return;
+    }
+    if (table->totals) {
+        char line[256] = "";
+        table->totals(data, line, sizeof line);
+        fprintf(out, "%s\n\n", line);
+    }
+    put_headings(out, table);
+    size_t shown = prof_report_limit(count, top, ROWS);
+    for (size_t i = 0; i < shown; i++) {
+        for (const struct prof_report_column *column = table->columns; column->key; column++) {
+            if (!column->rank)
+                continue;
+            struct prof_report_value value =
+                prof_report_value(data, column, rows + i * table->row_bytes);
+            fputs("| ", out);
+            if (value.kind == PROF_VALUE_TEXT)
+                put_name(out, value.text);
+            else
+                fputs(prof_report_number(column->unit, value).text, out);
+            fputc(' ', out);
+        }
+        fputs("|\n", out);
+    }
+    if (shown < count)
+        fprintf(out, "\n... and %zu more\n", count - shown);
+}
+
+static void put_head(FILE *out, const struct prof_report_data *data)
+{
+    char ending[96], when[32];
+    prof_report_ending(data->info, ending, sizeof ending);
+    prof_report_when(data->info->start_realtime_ns, when, sizeof when);
+    fputs("# ", out);
+    put_prose(out, data->info->command);
+    fprintf(out, "\n\n%s from %s on ", prof_duration_ns(data->info->duration_ns).text, when);
+    put_prose(out, data->info->host);
+    fprintf(out, "; %s; capture %s\n", ending,
+            data->trust.complete ? "complete" : "**INCOMPLETE**");
+    for (size_t i = 0; i < data->trust.statement_count; i++) {
+        const struct prof_statement *statement = &data->trust.statements[i];
+        if (statement->level == PROF_TRUST_NOTE)
+            continue;
+        fputs(i ? "- " : "\n- ", out);
+        put_prose(out, statement->text);
+        fputc('\n', out);
+    }
+}
+
+enum prof_status prof_report_write_markdown(struct prof_capture *capture,
+                                            const struct prof_report_options *options, FILE *out,
+                                            struct prof_error *err)
+{
+    struct prof_report_data data;
+    enum prof_status status = prof_report_load(capture, options, &data, err);
+    if (!status) {
+        put_head(out, &data);
+        for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
+            put_table(out, &data, table, options ? options->top : 0);
+        status = prof_report_flush(out, err);
+    }
+    prof_report_unload(&data);
+    return status;
+}

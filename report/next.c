@@ -1,0 +1,92 @@
+/* The last lines of a report: where to look next. Plain facts with their numbers, not a diagnosis;
+ * each rule speaks only when its inputs are there. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/data.h"
+#include "report/table.h"
+#include "report/utf8.h"
+
+struct steps {
+    char (*text)[PROF_REPORT_STEP_BYTES];
+    size_t count;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct steps *steps, const char *format, ...)
+{
+    va_list arguments;
+    if (steps->count >= PROF_REPORT_STEPS)
+        return;
+    va_start(arguments, format);
+    vsnprintf(steps->text[steps->count++], PROF_REPORT_STEP_BYTES, format, arguments);
+    va_end(arguments);
+}
+
+/* The device that did most: the others of a machine are often idle on purpose. */
+static const struct prof_utilisation_row *busiest(const struct prof_report_data *data)
+{
+    const struct prof_utilisation_row *best = NULL;
+    for (size_t i = 0; i < data->utilisation.count; i++) {
+        const struct prof_utilisation_row *row = &data->utilisation.rows[i];
+        if (!best || row->busy_ns > best->busy_ns)
+            best = row;
+    }
+    return best;
+}
+
+static void about_idle_time(const struct prof_report_data *data, struct steps *steps)
+{
+    char label[64];
+    const struct prof_utilisation_row *row = busiest(data);
+    if (!row || row->window_ns <= 0 || row->busy_ns <= 0)
+        return;
+    double busy = (double)row->busy_ns / (double)row->window_ns;
+    prof_report_device_label(prof_device(data->capture, row->device), label, sizeof label);
+    if (busy < 0.5 && row->gaps_listed)
+        add(steps,
+            "%s was idle %s of the time, the longest for %s from %s on: the timeline shows what "
+            "the "
+            "host did then.",
+            label, prof_percent(1 - busy).text, prof_duration_ns(row->gaps[0].duration_ns).text,
+            prof_duration_ns(row->gaps[0].start_ns).text);
+    if (row->transfer_ns > row->kernel_ns)
+        add(steps,
+            "%s spent more time on transfers (%s) than on kernels (%s), %s of it while kernels "
+            "ran.",
+            label, prof_duration_ns(row->transfer_ns).text, prof_duration_ns(row->kernel_ns).text,
+            prof_duration_ns(row->overlap_ns).text);
+}
+
+static void about_kernels(const struct prof_report_data *data, struct steps *steps)
+{
+    if (!data->kernels.count)
+        return;
+    const struct prof_kernel_row *top = &data->kernels.rows[0];
+    char *name = prof_report_fit(top->name, 60);
+    if (name && top->share > 0.4 && top->wall_share > 0.1)
+        add(steps, "%s takes %s of the kernel time and %s of the wall time: start with it.", name,
+            prof_percent(top->share).text, prof_percent(top->wall_share).text);
+    free(name);
+}
+
+size_t prof_report_next_steps(const struct prof_report_data *data,
+                              char text[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES])
+{
+    struct steps steps = {.text = text};
+    if (!data->trust.complete)
+        add(&steps, "Read what is missing under Trust first: the figures above may lack work.");
+    if (!data->kernels.kernels && !data->transfers.transfers)
+        add(&steps, "No device work was recorded%s",
+            data->filter ? " within the filter."
+                         : ": `perfkit doctor` says what can be recorded "
+                           "here and what stands in the way.");
+    about_idle_time(data, &steps);
+    about_kernels(data, &steps);
+    if (data->memory.total.leaks > 0 && !prof_report_is_live(data->info))
+        add(&steps, "%s allocation%s (%s) never freed: the largest are listed under Memory.",
+            prof_count(data->memory.total.leaks).text, data->memory.total.leaks == 1 ? "" : "s",
+            prof_bytes_of(data->memory.total.leaked_bytes).text);
+    return steps.count;
+}

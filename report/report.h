@@ -1,0 +1,70 @@
+/* Reports: what `perfkit report` can write about a capture, one table of writers looked up by name.
+ *
+ *     const struct prof_report_writer *writer = prof_report_find("html");
+ *     struct prof_report_options options = {.top = 20};
+ *     status = prof_report_save(writer, capture, &options, "run.html", &err);   // a file, or
+ *     status = writer->write(capture, &options, stdout, &err);                  // a stream
+ *
+ * Writers read through prof.h only. Names that come from the program under test are data: each
+ * format's quoting has one owner (libprof/base/json.h, html.c, csv.c, markdown.c, utf8.h for
+ * terminals). Unknown is "n/a" in text and markdown, null in JSON, an empty field in CSV.
+ * Nothing here prints on its own, exits, or looks at the terminal or the environment. */
+#ifndef PERFKIT_REPORT_REPORT_H
+#define PERFKIT_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "libprof/base/error.h"
+#include "libprof/include/prof.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* {0}, or NULL instead of it, is what most people want. */
+struct prof_report_options {
+    const struct prof_filter *filter; /* NULL = everything; borrowed */
+    size_t top;   /* rows per table, for every writer that has tables; 0 = the writer's own choice:
+                     about a screenful in text and markdown, all rows elsewhere */
+    size_t width; /* text: columns of the terminal; 0 = 100; below 60 counts as 60 */
+    bool colour;  /* text: ANSI colour */
+    /* Called now and then by writers that walk the events: done of total (0 = not known). */
+    void (*progress)(void *context, int64_t done, int64_t total);
+    void *progress_context;
+};
+
+struct prof_report_writer {
+    const char *name; /* "text", "json", "csv", "markdown", "chrome-trace", "flamegraph", "html" */
+    const char *extension;   /* with its dot, as a file of this kind is usually called: ".html" */
+    const char *description; /* one line, for help and documentation */
+    bool summary; /* a --format: small, made for stdout; else made for a file of its own */
+    /* Write the whole report to `out` (borrowed, not closed). The writer checks for write errors up
+     * to and including fflush. PROF_IO, PROF_FULL (full disk), and what prof.h's analyses return.
+     */
+    enum prof_status (*write)(struct prof_capture *capture,
+                              const struct prof_report_options *options, FILE *out,
+                              struct prof_error *err);
+};
+
+/* All writers, ended by one without a name. Static. */
+extern const struct prof_report_writer prof_report_writers[];
+
+/* The writer of that name; NULL when there is none. */
+const struct prof_report_writer *prof_report_find(const char *name);
+
+/* Write into a temporary file beside `path` and rename it there, so that neither a full disk nor an
+ * interruption leaves half a report; an existing report is replaced. A path that is no regular file
+ * (a pipe, /dev/stdout) is written to directly. */
+enum prof_status prof_report_save(const struct prof_report_writer *writer,
+                                  struct prof_capture *capture,
+                                  const struct prof_report_options *options, const char *path,
+                                  struct prof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+/* Parts of the text report that share one page: what it is written to and how wide it is. */
+#ifndef PERFKIT_REPORT_TEXT_H
+#define PERFKIT_REPORT_TEXT_H
+
+#include "report/table.h"
+
+struct prof_report_page {
+    FILE *out;
+    size_t width; /* columns */
+    bool colour;
+    size_t top;
+};
+
+enum prof_report_tone { PROF_TONE_HEAD, PROF_TONE_GOOD, PROF_TONE_BAD, PROF_TONE_FAINT };
+
+/* Escape sequence to begin a tone and to end it; "" without colour. */
+const char *prof_report_tone(const struct prof_report_page *page, enum prof_report_tone tone);
+const char *prof_report_plain(const struct prof_report_page *page);
+
+/* Heading with its line of totals, then the table; or one line when it is empty. */
+enum prof_status prof_report_text_table(const struct prof_report_page *page,
+                                        const struct prof_report_data *data,
+                                        const struct prof_report_table *table,
+                                        struct prof_error *err);
+
+/* `text` (clean) in lines of the page's width: the first after `label`, the others indented below
+ * it. `label` takes `indent` columns. */
+void prof_report_wrap(const struct prof_report_page *page, size_t indent, const char *label,
+                      const char *text);
+
+#endif

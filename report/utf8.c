@@ -1,0 +1,234 @@
+/* Display width, cleaning and shortening of names; see utf8.h. The C library's wcwidth is not used:
+ * it obeys the locale, and a report made by cron (LC_ALL=C) must align like one made by hand. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/utf8.h"
+
+struct span {
+    uint32_t first, last;
+};
+
+/* Blocks of combining marks and other characters without width. */
+static const struct span zero_width[] = {
+    {0x0300, 0x036f}, {0x0483, 0x0489},   {0x0591, 0x05bd}, {0x0610, 0x061a}, {0x064b, 0x065f},
+    {0x06d6, 0x06dc}, {0x0730, 0x074a},   {0x0900, 0x0902}, {0x093c, 0x093c}, {0x0941, 0x0948},
+    {0x0e31, 0x0e31}, {0x0e34, 0x0e3a},   {0x0e47, 0x0e4e}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
+    {0x200b, 0x200d}, {0x20d0, 0x20ff},   {0x302a, 0x302d}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
+    {0xfeff, 0xfeff}, {0xe0100, 0xe01ef},
+};
+
+/* Blocks that East Asian Width calls wide or full width, and emoji. */
+static const struct span double_width[] = {
+    {0x1100, 0x115f},   {0x231a, 0x231b},   {0x23e9, 0x23ec},   {0x2e80, 0x303e},
+    {0x3041, 0x33ff},   {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf},
+    {0xa960, 0xa97c},   {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
+    {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x16fe0, 0x18cff}, {0x1b000, 0x1b2ff},
+    {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1faff}, {0x20000, 0x3fffd},
+};
+
+/* Reorder or break lines; shown as escapes. */
+static const struct span unsafe[] = {
+    {0x0000, 0x001f}, {0x007f, 0x009f}, {0x061c, 0x061c}, {0x200e, 0x200f},
+    {0x2028, 0x202e}, {0x2066, 0x206f}, {0xfff9, 0xfffb},
+};
+
+#define IN(spans, code) in_spans(spans, sizeof(spans) / sizeof *(spans), code)
+
+static bool in_spans(const struct span *spans, size_t count, uint32_t code)
+{
+    for (size_t i = 0; i < count && code >= spans[i].first; i++) {
+        if (code <= spans[i].last)
+            return true;
+    }
+    return false;
+}
+
+size_t prof_report_utf8(const char *text, size_t left, uint32_t *code)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    if (!left)
+        return 0;
+    *code = s[0];
+    if (s[0] < 0x80)
+        return 1;
+    size_t length = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    if (!length || length > left)
+        return 0;
+    uint32_t value = s[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        value = value << 6 | (s[i] & 0x3f);
+    }
+    if ((length == 3 && value < 0x800) || (length == 4 && value < 0x10000) || value > 0x10ffff ||
+        (value >= 0xd800 && value < 0xe000))
+        return 0;
+    *code = value;
+    return length;
+}
+
+static size_t cells_of(uint32_t code)
+{
+    if (code < 0x300)
+        return 1;
+    return IN(zero_width, code) ? 0 : IN(double_width, code) ? 2 : 1;
+}
+
+static size_t cells_between(const char *text, const char *end)
+{
+    size_t cells = 0;
+    while (text < end) {
+        uint32_t code;
+        size_t bytes = prof_report_utf8(text, (size_t)(end - text), &code);
+        cells += bytes ? cells_of(code) : 1;
+        text += bytes ? bytes : 1;
+    }
+    return cells;
+}
+
+size_t prof_report_cells(const char *text)
+{
+    return cells_between(text, text + strlen(text));
+}
+
+char *prof_report_clean(const char *text)
+{
+    if (!text)
+        text = "n/a";
+    else if (!*text)
+        text = "(empty)";
+    size_t length = strlen(text);
+    char *clean = malloc(length * 4 + 16); /* one byte makes at most "\xNN", three "\u{NNNN}" */
+    if (!clean)
+        return NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < length;) {
+        uint32_t code;
+        size_t bytes = prof_report_utf8(text + i, length - i, &code);
+        if (!bytes)
+            n += (size_t)sprintf(clean + n, "\\x%02x", (unsigned)(unsigned char)text[i]);
+        else if (code == '\n' || code == '\t' || code == '\r')
+            n += (size_t)sprintf(clean + n, "\\%c", code == '\n' ? 'n' : code == '\t' ? 't' : 'r');
+        else if (!IN(unsafe, code))
+            memcpy(clean + n, text + i, bytes), n += bytes;
+        else
+            n += (size_t)sprintf(clean + n, code < 0x80 ? "\\x%02x" : "\\u{%x}", code);
+        i += bytes ? bytes : 1;
+    }
+    clean[n] = 0;
+    return clean;
+}
+
+/* Where a C++ name's argument list starts, when the name ends with one; else its end. */
+static char *argument_list(char *name)
+{
+    size_t length = strlen(name);
+    char *at = name + length;
+    if (length && at[-1] == ' ')
+        return at;
+    /* Qualifiers such as " const" or " [clone .x]" stay with the list. */
+    char *close = strrchr(name, ')');
+    if (!close || strchr(close, '>') || strchr(close, ':'))
+        return at;
+    int depth = 0;
+    for (char *p = close; p > name; p--) {
+        depth += (*p == ')') - (*p == '(');
+        if (!depth)
+            return p > name && p[-1] != ' ' ? p : at;
+    }
+    return at;
+}
+
+/* The name without "void " and the like, which says nothing about which kernel it is. */
+static char *without_return_type(char *name)
+{
+    static const char *const types[] = {"void ", "__global__ ", "static "};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t length = strlen(types[i]);
+        if (!strncmp(name, types[i], length) && name[length])
+            name += length;
+    }
+    return name;
+}
+
+/* First byte after as many whole characters from `text` as fit `cells`. */
+static const char *take_head(const char *text, const char *end, size_t cells)
+{
+    size_t used = 0;
+    while (text < end) {
+        uint32_t code;
+        size_t bytes = prof_report_utf8(text, (size_t)(end - text), &code);
+        size_t wide = bytes ? cells_of(code) : 1;
+        if (used + wide > cells)
+            break;
+        used += wide;
+        text += bytes ? bytes : 1;
+    }
+    return text;
+}
+
+/* First byte of the longest tail that fits `cells`. */
+static const char *take_tail(const char *text, const char *end, size_t cells)
+{
+    const char *at = text;
+    size_t left = cells_between(text, end);
+    while (left > cells && at < end) {
+        uint32_t code;
+        size_t bytes = prof_report_utf8(at, (size_t)(end - at), &code);
+        left -= bytes ? cells_of(code) : 1;
+        at += bytes ? bytes : 1;
+    }
+    uint32_t code;
+    size_t bytes; /* no combining mark without its letter */
+    while (at < end && (bytes = prof_report_utf8(at, (size_t)(end - at), &code)) != 0 &&
+           !cells_of(code))
+        at += bytes;
+    return at;
+}
+
+/* Cut a clean text in place of the caller's: frees it and returns the shorter one. */
+static char *cut_middle(char *clean, char *name, size_t cells)
+{
+    static const char dots[] = "...";
+    if (prof_report_cells(name) <= cells) {
+        memmove(clean, name, strlen(name) + 1);
+        return clean;
+    }
+    size_t room = cells - strlen(dots), tail_cells = room * 2 / 5;
+    const char *end = name + strlen(name);
+    const char *head = take_head(name, end, room - tail_cells);
+    const char *tail = take_tail(head, end, tail_cells);
+    size_t head_bytes = (size_t)(head - name), tail_bytes = (size_t)(end - tail);
+    char *cut = malloc(head_bytes + sizeof dots + tail_bytes);
+    if (cut) {
+        memcpy(cut, name, head_bytes);
+        memcpy(cut + head_bytes, dots, strlen(dots));
+        memcpy(cut + head_bytes + strlen(dots), tail, tail_bytes + 1);
+    }
+    free(clean);
+    return cut;
+}
+
+char *prof_report_cut(const char *text, size_t cells)
+{
+    char *clean = prof_report_clean(text);
+    return clean ? cut_middle(clean, clean, cells < 8 ? 8 : cells) : NULL;
+}
+
+char *prof_report_fit(const char *text, size_t cells)
+{
+    char *clean = prof_report_clean(text);
+    if (!clean)
+        return NULL;
+    if (cells < 8)
+        cells = 8;
+    char *name = clean;
+    if (prof_report_cells(name) > cells)
+        name = without_return_type(name);
+    if (prof_report_cells(name) > cells)
+        *argument_list(name) = 0;
+    return cut_middle(clean, name, cells);
+}

@@ -1,0 +1,31 @@
+/* The writers that the table in report.c lists, and what they share. */
+#ifndef PERFKIT_REPORT_WRITERS_H
+#define PERFKIT_REPORT_WRITERS_H
+
+#include "report/data.h"
+#include "libprof/base/json.h"
+
+#define PROF_REPORT_WRITER(name)                                                                   \
+    enum prof_status prof_report_write_##name(struct prof_capture *capture,                        \
+                                              const struct prof_report_options *options,           \
+                                              FILE *out, struct prof_error *err)
+
+PROF_REPORT_WRITER(text);
+PROF_REPORT_WRITER(json);
+PROF_REPORT_WRITER(csv);
+PROF_REPORT_WRITER(markdown);
+PROF_REPORT_WRITER(chrome_trace);
+PROF_REPORT_WRITER(flamegraph);
+PROF_REPORT_WRITER(html);
+
+/* Flush and say whether everything was written. */
+enum prof_status prof_report_flush(FILE *out, struct prof_error *err);
+
+/* The members "capture" and "trust" of our JSON, into an open object: also the head of the HTML
+ * page's data. */
+void prof_report_json_capture(struct prof_json *json, const struct prof_report_data *data);
+void prof_report_json_trust(struct prof_json *json, const struct prof_report_data *data);
+/* The member "devices_seen": every device with its properties. */
+void prof_report_json_devices(struct prof_json *json, const struct prof_report_data *data);
+
+#endif
