@@ -1,0 +1,201 @@
+/* Sessions and measurements; see measure.h. */
+#include "workloads/common/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "perfkit/annotate.h"
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int session_open(struct session *session, struct dev *dev)
+{
+    *session = (struct session){.dev = dev};
+    return dev_queue_create(dev, &session->queue);
+}
+
+static void release_commands(struct session *session)
+{
+    for (size_t i = 0; i < session->command_count; i++)
+        dev_event_release(session->commands[i].event);
+    session->command_count = 0;
+}
+
+void session_close(struct session *session)
+{
+    release_commands(session);
+    free(session->commands);
+    dev_queue_destroy(session->queue);
+    *session = (struct session){0};
+}
+
+/* Where the next command's event goes; NULL when memory ran out, which fails the command: later
+ * ones may have to wait for its event. */
+static struct dev_event **next_event(struct session *session, enum command_kind kind)
+{
+    if (session->command_count == session->command_capacity) {
+        size_t capacity = session->command_capacity ? 2 * session->command_capacity : 64;
+        void *commands = realloc(session->commands, capacity * sizeof session->commands[0]);
+
+        if (!commands)
+            return NULL;
+        session->commands = commands;
+        session->command_capacity = capacity;
+    }
+    session->commands[session->command_count] = (struct timed_command){.kind = kind};
+    return &session->commands[session->command_count++].event;
+}
+
+int session_launch(struct session *session, struct dev_queue *queue, struct dev_kernel *kernel,
+                   struct dev_grid grid, const struct dev_arg *args, size_t arg_count,
+                   const struct work *work)
+{
+    struct dev_event **event = next_event(session, COMMAND_KERNEL);
+    int result;
+
+    if (!event)
+        return -1;
+    perfkit_work_push(work->label, work->flop, work->bytes_read, work->bytes_written);
+    result = dev_launch(queue, kernel, grid, args, arg_count, event);
+    perfkit_work_pop();
+    session->tally.launches++;
+    session->tally.flop += work->flop;
+    session->tally.bytes_read += work->bytes_read;
+    session->tally.bytes_written += work->bytes_written;
+    return result;
+}
+
+int session_clear(struct session *session, struct dev_queue *queue, struct dev_buffer *buffer)
+{
+    struct dev_event **event = next_event(session, COMMAND_KERNEL);
+
+    session->tally.launches++;
+    return event ? dev_fill(queue, buffer, 0, event) : -1;
+}
+
+int session_write(struct session *session, struct dev_queue *queue, struct dev_buffer *to,
+                  const void *from, size_t bytes, enum dev_sync sync)
+{
+    struct dev_event **event = next_event(session, COMMAND_TRANSFER);
+
+    session->tally.transfers++;
+    session->tally.transfer_bytes += bytes;
+    return event ? dev_write(queue, to, 0, from, bytes, sync, event) : -1;
+}
+
+int session_alloc(struct session *session, size_t bytes, struct dev_buffer **out)
+{
+    session->tally.allocations++;
+    return dev_alloc(session->dev, bytes, out);
+}
+
+struct dev_event *session_last_event(const struct session *session)
+{
+    return session->command_count ? session->commands[session->command_count - 1].event : NULL;
+}
+
+/* Sums the device times of the finished iteration by kind. */
+static int collect(struct session *session, double *kernel_ns, double *transfer_ns)
+{
+    *kernel_ns = *transfer_ns = 0;
+    for (size_t i = 0; i < session->command_count; i++) {
+        uint64_t ns = 0;
+
+        if (!session->commands[i].event)
+            continue;
+        if (dev_event_duration_ns(session->commands[i].event, &ns) != 0)
+            return -1;
+        if (session->commands[i].kind == COMMAND_KERNEL)
+            *kernel_ns += (double)ns;
+        else
+            *transfer_ns += (double)ns;
+    }
+    return 0;
+}
+
+static int run_once(struct session *session, struct subject *subject, const char *phase,
+                    double sample[3])
+{
+    uint64_t start_ns;
+    int result;
+
+    perfkit_range_push(subject->name);
+    perfkit_range_push(phase);
+    session->tally = (struct tally){0};
+    release_commands(session);
+    start_ns = now_ns();
+    result = subject->step(subject->context);
+    if (dev_queue_finish(session->queue) != 0)
+        result = -1;
+    sample[2] = (double)(now_ns() - start_ns);
+    perfkit_range_pop();
+    perfkit_range_pop();
+    if (result == 0)
+        result = collect(session, &sample[0], &sample[1]);
+    subject->result.tally = session->tally;
+    release_commands(session);
+    return result;
+}
+
+int measure(struct session *session, struct subject *subjects, size_t count, uint32_t iterations,
+            uint32_t warmup)
+{
+    double *samples = calloc(count * 3 * iterations, sizeof samples[0]);
+    double one[3];
+    int result = samples ? 0 : -1;
+
+    for (uint32_t i = 0; i < warmup && result == 0; i++)
+        for (size_t s = 0; s < count && result == 0; s++)
+            result = run_once(session, &subjects[s], "warmup", one);
+    for (uint32_t i = 0; i < iterations && result == 0; i++) {
+        for (size_t s = 0; s < count && result == 0; s++) {
+            result = run_once(session, &subjects[s], "step", one);
+            for (size_t kind = 0; kind < 3; kind++)
+                samples[(s * 3 + kind) * iterations + i] = one[kind];
+        }
+    }
+    for (size_t s = 0; s < count && result == 0; s++) {
+        struct measurement *m = &subjects[s].result;
+
+        m->kernel = stats_of(samples + (s * 3 + 0) * iterations, iterations);
+        m->transfer =
+            stats_of(samples + (s * 3 + 1) * iterations, m->tally.transfers ? iterations : 0);
+        m->wall = stats_of(samples + (s * 3 + 2) * iterations, iterations);
+    }
+    free(samples);
+    return result;
+}
+
+bool check_passed(const struct check *check)
+{
+    return check->error <= check->tolerance;
+}
+
+double relative_error(const float *out, const double *reference, size_t count)
+{
+    double difference = 0, norm = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double d = (double)out[i] - reference[i];
+
+        difference += d * d;
+        norm += reference[i] * reference[i];
+    }
+    if (norm == 0)
+        return difference == 0 ? 0 : INFINITY;
+    return sqrt(difference / norm);
+}
+
+void check_note(struct check *check, double error)
+{
+    if (!check->done || isnan(error) || error > check->error)
+        check->error = error;
+    check->done = true;
+}

@@ -1,0 +1,187 @@
+/* The option tables' parser and help printer; see options.h. */
+#include "workloads/common/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const backend_names[] = {"auto", "cuda", "opencl", "cpu", NULL};
+static const char *const preset_names[] = {"none", "small", "seed", NULL};
+
+#define COMMON(member) offsetof(struct common_options, member)
+
+static const struct option_row common_rows[] = {
+    {"backend", OPTION_CHOICE, NULL, COMMON(backend), backend_names,
+     "what to run on; auto takes CUDA, else OpenCL, else the CPU", 0},
+    {"variant", OPTION_TEXT, "NAME", COMMON(variant), NULL,
+     "run this variant only; all of them otherwise", 0},
+    {"preset", OPTION_CHOICE, NULL, COMMON(preset), preset_names,
+     "sizes: small for a quick run, seed for those of the original project", 0},
+    {"iterations", OPTION_U32, "N", COMMON(iterations), NULL, "measured iterations", 1},
+    {"warmup", OPTION_U32, "N", COMMON(warmup), NULL, "iterations before those, not measured", 0},
+    {"seed", OPTION_U64, "N", COMMON(seed), NULL, "seed of the generated data", 0},
+    {"verify", OPTION_FLAG, NULL, COMMON(verify), NULL,
+     "compare every output with the double-precision reference; exit 1 on a mismatch", 0},
+    {"json", OPTION_FLAG, NULL, COMMON(json), NULL, "print JSON instead of tables", 0},
+    {"list-variants", OPTION_FLAG, NULL, COMMON(list_variants), NULL,
+     "print the names of the variants and what they do", 0},
+    {"help", OPTION_FLAG, NULL, COMMON(help), NULL, "print this", 0},
+};
+
+#define COMMON_COUNT (sizeof common_rows / sizeof common_rows[0])
+
+static const struct option_row *row_at(const struct option_set *set, size_t index)
+{
+    if (index < COMMON_COUNT)
+        return &common_rows[index];
+    index -= COMMON_COUNT;
+    return index < set->row_count ? &set->rows[index] : NULL;
+}
+
+static const struct option_row *find_row(const struct option_set *set, const char *name,
+                                         size_t length)
+{
+    const struct option_row *row;
+
+    for (size_t i = 0; (row = row_at(set, i)) != NULL; i++)
+        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0)
+            return row;
+    return NULL;
+}
+
+static int complain(const struct option_set *set, const char *what, const char *argument,
+                    const char *mend)
+{
+    fprintf(stderr, "%s: %s: %s: %s\n", set->program, argument, what, mend);
+    return -1;
+}
+
+static int set_choice(const struct option_set *set, const struct option_row *row, const char *text,
+                      int *value)
+{
+    for (int i = 0; row->choices[i]; i++) {
+        if (strcmp(row->choices[i], text) == 0) {
+            *value = i;
+            return 0;
+        }
+    }
+    fprintf(stderr, "%s: --%s: no such value: %s: take one of", set->program, row->name, text);
+    for (int i = 0; row->choices[i]; i++)
+        fprintf(stderr, " %s", row->choices[i]);
+    fputc('\n', stderr);
+    return -1;
+}
+
+static int set_value(const struct option_set *set, const struct option_row *row, const char *text,
+                     void *values)
+{
+    void *at = (char *)values + row->offset;
+    unsigned long long number;
+    char *end;
+
+    switch (row->kind) {
+    case OPTION_FLAG:
+        *(bool *)at = true;
+        return 0;
+    case OPTION_TEXT:
+        *(const char **)at = text;
+        return 0;
+    case OPTION_CHOICE:
+        return set_choice(set, row, text, at);
+    case OPTION_U32:
+    case OPTION_U64:
+        errno = 0;
+        number = strtoull(text, &end, 10);
+        if (end == text || *end || errno || *text == '-' || number < row->min ||
+            (row->kind == OPTION_U32 && number > UINT32_MAX))
+            return complain(set, "not a number that this option takes", row->name, text);
+        if (row->kind == OPTION_U32)
+            *(uint32_t *)at = (uint32_t)number;
+        else
+            *(uint64_t *)at = number;
+        return 0;
+    }
+    return -1;
+}
+
+/* One pass over the arguments; `only` (may be NULL) restricts it to one option. */
+static int apply(const struct option_set *set, int argc, char **argv, const char *only,
+                 void *values)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i], *equals = strchr(argument, '='), *text;
+        const struct option_row *row = NULL;
+
+        if (strcmp(argument, "-h") == 0)
+            argument = "--help";
+        if (strncmp(argument, "--", 2) == 0)
+            row = find_row(set, argument + 2,
+                           equals ? (size_t)(equals - argument) - 2 : strlen(argument) - 2);
+        if (!row)
+            return complain(set, "no such option", argument, "--help lists them");
+        text = equals ? equals + 1 : NULL;
+        if (row->kind == OPTION_FLAG && text)
+            return complain(set, "takes no value", argument, "leave it out");
+        if (row->kind != OPTION_FLAG && !text) {
+            if (i + 1 >= argc)
+                return complain(set, "needs a value", argument, "give one after it");
+            text = argv[++i];
+        }
+        if ((!only || strcmp(only, row->name) == 0) && set_value(set, row, text, values) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int options_parse(const struct option_set *set, int argc, char **argv, void *values)
+{
+    struct common_options *common = values;
+
+    if (apply(set, argc, argv, "preset", values) != 0)
+        return -1;
+    if (set->apply_preset && common->preset != PRESET_NONE)
+        set->apply_preset(common->preset, values);
+    return apply(set, argc, argv, NULL, values);
+}
+
+static void print_default(const struct option_row *row, const void *values)
+{
+    const void *at = (const char *)values + row->offset;
+
+    switch (row->kind) {
+    case OPTION_FLAG:
+    case OPTION_TEXT:
+        break;
+    case OPTION_CHOICE:
+        printf(" [%s]", row->choices[*(const int *)at]);
+        break;
+    case OPTION_U32:
+        printf(" [%" PRIu32 "]", *(const uint32_t *)at);
+        break;
+    case OPTION_U64:
+        printf(" [%" PRIu64 "]", *(const uint64_t *)at);
+        break;
+    }
+}
+
+void options_help(const struct option_set *set, const void *values)
+{
+    const struct option_row *row;
+
+    printf("usage: %s [options]\n\n%s\n\n", set->program, set->summary);
+    for (size_t i = 0; (row = row_at(set, i)) != NULL; i++) {
+        char left[96];
+        size_t used = (size_t)snprintf(left, sizeof left, "--%s", row->name);
+
+        if (row->value)
+            snprintf(left + used, sizeof left - used, " %s", row->value);
+        for (int c = 0; row->choices && row->choices[c]; c++)
+            used += (size_t)snprintf(left + used, sizeof left - used, "%s%s", c ? "|" : " ",
+                                     row->choices[c]);
+        printf("  %-32s %s", left, row->help);
+        print_default(row, values);
+        putchar('\n');
+    }
+}

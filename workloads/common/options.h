@@ -1,0 +1,63 @@
+/* Command-line options of the workloads, from a table: parsing, defaults and --help all come
+ * from the same rows, so they cannot disagree.
+ */
+#ifndef WORKLOADS_COMMON_OPTIONS_H
+#define WORKLOADS_COMMON_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/device/device.h"
+
+enum option_kind {
+    OPTION_FLAG,   /* bool; takes no value */
+    OPTION_U32,    /* uint32_t */
+    OPTION_U64,    /* uint64_t */
+    OPTION_CHOICE, /* int, the index of the value in choices */
+    OPTION_TEXT,   /* const char *, points into argv */
+};
+
+struct option_row {
+    const char *name; /* without the dashes */
+    enum option_kind kind;
+    const char *value;          /* how --help calls the value, NULL for flags and choices */
+    size_t offset;              /* of the variable in the values structure */
+    const char *const *choices; /* NULL-terminated */
+    const char *help;
+    uint64_t min; /* smallest number allowed */
+};
+
+/* What every workload takes. A workload's own values structure begins with this one. */
+struct common_options {
+    int backend; /* enum dev_backend */
+    int preset;  /* index into preset_names */
+    const char *variant;
+    uint32_t iterations;
+    uint32_t warmup;
+    uint64_t seed;
+    bool verify;
+    bool json;
+    bool list_variants;
+    bool help;
+};
+
+enum { PRESET_NONE, PRESET_SMALL, PRESET_SEED };
+
+struct option_set {
+    const char *program;
+    const char *summary;           /* one line for --help */
+    const struct option_row *rows; /* the workload's own; the common ones are always there */
+    size_t row_count;
+    /* Sets the values of a preset; called before the other options are applied. */
+    void (*apply_preset)(int preset, void *values);
+};
+
+/* Fills `values` (which holds the defaults on entry) from the arguments. Returns 0; or -1 after
+ * saying on stderr what is wrong. --help is printed by the caller (options_help). */
+int options_parse(const struct option_set *set, int argc, char **argv, void *values);
+
+/* Prints the usage with every option and its default, taken from `values`, on stdout. */
+void options_help(const struct option_set *set, const void *values);
+
+#endif
