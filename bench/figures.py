@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""The figures of docs/performance.md, measured on this machine.
+
+    bench/figures.py BUILD_FOLDER [--rounds N] [--json FILE] [--only NAME,...]
+
+Configurations that are compared run interleaved, round by round; the table gives medians over the
+rounds, the spread, and the median of the differences within a round. Needs only python3.
+"""
+import argparse
+import datetime
+import glob
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+parser.add_argument("build")
+parser.add_argument("--rounds", type=int, default=9)
+parser.add_argument("--json")
+parser.add_argument("--only", default="")
+args = parser.parse_args()
+BIN = os.path.join(args.build, "bin")
+PERFKIT = os.path.join(BIN, "perfkit")
+scratch = tempfile.mkdtemp(prefix="perfkit-figures-")
+results = []
+
+
+def out(*command, **environment):
+    done = subprocess.run(command, env={**os.environ, **environment}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def under_perfkit(*command, **environment):
+    return out(PERFKIT, "run", "-q", "-f", "-o", os.path.join(scratch, "x.sqlite"), "--", *command,
+               **environment)
+
+
+def note(name, values, unit, target=None, **more):
+    row = {"name": name, "median": statistics.median(values), "min": min(values),
+           "max": max(values), "rounds": len(values), "unit": unit, **more}
+    if target:
+        row["target"] = target
+    results.append(row)
+    print(f"{name:<58} {row['median']:>9.2f} {unit:<18} ({row['min']:.2f} .. {row['max']:.2f})"
+          + (f"   target {target}" if target else ""), flush=True)
+
+
+def spool():
+    for threads in (1, 2):
+        runs = [json.loads(out(f"{BIN}/bench_spool_rate", str(threads), "20"))
+                for _ in range(min(args.rounds, 5))]
+        note(f"spool, {threads} thread(s), 48-byte records",
+             [r["million_per_second_per_thread"] for r in runs], "M records/s/thread", ">= 20")
+
+
+def ingest():
+    for manner in ("cuda", "opencl"):
+        runs = [json.loads(out(f"{BIN}/bench_ingest_rate", manner, "1"))
+                for _ in range(min(args.rounds, 5))]
+        note(f"ingest, {manner} manner", [r["million_events_per_second"] for r in runs],
+             "M events/s", ">= 1.5")
+        note(f"capture file, {manner} manner", [r["bytes_per_event"] for r in runs],
+             "bytes/event", "<= 20")
+
+
+def opencl():
+    if not os.path.exists(f"{BIN}/bench_opencl_launch"):
+        print("opencl: no bench_opencl_launch in the build")
+        return
+    total = lambda text: float(re.search(r"total ([0-9.]+)", text).group(1))
+    for device, items in (("basic", 64), ("basic", 4096), ("pthread", 64)):
+        command = (f"{BIN}/bench_opencl_launch", "--items", str(items), "--launches", "100000")
+        bare, floor, ours = [], [], []
+        for _ in range(args.rounds):
+            bare.append(total(out(*command, POCL_DEVICES=device)))
+            floor.append(total(out(*command, "--profile", "1", POCL_DEVICES=device)))
+            ours.append(total(under_perfkit(*command, POCL_DEVICES=device)))
+        name = f"OpenCL launch, PoCL {device}, {items} items"
+        note(f"{name}: bare", bare, "ns")
+        note(f"{name}: profiling, event, harvest (floor)", [f - b for f, b in zip(floor, bare)],
+             "ns added")
+        note(f"{name}: perfkit", [o - b for o, b in zip(ours, bare)], "ns added",
+             "< 20 % of a 2 us launch")
+        note(f"{name}: perfkit's own part", [o - f for o, f in zip(ours, floor)], "ns", "< 200")
+
+
+def find_nsys():
+    found = shutil.which("nsys")
+    others = sorted(glob.glob("/opt/nvidia/nsight-*/*/host/target-linux-x64/nsys") +
+                    glob.glob("/opt/nvidia/nsight-systems/*/target-linux-x64/nsys"))
+    return found or (others[-1] if others else None)
+
+
+def cuda():
+    command = [f"{BIN}/bench_cuda_launch", "50000"]
+    if not os.path.exists(command[0]) or not os.path.exists("/dev/nvidiactl"):
+        print("cuda: no GPU, or no bench_cuda_launch in the build")
+        return
+    ns = lambda text: json.loads(text.strip().splitlines()[-1])["ns_per_launch"]
+    nsys = find_nsys()
+    for threads in ("1", "8"):
+        launch = command + ["1000", threads]
+        bare, ours, dormant, theirs = [], [], [], []
+        for _ in range(args.rounds):
+            bare.append(ns(out(*launch)))
+            ours.append(ns(under_perfkit(*launch)))
+            dormant.append(ns(out(PERFKIT, "run", "-q", "-f", "--trace=nvtx", "-o",
+                                  os.path.join(scratch, "x.sqlite"), "--", *launch)))
+            if nsys:
+                text = out(nsys, "profile", "-t", "cuda", "--sample=none", "--cpuctxsw=none",
+                           "--force-overwrite=true", "-o", os.path.join(scratch, "n"), *launch)
+                line = [t for t in text.splitlines() if t.startswith("{")]
+                theirs.append(ns(line[-1]))
+        name = f"CUDA launch, empty kernel, {threads} thread(s)"
+        note(f"{name}: bare", bare, "ns")
+        note(f"{name}: perfkit", [o - b for o, b in zip(ours, bare)], "ns added")
+        note(f"{name}: perfkit without CUDA", [d - b for d, b in zip(dormant, bare)], "ns added")
+        if theirs:
+            note(f"{name}: nsys -t cuda", [t - b for t, b in zip(theirs, bare)], "ns added")
+            note(f"{name}: perfkit over nsys",
+                 [o / t for o, t in zip(ours, theirs)], "ratio of times")
+
+
+def after_exit():
+    if not os.path.exists(f"{BIN}/bench_opencl_launch"):
+        return
+    seconds = []
+    for _ in range(min(args.rounds, 5)):
+        # the shell prints the clock when the program has ended; perfkit returns when the file is whole
+        text = under_perfkit("sh", "-c", f"{BIN}/bench_opencl_launch --launches 500000 >/dev/null; "
+                             "exec cut -d' ' -f1 /proc/uptime", POCL_DEVICES="basic")
+        with open("/proc/uptime", encoding="ascii") as uptime:
+            seconds.append(float(uptime.read().split()[0]) - float(text.strip().splitlines()[-1]))
+    note("from the program's exit to a finished file, 1 M events", seconds, "s", "< 0.3")
+
+
+def children():
+    if not os.path.exists(f"{BIN}/bench_children"):
+        return
+    bare, ours = [], []
+    command = ("sh", "-c", "i=0; while [ $i -lt 2000 ]; do /bin/true; i=$((i+1)); done")
+    for _ in range(min(args.rounds, 5)):
+        for where, runner in ((bare, out), (ours, under_perfkit)):
+            begun = time.monotonic()
+            runner(*command)
+            where.append((time.monotonic() - begun) * 1000 / 2000)
+    note("short child (fork + exec /bin/true): bare", bare, "ms")
+    note("short child: perfkit", [o - b for o, b in zip(ours, bare)], "ms added", "<= 1")
+
+
+SECTIONS = {f.__name__: f for f in (spool, ingest, opencl, cuda, after_exit, children)}
+machine = f"{os.cpu_count()} processors, {platform.system()} {platform.release()}"
+with open("/proc/cpuinfo", encoding="ascii") as cpuinfo:
+    model = re.search(r"model name\s*: (.*)", cpuinfo.read())
+machine = (model.group(1) + ", " if model else "") + machine
+print(f"{machine}, {datetime.date.today()}, load {os.getloadavg()[0]:.1f}")
+for name, section in SECTIONS.items():
+    if not args.only or name in args.only.split(","):
+        section()
+if args.json:
+    with open(args.json, "w", encoding="utf-8") as file:
+        json.dump({"machine": machine, "date": str(datetime.date.today()), "figures": results}, file,
+                  indent=1)

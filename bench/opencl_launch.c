@@ -1,0 +1,152 @@
+/* What a kernel launch costs: launches of a tiny kernel in a loop, clFinish at intervals as a
+ * program would do. Prints one line: ns per launch to enqueue, and in all. Run it bare and under
+ * perfkit, interleaved; POCL_DEVICES=basic runs kernels inside clEnqueueNDRangeKernel or clFinish
+ * on the calling thread, POCL_DEVICES=pthread on workers. --profile 1 is the floor of any collector
+ * that wants device times: a profiling queue, an event a launch, its times read every 64 launches.
+ *   opencl_launch [--launches N] [--items N] [--finish-every N] [--threads N] [--profile 0|1] */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char source[] = "kernel void touch(global int *a) { a[get_global_id(0)] += 1; }\n";
+
+static long launches = 50000, items = 64, finish_every = 1000, threads = 1;
+static long profile;
+static cl_context context;
+static cl_device_id device;
+static cl_program program;
+
+struct timing {
+    pthread_t thread;
+    uint64_t enqueue_ns, total_ns;
+};
+
+static uint64_t now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+}
+
+static void must(cl_int error, const char *what)
+{
+    if (error == CL_SUCCESS)
+        return;
+    fprintf(stderr, "opencl_launch: %s: error %d\n", what, error);
+    exit(1);
+}
+
+#define BATCH 64
+
+/* Read what a profiler reads and let the events go. */
+static void harvest(cl_event *events, int count)
+{
+    static const cl_profiling_info wanted[] = {CL_PROFILING_COMMAND_QUEUED,
+                                               CL_PROFILING_COMMAND_SUBMIT,
+                                               CL_PROFILING_COMMAND_START,
+                                               CL_PROFILING_COMMAND_END};
+    cl_ulong time;
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < 4; k++)
+            clGetEventProfilingInfo(events[i], wanted[k], sizeof time, &time, NULL);
+        clReleaseEvent(events[i]);
+    }
+}
+
+static void *loop(void *data)
+{
+    cl_event events[BATCH];
+    int held = 0;
+    struct timing *timing = data;
+    cl_int error;
+    size_t global = (size_t)items;
+    cl_command_queue queue = clCreateCommandQueue(
+        context, device, profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    must(error, "clCreateCommandQueue");
+    cl_kernel kernel = clCreateKernel(program, "touch", &error);
+    must(error, "clCreateKernel");
+    cl_mem memory =
+        clCreateBuffer(context, CL_MEM_READ_WRITE, global * sizeof(cl_int), NULL, &error);
+    must(error, "clCreateBuffer");
+    must(clSetKernelArg(kernel, 0, sizeof memory, &memory), "clSetKernelArg");
+    for (int warm = 0; warm < 100; warm++)
+        must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &global, 0, NULL, NULL),
+             "clEnqueueNDRangeKernel");
+    must(clFinish(queue), "clFinish");
+    uint64_t begun = now();
+    for (long i = 0; i < launches; i++) {
+        must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &global, 0, NULL,
+                                    profile ? &events[held++] : NULL),
+             "clEnqueueNDRangeKernel");
+        if (held == BATCH) {
+            harvest(events, held);
+            held = 0;
+        }
+        if (finish_every > 0 && i % finish_every == finish_every - 1) {
+            uint64_t before = now();
+            must(clFinish(queue), "clFinish");
+            timing->enqueue_ns -= now() - before;
+        }
+    }
+    timing->enqueue_ns += now() - begun;
+    must(clFinish(queue), "clFinish");
+    timing->total_ns = now() - begun;
+    harvest(events, held);
+    clReleaseMemObject(memory);
+    clReleaseKernel(kernel);
+    clReleaseCommandQueue(queue);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i += 2) {
+        long value = strtol(argv[i + 1], NULL, 10);
+        if (strcmp(argv[i], "--launches") == 0)
+            launches = value;
+        else if (strcmp(argv[i], "--items") == 0)
+            items = value;
+        else if (strcmp(argv[i], "--finish-every") == 0)
+            finish_every = value;
+        else if (strcmp(argv[i], "--threads") == 0)
+            threads = value;
+        else if (strcmp(argv[i], "--profile") == 0)
+            profile = value;
+    }
+    if (argc % 2 == 0 || launches < 1 || items < 1 || threads < 1) {
+        fprintf(stderr, "usage: opencl_launch [--launches N] [--items N] [--finish-every N] "
+                        "[--threads N] [--profile 0|1]\n");
+        return 2;
+    }
+    cl_platform_id platform;
+    cl_int error;
+    const char *text = source;
+    must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
+    must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
+    context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    must(error, "clCreateContext");
+    program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+    must(error, "clCreateProgramWithSource");
+    must(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
+    struct timing *timings = calloc((size_t)threads, sizeof *timings);
+    uint64_t enqueue = 0, total = 0;
+    for (long i = 0; i < threads; i++)
+        pthread_create(&timings[i].thread, NULL, loop, &timings[i]);
+    for (long i = 0; i < threads; i++) {
+        pthread_join(timings[i].thread, NULL);
+        enqueue += timings[i].enqueue_ns;
+        total += timings[i].total_ns;
+    }
+    double count = (double)launches * (double)threads;
+    printf("enqueue %.1f ns/launch, total %.1f ns/launch\n", (double)enqueue / count,
+           (double)total / count);
+    free(timings);
+    clReleaseProgram(program);
+    clReleaseContext(context);
+    return 0;
+}

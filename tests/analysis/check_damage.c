@@ -1,0 +1,172 @@
+/* Damaged and hostile captures: every analysis ends with an answer or an error, never a crash (run
+ * under the sanitizers) and never without end. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libprof/store/store.h"
+#include "tests/analysis/fixture.h"
+
+/* Runs everything; the statuses do not matter. */
+static void read_all(struct prof_capture *c, const struct prof_filter *filter)
+{
+    struct prof_error err;
+    struct prof_events *events;
+    struct prof_event event;
+#define RUN(type, call)                                                                            \
+    do {                                                                                           \
+        struct type r;                                                                             \
+        call;                                                                                      \
+        type##_free(&r);                                                                           \
+    } while (0)
+    RUN(prof_kernel_summary, prof_kernel_summary(c, filter, PROF_BY_NAME, &r, &err));
+    RUN(prof_kernel_summary, prof_kernel_summary(c, filter, PROF_BY_CONFIG, &r, &err));
+    RUN(prof_transfer_summary, prof_transfer_summary(c, filter, &r, &err));
+    RUN(prof_api_summary, prof_api_summary(c, filter, &r, &err));
+    RUN(prof_sync_summary, prof_sync_summary(c, filter, &r, &err));
+    RUN(prof_range_summary, prof_range_summary(c, filter, &r, &err));
+    RUN(prof_memory_summary, prof_memory_summary(c, filter, 3, &r, &err));
+    RUN(prof_memory_timeline, prof_memory_timeline(c, filter, -1, 20, &r, &err));
+    RUN(prof_utilisation, prof_utilisation(c, filter, 3, 7, &r, &err));
+    RUN(prof_rollup, prof_rollup(c, filter, &r, &err));
+    RUN(prof_trust, prof_trust(c, &r, &err));
+    RUN(prof_flame, prof_flame(c, filter, PROF_FLAME_DEVICE_NS, &r, &err));
+    if (!prof_events_open(c, filter, PROF_EVENTS_ALL, &events, &err)) {
+        while (prof_events_next(events, &event))
+            ;
+        prof_events_close(events, &err);
+    }
+}
+
+static const char rows[] =
+    "INSERT INTO capture(state, duration) VALUES('complete', 100000);"
+    "INSERT INTO process(pid) VALUES(1), (2); INSERT INTO thread(process, tid) VALUES(1, 1), (2, 2);"
+    "INSERT INTO device(process, uuid) VALUES(1, 'u'), (2, 'u');"
+    "INSERT INTO stream(process, device) VALUES(1, 1), (2, 2);"
+    "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) "
+    "INSERT INTO string(value) SELECT 'name ' || i FROM n;"
+    "INSERT INTO launch_config(name, demangled) SELECT id, id + 1 FROM string;"
+    "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread, "
+    "correlation) SELECT id * 10, 5, 1 + id % 2, id, id, 7, 3, 1 + id % 2, id FROM string;"
+    "INSERT INTO transfer(start, duration, stream, bytes, kind, api_lead, thread) "
+    "SELECT id * 9, 4, 1, id, id % 14, 3, 1 FROM string;"
+    "INSERT INTO api_call(start, duration, thread, name, correlation) "
+    "SELECT id, 2, 1, id, id FROM string;"
+    "INSERT INTO range(start, duration, thread, name, depth, payload) "
+    "SELECT id, 100 - id % 50, 1, id, id % 3, 1.5 FROM string;"
+    "INSERT INTO allocation(process, start, \"end\", bytes, kind) "
+    "SELECT 1, id, id + 20, id, id % 9 FROM string;"
+    "INSERT INTO sync(start, duration, kind) SELECT id, 1, id % 5 FROM string;"
+    "INSERT INTO capture_health(process, subject, item, value, note) "
+    "SELECT 1, 'launch', 'called', id, 'note' FROM string;"
+    "INSERT INTO rollup(second, stream, config, count, sum, min, max, histogram) "
+    "SELECT id % 3, 1, id, 1, 5, 5, 5, x'0000000001' FROM string;";
+
+START_TEST(flipped_bytes)
+{
+    char path[64];
+    struct prof_store *store;
+    struct prof_capture *capture;
+    struct prof_error err = {0};
+    struct stat info;
+    snprintf(path, sizeof path, "/tmp/check_damage.%ld.sqlite", (long)getpid());
+    ck_assert_int_eq(prof_store_create(path, true, &store, &err), PROF_OK);
+    ck_assert_int_eq(sqlite3_exec(prof_store_db(store), rows, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_store_close(store);
+    ck_assert_int_eq(stat(path, &info), 0);
+    size_t size = (size_t)info.st_size;
+    unsigned char *whole = malloc(size), *copy = malloc(size);
+    int fd = open(path, O_RDWR);
+    ck_assert_int_eq(read(fd, whole, size), (ssize_t)size);
+    srand(17);
+    int opened = 0;
+    for (int round = 0; round < 150; round++) {
+        for (size_t i = 0; i < size; i++)
+            copy[i] = whole[i];
+        int flips = 1 << rand() % 8;
+        for (int i = 0; i < flips; i++)
+            copy[100 + (size_t)rand() % (size - 100)] ^= (unsigned char)(1 << rand() % 8);
+        ck_assert_int_eq(pwrite(fd, copy, size, 0), (ssize_t)size);
+        if (prof_open(path, &capture, &err)) {
+            ck_assert(*err.message);
+            continue;
+        }
+        opened++;
+        read_all(capture, NULL);
+        prof_close(capture);
+    }
+    ck_assert_int_gt(opened, 20);
+    close(fd);
+    unlink(path);
+    free(whole);
+    free(copy);
+}
+END_TEST
+
+/* Every column of every event holds the extremes, a wrong type, or a reference to nothing. */
+START_TEST(hostile_values)
+{
+    static const char *const values[] = {"9223372036854775807", "-9223372036854775808",
+                                         "-1",                  "'text'",
+                                         "1e308",               "x'00ff'",
+                                         "NULL",                "0"};
+    static const char *const tables[] = {
+        "kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread, "
+        "correlation, queue_delay)",
+        "transfer(start, duration, stream, bytes, kind, source_kind, target_kind, api_lead, "
+        "thread, api_name)",
+        "memset(start, duration, stream, bytes, value, memory_kind, api_lead, thread, api_name, "
+        "flags)",
+        "sync(start, duration, stream, kind, api_name, api_lead, api_duration, thread, event, "
+        "stack)",
+        "api_call(start, duration, thread, name, result, source, correlation, stack)",
+        "range(start, duration, thread, name, domain, depth, category, color, payload, end_thread)",
+        "marker(start, thread, name, domain, category, color, payload)",
+        "allocation(process, start, \"end\", bytes, kind, device, thread, address, stack)",
+        "rollup(second, stream, config, count, sum, min, max, histogram)",
+        "capture_health(process, subject, item, value, note)",
+        "clock_sync(process, device, clock, source_ns, mono_ns, error_ns)",
+        "category(process, domain, category, name)",
+        "device(process, uuid)",
+        "stream(process, device, context)",
+        "thread(process, tid, name)",
+        "launch_config(name, demangled, grid_x)",
+    };
+    FILE *out;
+    char *sql = NULL;
+    size_t size;
+    ck_assert_ptr_nonnull(out = open_memstream(&sql, &size));
+    srand(4);
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
+        int columns = 1;
+        for (const char *s = tables[t]; *s; s++)
+            columns += *s == ',';
+        for (int row = 0; row < 60; row++) {
+            fprintf(out, "INSERT INTO %s VALUES(", tables[t]);
+            for (int i = 0; i < columns; i++)
+                fprintf(out, "%s%s", i ? "," : "", values[rand() % 8]);
+            fprintf(out, ");");
+        }
+    }
+    fclose(out);
+    struct prof_capture *c = fixture_with_base(sql);
+    free(sql);
+    const struct prof_filter filters[] = {
+        {0},
+        {.begin_ns = 1, .end_ns = 1000},
+        {.begin_ns = INT64_MIN + 1, .end_ns = INT64_MAX},
+        {.device = 1},
+        {.process = 1},
+        {.kernel = "a"},
+        {.stream = 1, .thread = 1},
+    };
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++)
+        read_all(c, &filters[i]);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("damage", flipped_bytes, hostile_values)

@@ -1,0 +1,172 @@
+/* Opening captures and the lookups: what the file says, what it does not, and growth. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/analysis/fixture.h"
+
+START_TEST(an_empty_capture_answers_everything)
+{
+    struct prof_capture *c = fixture(NULL);
+    ck_assert_int_eq(prof_info(c)->state, PROF_STATE_UNKNOWN);
+    ck_assert_int_eq(prof_info(c)->duration_ns, PROF_UNKNOWN);
+    ck_assert_ptr_null(prof_info(c)->command);
+    ck_assert_int_eq(prof_wall_ns(c, NULL), PROF_UNKNOWN);
+    const struct prof_process *p;
+    ck_assert_uint_eq(prof_processes(c, &p), 0);
+    ck_assert_ptr_null(prof_process(c, 1));
+    ck_assert_ptr_null(prof_string(c, 1, NULL));
+
+    struct prof_kernel_summary kernels;
+    struct prof_transfer_summary transfers;
+    struct prof_api_summary calls;
+    struct prof_sync_summary waits;
+    struct prof_range_summary ranges;
+    struct prof_memory_summary memory;
+    struct prof_memory_timeline timeline;
+    struct prof_utilisation utilisation;
+    struct prof_trust trust;
+    struct prof_rollup rollup;
+    struct prof_flame flame;
+    ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &kernels, &err));
+    ck_ok(prof_transfer_summary(c, NULL, &transfers, &err));
+    ck_ok(prof_api_summary(c, NULL, &calls, &err));
+    ck_ok(prof_sync_summary(c, NULL, &waits, &err));
+    ck_ok(prof_range_summary(c, NULL, &ranges, &err));
+    ck_ok(prof_memory_summary(c, NULL, 5, &memory, &err));
+    ck_ok(prof_memory_timeline(c, NULL, -1, 0, &timeline, &err));
+    ck_ok(prof_utilisation(c, NULL, 5, 10, &utilisation, &err));
+    ck_ok(prof_trust(c, &trust, &err));
+    ck_ok(prof_rollup(c, NULL, &rollup, &err));
+    ck_ok(prof_flame(c, NULL, PROF_FLAME_DEVICE_NS, &flame, &err));
+    ck_assert_uint_eq(kernels.count + transfers.count + calls.count + waits.count + ranges.count +
+                          memory.count + memory.leak_count + utilisation.count + rollup.count,
+                      0);
+    ck_assert_int_eq(memory.total.peak_ns, PROF_UNKNOWN);
+    ck_assert_uint_eq(flame.count, 1);
+    ck_assert(!trust.complete);
+    prof_kernel_summary_free(&kernels);
+    prof_transfer_summary_free(&transfers);
+    prof_api_summary_free(&calls);
+    prof_sync_summary_free(&waits);
+    prof_range_summary_free(&ranges);
+    prof_memory_summary_free(&memory);
+    prof_memory_timeline_free(&timeline);
+    prof_utilisation_free(&utilisation);
+    prof_trust_free(&trust);
+    prof_rollup_free(&rollup);
+    prof_flame_free(&flame);
+
+    struct prof_events *events;
+    struct prof_event event;
+    ck_ok(prof_events_open(c, NULL, PROF_EVENTS_ALL, &events, &err));
+    ck_assert(!prof_events_next(events, &event));
+    ck_ok(prof_events_close(events, &err));
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(lookups_tell_what_the_file_says)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO launch_config(id, name, demangled, registers, ragged) "
+        "VALUES(50, 3, 4, 32, 1);"
+        "INSERT INTO string(id, value) VALUES(40, x'610062')");
+    const struct prof_info *info = prof_info(c);
+    ck_assert_int_eq(info->state, PROF_STATE_COMPLETE);
+    ck_assert_str_eq(info->command, "./a.out");
+    ck_assert_int_eq(info->duration_ns, 1000000);
+    ck_assert_int_eq(info->exit_status, PROF_UNKNOWN);
+    ck_assert_int_gt(info->file_bytes, 0);
+    const struct prof_process *p = prof_process(c, 1);
+    ck_assert_int_eq(p->pid, 100);
+    ck_assert_int_eq(p->parent_pid, PROF_UNKNOWN);
+    ck_assert_str_eq(p->host, "box"); /* from the capture */
+    ck_assert(p->has_events);
+    ck_assert_str_eq(prof_thread(c, 1)->name, "main");
+    ck_assert_ptr_null(prof_thread(c, 2)->name);
+    ck_assert_int_eq(prof_device(c, 1)->units, 132);
+    ck_assert_int_eq(prof_device(c, 1)->memory_bytes, PROF_UNKNOWN);
+    ck_assert_int_eq(prof_stream(c, 2)->native, 13);
+    ck_assert_int_eq(prof_context(c, 1)->device, 1);
+    const struct prof_config *k = prof_config(c, 50);
+    ck_assert_str_eq(k->name, "delta");
+    ck_assert_str_eq(k->full_name, "gamma");
+    ck_assert_int_eq(k->registers, 32);
+    ck_assert_int_eq(k->grid[0], PROF_UNKNOWN);
+    ck_assert(k->ragged);
+    ck_assert_str_eq(prof_config(c, 1)->name, "alpha");
+    ck_assert_int_eq(prof_config(c, 3)->block[0], PROF_UNKNOWN);
+    ck_assert_ptr_null(prof_config(c, 4));
+    ck_assert_ptr_null(prof_config(c, -1));
+    size_t length;
+    ck_assert_mem_eq(prof_string(c, 40, &length), "a\0b", 4);
+    ck_assert_uint_eq(length, 3);
+    ck_assert_ptr_eq(prof_string(c, 40, NULL), prof_string(c, 40, NULL));
+    ck_assert_ptr_null(prof_string(c, 999, &length));
+    ck_assert_str_eq(prof_copy_kind_text(1), "HtoD");
+    ck_assert_str_eq(prof_copy_kind_text(PROF_COPY_MEMSET), "memset");
+    ck_assert_str_eq(prof_copy_kind_text(50), "unknown");
+    ck_assert_str_eq(prof_memory_kind_text(-1), "unknown");
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(one_gpu_of_several_processes_is_one_device)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO process(pid, host) VALUES(200, NULL), (300, 'other');"
+        "INSERT INTO device(process, uuid) VALUES(2, 'GPU-1'), (3, 'GPU-1'), (2, NULL), (2, NULL)");
+    ck_assert_int_eq(prof_device(c, 1)->physical, 1);
+    ck_assert_int_eq(prof_device(c, 2)->physical, 1);
+    ck_assert_int_eq(prof_device(c, 3)->physical, 3); /* another host */
+    ck_assert_int_eq(prof_device(c, 4)->physical, 4);
+    ck_assert_int_eq(prof_device(c, 5)->physical, 5);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(wall_time_is_cut_to_the_filter)
+{
+    struct prof_capture *c = fixture_with_base(NULL);
+    ck_assert_int_eq(prof_wall_ns(c, NULL), 1000000);
+    ck_assert_int_eq(prof_wall_ns(c, &(struct prof_filter){.begin_ns = 400000}), 600000);
+    ck_assert_int_eq(prof_wall_ns(c, &(struct prof_filter){.begin_ns = 400000, .end_ns = 500000}),
+                     100000);
+    ck_assert_int_eq(prof_wall_ns(c, &(struct prof_filter){.begin_ns = 2000000}), 0);
+    struct prof_kernel_summary kernels;
+    struct prof_error err = {0};
+    ck_assert_int_eq(prof_kernel_summary(c, &(struct prof_filter){.begin_ns = 9, .end_ns = 5},
+                                         PROF_BY_NAME, &kernels, &err),
+                     PROF_INVALID);
+    prof_kernel_summary_free(&kernels);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(a_growing_capture_is_seen_to_grow)
+{
+    struct prof_capture *c = fixture_kept("UPDATE capture SET state = 'recording', duration = NULL;"
+                                          "INSERT INTO kernel(start, duration, stream, config) "
+                                          "VALUES(100, 50, 1, 1)");
+    struct prof_kernel_summary kernels;
+    ck_assert_int_eq(prof_info(c)->state, PROF_STATE_RECORDING);
+    fixture_write("INSERT INTO string(id, value) VALUES(60, 'fresh');"
+                  "INSERT INTO launch_config(id, name) VALUES(9, 60);"
+                  "INSERT INTO kernel(start, duration, stream, config) VALUES(5000000, 70, 1, 9)");
+    ck_ok(prof_refresh(c, &err));
+    ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &kernels, &err));
+    ck_assert_uint_eq(kernels.count, 2);
+    ck_assert_str_eq(kernels.rows[0].name, "fresh");
+    ck_assert_int_eq(kernels.wall_ns, 5000070);
+    prof_kernel_summary_free(&kernels);
+    fixture_write("UPDATE capture SET state = 'complete', duration = 6000000");
+    ck_ok(prof_refresh(c, &err));
+    ck_assert_int_eq(prof_info(c)->state, PROF_STATE_COMPLETE);
+    ck_assert_int_eq(prof_wall_ns(c, NULL), 6000000);
+    fixture_remove(c);
+}
+END_TEST
+
+CHECK_MAIN("lookup", an_empty_capture_answers_everything, lookups_tell_what_the_file_says,
+           one_gpu_of_several_processes_is_one_device, wall_time_is_cut_to_the_filter,
+           a_growing_capture_is_seen_to_grow)

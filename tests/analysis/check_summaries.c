@@ -1,0 +1,257 @@
+/* Kernel, transfer, API, wait and rollup summaries on small captures with known sums. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/analysis/fixture.h"
+
+/* alpha twice in configuration 1, once in 2; beta once; an unfinished alpha, a failed beta. */
+static const char kernels_sql[] =
+    "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread, "
+    "queue_delay, submit_delay, flags) VALUES"
+    "(1000, 100, 1, 1, 5, 300, 40, 1, 250, NULL, NULL),"
+    "(2000, 300, 1, 1, 5, 500, 60, 1, 450, NULL, NULL),"
+    "(3000, 200, 2, 2, 5, -20, 50, 2, NULL, 10, NULL)," /* started before its call: clocks */
+    "(4000, 50, 2, 3, 6, 900, 70, 2, NULL, NULL, 4),"
+    "(NULL, NULL, 1, 1, 5, 5000, 30, 1, NULL, NULL, 8)";
+
+START_TEST(kernels_by_name)
+{
+    struct prof_capture *c = fixture_with_base(kernels_sql);
+    struct prof_kernel_summary s;
+    ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    ck_assert_uint_eq(s.count, 2);
+    ck_assert_int_eq(s.kernels, 5);
+    ck_assert_int_eq(s.unfinished, 1);
+    ck_assert_int_eq(s.listed_ns, 650);
+    ck_assert_int_eq(s.wall_ns, 1000000);
+    const struct prof_kernel_row *a = &s.rows[0], *b = &s.rows[1];
+    ck_assert_str_eq(a->name, "alpha");
+    ck_assert_int_eq(a->configs, 2);
+    ck_assert_ptr_null(a->config);
+    ck_assert_int_eq(a->duration_ns.count, 3);
+    ck_assert_int_eq(a->duration_ns.sum, 600);
+    ck_assert_int_eq(a->duration_ns.min, 100);
+    ck_assert_int_eq(a->duration_ns.max, 300);
+    ck_near(a->duration_ns.mean, 200);
+    ck_near(a->duration_ns.median, 200);
+    ck_near(a->duration_ns.stddev, 100);
+    ck_assert_int_eq(a->unfinished, 1);
+    ck_assert_int_eq(a->failed, 0);
+    ck_near(a->share, 600.0 / 650);
+    ck_near(a->wall_share, 0.0006);
+    ck_near(a->queue_delay_ns, 350);
+    ck_near(a->submit_delay_ns, 10);
+    ck_near(a->launch_delay_ns, 300);
+    ck_near(a->api_ns, 50);
+    ck_assert_str_eq(b->name, "beta");
+    ck_assert_ptr_eq(b->config, prof_config(c, 3));
+    ck_assert_int_eq(b->failed, 1);
+    ck_assert(isnan(b->queue_delay_ns) && isnan(b->submit_delay_ns));
+    ck_assert(isnan(b->duration_ns.stddev));
+    prof_kernel_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(kernels_by_configuration)
+{
+    struct prof_capture *c = fixture_with_base(kernels_sql);
+    struct prof_kernel_summary s;
+    ck_ok(prof_kernel_summary(c, NULL, PROF_BY_CONFIG, &s, &err));
+    ck_assert_uint_eq(s.count, 3);
+    ck_assert_int_eq(s.rows[0].duration_ns.sum, 400);
+    ck_assert_int_eq(s.rows[0].config->grid[0], 4);
+    ck_assert_int_eq(s.rows[1].duration_ns.sum, 200);
+    ck_assert_int_eq(s.rows[1].config->grid[0], 8);
+    ck_assert_int_eq(s.rows[2].config->id, 3);
+    prof_kernel_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+static int64_t count_with(struct prof_capture *c, struct prof_filter filter)
+{
+    struct prof_kernel_summary s;
+    ck_ok(prof_kernel_summary(c, &filter, PROF_BY_NAME, &s, &err));
+    int64_t count = s.kernels;
+    prof_kernel_summary_free(&s);
+    return count;
+}
+
+START_TEST(kernels_in_a_filter)
+{
+    struct prof_capture *c = fixture_with_base(kernels_sql);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.begin_ns = 2000, .end_ns = 4000}), 2);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.begin_ns = 4001}), 1); /* by its call */
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.stream = 1}), 3);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.thread = 2}), 2);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.device = 1}), 5);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.device = 77}), 0);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.process = 1}), 5);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.process = 2}), 0);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.kernel = "bet"}), 1);
+    ck_assert_int_eq(count_with(c, (struct prof_filter){.kernel = "nothing"}), 0);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(kernels_without_what_they_refer_to)
+{
+    struct prof_capture *c =
+        fixture_with_base("INSERT INTO kernel(start, duration, stream, config) "
+                          "VALUES(1, 2, 99, 99), (3, 4, NULL, NULL), (5, 6, 1, 1);"
+                          "INSERT INTO kernel(start, duration, config) VALUES"
+                          "(9223372036854775807, 9223372036854775807, 1), (0, -5, 1)");
+    struct prof_kernel_summary s;
+    ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    ck_assert_uint_eq(s.count, 2);
+    ck_assert_str_eq(s.rows[0].name, "alpha");
+    ck_assert_int_eq(s.rows[0].duration_ns.max, INT64_MAX);
+    ck_assert_int_eq(s.rows[0].duration_ns.min, -5);
+    ck_assert_ptr_null(s.rows[1].name);
+    ck_assert_int_eq(s.rows[1].configs, 0);
+    ck_assert_int_eq(s.rows[1].duration_ns.sum, 6);
+    prof_kernel_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(transfers_by_kind)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, target_kind, "
+        "blocking, api_name, api_lead, thread) VALUES"
+        "(10, 1000, 1, 1000000, 1, 1, 3, 1, 5, 5, 1),"
+        "(20, 2000, 1, 4000000, 1, 1, 3, 0, 5, 5, 1),"
+        "(30, 500, 1, 500, 1, 2, 3, NULL, 5, 5, 1),"
+        "(40, 0, 1, 8, 2, 3, 1, NULL, 5, 5, 1),"    /* no time: no rate */
+        "(50, 100, 1, NULL, 2, 3, 1, NULL, 5, 5, 1)," /* bytes unknown */
+        "(60, NULL, 1, 7, 2, 3, 1, NULL, 5, 5, 1);"
+        "INSERT INTO memset(start, duration, stream, bytes, memory_kind) VALUES(70, 50, 1, 64, 3)");
+    struct prof_transfer_summary s;
+    ck_ok(prof_transfer_summary(c, NULL, &s, &err));
+    ck_assert_uint_eq(s.count, 4);
+    ck_assert_int_eq(s.transfers, 7);
+    ck_assert_int_eq(s.unfinished, 1);
+    ck_assert_int_eq(s.bytes, 5000515);
+    ck_assert_int_eq(s.listed_ns, 3650);
+    const struct prof_transfer_row *r = &s.rows[0];
+    ck_assert_str_eq(r->kind_text, "HtoD");
+    ck_assert_str_eq(r->source_text, "pageable");
+    ck_assert_str_eq(r->target_text, "device");
+    ck_assert_int_eq(r->blocking, 1);
+    ck_assert_int_eq(r->bytes.sum, 5000000);
+    ck_near(r->bytes.median, 2500000);
+    ck_assert_int_eq(r->rate.min, 1000000000000);
+    ck_assert_int_eq(r->rate.max, 2000000000000);
+    ck_near(r->mean_rate, 5000000.0 * 1e9 / 3000);
+    ck_near(r->share, 3000.0 / 3650);
+    ck_assert_str_eq(s.rows[1].source_text, "pinned");
+    ck_assert_str_eq(s.rows[2].kind_text, "DtoH");
+    ck_assert_int_eq(s.rows[2].bytes.count, 2);
+    ck_assert_int_eq(s.rows[2].rate.count, 0);
+    ck_assert(isnan(s.rows[2].mean_rate));
+    ck_assert_int_eq(s.rows[2].unfinished, 1);
+    ck_assert_int_eq(s.rows[3].kind, PROF_COPY_MEMSET);
+    ck_assert_int_eq(s.rows[3].target_kind, 3);
+    prof_transfer_summary_free(&s);
+    ck_ok(prof_transfer_summary(c, &(struct prof_filter){.kernel = "alpha"}, &s, &err));
+    ck_assert_uint_eq(s.count, 0);
+    prof_transfer_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+/* Calls in rows of their own and in the rows of their records are one list. */
+static const char calls_sql[] =
+    "INSERT INTO api_call(start, duration, thread, name, result, source) VALUES"
+    "(100, 10, 1, 5, NULL, 1), (200, 30, 1, 5, 2, 1), (300, NULL, 2, 6, NULL, 1);"
+    "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread) "
+    "VALUES(1000, 100, 1, 1, 5, 300, 40, 1), (1200, 100, 1, 1, NULL, NULL, NULL, NULL);"
+    "INSERT INTO memset(start, duration, stream, api_name, api_lead, api_duration, thread) "
+    "VALUES(2000, 10, 2, 7, 100, 20, 2);"
+    "INSERT INTO sync(start, duration, stream, kind, api_name, api_lead, api_duration, thread) "
+    "VALUES(3000, 500, 1, 3, 8, 10, 520, 1), (4000, 100, NULL, 4, 9, 0, 100, 1), "
+    "(5000, 700, NULL, 4, 9, 0, 700, 1), (6000, NULL, NULL, 1, NULL, NULL, NULL, NULL)";
+
+START_TEST(calls_by_name)
+{
+    struct prof_capture *c = fixture_with_base(calls_sql);
+    struct prof_api_summary s;
+    ck_ok(prof_api_summary(c, NULL, &s, &err));
+    ck_assert_uint_eq(s.count, 5);
+    ck_assert_int_eq(s.calls, 8);
+    ck_assert_int_eq(s.listed_ns, 1420);
+    ck_assert_str_eq(s.rows[0].name, "iota");
+    ck_assert_int_eq(s.rows[0].duration_ns.sum, 800);
+    ck_assert_str_eq(s.rows[2].name, "epsilon");
+    ck_assert_int_eq(s.rows[2].duration_ns.count, 3);
+    ck_assert_int_eq(s.rows[2].failed, 1);
+    ck_near(s.rows[2].share, 80.0 / 1420);
+    ck_assert_str_eq(s.rows[4].name, "zeta");
+    ck_assert_int_eq(s.rows[4].unfinished, 1);
+    ck_assert_int_eq(s.rows[4].duration_ns.count, 0);
+    prof_api_summary_free(&s);
+    ck_ok(prof_api_summary(c, &(struct prof_filter){.stream = 1}, &s, &err));
+    ck_assert_int_eq(s.calls, 2);
+    prof_api_summary_free(&s);
+    ck_ok(prof_api_summary(c, &(struct prof_filter){.end_ns = 700}, &s, &err));
+    ck_assert_int_eq(s.calls, 3); /* the launch was called at 700 */
+    prof_api_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(waits_by_kind)
+{
+    struct prof_capture *c = fixture_with_base(calls_sql);
+    struct prof_sync_summary s;
+    ck_ok(prof_sync_summary(c, NULL, &s, &err));
+    ck_assert_uint_eq(s.count, 3);
+    ck_assert_int_eq(s.waits, 4);
+    ck_assert_str_eq(s.rows[0].kind_text, "context");
+    ck_assert_str_eq(s.rows[0].api_name, "iota");
+    ck_assert_int_eq(s.rows[0].duration_ns.sum, 800);
+    ck_assert_str_eq(s.rows[1].kind_text, "stream");
+    ck_assert_ptr_null(s.rows[2].api_name);
+    ck_assert_int_eq(s.rows[2].unfinished, 1);
+    prof_sync_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+/* Two rows of one key (after a crash) add up; the histogram gives the median's octave. */
+START_TEST(rollup_rows_add_up)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO rollup(second, stream, config, count, sum, min, max, histogram) VALUES"
+        "(0, 1, 1, 2, 10, 4, 6, x'000000000000000002000000'),"
+        "(0, 1, 1, 1, 5, 5, 5, x'000000000000000001000000'),"
+        "(0, 2, 2, 1, 1000, 1000, 1000, NULL),"
+        "(3, 1, 3, 7, 70, 9, 11, x'00000000000000000000000007000000')");
+    struct prof_rollup s;
+    ck_ok(prof_rollup(c, NULL, &s, &err));
+    ck_assert_uint_eq(s.count, 2);
+    ck_assert_str_eq(s.rows[0].name, "alpha");
+    ck_assert_int_eq(s.rows[0].count, 4);
+    ck_assert_int_eq(s.rows[0].sum_ns, 1015);
+    ck_assert_int_eq(s.rows[0].min_ns, 4);
+    ck_assert_int_eq(s.rows[0].max_ns, 1000);
+    ck_near(s.rows[0].median_ns, 4 * sqrt(2));
+    ck_near(s.rows[1].median_ns, 11); /* not above the largest seen */
+    ck_assert_int_eq(s.kernels, 11);
+    ck_assert_uint_eq(s.second_count, 2);
+    ck_assert_int_eq(s.seconds[0].second, 0);
+    ck_assert_int_eq(s.seconds[0].sum_ns, 1015);
+    ck_assert_int_eq(s.seconds[1].second, 3);
+    prof_rollup_free(&s);
+    ck_ok(prof_rollup(c, &(struct prof_filter){.begin_ns = 3000000000}, &s, &err));
+    ck_assert_int_eq(s.kernels, 7);
+    prof_rollup_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("summaries", kernels_by_name, kernels_by_configuration, kernels_in_a_filter,
+           kernels_without_what_they_refer_to, transfers_by_kind, calls_by_name, waits_by_kind,
+           rollup_rows_add_up)

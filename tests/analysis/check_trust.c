@@ -1,0 +1,133 @@
+/* The trust block: balances that close and that do not, losses, warnings and notes. */
+#include <string.h>
+
+#include "tests/analysis/fixture.h"
+
+static const struct prof_statement *statement(const struct prof_trust *t, const char *words)
+{
+    for (size_t i = 0; i < t->statement_count; i++) {
+        if (strstr(t->statements[i].text, words))
+            return &t->statements[i];
+    }
+    ck_abort_msg("no statement with \"%s\"", words);
+    return NULL;
+}
+
+START_TEST(a_balanced_capture_is_complete)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO capture_health(process, subject, item, value) VALUES"
+        "(1, 'launch', 'called', 100), (1, 'launch', 'recorded', 90), (1, 'launch', 'failed', 4),"
+        "(1, 'launch', 'captured', 3), (1, 'launch', 'dropped', 0), (1, 'launch', 'outstanding', 3),"
+        "(1, 'launch', 'remainder', 0), (1, 'range', 'called', 7), (1, 'range', 'recorded', 7);"
+        "INSERT INTO capture_health(process, subject, item, value, note) VALUES"
+        "(1, 'collector', 'cuda running', NULL, 'CUPTI 12.4'),"
+        "(1, 'end', 'exit', 0, 'return from main or exit()')");
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(t.complete);
+    ck_assert_uint_eq(t.balance_count, 2);
+    ck_assert_str_eq(t.balances[0].subject, "launch");
+    ck_assert_int_eq(t.balances[0].remainder, 0);
+    ck_assert_int_eq(t.balances[0].outstanding, 3);
+    ck_assert_int_eq(t.balances[1].failed, 0);
+    ck_assert_int_eq(t.clock_error_ns, PROF_UNKNOWN);
+    ck_assert_int_eq(statement(&t, "not finished")->level, PROF_TRUST_WARNING);
+    ck_assert_int_eq(statement(&t, "CUPTI 12.4")->level, PROF_TRUST_NOTE);
+    ck_assert_str_eq(statement(&t, "ended by")->text,
+                     "process 100: ended by exit: return from main or exit()");
+    prof_trust_free(&t);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(a_remainder_or_a_drop_is_a_loss)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO process(pid) VALUES(200);"
+        "INSERT INTO capture_health(process, subject, item, value) VALUES"
+        "(1, 'launch', 'called', 100), (1, 'launch', 'recorded', 99),"
+        "(2, 'launch', 'called', 10), (2, 'launch', 'recorded', 8), (2, 'launch', 'dropped', 2),"
+        "(2, 'transfer', 'called', 1), (2, 'transfer', 'recorded', 3)");
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(!t.complete);
+    ck_assert_int_eq(t.balances[0].remainder, 1);
+    ck_assert_int_eq(t.balances[1].remainder, 0);
+    ck_assert_int_eq(t.balances[2].remainder, -2);
+    ck_assert_uint_eq(t.total_count, 2);
+    ck_assert_int_eq(t.totals[0].called, 110);
+    ck_assert_int_eq(t.totals[0].remainder, 1);
+    ck_assert_int_eq(t.totals[0].dropped, 2);
+    ck_assert_str_eq(statement(&t, "missing")->text,
+                     "process 100: launch: 100 called, 99 accounted for: 1 missing");
+    ck_assert_int_eq(statement(&t, "2 dropped")->level, PROF_TRUST_LOSS);
+    ck_assert_int_eq(statement(&t, "2 too many")->process, 2);
+    prof_trust_free(&t);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(what_was_recorded_without_being_counted_is_unknown)
+{
+    struct prof_capture *c =
+        fixture_with_base("INSERT INTO capture_health(process, subject, item, value) VALUES"
+                          "(1, 'launch', 'recorded', 99)");
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert_int_eq(t.balances[0].called, PROF_UNKNOWN);
+    ck_assert_int_eq(t.balances[0].remainder, PROF_UNKNOWN);
+    ck_assert(t.complete);
+    prof_trust_free(&t);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(statements_are_graded)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO capture_health(process, subject, item, value, note) VALUES"
+        "(1, 'collector', 'opencl note', NULL, 'fine'),"
+        "(1, 'record', 'times_repaired', 3, 'device times put back into order'),"
+        "(1, 'record', 'dropped', 1234, 'a kernel execution'),"
+        "(NULL, 'collector', 'cuda refused', NULL, 'another profiler is attached'),"
+        "(1, 'end', 'signal', 9, 'killed by a signal');"
+        "INSERT INTO clock_sync(clock, error_ns) VALUES('x', 40), ('x', 90)");
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(!t.complete);
+    ck_assert_int_eq(t.clock_error_ns, 90);
+    ck_assert_uint_eq(t.statement_count, 5);
+    for (size_t i = 1; i < t.statement_count; i++)
+        ck_assert_int_le(t.statements[i].level, t.statements[i - 1].level);
+    ck_assert_str_eq(statement(&t, "cuda")->text, "cuda refused: another profiler is attached");
+    ck_assert_str_eq(statement(&t, "1,234")->text,
+                     "process 100: 1,234 a kernel execution (dropped)");
+    ck_assert_int_eq(statement(&t, "put back")->level, PROF_TRUST_WARNING);
+    ck_assert_str_eq(statement(&t, "signal 9")->text,
+                     "process 100: ended by signal 9: killed by a signal");
+    prof_trust_free(&t);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(an_unfinished_capture_is_incomplete)
+{
+    struct prof_capture *c = fixture_with_base("UPDATE capture SET state = 'recording'");
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(!t.complete);
+    ck_assert_ptr_nonnull(statement(&t, "perfkit recover"));
+    prof_trust_free(&t);
+    prof_close(c);
+    c = fixture_with_base("UPDATE capture SET state = 'recovered'");
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(t.complete);
+    prof_trust_free(&t);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("trust", a_balanced_capture_is_complete, a_remainder_or_a_drop_is_a_loss,
+           what_was_recorded_without_being_counted_is_unknown, statements_are_graded,
+           an_unfinished_capture_is_incomplete)

@@ -1,0 +1,170 @@
+/* Utilisation by unions: overlapping streams, several devices, windows, and random intervals
+ * against a bitmap. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/analysis/fixture.h"
+
+START_TEST(overlap_is_counted_once)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO kernel(start, duration, stream, config) VALUES"
+        "(100, 100, 1, 1), (150, 100, 2, 1), (400, 100, 1, 1), (NULL, NULL, 1, 1), (600, NULL, 1, "
+        "1);"
+        "INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES(200, 100, 2, 1, 1);"
+        "INSERT INTO memset(start, duration, stream, bytes) VALUES(900, 50, 2, 1)");
+    struct prof_utilisation u;
+    ck_ok(prof_utilisation(c, NULL, 5, 0, &u, &err));
+    ck_assert_uint_eq(u.count, 1);
+    const struct prof_utilisation_row *r = &u.rows[0];
+    ck_assert_int_eq(r->device, 1);
+    ck_assert_int_eq(r->first_ns, 100);
+    ck_assert_int_eq(r->last_ns, 950);
+    ck_assert_int_eq(r->window_ns, 1000000);
+    ck_assert_int_eq(r->kernel_ns, 250);
+    ck_assert_int_eq(r->transfer_ns, 150);
+    ck_assert_int_eq(r->overlap_ns, 50);
+    ck_assert_int_eq(r->busy_ns, 350);
+    ck_assert_int_eq(r->idle_ns, 999650);
+    ck_assert_int_eq(r->kernel_sum_ns, 300);
+    ck_assert_int_eq(r->max_concurrent_kernels, 2);
+    ck_assert_int_eq(r->kernels, 3);
+    ck_assert_int_eq(r->transfers, 2);
+    ck_assert_int_eq(r->unfinished, 2);
+    ck_assert_int_eq(r->gap_count, 2);
+    ck_assert_int_eq(r->gap_ns, 500);
+    ck_assert_uint_eq(r->gaps_listed, 2);
+    ck_assert_int_eq(r->gaps[0].start_ns, 500);
+    ck_assert_int_eq(r->gaps[0].duration_ns, 400);
+    ck_assert_int_eq(r->gaps[0].before_ns, 100);
+    ck_assert_int_eq(r->gaps[1].start_ns, 300);
+    ck_assert_ptr_null(r->busy_share);
+    prof_utilisation_free(&u);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(devices_are_apart_and_hardware_is_one)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO process(pid) VALUES(200);"
+        "INSERT INTO device(process, uuid) VALUES(1, 'GPU-2'), (2, 'GPU-1');"
+        "INSERT INTO stream(process, device) VALUES(1, 2), (2, 3), (1, NULL);"
+        "INSERT INTO kernel(start, duration, stream, config) VALUES"
+        "(100, 100, 1, 1), (150, 100, 4, 1)," /* one GPU seen by two processes */
+        "(100, 10, 3, 1), (100, 7, 5, 1), (100, 7, NULL, 1)");
+    struct prof_utilisation u;
+    ck_ok(prof_utilisation(c, NULL, 0, 0, &u, &err));
+    ck_assert_uint_eq(u.count, 3);
+    ck_assert_int_eq(u.rows[0].device, 0);
+    ck_assert_int_eq(u.rows[0].busy_ns, 7);
+    ck_assert_int_eq(u.rows[1].device, 1);
+    ck_assert_int_eq(u.rows[1].busy_ns, 150);
+    ck_assert_int_eq(u.rows[1].max_concurrent_kernels, 2);
+    ck_assert_int_eq(u.rows[2].device, 2);
+    ck_assert_int_eq(u.rows[2].busy_ns, 10);
+    prof_utilisation_free(&u);
+    ck_ok(prof_utilisation(c, &(struct prof_filter){.device = 3}, 0, 0, &u, &err));
+    ck_assert_uint_eq(u.count, 1);
+    ck_assert_int_eq(u.rows[0].busy_ns, 150);
+    prof_utilisation_free(&u);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(extremes_are_cut_to_the_window)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO kernel(start, duration, stream, config) VALUES"
+        "(-50, 100, 1, 1), (999990, 9223372036854775807, 1, 1), "
+        "(9223372036854775807, 9223372036854775807, 1, 1), (500, -100, 1, 1), "
+        "(-9223372036854775807, 5, 1, 1)");
+    struct prof_utilisation u;
+    ck_ok(prof_utilisation(c, NULL, 3, 4, &u, &err));
+    const struct prof_utilisation_row *r = &u.rows[0];
+    ck_assert_int_eq(r->first_ns, 0);
+    ck_assert_int_eq(r->last_ns, 1000000);
+    ck_assert_int_eq(r->busy_ns, 60);
+    ck_assert_int_eq(r->idle_ns, 999940);
+    ck_near(r->busy_share[0], 50.0 / 250000);
+    ck_near(r->busy_share[3], 10.0 / 250000);
+    prof_utilisation_free(&u);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(it_matches_a_bitmap)
+{
+    enum { TIME = 4000, COUNT = 120, BUCKETS = 40 };
+    static unsigned char bits[TIME];
+    static int depth[TIME];
+    srand(11);
+    for (int round = 0; round < 20; round++) {
+        FILE *out;
+        char *text = NULL;
+        size_t size;
+        memset(bits, 0, sizeof bits);
+        memset(depth, 0, sizeof depth);
+        ck_assert_ptr_nonnull(out = open_memstream(&text, &size));
+        fprintf(out, "UPDATE capture SET duration = %d;", TIME);
+        for (int i = 0; i < COUNT; i++) {
+            bool kernel = rand() % 2;
+            int start = rand() % TIME, duration = rand() % (round < 10 ? 30 : 200);
+            fprintf(out, "INSERT INTO %s(start, duration, stream) VALUES(%d, %d, %d);",
+                    kernel ? "kernel" : "transfer", start, duration, 1 + rand() % 2);
+            for (int t = start; t < start + duration && t < TIME; t++) {
+                bits[t] |= kernel ? 1 : 2;
+                depth[t] += kernel;
+            }
+        }
+        fclose(out);
+        struct prof_capture *c = fixture_with_base(text);
+        free(text);
+        int begin = round % 3 ? 0 : 500, end = round % 4 ? TIME : 3300;
+        int64_t busy = 0, kernel = 0, transfer = 0, both = 0, first = -1, last = -1;
+        int most = 0;
+        for (int t = begin; t < end; t++) {
+            busy += bits[t] != 0;
+            kernel += bits[t] & 1;
+            transfer += bits[t] >> 1;
+            both += bits[t] == 3;
+            most = depth[t] > most ? depth[t] : most;
+            first = first < 0 && bits[t] ? t : first;
+            last = bits[t] ? t + 1 : last;
+        }
+        struct prof_utilisation u;
+        struct prof_filter filter = {.begin_ns = begin, .end_ns = end};
+        ck_ok(prof_utilisation(c, &filter, 1000, BUCKETS, &u, &err));
+        const struct prof_utilisation_row *r = &u.rows[0];
+        ck_assert_int_eq(r->busy_ns, busy);
+        ck_assert_int_eq(r->kernel_ns, kernel);
+        ck_assert_int_eq(r->transfer_ns, transfer);
+        ck_assert_int_eq(r->overlap_ns, both);
+        ck_assert_int_eq(r->max_concurrent_kernels, most);
+        ck_assert_int_eq(r->idle_ns, end - begin - busy);
+        ck_assert_int_eq(r->gap_ns, last - first - busy);
+        int64_t gaps = 0;
+        for (size_t i = 0; i < r->gaps_listed; i++) {
+            gaps += r->gaps[i].duration_ns;
+            if (i)
+                ck_assert_int_le(r->gaps[i].duration_ns, r->gaps[i - 1].duration_ns);
+            for (int64_t t = 0; t < r->gaps[i].duration_ns; t++)
+                ck_assert_int_eq(bits[r->gaps[i].start_ns + t], 0);
+        }
+        ck_assert_int_eq(gaps, r->gap_ns);
+        double shares = 0;
+        for (int i = 0; i < BUCKETS; i++) {
+            ck_assert(r->busy_share[i] >= 0 && r->busy_share[i] <= 1);
+            shares += r->busy_share[i] * (end - begin) / BUCKETS;
+        }
+        ck_assert_double_lt(fabs(shares - (double)busy), 1e-6);
+        prof_utilisation_free(&u);
+        prof_close(c);
+    }
+}
+END_TEST
+
+CHECK_MAIN("utilisation", overlap_is_counted_once, devices_are_apart_and_hardware_is_one,
+           extremes_are_cut_to_the_window, it_matches_a_bitmap)

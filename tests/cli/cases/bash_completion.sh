@@ -1,0 +1,24 @@
+# From its first operand on, `perfkit run`'s line is the program's.
+file=${PERFKIT_BUILD-}/cli/generated/bash/perfkit
+[ -e "$file" ] || { echo 'run by ctest only: it reads the build folder'; exit 77; }
+. "$file"
+unset -f _command_offset
+_command_offset() { COMPREPLY=("the command's from word $1"); }
+try() {
+  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+  _perfkit
+  echo "$* -> ${COMPREPLY[*]}"
+}
+try perfkit re
+try perfkit run --wa
+try perfkit run --wait = pri
+try perfkit run --wait ''
+try perfkit run --wait = primary --qui
+try perfkit run -q --
+try perfkit run -q -- ''
+try perfkit run -q -- ls -
+try perfkit run python3 --he
+try perfkit run -o a.sqlite python3 --he
+try perfkit run --wait = all -t nvtx python3 ''
+try perfkit report --format j
+try perfkit help d

@@ -1,0 +1,25 @@
+# Every command has help, generated pages and completion, and they agree.
+perfkit help >overview
+for command in run report recover doctor version help; do
+  grep -q "^  $command " overview || echo "$command is not in the overview"
+  perfkit help $command >a
+  perfkit $command --help >b
+  cmp a b
+  perfkit $command -h | cmp - a
+done
+perfkit --help | cmp - overview
+perfkit --generate made
+ls made/*
+for page in made/man1/*; do
+  command -v man >/dev/null && man --warnings -l "$page" 2>&1 >/dev/null
+done
+bash -n made/bash/perfkit
+. made/bash/perfkit
+complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _perfkit; printf '%s\n' "${COMPREPLY[@]}" | sort; }
+complete_words perfkit re
+complete_words perfkit run --w
+complete_words perfkit run --wait ''
+complete_words perfkit report --format m
+command -v zsh >/dev/null && zsh -n made/zsh/_perfkit
+command -v fish >/dev/null && fish -n made/fish/perfkit.fish
+perfkit help run | awk 'length > 80'

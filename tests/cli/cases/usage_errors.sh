@@ -1,0 +1,26 @@
+# What is wrong and how to mend it; 2, and 125 for run.
+try() { "$@"; echo "$? <- $*"; }
+try perfkit rnu
+try perfkit something-else
+try perfkit --verbose
+try perfkit report a b
+try perfkit report --formta json
+try perfkit report --format xml
+try perfkit report --top 0
+try perfkit report --json=yes
+try perfkit recover a b
+try perfkit help nothing
+try perfkit version --jsno
+try perfkit run
+try perfkit run --
+try perfkit run -o
+try perfkit run --outptu=a -- true
+try perfkit run -x -- true
+try perfkit run --wait=sometimes -- true
+try perfkit run --trace=nvtx,cdua -- true
+try perfkit run --trace= -- true
+try perfkit run --spool-limit=5x -- true
+try perfkit run --spool-limit=99999999999G -- true
+try perfkit run --spool-limit=1k -- true
+try perfkit run --output= -- true
+ls

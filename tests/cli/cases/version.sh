@@ -1,0 +1,2 @@
+perfkit --version | head -n 1
+perfkit version --json | grep -E '"(version|capture_format)"'

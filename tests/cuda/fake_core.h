@@ -1,0 +1,40 @@
+/* A recording stand-in for collectors/core: what the collector under test sends is kept in memory. */
+#ifndef PERFKIT_TESTS_CUDA_FAKE_CORE_H
+#define PERFKIT_TESTS_CUDA_FAKE_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectors/core/collector.h"
+
+#define FAKE_CORE_RECORDS 4096u
+
+struct fake_core {
+    union {
+        struct wire_head head;
+        struct wire_call call;
+        struct wire_kernel kernel;
+        struct wire_transfer transfer;
+        struct wire_memset memset;
+        struct wire_sync sync;
+        struct wire_alloc alloc;
+        struct wire_free free;
+        struct wire_device device;
+        struct wire_context context;
+        struct wire_stream stream;
+        struct wire_config config;
+    } records[FAKE_CORE_RECORDS];
+    size_t count;
+    uint64_t counts[WIRE_COUNT_SLOTS];
+    char texts[256][1024]; /* by string id */
+    uint32_t text_count;
+    char health[512]; /* the last one's reason */
+    bool tracing;     /* collector_traces and collector_active */
+    const struct collector_source *source;
+};
+extern struct fake_core core;
+
+void fake_core_reset(void);
+
+#endif

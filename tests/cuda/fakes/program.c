@@ -1,0 +1,372 @@
+/* A program that "uses CUDA": it opens libcuda.so.1, calls cuInit, and plays one scenario by writing
+ * records through the fake libcupti. Its exit status is 0 when everything it can see itself is
+ * right. test_inject.c then reads its spool. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cuda.h>
+#include <cupti.h>
+
+#include "tests/cuda/fakes/fake_cupti.h"
+
+enum { LAUNCH_CBID = 505, COPY_CBID = 31, DRIVER_LAUNCH_CBID = 307, MALLOC_CBID = 20, FREE_CBID = 22 };
+enum { MEMSET_CBID = 47, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165, UNKNOWN_CBID = 400 };
+
+static fake_cupti_record_fn record;
+static fake_cupti_node_fn node;
+static fake_cupti_stat_fn stat_of;
+static _Atomic uint32_t next_id = 1;
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void pause_ms(unsigned ms)
+{
+    struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static void call(CUpti_ActivityKind kind, uint32_t cbid, uint32_t id, uint64_t start, uint64_t end,
+                 uint32_t result)
+{
+    CUpti_ActivityAPI api = {.kind = kind,
+                             .cbid = cbid,
+                             .start = start,
+                             .end = end,
+                             .processId = (uint32_t)getpid(),
+                             .threadId = (uint32_t)syscall(SYS_gettid),
+                             .correlationId = id,
+                             .returnValue = result};
+    record(&api, sizeof api);
+}
+
+static void runtime(uint32_t cbid, uint32_t id, uint64_t start)
+{
+    call(CUPTI_ACTIVITY_KIND_RUNTIME, cbid, id, start, start + 1000, 0);
+}
+
+static void kernel(const char *name, uint32_t id, uint64_t start, uint64_t end)
+{
+    CUpti_ActivityKernel10 k;
+    memset(&k, 0, sizeof k);
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    k.registersPerThread = 32;
+    k.start = start;
+    k.end = end;
+    k.contextId = 1;
+    k.streamId = 7;
+    k.gridX = 10, k.gridY = k.gridZ = 1;
+    k.blockX = 256, k.blockY = k.blockZ = 1;
+    k.dynamicSharedMemory = 1024;
+    k.correlationId = id;
+    k.name = name;
+    k.isDeviceLaunched = 0;
+    record(&k, sizeof k);
+}
+
+static void launch(const char *name)
+{
+    uint32_t id = next_id++;
+    uint64_t start = now();
+    runtime(NOISE_CBID, id, start); /* must not be recorded */
+    runtime(LAUNCH_CBID, id, start);
+    kernel(name, id, start + 2000, start + 3000);
+}
+
+static void copy(uint64_t bytes)
+{
+    uint32_t id = next_id++;
+    uint64_t start = now();
+    runtime(COPY_CBID, id, start);
+    CUpti_ActivityMemcpy6 m;
+    memset(&m, 0, sizeof m);
+    m.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+    m.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+    m.srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+    m.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    m.bytes = bytes;
+    m.start = start + 100, m.end = start + 900;
+    m.contextId = 1, m.streamId = 7;
+    m.correlationId = id;
+    record(&m, sizeof m);
+}
+
+static void set(uint64_t bytes)
+{
+    uint32_t id = next_id++;
+    uint64_t start = now();
+    runtime(MEMSET_CBID, id, start);
+    CUpti_ActivityMemset4 m;
+    memset(&m, 0, sizeof m);
+    m.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+    m.value = 0xab;
+    m.bytes = bytes;
+    m.start = start + 100, m.end = start + 900;
+    m.contextId = 1, m.streamId = 7;
+    m.correlationId = id;
+    m.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    record(&m, sizeof m);
+}
+
+static void memory(CUpti_ActivityMemoryOperationType operation, uint64_t address, uint64_t bytes)
+{
+    uint32_t id = next_id++;
+    uint64_t start = now();
+    CUpti_ActivityMemory4 m;
+    memset(&m, 0, sizeof m);
+    m.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+    m.memoryOperationType = operation;
+    m.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    m.correlationId = id;
+    m.address = address;
+    m.bytes = bytes;
+    m.timestamp = start + 500;
+    m.contextId = 1;
+    record(&m, sizeof m);
+    runtime(operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION ? MALLOC_CBID : FREE_CBID,
+            id, start);
+}
+
+static void topology(void)
+{
+    CUpti_ActivityDevice5 d;
+    memset(&d, 0, sizeof d);
+    d.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+    d.name = "Fake H200";
+    d.numMultiprocessors = 132;
+    d.globalMemorySize = 1u << 30;
+    record(&d, sizeof d);
+    CUpti_ActivityContext3 c;
+    memset(&c, 0, sizeof c);
+    c.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
+    c.contextId = 1;
+    c.nullStreamId = 7;
+    record(&c, sizeof c);
+}
+
+/* ---- scenarios */
+
+static int basic(void)
+{
+    topology();
+    for (unsigned i = 0; i < 1000; i++)
+        launch(i % 2 ? "_Z3addPfi" : "_Z3mulPfi");
+    copy(4096), copy(8192), copy(1);
+    set(256), set(512);
+    memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, 0x7000, 1 << 20);
+    memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, 0x9000, 1 << 10);
+    memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE, 0x7000, 0);
+    CUpti_ActivitySynchronization2 s;
+    memset(&s, 0, sizeof s);
+    s.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+    s.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE;
+    s.start = now(), s.end = s.start + 10;
+    s.contextId = 1, s.streamId = CUPTI_SYNCHRONIZATION_INVALID_VALUE;
+    s.cudaEventId = CUPTI_SYNCHRONIZATION_INVALID_VALUE;
+    s.correlationId = next_id++;
+    runtime(SYNC_CBID, s.correlationId, s.start);
+    record(&s, sizeof s);
+    call(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, next_id++, now(), now() + 1, 1); /* refused */
+    return 0;
+}
+
+static void *launcher(void *count)
+{
+    for (uintptr_t i = 0; i < (uintptr_t)count; i++)
+        launch("_Z3addPfi");
+    return NULL;
+}
+
+static int threads(void)
+{
+    topology();
+    pthread_t all[8];
+    for (unsigned i = 0; i < 8; i++)
+        pthread_create(&all[i], NULL, launcher, (void *)(uintptr_t)20000);
+    for (unsigned i = 0; i < 8; i++)
+        pthread_join(all[i], NULL);
+    return 0;
+}
+
+/* Driver calls alone; then inside runtime calls, with the same id and with one of their own. */
+static int driver(void)
+{
+    topology();
+    for (unsigned i = 0; i < 100; i++) {
+        uint32_t id = next_id++;
+        uint64_t start = now();
+        call(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, id, start, start + 10, 0);
+        kernel("triton_add", id, start + 20, start + 30);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        bool own = i % 2;
+        uint32_t outer = next_id++, inner = own ? next_id++ : outer;
+        uint64_t start = now();
+        call(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, inner, start + 10, start + 20, 0);
+        call(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, outer, start, start + 30, 0);
+        kernel("nested", i % 4 == 3 ? inner : outer, start + 40, start + 50);
+    }
+    /* A runtime function without a class that copies inside. */
+    uint32_t id = next_id++;
+    uint64_t start = now();
+    call(CUPTI_ACTIVITY_KIND_DRIVER, 277, id, start + 1, start + 2, 0);
+    call(CUPTI_ACTIVITY_KIND_RUNTIME, UNKNOWN_CBID, id, start, start + 3, 0);
+    return 0;
+}
+
+static int times(void)
+{
+    topology();
+    uint64_t start = now();
+    const uint64_t cases[][2] = {{0, 0}, {start, 0}, {start, start - 1}, {start, start + 1},
+                                 {start + (1ull << 60), start + (1ull << 60) + 5}};
+    for (unsigned i = 0; i < 5; i++) {
+        uint32_t id = next_id++;
+        runtime(LAUNCH_CBID, id, start);
+        kernel("_Z1kv", id, cases[i][0], cases[i][1]);
+    }
+    return 0;
+}
+
+static int wrap(void)
+{
+    topology();
+    for (uint32_t i = 0; i < 64; i++) {
+        uint32_t id = 0xffffffe0u + i;
+        id += i >= 32; /* 0 is no id */
+        runtime(LAUNCH_CBID, id, now());
+        kernel("_Z1kv", id, now(), now() + 1);
+    }
+    return 0;
+}
+
+static int graph(void)
+{
+    topology();
+    for (unsigned i = 0; i < 10; i++) { /* captured: a call and a node, no kernel */
+        uint64_t start = now();
+        int wanted = node(CU_GRAPH_NODE_TYPE_KERNEL, 100 + i, 3);
+        call(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, next_id++, start, now(), 0);
+        if (!wanted)
+            return 1;
+    }
+    uint32_t id = next_id++;
+    uint64_t start = now();
+    runtime(GRAPH_CBID, id, start);
+    for (unsigned i = 0; i < 10; i++) {
+        CUpti_ActivityKernel10 k;
+        memset(&k, 0, sizeof k);
+        k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        k.start = start + 10 * i, k.end = k.start + 5;
+        k.contextId = 1, k.streamId = 7;
+        k.correlationId = id;
+        k.graphId = 3, k.graphNodeId = 100 + i;
+        k.name = "_Z1kv";
+        record(&k, sizeof k);
+    }
+    return 0;
+}
+
+static int twice(void)
+{
+    launch("_Z1kv");
+    return stat_of(FAKE_CLOCKS) == 1 && stat_of(FAKE_SUBSCRIBED) == 1 &&
+                   stat_of(FAKE_CALLBACKS_SET) == 1
+               ? 0
+               : 1;
+}
+
+/* A child of an initialised parent must not send the parent's records again. */
+static int forking(void)
+{
+    topology();
+    for (unsigned i = 0; i < 100; i++)
+        launch("_Z1kv");
+    pid_t child = fork();
+    if (child == 0) {
+        pause_ms(300);
+        exit(0);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static int refused(void)
+{
+    /* Nobody listens: nothing may be asked of our buffers. */
+    launch("_Z1kv");
+    return stat_of && stat_of(FAKE_CALLBACKS_SET) ? 1 : 0;
+}
+
+static int nothing(void)
+{
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} scenarios[] = {
+    {"basic", basic}, {"threads", threads}, {"driver", driver}, {"times", times},
+    {"wrap", wrap},   {"graph", graph},     {"twice", twice},   {"fork", forking},
+    {"refused", refused}, {"nothing", nothing},
+};
+
+static void *symbol(void *library, const char *name)
+{
+    return library ? dlsym(library, name) : NULL;
+}
+
+int main(int argc, char **argv)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    void *found = symbol(cuda, "cuInit");
+    if (argc < 2 || !found)
+        return 99;
+    int (*init)(unsigned);
+    memcpy(&init, &found, sizeof init);
+    init(0);
+    init(0);
+    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    found = symbol(cupti, "fake_cupti_record");
+    memcpy(&record, &found, sizeof record);
+    found = symbol(cupti, "fake_cupti_node");
+    memcpy(&node, &found, sizeof node);
+    found = symbol(cupti, "fake_cupti_stat");
+    memcpy(&stat_of, &found, sizeof stat_of);
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
+        if (strcmp(argv[1], scenarios[i].name) == 0) {
+            if (!record && scenarios[i].run != nothing)
+                return 98;
+            int status = scenarios[i].run();
+            const char *how = argc > 2 ? argv[2] : "settle";
+            if (strcmp(how, "settle") == 0)
+                pause_ms(600); /* some ticks: nothing depends on the way out */
+            else if (strcmp(how, "kill") == 0)
+                pause_ms(600), raise(SIGKILL);
+            else if (strcmp(how, "_exit") == 0)
+                _exit(status);
+            else if (strcmp(how, "abort") == 0)
+                pause_ms(600), abort();
+            if (stat_of && (stat_of(FAKE_FINALIZED) || stat_of(FAKE_FLUSH_MAIN)))
+                return 97; /* only the helper thread flushes */
+            return status;
+        }
+    }
+    return 99;
+}

@@ -1,0 +1,525 @@
+/* The decoder against CUPTI's own structs and, when a libcupti is there, its own iterator, which
+ * works without a driver. Also the layout of every record against the headers, and the classes of
+ * the function names that this libcupti knows. */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectors/cuda/parts.h"
+#include "tests/cuda/fake_core.h"
+
+#define SAME(ours, field, theirs, name)                                                            \
+    _Static_assert(offsetof(struct ours, field) == offsetof(theirs, name), #ours "." #field)
+
+#define KERNEL CUpti_ActivityKernel10
+SAME(record_kernel, registers, KERNEL, registersPerThread);
+SAME(record_kernel, start, KERNEL, start);
+SAME(record_kernel, end, KERNEL, end);
+SAME(record_kernel, device, KERNEL, deviceId);
+SAME(record_kernel, context, KERNEL, contextId);
+SAME(record_kernel, stream, KERNEL, streamId);
+SAME(record_kernel, grid, KERNEL, gridX);
+SAME(record_kernel, block, KERNEL, blockX);
+SAME(record_kernel, shared_static, KERNEL, staticSharedMemory);
+SAME(record_kernel, shared_dynamic, KERNEL, dynamicSharedMemory);
+SAME(record_kernel, local_per_thread, KERNEL, localMemoryPerThread);
+SAME(record_kernel, correlation, KERNEL, correlationId);
+SAME(record_kernel, name, KERNEL, name);
+SAME(record_kernel, queued, KERNEL, queued);
+SAME(record_kernel, submitted, KERNEL, submitted);
+SAME(record_kernel, launch_type, KERNEL, launchType);
+SAME(record_kernel, graph_node, KERNEL, graphNodeId);
+SAME(record_kernel, graph, KERNEL, graphId);
+SAME(record_kernel, cluster, KERNEL, clusterX);
+SAME(record_kernel, device_launched, KERNEL, isDeviceLaunched);
+
+#define COPY CUpti_ActivityMemcpy6
+SAME(record_copy, copy_kind, COPY, copyKind);
+SAME(record_copy, source_kind, COPY, srcKind);
+SAME(record_copy, target_kind, COPY, dstKind);
+SAME(record_copy, flags, COPY, flags);
+SAME(record_copy, bytes, COPY, bytes);
+SAME(record_copy, start, COPY, start);
+SAME(record_copy, end, COPY, end);
+SAME(record_copy, device, COPY, deviceId);
+SAME(record_copy, context, COPY, contextId);
+SAME(record_copy, stream, COPY, streamId);
+SAME(record_copy, correlation, COPY, correlationId);
+SAME(record_copy, graph_node, COPY, graphNodeId);
+SAME(record_copy, device_launched, COPY, isDeviceLaunched);
+
+#define PEER CUpti_ActivityMemcpyPtoP4
+SAME(record_peer_copy, copy_kind, PEER, copyKind);
+SAME(record_peer_copy, bytes, PEER, bytes);
+SAME(record_peer_copy, start, PEER, start);
+SAME(record_peer_copy, device, PEER, deviceId);
+SAME(record_peer_copy, source_device, PEER, srcDeviceId);
+SAME(record_peer_copy, target_device, PEER, dstDeviceId);
+SAME(record_peer_copy, correlation, PEER, correlationId);
+SAME(record_peer_copy, graph_node, PEER, graphNodeId);
+
+#define FILL CUpti_ActivityMemset4
+SAME(record_memset, value, FILL, value);
+SAME(record_memset, bytes, FILL, bytes);
+SAME(record_memset, start, FILL, start);
+SAME(record_memset, device, FILL, deviceId);
+SAME(record_memset, correlation, FILL, correlationId);
+SAME(record_memset, memory_kind, FILL, memoryKind);
+SAME(record_memset, graph_node, FILL, graphNodeId);
+SAME(record_memset, device_launched, FILL, isDeviceLaunched);
+
+#define CALL CUpti_ActivityAPI
+SAME(record_call, cbid, CALL, cbid);
+SAME(record_call, start, CALL, start);
+SAME(record_call, end, CALL, end);
+SAME(record_call, thread, CALL, threadId);
+SAME(record_call, correlation, CALL, correlationId);
+SAME(record_call, result, CALL, returnValue);
+
+#define SYNC CUpti_ActivitySynchronization2
+SAME(record_sync, type, SYNC, type);
+SAME(record_sync, start, SYNC, start);
+SAME(record_sync, correlation, SYNC, correlationId);
+SAME(record_sync, context, SYNC, contextId);
+SAME(record_sync, stream, SYNC, streamId);
+SAME(record_sync, event, SYNC, cudaEventId);
+
+#define MEMORY CUpti_ActivityMemory4
+SAME(record_memory, operation, MEMORY, memoryOperationType);
+SAME(record_memory, memory_kind, MEMORY, memoryKind);
+SAME(record_memory, correlation, MEMORY, correlationId);
+SAME(record_memory, address, MEMORY, address);
+SAME(record_memory, bytes, MEMORY, bytes);
+SAME(record_memory, time, MEMORY, timestamp);
+SAME(record_memory, device, MEMORY, deviceId);
+SAME(record_memory, context, MEMORY, contextId);
+SAME(record_memory, stream, MEMORY, streamId);
+SAME(record_memory, async, MEMORY, isAsync);
+SAME(record_memory, pool_type, MEMORY, memoryPoolConfig.memoryPoolType);
+
+#define DEVICE CUpti_ActivityDevice5
+SAME(record_device, bandwidth_kilobytes, DEVICE, globalMemoryBandwidth);
+SAME(record_device, memory_bytes, DEVICE, globalMemorySize);
+SAME(record_device, l2_bytes, DEVICE, l2CacheSize);
+SAME(record_device, warp, DEVICE, numThreadsPerWarp);
+SAME(record_device, clock_khz, DEVICE, coreClockRate);
+SAME(record_device, units, DEVICE, numMultiprocessors);
+SAME(record_device, warps_per_unit, DEVICE, maxWarpsPerMultiprocessor);
+SAME(record_device, shared_per_unit, DEVICE, maxSharedMemoryPerMultiprocessor);
+SAME(record_device, registers_per_unit, DEVICE, maxRegistersPerMultiprocessor);
+SAME(record_device, shared_per_block, DEVICE, maxSharedMemoryPerBlock);
+SAME(record_device, max_block, DEVICE, maxThreadsPerBlock);
+SAME(record_device, compute_major, DEVICE, computeCapabilityMajor);
+SAME(record_device, ordinal, DEVICE, id);
+SAME(record_device, uuid, DEVICE, uuid);
+SAME(record_device, name, DEVICE, name);
+
+SAME(record_context, context, CUpti_ActivityContext3, contextId);
+SAME(record_context, device, CUpti_ActivityContext3, deviceId);
+SAME(record_context, null_stream, CUpti_ActivityContext3, nullStreamId);
+SAME(record_stream, context, CUpti_ActivityStream, contextId);
+SAME(record_stream, stream, CUpti_ActivityStream, streamId);
+SAME(record_stream, priority, CUpti_ActivityStream, priority);
+SAME(record_stream, flag, CUpti_ActivityStream, flag);
+
+/* The sizes that cuptiActivityGetNextRecord steps by in 13.0. */
+_Static_assert(sizeof(KERNEL) == 216 && sizeof(COPY) == 96 && sizeof(PEER) == 96, "sizes");
+_Static_assert(sizeof(FILL) == 88 && sizeof(CALL) == 40 && sizeof(SYNC) == 56, "sizes");
+_Static_assert(sizeof(MEMORY) == 128 && sizeof(DEVICE) == 184, "sizes");
+_Static_assert(sizeof(CUpti_ActivityContext3) == 32 && sizeof(CUpti_ActivityStream) == 24, "sizes");
+_Static_assert(sizeof(struct cupti_subscriber) == sizeof(CUpti_SubscriberParams), "subscriber");
+
+/* ---- */
+
+static bool real; /* the libcupti in use is NVIDIA's */
+static uint8_t *data;
+static size_t size, filled;
+
+static void setup(void)
+{
+    fake_core_reset();
+    static void *library;
+    library = dlopen("/usr/local/cuda/lib64/libcupti.so.13", RTLD_NOW);
+    real = library != NULL;
+    if (!library)
+        library = dlopen(FAKES "/libcupti.so.13", RTLD_NOW);
+    ck_assert_ptr_nonnull(library);
+    char why[256];
+    ck_assert_msg(cupti_load(why, sizeof why), "%s", why); /* finds the copy that is loaded */
+    cuda_classes_start();
+    ck_assert(cuda_buffers_start());
+    size_t most;
+    cuda_buffers_request(&data, &size, &most);
+    ck_assert_uint_eq(most, 0);
+    ck_assert_uint_eq((uintptr_t)data % 8, 0);
+    filled = 0;
+}
+
+static void add(const void *record, size_t bytes)
+{
+    memcpy(data + filled, record, bytes);
+    filled += bytes;
+}
+
+static void decode(uint64_t now)
+{
+    cuda_buffers_complete(NULL, 0, data, size, filled);
+    cuda_decode(cuda_buffers_take(), now);
+    cuda_calls_age(true);
+    size_t most;
+    cuda_buffers_request(&data, &size, &most);
+    filled = 0;
+}
+
+static const void *first(enum wire_type type)
+{
+    for (size_t i = 0; i < core.count; i++) {
+        if (core.records[i].head.type == type)
+            return &core.records[i];
+    }
+    ck_abort_msg("no record of type %d", (int)type);
+}
+
+static size_t number(enum wire_type type)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < core.count; i++)
+        n += core.records[i].head.type == type;
+    return n;
+}
+
+/* cuda_cupti_version() is 0 here, as with an old CUPTI: late fields must not be read. */
+START_TEST(kernel_fields)
+{
+    KERNEL k;
+    memset(&k, 0xff, sizeof k); /* what is not set below must not be used */
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    k.registersPerThread = 40;
+    k.start = 1000, k.end = 1500;
+    k.deviceId = 2, k.contextId = 5, k.streamId = 13;
+    k.gridX = 1, k.gridY = 2, k.gridZ = 3, k.blockX = 32, k.blockY = 4, k.blockZ = 1;
+    k.staticSharedMemory = 64, k.dynamicSharedMemory = 128, k.localMemoryPerThread = 8;
+    k.correlationId = 77;
+    k.name = "_Z4gemmv";
+    k.queued = k.submitted = 0;
+    k.launchType = CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE;
+    k.graphNodeId = 9, k.graphId = 4;
+    k.clusterX = 2, k.clusterY = k.clusterZ = 1;
+    k.isDeviceLaunched = 1;
+    add(&k, sizeof k);
+    decode(2000);
+    const struct wire_kernel *kernel = first(WIRE_KERNEL);
+    ck_assert_uint_eq(kernel->head.flags, WIRE_COOPERATIVE);
+    ck_assert_uint_eq(kernel->correlation, 77);
+    ck_assert_uint_eq(kernel->times.start, 1000);
+    ck_assert_uint_eq(kernel->times.end, 1500);
+    ck_assert_uint_eq(kernel->graph, 4);
+    ck_assert_uint_eq(kernel->graph_node, 9);
+    const struct wire_config *config = first(WIRE_CONFIG);
+    ck_assert_str_eq(core.texts[config->name], "_Z4gemmv");
+    ck_assert_uint_eq(config->registers, 40);
+    ck_assert_uint_eq(config->grid[2], 3);
+    ck_assert_uint_eq(config->block[1], 4);
+    ck_assert_uint_eq(config->cluster[0], 2);
+    ck_assert_uint_eq(config->shared_static, 64);
+    ck_assert_uint_eq(config->shared_dynamic, 128);
+    ck_assert_uint_eq(config->local_per_thread, 8);
+    const struct wire_stream *stream = first(WIRE_STREAM);
+    ck_assert_uint_eq(stream->native, 13);
+    ck_assert_uint_eq(stream->context, ((const struct wire_context *)first(WIRE_CONTEXT))->head.aux);
+    ck_assert_uint_eq(((const struct wire_device *)first(WIRE_DEVICE))->ordinal, 2);
+}
+END_TEST
+
+START_TEST(name_may_be_missing)
+{
+    KERNEL k;
+    memset(&k, 0, sizeof k);
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    add(&k, sizeof k);
+    DEVICE d;
+    memset(&d, 0, sizeof d);
+    d.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+    add(&d, sizeof d);
+    decode(2000);
+    ck_assert_uint_eq(((const struct wire_config *)first(WIRE_CONFIG))->name, 0);
+    ck_assert_uint_eq(((const struct wire_device *)first(WIRE_DEVICE))->name, 0);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_TIME_MISSING], 1);
+}
+END_TEST
+
+START_TEST(device_fields)
+{
+    DEVICE d;
+    memset(&d, 0, sizeof d);
+    d.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+    d.id = 1;
+    d.name = "NVIDIA H200";
+    d.globalMemoryBandwidth = 4800000000u;
+    d.maxWarpsPerMultiprocessor = 64, d.numThreadsPerWarp = 32;
+    d.computeCapabilityMajor = 9;
+    for (unsigned i = 0; i < 16; i++)
+        d.uuid.bytes[i] = (char)(i * 17);
+    add(&d, sizeof d);
+    decode(1);
+    const struct wire_device *device = first(WIRE_DEVICE);
+    ck_assert_str_eq(core.texts[device->name], "NVIDIA H200");
+    ck_assert_str_eq(core.texts[device->uuid], "GPU-00112233-4455-6677-8899-aabbccddeeff");
+    ck_assert_uint_eq(device->memory_bandwidth, 4800000000000u);
+    ck_assert_uint_eq(device->max_threads_per_unit, 2048);
+    ck_assert_uint_eq(device->compute_major, 9);
+}
+END_TEST
+
+/* A stream is used before CUPTI describes it, in an earlier buffer. */
+START_TEST(late_description)
+{
+    KERNEL k;
+    memset(&k, 0, sizeof k);
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    k.start = 1, k.end = 2;
+    k.contextId = 31, k.streamId = 15;
+    add(&k, sizeof k);
+    decode(10);
+    CUpti_ActivityStream s = {.kind = CUPTI_ACTIVITY_KIND_STREAM,
+                              .contextId = 31,
+                              .streamId = 15,
+                              .priority = (uint32_t)-5,
+                              .flag = CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING};
+    add(&s, sizeof s);
+    decode(10);
+    ck_assert_uint_eq(number(WIRE_STREAM), 2);
+    const struct wire_stream *last = NULL;
+    for (size_t i = 0; i < core.count; i++) {
+        if (core.records[i].head.type == WIRE_STREAM) {
+            ck_assert(!last || last->head.aux == core.records[i].head.aux);
+            last = &core.records[i].stream;
+        }
+    }
+    ck_assert_int_eq(last->priority, -5);
+    ck_assert_uint_eq(last->head.flags, WIRE_STREAM_NON_BLOCKING);
+}
+END_TEST
+
+START_TEST(peer_copies)
+{
+    PEER p;
+    memset(&p, 0, sizeof p);
+    p.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+    p.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+    p.bytes = 1u << 20;
+    p.start = 5, p.end = 9;
+    p.deviceId = p.srcDeviceId = 0;
+    p.dstDeviceId = 3;
+    p.contextId = 41;
+    p.flags = CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;
+    add(&p, sizeof p);
+    decode(10);
+    const struct wire_transfer *copy = first(WIRE_TRANSFER);
+    ck_assert_uint_eq(copy->copy_kind, WIRE_COPY_PTOP);
+    ck_assert_uint_eq(copy->blocking, 0);
+    ck_assert_uint_ne(copy->peer_device, 0);
+    ck_assert_uint_ne(copy->peer_device, ((const struct wire_stream *)first(WIRE_STREAM))->device);
+}
+END_TEST
+
+START_TEST(pool_allocations)
+{
+    MEMORY m;
+    memset(&m, 0, sizeof m);
+    m.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+    m.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+    m.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    m.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+    m.address = 0xabc000, m.bytes = 77, m.timestamp = 5;
+    add(&m, sizeof m);
+    decode(10);
+    const struct wire_alloc *alloc = first(WIRE_ALLOC);
+    ck_assert_uint_eq(alloc->memory_kind, WIRE_MEMORY_POOL);
+    ck_assert_uint_eq(alloc->bytes, 77);
+    ck_assert_uint_eq(alloc->address, 0xabc000);
+}
+END_TEST
+
+START_TEST(damaged_buffer)
+{
+    KERNEL k;
+    memset(&k, 0, sizeof k);
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    add(&k, sizeof k);
+    uint32_t junk[16] = {12345};
+    add(junk, sizeof junk);
+    decode(10);
+    ck_assert_uint_eq(number(WIRE_KERNEL), 1);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_BACKEND_DROPPED], 1);
+    ck_assert_ptr_nonnull(strstr(core.health, "could not be read"));
+}
+END_TEST
+
+/* A driver launch is sent when it has waited long enough, not before. */
+START_TEST(driver_calls_wait)
+{
+    CALL c = {.kind = CUPTI_ACTIVITY_KIND_DRIVER,
+              .cbid = 307,
+              .start = 10,
+              .end = 20,
+              .threadId = 5,
+              .correlationId = 3};
+    add(&c, sizeof c);
+    cuda_buffers_complete(NULL, 0, data, size, filled);
+    cuda_decode(cuda_buffers_take(), 100);
+    ck_assert_uint_eq(number(WIRE_CALL), 0);
+    cuda_calls_age(false);
+    cuda_calls_age(false);
+    ck_assert_uint_eq(number(WIRE_CALL), 0);
+    cuda_calls_age(false);
+    ck_assert_uint_eq(number(WIRE_CALL), 1);
+    const struct wire_call *call = first(WIRE_CALL);
+    ck_assert_uint_eq(call->head.flags, WIRE_SOURCE_CUDA_DRIVER);
+    ck_assert_uint_eq(call->head.aux, 5);
+    ck_assert_uint_eq(call->klass, WIRE_CLASS_LAUNCH);
+}
+END_TEST
+
+START_TEST(many_threads)
+{
+    for (uint32_t i = 0; i < 5000; i++) {
+        CALL c = {.kind = CUPTI_ACTIVITY_KIND_DRIVER,
+                  .cbid = 307,
+                  .threadId = i + 1,
+                  .correlationId = i + 1};
+        add(&c, sizeof c);
+    }
+    cuda_buffers_complete(NULL, 0, data, size, filled);
+    cuda_decode(cuda_buffers_take(), 100);
+    cuda_calls_age(true);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_LAUNCH_CALLED], 5000);
+}
+END_TEST
+
+START_TEST(buffer_pool)
+{
+    /* More buffers than are prepared, all different, all zero, all come back. */
+    uint8_t *mine[40];
+    size_t bytes, most;
+    for (unsigned i = 0; i < 40; i++) {
+        cuda_buffers_request(&mine[i], &bytes, &most);
+        for (size_t b = 0; b < bytes; b += 512)
+            ck_assert_uint_eq(mine[i][b], 0);
+        mine[i][0] = 1;
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_ptr_ne(mine[k], mine[i]);
+    }
+    for (unsigned i = 0; i < 40; i++)
+        cuda_buffers_complete(NULL, 0, mine[i], bytes, 8);
+    struct cuda_buffer *list = cuda_buffers_take();
+    for (unsigned i = 0; i < 40; i++) {
+        ck_assert_ptr_eq(cuda_buffers_data(list), mine[i]); /* in order */
+        struct cuda_buffer *next = cuda_buffers_next(list);
+        cuda_buffers_give_back(list);
+        list = next;
+    }
+    ck_assert_ptr_null(list);
+    cuda_buffers_request(&mine[0], &bytes, &most);
+    ck_assert_uint_eq(mine[0][0], 0);
+}
+END_TEST
+
+START_TEST(classes)
+{
+    static const struct {
+        enum cuda_domain domain;
+        const char *name;
+        uint8_t klass, expects;
+        bool wanted;
+    } cases[] = {
+        {CUDA_DOMAIN_RUNTIME, "__cudaLaunchKernel_ptsz_v13000", WIRE_CLASS_LAUNCH, 1, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaLaunchKernelExC_v11060", WIRE_CLASS_LAUNCH, 1, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaLaunchHostFunc_v10000", WIRE_CLASS_OTHER, 0, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaMemcpy2DToArrayAsync_ptsz_v7000", WIRE_CLASS_TRANSFER, 1, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaMemcpyBatchAsync_v13000", WIRE_CLASS_TRANSFER, 2, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaMemset3DAsync_v3020", WIRE_CLASS_MEMSET, 1, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaGraphLaunch_ptsz_v10000", WIRE_CLASS_GRAPH_LAUNCH, 2, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaMallocFromPoolAsync_v11020", WIRE_CLASS_ALLOC, 0, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaFreeAsync_v11020", WIRE_CLASS_FREE, 0, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaEventSynchronize_v3020", WIRE_CLASS_SYNC, 1, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaGraphAddMemcpyNode_v10000", WIRE_CLASS_OTHER, 0, true},
+        {CUDA_DOMAIN_RUNTIME, "cudaGetLastError_v3020", WIRE_CLASS_OTHER, 0, false},
+        {CUDA_DOMAIN_RUNTIME, "__cudaPushCallConfiguration_v13000", WIRE_CLASS_OTHER, 0, false},
+        {CUDA_DOMAIN_DRIVER, "cuLaunchKernelEx_ptsz", WIRE_CLASS_LAUNCH, 1, true},
+        {CUDA_DOMAIN_DRIVER, "cuLaunchCooperativeKernel", WIRE_CLASS_LAUNCH, 1, true},
+        {CUDA_DOMAIN_DRIVER, "cuMemcpyHtoDAsync_v2_ptsz", WIRE_CLASS_TRANSFER, 1, true},
+        {CUDA_DOMAIN_DRIVER, "cuMemsetD32Async_ptsz", WIRE_CLASS_MEMSET, 1, true},
+        {CUDA_DOMAIN_DRIVER, "cuMemAlloc_v2", WIRE_CLASS_ALLOC, 0, true},
+        {CUDA_DOMAIN_DRIVER, "cuCtxSynchronize_v2", WIRE_CLASS_SYNC, 1, true},
+        {CUDA_DOMAIN_DRIVER, "cuModuleLoadDataEx", WIRE_CLASS_BUILD, 0, true},
+        {CUDA_DOMAIN_DRIVER, "cuCtxGetCurrent", WIRE_CLASS_OTHER, 0, false},
+        {CUDA_DOMAIN_DRIVER, "INVALID", WIRE_CLASS_OTHER, 0, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cuda_function f = cuda_classify(cases[i].domain, cases[i].name);
+        ck_assert_msg(f.klass == cases[i].klass && f.expects == cases[i].expects &&
+                          f.wanted == cases[i].wanted,
+                      "%s: class %d expects %d wanted %d", cases[i].name, f.klass, f.expects,
+                      f.wanted);
+    }
+    char plain[64];
+    cuda_plain_name("__cudaLaunchKernel_ptsz_v13000", plain, sizeof plain);
+    ck_assert_str_eq(plain, "cudaLaunchKernel");
+    cuda_plain_name("cuMemcpyHtoDAsync_v2_ptsz", plain, sizeof plain);
+    ck_assert_str_eq(plain, "cuMemcpyHtoDAsync_v2");
+    cuda_plain_name("cudaMemcpy3D_v3020", plain, sizeof plain);
+    ck_assert_str_eq(plain, "cudaMemcpy3D");
+}
+END_TEST
+
+/* Every launch id that the facts about CUDA 11 to 13 name has its class in this libcupti. */
+START_TEST(known_ids)
+{
+    if (!real)
+        return;
+    static const uint32_t runtime[] = {211, 214, 430, 431, 269, 270, 505, 506};
+    static const uint32_t driver[] = {307, 442, 652, 653, 477, 478};
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert_uint_eq(cuda_function(CUDA_DOMAIN_RUNTIME, runtime[i])->klass, WIRE_CLASS_LAUNCH);
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert_uint_eq(cuda_function(CUDA_DOMAIN_DRIVER, driver[i])->klass, WIRE_CLASS_LAUNCH);
+    static const uint32_t graphs[] = {311, 312}, driver_graphs[] = {514, 515};
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_uint_eq(cuda_function(CUDA_DOMAIN_RUNTIME, graphs[i])->klass,
+                          WIRE_CLASS_GRAPH_LAUNCH);
+        ck_assert_uint_eq(cuda_function(CUDA_DOMAIN_DRIVER, driver_graphs[i])->klass,
+                          WIRE_CLASS_GRAPH_LAUNCH);
+    }
+    static const uint32_t quiet[] = {493, 494, 499, 501, 502, 503, 504};
+    for (unsigned i = 0; i < 7; i++)
+        ck_assert(!cuda_function(CUDA_DOMAIN_RUNTIME, quiet[i])->wanted);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda_decode");
+    TCase *cases = tcase_create("records");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_test(cases, kernel_fields);
+    tcase_add_test(cases, name_may_be_missing);
+    tcase_add_test(cases, device_fields);
+    tcase_add_test(cases, late_description);
+    tcase_add_test(cases, peer_copies);
+    tcase_add_test(cases, pool_allocations);
+    tcase_add_test(cases, damaged_buffer);
+    tcase_add_test(cases, driver_calls_wait);
+    tcase_add_test(cases, many_threads);
+    tcase_add_test(cases, buffer_pool);
+    tcase_add_test(cases, classes);
+    tcase_add_test(cases, known_ids);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

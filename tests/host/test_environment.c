@@ -1,0 +1,283 @@
+/* What a started program's environment becomes, and which programs are given our library: the
+ * pure parts of the host collector, in process, so that sanitizers see them. */
+#include <check.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/host/host.h"
+
+#define LIB "/opt/perfkit/lib/libperfkit_collector.so"
+
+static char last_note[256];
+static unsigned notes;
+
+void collector_health(enum wire_source source, enum wire_health_state state, const char *why,
+                      uint32_t value)
+{
+    (void)source;
+    (void)state;
+    snprintf(last_note, sizeof last_note, "%s: %u", why, value);
+    notes++;
+}
+
+static char *const *list(const char *first, ...)
+{
+    static const char *entries[32];
+    size_t n = 0;
+    va_list rest;
+    va_start(rest, first);
+    for (const char *at = first; at; at = va_arg(rest, const char *))
+        entries[n++] = at;
+    va_end(rest);
+    entries[n] = NULL;
+    return (char *const *)(uintptr_t)entries;
+}
+
+static void start(void)
+{
+    ck_assert(
+        host_environment_remember(list("HOME=/root", "PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1",
+                                       "LD_PRELOAD=/x.so:" LIB, "NVTX_INJECTION64_PATH=" LIB, NULL),
+                                  LIB));
+}
+
+/* The new environment as one text, "(same)" when it is handed on as it is. In a heap block of just
+ * the size asked for, so that ASan sees a byte too many. */
+static const char *planned(char *const *envp, bool preload)
+{
+    static char text[4096];
+    struct host_plan plan;
+    host_plan_make(&plan, envp, preload);
+    if (plan.bytes == 0)
+        return "(same)";
+    void *room = malloc(plan.bytes);
+    text[0] = '\0';
+    for (char *const *at = host_plan_apply(&plan, envp, room); *at; at++) {
+        strcat(text, *at);
+        strcat(text, "\n");
+    }
+    free(room);
+    return text;
+}
+
+#define REST "PERFKIT_DIR=/d\nPERFKIT_OPTIONS=a=1\nNVTX_INJECTION64_PATH=" LIB "\n"
+#define ALL "PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1", "NVTX_INJECTION64_PATH=" LIB
+
+START_TEST(complete_is_left_alone)
+{
+    start();
+    ck_assert_str_eq(planned(list(ALL, "LD_PRELOAD=" LIB, NULL), true), "(same)");
+    ck_assert_str_eq(planned(list("A=1", ALL, "LD_PRELOAD=/y.so " LIB ":/z.so", NULL), true),
+                     "(same)");
+}
+END_TEST
+
+START_TEST(missing_is_added)
+{
+    start();
+    ck_assert_str_eq(planned(NULL, true), "LD_PRELOAD=" LIB "\n" REST);
+    ck_assert_str_eq(planned(list("A=1", NULL), true), "A=1\nLD_PRELOAD=" LIB "\n" REST);
+    ck_assert_str_eq(planned(list("PERFKIT_DIR=/d", "LD_PRELOAD=" LIB, "", NULL), true),
+                     "PERFKIT_DIR=/d\nLD_PRELOAD=" LIB "\n\nPERFKIT_OPTIONS=a=1\n"
+                     "NVTX_INJECTION64_PATH=" LIB "\n");
+}
+END_TEST
+
+START_TEST(preload_is_a_list)
+{
+    start();
+    ck_assert_str_eq(planned(list("LD_PRELOAD=/jemalloc.so", ALL, NULL), true),
+                     "LD_PRELOAD=/jemalloc.so:" LIB "\n" REST);
+    ck_assert_str_eq(planned(list("LD_PRELOAD=", ALL, NULL), true), "LD_PRELOAD=" LIB "\n" REST);
+    /* a longer name that contains ours is not ours */
+    ck_assert_str_eq(planned(list("LD_PRELOAD=" LIB ".1", ALL, NULL), true),
+                     "LD_PRELOAD=" LIB ".1:" LIB "\n" REST);
+}
+END_TEST
+
+START_TEST(preload_is_taken_out_for_programs_that_cannot_have_it)
+{
+    start();
+    ck_assert_str_eq(planned(list("LD_PRELOAD=" LIB, ALL, NULL), false), REST);
+    ck_assert_str_eq(planned(list("LD_PRELOAD=/a.so:" LIB, ALL, NULL), false),
+                     "LD_PRELOAD=/a.so\n" REST);
+    ck_assert_str_eq(planned(list("LD_PRELOAD=" LIB ":/a.so", ALL, NULL), false),
+                     "LD_PRELOAD=/a.so\n" REST);
+    ck_assert_str_eq(planned(list("LD_PRELOAD=/a.so " LIB ":/b.so", ALL, NULL), false),
+                     "LD_PRELOAD=/a.so /b.so\n" REST);
+    ck_assert_str_eq(planned(list("A=1", ALL, NULL), false), "(same)");
+    ck_assert_str_eq(planned(list("A=1", NULL), false), "A=1\n" REST);
+}
+END_TEST
+
+START_TEST(other_values_stay_and_are_noted)
+{
+    start();
+    char *const *envp = list("PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1", "LD_PRELOAD=" LIB,
+                             "NVTX_INJECTION64_PATH=/nsys.so", NULL);
+    ck_assert_str_eq(planned(envp, true), "(same)");
+    planned(envp, true);
+    ck_assert_uint_eq(notes, 0); /* a spool is not made for it */
+    host_environment_report();
+    host_environment_report();
+    ck_assert_uint_eq(notes, 1);
+    ck_assert_str_eq(last_note,
+                     "programs were started with another value of NVTX_INJECTION64_PATH: 2");
+    /* what was not set at the start is nothing of ours */
+    ck_assert_str_eq(planned(list(ALL, "LD_PRELOAD=" LIB, "OPENCL_LAYERS=/l.so", NULL), true),
+                     "(same)");
+    host_environment_report();
+    ck_assert_uint_eq(notes, 1);
+}
+END_TEST
+
+START_TEST(another_perfkit_is_left_alone)
+{
+    start();
+    ck_assert_str_eq(planned(list("PERFKIT_DIR=/other", NULL), true), "(same)");
+}
+END_TEST
+
+START_TEST(without_perfkit_nothing_happens)
+{
+    ck_assert(!host_environment_remember(list("HOME=/root", "LD_PRELOAD=" LIB, NULL), LIB));
+    ck_assert_str_eq(planned(list("A=1", NULL), true), "(same)");
+    ck_assert(!host_environment_preloads());
+}
+END_TEST
+
+START_TEST(a_variable_too_long_to_keep_is_given_up)
+{
+    static char huge[20000] = "PERFKIT_OPTIONS=";
+    memset(huge + 16, 'x', sizeof huge - 17);
+    ck_assert(host_environment_remember(list(huge, "PERFKIT_DIR=/d", NULL), NULL));
+    ck_assert_str_eq(planned(list("A=1", NULL), true), "A=1\nPERFKIT_DIR=/d\n");
+}
+END_TEST
+
+/* ---- programs ---------------------------------------------------------------------------------
+ */
+
+static char scratch[64];
+
+static void write_file(const void *data, size_t bytes)
+{
+    int fd = open(scratch, O_CREAT | O_TRUNC | O_WRONLY, 0700);
+    ck_assert_int_eq(write(fd, data, bytes), (ssize_t)bytes);
+    close(fd);
+}
+
+START_TEST(programs_are_looked_at)
+{
+    ck_assert(host_elf_takes_preload("/bin/sh"));
+    ck_assert(host_elf_takes_preload_file("sh"));
+    ck_assert(host_elf_takes_preload("/nonexistent"));
+    ck_assert(host_elf_takes_preload_file("no-such-program-anywhere"));
+    ck_assert(host_elf_takes_preload_file(""));
+    ck_assert(host_elf_takes_preload(NULL));
+    ck_assert(host_elf_takes_preload("/"));
+    write_file("#!/bin/sh\n", 10);
+    ck_assert(host_elf_takes_preload(scratch));
+    unsigned char small[64] = {0x7f, 'E', 'L', 'F', ELFCLASS32, 1, 1};
+    write_file(small, sizeof small);
+    ck_assert(!host_elf_takes_preload(scratch));
+    small[EI_CLASS] = ELFCLASS64; /* machine 0 */
+    write_file(small, sizeof small);
+    ck_assert(!host_elf_takes_preload(scratch));
+    unlink(scratch);
+}
+END_TEST
+
+struct tiny {
+    Elf64_Ehdr header;
+    Elf64_Phdr load, dynamic_segment;
+    Elf64_Dyn dynamic[4];
+    char strings[64];
+};
+
+static struct tiny needing(const char *library)
+{
+    Elf64_Ehdr ours;
+    int fd = open("/proc/self/exe", O_RDONLY);
+    ck_assert_int_eq(read(fd, &ours, sizeof ours), sizeof ours);
+    close(fd);
+    struct tiny tiny = {
+        .header = ours,
+        .load = {.p_type = PT_LOAD, .p_vaddr = 0x400000, .p_filesz = sizeof tiny},
+        .dynamic_segment = {.p_type = PT_DYNAMIC,
+                            .p_offset = offsetof(struct tiny, dynamic),
+                            .p_filesz = sizeof tiny.dynamic},
+        .dynamic = {{DT_NEEDED, {0}},
+                    {DT_NEEDED, {8}},
+                    {DT_STRTAB, {0x400000 + offsetof(struct tiny, strings)}},
+                    {DT_NULL, {0}}},
+    };
+    tiny.header.e_phoff = offsetof(struct tiny, load);
+    tiny.header.e_phnum = 2;
+    tiny.header.e_phentsize = sizeof(Elf64_Phdr);
+    memcpy(tiny.strings, "libm.so", 8);
+    strcpy(tiny.strings + 8, library);
+    return tiny;
+}
+
+START_TEST(sanitized_programs_are_spared)
+{
+    struct tiny tiny = needing("libasan.so.8");
+    write_file(&tiny, sizeof tiny);
+    ck_assert(!host_elf_takes_preload(scratch));
+    tiny = needing("libc.so.6");
+    write_file(&tiny, sizeof tiny);
+    ck_assert(host_elf_takes_preload(scratch));
+    unlink(scratch);
+    /* broken files: any answer, no harm */
+    int fd = memfd_create("elf", MFD_CLOEXEC);
+    unsigned seed = 1;
+    for (int i = 0; i < 50000; i++) {
+        tiny = needing("libasan.so.8");
+        for (int k = 0; k < 4; k++)
+            ((unsigned char *)&tiny)[16 + (size_t)rand_r(&seed) % (sizeof tiny - 16)] =
+                (unsigned char)rand_r(&seed);
+        ck_assert_int_eq(pwrite(fd, &tiny, sizeof tiny, 0), sizeof tiny);
+        if (i % 8 == 0)
+            ck_assert_int_eq(ftruncate(fd, (off_t)((size_t)rand_r(&seed) % sizeof tiny)), 0);
+        host_elf_takes_preload_fd(fd);
+    }
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        complete_is_left_alone,
+        missing_is_added,
+        preload_is_a_list,
+        preload_is_taken_out_for_programs_that_cannot_have_it,
+        other_values_stay_and_are_noted,
+        another_perfkit_is_left_alone,
+        without_perfkit_nothing_happens,
+        a_variable_too_long_to_keep_is_given_up,
+        programs_are_looked_at,
+        sanitized_programs_are_spared,
+    };
+    snprintf(scratch, sizeof scratch, "/tmp/perfkit-test-elf-%ld", (long)getpid());
+    Suite *suite = suite_create("host: environment and programs");
+    TCase *each = tcase_create("host");
+    tcase_set_timeout(each, 60);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(each, tests[i]);
+    suite_add_tcase(suite, each);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,309 @@
+/* perfkit dies: killed by SIGKILL at random moments while it ingests, then the capture is finished by
+ * another. Each record must be there exactly once. Also a disk that fills up and gets room again, and
+ * a spool that was cut short. */
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libprof/base/clock.h"
+#include "libprof/spool/lifecycle.h"
+#include "libprof/store/store.h"
+#include "tests/ingest/harness.h"
+
+#define LAUNCHES 4000
+
+/* Launches in the OpenCL manner: call and command at once, times 64 launches later; a range around
+ * every ten; an allocation now and then; names of which some are long. */
+static void launches(void *argument)
+{
+    const struct run *run = argument;
+    uint32_t stream = define_stream(0);
+    uint32_t api = collector_text("clEnqueueNDRangeKernel");
+    char name[6000];
+    for (uint64_t i = 1; i <= LAUNCHES; i++) {
+        uint64_t now = prof_now_ns();
+        if (i % 10 == 1) {
+            struct wire_range push = {.head = {sizeof push, WIRE_RANGE_PUSH, 0, 0}, .time = now,
+                                      .message = collector_text("step")};
+            collector_count(WIRE_COUNT_RANGE_PUSHED, 1);
+            collector_emit(&push);
+        }
+        snprintf(name, sizeof name, "kernel_%llu", (unsigned long long)(i % 7));
+        if (i % 500 == 0)
+            memset(name + strlen(name), 'a' + (char)(i / 500), 5000 - strlen(name));
+        struct wire_kernel kernel = {
+            .head = {sizeof kernel, WIRE_KERNEL, WIRE_PENDING | WIRE_OPENCL, stream},
+            .correlation = i,
+            .config = define_config(name, (uint32_t)i % 5 + 1, 64)};
+        emit_call(i, now, now + 100, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
+        collector_emit(&kernel);
+        if (i > 64) {
+            struct wire_done done = {.head = {sizeof done, WIRE_DONE, WIRE_OPENCL, stream},
+                                     .correlation = i - 64,
+                                     .times = {now, now + 1, now + 2, now + 3}};
+            collector_emit(&done);
+        }
+        if (i % 100 == 0) {
+            struct wire_alloc alloc = {.head = {sizeof alloc, WIRE_ALLOC, WIRE_SOURCE_OPENCL, 0},
+                                       .time = now, .id = i, .bytes = i};
+            collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
+            collector_emit(&alloc);
+            struct wire_free gone = {.head = {sizeof gone, WIRE_FREE, WIRE_SOURCE_OPENCL, 0},
+                                     .time = now, .id = i - 1000};
+            if (i > 1000) {
+                collector_count(WIRE_COUNT_FREE_CALLED, 1);
+                collector_emit(&gone);
+            }
+        }
+        if (i % 10 == 0) {
+            struct wire_range_end pop = {.head = {sizeof pop, WIRE_RANGE_POP, 0, 0},
+                                         .time = prof_now_ns()};
+            collector_count(WIRE_COUNT_RANGE_POPPED, 1);
+            collector_emit(&pop);
+        }
+        if (i % 400 == 0)
+            usleep(500);
+    }
+    (void)run;
+}
+
+static void check_capture(const struct run *run)
+{
+    ck_assert_str_eq(run_text(run, "PRAGMA integrity_check"), "ok");
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM kernel"), LAUNCHES);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM kernel WHERE duration IS NULL"), 64);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM kernel WHERE api_name IS NULL"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM api_call"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range"), LAUNCHES / 10);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range WHERE duration IS NULL"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM allocation"), LAUNCHES / 100);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM allocation WHERE end IS NULL"), 10);
+    ck_assert_int_eq(run_number(run, "SELECT sum(count) FROM rollup"), LAUNCHES - 64);
+    ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT value) FROM string"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT name||'/'||grid_x) FROM "
+                                     "launch_config"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM kernel k LEFT JOIN launch_config c ON "
+                                     "k.config=c.id WHERE c.name IS NULL"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM process"), 1);
+    ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT path||address) FROM module"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM thread"), 1);
+    ck_assert_int_eq(run_number(run, "SELECT sum(abs(value)) FROM capture_health WHERE "
+                                     "item='remainder'"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT value FROM capture_health WHERE subject='launch' AND "
+                                     "item='outstanding'"), 64);
+}
+
+/* The ingest as a process of its own, so that it can be killed. */
+static pid_t start_ingest(struct run *run, bool first)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    struct prof_error err;
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    enum prof_status status = first ? prof_store_create(run->capture, true, &store, &err)
+                                    : prof_store_reopen(run->capture, &store, &err);
+    if (status == PROF_OK)
+        status = prof_ingest_open(store, run->directory, first ? &about : NULL, &ingest, &err);
+    if (status != PROF_OK)
+        _exit(2);
+    char ready[128];
+    snprintf(ready, sizeof ready, "%s/ready", run->folder);
+    close(open(ready, O_CREAT | O_WRONLY, 0600));
+    for (;;) {
+        struct prof_ingest_progress progress;
+        if (prof_ingest_step(ingest, &progress, &err) != PROF_OK)
+            _exit(3);
+        if (progress.records == 0)
+            usleep(200);
+    }
+}
+
+static void finish(struct run *run)
+{
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    ck_assert_msg(prof_store_reopen(run->capture, &store, &err) == PROF_OK, "%s", err.message);
+    ck_assert_msg(prof_ingest_open(store, run->directory, NULL, &ingest, &err) == PROF_OK, "%s",
+                  err.message);
+    ck_assert_msg(prof_ingest_finish(ingest, "recovered", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_msg(prof_store_publish(store, &err) == PROF_OK, "%s", err.message);
+    prof_ingest_close(ingest);
+    /* A second recover has nothing to do and says so. */
+    ck_assert_int_eq(prof_ingest_open(store, run->directory, NULL, &ingest, &err), PROF_INVALID);
+    prof_store_close(store);
+}
+
+/* How many kills: each test run keeps killing until the target is done. PERFKIT_KILLS asks for
+ * more rounds (bench and the long check use 1000 kills). */
+START_TEST(killed_at_random_moments)
+{
+    const char *asked = getenv("PERFKIT_KILLS");
+    unsigned want = asked ? (unsigned)atoi(asked) : 200, kills = 0;
+    srand(12345);
+    while (kills < want) {
+        struct run run;
+        run_prepare(&run, NULL);
+        pid_t ingest = start_ingest(&run, true);
+        struct stat st;
+        char ready[128];
+        snprintf(ready, sizeof ready, "%s/ready", run.folder);
+        while (stat(ready, &st) != 0) /* before it is open there is nothing to recover */
+            usleep(100);
+        run_start(&run, launches, &run);
+        while (waitpid(run.target, &run.wait_status, WNOHANG) == 0) {
+            usleep((useconds_t)(rand() % 8000));
+            kill(ingest, SIGKILL);
+            int status;
+            waitpid(ingest, &status, 0);
+            ck_assert_msg(WIFSIGNALED(status), "the ingest failed by itself: %d", WEXITSTATUS(status));
+            kills++;
+            ingest = start_ingest(&run, false);
+        }
+        usleep((useconds_t)(rand() % 5000));
+        kill(ingest, SIGKILL);
+        waitpid(ingest, NULL, 0);
+        kills++;
+        finish(&run);
+        check_capture(&run);
+        run_done(&run);
+    }
+}
+END_TEST
+
+/* The file may not grow any more in mid-run: steps fail, then go on where they were. */
+START_TEST(a_full_disk_loses_nothing)
+{
+    struct run run;
+    run_prepare(&run, NULL);
+    run_start(&run, launches, &run);
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    sqlite3 *db = prof_store_db(store);
+    int failures = 0;
+    for (int i = 0; waitpid(run.target, &run.wait_status, WNOHANG) == 0 || i < 30; i++) {
+        /* max_page_count makes SQLite answer SQLITE_FULL, as a full disk does. */
+        bool full = i % 3 != 2;
+        sqlite3_exec(db, full ? "PRAGMA max_page_count=1" : "PRAGMA max_page_count=1000000", NULL,
+                     NULL, NULL);
+        enum prof_status status = prof_ingest_step(ingest, NULL, &err);
+        ck_assert_msg(status == PROF_OK || status == PROF_FULL, "%s", err.message);
+        failures += status == PROF_FULL;
+        usleep(1000);
+    }
+    sqlite3_exec(db, "PRAGMA max_page_count=1000000", NULL, NULL, NULL);
+    ck_assert_int_gt(failures, 0);
+    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+    check_capture(&run);
+    run_done(&run);
+}
+END_TEST
+
+static int deny_drop(void *unused, int action, const char *a, const char *b, const char *c,
+                     const char *d)
+{
+    (void)unused, (void)a, (void)b, (void)c, (void)d;
+    return action == SQLITE_DROP_TABLE ? SQLITE_DENY : SQLITE_OK;
+}
+
+/* The very last step fails: nothing is closed by half, and the next try closes it. */
+START_TEST(finishing_can_be_tried_again)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    run_prepare(&run, NULL);
+    run_start(&run, launches, &run);
+    waitpid(run.target, &run.wait_status, 0);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    sqlite3_set_authorizer(prof_store_db(store), deny_drop, NULL);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_ne(prof_ingest_finish(ingest, "complete", false, &err), PROF_OK);
+    ck_assert_str_eq(run_text(&run, "SELECT state FROM capture"), "closing");
+    sqlite3_set_authorizer(prof_store_db(store), NULL, NULL);
+    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+    check_capture(&run);
+    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM capture_health WHERE subject='end'"), 1);
+    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM sqlite_master WHERE name LIKE 'ingest%'"),
+                     0);
+    run_done(&run);
+}
+END_TEST
+
+/* A process has taken its number in the table but not yet filled it when perfkit dies. */
+START_TEST(an_entry_filled_late_is_found)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns()};
+    char path[128];
+    run_prepare(&run, NULL);
+    snprintf(path, sizeof path, "%s/" LIFECYCLE_FILE, run.directory);
+    int fd = open(path, O_RDWR);
+    size_t bytes = LIFECYCLE_HEADER_BYTES + sizeof(struct lifecycle_entry);
+    struct lifecycle_header *header = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(header, MAP_FAILED);
+    close(fd);
+    atomic_fetch_add(&header->next, 1);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+
+    struct lifecycle_entry *entry =
+        (struct lifecycle_entry *)(void *)((char *)header + LIFECYCLE_HEADER_BYTES);
+    entry->pid = 999999999; /* gone already */
+    entry->how = LIFECYCLE_EXIT;
+    entry->end_ns = entry->start_ns = prof_now_ns();
+    atomic_store(&entry->state, LIFECYCLE_ENDED);
+    munmap(header, bytes);
+    finish(&run);
+    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM process WHERE end_reason='exit'"), 1);
+    run_done(&run);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("recover");
+    TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 900);
+    tcase_add_test(core, killed_at_random_moments);
+    tcase_add_test(core, a_full_disk_loses_nothing);
+    tcase_add_test(core, finishing_can_be_tried_again);
+    tcase_add_test(core, an_entry_filled_late_is_found);
+    suite_add_tcase(suite, core);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,44 @@
+/* Runs a piece of code as a target process with the collector's core linked in, and an ingest beside
+ * it, as `perfkit run` does. */
+#ifndef PERFKIT_TESTS_INGEST_HARNESS_H
+#define PERFKIT_TESTS_INGEST_HARNESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collectors/core/collector.h"
+#include "libprof/store/ingest.h"
+
+struct run {
+    char folder[64];     /* private, removed by run_done */
+    char directory[80];  /* spool directory */
+    char capture[96];    /* capture file */
+    pid_t target;
+    int wait_status;
+};
+
+/* Make the folders and the environment. */
+void run_prepare(struct run *run, const char *options);
+
+/* Fork the target: it calls body(argument) and returns from it by exit(0) through collector_end. */
+void run_start(struct run *run, void (*body)(void *), void *argument);
+
+/* Ingest until the target is gone, then finish and publish. `pause_us` between steps. */
+void run_ingest(struct run *run, unsigned pause_us);
+
+/* One integer out of the finished capture. */
+int64_t run_number(const struct run *run, const char *sql);
+/* One text; static buffer; "" for NULL. */
+const char *run_text(const struct run *run, const char *sql);
+
+void run_done(struct run *run);
+
+/* Records of tests */
+void emit_mark(uint64_t payload, uint32_t message);
+void emit_call(uint64_t correlation, uint64_t start, uint64_t end, uint32_t name,
+               enum wire_expects expects, enum wire_class klass);
+uint32_t define_stream(uint32_t clock);
+uint32_t define_config(const char *name, uint32_t grid, uint32_t block);
+
+#endif

@@ -1,0 +1,505 @@
+/* The OpenCL layer over a driver of our own making, for what no driver at hand does: clocks of
+ * every kind, refused profiling, missing functions, commands that finish when the test says so. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/opencl/hooks.h"
+#include "tests/opencl/read_log.h"
+
+/* ---- the driver ------------------------------------------------------------------------------ */
+
+struct event {
+    int references;
+    cl_int status;
+    cl_ulong times[4];
+    cl_command_queue queue;
+    struct event *next; /* spare ones: handles are used again at once */
+};
+
+static struct {
+    enum clock { MONOTONIC, RAW, SHIFTED, NEARLY } clock;
+    bool timer;          /* clGetDeviceAndHostTimer works */
+    bool refuse;         /* profiling is refused */
+    bool hold;           /* commands do not finish by themselves */
+    bool no_destructors; /* clSetMemObjectDestructorCallback fails */
+    int stamps, created, made_with_profiling, live_events, mem_references;
+} driver;
+static struct event *spare;
+static void(CL_CALLBACK *destructor)(cl_mem, void *);
+static void *destructor_data;
+static int queue_object[64], context_object, device_object, kernel_object, memory_object;
+
+static uint64_t read_clock(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static cl_ulong stamp(void)
+{
+    if (driver.clock == SHIFTED)
+        return read_clock(CLOCK_MONOTONIC) - 1000000; /* no clock of the host: a millisecond off */
+    if (driver.clock == NEARLY) /* the time of day at first, then a millisecond off */
+        return read_clock(CLOCK_REALTIME) - (driver.stamps++ > 2000 ? 1000000 : 0);
+    return read_clock(driver.clock == RAW ? CLOCK_MONOTONIC_RAW : CLOCK_MONOTONIC);
+}
+
+static void complete(struct event *event)
+{
+    event->times[1] = event->times[2] = stamp();
+    event->times[3] = stamp();
+    event->status = CL_COMPLETE;
+}
+
+static cl_int CL_API_CALL release_event(cl_event handle)
+{
+    struct event *event = (struct event *)(void *)handle;
+    if (--event->references == 0) {
+        driver.live_events--;
+        event->next = spare;
+        spare = event;
+    }
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL retain_event(cl_event handle)
+{
+    ((struct event *)(void *)handle)->references++;
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                                 const size_t *offset, const size_t *global, const size_t *local,
+                                 cl_uint waits, const cl_event *wait_list, cl_event *out)
+{
+    (void)kernel, (void)dimensions, (void)offset, (void)global, (void)local, (void)wait_list;
+    struct event *event = spare;
+    if (!out)
+        return CL_SUCCESS;
+    if (event)
+        spare = event->next;
+    else
+        event = calloc(1, sizeof *event);
+    driver.live_events++;
+    *event = (struct event){.references = 1, .status = CL_QUEUED, .queue = queue};
+    event->times[0] = stamp();
+    if (!driver.hold && waits == 0)
+        complete(event);
+    *out = (cl_event)(void *)event;
+    return CL_SUCCESS;
+}
+
+static cl_int answer(const void *from, size_t bytes, size_t size, void *value, size_t *size_ret)
+{
+    if (size_ret)
+        *size_ret = bytes;
+    if (value && size < bytes)
+        return CL_INVALID_VALUE;
+    if (value)
+        memcpy(value, from, bytes);
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL event_info(cl_event handle, cl_event_info what, size_t size, void *value,
+                                     size_t *size_ret)
+{
+    struct event *event = (struct event *)(void *)handle;
+    cl_uint references = (cl_uint)event->references;
+    switch (what) {
+    case CL_EVENT_COMMAND_EXECUTION_STATUS:
+        return answer(&event->status, sizeof event->status, size, value, size_ret);
+    case CL_EVENT_COMMAND_QUEUE:
+        return answer(&event->queue, sizeof event->queue, size, value, size_ret);
+    case CL_EVENT_REFERENCE_COUNT:
+        return answer(&references, sizeof references, size, value, size_ret);
+    default:
+        return CL_INVALID_VALUE;
+    }
+}
+
+static cl_int CL_API_CALL profiling_info(cl_event handle, cl_profiling_info what, size_t size,
+                                         void *value, size_t *size_ret)
+{
+    struct event *event = (struct event *)(void *)handle;
+    if (event->status != CL_COMPLETE)
+        return CL_PROFILING_INFO_NOT_AVAILABLE;
+    return answer(&event->times[what - CL_PROFILING_COMMAND_QUEUED], sizeof event->times[0], size,
+                  value, size_ret);
+}
+
+static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
+                                                 cl_command_queue_properties bits, cl_int *error)
+{
+    (void)context, (void)device;
+    bool refused = driver.refuse && (bits & CL_QUEUE_PROFILING_ENABLE);
+    *error = refused ? CL_INVALID_QUEUE_PROPERTIES : CL_SUCCESS;
+    if (refused)
+        return NULL;
+    driver.made_with_profiling += (bits & CL_QUEUE_PROFILING_ENABLE) != 0;
+    return (cl_command_queue)(void *)&queue_object[driver.created++ % 64];
+}
+
+static cl_int CL_API_CALL timer(cl_device_id device, cl_ulong *device_time, cl_ulong *host_time)
+{
+    (void)device;
+    if (!driver.timer)
+        return CL_INVALID_OPERATION;
+    *device_time = stamp();
+    *host_time = read_clock(CLOCK_MONOTONIC);
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL context_info(cl_context context, cl_context_info what, size_t size,
+                                       void *value, size_t *size_ret)
+{
+    (void)context, (void)what;
+    cl_device_id device = (cl_device_id)(void *)&device_object;
+    return answer(&device, sizeof device, size, value, size_ret);
+}
+
+static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size,
+                                      void *value, size_t *size_ret)
+{
+    (void)device;
+    if (what == CL_DEVICE_NAME)
+        return answer("made up", 8, size, value, size_ret);
+    return CL_INVALID_VALUE;
+}
+
+static cl_int CL_API_CALL kernel_info(cl_kernel kernel, cl_kernel_info what, size_t size,
+                                      void *value, size_t *size_ret)
+{
+    static const char name[] = "kernel_of_the_test";
+    (void)kernel, (void)what;
+    return answer(name, sizeof name, size, value, size_ret);
+}
+
+static cl_int CL_API_CALL on_queue(cl_command_queue queue)
+{
+    (void)queue;
+    return CL_SUCCESS;
+}
+
+static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes,
+                                        void *host, cl_int *error)
+{
+    (void)context, (void)flags, (void)bytes, (void)host;
+    *error = CL_SUCCESS;
+    driver.mem_references = 1;
+    return (cl_mem)(void *)&memory_object;
+}
+
+static cl_int CL_API_CALL mem_info(cl_mem memory, cl_mem_info what, size_t size, void *value,
+                                   size_t *size_ret)
+{
+    (void)memory, (void)what;
+    return answer(&driver.mem_references, sizeof(cl_uint), size, value, size_ret);
+}
+
+static cl_int CL_API_CALL retain_mem(cl_mem memory)
+{
+    (void)memory;
+    driver.mem_references++;
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL release_mem(cl_mem memory)
+{
+    if (--driver.mem_references == 0 && destructor)
+        destructor(memory, destructor_data);
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL set_destructor(cl_mem memory, void(CL_CALLBACK *notify)(cl_mem, void *),
+                                         void *data)
+{
+    (void)memory;
+    if (driver.no_destructors)
+        return CL_INVALID_OPERATION;
+    destructor = notify;
+    destructor_data = data;
+    return CL_SUCCESS;
+}
+
+static cl_int unseen_calls;
+static cl_int CL_API_CALL mem_free(cl_context context, void *at)
+{
+    (void)context, (void)at;
+    return ++unseen_calls;
+}
+
+static void *CL_API_CALL extension(const char *name)
+{
+    cl_int(CL_API_CALL * function)(cl_context, void *) = mem_free;
+    void *found = NULL;
+    if (strcmp(name, "clMemFreeINTEL") == 0 || strcmp(name, "clCommandSomethingKHR") == 0)
+        memcpy(&found, &function, sizeof found);
+    return found;
+}
+
+static const struct _cl_icd_dispatch below = {
+    .clCreateCommandQueue = create_queue,
+    .clReleaseCommandQueue = on_queue,
+    .clFinish = on_queue,
+    .clFlush = on_queue,
+    .clGetContextInfo = context_info,
+    .clGetDeviceInfo = device_info,
+    .clGetKernelInfo = kernel_info,
+    .clEnqueueNDRangeKernel = launch,
+    .clRetainEvent = retain_event,
+    .clReleaseEvent = release_event,
+    .clGetEventInfo = event_info,
+    .clGetEventProfilingInfo = profiling_info,
+    .clGetDeviceAndHostTimer = timer,
+    .clCreateBuffer = create_buffer,
+    .clGetMemObjectInfo = mem_info,
+    .clRetainMemObject = retain_mem,
+    .clReleaseMemObject = release_mem,
+    .clSetMemObjectDestructorCallback = set_destructor,
+    .clGetExtensionFunctionAddress = extension,
+};
+
+/* ---- the tests ------------------------------------------------------------------------------- */
+
+static char path[] = "/tmp/ocl_driver_XXXXXX";
+static const struct _cl_icd_dispatch *layer;
+static const cl_context context = (cl_context)(void *)&context_object;
+static const cl_device_id device = (cl_device_id)(void *)&device_object;
+static const cl_kernel kernel = (cl_kernel)(void *)&kernel_object;
+static const size_t global = 64;
+
+static void start(void)
+{
+    cl_uint count = 0;
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    setenv("OCL_TEST_LOG", path, 1);
+    setenv("OCL_TEST_NO_TICK", "1", 1); /* this driver is for one thread */
+    ck_assert_int_eq(clInitLayer(sizeof below / sizeof(void *), &below, &count, &layer), 0);
+}
+
+static void stop(void)
+{
+    unlink(path);
+}
+
+static cl_command_queue queue_of(cl_command_queue_properties bits)
+{
+    cl_int error;
+    cl_command_queue queue = layer->clCreateCommandQueue(context, device, bits, &error);
+    ck_assert_int_eq(error, CL_SUCCESS);
+    return queue;
+}
+
+static cl_int enqueue(cl_command_queue queue, cl_event *event)
+{
+    return layer->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, event);
+}
+
+static unsigned of_type(const struct log *log, enum wire_type type)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < log->count; i++)
+        count += log->list[i].record->head.type == type;
+    return count;
+}
+
+static const struct {
+    int clock;
+    bool timer;
+    const char *name;
+} clock_cases[] = {
+    {RAW, false, "CLOCK_MONOTONIC_RAW"},
+    {MONOTONIC, false, "CLOCK_MONOTONIC"},
+    {SHIFTED, true, "device"},
+    {SHIFTED, false, "device, by its enqueue calls"},
+    {NEARLY, false, "device, by its enqueue calls"},
+};
+
+START_TEST(clocks)
+{
+    struct log log;
+    char name[64] = "";
+    driver.clock = (enum clock)clock_cases[_i].clock;
+    driver.timer = clock_cases[_i].timer;
+    cl_command_queue queue = queue_of(0);
+    for (int i = 0; i < 5000; i++)
+        ck_assert_int_eq(enqueue(queue, NULL), CL_SUCCESS);
+    layer->clFinish(queue);
+    ck_assert(log_open(&log, path));
+    const char *wrong = driver.clock == NEARLY ? NULL : log_sound(&log, true);
+    ck_assert_msg(!wrong, "%s", wrong);
+    for (size_t i = 0; i < log.count; i++)
+        if (log.list[i].record->head.type == WIRE_CLOCK)
+            log_text(&log, log.list[i].record->clock.name, name, sizeof name);
+    /* RAW and MONOTONIC may be closer to each other than a call is long; then RAW is taken. */
+    uint64_t raw = read_clock(CLOCK_MONOTONIC_RAW), mono = read_clock(CLOCK_MONOTONIC);
+    bool alike = mono - raw < 3000 || raw - mono < 3000;
+    if (!(alike && driver.clock == MONOTONIC))
+        ck_assert_str_eq(name, clock_cases[_i].name);
+    log_close(&log);
+}
+END_TEST
+
+START_TEST(profiling_refused)
+{
+    struct log log;
+    driver.refuse = true;
+    cl_command_queue queue = queue_of(0);
+    cl_event event = NULL;
+    ck_assert_int_eq(enqueue(queue, NULL), CL_SUCCESS);
+    ck_assert_int_eq(enqueue(queue, &event), CL_SUCCESS);
+    ck_assert_int_eq(((struct event *)(void *)event)->references, 1);
+    layer->clFinish(queue);
+    ck_assert_int_eq(driver.made_with_profiling, 0);
+    ck_assert(log_open(&log, path));
+    ck_assert_ptr_null(log_sound(&log, true));
+    ck_assert_uint_eq(of_type(&log, WIRE_KERNEL), 2);
+    ck_assert_uint_eq(of_type(&log, WIRE_DONE), 0);
+    ck_assert_uint_eq(log.counts[WIRE_COUNT_UNPROFILED], 2);
+    log_close(&log);
+}
+END_TEST
+
+/* 1000 commands wait at the head while 20000 pass them, and all are told; no event is left. */
+START_TEST(out_of_order)
+{
+    struct log log;
+    cl_event held[1000];
+    cl_command_queue queue = queue_of(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    driver.hold = true;
+    for (int i = 0; i < 1000; i++)
+        enqueue(queue, &held[i]);
+    driver.hold = false;
+    for (int i = 0; i < 20000; i++)
+        enqueue(queue, NULL);
+    ck_assert_int_lt(driver.live_events, 15000); /* passed ones were let go on the way */
+    layer->clFlush(queue);
+    for (int i = 999; i >= 0; i--) {
+        complete((struct event *)(void *)held[i]);
+        layer->clReleaseEvent(held[i]);
+    }
+    layer->clFinish(queue);
+    layer->clFinish(queue);
+    ck_assert_int_eq(driver.live_events, 0);
+    ck_assert(log_open(&log, path));
+    ck_assert_uint_eq(of_type(&log, WIRE_KERNEL), 21000);
+    ck_assert_uint_eq(of_type(&log, WIRE_DONE), 21000);
+    log_close(&log);
+}
+END_TEST
+
+/* An in-order queue whose first command does not finish is asked about that one only. */
+START_TEST(in_order)
+{
+    struct log log;
+    cl_event first, count_of;
+    cl_uint references = 0;
+    cl_command_queue queue = queue_of(0);
+    driver.hold = true;
+    enqueue(queue, &first);
+    for (int i = 0; i < 5000; i++)
+        enqueue(queue, NULL);
+    enqueue(queue, &count_of);
+    layer->clGetEventInfo(count_of, CL_EVENT_REFERENCE_COUNT, sizeof references, &references, NULL);
+    ck_assert_uint_eq(references, 1);
+    ck_assert_int_eq(driver.live_events, 5002);
+    cl_ulong end;
+    ck_assert_int_eq(
+        layer->clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL),
+        CL_PROFILING_INFO_NOT_AVAILABLE);
+    ((struct event *)(void *)first)->status = -5; /* ends with an error, the others never end */
+    layer->clFinish(queue);
+    ck_assert(log_open(&log, path));
+    ck_assert_uint_eq(of_type(&log, WIRE_DONE), 1);
+    log_close(&log);
+}
+END_TEST
+
+START_TEST(buffers_end)
+{
+    struct log log;
+    cl_int error;
+    driver.no_destructors = _i;
+    for (int i = 0; i < 3; i++) {
+        cl_mem memory = layer->clCreateBuffer(context, 0, 100, NULL, &error);
+        retain_mem(memory);
+        layer->clReleaseMemObject(memory);
+        ck_assert(log_open(&log, path));
+        ck_assert_uint_eq(of_type(&log, WIRE_FREE), (unsigned)i);
+        log_close(&log);
+        layer->clReleaseMemObject(memory);
+    }
+    ck_assert(log_open(&log, path));
+    ck_assert_uint_eq(of_type(&log, WIRE_ALLOC), 3);
+    ck_assert_uint_eq(of_type(&log, WIRE_FREE), 3);
+    ck_assert_ptr_null(log_sound(&log, true));
+    log_close(&log);
+}
+END_TEST
+
+START_TEST(functions_that_are_not_there)
+{
+    ck_assert_ptr_null(layer->clEnqueueSVMMemcpy);
+    ck_assert_ptr_null(layer->clGetPlatformIDs);
+    ck_assert_ptr_nonnull(layer->clEnqueueNDRangeKernel);
+}
+END_TEST
+
+START_TEST(extensions)
+{
+    struct log log;
+    cl_int(CL_API_CALL * function)(cl_context, void *);
+    void *found = layer->clGetExtensionFunctionAddress("clMemFreeINTEL");
+    memcpy(&function, &found, sizeof function);
+    ck_assert_int_eq(function(context, NULL), 1);
+    ck_assert_int_eq(function(context, NULL), 2);
+    ck_assert_ptr_null(layer->clGetExtensionFunctionAddress("clNothing"));
+    ck_assert_ptr_nonnull(layer->clGetExtensionFunctionAddress("clCommandSomethingKHR"));
+    ck_assert(log_open(&log, path));
+    ck_assert_uint_eq(log.counts[WIRE_COUNT_UNSEEN], 2);
+    ck_assert_uint_eq(of_type(&log, WIRE_HEALTH), 2); /* running, and the note */
+    log_close(&log);
+}
+END_TEST
+
+START_TEST(inactive)
+{
+    cl_uint count = 0;
+    const void *empty[sizeof below / sizeof(void *)] = {NULL};
+    unsetenv("OCL_TEST_LOG");
+    ck_assert_int_eq(clInitLayer(sizeof below / sizeof(void *), &below, &count, &layer), 0);
+    ck_assert_int_eq(memcmp(layer, empty, sizeof empty), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("opencl layer over a made-up driver");
+    TCase *tests = tcase_create("driver");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, start, stop);
+    tcase_add_loop_test(tests, clocks, 0, sizeof clock_cases / sizeof clock_cases[0]);
+    tcase_add_test(tests, profiling_refused);
+    tcase_add_test(tests, out_of_order);
+    tcase_add_test(tests, in_order);
+    tcase_add_loop_test(tests, buffers_end, 0, 2);
+    tcase_add_test(tests, functions_that_are_not_there);
+    tcase_add_test(tests, extensions);
+    suite_add_tcase(suite, tests);
+    TCase *alone = tcase_create("without perfkit");
+    tcase_add_test(alone, inactive);
+    suite_add_tcase(suite, alone);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,213 @@
+/* The parts of report/ that can be tested without a capture: widths, cleaning and shortening of
+ * names, lanes, the table of writers, column descriptions, saving. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/lanes.h"
+#include "report/table.h"
+#include "report/utf8.h"
+#include "report/writers.h"
+#include "tests/check_main.h"
+
+static void expect_text(char *text, const char *expected)
+{
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+START_TEST(wide_and_combining_characters_count_as_terminals_draw_them)
+{
+    ck_assert_uint_eq(prof_report_cells("kernel"), 6);
+    ck_assert_uint_eq(prof_report_cells("\xe6\xa0\xb8\xe5\xbf\x83"), 4); /* two CJK letters */
+    ck_assert_uint_eq(prof_report_cells("e\xcc\x81"), 1);                /* e, combining acute */
+    ck_assert_uint_eq(prof_report_cells("\xf0\x9f\x9a\x80"), 2);         /* an emoji */
+    ck_assert_uint_eq(prof_report_cells("\xc3\xa9"), 1);
+    ck_assert_uint_eq(prof_report_cells(""), 0);
+}
+END_TEST
+
+START_TEST(nothing_that_moves_the_cursor_survives_cleaning)
+{
+    expect_text(prof_report_clean("a\033[31mb\007"), "a\\x1b[31mb\\x07");
+    expect_text(prof_report_clean("a\nb\tc\rd"), "a\\nb\\tc\\rd");
+    expect_text(prof_report_clean("x\xff\xc3(y"), "x\\xff\\xc3(y");
+    expect_text(prof_report_clean("a\xe2\x80\xae"
+                                  "b"),
+                "a\\u{202e}b"); /* right-to-left override */
+    expect_text(prof_report_clean("\xc2\x9b"
+                                  "31m"),
+                "\\u{9b}31m");                                         /* 8-bit escape sequence */
+    expect_text(prof_report_clean("\xed\xa0\x80"), "\\xed\\xa0\\x80"); /* a surrogate */
+    expect_text(prof_report_clean(NULL), "n/a");
+    expect_text(prof_report_clean(""), "(empty)");
+    expect_text(prof_report_clean("caf\xc3\xa9"), "caf\xc3\xa9");
+}
+END_TEST
+
+START_TEST(kernel_names_lose_their_least_telling_parts_first)
+{
+    const char *name = "void gemm<float, 128>(Params<float>, int)";
+    expect_text(prof_report_fit(name, 60), name);
+    expect_text(prof_report_fit(name, 38), "gemm<float, 128>(Params<float>, int)");
+    expect_text(prof_report_fit(name, 20), "gemm<float, 128>");
+    expect_text(prof_report_fit(name, 12), "gemm<f...28>");
+    /* A bracket inside the template arguments is no argument list. */
+    expect_text(prof_report_fit("void gemm<(Layout)0, 1>(int)", 21), "gemm<(Layout)0, 1>");
+    expect_text(prof_report_fit("a_plain_c_name_of_some_length", 15), "a_plain_...ngth");
+    expect_text(prof_report_fit("operator()(int)", 13), "operator()");
+}
+END_TEST
+
+START_TEST(a_cut_never_splits_a_character_or_passes_its_width)
+{
+    const char *text = "\xe6\xa0\xb8\xe5\xbf\x83\xe3\x82\xab\xe3\x83\xbc\xe3\x83\x8d\xe3\x83\xab"
+                       "e\xcc\x81\xf0\x9f\x9a\x80 and more of it";
+    for (size_t cells = 8; cells < 40; cells++) {
+        char *cut = prof_report_fit(text, cells);
+        ck_assert_uint_le(prof_report_cells(cut), cells);
+        uint32_t code;
+        for (const char *p = cut; *p;) {
+            size_t bytes = prof_report_utf8(p, strlen(p), &code);
+            ck_assert_uint_gt(bytes, 0);
+            p += bytes;
+        }
+        free(cut);
+    }
+    char *all = malloc(10001);
+    memset(all, 'x', 10000);
+    all[10000] = 0;
+    char *cut = prof_report_cut(all, 50);
+    ck_assert_uint_eq(strlen(cut), 50);
+    free(cut);
+    free(all);
+}
+END_TEST
+
+static size_t lane_of(struct prof_report_lanes *lanes, int64_t start, int64_t end, bool nests)
+{
+    size_t number;
+    bool fresh;
+    ck_assert_ptr_nonnull(prof_report_lane(lanes, 5, start, end, nests, &number, &fresh));
+    return number;
+}
+
+START_TEST(slices_that_cross_get_lanes_of_their_own)
+{
+    struct prof_report_lanes lanes = {0};
+    ck_assert_uint_eq(lane_of(&lanes, 0, 100, true), 0);
+    ck_assert_uint_eq(lane_of(&lanes, 10, 50, true), 0);  /* inside */
+    ck_assert_uint_eq(lane_of(&lanes, 40, 60, true), 1);  /* crosses the inner one */
+    ck_assert_uint_eq(lane_of(&lanes, 50, 100, true), 0); /* touches, ends with the outer */
+    ck_assert_uint_eq(lane_of(&lanes, 70, 130, true), 1); /* crosses the outer */
+    ck_assert_uint_eq(lane_of(&lanes, 100, 110, true), 0);
+    prof_report_lanes_free(&lanes);
+    lanes = (struct prof_report_lanes){0};
+    ck_assert_uint_eq(lane_of(&lanes, 0, 100, false), 0);
+    ck_assert_uint_eq(lane_of(&lanes, 10, 50, false), 1);
+    ck_assert_uint_eq(lane_of(&lanes, 20, 30, false), 2);
+    ck_assert_uint_eq(lane_of(&lanes, 60, 70, false), 1);
+    ck_assert_uint_eq(lane_of(&lanes, 100, 100, false), 0);
+    prof_report_lanes_free(&lanes);
+}
+END_TEST
+
+START_TEST(every_writer_and_column_is_described)
+{
+    size_t writers = 0;
+    for (const struct prof_report_writer *w = prof_report_writers; w->name; w++, writers++) {
+        ck_assert_ptr_eq(prof_report_find(w->name), w);
+        ck_assert_ptr_nonnull(w->write);
+        ck_assert(w->extension[0] == '.' && *w->description);
+    }
+    ck_assert_uint_eq(writers, 7);
+    ck_assert_ptr_null(prof_report_find("none"));
+    ck_assert_ptr_null(prof_report_find(NULL));
+    for (const struct prof_report_table *t = prof_report_tables; t->name; t++) {
+        ck_assert(*t->title && *t->none && *t->help && t->rows && t->row_bytes);
+        for (const struct prof_report_column *a = t->columns; a->key; a++) {
+            ck_assert(*a->title);
+            ck_assert_msg(a->offset < t->row_bytes, "%s.%s", t->name, a->key);
+            /* The unit stands in the key. */
+            const char *ending = a->unit == PROF_UNIT_NS || a->unit == PROF_UNIT_MOMENT ? "_ns"
+                                 : a->unit == PROF_UNIT_RATE                            ? "_per_s"
+                                                                                        : "";
+            size_t length = strlen(a->key), tail = strlen(ending);
+            ck_assert_msg(length >= tail && !strcmp(a->key + length - tail, ending), "%s.%s",
+                          t->name, a->key);
+            for (const struct prof_report_column *b = a + 1; b->key; b++)
+                ck_assert_msg(strcmp(a->key, b->key), "%s.%s twice", t->name, a->key);
+        }
+    }
+}
+END_TEST
+
+static enum prof_status write_some(struct prof_capture *capture,
+                                   const struct prof_report_options *options, FILE *out,
+                                   struct prof_error *err)
+{
+    (void)capture;
+    (void)options;
+    for (int i = 0; i < 20000; i++)
+        fputs("some text\n", out);
+    return prof_report_flush(out, err);
+}
+
+static enum prof_status write_and_fail(struct prof_capture *capture,
+                                       const struct prof_report_options *options, FILE *out,
+                                       struct prof_error *err)
+{
+    write_some(capture, options, out, err);
+    return prof_fail(err, PROF_CORRUPT, "broken on purpose");
+}
+
+START_TEST(saving_leaves_a_whole_file_or_the_old_one)
+{
+    const struct prof_report_writer good = {.name = "good", .write = write_some};
+    const struct prof_report_writer bad = {.name = "bad", .write = write_and_fail};
+    struct prof_error err = {0};
+    struct stat st;
+    char folder[] = "/tmp/check_report.XXXXXX", path[64], link[64];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    ck_assert_int_eq(prof_report_save(&bad, NULL, NULL, path, &err), PROF_CORRUPT);
+    ck_assert_int_ne(stat(path, &st), 0);
+    ck_assert_int_eq(prof_report_save(&good, NULL, NULL, path, &err), PROF_OK);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_size, 200000);
+    /* What is there stays on failure; its mode and a link to it stay on success. */
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    ck_assert_int_eq(symlink("out", link), 0);
+    ck_assert_int_eq(prof_report_save(&bad, NULL, NULL, link, &err), PROF_CORRUPT);
+    ck_assert_int_eq(prof_report_save(&good, NULL, NULL, link, &err), PROF_OK);
+    ck_assert(!lstat(link, &st) && S_ISLNK(st.st_mode));
+    ck_assert(!stat(path, &st) && (st.st_mode & 0777) == 0600);
+    unlink(link);
+    unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0); /* no temporary file stayed */
+}
+END_TEST
+
+START_TEST(a_full_disk_and_a_missing_folder_are_told)
+{
+    const struct prof_report_writer good = {.name = "good", .write = write_some};
+    struct prof_error err = {0};
+    ck_assert_int_eq(prof_report_save(&good, NULL, NULL, "/dev/full", &err), PROF_FULL);
+    ck_assert(strstr(err.message, "No space") != NULL);
+    ck_assert_int_ne(prof_report_save(&good, NULL, NULL, "/nonexistent/x.html", &err), PROF_OK);
+    ck_assert(strstr(err.message, "/nonexistent/x.html") != NULL);
+    ck_assert_int_eq(prof_report_save(&good, NULL, NULL, "/tmp", &err), PROF_IO);
+    ck_assert(strstr(err.message, "folder") != NULL);
+    ck_assert_int_eq(prof_report_save(&good, NULL, NULL, "/dev/null", &err), PROF_OK);
+}
+END_TEST
+
+CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
+           nothing_that_moves_the_cursor_survives_cleaning,
+           kernel_names_lose_their_least_telling_parts_first,
+           a_cut_never_splits_a_character_or_passes_its_width,
+           slices_that_cross_get_lanes_of_their_own, every_writer_and_column_is_described,
+           saving_leaves_a_whole_file_or_the_old_one, a_full_disk_and_a_missing_folder_are_told)

@@ -1,0 +1,2 @@
+-- Nothing was recorded, and little is known.
+INSERT INTO capture(state) VALUES('complete');

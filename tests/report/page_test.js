@@ -1,0 +1,327 @@
+/* The HTML report in a real browser:
+ *     node page_test.js REPORT_TOOL SQL_FOLDER WORK_FOLDER [PICTURE_FOLDER]
+ * Exit 77 (skipped) where chromium or chromedriver is missing. */
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const assert = require('assert');
+const { execFileSync } = require('child_process');
+const { open } = require('./browser.js');
+
+const [tool, source, work, pictures] = process.argv.slice(2);
+
+function find(names) {
+  for (const folder of (process.env.PATH || '').split(':'))
+    for (const name of names) if (fs.existsSync(path.join(folder, name))) return path.join(folder, name);
+  return null;
+}
+
+const programs = { driver: find(['chromedriver']), browser: find(['chromium', 'chromium-browser', 'google-chrome']) };
+if (!programs.driver || !programs.browser) {
+  console.log('SKIP: the page is tested in chromium through chromedriver; missing: ' +
+    (programs.driver ? 'chromium' : 'chromedriver') + ' (Debian: chromium chromium-driver)');
+  process.exit(77);
+}
+
+function report(name, ...options) {
+  const capture = path.join(work, name + '.sqlite'), page = path.join(work, name + '.html');
+  execFileSync(tool, ['make', path.join(source, name + '.sql'), capture]);
+  execFileSync(tool, ['write', 'html', capture, page, ...options]);
+  const json = JSON.parse(execFileSync(tool, ['write', 'json', capture, '-'], { maxBuffer: 1 << 28 }));
+  return { url: 'file://' + page, json };
+}
+
+/* No message on the console, no request but for the page itself. */
+async function isQuiet(browser, url) {
+  const messages = (await browser.log('browser')).filter((entry) => entry.level === 'SEVERE' || entry.level === 'WARNING');
+  assert.deepStrictEqual(messages, [], 'console of ' + url);
+  const asked = (await browser.log('performance')).map((entry) => JSON.parse(entry.message).message)
+    .filter((m) => m.method === 'Network.requestWillBeSent').map((m) => m.params.request.url);
+  const foreign = asked.filter((one) => one !== url && !one.startsWith('data:') && one !== 'about:blank');
+  assert.deepStrictEqual(foreign, [], 'requests of ' + url);
+}
+
+async function load(browser, url) {
+  await browser.go('about:blank'); /* not the browser's own first page, whose requests are logged */
+  await browser.log('performance');
+  await browser.go(url);
+  for (let i = 0; i < 100; i++) {
+    if (await browser.run('return document.documentElement.getAttribute("data-ready")')) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('the page never became ready');
+}
+
+const tests = {
+  async 'counts equal the database'(browser) {
+    const { url, json } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`
+      const text = (id) => document.getElementById(id).textContent;
+      const sum = {};
+      const v = perfkit.timelineView;
+      v.model.tracks.forEach((t) => t.rows.forEach((row) => { for (let i = 0; i < row.n; i++) {
+        const kind = v.model.kinds[row.kind[i]]; sum[kind] = (sum[kind] || 0) + row.count[i]; } }));
+      return { counts: text('timeline-counts'), sum, kernels: document.querySelectorAll('#kernels-table tbody tr').length,
+        cards: [...document.querySelectorAll('.card .value')].map((c) => c.textContent),
+        nodes: perfkit.flameView.nodes[0].total, memory: !!document.querySelector('#memory-chart path') };`);
+    assert.strictEqual(dom.counts, '705 events: 160 kernels, 50 copies, 40 fills, 253 calls, 40 waits, 161 ranges, 1 mark.');
+    assert.deepStrictEqual(dom.sum, { kernel: 160, copy: 50, fill: 40, call: 253, wait: 40, range: 161, mark: 1 });
+    assert.strictEqual(dom.kernels, json.kernels.total_rows);
+    assert.deepStrictEqual(dom.cards, ['60.0 ms', '54.6 %', '160', '160 MiB', '261 MiB', 'complete']);
+    const device = json.kernels.rows.concat(json.transfers.rows).reduce((ns, row) => ns + row.total_ns, 0);
+    assert.strictEqual(dom.nodes, device);
+    assert.ok(dom.memory);
+    await isQuiet(browser, url);
+  },
+
+  async 'tables sort and filter'(browser) {
+    const { url, json } = report('normal');
+    await load(browser, url);
+    const column = `[...document.querySelectorAll('#kernels-table tbody tr')].map((r) => r.querySelector('td.name').textContent)`;
+    const byTotal = json.kernels.rows.map((row) => row.name);
+    assert.deepStrictEqual(await browser.run('return ' + column), byTotal);
+    const click = (title) => browser.run(`[...document.querySelectorAll('#kernels-table th button')]
+      .find((b) => b.textContent === ${JSON.stringify(title)}).click(); return ${column}`);
+    const names = byTotal.slice().sort();
+    assert.deepStrictEqual(await click('Kernel'), names);
+    assert.deepStrictEqual(await click('Kernel'), names.slice().reverse());
+    assert.deepStrictEqual(await click('Average'),
+      json.kernels.rows.slice().sort((a, b) => b.average_ns - a.average_ns).map((row) => row.name));
+    assert.strictEqual(await browser.run(`return document.querySelectorAll('#kernels-table th[aria-sort="descending"]').length`), 1);
+    assert.deepStrictEqual(await browser.run(`const f = document.getElementById('kernels-filter');
+      f.value = 'SOFT'; f.dispatchEvent(new Event('input')); return ${column}`), ['softmax']);
+    await isQuiet(browser, url);
+  },
+
+  async 'the timeline searches, selects and zooms by keyboard'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    await browser.run(`document.querySelector('.timeline-scroll').focus()`);
+    await browser.keys('/softmax\uE007');
+    const state = () => browser.run(`const v = perfkit.timelineView.view; return { from: v.from, to: v.to,
+      found: document.getElementById('timeline-found').textContent,
+      details: document.getElementById('timeline-details').textContent }`);
+    let now = await state();
+    assert.strictEqual(now.found, '1 of 40 matches');
+    assert.ok(now.details.startsWith('softmaxkernel'), now.details);
+    assert.ok(now.details.includes('asked for by cudaLaunchKernel'), now.details);
+    assert.ok(now.details.includes('grid 512\u00d71\u00d71'), now.details);
+    await browser.run(`document.querySelector('.timeline-scroll').focus()`);
+    await browser.keys('nf');
+    now = await state();
+    assert.strictEqual(now.found, '2 of 40 matches');
+    assert.ok(now.to - now.from < 200000, 'zoomed to the event');
+    const before = now;
+    await browser.keys('g'); /* to the call that launched it */
+    now = await state();
+    assert.ok(now.details.startsWith('cudaLaunchKernelcall'), now.details);
+    await browser.keys('.');
+    assert.notStrictEqual((await state()).details, now.details);
+    await browser.keys('0');
+    now = await state();
+    assert.strictEqual(now.to - now.from, 60000000);
+    await browser.keys('+');
+    assert.ok((await state()).to - (await state()).from < now.to - now.from);
+    assert.ok(before);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const inView = await browser.run(`perfkit.timelineView.show(0, 60000000);
+      return perfkit.timelineView.model.within(0, 60000000)[0]`);
+    assert.strictEqual(inView.count, 160);
+    await isQuiet(browser, url);
+  },
+
+  async 'a click selects, a drag moves, a wheel with control zooms'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    const result = await browser.run(`
+      const v = perfkit.timelineView, canvas = document.querySelector('.timeline-scroll canvas');
+      const box = canvas.getBoundingClientRect();
+      const at = v.draw.box(v.view, { t: 0, r: 0, i: 0 });
+      const point = (type, x, y) => canvas.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0, pointerId: 1,
+        clientX: box.left + x, clientY: box.top + y }));
+      canvas.setPointerCapture = () => {};
+      point('pointerdown', at.x + 5, at.y + 5); point('pointerup', at.x + 5, at.y + 5);
+      const details = document.getElementById('timeline-details').textContent;
+      const before = v.view.to - v.view.from;
+      canvas.dispatchEvent(new WheelEvent('wheel', { bubbles: true, cancelable: true, ctrlKey: true, deltaY: -60,
+        clientX: box.left + at.x + 50, clientY: box.top + at.y }));
+      const after = v.view.to - v.view.from, from = v.view.from;
+      point('pointerdown', 500, 60); point('pointermove', 400, 60); point('pointerup', 400, 60);
+      return { details, before, after, moved: v.view.from > from };`);
+    assert.ok(result.details.startsWith('epochrange'), result.details);
+    assert.ok(result.after < result.before);
+    assert.ok(result.moved);
+    await isQuiet(browser, url);
+  },
+
+  async 'the flame graph zooms and walks by keyboard'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    await browser.run(`document.querySelector('.flame [tabindex="0"]').focus()`);
+    await browser.keys('\uE015\uE015\uE007'); /* down, down, enter */
+    const name = await browser.run('return perfkit.flameView.top.name');
+    assert.strictEqual(name, 'step');
+    await browser.keys('\uE00C');
+    assert.strictEqual(await browser.run('return perfkit.flameView.top.name'), 'all');
+    await isQuiet(browser, url);
+  },
+
+  async 'names are text and nothing else'(browser) {
+    const { url, json } = report('hostile');
+    await load(browser, url);
+    const dom = await browser.run(`return { broken: window.broken, images: document.images.length,
+      scripts: document.scripts.length, bold: document.querySelectorAll('main b b, li b').length,
+      svg: document.querySelectorAll('svg[onload]').length,
+      names: [...document.querySelectorAll('#kernels-table td.name')].map((c) => c.textContent),
+      long: document.documentElement.scrollWidth <= window.innerWidth }`);
+    assert.strictEqual(dom.broken, null);
+    assert.strictEqual(dom.images, 0);
+    assert.strictEqual(dom.scripts, 2);
+    assert.strictEqual(dom.bold, 0);
+    assert.strictEqual(dom.svg, 0);
+    assert.strictEqual(dom.names.length, json.kernels.total_rows);
+    const shown = dom.names.join('\n');
+    ['</script><script>window.broken=1</script>', '<!--<script>', 'a;b;c d', '__proto__', 'rtl\\u{202e}gpj.exe',
+      '\ufffd', '\\x1b', 'x'.repeat(10000)].forEach((part) => assert.ok(shown.includes(part), part.slice(0, 40)));
+    assert.ok(!shown.includes('\u202e'));
+    assert.ok(dom.long, 'no sideways scrolling of the page');
+    assert.strictEqual(await browser.run(`perfkit.timelineView.model.search('</script>').found.length > 0
+      && perfkit.timelineView.show(0, 300000)`), null);
+    await isQuiet(browser, url);
+  },
+
+  async 'a moment leads to the timeline'(browser) {
+    const { url, json } = report('normal');
+    await load(browser, url);
+    const view = await browser.run(`document.querySelector('#gaps-table button.place').click();
+      return { from: perfkit.timelineView.view.from, to: perfkit.timelineView.view.to,
+        focus: document.activeElement.className }`);
+    const gap = json.gaps.rows[0];
+    assert.ok(view.from < gap.start_ns && view.to > gap.start_ns + gap.duration_ns && view.to - view.from < 3e6);
+    assert.strictEqual(view.focus, 'timeline-scroll');
+    await isQuiet(browser, url);
+  },
+
+  async 'a capture that is still being recorded'(browser) {
+    const { url } = report('live');
+    await load(browser, url);
+    const text = await browser.run('return document.body.innerText');
+    assert.ok(text.includes('still running'));
+    assert.ok(!/NaN|undefined|Infinity/.test(text), String(text.match(/.{30}(NaN|undefined|Infinity)/)));
+    await isQuiet(browser, url);
+  },
+
+  async 'only as many rows as asked for'(browser) {
+    const { url } = report('normal', 'top=2');
+    await load(browser, url);
+    const dom = await browser.run(`return { rows: document.querySelectorAll('#kernels-table tbody tr').length,
+      told: document.querySelector('#kernels .tools').textContent }`);
+    assert.strictEqual(dom.rows, 2);
+    assert.ok(dom.told.includes('2 of 4 rows'), dom.told);
+    await isQuiet(browser, url);
+  },
+
+  async 'too many events are merged, none is lost'(browser) {
+    const { url } = report('many');
+    await load(browser, url);
+    const dom = await browser.run(`const v = perfkit.timelineView; let sum = 0, shown = 0, overlap = false;
+      v.model.tracks.forEach((t) => t.rows.forEach((row) => { for (let i = 0; i < row.n; i++) { sum += row.count[i]; shown++;
+        if (i && row.start[i] < row.end[i - 1]) overlap = true; } }));
+      return { sum, shown, overlap, counts: document.getElementById('timeline-counts').textContent,
+        merged: document.getElementById('timeline-merged').textContent, within: v.model.within(v.model.begin, v.model.end) }`);
+    assert.strictEqual(dom.counts, '500,001 events: 250,000 kernels, 250,000 calls, 1 range.');
+    assert.strictEqual(dom.sum, 500001);
+    assert.ok(dom.shown <= 200000 && dom.shown > 80000, String(dom.shown));
+    assert.strictEqual(dom.overlap, false);
+    assert.ok(dom.merged.startsWith('Too many events for one page'), dom.merged);
+    assert.deepStrictEqual(dom.within.map((sum) => [sum.kind, sum.count]),
+      [['device operation', 250000], ['call', 250000], ['range', 1]]);
+    await isQuiet(browser, url);
+  },
+
+  async 'an empty capture and an awkward one'(browser) {
+    let page = report('empty');
+    await load(browser, page.url);
+    const text = await browser.run('return document.querySelector("main").textContent');
+    ['no kernels', 'no transfers', 'no API calls', 'no NVTX ranges', 'No events', 'no device work'].forEach((part) =>
+      assert.ok(text.includes(part), part));
+    assert.ok(!/NaN|undefined|null|Infinity/.test(text), text.match(/.{30}(NaN|undefined|null|Infinity)/));
+    await isQuiet(browser, page.url);
+    page = report('awkward');
+    await load(browser, page.url);
+    const dom = await browser.run(`return { main: document.querySelector('main').textContent,
+      counts: document.getElementById('timeline-counts').textContent, overlaps: perfkit.timelineView.model.tracks.some((t) =>
+        t.rows.some((row) => { for (let i = 1; i < row.n; i++) if (row.start[i] < row.end[i - 1]) return true; return false; })) }`);
+    assert.ok(dom.main.includes('INCOMPLETE'));
+    assert.ok(dom.main.includes('1 event never seen to start'));
+    assert.strictEqual(dom.counts, '31 events: 13 kernels, 12 calls, 6 ranges.');
+    assert.strictEqual(dom.overlaps, false);
+    assert.ok(!/NaN|undefined|Infinity/.test(dom.main));
+    await isQuiet(browser, page.url);
+  },
+};
+
+/* Contrast of every text with what is behind it, WCAG AA: 4.5, for large or bold text 3. */
+const CONTRAST = `
+  const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
+  const channel = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4); };
+  const light = (c) => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+  const behind = (node) => { for (; node; node = node.parentElement) { const c = parse(getComputedStyle(node).backgroundColor);
+    if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
+  const poor = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || ['SCRIPT', 'STYLE', 'TITLE', 'NOSCRIPT'].includes(node.tagName.toUpperCase()) || !node.offsetParent) continue;
+    const style = getComputedStyle(node), a = light(parse(style.color)), b = light(behind(node));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push(ratio.toFixed(2) + ' ' + node.tagName + '.' + node.className + ' ' + walker.currentNode.textContent.slice(0, 30));
+  }
+  const unnamed = [...document.querySelectorAll('button, input, [role=img]')].filter((n) => n.offsetParent !== null &&
+    !(n.textContent.trim() || n.getAttribute('aria-label') || (n.id && document.querySelector('label[for="' + n.id + '"]'))));
+  return { poor: [...new Set(poor)], unnamed: unnamed.map((n) => n.outerHTML.slice(0, 100)) };`;
+
+async function looks(width, height, dark, file) {
+  const browser = await open(programs, width, height, dark);
+  try {
+    const { url } = report('normal');
+    await load(browser, url);
+    assert.deepStrictEqual(await browser.run(CONTRAST), { poor: [], unnamed: [] }, dark ? 'dark' : 'light');
+    assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'), 'fits its width');
+    if (pictures) await browser.picture(path.join(pictures, file));
+  } finally {
+    await browser.close();
+  }
+}
+
+(async () => {
+  let failed = 0;
+  const browser = await open(programs, 1300, 1000, false);
+  try {
+    for (const [name, test] of Object.entries(tests)) {
+      try {
+        await test(browser);
+        console.log('ok   ' + name);
+      } catch (error) {
+        failed++;
+        console.log('FAIL ' + name + '\n' + error.stack);
+      }
+    }
+  } finally {
+    await browser.close();
+  }
+  for (const [width, dark, file] of [[1300, false, 'light.png'], [1300, true, 'dark.png'], [520, false, 'narrow.png']]) {
+    try {
+      await looks(width, 2400, dark, file);
+      console.log('ok   contrast, names and width: ' + file);
+    } catch (error) {
+      failed++;
+      console.log('FAIL ' + file + '\n' + error.stack);
+    }
+  }
+  process.exitCode = failed ? 1 : 0;
+})().catch((error) => {
+  console.log('FAIL ' + error.stack);
+  process.exitCode = 1;
+});

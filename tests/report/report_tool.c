@@ -1,0 +1,104 @@
+/* For the report tests: makes small captures with SQL and runs one writer on one of them.
+ *     report_tool make SQLFILE CAPTURE
+ *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [colour] [kernel=TEXT] [begin=N]
+ * [end=N] OUT "-" is standard output. The command line of perfkit is not used, so that a report
+ * test fails for what report/ does. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/store.h"
+#include "report/report.h"
+
+static int fail(const struct prof_error *err)
+{
+    fprintf(stderr, "report_tool: %s\n", err->message);
+    return 1;
+}
+
+static char *read_all(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    size_t size = 0, room = 1 << 16;
+    char *text = malloc(room);
+    while (file && text) {
+        size += fread(text + size, 1, room - size - 1, file);
+        if (size + 1 < room)
+            break;
+        room *= 2;
+        text = realloc(text, room);
+    }
+    if (!file || !text) {
+        perror(path);
+        exit(1);
+    }
+    fclose(file);
+    text[size] = 0;
+    return text;
+}
+
+static int make(const char *sql_path, const char *capture)
+{
+    struct prof_error err = {0};
+    struct prof_store *store;
+    char *message = NULL, *sql = read_all(sql_path);
+    if (prof_store_create(capture, true, &store, &err))
+        return fail(&err);
+    if (sqlite3_exec(prof_store_db(store), sql, NULL, NULL, &message)) {
+        fprintf(stderr, "report_tool: %s: %s\n", sql_path, message);
+        return 1;
+    }
+    free(sql);
+    if (prof_store_publish(store, &err))
+        return fail(&err);
+    prof_store_close(store);
+    return 0;
+}
+
+static int write_report(int argc, char **argv)
+{
+    struct prof_error err = {0};
+    struct prof_capture *capture;
+    struct prof_filter filter = {0};
+    struct prof_report_options options = {0};
+    const struct prof_report_writer *writer = prof_report_find(argv[0]);
+    for (int i = 3; i < argc; i++) {
+        const char *value = strchr(argv[i], '=');
+        value = value ? value + 1 : "";
+        if (!strncmp(argv[i], "top=", 4))
+            options.top = strtoul(value, NULL, 10);
+        else if (!strncmp(argv[i], "width=", 6))
+            options.width = strtoul(value, NULL, 10);
+        else if (!strcmp(argv[i], "colour"))
+            options.colour = true;
+        else if (!strncmp(argv[i], "kernel=", 7))
+            filter.kernel = value;
+        else if (!strncmp(argv[i], "begin=", 6))
+            filter.begin_ns = strtoll(value, NULL, 10);
+        else if (!strncmp(argv[i], "end=", 4))
+            filter.end_ns = strtoll(value, NULL, 10);
+    }
+    if (filter.kernel || filter.begin_ns || filter.end_ns)
+        options.filter = &filter;
+    if (!writer) {
+        fprintf(stderr, "report_tool: no writer %s\n", argv[0]);
+        return 1;
+    }
+    if (prof_open(argv[1], &capture, &err))
+        return fail(&err);
+    enum prof_status status = strcmp(argv[2], "-")
+                                  ? prof_report_save(writer, capture, &options, argv[2], &err)
+                                  : writer->write(capture, &options, stdout, &err);
+    prof_close(capture);
+    return status ? fail(&err) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && !strcmp(argv[1], "make"))
+        return make(argv[2], argv[3]);
+    if (argc >= 5 && !strcmp(argv[1], "write"))
+        return write_report(argc - 2, argv + 2);
+    fprintf(stderr, "usage: report_tool make SQL CAPTURE | write FORMAT CAPTURE OUT [option...]\n");
+    return 2;
+}

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Chrome traces of the fixture captures, read by another JSON reader:
+#     trace_test.sh REPORT_TOOL SOURCE_FOLDER WORK_FOLDER
+tool=$1 source=$2 work=$3
+if ! command -v python3 >/dev/null; then
+    echo "SKIP: the trace is checked with python3, which is missing"
+    exit 77
+fi
+mkdir -p "$work" || exit 1
+for fixture in normal awkward hostile empty live; do
+    "$tool" make "$source/$fixture.sql" "$work/$fixture.sqlite" &&
+        "$tool" write chrome-trace "$work/$fixture.sqlite" "$work/$fixture.trace" &&
+        "$tool" write json "$work/$fixture.sqlite" "$work/$fixture.json" &&
+        python3 "$source/chrome_check.py" "$work/$fixture.trace" "$work/$fixture.json" || exit 1
+done
+# A part of the time: no arrow may lose an end.
+"$tool" write chrome-trace "$work/normal.sqlite" "$work/part.trace" begin=10010000 end=20000000 &&
+    "$tool" write json "$work/normal.sqlite" "$work/part.json" begin=10010000 end=20000000 &&
+    python3 "$source/chrome_check.py" "$work/part.trace" "$work/part.json"

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The dependency order of docs/architecture.md, over the #include lines: a wrong arrow fails. Run with
+# a folder to check another tree (the test checks that a wrong arrow is found).
+set -u
+root=${1:-$(dirname "$0")/../..}
+cd "$root" || exit 2
+
+# area: what it may include of ours besides itself
+declare -A may=(
+    [libprof/base]=""
+    [libprof/wire]="libprof/base"
+    [libprof/spool]="libprof/base libprof/wire"
+    [libprof/store]="libprof/base libprof/wire libprof/spool"
+    [libprof/analysis]="libprof/base libprof/wire libprof/spool libprof/store libprof/include"
+    [libprof/include]="libprof/base"
+    [collectors]="libprof/base libprof/wire libprof/spool libprof/include/perfkit"
+    [report]="libprof/base libprof/include"
+    [tui]="libprof/base libprof/include"
+    [cli]="libprof/base libprof/wire libprof/spool libprof/store libprof/include report tui collectors/core"
+    [kernels]="libprof/include/perfkit"
+    [workloads]="kernels libprof/include/perfkit"
+)
+areas="libprof/base libprof/wire libprof/spool libprof/store libprof/analysis libprof/include collectors report tui cli kernels workloads"
+
+wrong=0
+checked=0
+for area in $areas; do
+    [ -d "$area" ] || continue
+    while IFS=: read -r file line include; do
+        target=$(sed -E 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1/' <<<"$include")
+        case $target in # headers that are found through an include directory
+        prof.h) target=libprof/include/prof.h ;;
+        perfkit/*) target=libprof/include/$target ;;
+        esac
+        case $target in
+        libprof/* | collectors/* | report/* | tui/* | cli/* | kernels/* | workloads/*) ;;
+        *) continue ;; # the system's, a library's, or a file beside it
+        esac
+        checked=$((checked + 1))
+        ok=0
+        for allowed in $area ${may[$area]}; do
+            case $target in "$allowed"/*) ok=1 ;; esac
+        done
+        if [ "$ok" = 0 ]; then
+            echo "$file:$line: $area must not include $target"
+            wrong=1
+        fi
+    done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include' --include='*.c' --include='*.h' \
+        --include='*.cu' --include='*.cuh' "$area")
+done
+[ "$checked" -gt 0 ] || { echo "no include lines found in $root"; exit 2; }
+[ "$wrong" = 0 ] && echo "dependency order: $checked includes, all in order"
+exit $wrong

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The check of the dependency order itself: right on this tree, and it finds planted wrong arrows.
+set -u
+here=$(dirname "$0")
+bash "$here/dependency_order.sh" || exit 1
+planted=$(mktemp -d)
+trap 'rm -rf "$planted"' EXIT
+plant() { # FILE INCLUDE
+    rm -rf "${planted:?}"/*
+    mkdir -p "$planted/$(dirname "$1")"
+    printf '#include "%s"\n' "$2" >"$planted/$1"
+    if bash "$here/dependency_order.sh" "$planted" >/dev/null; then
+        echo "not found: $1 including $2"
+        exit 1
+    fi
+}
+plant libprof/base/a.c libprof/wire/wire.h
+plant libprof/wire/a.h libprof/spool/layout.h
+plant libprof/analysis/a.c report/report.h
+plant libprof/store/a.c libprof/analysis/intervals.h
+plant collectors/core/a.c libprof/store/store.h
+plant collectors/nvtx/a.c prof.h
+plant report/a.c libprof/store/store.h
+plant report/a.c cli/command.h
+plant kernels/gather/a.c libprof/base/error.h
+plant workloads/a.c prof.h
+echo "planted wrong arrows: all found"

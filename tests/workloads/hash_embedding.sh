@@ -1,0 +1,62 @@
+#!/bin/sh
+# The program as a user runs it: every variant verified on the best device and on the CPU, JSON
+# that a JSON reader takes, and errors that name themselves.  usage: hash_embedding.sh PROGRAM
+set -u
+program=$1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+fail()
+{
+    echo "FAILED: $1"
+    cat "$dir/out" "$dir/err"
+    failed=1
+}
+
+# expect STATUS ARGUMENT...: runs the program, keeps its output in $dir/out and $dir/err.
+expect()
+{
+    status=$1
+    shift
+    "$program" "$@" >"$dir/out" 2>"$dir/err"
+    got=$?
+    [ "$got" -eq "$status" ] || fail "$* ended with $got instead of $status"
+}
+
+expect 0 --preset small --verify --iterations 2 --warmup 1
+grep -q 'FAILED' "$dir/out" && fail 'a comparison failed and the status was 0'
+expect 0 --preset small --verify --iterations 1 --warmup 0 --backend cpu
+expect 0 --preset small --verify --iterations 1 --warmup 0 --order random
+grep -q 'needs records sorted by plot' "$dir/out" || fail 'chunked on unsorted records'
+expect 0 --records 777 --plots 13 --dim 7 --embed 4 --top-k 1 --batch 5 --verify --iterations 1
+expect 0 --records 1 --plots 1 --verify --iterations 1
+expect 0 --records 10 --plots 300 --batch 7 --verify --iterations 1 # batches without records
+
+"$program" --list-variants | while read -r variant _; do
+    "$program" --preset small --iterations 1 --variant "$variant" >"$dir/one" 2>&1 ||
+        { echo "FAILED: --variant $variant"; cat "$dir/one"; exit 1; }
+    grep -q "^$variant " "$dir/one" || { echo "FAILED: no row of $variant"; exit 1; }
+done || failed=1
+
+expect 0 --preset small --iterations 2 --verify --json
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys
+report = json.load(sys.stdin)
+rows = [r for r in report["results"] if "skipped" not in r]
+assert rows and all(r["verified"] and r["kernel_ns"]["median"] > 0 for r in rows)
+claims = {c["claim"] for c in report["claims"]}
+assert claims >= {"many lookups in a loop", "loss in several reductions"}
+' <"$dir/out" || fail 'the JSON'
+fi
+
+expect 2 --variant nosuch
+grep -q 'no such variant: nosuch' "$dir/err" || fail 'an unknown variant goes unnamed'
+expect 2 --records x
+expect 2 --records 0
+expect 2 --backend metal
+expect 2 --bogus
+expect 2 --embed 12
+expect 0 --help
+grep -q -- '--iterations N' "$dir/out" || fail '--help lacks an option'
+exit $failed

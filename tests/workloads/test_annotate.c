@@ -1,0 +1,193 @@
+/* perfkit/annotate.h against a tool of our own: every call arrives, from two modules, with the
+ * declared work intact; without a tool, with a broken one, or with one that refuses, nothing
+ * happens. Each case is a process of its own (Check forks), because a module attaches once.
+ */
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "perfkit/annotate.h"
+#include "tests/workloads/injection.h"
+#include "tests/workloads/module.h"
+
+static struct injection_log *log_of_tool(void)
+{
+    void *library = dlopen(TEST_INJECTION, RTLD_NOW);
+    injection_log_fn get = NULL;
+    void *symbol;
+
+    ck_assert_ptr_nonnull(library);
+    symbol = dlsym(library, "injection_log");
+    ck_assert_ptr_nonnull(symbol);
+    memcpy(&get, &symbol, sizeof get);
+    return get();
+}
+
+START_TEST(calls_arrive)
+{
+    struct injection_log *seen;
+
+    setenv(PK_NVTX_ENV_INJECTION, TEST_INJECTION, 1);
+    perfkit_range_push("outer");
+    perfkit_range_pop();
+    perfkit_mark("here");
+    perfkit_range_end(perfkit_range_start("across"));
+    perfkit_range_end(0);
+    perfkit_thread_name("worker");
+    seen = log_of_tool();
+    ck_assert_int_eq(seen->bad_tables, 0);
+    ck_assert_uint_eq(seen->client_version, 3);
+    ck_assert_int_eq(seen->attached, 1);
+    ck_assert_int_eq(seen->pushes, 1);
+    ck_assert_int_eq(seen->pops, 1);
+    ck_assert_int_eq(seen->marks, 1);
+    ck_assert_int_eq(seen->starts, 1);
+    ck_assert_int_eq(seen->ends, 1);
+    ck_assert_int_eq(seen->thread_names, 1);
+    ck_assert_uint_eq(seen->named_tid, (unsigned int)syscall(SYS_gettid));
+    ck_assert_str_eq(seen->last_push, "outer");
+    ck_assert_str_eq(seen->last_mark, "here");
+    ck_assert_str_eq(seen->last_start, "across");
+    ck_assert_str_eq(seen->last_thread, "worker");
+    ck_assert_int_eq(seen->domains, 0); /* no declaration, no domain */
+}
+END_TEST
+
+START_TEST(work_is_declared)
+{
+    struct injection_log *seen;
+
+    setenv(PK_NVTX_ENV_INJECTION, TEST_INJECTION, 1);
+    perfkit_work_push("gemm", 2e12, 3e9, NAN);
+    perfkit_work_pop();
+    perfkit_work_push("gemm 2", 5, 6, 7);
+    perfkit_work_pop();
+    seen = log_of_tool();
+    ck_assert_int_eq(seen->bad_work, 0);
+    ck_assert_int_eq(seen->work_pushes, 2);
+    ck_assert_int_eq(seen->work_pops, 2);
+    ck_assert_int_eq(seen->domains, 1);
+    ck_assert_ptr_nonnull(seen->work_domain);
+    ck_assert_str_eq(seen->domain_name, "perfkit");
+    ck_assert_str_eq(seen->last_work, "gemm 2");
+    ck_assert(seen->work.flop == 5 && seen->work.bytes_read == 6 && seen->work.bytes_written == 7);
+}
+END_TEST
+
+START_TEST(two_modules_attach_each)
+{
+    struct injection_log *seen;
+
+    setenv(PK_NVTX_ENV_INJECTION, TEST_INJECTION, 1);
+    perfkit_range_push("from the program");
+    seen = log_of_tool();
+    ck_assert_int_eq(seen->attached, 1);
+    ck_assert_str_eq(seen->last_push, "from the program");
+    module_annotate();
+    ck_assert_int_eq(seen->attached, 2);
+    ck_assert_str_eq(seen->last_push, "from the module");
+    ck_assert_str_eq(seen->last_work, "module work");
+    perfkit_range_pop();
+    ck_assert_int_eq(seen->pushes, 2);
+    ck_assert_int_eq(seen->pops, 2);
+    ck_assert_int_eq(seen->bad_tables + seen->bad_work, 0);
+}
+END_TEST
+
+START_TEST(nothing_without_a_tool)
+{
+    unsetenv(PK_NVTX_ENV_INJECTION);
+    perfkit_range_push("nobody");
+    perfkit_work_push("nobody", 1, 2, 3);
+    perfkit_work_pop();
+    perfkit_range_pop();
+    ck_assert_uint_eq(perfkit_range_start("nobody"), 0);
+    setenv(PK_NVTX_ENV_INJECTION, TEST_INJECTION, 1); /* too late: asked once */
+    perfkit_mark("nobody");
+    ck_assert_int_eq(log_of_tool()->calls, 0);
+}
+END_TEST
+
+START_TEST(a_broken_tool_is_ignored)
+{
+    static const char *const paths[] = {"", "/nonexistent/tool.so", "libm.so.6"};
+
+    setenv(PK_NVTX_ENV_INJECTION, paths[_i], 1);
+    errno = EDOM;
+    perfkit_range_push("nobody");
+    perfkit_range_pop();
+    ck_assert_int_eq(errno, EDOM);
+}
+END_TEST
+
+START_TEST(a_refusing_tool_gets_nothing)
+{
+    struct injection_log *seen = log_of_tool(); /* keeps it loaded */
+
+    setenv(PK_NVTX_ENV_INJECTION, TEST_INJECTION, 1);
+    setenv("TEST_INJECTION_REFUSES", "1", 1);
+    perfkit_range_push("nobody");
+    perfkit_work_push("nobody", 1, 2, 3);
+    ck_assert_int_eq(seen->attached, 1);
+    ck_assert_int_eq(seen->calls, 0);
+}
+END_TEST
+
+#define THREADS 8
+#define PUSHES 1000
+
+static void *annotate_much(void *barrier)
+{
+    pthread_barrier_wait(barrier);
+    for (int i = 0; i < PUSHES; i++) {
+        perfkit_work_push("threaded", 1, 1, 1);
+        perfkit_work_pop();
+    }
+    return NULL;
+}
+
+START_TEST(threads_attach_once)
+{
+    pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    struct injection_log *seen;
+
+    setenv(PK_NVTX_ENV_INJECTION, TEST_INJECTION, 1);
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, annotate_much, &barrier), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&barrier);
+    seen = log_of_tool();
+    ck_assert_int_eq(seen->attached, 1);
+    ck_assert_int_eq(seen->domains, 1);
+    ck_assert_int_eq(seen->work_pushes, THREADS * PUSHES);
+    ck_assert_int_eq(seen->work_pops, THREADS * PUSHES);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("annotate");
+    TCase *cases = tcase_create("injection");
+    SRunner *runner = srunner_create(suite);
+    int failures;
+
+    tcase_add_test(cases, calls_arrive);
+    tcase_add_test(cases, work_is_declared);
+    tcase_add_test(cases, two_modules_attach_each);
+    tcase_add_test(cases, nothing_without_a_tool);
+    tcase_add_loop_test(cases, a_broken_tool_is_ignored, 0, 3);
+    tcase_add_test(cases, a_refusing_tool_gets_nothing);
+    tcase_add_test(cases, threads_attach_once);
+    suite_add_tcase(suite, cases);
+    srunner_set_fork_status(runner, CK_FORK);
+    srunner_run_all(runner, CK_NORMAL);
+    failures = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failures != 0;
+}

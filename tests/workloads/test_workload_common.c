@@ -1,0 +1,203 @@
+/* What every workload stands on: statistics, the JSON writer, options, and the verification that
+ * must not let a NaN pass.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/common/json.h"
+#include "workloads/common/measure.h"
+#include "workloads/common/options.h"
+#include "workloads/common/random.h"
+
+START_TEST(statistics)
+{
+    double odd[] = {5, 1, 100, 3, 2}, even[] = {4, 1, 3, 2}, one[] = {7};
+    struct stats s = stats_of(odd, 5);
+
+    ck_assert(s.median == 3 && s.min == 1 && s.max == 100 && s.mad == 2 && s.count == 5);
+    s = stats_of(even, 4);
+    ck_assert(s.median == 2.5 && s.mad == 1);
+    s = stats_of(one, 1);
+    ck_assert(s.median == 7 && s.mad == 0);
+    s = stats_of(NULL, 0);
+    ck_assert(isnan(s.median) && isnan(s.min) && s.count == 0);
+}
+END_TEST
+
+START_TEST(verification_catches)
+{
+    double reference[] = {3, 4}, zeros[] = {0, 0};
+    float same[] = {3, 4}, off[] = {3, 4.5f}, poisoned[] = {3, NAN}, nothing[] = {0, 0};
+    struct check check = {.tolerance = 0.2};
+
+    ck_assert(relative_error(same, reference, 2) == 0);
+    ck_assert(fabs(relative_error(off, reference, 2) - 0.1) < 1e-12);
+    ck_assert(isnan(relative_error(poisoned, reference, 2)));
+    ck_assert(relative_error(nothing, zeros, 2) == 0);
+    ck_assert(isinf(relative_error(same, zeros, 2)));
+    check_note(&check, 0);
+    ck_assert(check.done && check_passed(&check));
+    check_note(&check, 0.1);
+    check_note(&check, 0.05);
+    ck_assert(check.error == 0.1 && check_passed(&check));
+    check_note(&check, NAN);
+    check_note(&check, 0);
+    ck_assert(!check_passed(&check)); /* a NaN stays */
+    check = (struct check){.tolerance = 0.2};
+    check_note(&check, 0.3);
+    ck_assert(!check_passed(&check));
+}
+END_TEST
+
+START_TEST(json_is_quoted)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    struct json json = {.file = file};
+
+    json_object_begin(&json, NULL);
+    json_text(&json, "a \"b\"\\", "line\nend\x01");
+    json_text(&json, "none", NULL);
+    json_number(&json, "nan", NAN);
+    json_number(&json, "x", 1.5);
+    json_array_begin(&json, "list");
+    json_integer(&json, NULL, 18446744073709551615u);
+    json_bool(&json, NULL, false);
+    json_array_end(&json);
+    json_array_begin(&json, "empty");
+    json_array_end(&json);
+    json_object_end(&json);
+    fclose(file);
+    ck_assert_str_eq(text,
+                     "{\n  \"a \\\"b\\\"\\\\\": \"line\\u000aend\\u0001\",\n  \"none\": null,\n"
+                     "  \"nan\": null,\n  \"x\": 1.5,\n  \"list\": [\n"
+                     "    18446744073709551615,\n    false\n  ],\n  \"empty\": []\n}\n");
+    free(text);
+}
+END_TEST
+
+struct values {
+    struct common_options common;
+    uint32_t size;
+    bool fast;
+};
+
+static void preset(int number, void *values)
+{
+    ((struct values *)values)->size = number == PRESET_SEED ? 1000 : 10;
+}
+
+static const struct option_row own_rows[] = {
+    {"size", OPTION_U32, "N", offsetof(struct values, size), NULL, "how much", 1},
+    {"fast", OPTION_FLAG, NULL, offsetof(struct values, fast), NULL, "quick", 0},
+};
+static const struct option_set own_set = {"test", "A test.", own_rows, 2, preset};
+
+static int parse(struct values *values, int argc, const char *const *argv)
+{
+    *values = (struct values){.size = 5};
+    return options_parse(&own_set, argc, (char **)(uintptr_t)argv, values);
+}
+
+#define PARSE(values, ...)                                                                         \
+    parse(values, sizeof((const char *[]){"test", __VA_ARGS__}) / sizeof(char *),                  \
+          (const char *[]){"test", __VA_ARGS__})
+
+START_TEST(options_parse_and_complain)
+{
+    struct values v;
+
+    ck_assert_int_eq(PARSE(&v, "--size", "7", "--fast", "--backend=cpu", "--seed", "9"), 0);
+    ck_assert(v.size == 7 && v.fast && v.common.backend == DEV_CPU && v.common.seed == 9);
+    /* A preset gives way to an explicit size, wherever it stands. */
+    ck_assert_int_eq(PARSE(&v, "--size", "7", "--preset", "seed"), 0);
+    ck_assert_uint_eq(v.size, 7);
+    ck_assert_int_eq(PARSE(&v, "--preset", "seed"), 0);
+    ck_assert_uint_eq(v.size, 1000);
+    ck_assert_int_ne(PARSE(&v, "--size", "0"), 0);
+    ck_assert_int_ne(PARSE(&v, "--size", "-3"), 0);
+    ck_assert_int_ne(PARSE(&v, "--size", "7x"), 0);
+    ck_assert_int_ne(PARSE(&v, "--size", "4294967296"), 0);
+    ck_assert_int_ne(PARSE(&v, "--size"), 0);
+    ck_assert_int_ne(PARSE(&v, "--fast=1"), 0);
+    ck_assert_int_ne(PARSE(&v, "--backend", "metal"), 0);
+    ck_assert_int_ne(PARSE(&v, "stray"), 0);
+}
+END_TEST
+
+START_TEST(random_numbers_are_never_zero)
+{
+    struct random a = {.state = 1}, b = {.state = 1};
+    double sum = 0;
+
+    for (int i = 0; i < 100000; i++) {
+        float x = random_unit(&a);
+
+        ck_assert(x > 0 && x <= 1);
+        ck_assert(x == random_unit(&b));
+        ck_assert_uint_lt(random_below(&a, 10), 10);
+        random_below(&b, 10);
+        sum += (double)x;
+    }
+    ck_assert(fabs(sum / 100000 - 0.5) < 0.01);
+}
+END_TEST
+
+static int count_step(void *context)
+{
+    ++*(int *)context;
+    return 0;
+}
+
+static int always_fails(void *context)
+{
+    (void)context;
+    return -1;
+}
+
+START_TEST(measuring_repeats_and_stops)
+{
+    struct session session;
+    struct dev *dev;
+    char why[256];
+    int counts[2] = {0, 0};
+    struct subject subjects[] = {{.name = "counted", .step = count_step, .context = &counts[0]},
+                                 {.name = "counted", .step = count_step, .context = &counts[1]}};
+    struct subject broken = {.name = "broken", .step = always_fails};
+
+    ck_assert_int_eq(dev_open(DEV_CPU, 1, &dev, why, sizeof why), 0);
+    ck_assert_int_eq(session_open(&session, dev), 0);
+    ck_assert_int_eq(measure(&session, subjects, 2, 5, 2), 0);
+    ck_assert_int_eq(counts[0], 7);
+    ck_assert_int_eq(counts[1], 7);
+    ck_assert_uint_eq(subjects[1].result.wall.count, 5);
+    ck_assert(isnan(subjects[0].result.transfer.median)); /* none is not zero */
+    ck_assert_int_ne(measure(&session, &broken, 1, 5, 2), 0);
+    session_close(&session);
+    dev_close(dev);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("workload common");
+    TCase *cases = tcase_create("common");
+    SRunner *runner = srunner_create(suite);
+    int failures;
+
+    tcase_add_test(cases, statistics);
+    tcase_add_test(cases, verification_catches);
+    tcase_add_test(cases, json_is_quoted);
+    tcase_add_test(cases, options_parse_and_complain);
+    tcase_add_test(cases, random_numbers_are_never_zero);
+    tcase_add_test(cases, measuring_repeats_and_stops);
+    suite_add_tcase(suite, cases);
+    srunner_run_all(runner, CK_NORMAL);
+    failures = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failures != 0;
+}
