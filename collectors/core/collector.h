@@ -70,6 +70,10 @@ struct collector_source {
     /* Called in a forked child at its first event, before anything else: drop every pending thing
      * inherited from the parent without calling the driver or any collector_ function. */
     void (*forked)(void);
+    /* Recording begins or stops in this process (below). Called on the program's thread when a mark
+     * of the program's own did it, so that the very next call is recorded; else on the helper
+     * thread, at its next tick. Never two at a time. NULL = not wanted. */
+    void (*recording)(bool on);
 };
 void collector_register(const struct collector_source *source);
 
@@ -86,6 +90,22 @@ bool collector_option(const char *name, char *value, size_t size);
 
 /* Is `domain` ("cuda", "nvtx", "opencl") within --trace? True when no --trace was given. */
 bool collector_traces(const char *domain);
+
+/* ---- When to record (core/window.c). A capture may record only within windows of time: between
+ * `perfkit ctl start` and `stop`, after --delay, inside a range of --capture-range. Without such an
+ * option the window is open from the start and never closes.
+ *
+ * Is a window open now? What begins while it is false is not recorded and not counted; what began
+ * inside a window is recorded to its end. Two loads; never false without such an option. */
+bool collector_recording(void);
+
+/* Was a window open at `time` (CLOCK_MONOTONIC)? For records that come after the fact; keeps the last
+ * windows only, older times count as their oldest. */
+bool collector_recorded_at(uint64_t time);
+
+/* The program's own mark opens or closes a window: the begin and end of a capture range. Opens nest.
+ * Has an effect only when --capture-range asked for that kind of mark. */
+void collector_window(bool open, enum wire_window_reason reason);
 
 /* For host/: the process ends now (`how`: LIFECYCLE_* of libprof/spool/lifecycle.h, status as in
  * exit) or is about to be replaced by exec. Runs every source's at_exit once, hands the threads'

@@ -334,6 +334,13 @@ static const uint16_t least_bytes[WIRE_TYPES] = {
     [WIRE_MARK] = sizeof(struct wire_range),
     [WIRE_WORK] = sizeof(struct wire_work),
     [WIRE_GRAPH_NODE] = sizeof(struct wire_graph_node),
+    [WIRE_GRAPH] = sizeof(struct wire_graph),
+    [WIRE_OVERHEAD] = sizeof(struct wire_overhead),
+    [WIRE_EVENT] = sizeof(struct wire_event),
+    [WIRE_POOL] = sizeof(struct wire_pool),
+    [WIRE_MIGRATION] = sizeof(struct wire_migration),
+    [WIRE_JIT] = sizeof(struct wire_jit),
+    [WIRE_WINDOW] = sizeof(struct wire_window),
 };
 
 const struct wire_head *prof_spool_next(const void *buffer, size_t bytes, size_t *offset,

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 1u        /* written by this tree */
+#define WIRE_VERSION 2u        /* written by this tree */
 #define WIRE_MIN_READER 1u     /* oldest reader that understands what we write */
 #define WIRE_MAX_RECORD 4096u  /* bytes; longer strings continue in further records */
 #define WIRE_STRING_BYTES (WIRE_MAX_RECORD - 16u)
@@ -49,7 +49,14 @@
     X(RANGE_END, 0, "NVTX end of a started range")                                                 \
     X(MARK, 0, "NVTX mark")                                                                        \
     X(WORK, 0, "declared FLOP and bytes of the range pushed just before")                          \
-    X(GRAPH_NODE, 0, "a graph node was created at this time on this thread")
+    X(GRAPH_NODE, 0, "a graph node was created or cloned at this time on this thread")              \
+    X(GRAPH, 0, "the execution of a whole graph, in place of its nodes")                           \
+    X(OVERHEAD, 0, "time that the driver or the vendor's tools took from the program")             \
+    X(EVENT, 0, "an event was recorded in a stream")                                               \
+    X(POOL, 0, "a memory pool was made, trimmed or destroyed")                                     \
+    X(MIGRATION, 0, "unified memory moved, or was missed")                                         \
+    X(JIT, 0, "device code was compiled, or came from a cache")                                    \
+    X(WINDOW, 0, "recording began or stopped in this process")
 
 enum wire_type {
 #define X(name, definition, text) WIRE_##name,
@@ -137,12 +144,15 @@ struct wire_device {
     uint64_t memory_bandwidth; /* bytes/s */
 };
 
-/* head.aux = context id */
+/* head.aux = context id; flags = WIRE_CONTEXT_* */
+#define WIRE_CONTEXT_GREEN 1u /* a green context: some of its parent's units */
 struct wire_context {
     struct wire_head head;
     uint64_t native;
     uint32_t source;
     uint32_t device; /* device id; 0 when it has several */
+    uint32_t parent; /* context id of a green context's parent, 0 = none */
+    uint32_t units;  /* SMs of a green context, 0 = all of the device */
 };
 
 /* head.aux = stream id; flags = WIRE_STREAM_* */
@@ -159,6 +169,7 @@ struct wire_stream {
     uint32_t clock; /* clock id of this stream's device times; 0 = CLOCK_MONOTONIC */
     int32_t priority;
     uint32_t name; /* string id */
+    uint64_t handle; /* the program's handle, by which NVTX names streams; 0 = not known */
 };
 
 /* head.aux = enum wire_named */
@@ -168,6 +179,12 @@ enum wire_named {
     WIRE_NAMED_STREAM,     /* object = stream id */
     WIRE_NAMED_DEVICE,
     WIRE_NAMED_CONTEXT,
+    /* By NVTX, which knows CUDA's objects by the program's handles. A name counts for the newest
+     * stream with that handle at the time of the naming, or else for the next one. */
+    WIRE_NAMED_CUDA_STREAM,  /* object = the handle (wire_stream.handle) */
+    WIRE_NAMED_CUDA_CONTEXT, /* object = the handle */
+    WIRE_NAMED_CUDA_DEVICE,  /* object = the ordinal */
+    WIRE_NAMED_CUDA_EVENT,   /* object = the handle */
 };
 struct wire_name {
     struct wire_head head;
@@ -356,6 +373,7 @@ struct wire_sync {
     uint64_t event; /* event id, 0 = none */
     uint32_t kind;  /* enum wire_sync_kind */
     uint32_t reserved;
+    uint64_t recorded; /* wire_event.recorded of the record that was waited for, 0 = not known */
 };
 
 /* head.aux = context id; flags = enum wire_source. An allocation is identified by (source, id)
@@ -422,13 +440,133 @@ struct wire_work {
     double bytes_read, bytes_written;
 };
 
-/* flags = enum wire_class of the node */
+/* flags = enum wire_class of the node. The nodes of an instantiated graph are clones of the nodes
+ * that the program made: `original` leads back to them. */
 struct wire_graph_node {
     struct wire_head head;
     uint64_t time;
     uint64_t node;
     uint32_t graph;
     uint32_t tid;
+    uint64_t original; /* the node it was cloned from, 0 = made by the program */
+};
+
+/* head.aux = stream id. Only in whole-graph mode; then no node of the graph has a record. */
+struct wire_graph {
+    struct wire_head head;
+    uint64_t correlation; /* of the launch */
+    struct wire_times times;
+    uint32_t graph;
+    uint32_t reserved;
+};
+
+enum wire_overhead_kind {
+    WIRE_OVERHEAD_UNKNOWN,
+    WIRE_OVERHEAD_COMPILER,        /* the driver compiled device code */
+    WIRE_OVERHEAD_FLUSH,           /* the tool wrote out a buffer */
+    WIRE_OVERHEAD_INSTRUMENTATION, /* the tool changed device code */
+    WIRE_OVERHEAD_RESOURCE,        /* the tool made or destroyed resources of its own */
+    WIRE_OVERHEAD_MODULE_LOAD,     /* the runtime loaded a module */
+    WIRE_OVERHEAD_LAZY_LOAD,       /* a function was loaded at its first use */
+    WIRE_OVERHEAD_QUEUE_FULL,      /* a call waited for room in the command queue */
+    WIRE_OVERHEAD_BUFFER_REQUEST,  /* the tool waited for a buffer */
+    WIRE_OVERHEAD_MANAGED_START,   /* unified memory was set up */
+};
+
+/* head.aux = tid, 0 = of no thread; flags = enum wire_source; host times */
+struct wire_overhead {
+    struct wire_head head;
+    uint64_t correlation; /* 0 = none */
+    uint64_t start, end;
+    uint32_t kind;   /* enum wire_overhead_kind */
+    uint32_t stream; /* stream id, 0 = none */
+};
+
+/* head.aux = stream id; flags = enum wire_source */
+struct wire_event {
+    struct wire_head head;
+    uint64_t correlation;
+    uint64_t event;    /* event id: one event may be recorded many times */
+    uint64_t recorded; /* number of this recording, which waits name (wire_sync.recorded); 0 = none */
+    uint64_t time;     /* of the device, 0 = not asked for */
+};
+
+enum wire_pool_operation {
+    WIRE_POOL_UNKNOWN,
+    WIRE_POOL_CREATED,
+    WIRE_POOL_DESTROYED,
+    WIRE_POOL_TRIMMED, /* 1..3 equal CUPTI's */
+};
+
+/* head.aux = device id; flags = enum wire_source */
+struct wire_pool {
+    struct wire_head head;
+    uint64_t time;
+    uint64_t pool;        /* address, the pool's identity */
+    uint64_t correlation; /* 0 = none */
+    uint64_t bytes;       /* reserved by the pool, 0 = not known */
+    uint64_t used_bytes;
+    uint64_t kept_bytes; /* TRIMMED: what was to be kept */
+    uint64_t threshold_bytes; /* release threshold */
+    uint32_t operation;       /* enum wire_pool_operation */
+    uint32_t tid;
+};
+
+enum wire_migration_kind {
+    WIRE_MIGRATION_UNKNOWN,
+    WIRE_MIGRATION_HTOD,
+    WIRE_MIGRATION_DTOH,
+    WIRE_MIGRATION_CPU_FAULT,
+    WIRE_MIGRATION_GPU_FAULT,
+    WIRE_MIGRATION_THRASHING,
+    WIRE_MIGRATION_THROTTLING,
+    WIRE_MIGRATION_REMOTE_MAP,
+    WIRE_MIGRATION_DTOD, /* 1..8 equal CUPTI's */
+};
+
+/* head.aux = stream id, 0 = none; flags = enum wire_source */
+struct wire_migration {
+    struct wire_head head;
+    uint64_t start, end; /* end = 0: a moment */
+    uint64_t address;
+    uint64_t value;         /* bytes moved or mapped; for GPU_FAULT the number of faults */
+    uint32_t source, target; /* device ids, 0 = host */
+    uint32_t kind;          /* enum wire_migration_kind */
+    uint32_t cause;         /* the vendor's reason or access type, 0 = not known */
+};
+
+enum wire_jit_input { WIRE_JIT_UNKNOWN, WIRE_JIT_PTX, WIRE_JIT_NVVM };
+enum wire_jit_operation {
+    WIRE_JIT_OPERATION_UNKNOWN,
+    WIRE_JIT_CACHE_LOAD,
+    WIRE_JIT_CACHE_STORE,
+    WIRE_JIT_COMPILE, /* 1..3 equal CUPTI's */
+};
+
+/* head.aux = tid, 0 = not known; flags = enum wire_source; host times */
+struct wire_jit {
+    struct wire_head head;
+    uint64_t correlation;
+    uint64_t start, end;
+    uint64_t cache_bytes;
+    uint32_t device; /* device id */
+    uint32_t path;   /* string id of the cache file, 0 = none */
+    uint32_t input;  /* enum wire_jit_input */
+    uint32_t operation;
+};
+
+enum wire_window_reason {
+    WIRE_WINDOW_UNKNOWN,
+    WIRE_WINDOW_TIME,     /* --delay, --duration */
+    WIRE_WINDOW_CONTROL,  /* perfkit ctl, or a dormant start */
+    WIRE_WINDOW_PROFILER, /* cudaProfilerStart, cudaProfilerStop */
+    WIRE_WINDOW_RANGE,    /* the NVTX range of --capture-range */
+};
+
+/* flags: 1 = recording begins, 0 = it stops; head.aux = enum wire_window_reason */
+struct wire_window {
+    struct wire_head head;
+    uint64_t time;
 };
 
 /* ---- conservation counters -------------------------------------------------------------------
@@ -458,7 +596,8 @@ struct wire_graph_node {
     X(UNSEEN, "calls through entry points that bypass the collector")                              \
     X(BACKEND_DROPPED, "records the vendor's library says it dropped")                             \
     X(TIME_REPAIRED, "device times put back into order")                                           \
-    X(TIME_MISSING, "device records that came without times")
+    X(TIME_MISSING, "device records that came without times")                                      \
+    X(OUTSIDE, "records left out because nothing was to be recorded at their time")
 
 enum wire_count {
 #define X(name, text) WIRE_COUNT_##name,
@@ -475,8 +614,8 @@ WIRE_ASSERT(wire_head, 8);
 WIRE_ASSERT(wire_string, 16);
 WIRE_ASSERT(wire_config, 64);
 WIRE_ASSERT(wire_device, 112);
-WIRE_ASSERT(wire_context, 24);
-WIRE_ASSERT(wire_stream, 40);
+WIRE_ASSERT(wire_context, 32);
+WIRE_ASSERT(wire_stream, 48);
 WIRE_ASSERT(wire_name, 24);
 WIRE_ASSERT(wire_module, 40);
 WIRE_ASSERT(wire_clock, 40);
@@ -487,13 +626,20 @@ WIRE_ASSERT(wire_kernel, 64);
 WIRE_ASSERT(wire_transfer, 72);
 WIRE_ASSERT(wire_memset, 72);
 WIRE_ASSERT(wire_done, 48);
-WIRE_ASSERT(wire_sync, 48);
+WIRE_ASSERT(wire_sync, 56);
 WIRE_ASSERT(wire_alloc, 64);
 WIRE_ASSERT(wire_free, 40);
 WIRE_ASSERT(wire_range, 48);
 WIRE_ASSERT(wire_range_end, 24);
 WIRE_ASSERT(wire_work, 32);
-WIRE_ASSERT(wire_graph_node, 32);
+WIRE_ASSERT(wire_graph_node, 40);
+WIRE_ASSERT(wire_graph, 56);
+WIRE_ASSERT(wire_overhead, 40);
+WIRE_ASSERT(wire_event, 40);
+WIRE_ASSERT(wire_pool, 72);
+WIRE_ASSERT(wire_migration, 56);
+WIRE_ASSERT(wire_jit, 56);
+WIRE_ASSERT(wire_window, 16);
 _Static_assert(offsetof(struct wire_call, name) == 32, "wire_call.name");
 _Static_assert(offsetof(struct wire_kernel, times) == 16, "wire_kernel.times");
 _Static_assert(offsetof(struct wire_kernel, config) == 48, "wire_kernel.config");
