@@ -114,6 +114,7 @@ void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
     if (!mine)
         mine = map_buffer(0);
     if (mine) {
+        mine->asked_by = collector_tid();
         mine->spill = atomic_load(&full_bytes) >= SPILL_BYTES;
         *buffer = cuda_buffers_data(mine);
         *size = BUFFER_BYTES;
@@ -164,6 +165,8 @@ void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *data, si
         return;
     }
     struct cuda_buffer *buffer = (struct cuda_buffer *)(void *)(data - HEADER_BYTES);
+    buffer->given_by = collector_tid();
+    buffer->given_ns = collector_now();
     buffer->valid = valid < BUFFER_BYTES ? (uint32_t)valid : BUFFER_BYTES;
     if (buffer->valid == 0) {
         recycle(buffer);

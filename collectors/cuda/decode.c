@@ -285,6 +285,7 @@ void cuda_decode(struct cuda_buffer *list, uint64_t now)
         pass_calls,
         pass_device_work,
     };
+    cuda_dump_buffers(list);
     latest = now + CLOCK_SLACK_NS;
     has_launched_by = cuda_cupti_version() >= RECORD_SINCE_LAUNCHED_BY;
     for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {

@@ -28,12 +28,14 @@ static _Atomic uint32_t finished; /* final flushes done; futex word */
 
 void cuda_flush_start(void)
 {
+    cuda_dump_start();
     atomic_store(&running, 1);
 }
 
 static void flush(uint32_t how)
 {
     static bool told; /* helper thread only */
+    cuda_dump_flush(how);
     CUptiResult result = cupti.ActivityFlushAll(how);
     if (result != CUPTI_SUCCESS && !told)
         told = !cupti_check(result, how == FLUSH_FORCED ? "cuptiActivityFlushAll(forced)"
@@ -48,6 +50,7 @@ static void drain(void)
     size_t dropped = 0;
     if (cupti.ActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped > 0)
         collector_count(WIRE_COUNT_BACKEND_DROPPED, dropped);
+    cuda_dump_dropped(dropped);
 }
 
 void cuda_tick(void)
@@ -64,6 +67,7 @@ void cuda_tick(void)
         cuda_buffers_top_up();
     }
     if (finishing) {
+        cuda_dump_end();
         atomic_store(&finished, want);
         syscall(SYS_futex, &finished, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
     }
@@ -110,6 +114,7 @@ void cuda_at_exit(void)
 
 void cuda_flush_forked(void)
 {
+    cuda_dump_forked();
     atomic_store(&running, 0);
     atomic_store(&ticks, 0);
     atomic_store(&wanted, 0);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "collectors/cuda/cupti_api.h"
+#include "collectors/cuda/dump.h"
 #include "collectors/cuda/records.h"
 #include "libprof/wire/wire.h"
 
@@ -24,6 +25,8 @@ struct cuda_buffer {
     uint32_t number;
     uint32_t valid; /* bytes that hold records */
     uint32_t spill; /* to be thrown away: the helper thread is too far behind */
+    uint32_t asked_by, given_by; /* threads */
+    uint64_t given_ns;
 };
 
 bool cuda_buffers_start(void); /* maps the first few; false: no memory */
@@ -93,6 +96,16 @@ void cuda_decode(struct cuda_buffer *list, uint64_t now);
 /* ---- graph.c */
 void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                    const void *data);
+
+/* ---- dump.c: everything CUPTI hands over into a file, when the option cupti-dump asks for it */
+void cuda_dump_start(void);
+void cuda_dump_flush(uint32_t how);
+void cuda_dump_buffers(struct cuda_buffer *list);
+void cuda_dump_dropped(uint64_t count);
+void cuda_dump_end(void);
+void cuda_dump_forked(void);
+/* From any thread; fills in time and tid. One load when there is no dump. */
+void cuda_dump_callback(const struct dump_callback *what);
 
 /* ---- flush.c */
 void cuda_tick(void);

@@ -1,0 +1,131 @@
+/* The layout of a CUPTI dump: what CUPTI handed to the collector of one process, as it came.
+ *
+ * A user sends one with a bug report, and tests replay it on machines without a GPU
+ * (tests/cuda/fakes). Written by dump.c, read by tests/cuda/fakes/replay.c and, independently of
+ * these declarations, by tests/cuda/dump_reader.py.
+ *
+ * The file is a header and then blocks until the file ends. Little-endian; every block starts at a
+ * multiple of 8. A reader skips the bytes of blocks and the tails of structs that it does not know.
+ * A file that ends within a block is that of a process that was killed: the blocks before it count. */
+#ifndef PERFKIT_COLLECTORS_CUDA_DUMP_H
+#define PERFKIT_COLLECTORS_CUDA_DUMP_H
+
+#include <stdint.h>
+
+#define DUMP_MAGIC "PFKCUPT\n"
+#define DUMP_VERSION 1u
+#define DUMP_SUFFIX ".cuptidump"
+
+struct dump_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t bytes;         /* of this header */
+    uint32_t cupti_version; /* of cuptiGetVersion */
+    uint32_t pid;
+    uint64_t monotonic_ns, realtime_ns; /* CLOCK_MONOTONIC and CLOCK_REALTIME at one moment */
+};
+
+enum dump_type {
+    DUMP_SIZE = 1,
+    DUMP_STRING,
+    DUMP_BUFFER,
+    DUMP_CALLBACK,
+    DUMP_FLUSH,
+    DUMP_DROPPED,
+    DUMP_END, /* no body: the final flush of the process was done and decoded */
+};
+
+struct dump_block {
+    uint32_t type;  /* enum dump_type */
+    uint32_t bytes; /* that follow this head; the next block starts at the next multiple of 8 */
+    uint64_t time;  /* CLOCK_MONOTONIC, ns */
+};
+
+/* Records of `kind` have `size` bytes, from here on. Comes before the first buffer with that kind. */
+struct dump_size {
+    uint32_t kind, size;
+};
+
+/* What stands at an address that records of the following buffers hold (DUMP_STRINGS). Comes again
+ * when the text there has changed. */
+struct dump_string {
+    uint64_t address;
+    /* text without NUL, to the end of the block */
+};
+
+/* One buffer of CUPTI. block.time: when CUPTI gave it back. */
+struct dump_buffer {
+    uint32_t asked_by; /* thread for which CUPTI asked for it */
+    uint32_t given_by; /* thread that brought it back: the same, one of CUPTI's, or the flushing one */
+    /* the records, to the end of the block */
+};
+
+/* A callback on a thread of the program; 0 = not told. block.time: when it came. */
+struct dump_callback {
+    uint32_t domain, cbid; /* CUpti_CallbackDomain and the id in it */
+    uint32_t tid;
+    uint32_t site;         /* API calls: 0 begin, 1 end */
+    uint32_t correlation;  /* API calls */
+    uint32_t context, stream; /* CUPTI's numbers */
+    uint32_t graph;        /* cuptiGetGraphId, or cuptiGetGraphExecId of an executable graph */
+    uint64_t node, original_node; /* cuptiGetGraphNodeId */
+    uint32_t node_type;    /* CUgraphNodeType */
+    uint32_t original_graph;
+    uint64_t handle;       /* of the stream or context, as the program has it */
+};
+
+/* cuptiActivityFlushAll begins. */
+struct dump_flush {
+    uint32_t forced;
+    uint32_t reserved;
+    uint64_t realtime_ns; /* at block.time */
+    uint64_t cupti_ns;    /* cuptiGetTimestamp at block.time, 0 = not told */
+};
+
+enum { DUMP_LOST_RECORDS, DUMP_LOST_CALLBACKS };
+struct dump_dropped {
+    uint64_t count;
+    uint32_t what; /* records that CUPTI says it dropped; callbacks that found no room in the dump */
+    uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct dump_header) == 40 && sizeof(struct dump_block) == 16, "dump layout");
+_Static_assert(sizeof(struct dump_callback) == 64 && sizeof(struct dump_flush) == 24, "dump layout");
+
+/* Where records hold addresses of texts: kind, offset. A record that is shorter has none. */
+#define DUMP_STRINGS(X)                                                                            \
+    X(3, 104)  /* KERNEL name */                                                                   \
+    X(10, 104) /* CONCURRENT_KERNEL name */                                                        \
+    X(8, 136)  /* DEVICE name */                                                                   \
+    X(11, 24)  /* NAME name */                                                                     \
+    X(12, 40)  /* MARKER name */                                                                   \
+    X(12, 48)  /* MARKER domain */                                                                 \
+    X(26, 24)  /* FUNCTION name */                                                                 \
+    X(49, 64)  /* MEMORY2 name of a static variable */                                             \
+    X(49, 120) /* MEMORY2 source, the library that allocated */                                    \
+    X(52, 56)  /* JIT cache path */
+
+/* Where records hold times: kind, offset. */
+#define DUMP_TIMES(X)                                                                              \
+    X(3, 16) X(3, 24) X(3, 32) X(3, 120) X(3, 128) /* KERNEL start end completed queued submitted */ \
+    X(10, 16) X(10, 24) X(10, 32) X(10, 120) X(10, 128) /* CONCURRENT_KERNEL */                    \
+    X(1, 16) X(1, 24)   /* MEMCPY start end */                                                     \
+    X(22, 16) X(22, 24) /* MEMCPY2 */                                                              \
+    X(2, 16) X(2, 24)   /* MEMSET */                                                               \
+    X(4, 8) X(4, 16)    /* DRIVER */                                                               \
+    X(5, 8) X(5, 16)    /* RUNTIME */                                                              \
+    X(48, 8) X(48, 16)  /* INTERNAL_LAUNCH_API */                                                  \
+    X(12, 8)            /* MARKER */                                                               \
+    X(17, 24) X(17, 32) /* OVERHEAD */                                                             \
+    X(20, 8)            /* ENVIRONMENT */                                                          \
+    X(25, 16) X(25, 24) /* UNIFIED_MEMORY_COUNTER */                                               \
+    X(36, 40)           /* CUDA_EVENT on the device */                                             \
+    X(38, 8) X(38, 16)  /* SYNCHRONIZATION */                                                      \
+    X(49, 32)           /* MEMORY2 */                                                              \
+    X(50, 56)           /* MEMORY_POOL */                                                          \
+    X(51, 8) X(51, 16)  /* GRAPH_TRACE */                                                          \
+    X(52, 16) X(52, 24) /* JIT */                                                                  \
+    X(53, 8) X(53, 16)  /* DEVICE_GRAPH_TRACE */                                                   \
+    X(54, 48) X(54, 56) /* MEM_DECOMPRESS */
+
+#endif
