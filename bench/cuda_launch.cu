@@ -1,59 +1,219 @@
-// What a kernel launch costs: empty kernels in a loop on one stream, synchronised at intervals.
-// Prints one line of JSON. Run it bare, under perfkit and under others, interleaved (figures.py).
-//   bench_cuda_launch [LAUNCHES [SYNC_EVERY [THREADS]]]
+// What one CUDA operation costs its caller: short operations in a loop, synchronised at intervals.
+// Prints one line of JSON a round, after a warm-up in each, and a last one ("end"). Run it bare, under
+// perfkit and under others, interleaved: bench/overhead does.
+//   bench_cuda_launch [--rounds R] launch [LAUNCHES [SYNC_EVERY [THREADS]]]   empty kernels
+//   bench_cuda_launch [--rounds R] graph [NODES [REPLAYS]]                    a chain of empty kernels
+//   bench_cuda_launch [--rounds R] copy [COPIES [BYTES]]                      pinned host to device
+//   bench_cuda_launch [--rounds R] event [RECORDS]                            cudaEventRecord
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <pthread.h>
 #include <thread>
-#include <time.h>
 #include <vector>
+
+#include "bench/turns.h"
 
 __global__ void empty_kernel()
 {
 }
 
-static uint64_t now_ns()
+static void must(cudaError_t result, const char *what)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+    if (result == cudaSuccess)
+        return;
+    fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(result));
+    exit(1);
+}
+#define MUST(call) must(call, #call)
+
+enum { MAX_THREADS = 64 };
+
+struct work {
+    const char *mode; // and the word in "ns_per_..."
+    const char *unit;
+    long count, every, threads, nodes, bytes;
+};
+
+static struct work work;
+static pthread_barrier_t begin_round, warm, end_round;
+static bool over;
+static double ns_of[MAX_THREADS];
+
+// One thread's stream and what it repeats.
+struct lane {
+    cudaStream_t stream;
+    cudaGraphExec_t graph;
+    cudaEvent_t event;
+    void *host, *device;
+};
+
+static void prepare_graph(struct lane *lane)
+{
+    cudaGraph_t graph;
+    MUST(cudaStreamBeginCapture(lane->stream, cudaStreamCaptureModeThreadLocal));
+    for (long i = 0; i < work.nodes; i++)
+        empty_kernel<<<1, 1, 0, lane->stream>>>();
+    MUST(cudaStreamEndCapture(lane->stream, &graph));
+    MUST(cudaGraphInstantiate(&lane->graph, graph, 0));
+    MUST(cudaGraphDestroy(graph));
 }
 
-static void loop(long launches, long every, double *ns)
+static void prepare(struct lane *lane)
 {
-    cudaStream_t stream;
-    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess)
-        exit(1);
-    for (int i = 0; i < 100; i++)
-        empty_kernel<<<1, 1, 0, stream>>>();
-    cudaStreamSynchronize(stream);
-    uint64_t begun = now_ns();
-    for (long i = 0; i < launches; i++) {
-        empty_kernel<<<1, 1, 0, stream>>>();
-        if (i % every == every - 1)
-            cudaStreamSynchronize(stream);
+    MUST(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking));
+    if (work.nodes)
+        prepare_graph(lane);
+    if (work.bytes) {
+        MUST(cudaMallocHost(&lane->host, work.bytes));
+        MUST(cudaMalloc(&lane->device, work.bytes));
     }
-    cudaStreamSynchronize(stream);
-    *ns = (double)(now_ns() - begun) / (double)launches;
-    cudaStreamDestroy(stream);
+    if (strcmp(work.mode, "event") == 0)
+        MUST(cudaEventCreateWithFlags(&lane->event, cudaEventDefault));
+}
+
+static inline void operation(const struct lane *lane)
+{
+    if (lane->graph)
+        cudaGraphLaunch(lane->graph, lane->stream);
+    else if (lane->event)
+        cudaEventRecord(lane->event, lane->stream);
+    else if (lane->device)
+        cudaMemcpyAsync(lane->device, lane->host, work.bytes, cudaMemcpyHostToDevice, lane->stream);
+    else
+        empty_kernel<<<1, 1, 0, lane->stream>>>();
+}
+
+static void repeat(const struct lane *lane, long count)
+{
+    for (long i = 0; i < count; i++) {
+        operation(lane);
+        if (i % work.every == work.every - 1)
+            cudaStreamSynchronize(lane->stream);
+    }
+    MUST(cudaStreamSynchronize(lane->stream));
+}
+
+static long warm_up(void)
+{
+    return work.count < 100 ? work.count : 100;
+}
+
+static void run_lane(long number)
+{
+    struct lane lane = {};
+    prepare(&lane);
+    for (;;) {
+        pthread_barrier_wait(&begin_round);
+        if (over)
+            break;
+        repeat(&lane, warm_up());
+        pthread_barrier_wait(&warm);
+        uint64_t begun = turns_now_ns();
+        repeat(&lane, work.count);
+        ns_of[number] = (double)(turns_now_ns() - begun) / (double)work.count;
+        pthread_barrier_wait(&end_round);
+    }
+    MUST(cudaStreamDestroy(lane.stream));
+}
+
+static void report(struct turns *turns, long round)
+{
+    double sum = 0;
+    for (long i = 0; i < work.threads; i++)
+        sum += ns_of[i];
+    fprintf(turns->out,
+            "{\"mode\": \"%s\", \"round\": %ld, \"count\": %ld, \"threads\": %ld, "
+            "\"ns_per_%s\": %.1f}\n",
+            work.mode, round, work.count, work.threads, work.unit, sum / (double)work.threads);
+    fflush(turns->out);
+}
+
+static uint64_t gpu_used(void)
+{
+    size_t free_bytes = 0, total = 0;
+    MUST(cudaMemGetInfo(&free_bytes, &total));
+    return total - free_bytes;
+}
+
+static int run(long rounds)
+{
+    struct turns turns;
+    unsigned parties = (unsigned)work.threads + 1;
+    pthread_barrier_init(&begin_round, NULL, parties);
+    pthread_barrier_init(&warm, NULL, (unsigned)work.threads);
+    pthread_barrier_init(&end_round, NULL, parties);
+    MUST(cudaFree(NULL)); // the context
+    std::vector<std::thread> lanes;
+    for (long i = 0; i < work.threads; i++)
+        lanes.emplace_back(run_lane, i);
+    turns_open(&turns, rounds);
+    long round = 0;
+    for (; turns_next(&turns); round++) {
+        pthread_barrier_wait(&begin_round);
+        pthread_barrier_wait(&end_round);
+        report(&turns, round);
+    }
+    over = true;
+    pthread_barrier_wait(&begin_round);
+    for (std::thread &lane : lanes)
+        lane.join();
+    uint64_t each = (uint64_t)(work.count + warm_up()) * (work.nodes ? work.nodes : 1);
+    MUST(cudaDeviceSynchronize());
+    turns_end(&turns, each * (uint64_t)round * (uint64_t)work.threads, gpu_used());
+    return 0;
+}
+
+static long number(int argc, char **argv, int at, long otherwise)
+{
+    return at < argc ? atol(argv[at]) : otherwise;
+}
+
+static bool understand(int argc, char **argv, int at)
+{
+    const char *mode = at < argc ? argv[at] : "launch";
+    work.threads = 1;
+    work.mode = mode;
+    if (strcmp(mode, "launch") == 0) {
+        work.unit = "launch";
+        work.count = number(argc, argv, at + 1, 100000);
+        work.every = number(argc, argv, at + 2, 1000);
+        work.threads = number(argc, argv, at + 3, 1);
+    } else if (strcmp(mode, "graph") == 0) {
+        work.unit = "replay";
+        work.nodes = number(argc, argv, at + 1, 100);
+        work.count = number(argc, argv, at + 2, 1000);
+        work.every = 50;
+    } else if (strcmp(mode, "copy") == 0) {
+        work.unit = "copy";
+        work.count = number(argc, argv, at + 1, 20000);
+        work.bytes = number(argc, argv, at + 2, 4096);
+        work.every = 1000;
+    } else if (strcmp(mode, "event") == 0) {
+        work.unit = "event";
+        work.count = number(argc, argv, at + 1, 100000);
+        work.every = 1000;
+    } else {
+        return false;
+    }
+    bool sized = (strcmp(mode, "graph") != 0 || work.nodes > 0) &&
+                 (strcmp(mode, "copy") != 0 || work.bytes > 0);
+    return sized && work.count > 0 && work.every > 0 && work.threads > 0 &&
+           work.threads <= MAX_THREADS;
 }
 
 int main(int argc, char **argv)
 {
-    long launches = argc > 1 ? atol(argv[1]) : 100000, every = argc > 2 ? atol(argv[2]) : 1000;
-    long threads = argc > 3 ? atol(argv[3]) : 1;
-    if (launches < 1 || every < 1 || threads < 1 || threads > 64)
-        return 2;
-    std::vector<double> ns(threads);
-    std::vector<std::thread> workers;
-    for (long i = 0; i < threads; i++)
-        workers.emplace_back(loop, launches, every, &ns[i]);
-    double sum = 0;
-    for (long i = 0; i < threads; i++) {
-        workers[i].join();
-        sum += ns[i];
+    long rounds = 1;
+    int at = 1;
+    if (argc > 2 && strcmp(argv[1], "--rounds") == 0) {
+        rounds = atol(argv[2]);
+        at = 3;
     }
-    printf("{\"launches\": %ld, \"threads\": %ld, \"ns_per_launch\": %.1f}\n", launches, threads,
-           sum / (double)threads);
-    return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
+    if (!understand(argc, argv, at)) {
+        fprintf(stderr, "usage: bench_cuda_launch [--rounds R] launch|graph|copy|event [NUMBER...]\n");
+        return 2;
+    }
+    return run(rounds);
 }
