@@ -61,6 +61,15 @@ void core_run_at_exit(void)
     }
 }
 
+void core_run_recording(bool on)
+{
+    FOR_SOURCES(source)
+    {
+        if (source->recording)
+            source->recording(on);
+    }
+}
+
 static void run_ticks(void)
 {
     FOR_SOURCES(source)
@@ -115,6 +124,7 @@ static void *helper(void *argument)
         bool wanted = atomic_exchange(&state->tick_wanted, 0); /* else nobody could ask again */
         if (wanted || now - last_tick >= TICK_NS) {
             last_tick = now;
+            core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we know */
             atomic_store(&state->spool.header->heartbeat_ns, now);
             run_ticks();
         }

@@ -152,8 +152,10 @@ void collector_end(unsigned how, int status)
         return;
     int saved = errno;
     /* host/ calls twice at exit(): in the destructor, and with the status once that is known. */
-    if (!atomic_exchange(&state->ended, 1) && atomic_load(&state->epoch) != 0)
+    if (!atomic_exchange(&state->ended, 1) && atomic_load(&state->epoch) != 0) {
+        core_window_follow();
         core_run_at_exit();
+    }
     core_lifecycle_end(state, how, status);
     errno = saved;
 }

@@ -11,7 +11,7 @@
 #define DEFAULT_SPOOL_LIMIT (1ull << 30)
 
 static char directory[200];
-static char options[512];
+static char options[4096];
 static char command[256];
 static uint32_t command_bytes;
 

@@ -192,10 +192,13 @@ static void start_here(struct core_state *state)
     atomic_store(&state->starter, (uint32_t)syscall(SYS_gettid));
     bool born = give_birth(state);
     if (born) {
+        core_window_born(state, state->spool.header->start_ns);
         uint32_t epoch = atomic_fetch_add(&last_epoch, 1) + 1;
         atomic_store_explicit(&state->epoch, epoch, memory_order_release);
     }
     atomic_store_explicit(&state->phase, born ? CORE_READY : CORE_REFUSED, memory_order_release);
+    if (born)
+        core_window_announce();
     if (born && !core_helper_start())
         collector_health(WIRE_SOURCE_HOST, WIRE_HEALTH_DEGRADED,
                          "the helper thread could not be started: nothing is flushed until the "

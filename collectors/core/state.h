@@ -16,6 +16,7 @@
 #define CORE_STRING_SLOTS (1u << 16)
 #define CORE_STRING_ARENA (64u << 20) /* address space, touched as names come */
 #define CORE_CONFIG_SLOTS (1u << 14)
+#define CORE_WINDOWS 64u /* changes remembered for collector_recorded_at */
 
 enum core_phase {
     CORE_UNBORN = 0, /* no event yet; also a forked child (wiped) */
@@ -67,6 +68,16 @@ struct core_state {
     struct lifecycle_entry *entry;
     uint32_t entry_number; /* + 1 */
 
+    /* Windows (window.c) */
+    struct core_lock window_lock;
+    _Atomic uint32_t window_again;    /* a signal handler came while its thread held the lock */
+    _Atomic uint32_t window_requests; /* changes that the sources have not been told of */
+    uint64_t window_seen;             /* state of the control page at the last look */
+    bool window_inside;               /* was a capture range open then? */
+    _Atomic bool window_told;         /* what the sources know */
+    _Atomic uint64_t window_count;    /* changes so far, at window_change[n % CORE_WINDOWS]: */
+    _Atomic uint64_t window_change[CORE_WINDOWS]; /* CLOCK_MONOTONIC << 1 | open */
+
     char *arena;
     size_t arena_used;
     uint32_t strings_used, configs_used;
@@ -84,6 +95,7 @@ struct core_thread {
     volatile uint32_t busy; /* inside a write: a signal handler that comes now is turned away */
     uint32_t had_chunk;
     uint32_t left_epoch; /* of the spool in which thread_ended has run */
+    uint32_t in_window; /* holds the window lock */
 };
 extern __thread struct core_thread core_thread __attribute__((tls_model("initial-exec")));
 
@@ -119,6 +131,13 @@ bool core_helper_start(void);
 void core_helper_wake(struct core_state *state);
 void core_run_forked(void);
 void core_run_at_exit(void);
+void core_run_recording(bool on);
+
+/* window.c */
+void core_window_born(struct core_state *state, uint64_t now); /* before the epoch is published */
+void core_window_announce(void);                               /* and after */
+void core_window_follow(void); /* write down what the control page did */
+void core_window_look(void);   /* and tell the sources */
 
 /* lifecycle.c: mark this process's entry */
 void core_lifecycle_hello(struct core_state *state, const char *command, uint32_t bytes,

@@ -1,0 +1,280 @@
+/* When to record. Two things decide: the control page of the run (libprof/spool/control.h: --delay,
+ * --duration, --dormant, perfkit ctl) and the capture ranges that are open in this process. Both
+ * are read afresh at every question, so a change counts from the next call of the program on.
+ *
+ * Everything else here follows the changes: the ring of the last ones for records that come after
+ * the fact, the WINDOW records, and telling the sources. What the page did since the last look is
+ * made up for from its slots, so no window is lost between two ticks.
+ *
+ * The short lock covers our own memory only. Sources are told outside it, by one thread at a time:
+ * who finds another at it leaves a request behind and goes on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/core/state.h"
+#include "libprof/base/clock.h"
+#include "libprof/spool/control.h"
+
+/* Not wiped by fork: the child has the same page and goes on inside its parent's ranges. */
+static struct control_page always = {.state = 1};
+static _Atomic(struct control_page *) the_page; /* NULL = not looked for yet */
+static _Atomic uint32_t ranged; /* enum wire_window_reason of the marks that count, 0 = none do */
+static _Atomic int32_t ranges;  /* capture ranges that are open in this process */
+
+/* Only a whole page of our own run is believed. Its length never shrinks, see control.h. */
+static struct control_page *map_page(const char *directory)
+{
+    char path[240];
+    struct stat info;
+    int length = snprintf(path, sizeof path, "%s/" CONTROL_FILE, directory);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    struct control_page *page = MAP_FAILED;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= CONTROL_BYTES)
+        page = mmap(NULL, CONTROL_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (atomic_load_explicit(&page->magic, memory_order_acquire) == CONTROL_MAGIC &&
+        page->version == CONTROL_VERSION)
+        return page;
+    munmap(page, CONTROL_BYTES);
+    return NULL;
+}
+
+static uint32_t asked_ranges(void)
+{
+    char kind[16];
+    if (!collector_option("capture", kind, sizeof kind))
+        return WIRE_WINDOW_UNKNOWN;
+    return strcmp(kind, "nvtx") == 0              ? WIRE_WINDOW_RANGE
+           : strcmp(kind, "cudaProfilerApi") == 0 ? WIRE_WINDOW_PROFILER
+                                                  : WIRE_WINDOW_UNKNOWN;
+}
+
+/* Threads that come here together find the same. */
+static struct control_page *find_page(void)
+{
+    int saved = errno;
+    const char *directory = core_directory();
+    struct control_page *page = directory ? map_page(directory) : NULL;
+    struct control_page *before = NULL;
+    atomic_store(&ranged, directory ? asked_ranges() : WIRE_WINDOW_UNKNOWN);
+    if (!page)
+        page = &always;
+    if (directory && !atomic_compare_exchange_strong(&the_page, &before, page)) {
+        if (page != &always)
+            munmap(page, CONTROL_BYTES);
+        page = before;
+    }
+    errno = saved;
+    return page;
+}
+
+static inline struct control_page *page_now(void)
+{
+    struct control_page *page = atomic_load_explicit(&the_page, memory_order_acquire);
+    return __builtin_expect(page != NULL, 1) ? page : find_page();
+}
+
+static inline bool inside_now(void)
+{
+    return atomic_load_explicit(&ranged, memory_order_relaxed) == WIRE_WINDOW_UNKNOWN ||
+           atomic_load_explicit(&ranges, memory_order_relaxed) > 0;
+}
+
+bool collector_recording(void)
+{
+    return control_open(atomic_load_explicit(&page_now()->state, memory_order_acquire)) &&
+           inside_now();
+}
+
+/* ---- following the changes, under the lock ---------------------------------------------------- */
+
+static uint64_t last_change(const struct core_state *state, uint64_t count)
+{
+    return atomic_load_explicit(&state->window_change[(count - 1) % CORE_WINDOWS],
+                                memory_order_relaxed);
+}
+
+static bool last_open(const struct core_state *state)
+{
+    uint64_t count = atomic_load_explicit(&state->window_count, memory_order_relaxed);
+    return last_change(state, count) & 1;
+}
+
+static void emit_window(uint64_t time, bool open, uint32_t reason)
+{
+    struct wire_window window = {
+        .head = {sizeof window, WIRE_WINDOW, open,
+                 reason <= WIRE_WINDOW_RANGE ? reason : WIRE_WINDOW_UNKNOWN},
+        .time = time,
+    };
+    collector_emit(&window);
+}
+
+/* Recording is `open` since `time`: nothing when it was so before. Times never go back. */
+static void change(struct core_state *state, uint64_t time, bool open, uint32_t reason)
+{
+    uint64_t count = atomic_load_explicit(&state->window_count, memory_order_relaxed);
+    if ((last_change(state, count) & 1) == open)
+        return;
+    if (time < last_change(state, count) >> 1)
+        time = last_change(state, count) >> 1;
+    atomic_store_explicit(&state->window_change[count % CORE_WINDOWS], time << 1 | open,
+                          memory_order_relaxed);
+    atomic_store_explicit(&state->window_count, count + 1, memory_order_release);
+    emit_window(time, open, reason);
+}
+
+/* What the page did since the last look, change by change, then what the ranges did just now. */
+static void follow(struct core_state *state)
+{
+    struct control_page *page = page_now();
+    uint64_t now = prof_now_ns();
+    uint64_t seen = state->window_seen;
+    uint64_t latest = atomic_load_explicit(&page->state, memory_order_acquire);
+    uint64_t missed = control_generation(latest) - control_generation(seen);
+    if (latest != seen) {
+        if (missed > CONTROL_CHANGES || missed == 0) /* a page that lies, or a very late look */
+            missed = 1;
+        for (uint64_t left = missed; left-- > 0;) {
+            uint64_t slot = atomic_load_explicit(
+                &page->change[(control_generation(latest) - left) % CONTROL_CHANGES],
+                memory_order_relaxed);
+            uint64_t time = slot >> 8 < now ? slot >> 8 : now;
+            bool open = control_open(latest) ^ (left & 1);
+            change(state, time, open && state->window_inside, slot & 255u);
+        }
+        state->window_seen = latest;
+    }
+    state->window_inside = inside_now();
+    change(state, now, control_open(latest) && state->window_inside,
+           atomic_load_explicit(&ranged, memory_order_relaxed));
+}
+
+/* A signal handler that interrupts its own thread in here leaves word and returns. */
+static void follow_safely(struct core_state *state)
+{
+    struct core_thread *self = &core_thread;
+    atomic_store(&state->window_again, 1);
+    if (self->in_window)
+        return;
+    while (atomic_load(&state->window_again)) {
+        self->in_window = 1;
+        atomic_signal_fence(memory_order_acq_rel);
+        core_lock(&state->window_lock);
+        atomic_store(&state->window_again, 0);
+        follow(state);
+        core_unlock(&state->window_lock);
+        atomic_signal_fence(memory_order_acq_rel);
+        self->in_window = 0;
+    }
+}
+
+/* ---- telling the sources ------------------------------------------------------------------------ */
+
+/* One thread at a time; who comes meanwhile leaves a request, which the first one serves. */
+static void tell(struct core_state *state)
+{
+    if (last_open(state) == atomic_load(&state->window_told) &&
+        atomic_load(&state->window_requests) == 0)
+        return;
+    if (atomic_fetch_add(&state->window_requests, 1) != 0)
+        return;
+    uint32_t served = 1;
+    do {
+        bool on = last_open(state);
+        if (on != atomic_load(&state->window_told)) {
+            atomic_store(&state->window_told, on);
+            core_run_recording(on);
+        }
+        uint32_t before = atomic_fetch_sub(&state->window_requests, served);
+        served = before - served;
+    } while (served > 0);
+}
+
+void core_window_follow(void)
+{
+    struct core_state *state = core_state();
+    if (state && atomic_load(&state->epoch) != 0)
+        follow_safely(state);
+}
+
+void core_window_look(void)
+{
+    core_window_follow();
+    struct core_state *state = core_state();
+    if (state && atomic_load(&state->epoch) != 0)
+        tell(state);
+}
+
+void collector_window(bool open, enum wire_window_reason reason)
+{
+    page_now(); /* learns which marks count */
+    if (atomic_load_explicit(&ranged, memory_order_relaxed) != (uint32_t)reason ||
+        reason == WIRE_WINDOW_UNKNOWN || !collector_active())
+        return;
+    int saved = errno;
+    if (open) {
+        atomic_fetch_add(&ranges, 1);
+    } else { /* an end without its begin closes nothing */
+        int32_t before = atomic_load(&ranges);
+        while (before > 0 && !atomic_compare_exchange_weak(&ranges, &before, before - 1)) {
+        }
+    }
+    core_window_look();
+    errno = saved;
+}
+
+/* Before the spool is open to others. A run without windows gets no WINDOW record until somebody
+ * closes one. */
+void core_window_born(struct core_state *state, uint64_t now)
+{
+    struct control_page *page = page_now();
+    state->window_seen = atomic_load_explicit(&page->state, memory_order_acquire);
+    state->window_inside = inside_now();
+    bool open = control_open(state->window_seen) && state->window_inside;
+    atomic_store(&state->window_told, open); /* a source asks when it starts */
+    atomic_store(&state->window_change[0], now << 1 | open);
+    atomic_store(&state->window_count, 1);
+}
+
+void core_window_announce(void)
+{
+    struct core_state *state = core_state();
+    struct control_page *page = page_now();
+    uint64_t first = atomic_load(&state->window_change[0]);
+    uint32_t reason = atomic_load(&ranged);
+    if (page->limited == 0 && reason == WIRE_WINDOW_UNKNOWN && (first & 1))
+        return;
+    if (reason == WIRE_WINDOW_UNKNOWN || !control_open(state->window_seen))
+        reason = atomic_load(&page->change[control_generation(state->window_seen) %
+                                           CONTROL_CHANGES]) & 255u;
+    emit_window(first >> 1, first & 1, reason);
+}
+
+bool collector_recorded_at(uint64_t time)
+{
+    struct core_state *state = core_state();
+    uint64_t count = state ? atomic_load_explicit(&state->window_count, memory_order_acquire) : 0;
+    if (count == 0)
+        return true;
+    uint64_t oldest = count > CORE_WINDOWS ? count - CORE_WINDOWS : 0;
+    uint64_t entry = 0;
+    for (uint64_t i = count; i-- > oldest;) {
+        entry = atomic_load_explicit(&state->window_change[i % CORE_WINDOWS], memory_order_relaxed);
+        if (entry >> 1 <= time)
+            return entry & 1;
+    }
+    return oldest == 0 ? entry & 1 : !(entry & 1);
+}

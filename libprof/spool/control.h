@@ -1,0 +1,65 @@
+/* The control page: how `perfkit run` and `perfkit ctl` tell the processes of the target when to
+ * record. One small file in the spool directory, made by perfkit before the program starts, mapped
+ * read-only by every process of the target and never made shorter. A process that finds none, or
+ * one that is short, foreign or of another version, records always.
+ *
+ * Whoever changes it holds flock on the file, writes the moment of the change into its slot and then
+ * publishes by a release store of `state`. Each change flips open to closed or back, so the
+ * state before is known from the generation alone, and a reader that comes late can follow the
+ * changes it missed as far back as there are slots. */
+#ifndef PERFKIT_SPOOL_CONTROL_H
+#define PERFKIT_SPOOL_CONTROL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONTROL_FILE "control"
+#define CONTROL_MAGIC 0x4c54434b46524550ull /* "PERFKCTL" */
+#define CONTROL_VERSION 1u
+#define CONTROL_BYTES 4096u
+#define CONTROL_CHANGES 16u
+
+struct control_page {
+    _Atomic uint64_t magic; /* stored last: the page is complete */
+    uint32_t version;
+    uint32_t owner;          /* pid of perfkit run */
+    _Atomic uint32_t target; /* pid of the command, 0 = not started yet */
+    uint32_t limited; /* 1 = made with an option that closes it or may */
+    uint64_t start_ns; /* CLOCK_MONOTONIC when the page was made */
+    _Alignas(64) _Atomic uint64_t state; /* generation << 1 | open */
+    /* Slot of a generation, modulo CONTROL_CHANGES: CLOCK_MONOTONIC << 8 | enum wire_window_reason */
+    _Alignas(64) _Atomic uint64_t change[CONTROL_CHANGES];
+    char range[512]; /* --capture-range as given, NUL-terminated, "" = none */
+};
+_Static_assert(sizeof(struct control_page) <= CONTROL_BYTES, "control_page");
+
+static inline bool control_open(uint64_t state)
+{
+    return state & 1;
+}
+
+static inline uint64_t control_generation(uint64_t state)
+{
+    return state >> 1;
+}
+
+/* How often it has been open, now included. */
+static inline uint64_t control_windows(uint64_t state)
+{
+    uint64_t generation = control_generation(state);
+    bool first = control_open(state) ^ (generation & 1);
+    return first ? generation / 2 + 1 : generation / 2 + (generation & 1);
+}
+
+/* The next state and its slot; the caller holds the file's lock. */
+static inline void control_flip(struct control_page *page, uint64_t now_ns, uint32_t reason)
+{
+    uint64_t state = atomic_load(&page->state);
+    uint64_t generation = control_generation(state) + 1;
+    atomic_store(&page->change[generation % CONTROL_CHANGES], now_ns << 8 | (reason & 255u));
+    atomic_store_explicit(&page->state, generation << 1 | !control_open(state),
+                          memory_order_release);
+}
+
+#endif
