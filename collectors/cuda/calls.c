@@ -27,6 +27,7 @@
 #define HOLD_TICKS 2u   /* a call's record comes at most a flush after those inside it */
 #define ALIASES 65536u  /* powers of two */
 #define RECENT_CALLS 8192u
+#define OUTSIDE (1u << 22) /* ids told apart: seconds of launches */
 
 struct held_call {
     struct record_call record;
@@ -97,6 +98,29 @@ bool cuda_calls_many(uint64_t correlation)
            recent_calls[slot].many;
 }
 
+/* What was called outside the recording windows, by the low bits of its id; device records follow
+ * their call. Untouched, and so without memory, when there are no windows. */
+static uint64_t outside[OUTSIDE / 64];
+
+static void mark_outside(uint64_t correlation, bool is)
+{
+    uint64_t bit = 1ull << (correlation % 64);
+    uint64_t *word = &outside[correlation % OUTSIDE / 64];
+    *word = is ? *word | bit : *word & ~bit;
+}
+
+bool cuda_calls_recorded(uint64_t correlation, uint64_t time)
+{
+    if (!cuda_kinds_windows())
+        return true;
+    bool known = correlation != 0 && correlation <= newest;
+    bool is = known ? !(outside[correlation % OUTSIDE / 64] >> (correlation % 64) & 1)
+                    : time == 0 || collector_recorded_at(time);
+    if (!is)
+        collector_count(WIRE_COUNT_OUTSIDE, 1);
+    return is;
+}
+
 static void remember(uint64_t correlation, uint32_t tid, bool many)
 {
     uint32_t slot = correlation % RECENT_CALLS;
@@ -148,11 +172,20 @@ static void emit_call(enum cuda_domain domain, const struct record_call *record,
         .expects = expects,
         .klass = klass,
     };
-    if (record->end < record->start)
-        collector_count(WIRE_COUNT_TIME_REPAIRED, 1);
+    if (cuda_kinds_windows()) {
+        bool is_outside = !collector_recorded_at(record->start);
+        if (correlation)
+            mark_outside(correlation, is_outside);
+        if (is_outside) {
+            collector_count(WIRE_COUNT_OUTSIDE, 1);
+            return;
+        }
+    }
     bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
     if (many || klass == WIRE_CLASS_ALLOC || klass == WIRE_CLASS_FREE)
         remember(correlation, record->thread, many);
+    if (record->end < record->start)
+        collector_count(WIRE_COUNT_TIME_REPAIRED, 1);
     count(record, klass, expects);
     collector_emit(&call);
 }
@@ -274,5 +307,6 @@ void cuda_calls_forked(void)
     newest = 0;
     has_aliases = has_batches = false;
     memset(aliases, 0, sizeof aliases);
+    memset(outside, 0, sizeof outside);
     memset(recent_calls, 0, sizeof recent_calls);
 }

@@ -41,12 +41,17 @@ typedef void (*cupti_complete_fn)(CUcontext context, uint32_t stream, uint8_t *b
     X(1, ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                   \
     X(1, ActivityRegisterCallbacks, (cupti_request_fn, cupti_complete_fn))                         \
     X(1, ActivityEnable, (CUpti_ActivityKind))                                                     \
+    X(0, ActivityDisable, (CUpti_ActivityKind))                                                    \
     X(0, ActivityEnableRuntimeApi, (CUpti_CallbackId, uint8_t))                                    \
     X(0, ActivityEnableDriverApi, (CUpti_CallbackId, uint8_t))                                     \
     X(0, ActivityEnableAllSyncRecords, (uint8_t))                                                  \
+    X(0, ActivityConfigureUnifiedMemoryCounter,                                                    \
+      (CUpti_ActivityUnifiedMemoryCounterConfig *, uint32_t))                                      \
     X(1, ActivityFlushAll, (uint32_t))                                                             \
     X(1, ActivityGetNextRecord, (uint8_t *, size_t, CUpti_Activity **))                            \
     X(1, ActivityGetNumDroppedRecords, (CUcontext, uint32_t, size_t *))                            \
+    X(0, GetContextId, (CUcontext, uint32_t *))                                                    \
+    X(0, GetStreamIdEx, (CUcontext, CUstream, uint8_t, uint32_t *))                                \
     X(0, GetGraphId, (CUgraph, uint32_t *))                                                        \
     X(0, GetGraphNodeId, (CUgraphNode, uint64_t *))
 

@@ -66,13 +66,16 @@ static uint32_t kernel_config(const struct record_kernel *record)
 
 static void kernel(const struct record_kernel *record)
 {
+    uint64_t correlation = cuda_correlation(record->correlation);
+    if (!cuda_calls_recorded(correlation, record->start))
+        return;
     bool cooperative = record->launch_type == 1 || record->launch_type == 2;
     struct wire_kernel out = {
         .head = {sizeof out, WIRE_KERNEL,
                  (uint8_t)((cooperative ? WIRE_COOPERATIVE : 0) |
                            launched_by(has_launched_by ? record->device_launched : 0)),
                  cuda_stream(record->context, record->stream, record->device)},
-        .correlation = cuda_correlation(record->correlation),
+        .correlation = correlation,
         .times = times(record->start, record->end),
         .config = kernel_config(record),
         .graph = record->graph,
@@ -96,11 +99,14 @@ static uint8_t memory_kind(uint32_t kind)
 
 static void copy(const struct record_copy *record)
 {
+    uint64_t correlation = cuda_correlation(record->correlation);
+    if (!cuda_calls_recorded(correlation, record->start))
+        return;
     struct wire_transfer out = {
         .head = {sizeof out, WIRE_TRANSFER,
                  launched_by(has_launched_by ? record->device_launched : 0),
                  cuda_stream(record->context, record->stream, record->device)},
-        .correlation = cuda_correlation(record->correlation),
+        .correlation = correlation,
         .times = times(record->start, record->end),
         .bytes = record->bytes,
         .graph_node = record->graph_node,
@@ -115,12 +121,15 @@ static void copy(const struct record_copy *record)
 
 static void peer_copy(const struct record_peer_copy *record)
 {
+    uint64_t correlation = cuda_correlation(record->correlation);
+    if (!cuda_calls_recorded(correlation, record->start))
+        return;
     uint32_t other = record->source_device == record->device ? record->target_device
                                                               : record->source_device;
     struct wire_transfer out = {
         .head = {sizeof out, WIRE_TRANSFER, 0,
                  cuda_stream(record->context, record->stream, record->device)},
-        .correlation = cuda_correlation(record->correlation),
+        .correlation = correlation,
         .times = times(record->start, record->end),
         .bytes = record->bytes,
         .graph_node = record->graph_node,
@@ -136,10 +145,13 @@ static void peer_copy(const struct record_peer_copy *record)
 
 static void fill(const struct record_memset *record)
 {
+    uint64_t correlation = cuda_correlation(record->correlation);
+    if (!cuda_calls_recorded(correlation, record->start))
+        return;
     struct wire_memset out = {
         .head = {sizeof out, WIRE_MEMSET, launched_by(has_launched_by ? record->device_launched : 0),
                  cuda_stream(record->context, record->stream, record->device)},
-        .correlation = cuda_correlation(record->correlation),
+        .correlation = correlation,
         .times = times(record->start, record->end),
         .bytes = record->bytes,
         .graph_node = record->graph_node,
@@ -149,55 +161,19 @@ static void fill(const struct record_memset *record)
     collector_emit(&out);
 }
 
-static void synchronisation(const struct record_sync *record)
-{
-    bool ordered = record->end >= record->start;
-    struct wire_sync out = {
-        .head = {sizeof out, WIRE_SYNC, 0, 0},
-        .correlation = cuda_correlation(record->correlation),
-        .start = ordered ? record->start : 0,
-        .end = ordered ? record->end : 0,
-        .event = record->event == RECORD_NONE ? 0 : record->event,
-        .kind = record->type <= WIRE_SYNC_CONTEXT ? record->type : WIRE_SYNC_UNKNOWN,
-    };
-    if (record->stream != RECORD_NONE && record->context != RECORD_NONE)
-        out.head.aux = cuda_stream(record->context, record->stream, CUDA_NO_DEVICE);
-    if (!ordered)
-        collector_count(WIRE_COUNT_TIME_MISSING, 1);
-    collector_emit(&out);
-}
-
-static void memory(const struct record_memory *record)
+static void graph(const struct record_graph *record)
 {
     uint64_t correlation = cuda_correlation(record->correlation);
-    uint32_t tid = cuda_calls_thread(correlation);
-    if (record->operation == RECORD_MEMORY_RELEASED) {
-        struct wire_free out = {
-            .head = {sizeof out, WIRE_FREE, WIRE_SOURCE_CUDA, 0},
-            .time = record->time,
-            .id = record->address,
-            .correlation = correlation,
-            .tid = tid,
-        };
-        collector_count(WIRE_COUNT_FREE_CALLED, 1);
-        collector_emit(&out);
-    } else if (record->operation == RECORD_MEMORY_ALLOCATED) {
-        struct wire_alloc out = {
-            .head = {sizeof out, WIRE_ALLOC, WIRE_SOURCE_CUDA,
-                     cuda_context(record->context, record->device)},
-            .time = record->time,
-            .id = record->address,
-            .address = record->address,
-            .bytes = record->bytes,
-            .correlation = correlation,
-            .device = cuda_device(record->device),
-            .tid = tid,
-            .memory_kind =
-                record->pool_type ? WIRE_MEMORY_POOL : memory_kind(record->memory_kind),
-        };
-        collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
-        collector_emit(&out);
-    }
+    if (!cuda_calls_recorded(correlation, record->start))
+        return;
+    struct wire_graph out = {
+        .head = {sizeof out, WIRE_GRAPH, 0,
+                 cuda_stream(record->context, record->stream, record->device)},
+        .correlation = correlation,
+        .times = times(record->start, record->end),
+        .graph = record->graph,
+    };
+    collector_emit(&out);
 }
 
 static void pass_devices(const CUpti_Activity *record)
@@ -242,11 +218,29 @@ static void pass_device_work(const CUpti_Activity *record)
     case CUPTI_ACTIVITY_KIND_MEMSET:
         fill(at);
         break;
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        graph(at);
+        break;
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-        synchronisation(at);
+        cuda_sync_record(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+        cuda_event_record(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        cuda_overhead_record(at);
+        break;
+    case RECORD_KIND_JIT:
+        cuda_jit_record(at);
         break;
     case CUPTI_ACTIVITY_KIND_MEMORY2:
-        memory(at);
+        cuda_memory_record(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+        cuda_pool_record(at);
+        break;
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+        cuda_managed_record(at);
         break;
     default:
         break;

@@ -45,6 +45,7 @@ static void flush(uint32_t how)
 static void drain(void)
 {
     struct cuda_buffer *list = cuda_buffers_take();
+    cuda_streams_tick(); /* after the taking: what a record needs is then known */
     if (list)
         cuda_decode(list, collector_now());
     size_t dropped = 0;
@@ -64,6 +65,7 @@ void cuda_tick(void)
         flush(finishing ? FLUSH_FORCED : 0);
         drain();
         cuda_calls_age(finishing);
+        cuda_kinds_tick();
         cuda_buffers_top_up();
     }
     if (finishing) {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
@@ -22,6 +23,8 @@ static void forked(void)
     cuda_buffers_forked();
     cuda_calls_forked();
     cuda_streams_forked();
+    cuda_kinds_forked();
+    cuda_callback_forked();
 }
 
 static const struct collector_source source = {
@@ -29,6 +32,7 @@ static const struct collector_source source = {
     .tick = cuda_tick,
     .at_exit = cuda_at_exit,
     .forked = forked,
+    .recording = cuda_kinds_recording,
 };
 
 uint32_t cuda_cupti_version(void)
@@ -92,62 +96,6 @@ static bool set_clock(void)
     return false;
 }
 
-/* One function at a time: enabling a kind as a whole would undo the choice, and costs a record for
- * each cudaGetLastError. Without the per-function calls (not seen from 12.0 on) the kinds come
- * whole, and calls.c leaves out what is not wanted. */
-static void enable_functions(enum cuda_domain domain,
-                             CUptiResult (*enable)(CUpti_CallbackId, uint8_t),
-                             CUpti_ActivityKind kind)
-{
-    if (!enable) {
-        CUPTI(ActivityEnable, kind);
-        return;
-    }
-    uint32_t failed = 0;
-    CUptiResult last = CUPTI_SUCCESS;
-    for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
-        const struct cuda_function *function = cuda_function(domain, cbid);
-        if (!function->wanted || cuda_function(domain, CUDA_MAX_CBID) == function)
-            continue; /* quiet, or no such function */
-        CUptiResult result = enable(cbid, 1);
-        if (result != CUPTI_SUCCESS) {
-            last = result;
-            failed++;
-        }
-    }
-    if (failed) {
-        char why[160];
-        snprintf(why, sizeof why, "%u %s functions could not be recorded: %s", failed,
-                 domain == CUDA_DOMAIN_DRIVER ? "CUDA driver" : "CUDA runtime", cupti_result(last));
-        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, failed);
-    }
-}
-
-static void enable_records(void)
-{
-    static const struct {
-        CUpti_ActivityKind kind;
-        const char *call;
-    } kinds[] = {
-#define KIND(name) {CUPTI_ACTIVITY_KIND_##name, "cuptiActivityEnable(" #name ")"}
-        KIND(DEVICE),     KIND(CONTEXT), KIND(STREAM),          KIND(CONCURRENT_KERNEL),
-        KIND(MEMCPY),     KIND(MEMCPY2), KIND(MEMSET),          KIND(MEMORY2),
-        KIND(SYNCHRONIZATION),
-#undef KIND
-    };
-    /* Only synchronisations that succeed: failed ones are in the API records. */
-    if (cupti.ActivityEnableAllSyncRecords)
-        CUPTI(ActivityEnableAllSyncRecords, 0);
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
-    enable_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,
-                     CUPTI_ACTIVITY_KIND_RUNTIME);
-    enable_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi,
-                     CUPTI_ACTIVITY_KIND_DRIVER);
-    CUPTI(EnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-          CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
-}
-
 static bool load(void)
 {
     char why[320];
@@ -168,9 +116,23 @@ static bool load(void)
     return true;
 }
 
+/* --cupti=yield: the program's own tool gets CUPTI. */
+static bool is_left_alone(void)
+{
+    char policy[16];
+    if (!collector_option("cupti", policy, sizeof policy) || strcmp(policy, "own") == 0)
+        return false;
+    collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE,
+                     strcmp(policy, "yield") == 0
+                         ? "CUPTI is left to the program (--cupti=yield): CUDA is not recorded"
+                         : "CUPTI is not used (--cupti=off): CUDA is not recorded",
+                     0);
+    return true;
+}
+
 static void start(void)
 {
-    if (!collector_traces("cuda") || !collector_active())
+    if (!collector_traces("cuda") || !collector_active() || is_left_alone())
         return;
     collector_register(&source);
     if (!load() || !subscribe())
@@ -194,8 +156,9 @@ static void start(void)
         return;
     }
     cuda_classes_start();
-    enable_records();
+    cuda_callback_start(subscriber);
     cuda_flush_start();
+    cuda_kinds_start();
     char what[320];
     snprintf(what, sizeof what, "CUPTI %u from %s", cuda_cupti_version(), cupti_path());
     collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_RUNNING, what, 0);

@@ -1,9 +1,11 @@
 /* What the files of collectors/cuda share. inject.c starts CUPTI; buffers.c hands it memory; flush.c
  * fetches full buffers on the helper thread; decode.c, calls.c and streams.c turn them into wire
- * records; classes.c knows the API functions; graph.c watches graphs being built.
+ * records; memory.c and waits.c are decode.c's for what the device did not do; classes.c knows the API
+ * functions; kinds.c says what is recorded; callback.c is told things as they happen.
  *
- * Threads: request and complete (buffers.c) and the callback (graph.c) run on any thread of the
- * program or of CUPTI. Everything else runs on the helper thread, or before it can run (inject.c). */
+ * Threads: request and complete (buffers.c), the callback (callback.c) and the opening of a recording
+ * window (kinds.c) run on any thread of the program or of CUPTI. Everything else runs on the helper
+ * thread, or before it can run (inject.c). */
 #ifndef PERFKIT_COLLECTORS_CUDA_PARTS_H
 #define PERFKIT_COLLECTORS_CUDA_PARTS_H
 
@@ -75,6 +77,9 @@ void cuda_calls_age(bool all);
 /* The 64-bit correlation of a 32-bit id of CUPTI, led back to the outermost call. 0 stays 0. */
 uint64_t cuda_correlation(uint32_t id);
 uint32_t cuda_calls_thread(uint64_t correlation); /* of a recent allocation call; 0 = not known */
+/* Was a record's call made inside a recording window? `time`, its own (0 = none), decides when the call
+ * is not known. Counts what is left out. */
+bool cuda_calls_recorded(uint64_t correlation, uint64_t time);
 bool cuda_calls_many(uint64_t correlation); /* a recent call that makes several device records */
 void cuda_calls_forked(void);
 
@@ -86,16 +91,44 @@ uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal);
 void cuda_device_record(const struct record_device *record);
 void cuda_context_record(const struct record_context *record);
 void cuda_stream_record(const struct record_stream *record);
+void cuda_streams_tick(void); /* handles that callbacks brought */
 void cuda_streams_forked(void);
+
+/* ---- memory.c, waits.c */
+void cuda_memory_record(const struct record_memory *record);
+void cuda_pool_record(const struct record_pool *record);
+void cuda_managed_record(const struct record_managed *record);
+void cuda_sync_record(const struct record_sync *record);
+void cuda_event_record(const struct record_event *record);
+void cuda_overhead_record(const struct record_overhead *record);
+void cuda_jit_record(const struct record_jit *record);
+
+/* ---- kinds.c */
+void cuda_kinds_start(void);
+void cuda_kinds_recording(bool open); /* a window opened or closed; any thread */
+void cuda_kinds_tick(void);
+bool cuda_kinds_windows(void); /* has recording ever been off? */
+void cuda_kinds_managed(void); /* the driver is up: configure unified memory */
+void cuda_kinds_forked(void);
 
 /* ---- decode.c */
 /* Records of a list of buffers into the spool: definitions, then calls, then what the device did.
  * `now`: CLOCK_MONOTONIC after the flush; no true device time is later. */
 void cuda_decode(struct cuda_buffer *list, uint64_t now);
 
-/* ---- graph.c */
+/* ---- callback.c */
 void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                    const void *data);
+void cuda_callback_start(CUpti_SubscriberHandle subscriber);
+void cuda_callback_forked(void);
+
+/* What the program calls one of CUPTI's streams or contexts. */
+struct cuda_handle {
+    uint64_t handle;
+    uint32_t context, stream;
+    bool is_context;
+};
+bool cuda_callback_handle(struct cuda_handle *handle); /* the next one; helper only */
 
 /* ---- dump.c: everything CUPTI hands over into a file, when the option cupti-dump asks for it */
 void cuda_dump_start(void);

@@ -12,6 +12,12 @@
 
 #define RECORD_OLDEST_CUPTI 18u           /* 12.0 */
 #define RECORD_SINCE_LAUNCHED_BY 130000u  /* isDeviceLaunched; 13.0 has it, 12.0 does not */
+#define RECORD_SINCE_GREEN 130000u        /* green contexts */
+#define RECORD_SINCE_OVERHEAD_CALL 24u    /* 12.6: whose call an overhead belongs to */
+#define RECORD_SINCE_RECORDED 130000u     /* cudaEventSyncId */
+#define RECORD_SINCE_JIT 26u              /* 12.8 */
+#define RECORD_SINCE_JIT_THREAD 130000u
+#define RECORD_KIND_JIT 52                /* CUPTI_ACTIVITY_KIND_JIT, which older headers lack */
 
 struct record_kernel {
     uint32_t kind;
@@ -110,6 +116,73 @@ struct record_sync {
     uint64_t start, end;
     uint32_t correlation;
     uint32_t context, stream, event;
+    uint64_t recorded; /* since RECORD_SINCE_RECORDED */
+};
+
+struct record_event {
+    uint32_t kind;
+    uint32_t correlation;
+    uint32_t context, stream, event;
+    uint32_t pad;
+    uint32_t device; /* this and what follows: since RECORD_SINCE_RECORDED */
+    uint32_t pad2;
+    void *reserved0;
+    uint64_t time; /* of the device; 0 unless asked for */
+    uint64_t recorded;
+};
+
+enum { RECORD_OBJECT_THREAD = 2, RECORD_OBJECT_STREAM = 5 };
+struct record_overhead {
+    uint32_t kind;
+    uint32_t overhead;    /* 1 compiler, 1 << 16 ... 8 << 16 */
+    uint32_t object_kind; /* RECORD_OBJECT_*, others not used */
+    uint32_t object[3];   /* thread: process, thread; stream: device, context, stream */
+    uint64_t start, end;
+    uint32_t correlation; /* since RECORD_SINCE_OVERHEAD_CALL */
+};
+
+struct record_jit {
+    uint32_t kind;
+    uint32_t input;     /* 1 PTX, 2 NVVM IR */
+    uint32_t operation; /* enum wire_jit_operation */
+    uint32_t device;
+    uint64_t start, end;
+    uint32_t correlation;
+    uint32_t pad;
+    uint64_t jit_correlation;
+    uint64_t cache_bytes;
+    const char *path;
+    uint32_t process, thread; /* since RECORD_SINCE_JIT_THREAD */
+};
+
+struct record_pool {
+    uint32_t kind;
+    uint32_t operation; /* enum wire_pool_operation */
+    uint32_t pool_type;
+    uint32_t correlation;
+    uint32_t process, device;
+    uint64_t kept_bytes;
+    uint64_t address, bytes, threshold_bytes;
+    uint64_t time;
+    uint64_t used_bytes;
+};
+
+struct record_managed {
+    uint32_t kind;
+    uint32_t counter; /* enum wire_migration_kind */
+    uint64_t value;
+    uint64_t start, end;
+    uint64_t address;
+    uint32_t source, target; /* device ordinals; RECORD_HOST: the host */
+    uint32_t stream, process;
+    uint32_t flags;
+};
+
+struct record_graph {
+    uint32_t kind;
+    uint32_t correlation;
+    uint64_t start, end;
+    uint32_t device, graph, context, stream;
 };
 
 enum { RECORD_MEMORY_ALLOCATED = 1, RECORD_MEMORY_RELEASED = 2 };
@@ -159,6 +232,10 @@ struct record_context {
     uint32_t device;
     uint16_t api;
     uint16_t null_stream;
+    uint32_t parent; /* this and what follows: since RECORD_SINCE_GREEN */
+    uint8_t green;
+    uint8_t pad;
+    uint16_t units;
 };
 
 struct record_stream {

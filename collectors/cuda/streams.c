@@ -11,11 +11,20 @@
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
+#define MAX_HANDLES 65536u /* streams and contexts with handles; more stay without NVTX names */
+#define CONTEXT_KEY (1ull << 63)
+#define FACTS(priority, flags) ((uint32_t)(priority) << 8 | (flags))
+
 static struct cuda_map devices;  /* ordinal -> id */
 static struct cuda_map contexts; /* CUPTI's context -> id */
 static struct cuda_map context_devices; /* CUPTI's context -> ordinal */
 static struct cuda_map context_nulls;   /* CUPTI's context -> number of its NULL stream */
 static struct cuda_map streams;  /* context << 32 | stream -> id, LACKS_DEVICE */
+/* The program's handles, by which NVTX names things: 64 bits, in a table of their own. */
+static struct cuda_map stream_facts; /* the same key -> what CUPTI's record said: PRIORITY, flags */
+static struct cuda_map handle_index; /* key of the stream, or the context -> index, + 1 */
+static uint64_t handles[MAX_HANDLES];
+static uint32_t handle_count;
 #define LACKS_DEVICE 0x80000000u /* was defined before its device was known */
 
 /* The id under `key`; a fresh one (*is_new) at first sight. */
@@ -104,14 +113,42 @@ void cuda_device_record(const struct record_device *record)
     define_device(id, &device);
 }
 
-static void define_context(uint32_t id, uint32_t context, uint32_t ordinal)
+static uint64_t handle_of(uint64_t key)
+{
+    const uint32_t *index = cuda_map_get(&handle_index, key);
+    return index ? handles[*index] : 0;
+}
+
+/* True when it is news. */
+static bool keep_handle(uint64_t key, uint64_t handle)
+{
+    const uint32_t *index = cuda_map_get(&handle_index, key);
+    if (index) {
+        bool changed = handles[*index] != handle;
+        handles[*index] = handle;
+        return changed;
+    }
+    if (handle_count == MAX_HANDLES || !cuda_map_put(&handle_index, key, handle_count))
+        return false;
+    handles[handle_count++] = handle;
+    return true;
+}
+
+static void define_context(uint32_t id, uint32_t context, uint32_t ordinal,
+                           const struct record_context *record)
 {
     struct wire_context definition = {
         .head = {sizeof definition, WIRE_CONTEXT, 0, id},
         .native = context,
         .source = WIRE_SOURCE_CUDA,
         .device = cuda_device(ordinal),
+        .handle = handle_of(CONTEXT_KEY | context),
     };
+    if (record && cuda_cupti_version() >= RECORD_SINCE_GREEN && record->green) {
+        definition.head.flags = WIRE_CONTEXT_GREEN;
+        definition.parent = cuda_context(record->parent, CUDA_NO_DEVICE);
+        definition.units = record->units;
+    }
     collector_define(&definition);
 }
 
@@ -122,7 +159,7 @@ uint32_t cuda_context(uint32_t context, uint32_t ordinal)
     if (id && is_new) {
         if (ordinal != CUDA_NO_DEVICE)
             cuda_map_put(&context_devices, context, ordinal);
-        define_context(id, context, ordinal);
+        define_context(id, context, ordinal, NULL);
     }
     return id;
 }
@@ -139,17 +176,17 @@ void cuda_context_record(const struct record_context *record)
     uint32_t id = id_of(&contexts, record->context, &is_new);
     if (!id)
         return;
-    bool changed = context_ordinal(record->context) != record->device;
     cuda_map_put(&context_devices, record->context, record->device);
     cuda_map_put(&context_nulls, record->context, record->null_stream);
-    if (is_new || changed)
-        define_context(id, record->context, record->device);
+    define_context(id, record->context, record->device, record);
 }
 
-static void define_stream(uint32_t id, uint32_t context, uint32_t stream, uint32_t ordinal,
-                          uint8_t flags, int32_t priority)
+static void define_stream(uint32_t id, uint32_t context, uint32_t stream, uint32_t ordinal)
 {
+    uint64_t key = (uint64_t)context << 32 | stream;
     const uint32_t *null = cuda_map_get(&context_nulls, context);
+    const uint32_t *facts = cuda_map_get(&stream_facts, key);
+    uint8_t flags = facts ? (uint8_t)*facts : 0;
     if (null && *null == stream)
         flags |= WIRE_STREAM_DEFAULT;
     struct wire_stream definition = {
@@ -158,7 +195,8 @@ static void define_stream(uint32_t id, uint32_t context, uint32_t stream, uint32
         .source = WIRE_SOURCE_CUDA,
         .context = cuda_context(context, ordinal),
         .device = cuda_device(ordinal),
-        .priority = priority,
+        .priority = facts ? (int32_t)*facts >> 8 : 0,
+        .handle = handle_of(key),
     };
     collector_define(&definition);
 }
@@ -174,7 +212,7 @@ uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal)
         if (ordinal == CUDA_NO_DEVICE)
             ordinal = context_ordinal(context);
         if (is_new || ordinal != CUDA_NO_DEVICE)
-            define_stream(id, context, stream, ordinal, 0, 0);
+            define_stream(id, context, stream, ordinal);
         if (lacked != (ordinal == CUDA_NO_DEVICE))
             cuda_map_put(&streams, key, ordinal == CUDA_NO_DEVICE ? id | LACKS_DEVICE : id);
     }
@@ -184,14 +222,36 @@ uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal)
 void cuda_stream_record(const struct record_stream *record)
 {
     enum { NON_BLOCKING = 2, NULL_STREAM = 3 };
+    uint64_t key = (uint64_t)record->context << 32 | record->stream;
     bool is_new;
-    uint32_t id = id_of(&streams, (uint64_t)record->context << 32 | record->stream, &is_new);
+    uint32_t id = id_of(&streams, key, &is_new);
     uint8_t flags = record->flag == NON_BLOCKING  ? WIRE_STREAM_NON_BLOCKING
                     : record->flag == NULL_STREAM ? WIRE_STREAM_DEFAULT
                                                   : 0;
+    cuda_map_put(&stream_facts, key, FACTS(record->priority, flags));
     if (id)
         define_stream(id & ~LACKS_DEVICE, record->context, record->stream,
-                      context_ordinal(record->context), flags, (int32_t)record->priority);
+                      context_ordinal(record->context));
+}
+
+/* Handles come through callbacks, before or after CUPTI's record of the thing: streams and contexts
+ * that are known already are defined again, the others with their first definition. */
+void cuda_streams_tick(void)
+{
+    struct cuda_handle handle;
+    while (cuda_callback_handle(&handle)) {
+        uint64_t key = handle.is_context ? CONTEXT_KEY | handle.context
+                                         : (uint64_t)handle.context << 32 | handle.stream;
+        if (!keep_handle(key, handle.handle))
+            continue;
+        const uint32_t *id = handle.is_context ? cuda_map_get(&contexts, handle.context)
+                                               : cuda_map_get(&streams, key);
+        if (id && handle.is_context)
+            define_context(*id, handle.context, context_ordinal(handle.context), NULL);
+        else if (id)
+            define_stream(*id & ~LACKS_DEVICE, handle.context, handle.stream,
+                          context_ordinal(handle.context));
+    }
 }
 
 void cuda_streams_forked(void)
@@ -201,4 +261,7 @@ void cuda_streams_forked(void)
     cuda_map_clear(&context_devices);
     cuda_map_clear(&context_nulls);
     cuda_map_clear(&streams);
+    cuda_map_clear(&stream_facts);
+    cuda_map_clear(&handle_index);
+    handle_count = 0;
 }

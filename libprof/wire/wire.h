@@ -153,6 +153,7 @@ struct wire_context {
     uint32_t device; /* device id; 0 when it has several */
     uint32_t parent; /* context id of a green context's parent, 0 = none */
     uint32_t units;  /* SMs of a green context, 0 = all of the device */
+    uint64_t handle; /* the program's handle, by which NVTX names contexts; 0 = not known */
 };
 
 /* head.aux = stream id; flags = WIRE_STREAM_* */
@@ -614,7 +615,7 @@ WIRE_ASSERT(wire_head, 8);
 WIRE_ASSERT(wire_string, 16);
 WIRE_ASSERT(wire_config, 64);
 WIRE_ASSERT(wire_device, 112);
-WIRE_ASSERT(wire_context, 32);
+WIRE_ASSERT(wire_context, 40);
 WIRE_ASSERT(wire_stream, 48);
 WIRE_ASSERT(wire_name, 24);
 WIRE_ASSERT(wire_module, 40);

@@ -15,6 +15,7 @@ void fake_core_reset(void)
     memset(&core, 0, sizeof core);
     core.tracing = true;
     core.text_count = 1;
+    core.window_to = UINT64_MAX;
 }
 
 static bool keep(const void *record)
@@ -115,6 +116,21 @@ bool collector_option(const char *name, char *value, size_t size)
 {
     (void)name, (void)value, (void)size;
     return false;
+}
+
+bool collector_recording(void)
+{
+    return core.window_to == UINT64_MAX;
+}
+
+bool collector_recorded_at(uint64_t time)
+{
+    return time >= core.window_from && time < core.window_to;
+}
+
+void collector_window(bool open, enum wire_window_reason reason)
+{
+    (void)open, (void)reason;
 }
 
 bool collector_traces(const char *domain)

@@ -24,6 +24,13 @@ struct fake_core {
         struct wire_context context;
         struct wire_stream stream;
         struct wire_config config;
+        struct wire_graph graph;
+        struct wire_overhead overhead;
+        struct wire_event event;
+        struct wire_pool pool;
+        struct wire_migration migration;
+        struct wire_jit jit;
+        struct wire_graph_node graph_node;
     } records[FAKE_CORE_RECORDS];
     size_t count;
     uint64_t counts[WIRE_COUNT_SLOTS];
@@ -31,6 +38,7 @@ struct fake_core {
     uint32_t text_count;
     char health[512]; /* the last one's reason */
     bool tracing;     /* collector_traces and collector_active */
+    uint64_t window_from, window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
     const struct collector_source *source;
 };
 extern struct fake_core core;

@@ -99,6 +99,61 @@ SAME(record_memory, stream, MEMORY, streamId);
 SAME(record_memory, async, MEMORY, isAsync);
 SAME(record_memory, pool_type, MEMORY, memoryPoolConfig.memoryPoolType);
 
+SAME(record_sync, recorded, SYNC, cudaEventSyncId);
+
+#define EVENT CUpti_ActivityCudaEvent2
+SAME(record_event, correlation, EVENT, correlationId);
+SAME(record_event, stream, EVENT, streamId);
+SAME(record_event, event, EVENT, eventId);
+SAME(record_event, device, EVENT, deviceId);
+SAME(record_event, time, EVENT, deviceTimestamp);
+SAME(record_event, recorded, EVENT, cudaEventSyncId);
+
+#define OVERHEAD CUpti_ActivityOverhead3
+SAME(record_overhead, overhead, OVERHEAD, overheadKind);
+SAME(record_overhead, object_kind, OVERHEAD, objectKind);
+SAME(record_overhead, object, OVERHEAD, objectId);
+SAME(record_overhead, start, OVERHEAD, start);
+SAME(record_overhead, correlation, OVERHEAD, correlationId);
+
+#define JIT CUpti_ActivityJit2
+SAME(record_jit, input, JIT, jitEntryType);
+SAME(record_jit, operation, JIT, jitOperationType);
+SAME(record_jit, device, JIT, deviceId);
+SAME(record_jit, start, JIT, start);
+SAME(record_jit, correlation, JIT, correlationId);
+SAME(record_jit, cache_bytes, JIT, cacheSize);
+SAME(record_jit, path, JIT, cachePath);
+SAME(record_jit, thread, JIT, threadId);
+
+#define POOL CUpti_ActivityMemoryPool3
+SAME(record_pool, operation, POOL, memoryPoolOperationType);
+SAME(record_pool, correlation, POOL, correlationId);
+SAME(record_pool, device, POOL, deviceId);
+SAME(record_pool, kept_bytes, POOL, minBytesToKeep);
+SAME(record_pool, address, POOL, address);
+SAME(record_pool, bytes, POOL, size);
+SAME(record_pool, threshold_bytes, POOL, releaseThreshold);
+SAME(record_pool, time, POOL, timestamp);
+SAME(record_pool, used_bytes, POOL, utilizedSize);
+
+#define MANAGED CUpti_ActivityUnifiedMemoryCounter3
+SAME(record_managed, counter, MANAGED, counterKind);
+SAME(record_managed, value, MANAGED, value);
+SAME(record_managed, start, MANAGED, start);
+SAME(record_managed, address, MANAGED, address);
+SAME(record_managed, source, MANAGED, srcId);
+SAME(record_managed, target, MANAGED, dstId);
+SAME(record_managed, flags, MANAGED, flags);
+
+#define GRAPH CUpti_ActivityGraphTrace2
+SAME(record_graph, correlation, GRAPH, correlationId);
+SAME(record_graph, start, GRAPH, start);
+SAME(record_graph, device, GRAPH, deviceId);
+SAME(record_graph, graph, GRAPH, graphId);
+SAME(record_graph, context, GRAPH, contextId);
+SAME(record_graph, stream, GRAPH, streamId);
+
 #define DEVICE CUpti_ActivityDevice5
 SAME(record_device, bandwidth_kilobytes, DEVICE, globalMemoryBandwidth);
 SAME(record_device, memory_bytes, DEVICE, globalMemorySize);
@@ -119,6 +174,9 @@ SAME(record_device, name, DEVICE, name);
 SAME(record_context, context, CUpti_ActivityContext3, contextId);
 SAME(record_context, device, CUpti_ActivityContext3, deviceId);
 SAME(record_context, null_stream, CUpti_ActivityContext3, nullStreamId);
+SAME(record_context, parent, CUpti_ActivityContext3, parentContextId);
+SAME(record_context, green, CUpti_ActivityContext3, isGreenContext);
+SAME(record_context, units, CUpti_ActivityContext3, numMultiprocessors);
 SAME(record_stream, context, CUpti_ActivityStream, contextId);
 SAME(record_stream, stream, CUpti_ActivityStream, streamId);
 SAME(record_stream, priority, CUpti_ActivityStream, priority);
@@ -127,6 +185,7 @@ SAME(record_stream, flag, CUpti_ActivityStream, flag);
 /* The sizes that cuptiActivityGetNextRecord steps by in 13.0. */
 _Static_assert(sizeof(KERNEL) == 216 && sizeof(COPY) == 96 && sizeof(PEER) == 96, "sizes");
 _Static_assert(sizeof(FILL) == 88 && sizeof(CALL) == 40 && sizeof(SYNC) == 56, "sizes");
+_Static_assert(CUPTI_ACTIVITY_KIND_JIT == RECORD_KIND_JIT, "kind");
 _Static_assert(sizeof(MEMORY) == 128 && sizeof(DEVICE) == 184, "sizes");
 _Static_assert(sizeof(CUpti_ActivityContext3) == 32 && sizeof(CUpti_ActivityStream) == 24, "sizes");
 _Static_assert(sizeof(struct cupti_subscriber) == sizeof(CUpti_SubscriberParams), "subscriber");
@@ -343,6 +402,123 @@ START_TEST(pool_allocations)
 }
 END_TEST
 
+START_TEST(waits_and_overhead)
+{
+    EVENT event = {.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+                   .correlationId = 7,
+                   .contextId = 1,
+                   .streamId = 9,
+                   .eventId = 4,
+                   .cudaEventSyncId = 77};
+    OVERHEAD full = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+                     .overheadKind = CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL,
+                     .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD,
+                     .start = 3,
+                     .end = 8};
+    full.objectId.pt.threadId = 55;
+    OVERHEAD compiler = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+                         .overheadKind = CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER,
+                         .start = 3,
+                         .end = 2};
+    JIT jit = {.kind = RECORD_KIND_JIT,
+               .jitEntryType = CUPTI_ACTIVITY_JIT_ENTRY_PTX_TO_CUBIN,
+               .jitOperationType = CUPTI_ACTIVITY_JIT_OPERATION_CACHE_STORE,
+               .start = 3,
+               .end = 9,
+               .cacheSize = 4096,
+               .cachePath = "/var/cache/x"};
+    add(&event, sizeof event);
+    add(&full, sizeof full);
+    add(&compiler, sizeof compiler);
+    add(&jit, sizeof jit);
+    decode(10);
+    const struct wire_event *recorded = first(WIRE_EVENT);
+    ck_assert_uint_eq(recorded->event, 4);
+    ck_assert_uint_eq(recorded->correlation, 7);
+    const struct wire_overhead *wait = first(WIRE_OVERHEAD);
+    ck_assert_uint_eq(wait->kind, WIRE_OVERHEAD_QUEUE_FULL);
+    ck_assert_uint_eq(wait->head.aux, 55);
+    ck_assert_uint_eq(wait->end - wait->start, 5);
+    ck_assert_uint_eq(number(WIRE_OVERHEAD), 2);
+    const struct wire_jit *compiled = first(WIRE_JIT);
+    ck_assert_uint_eq(compiled->operation, WIRE_JIT_CACHE_STORE);
+    ck_assert_uint_eq(compiled->cache_bytes, 4096);
+    ck_assert_str_eq(core.texts[compiled->path], "/var/cache/x");
+}
+END_TEST
+
+START_TEST(pools_managed_memory_and_graphs)
+{
+    POOL pool = {.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL,
+                 .memoryPoolOperationType = CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED,
+                 .address = 0x1000,
+                 .size = 1 << 20,
+                 .timestamp = 6,
+                 .minBytesToKeep = 99};
+    MANAGED fault = {.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER,
+                     .counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+                     .value = 65536,
+                     .start = 4,
+                     .end = 8,
+                     .address = 0x7000};
+    GRAPH graph = {.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+                   .correlationId = 5,
+                   .start = 2,
+                   .end = 9,
+                   .graphId = 3,
+                   .contextId = 1,
+                   .streamId = 7};
+    add(&pool, sizeof pool);
+    add(&fault, sizeof fault);
+    add(&graph, sizeof graph);
+    decode(10);
+    const struct wire_pool *trimmed = first(WIRE_POOL);
+    ck_assert_uint_eq(trimmed->operation, WIRE_POOL_TRIMMED);
+    ck_assert_uint_eq(trimmed->kept_bytes, 99);
+    const struct wire_migration *moved = first(WIRE_MIGRATION);
+    ck_assert_uint_eq(moved->kind, WIRE_MIGRATION_DTOH);
+    ck_assert_uint_eq(moved->value, 65536);
+    ck_assert_uint_ne(moved->source, 0);
+    ck_assert_uint_eq(moved->target, 0);
+    const struct wire_graph *whole = first(WIRE_GRAPH);
+    ck_assert_uint_eq(whole->graph, 3);
+    ck_assert_uint_eq(whole->correlation, 5);
+    ck_assert_uint_eq(whole->times.end, 9);
+}
+END_TEST
+
+/* Device work follows its call, also when it runs after the window closed. */
+START_TEST(windows)
+{
+    core.window_from = 100, core.window_to = 200;
+    cuda_kinds_recording(false);
+    static const struct {
+        uint64_t call, start;
+    } launches[] = {{90, 110}, {150, 160}, {190, 240}, {210, 220}};
+    for (uint32_t i = 0; i < 4; i++) {
+        CALL c = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME,
+                  .cbid = 211,
+                  .start = launches[i].call,
+                  .end = launches[i].call + 5,
+                  .threadId = 5,
+                  .correlationId = i + 1};
+        KERNEL k;
+        memset(&k, 0, sizeof k);
+        k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        k.correlationId = i + 1;
+        k.start = launches[i].start, k.end = k.start + 5;
+        add(&c, sizeof c);
+        add(&k, sizeof k);
+    }
+    decode(1000);
+    ck_assert_uint_eq(number(WIRE_CALL), 2);
+    ck_assert_uint_eq(number(WIRE_KERNEL), 2);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_LAUNCH_CALLED], 2);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_OUTSIDE], 4);
+    ck_assert_uint_eq(((const struct wire_kernel *)first(WIRE_KERNEL))->times.start, 160);
+}
+END_TEST
+
 START_TEST(damaged_buffer)
 {
     KERNEL k;
@@ -510,6 +686,9 @@ int main(void)
     tcase_add_test(cases, late_description);
     tcase_add_test(cases, peer_copies);
     tcase_add_test(cases, pool_allocations);
+    tcase_add_test(cases, waits_and_overhead);
+    tcase_add_test(cases, pools_managed_memory_and_graphs);
+    tcase_add_test(cases, windows);
     tcase_add_test(cases, damaged_buffer);
     tcase_add_test(cases, driver_calls_wait);
     tcase_add_test(cases, many_threads);

@@ -1,0 +1,242 @@
+/* What CUPTI is told to record, in one table, and switched on and off with the recording windows.
+ *
+ * Outside the windows only what describes devices, contexts and streams is on: it costs nothing per
+ * launch, and a window that opens later finds everything described. A window that closes leaves the
+ * rest on for a while, because programs open and close one per step, and because kernels that were
+ * launched inside may still run; what was called outside is left out by decode.c.
+ *
+ * Recording is switched on by whoever opens the window, on the program's thread when a mark of the
+ * program did, so that the next launch is recorded; off only by the helper thread. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+#define OFF_TICKS 20u /* a closed window's kinds are switched off after some 2 s */
+
+enum group {
+    ALWAYS,
+    WINDOW,      /* inside windows */
+    GRAPH_NODES, /* inside windows, a record for each node of a graph: the rule */
+    WHOLE_GRAPH, /* ... or one for each launch of a graph */
+    MANAGED,     /* once unified memory could be configured */
+};
+
+static const struct kind {
+    CUpti_ActivityKind kind;
+    enum group group;
+    uint32_t since; /* CUPTI's version; older ones do not know the kind */
+    const char *call;
+} kinds[] = {
+#define KIND(name, group, since)                                                                   \
+    {CUPTI_ACTIVITY_KIND_##name, group, since, "cuptiActivityEnable(" #name ")"}
+    KIND(DEVICE, ALWAYS, 0),
+    KIND(CONTEXT, ALWAYS, 0),
+    KIND(STREAM, ALWAYS, 0),
+    KIND(CONCURRENT_KERNEL, WINDOW, 0),
+    KIND(MEMCPY, WINDOW, 0),
+    KIND(MEMCPY2, WINDOW, 0),
+    KIND(MEMSET, WINDOW, 0),
+    KIND(MEMORY2, WINDOW, 0),
+    KIND(MEMORY_POOL, WINDOW, 0),
+    KIND(SYNCHRONIZATION, WINDOW, 0),
+    KIND(CUDA_EVENT, WINDOW, 0),
+    KIND(OVERHEAD, WINDOW, 0),
+    {(CUpti_ActivityKind)RECORD_KIND_JIT, WINDOW, RECORD_SINCE_JIT, "cuptiActivityEnable(JIT)"},
+    KIND(GRAPH_TRACE, WHOLE_GRAPH, 0),
+    KIND(UNIFIED_MEMORY_COUNTER, MANAGED, 0),
+#undef KIND
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static bool whole_graphs;
+static _Atomic bool managed; /* configured */
+static _Atomic bool wanted;  /* a window is open */
+static _Atomic bool on;      /* kinds are enabled */
+static _Atomic bool busy;    /* somebody is switching */
+static _Atomic bool windows; /* has recording ever been off? */
+static uint32_t closed_ticks; /* helper thread */
+
+static bool in_use(const struct kind *kind)
+{
+    if (kind->since > cuda_cupti_version())
+        return false;
+    switch (kind->group) {
+    case ALWAYS:
+        return false;
+    case WHOLE_GRAPH:
+        return whole_graphs;
+    case MANAGED:
+        return atomic_load(&managed);
+    default:
+        return true;
+    }
+}
+
+/* One function at a time: enabling a kind as a whole would undo the choice, and costs a record for
+ * each cudaGetLastError. Without the per-function calls (not seen from 12.0 on) the kinds come
+ * whole, and calls.c leaves out what is not wanted. */
+static void switch_functions(enum cuda_domain domain,
+                             CUptiResult (*enable)(CUpti_CallbackId, uint8_t),
+                             CUpti_ActivityKind kind, bool enabled)
+{
+    if (!enable) {
+        CUptiResult result =
+            enabled ? cupti.ActivityEnable(kind)
+                    : (cupti.ActivityDisable ? cupti.ActivityDisable(kind) : CUPTI_SUCCESS);
+        cupti_check(result, "cuptiActivityEnable(API calls)");
+        return;
+    }
+    uint32_t failed = 0;
+    CUptiResult last = CUPTI_SUCCESS;
+    for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
+        const struct cuda_function *function = cuda_function(domain, cbid);
+        if (!function->wanted || cuda_function(domain, CUDA_MAX_CBID) == function)
+            continue; /* quiet, or no such function */
+        CUptiResult result = enable(cbid, enabled);
+        if (result != CUPTI_SUCCESS) {
+            last = result;
+            failed++;
+        }
+    }
+    if (failed && enabled) {
+        char why[160];
+        snprintf(why, sizeof why, "%u %s functions could not be recorded: %s", failed,
+                 domain == CUDA_DOMAIN_DRIVER ? "CUDA driver" : "CUDA runtime", cupti_result(last));
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, failed);
+    }
+}
+
+static void switch_all(bool enabled)
+{
+    if (enabled) {
+        for (size_t i = 0; i < KINDS; i++) {
+            if (in_use(&kinds[i]))
+                cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
+        }
+    }
+    switch_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,
+                     CUPTI_ACTIVITY_KIND_RUNTIME, enabled);
+    switch_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi,
+                     CUPTI_ACTIVITY_KIND_DRIVER, enabled);
+    if (!enabled && cupti.ActivityDisable) {
+        for (size_t i = 0; i < KINDS; i++) {
+            if (in_use(&kinds[i]))
+                cupti_check(cupti.ActivityDisable(kinds[i].kind), "cuptiActivityDisable");
+        }
+    }
+}
+
+/* Bring CUPTI to what is wanted, unless somebody is at it; whoever is looks again before leaving. */
+static void apply(bool may_switch_off)
+{
+    for (;;) {
+        bool free = false;
+        bool want = atomic_load(&wanted);
+        if (want == atomic_load(&on) || (!want && !may_switch_off))
+            return;
+        if (!atomic_compare_exchange_strong(&busy, &free, true))
+            return;
+        want = atomic_load(&wanted);
+        if (want != atomic_load(&on) && (want || may_switch_off)) {
+            switch_all(want);
+            atomic_store(&on, want);
+        }
+        atomic_store(&busy, false);
+    }
+}
+
+void cuda_kinds_recording(bool open)
+{
+    if (!open)
+        atomic_store(&windows, true);
+    atomic_store(&wanted, open);
+    apply(false);
+}
+
+void cuda_kinds_tick(void)
+{
+    if (atomic_load(&wanted) || !atomic_load(&on)) {
+        closed_ticks = 0;
+        apply(false);
+    } else if (++closed_ticks >= OFF_TICKS) {
+        apply(true);
+    }
+}
+
+bool cuda_kinds_windows(void)
+{
+    return atomic_load_explicit(&windows, memory_order_relaxed);
+}
+
+void cuda_kinds_start(void)
+{
+    char value[16];
+    whole_graphs = collector_option("cuda-graph", value, sizeof value) && !strcmp(value, "graph");
+    /* Only synchronisations that succeed: failed ones are in the API records. */
+    if (cupti.ActivityEnableAllSyncRecords)
+        CUPTI(ActivityEnableAllSyncRecords, 0);
+    for (size_t i = 0; i < KINDS; i++) {
+        if (kinds[i].group == ALWAYS)
+            cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
+    }
+    cuda_kinds_recording(collector_recording());
+}
+
+/* Unified memory can be configured only when the driver is up (CU_INIT_FINISHED), and need not be
+ * there at all: then there is nothing to record. Faults cost the program more than moves, so they
+ * come by option. */
+void cuda_kinds_managed(void)
+{
+    static const struct {
+        CUpti_ActivityUnifiedMemoryCounterKind kind;
+        bool fault;
+    } counters[] = {
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD, false},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH, false},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD, false},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT, true},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT, true},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING, true},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, true},
+        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, true},
+    };
+    if (!cupti.ActivityConfigureUnifiedMemoryCounter || atomic_load(&managed))
+        return;
+    char value[16];
+    bool faults = collector_option("cuda-managed", value, sizeof value) && !strcmp(value, "1");
+    CUpti_ActivityUnifiedMemoryCounterConfig configs[sizeof counters / sizeof counters[0]];
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
+        if (counters[i].fault && !faults)
+            continue;
+        configs[count++] = (CUpti_ActivityUnifiedMemoryCounterConfig){
+            .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
+            .kind = counters[i].kind,
+            .enable = 1,
+        };
+    }
+    CUptiResult result = cupti.ActivityConfigureUnifiedMemoryCounter(configs, count);
+    if (result != CUPTI_SUCCESS) {
+        char why[160];
+        snprintf(why, sizeof why, "moves of unified memory are not recorded: %s",
+                 cupti_result(result));
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE, why, (uint32_t)result);
+        return;
+    }
+    atomic_store(&managed, true);
+    if (atomic_load(&on))
+        CUPTI(ActivityEnable, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+}
+
+void cuda_kinds_forked(void)
+{
+    atomic_store(&managed, false);
+    atomic_store(&wanted, false);
+    atomic_store(&on, false);
+    atomic_store(&busy, false);
+    atomic_store(&windows, false);
+    closed_ticks = 0;
+}

@@ -1,0 +1,113 @@
+/* Allocations, memory pools and unified memory: CUPTI's records to wire records. */
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+static uint8_t memory_kind(const struct record_memory *record)
+{
+    if (record->pool_type)
+        return WIRE_MEMORY_POOL;
+    return record->memory_kind <= WIRE_MEMORY_MANAGED_STATIC ? (uint8_t)record->memory_kind
+                                                             : WIRE_MEMORY_UNKNOWN;
+}
+
+static void released(const struct record_memory *record, uint64_t correlation)
+{
+    struct wire_free out = {
+        .head = {sizeof out, WIRE_FREE, WIRE_SOURCE_CUDA, 0},
+        .time = record->time,
+        .id = record->address,
+        .correlation = correlation,
+        .tid = cuda_calls_thread(correlation),
+    };
+    collector_count(WIRE_COUNT_FREE_CALLED, 1);
+    collector_emit(&out);
+}
+
+static void allocated(const struct record_memory *record, uint64_t correlation)
+{
+    struct wire_alloc out = {
+        .head = {sizeof out, WIRE_ALLOC, WIRE_SOURCE_CUDA,
+                 cuda_context(record->context, record->device)},
+        .time = record->time,
+        .id = record->address,
+        .address = record->address,
+        .bytes = record->bytes,
+        .correlation = correlation,
+        .device = cuda_device(record->device),
+        .tid = cuda_calls_thread(correlation),
+        .memory_kind = memory_kind(record),
+    };
+    collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
+    collector_emit(&out);
+}
+
+void cuda_memory_record(const struct record_memory *record)
+{
+    uint64_t correlation = cuda_correlation(record->correlation);
+    if (!cuda_calls_recorded(correlation, record->time))
+        return;
+    if (record->operation == RECORD_MEMORY_RELEASED)
+        released(record, correlation);
+    else if (record->operation == RECORD_MEMORY_ALLOCATED)
+        allocated(record, correlation);
+}
+
+void cuda_pool_record(const struct record_pool *record)
+{
+    uint64_t correlation = cuda_correlation(record->correlation);
+    if (!cuda_calls_recorded(correlation, record->time))
+        return;
+    struct wire_pool out = {
+        .head = {sizeof out, WIRE_POOL, WIRE_SOURCE_CUDA, cuda_device(record->device)},
+        .time = record->time,
+        .pool = record->address,
+        .correlation = correlation,
+        .bytes = record->bytes,
+        .used_bytes = record->used_bytes,
+        .kept_bytes = record->kept_bytes,
+        .threshold_bytes = record->threshold_bytes,
+        .operation = record->operation <= WIRE_POOL_TRIMMED ? record->operation : WIRE_POOL_UNKNOWN,
+        .tid = cuda_calls_thread(correlation),
+    };
+    collector_emit(&out);
+}
+
+/* Which processors a migration was between; CUPTI leaves some out. */
+static void processors(const struct record_managed *record, struct wire_migration *out)
+{
+    switch (record->counter) {
+    case WIRE_MIGRATION_HTOD:
+        out->target = cuda_device(record->target);
+        break;
+    case WIRE_MIGRATION_DTOD:
+        out->target = cuda_device(record->target);
+        out->source = cuda_device(record->source);
+        break;
+    case WIRE_MIGRATION_DTOH:
+    case WIRE_MIGRATION_GPU_FAULT:
+        out->source = cuda_device(record->source);
+        break;
+    default: /* CPU faults have none, thrashing a set of devices */
+        break;
+    }
+}
+
+void cuda_managed_record(const struct record_managed *record)
+{
+    bool ordered = record->end == 0 || record->end >= record->start;
+    struct wire_migration out = {
+        .head = {sizeof out, WIRE_MIGRATION, WIRE_SOURCE_CUDA, 0},
+        .start = record->start,
+        .end = ordered ? record->end : 0,
+        .address = record->address,
+        .value = record->value,
+        .kind = record->counter <= WIRE_MIGRATION_DTOD ? record->counter : WIRE_MIGRATION_UNKNOWN,
+        .cause = record->flags,
+    };
+    if (!cuda_calls_recorded(0, record->start))
+        return;
+    if (!ordered)
+        collector_count(WIRE_COUNT_TIME_REPAIRED, 1);
+    processors(record, &out);
+    collector_emit(&out);
+}
