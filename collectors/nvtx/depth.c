@@ -13,12 +13,19 @@
 #include "collectors/nvtx/nvtx.h"
 
 #define BLOCK_DOMAINS 62u
-#define MAX_BLOCKS (1u << 16) /* 32 MiB of address space, touched as threads come */
+#define MAX_BLOCKS (1u << 16) /* 128 MiB of address space, touched as threads come */
 #define MAX_CHAIN 128u        /* blocks of one thread: 7,936 domains */
 
+#define FLIPS 4u /* even: when there is no room for more, ranges are recorded rather than lost */
+
+/* Which of the open ranges were recorded is kept as the depths at which that changes: recorded up to
+ * flip[0], not recorded up to flip[1], and so on. It changes only with the windows. */
 struct level {
     uint32_t open;
     uint32_t inherited; /* of those, opened before the last fork */
+    uint32_t capture;   /* level + 1 of the outermost range that opened a window, 0 = none */
+    uint32_t flips;
+    uint32_t flip[FLIPS];
 };
 
 struct block {
@@ -90,7 +97,7 @@ static struct block *take_block(void)
     block->more = NULL;
     block->generation = nvtx_generation();
     for (unsigned i = 0; i < BLOCK_DOMAINS; i++)
-        block->level[i] = (struct level){0, 0};
+        block->level[i] = (struct level){0};
     return block;
 }
 
@@ -148,23 +155,39 @@ static struct level *level_of(uint32_t domain)
     return NULL;
 }
 
-int nvtx_depth_push(uint32_t domain)
+int nvtx_depth_push(uint32_t domain, bool recorded, bool *captures)
 {
     struct level *level = level_of(domain);
-    return level ? (int)level->open++ : PK_NVTX_NO_PUSH_POP_TRACKING;
+    if (!level) {
+        *captures = false;
+        return PK_NVTX_NO_PUSH_POP_TRACKING;
+    }
+    if (recorded != (level->flips % 2 == 0) && level->flips < FLIPS)
+        level->flip[level->flips++] = level->open;
+    *captures = *captures && level->capture == 0;
+    if (*captures)
+        level->capture = level->open + 1;
+    return (int)level->open++;
 }
 
-enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level_out)
+enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level_out, bool *captures)
 {
     struct level *level = level_of(domain);
     *level_out = PK_NVTX_NO_PUSH_POP_TRACKING;
+    *captures = false;
     if (!level) /* not tracked: believe the program */
-        return NVTX_POP_OURS;
+        return collector_recording() ? NVTX_POP_OURS : NVTX_POP_UNRECORDED;
     if (level->open == 0)
         return NVTX_POP_NONE;
+    bool recorded = level->flips % 2 == 0;
     *level_out = (int)--level->open;
+    if (level->flips > 0 && level->flip[level->flips - 1] == level->open)
+        level->flips--;
+    *captures = level->capture == level->open + 1;
+    if (*captures)
+        level->capture = 0;
     if (level->open >= level->inherited)
-        return NVTX_POP_OURS;
+        return recorded ? NVTX_POP_OURS : NVTX_POP_UNRECORDED;
     level->inherited = level->open;
-    return NVTX_POP_INHERITED;
+    return NVTX_POP_UNRECORDED;
 }

@@ -2,12 +2,15 @@
  *
  * Times: an opening takes its time last and a closing first, so that what we do ourselves lies
  * outside the range. The id of a started range says which domain and which spool it belongs to:
- *     domain index (16 bits) | generation (8) | number (40) */
+ *     domain index (16 bits) | generation (8) | recorded (1) | opened a window (1) | number (38) */
 #include "collectors/nvtx/nvtx.h"
 
-#define NUMBER_BITS 40u
+#define COUNTED_BITS 38u
+#define ID_RECORDED ((uint64_t)1 << 39)
+#define ID_CAPTURES ((uint64_t)1 << 38)
+#define NUMBER_BITS 40u /* with the two flags */
 #define GENERATION_BITS 8u
-#define ID_NUMBER(id) ((id) & (((uint64_t)1 << NUMBER_BITS) - 1))
+#define ID_NUMBER(id) ((id) & (((uint64_t)1 << COUNTED_BITS) - 1))
 #define ID_GENERATION(id) ((uint32_t)((id) >> NUMBER_BITS) & ((1u << GENERATION_BITS) - 1))
 #define ID_DOMAIN(id) ((uint32_t)((id) >> (NUMBER_BITS + GENERATION_BITS)))
 
@@ -39,10 +42,13 @@ static void emit_end(enum wire_type type, uint32_t domain, uint64_t id, uint64_t
     collector_emit(&end);
 }
 
-/* The caller has called nvtx_begin; `event` is NULL when that said no. */
-int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event)
+/* The caller has called nvtx_records; `event` is NULL when that said no. */
+int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool captures)
 {
-    int level = nvtx_depth_push(nvtx_domain_index(domain));
+    bool kept = captures;
+    int level = nvtx_depth_push(nvtx_domain_index(domain), event != NULL, &kept);
+    if (captures && !kept)
+        nvtx_capture_closes(); /* an outer range of this thread holds the window open */
     if (!event)
         return level;
     collector_count(WIRE_COUNT_RANGE_PUSHED, 1);
@@ -65,20 +71,28 @@ int nvtx_pop(struct nvtx_object *domain)
     uint64_t now = collector_now();
     bool active = nvtx_begin(); /* first: it learns of a fork */
     int level;
-    if (nvtx_depth_pop(nvtx_domain_index(domain), &level) == NVTX_POP_OURS && active) {
+    bool captures;
+    if (nvtx_depth_pop(nvtx_domain_index(domain), &level, &captures) == NVTX_POP_OURS && active) {
         collector_count(WIRE_COUNT_RANGE_POPPED, 1);
         emit_end(WIRE_RANGE_POP, nvtx_domain_id(domain), 0, now);
     }
+    if (captures)
+        nvtx_capture_closes();
     return level;
 }
 
-pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event *event)
+pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event *event,
+                            bool captures)
 {
     uint32_t index = nvtx_domain_index(domain);
     uint64_t number = atomic_fetch_add_explicit(&range_numbers, 1, memory_order_relaxed) + 1;
     uint64_t id = (uint64_t)(index & 0xffffu) << (NUMBER_BITS + GENERATION_BITS) |
                   (uint64_t)(nvtx_generation() & ((1u << GENERATION_BITS) - 1)) << NUMBER_BITS |
-                  ID_NUMBER(number);
+                  ID_NUMBER(number) | (event ? ID_RECORDED : 0);
+    if (captures && nvtx_capture_keep(id | ID_CAPTURES))
+        id |= ID_CAPTURES;
+    else if (captures)
+        nvtx_capture_closes();
     if (event) {
         collector_count(WIRE_COUNT_RANGE_STARTED, 1);
         emit_range(WIRE_RANGE_START, nvtx_domain_id(domain), id, event);
@@ -89,12 +103,16 @@ pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event 
 void nvtx_end(pk_nvtx_range_id id)
 {
     uint64_t now = collector_now();
-    /* Nothing that was never started, nor what a parent started before the fork. */
-    if (ID_NUMBER(id) == 0 || ID_NUMBER(id) > atomic_load(&range_numbers) || !nvtx_begin() ||
-        ID_GENERATION(id) != (nvtx_generation() & ((1u << GENERATION_BITS) - 1)))
-        return;
-    collector_count(WIRE_COUNT_RANGE_ENDED, 1);
-    emit_end(WIRE_RANGE_END, nvtx_domain_id(nvtx_domain_at(ID_DOMAIN(id))), id, now);
+    if (ID_NUMBER(id) == 0 || ID_NUMBER(id) > atomic_load(&range_numbers))
+        return; /* never started */
+    /* Nor what a parent started before the fork. */
+    if ((id & ID_RECORDED) && nvtx_begin() &&
+        ID_GENERATION(id) == (nvtx_generation() & ((1u << GENERATION_BITS) - 1))) {
+        collector_count(WIRE_COUNT_RANGE_ENDED, 1);
+        emit_end(WIRE_RANGE_END, nvtx_domain_id(nvtx_domain_at(ID_DOMAIN(id))), id, now);
+    }
+    if ((id & ID_CAPTURES) && nvtx_capture_take(id))
+        nvtx_capture_closes();
 }
 
 void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event)

@@ -7,10 +7,10 @@
 
 /* ---- arguments to events --------------------------------------------------------------------- */
 
-/* Each fills *event and returns it, or NULL when there is nobody to record for. */
+/* Each fills *event and returns it, or NULL when it is not recorded. */
 static const struct nvtx_event *from_ascii(struct nvtx_event *event, const char *message)
 {
-    if (!nvtx_begin())
+    if (!nvtx_records())
         return NULL;
     *event = (struct nvtx_event){.message = collector_text(message)};
     return event;
@@ -27,7 +27,7 @@ static uint32_t wide_id(const wchar_t *wide)
 
 static const struct nvtx_event *from_wide(struct nvtx_event *event, const wchar_t *message)
 {
-    if (!nvtx_begin())
+    if (!nvtx_records())
         return NULL;
     *event = (struct nvtx_event){.message = wide_id(message)};
     return event;
@@ -53,7 +53,7 @@ static const struct nvtx_event *from_attributes(struct nvtx_event *event,
                                                 struct nvtx_object *domain,
                                                 const struct pk_nvtx_event_attributes *given)
 {
-    if (!nvtx_begin())
+    if (!nvtx_records())
         return NULL;
     *event = (struct nvtx_event){0};
     if (!given)
@@ -92,6 +92,19 @@ static const struct nvtx_event *from_attributes(struct nvtx_event *event,
     return event;
 }
 
+/* Does a window open with this range? Asked before the range is looked at, which is recorded too. */
+static bool opens(const struct nvtx_object *domain, int32_t type, const void *message)
+{
+    return nvtx_capturing && nvtx_capture_opens(domain, type, message);
+}
+
+static bool opens_by_attributes(const struct nvtx_object *domain,
+                                const struct pk_nvtx_event_attributes *given)
+{
+    return nvtx_capturing && given && (given->size == 0 || given->size >= sizeof *given) &&
+           nvtx_capture_opens(domain, given->message_type, given->message.ascii);
+}
+
 /* ---- CORE: the default domain ---------------------------------------------------------------- */
 
 static void mark_ex(const struct pk_nvtx_event_attributes *attributes)
@@ -112,32 +125,38 @@ static void mark_w(const wchar_t *message)
 static pk_nvtx_range_id range_start_ex(const struct pk_nvtx_event_attributes *attributes)
 {
     struct nvtx_event event;
-    return nvtx_start(NULL, from_attributes(&event, NULL, attributes));
+    bool captures = opens_by_attributes(NULL, attributes);
+    return nvtx_start(NULL, from_attributes(&event, NULL, attributes), captures);
 }
 static pk_nvtx_range_id range_start_a(const char *message)
 {
     struct nvtx_event event;
-    return nvtx_start(NULL, from_ascii(&event, message));
+    bool captures = opens(NULL, PK_NVTX_MESSAGE_ASCII, message);
+    return nvtx_start(NULL, from_ascii(&event, message), captures);
 }
 static pk_nvtx_range_id range_start_w(const wchar_t *message)
 {
     struct nvtx_event event;
-    return nvtx_start(NULL, from_wide(&event, message));
+    bool captures = opens(NULL, PK_NVTX_MESSAGE_UNICODE, message);
+    return nvtx_start(NULL, from_wide(&event, message), captures);
 }
 static int range_push_ex(const struct pk_nvtx_event_attributes *attributes)
 {
     struct nvtx_event event;
-    return nvtx_push(NULL, from_attributes(&event, NULL, attributes));
+    bool captures = opens_by_attributes(NULL, attributes);
+    return nvtx_push(NULL, from_attributes(&event, NULL, attributes), captures);
 }
 static int range_push_a(const char *message)
 {
     struct nvtx_event event;
-    return nvtx_push(NULL, from_ascii(&event, message));
+    bool captures = opens(NULL, PK_NVTX_MESSAGE_ASCII, message);
+    return nvtx_push(NULL, from_ascii(&event, message), captures);
 }
 static int range_push_w(const wchar_t *message)
 {
     struct nvtx_event event;
-    return nvtx_push(NULL, from_wide(&event, message));
+    bool captures = opens(NULL, PK_NVTX_MESSAGE_UNICODE, message);
+    return nvtx_push(NULL, from_wide(&event, message), captures);
 }
 static int range_pop(void)
 {
@@ -182,7 +201,8 @@ static pk_nvtx_range_id domain_range_start_ex(struct pk_nvtx_domain *handle,
 {
     struct nvtx_object *domain = nvtx_domain_of(handle);
     struct nvtx_event event;
-    return nvtx_start(domain, from_attributes(&event, domain, attributes));
+    bool captures = opens_by_attributes(domain, attributes);
+    return nvtx_start(domain, from_attributes(&event, domain, attributes), captures);
 }
 static void domain_range_end(struct pk_nvtx_domain *handle, pk_nvtx_range_id id)
 {
@@ -194,7 +214,8 @@ static int domain_range_push_ex(struct pk_nvtx_domain *handle,
 {
     struct nvtx_object *domain = nvtx_domain_of(handle);
     struct nvtx_event event;
-    return nvtx_push(domain, from_attributes(&event, domain, attributes));
+    bool captures = opens_by_attributes(domain, attributes);
+    return nvtx_push(domain, from_attributes(&event, domain, attributes), captures);
 }
 static int domain_range_pop(struct pk_nvtx_domain *handle)
 {
@@ -279,8 +300,8 @@ static void domain_destroy(struct pk_nvtx_domain *domain)
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-static void fill(pk_nvtx_function_table table, unsigned count, const pk_nvtx_function *handlers,
-                 unsigned handler_count)
+void nvtx_fill(pk_nvtx_function_table table, unsigned count, const pk_nvtx_function *handlers,
+               unsigned handler_count)
 {
     for (unsigned id = 1; id < count && id < handler_count; id++) {
         if (table[id] && handlers[id])
@@ -308,7 +329,7 @@ void nvtx_fill_core(pk_nvtx_function_table table, unsigned count)
         [PK_NVTX_CORE_NAME_OS_THREAD_A] = HANDLER(name_os_thread_a),
         [PK_NVTX_CORE_NAME_OS_THREAD_W] = HANDLER(name_os_thread_w),
     };
-    fill(table, count, handlers, PK_NVTX_CORE_COUNT);
+    nvtx_fill(table, count, handlers, PK_NVTX_CORE_COUNT);
 }
 
 void nvtx_fill_core2(pk_nvtx_function_table table, unsigned count)
@@ -329,5 +350,5 @@ void nvtx_fill_core2(pk_nvtx_function_table table, unsigned count)
         [PK_NVTX_CORE2_DOMAIN_CREATE_W] = HANDLER(domain_create_w),
         [PK_NVTX_CORE2_DOMAIN_DESTROY] = HANDLER(domain_destroy),
     };
-    fill(table, count, handlers, PK_NVTX_CORE2_COUNT);
+    nvtx_fill(table, count, handlers, PK_NVTX_CORE2_COUNT);
 }

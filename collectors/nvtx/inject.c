@@ -92,10 +92,16 @@ bool nvtx_begin(void)
     return true;
 }
 
+bool nvtx_records(void)
+{
+    return nvtx_begin() && collector_recording();
+}
+
 bool nvtx_wanted(void)
 {
     if (!collector_traces("nvtx"))
         return false;
+    nvtx_capture_start();
     collector_register(&source);
     return true;
 }
@@ -112,9 +118,11 @@ InitializeInjectionNvtx2(pk_nvtx_get_export_table_fn get_export_table)
     } families[] = {
         {PK_NVTX_MODULE_CORE, nvtx_fill_core},
         {PK_NVTX_MODULE_CORE2, nvtx_fill_core2},
+        {PK_NVTX_MODULE_CUDA, nvtx_fill_cuda},
+        {PK_NVTX_MODULE_CUDART, nvtx_fill_cudart},
     };
-    /* The naming functions of CUDA, CUDA runtime and OpenCL objects and the sync module keep their
-     * empty slots: the client then does nothing. */
+    /* The naming functions of OpenCL objects and the sync module keep their empty slots: the client
+     * then does nothing. */
     if (!get_export_table || !nvtx_wanted())
         return 0;
     const struct pk_nvtx_export_version_info *version =

@@ -95,22 +95,39 @@ void nvtx_name_category(struct nvtx_object *domain, uint32_t category, const cha
 /* Define every category named so far: in the new spool, at its first event. */
 void nvtx_define_categories(void);
 void nvtx_name_thread(uint64_t tid, const char *name, size_t length);
+/* A CUDA object, by the program's handle or ordinal. */
+void nvtx_name_cuda(enum wire_named what, uint64_t object, const char *name, size_t length);
 
 /* ---- depth.c: how deep each thread is in each domain ----------------------------------------- */
 
 /* Returns the 0-based level of the range that opens, PK_NVTX_NO_PUSH_POP_TRACKING without memory.
- */
-int nvtx_depth_push(uint32_t domain);
+ * *captures: it opened a window; false on return when an outer one has that part already. */
+int nvtx_depth_push(uint32_t domain, bool recorded, bool *captures);
 
-enum nvtx_pop { NVTX_POP_NONE, NVTX_POP_INHERITED, NVTX_POP_OURS };
-/* Closes the innermost range; its level in *level. INHERITED: it was opened before a fork, in the
- * parent, and is unknown in this process's spool. NONE: nothing is open. */
-enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level);
+enum nvtx_pop { NVTX_POP_NONE, NVTX_POP_UNRECORDED, NVTX_POP_OURS };
+/* Closes the innermost range; its level in *level, whether a window closes with it in *captures.
+ * UNRECORDED: its push is not in this process's spool, because no window was open or because it
+ * was the parent's, before a fork. NONE: nothing is open. */
+enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level, bool *captures);
+
+/* ---- capture.c: the ranges of --capture-range=nvtx:NAME ------------------------------------- */
+
+extern bool nvtx_capturing; /* there is such an option; nothing else is looked at without it */
+void nvtx_capture_start(void); /* reads the option */
+/* Is this the range? Then its window is opened, before the range itself is recorded. `message` as
+ * in event attributes, of `type` PK_NVTX_MESSAGE_*. */
+bool nvtx_capture_opens(const struct nvtx_object *domain, int32_t type, const void *message);
+void nvtx_capture_closes(void);
+/* Started ranges may end on any thread, or twice. True when `id` found a place. */
+bool nvtx_capture_keep(pk_nvtx_range_id id);
+bool nvtx_capture_take(pk_nvtx_range_id id);
 
 /* ---- inject.c ------------------------------------------------------------------------------ */
 
 /* Is there a perfkit to record for? First in every handler; also greets each new spool. */
 bool nvtx_begin(void);
+/* The same, and a window is open: what begins now is recorded. */
+bool nvtx_records(void);
 uint32_t nvtx_generation(void);
 bool nvtx_greeted(void); /* this generation's spool has had its first event */
 /* Before anything else of a module or extension; false = the user did not ask for NVTX. */
@@ -121,7 +138,8 @@ enum nvtx_note { NVTX_NOTE_PAYLOAD, NVTX_NOTE_EVENT, NVTX_NOTE_COUNTER, NVTX_NOT
 void nvtx_note(enum nvtx_note note);
 
 /* ---- events.c ------------------------------------------------------------------------------
- * `event` is NULL when there is nobody to record for: the levels are kept all the same. */
+ * `event` is NULL when it is not recorded: the levels are kept all the same. `captures`:
+ * nvtx_capture_opens said so. */
 
 /* What an event says, resolved to ids. */
 struct nvtx_event {
@@ -134,17 +152,21 @@ struct nvtx_event {
     bool has_work;
     struct perfkit_work work;
 };
-int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event);
+int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool captures);
 int nvtx_pop(struct nvtx_object *domain);
-pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event *event);
+pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event *event,
+                            bool captures);
 void nvtx_end(pk_nvtx_range_id id);
 void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event);
 
-/* ---- handlers.c: write the handlers into one client's tables ----------------------------------
- */
+/* ---- handlers.c, cuda.c: write the handlers into one client's tables -------------------------- */
 
+void nvtx_fill(pk_nvtx_function_table table, unsigned count, const pk_nvtx_function *handlers,
+               unsigned handler_count);
 void nvtx_fill_core(pk_nvtx_function_table table, unsigned count);
 void nvtx_fill_core2(pk_nvtx_function_table table, unsigned count);
+void nvtx_fill_cuda(pk_nvtx_function_table table, unsigned count);
+void nvtx_fill_cudart(pk_nvtx_function_table table, unsigned count);
 
 /* ---- payload.c ----------------------------------------------------------------------------- */
 

@@ -318,14 +318,24 @@ void nvtx_define_categories(void)
     }
 }
 
-void nvtx_name_thread(uint64_t tid, const char *text, size_t length)
+static void name_object(enum wire_named what, uint64_t object, const char *text, size_t length)
 {
     if (!text || !nvtx_begin())
         return;
     struct wire_name name = {
-        .head = {sizeof name, WIRE_NAME, 0, WIRE_NAMED_THREAD},
-        .object = tid,
+        .head = {sizeof name, WIRE_NAME, 0, what},
+        .object = object,
         .name = collector_string(text, length),
     };
     collector_define(&name);
+}
+
+void nvtx_name_thread(uint64_t tid, const char *text, size_t length)
+{
+    name_object(WIRE_NAMED_THREAD, tid, text, length);
+}
+
+void nvtx_name_cuda(enum wire_named what, uint64_t object, const char *text, size_t length)
+{
+    name_object(what, object, text, length);
 }

@@ -311,7 +311,7 @@ static const struct nvtx_event *from_payloads(struct nvtx_event *event, struct n
                                               const struct pk_nvtx_payload_data *payloads,
                                               size_t count)
 {
-    if (!nvtx_begin())
+    if (!nvtx_records())
         return NULL;
     *event = (struct nvtx_event){0};
     nvtx_read_payloads(domain, payloads, count, event);
@@ -323,7 +323,7 @@ static int push_payload(struct pk_nvtx_domain *handle, const struct pk_nvtx_payl
 {
     struct nvtx_object *domain = nvtx_domain_of(handle);
     struct nvtx_event event;
-    return nvtx_push(domain, from_payloads(&event, domain, payloads, count));
+    return nvtx_push(domain, from_payloads(&event, domain, payloads, count), false);
 }
 
 static int pop_payload(struct pk_nvtx_domain *handle, const struct pk_nvtx_payload_data *payloads,
@@ -340,7 +340,7 @@ static pk_nvtx_range_id start_payload(struct pk_nvtx_domain *handle,
 {
     struct nvtx_object *domain = nvtx_domain_of(handle);
     struct nvtx_event event;
-    return nvtx_start(domain, from_payloads(&event, domain, payloads, count));
+    return nvtx_start(domain, from_payloads(&event, domain, payloads, count), false);
 }
 
 static void end_payload(struct pk_nvtx_domain *handle, pk_nvtx_range_id id,

@@ -52,7 +52,8 @@ static const struct {
 
 void ocl_call_begin(struct ocl_call *call, enum ocl_hook hook)
 {
-    *call = (struct ocl_call){.hook = hook, .on = ocl_on()};
+    *call = (struct ocl_call){.hook = hook, .live = ocl_on()};
+    call->on = call->live && collector_recording();
     if (!call->on)
         return;
     int saved = errno;

@@ -44,7 +44,7 @@ static cl_command_queue CL_API_CALL pass_clCreateCommandQueueWithPropertiesKHR(
     static type CL_API_CALL pass_##name parameters                                                 \
     {                                                                                              \
         int saved = errno;                                                                         \
-        if (ocl_on())                                                                              \
+        if (ocl_on() && collector_recording())                                                     \
             collector_count(WIRE_COUNT_UNSEEN, 1);                                                 \
         errno = saved;                                                                             \
         return ((type(CL_API_CALL *) parameters)atomic_load(&real_##name))arguments;               \

@@ -6,7 +6,7 @@ static uint64_t region_bytes(const struct ocl_command *command, cl_int result, c
                              const size_t *region)
 {
     size_t element = 0;
-    if (!command->call.on || result != CL_SUCCESS ||
+    if (!command->call.live || result != CL_SUCCESS ||
         OCL_CALL(clGetImageInfo, image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL) !=
             CL_SUCCESS)
         return 0;
@@ -102,7 +102,7 @@ void *CL_API_CALL ocl_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl
     void *at = OCL_TIMED(&command.call, clEnqueueMapImage, queue, image, blocking, flags, origin,
                          region, row, slice, waits, wait_list, command.event, &result);
     uint64_t bytes = region_bytes(&command, result, image, region);
-    if (at && command.call.on)
+    if (at && command.call.live)
         ocl_region_add(&ocl_mapped, at, bytes, 0);
     ocl_end_transfer(&command, result, bytes, WIRE_COPY_MAP, WIRE_MEMORY_ARRAY,
                      WIRE_MEMORY_PAGEABLE, blocking);

@@ -249,11 +249,11 @@ cl_int CL_API_CALL ocl_clReleaseMemObject(cl_mem memory)
 {
     struct ocl_call call;
     ocl_call_begin(&call, OCL_clReleaseMemObject);
-    if (call.on)
+    if (call.live)
         ocl_harvest_all(4 * OCL_POLL_EVERY); /* an event of ours may keep the object alive */
     uint64_t value = 0;
     cl_uint references = 0;
-    if (call.on && atomic_load_explicit(&any_counted, memory_order_relaxed)) {
+    if (call.live && atomic_load_explicit(&any_counted, memory_order_relaxed)) {
         value = ocl_table_get(&counted, memory);
         if (value && (OCL_CALL(clGetMemObjectInfo, memory, CL_MEM_REFERENCE_COUNT,
                                sizeof references, &references, NULL) != CL_SUCCESS ||

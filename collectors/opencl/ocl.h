@@ -40,7 +40,7 @@ extern _Thread_local int ocl_depth __attribute__((tls_model("initial-exec")));
         ocl_result_;                                                                               \
     })
 
-/* Are we to record? Also brings up a forked child's state (see ocl_epoch). */
+/* Is there somebody to record for? Also brings up a forked child's state (see ocl_epoch). */
 static inline bool ocl_on(void)
 {
     return collector_active() && !collector_ended();
@@ -216,7 +216,8 @@ void ocl_clock_reset(struct ocl_device *device); /* after a fork */
 struct ocl_call {
     uint64_t correlation, start, end;
     enum ocl_hook hook;
-    bool on; /* recorded */
+    bool live; /* there is somebody to record for */
+    bool on;   /* recorded: it began inside a window */
 };
 void ocl_call_begin(struct ocl_call *call, enum ocl_hook hook);
 void ocl_call_end(const struct ocl_call *call, cl_int result, enum wire_expects expects);

@@ -18,10 +18,11 @@ void *CL_API_CALL ocl_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, siz
     ocl_call_begin(&call, OCL_clSVMAlloc);
     void *at = OCL_TIMED(&call, clSVMAlloc, context, flags, bytes, alignment);
     ocl_call_end(&call, at ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE, WIRE_EXPECTS_NONE);
-    if (at && call.on) {
-        uint64_t id = ocl_allocation_id();
+    if (at && call.live) {
+        uint64_t id = call.on ? ocl_allocation_id() : 0; /* 0 = not recorded, so its end is not */
         ocl_region_add(&ocl_svm, at, bytes, id);
-        ocl_emit_alloc(&call, context, id, at, bytes, WIRE_MEMORY_SVM);
+        if (call.on)
+            ocl_emit_alloc(&call, context, id, at, bytes, WIRE_MEMORY_SVM);
     }
     return at;
 }
@@ -32,8 +33,8 @@ void CL_API_CALL ocl_clSVMFree(cl_context context, void *at)
     struct ocl_region region;
     ocl_call_begin(&call, OCL_clSVMFree);
     /* Before the call: right after it another thread may be given the same address. */
-    bool known = call.on && at && ocl_region_take(&ocl_svm, at, &region);
-    if (call.on)
+    bool known = call.live && at && ocl_region_take(&ocl_svm, at, &region);
+    if (call.on || known)
         call.start = collector_now();
     ocl_depth++;
     ocl_next.clSVMFree(context, at);
@@ -41,7 +42,7 @@ void CL_API_CALL ocl_clSVMFree(cl_context context, void *at)
     if (call.on)
         call.end = collector_now();
     ocl_call_end(&call, CL_SUCCESS, WIRE_EXPECTS_NONE);
-    if (known)
+    if (known && region.id)
         ocl_emit_free(region.id, call.start, call.correlation);
 }
 
@@ -56,7 +57,7 @@ cl_int CL_API_CALL ocl_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, v
     ocl_begin(&command, OCL_clEnqueueSVMFree, queue, event);
     struct ocl_region known[64];
     unsigned taken = 0;
-    for (cl_uint i = 0; command.call.on && list && i < count && taken < 64; i++)
+    for (cl_uint i = 0; command.call.live && list && i < count && taken < 64; i++)
         taken += ocl_region_take(&ocl_svm, list[i], &known[taken]);
     cl_int result = OCL_TIMED(&command.call, clEnqueueSVMFree, queue, count, list, function, data,
                               waits, wait_list, command.event);
@@ -65,6 +66,8 @@ cl_int CL_API_CALL ocl_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, v
     for (unsigned i = 0; i < taken; i++) {
         if (result != CL_SUCCESS) {
             ocl_region_add(&ocl_svm, (void *)known[i].address, known[i].bytes, known[i].id);
+        } else if (known[i].id == 0) {
+            continue;
         } else if (profiled && OCL_CALL(clRetainEvent, *command.event) == CL_SUCCESS) {
             struct ocl_entry entry = {.event = *command.event,
                                       .correlation = known[i].id,
@@ -72,7 +75,8 @@ cl_int CL_API_CALL ocl_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, v
                                       .kind = OCL_ENTRY_FREE};
             ocl_queue_push(command.queue, &entry);
         } else {
-            ocl_emit_free(known[i].id, command.call.end, command.call.correlation);
+            ocl_emit_free(known[i].id, command.call.on ? command.call.end : collector_now(),
+                          command.call.correlation);
         }
     }
     if (result == CL_SUCCESS && command.own)
@@ -118,7 +122,7 @@ cl_int CL_API_CALL ocl_clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking,
     ocl_begin(&command, OCL_clEnqueueSVMMap, queue, event);
     cl_int result = OCL_TIMED(&command.call, clEnqueueSVMMap, queue, blocking, flags, at, bytes,
                               waits, wait_list, command.event);
-    if (result == CL_SUCCESS && command.call.on)
+    if (result == CL_SUCCESS && command.call.live)
         ocl_region_add(&ocl_mapped, at, bytes, 0);
     return ocl_end_transfer(&command, result, bytes, WIRE_COPY_MAP, WIRE_MEMORY_SVM,
                             WIRE_MEMORY_SVM, blocking);
@@ -130,7 +134,7 @@ cl_int CL_API_CALL ocl_clEnqueueSVMUnmap(cl_command_queue queue, void *at, cl_ui
     struct ocl_command command;
     struct ocl_region region = {0};
     ocl_begin(&command, OCL_clEnqueueSVMUnmap, queue, event);
-    bool taken = command.call.on && ocl_region_take(&ocl_mapped, at, &region);
+    bool taken = command.call.live && ocl_region_take(&ocl_mapped, at, &region);
     cl_int result =
         OCL_TIMED(&command.call, clEnqueueSVMUnmap, queue, at, waits, wait_list, command.event);
     if (taken && result != CL_SUCCESS)

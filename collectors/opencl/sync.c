@@ -27,9 +27,11 @@ cl_int CL_API_CALL ocl_clFinish(cl_command_queue handle)
 {
     struct ocl_call call;
     ocl_call_begin(&call, OCL_clFinish);
-    struct ocl_queue *queue = call.on ? ocl_queue_of(handle) : NULL;
+    struct ocl_queue *queue = call.on     ? ocl_queue_of(handle)
+                              : call.live ? ocl_queue_known(handle)
+                                          : NULL;
     cl_int result = OCL_TIMED(&call, clFinish, handle);
-    end_sync(&call, result, WIRE_SYNC_STREAM, queue ? ocl_queue_stream(queue) : 0);
+    end_sync(&call, result, WIRE_SYNC_STREAM, queue && call.on ? ocl_queue_stream(queue) : 0);
     if (queue)
         ocl_harvest(queue, 0);
     return result;

@@ -116,7 +116,7 @@ void *CL_API_CALL ocl_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, 
     ocl_begin(&command, OCL_clEnqueueMapBuffer, queue, event);
     void *at = OCL_TIMED(&command.call, clEnqueueMapBuffer, queue, buffer, blocking, flags, offset,
                          bytes, waits, wait_list, command.event, &result);
-    if (at && command.call.on)
+    if (at && command.call.live)
         ocl_region_add(&ocl_mapped, at, bytes, 0);
     ocl_end_transfer(&command, result, bytes, WIRE_COPY_MAP, WIRE_MEMORY_DEVICE,
                      WIRE_MEMORY_PAGEABLE, blocking);
@@ -133,7 +133,7 @@ cl_int CL_API_CALL ocl_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem me
     struct ocl_region region = {0};
     ocl_begin(&command, OCL_clEnqueueUnmapMemObject, queue, event);
     /* Before the call: right after it another thread may be given the same address. */
-    bool taken = command.call.on && ocl_region_take(&ocl_mapped, at, &region);
+    bool taken = command.call.live && ocl_region_take(&ocl_mapped, at, &region);
     cl_int result = OCL_TIMED(&command.call, clEnqueueUnmapMemObject, queue, memory, at, waits,
                               wait_list, command.event);
     if (taken && result != CL_SUCCESS)

@@ -29,6 +29,9 @@ static _Atomic int owner;
 static _Atomic int births;
 static int traced = 1;
 static int refused;
+static int closed;
+static const char *_Atomic options;
+static _Atomic int opened;
 
 void fake_reset(void)
 {
@@ -127,6 +130,51 @@ uint64_t collector_now(void)
 uint32_t collector_tid(void)
 {
     return (uint32_t)syscall(SYS_gettid);
+}
+
+bool collector_recording(void)
+{
+    return !closed && (!atomic_load(&options) || atomic_load(&opened) > 0);
+}
+
+void collector_window(bool open, enum wire_window_reason reason)
+{
+    if (reason == WIRE_WINDOW_RANGE)
+        atomic_fetch_add(&opened, open ? 1 : -1);
+}
+
+bool collector_option(const char *name, char *value, size_t size)
+{
+    const char *list = atomic_load(&options);
+    size_t length = strlen(name);
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        if (strncmp(at, name, length) != 0 || at[length] != '=')
+            continue;
+        at += length + 1;
+        size_t bytes = strcspn(at, ",");
+        if (bytes >= size)
+            return false;
+        memcpy(value, at, bytes);
+        value[bytes] = '\0';
+        return true;
+    }
+    return false;
+}
+
+void fake_close(int close)
+{
+    closed = close;
+}
+
+void fake_options(const char *text)
+{
+    atomic_store(&options, text);
+    atomic_store(&opened, 0);
+}
+
+int fake_windows(void)
+{
+    return atomic_load(&opened);
 }
 
 bool collector_traces(const char *domain)

@@ -34,6 +34,9 @@ const char *fake_text(uint32_t id, size_t *length); /* "" and length 0 for id 0 
 size_t fake_strings(void);                          /* distinct texts defined in this spool */
 void fake_trace(int nvtx);                          /* what collector_traces says */
 void fake_refuse(int refuse);                       /* collector_active says no */
+void fake_close(int close);        /* collector_recording says no */
+void fake_options(const char *text); /* what collector_option finds; with one: closed at first */
+int fake_windows(void);              /* capture ranges that are open */
 int fake_births(void);                              /* spools made in this process */
 void fake_exit(void);
 

@@ -93,6 +93,11 @@ __attribute__((constructor)) static void begin(void)
     atexit(at_end);
 }
 
+bool collector_recording(void)
+{
+    return true;
+}
+
 bool collector_active(void)
 {
     static _Atomic pid_t

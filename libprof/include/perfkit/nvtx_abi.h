@@ -205,11 +205,32 @@ enum pk_nvtx_core2 {
     PK_NVTX_CORE2_COUNT = 16,
 };
 
+/* Slots of PK_NVTX_MODULE_CUDA and PK_NVTX_MODULE_CUDART: names for objects of the driver and of
+ * the runtime API. Both exist, whichever API made the object. */
+enum pk_nvtx_cuda {
+    PK_NVTX_CUDA_NAME_DEVICE_A = 1,
+    PK_NVTX_CUDA_NAME_DEVICE_W = 2,
+    PK_NVTX_CUDA_NAME_CONTEXT_A = 3,
+    PK_NVTX_CUDA_NAME_CONTEXT_W = 4,
+    PK_NVTX_CUDA_NAME_STREAM_A = 5,
+    PK_NVTX_CUDA_NAME_STREAM_W = 6,
+    PK_NVTX_CUDA_NAME_EVENT_A = 7,
+    PK_NVTX_CUDA_NAME_EVENT_W = 8,
+    PK_NVTX_CUDA_COUNT = 9,
+};
+enum pk_nvtx_cudart {
+    PK_NVTX_CUDART_NAME_DEVICE_A = 1,
+    PK_NVTX_CUDART_NAME_DEVICE_W = 2,
+    PK_NVTX_CUDART_NAME_STREAM_A = 3,
+    PK_NVTX_CUDART_NAME_STREAM_W = 4,
+    PK_NVTX_CUDART_NAME_EVENT_A = 5,
+    PK_NVTX_CUDART_NAME_EVENT_W = 6,
+    PK_NVTX_CUDART_COUNT = 7,
+};
+
 /* Table sizes of the modules that perfkit neither calls nor hooks. */
 enum {
-    PK_NVTX_CUDA_COUNT = 9,
     PK_NVTX_OPENCL_COUNT = 15,
-    PK_NVTX_CUDART_COUNT = 7,
     PK_NVTX_SYNC_COUNT = 7,
 };
 
@@ -232,6 +253,12 @@ typedef void (*pk_nvtx_name_category_a_fn)(uint32_t category, const char *name);
 typedef void (*pk_nvtx_name_category_w_fn)(uint32_t category, const wchar_t *name);
 typedef void (*pk_nvtx_name_os_thread_a_fn)(uint32_t tid, const char *name);
 typedef void (*pk_nvtx_name_os_thread_w_fn)(uint32_t tid, const wchar_t *name);
+
+/* CUDA and CUDART. A device is an int in both, the rest are handles. */
+typedef void (*pk_nvtx_name_device_a_fn)(int device, const char *name);
+typedef void (*pk_nvtx_name_device_w_fn)(int device, const wchar_t *name);
+typedef void (*pk_nvtx_name_handle_a_fn)(void *handle, const char *name);
+typedef void (*pk_nvtx_name_handle_w_fn)(void *handle, const wchar_t *name);
 
 /* CORE2. A NULL domain means the default domain, the one of the CORE calls. */
 typedef void (*pk_nvtx_domain_mark_ex_fn)(struct pk_nvtx_domain *domain,
