@@ -306,42 +306,68 @@ size_t prof_spool_load(const struct prof_spool *spool, const struct prof_spool_s
     return span->to - span->from;
 }
 
-/* Smallest size of each type: its struct in this version. */
-static const uint16_t least_bytes[WIRE_TYPES] = {
-    [WIRE_PAD] = sizeof(struct wire_head),
-    [WIRE_THREAD] = sizeof(struct wire_head),
-    [WIRE_STRING] = sizeof(struct wire_string),
-    [WIRE_CONFIG] = sizeof(struct wire_config),
-    [WIRE_DEVICE] = sizeof(struct wire_device),
-    [WIRE_CONTEXT] = sizeof(struct wire_context),
-    [WIRE_STREAM] = sizeof(struct wire_stream),
-    [WIRE_NAME] = sizeof(struct wire_name),
-    [WIRE_MODULE] = sizeof(struct wire_module),
-    [WIRE_CLOCK] = sizeof(struct wire_clock),
-    [WIRE_HEALTH] = sizeof(struct wire_health),
-    [WIRE_CALL] = sizeof(struct wire_call),
-    [WIRE_KERNEL] = sizeof(struct wire_kernel),
-    [WIRE_TRANSFER] = sizeof(struct wire_transfer),
-    [WIRE_MEMSET] = sizeof(struct wire_memset),
-    [WIRE_DONE] = sizeof(struct wire_done),
-    [WIRE_SYNC] = sizeof(struct wire_sync),
-    [WIRE_ALLOC] = sizeof(struct wire_alloc),
-    [WIRE_FREE] = sizeof(struct wire_free),
-    [WIRE_RANGE_PUSH] = sizeof(struct wire_range),
-    [WIRE_RANGE_POP] = sizeof(struct wire_range_end),
-    [WIRE_RANGE_START] = sizeof(struct wire_range),
-    [WIRE_RANGE_END] = sizeof(struct wire_range_end),
-    [WIRE_MARK] = sizeof(struct wire_range),
-    [WIRE_WORK] = sizeof(struct wire_work),
-    [WIRE_GRAPH_NODE] = sizeof(struct wire_graph_node),
-    [WIRE_GRAPH] = sizeof(struct wire_graph),
-    [WIRE_OVERHEAD] = sizeof(struct wire_overhead),
-    [WIRE_EVENT] = sizeof(struct wire_event),
-    [WIRE_POOL] = sizeof(struct wire_pool),
-    [WIRE_MIGRATION] = sizeof(struct wire_migration),
-    [WIRE_JIT] = sizeof(struct wire_jit),
-    [WIRE_WINDOW] = sizeof(struct wire_window),
+/* Size of each fixed type in this version, and in the first that had it where it grew since: what an
+ * older writer leaves out reads as 0, what a newer one appends is cut off. 0 = of variable length. */
+static const struct {
+    uint16_t bytes, first;
+} sizes[WIRE_TYPES] = {
+#define SINCE_EVER(type) {sizeof(struct type), sizeof(struct type)}
+    [WIRE_CONFIG] = SINCE_EVER(wire_config),
+    [WIRE_DEVICE] = SINCE_EVER(wire_device),
+    [WIRE_CONTEXT] = {sizeof(struct wire_context), 24},
+    [WIRE_STREAM] = {sizeof(struct wire_stream), 40},
+    [WIRE_NAME] = SINCE_EVER(wire_name),
+    [WIRE_MODULE] = SINCE_EVER(wire_module),
+    [WIRE_CLOCK] = SINCE_EVER(wire_clock),
+    [WIRE_HEALTH] = SINCE_EVER(wire_health),
+    [WIRE_CALL] = SINCE_EVER(wire_call),
+    [WIRE_KERNEL] = SINCE_EVER(wire_kernel),
+    [WIRE_TRANSFER] = SINCE_EVER(wire_transfer),
+    [WIRE_MEMSET] = SINCE_EVER(wire_memset),
+    [WIRE_DONE] = SINCE_EVER(wire_done),
+    [WIRE_SYNC] = {sizeof(struct wire_sync), 48},
+    [WIRE_ALLOC] = SINCE_EVER(wire_alloc),
+    [WIRE_FREE] = SINCE_EVER(wire_free),
+    [WIRE_RANGE_PUSH] = SINCE_EVER(wire_range),
+    [WIRE_RANGE_POP] = SINCE_EVER(wire_range_end),
+    [WIRE_RANGE_START] = SINCE_EVER(wire_range),
+    [WIRE_RANGE_END] = SINCE_EVER(wire_range_end),
+    [WIRE_MARK] = SINCE_EVER(wire_range),
+    [WIRE_WORK] = SINCE_EVER(wire_work),
+    [WIRE_GRAPH_NODE] = {sizeof(struct wire_graph_node), 32},
+    [WIRE_GRAPH] = SINCE_EVER(wire_graph),
+    [WIRE_OVERHEAD] = SINCE_EVER(wire_overhead),
+    [WIRE_EVENT] = SINCE_EVER(wire_event),
+    [WIRE_POOL] = SINCE_EVER(wire_pool),
+    [WIRE_MIGRATION] = SINCE_EVER(wire_migration),
+    [WIRE_JIT] = SINCE_EVER(wire_jit),
+    [WIRE_WINDOW] = SINCE_EVER(wire_window),
+#undef SINCE_EVER
 };
+
+static bool is_well_formed(const struct wire_head *head, size_t left)
+{
+    if (left < sizeof *head || head->size < sizeof *head || head->size % 8 != 0 ||
+        head->size > left || head->size > WIRE_MAX_RECORD)
+        return false;
+    if (head->type == WIRE_STRING) {
+        const struct wire_string *string = (const struct wire_string *)(const void *)head;
+        return head->size >= sizeof *string && string->length <= head->size - sizeof *string;
+    }
+    return head->type >= WIRE_TYPES || head->size >= sizes[head->type].first;
+}
+
+/* The record as this version knows it, in storage of the calling thread. */
+static const struct wire_head *fitted(const struct wire_head *head, size_t bytes)
+{
+    _Alignas(8) static _Thread_local unsigned char record[WIRE_MAX_RECORD];
+    size_t known = head->size < bytes ? head->size : bytes;
+    memcpy(record, head, known);
+    memset(record + known, 0, bytes - known);
+    struct wire_head *out = (struct wire_head *)(void *)record;
+    out->size = (uint16_t)bytes;
+    return out;
+}
 
 const struct wire_head *prof_spool_next(const void *buffer, size_t bytes, size_t *offset,
                                         bool *damaged)
@@ -350,24 +376,14 @@ const struct wire_head *prof_spool_next(const void *buffer, size_t bytes, size_t
         return NULL;
     const struct wire_head *head =
         (const struct wire_head *)(const void *)((const unsigned char *)buffer + *offset);
-    size_t left = bytes - *offset;
-    if (left < sizeof *head || head->size < sizeof *head || head->size % 8 != 0 ||
-        head->size > left || head->size > WIRE_MAX_RECORD ||
-        (head->type < WIRE_TYPES && head->size < least_bytes[head->type])) {
+    if (!is_well_formed(head, bytes - *offset)) {
         *damaged = true;
         *offset = bytes;
         return NULL;
     }
-    if (head->type == WIRE_STRING) {
-        const struct wire_string *string = (const struct wire_string *)(const void *)head;
-        if (string->length > head->size - sizeof *string) {
-            *damaged = true;
-            *offset = bytes;
-            return NULL;
-        }
-    }
     *offset += head->size;
-    return head;
+    size_t fixed = head->type < WIRE_TYPES ? sizes[head->type].bytes : 0;
+    return fixed == 0 || head->size == fixed ? head : fitted(head, fixed);
 }
 
 void prof_spool_advance(struct prof_spool *spool, const struct prof_spool_span *span, uint32_t tid)

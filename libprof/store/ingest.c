@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
@@ -66,6 +64,9 @@ static void spool_free(struct ingest_spool *spool)
     prof_array_free(&spool->live_list);
     prof_array_free(&spool->live_holes);
     prof_array_free(&spool->freed);
+    prof_map_free(&spool->handles);
+    prof_array_free(&spool->unclaimed);
+    prof_map_free(&spool->unclaimed_at);
     prof_spool_close(spool->reader);
     free(spool);
 }
@@ -226,10 +227,12 @@ static bool finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     spool->dirty = true;
     spool->finished = true;
+    spool->tally[TALLY_FETCHED_NS] = prof_spool_header(spool->reader)->heartbeat_ns;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL_FINISHED];
     ingest_bind(sql, 1, spool->id);
     return ingest_events_finish(ingest, spool) && ingest_ranges_finish(ingest, spool) &&
-           ingest_clocks_finish(ingest, spool) && ingest_health_spool(ingest, spool) &&
+           ingest_clocks_finish(ingest, spool) && ingest_names_finish(ingest, spool) &&
+           ingest_health_spool(ingest, spool) &&
            ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED);
 }
 
@@ -249,7 +252,7 @@ static bool step(struct prof_ingest *ingest, bool last)
         if (spool->finished || !spool->reader)
             continue;
         bool over = last || process_is_over(ingest, spool); /* known before what is read is final */
-        if (!over && !ingest_modules(ingest, spool))
+        if ((!over && !ingest_modules(ingest, spool)) || !ingest_threads_look(ingest, spool, last))
             return false;
         if (!read_spool(ingest, spool) || (over && !finish_spool(ingest, spool)))
             return false;
@@ -312,75 +315,6 @@ static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *e
 
 /* ---- interface ------------------------------------------------------------------------------- */
 
-static char *read_line(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    char line[256];
-    char *text = NULL;
-    if (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        text = strdup(line);
-    }
-    if (file)
-        fclose(file);
-    return text;
-}
-
-static char *processor_model(void)
-{
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[256];
-    char *model = NULL;
-    while (file && !model && fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon) {
-            line[strcspn(line, "\n")] = '\0';
-            model = strdup(colon + 2);
-        }
-    }
-    if (file)
-        fclose(file);
-    return model;
-}
-
-static enum prof_status write_capture(struct prof_ingest *ingest,
-                                      const struct prof_ingest_about *about, struct prof_error *err)
-{
-    sqlite3_stmt *sql;
-    if (sqlite3_prepare_v2(
-            ingest->db,
-            "INSERT INTO capture(id,state,perfkit_version,command,directory,host,boot_id,kernel,cpu,"
-            "cpu_count,start_realtime_ns,start_mono_ns,start_raw_ns,spool,trace) VALUES(1,"
-            "'recording',?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
-            -1, &sql, NULL) != SQLITE_OK)
-        return prof_store_fail(ingest->store, "start", err);
-    struct utsname system;
-    char kernel[256];
-    uname(&system);
-    snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
-    char *boot = read_line("/proc/sys/kernel/random/boot_id");
-    char *model = processor_model();
-    ingest_bind_text(sql, 1, PERFKIT_VERSION);
-    ingest_bind_text(sql, 2, about->command);
-    ingest_bind_text(sql, 3, about->directory);
-    ingest_bind_text(sql, 4, system.nodename);
-    ingest_bind_text(sql, 5, boot);
-    ingest_bind_text(sql, 6, kernel);
-    ingest_bind_text(sql, 7, model);
-    ingest_bind(sql, 8, sysconf(_SC_NPROCESSORS_ONLN));
-    ingest_bind(sql, 9, (int64_t)about->start_realtime_ns);
-    ingest_bind(sql, 10, (int64_t)about->start_mono_ns);
-    ingest_bind(sql, 11, (int64_t)about->start_raw_ns);
-    ingest_bind_text(sql, 12, ingest->directory);
-    ingest_bind_text(sql, 13, about->trace);
-    free(boot);
-    free(model);
-    int rc = sqlite3_step(sql);
-    sqlite3_finalize(sql);
-    ingest->zero_ns = about->start_mono_ns;
-    return rc == SQLITE_DONE ? PROF_OK : prof_store_fail(ingest->store, "start", err);
-}
-
 static enum prof_status prepare_statements(struct prof_ingest *ingest, struct prof_error *err)
 {
     for (int i = 0; i < INGEST_SQLS; i++) {
@@ -431,7 +365,7 @@ enum prof_status prof_ingest_open(struct prof_store *store, const char *director
     ingest->lifecycle_fd = -1;
     enum prof_status status = PROF_OK;
     if (about) {
-        status = write_capture(ingest, about, err);
+        status = ingest_capture_begin(ingest, about, err);
         if (status == PROF_OK)
             status = ingest_state_create(ingest, err);
         if (status == PROF_OK)
@@ -510,32 +444,6 @@ enum prof_status prof_ingest_note(struct prof_ingest *ingest, const char *item, 
     return PROF_OK;
 }
 
-static bool close_capture(struct prof_ingest *ingest, const char *state)
-{
-    uint64_t end = 0;
-    for (size_t i = 0; i < ingest->processes.count; i++) {
-        if (ingest->processes.data[i].end_ns > end)
-            end = ingest->processes.data[i].end_ns;
-    }
-    sqlite3_stmt *sql;
-    if (sqlite3_prepare_v2(ingest->db,
-                           "UPDATE capture SET state=?1,duration=?2,exit_status=?3,exit_signal=?4,"
-                           "spool=NULL",
-                           -1, &sql, NULL) != SQLITE_OK)
-        return false;
-    int wait_status = ingest->primary_status;
-    ingest_bind_text(sql, 1, state);
-    if (end > ingest->zero_ns)
-        ingest_bind(sql, 2, (int64_t)(end - ingest->zero_ns));
-    if (ingest->has_primary && WIFEXITED(wait_status))
-        ingest_bind(sql, 3, WEXITSTATUS(wait_status));
-    if (ingest->has_primary && WIFSIGNALED(wait_status))
-        ingest_bind(sql, 4, WTERMSIG(wait_status));
-    int rc = sqlite3_step(sql);
-    sqlite3_finalize(sql);
-    return rc == SQLITE_DONE;
-}
-
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
                                     struct prof_error *err)
 {
@@ -554,7 +462,7 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
         }
     }
     if (!step(ingest, true) || !begin(ingest) || !ingest_processes_finish(ingest) ||
-        !ingest_health_finish(ingest) || !close_capture(ingest, state) ||
+        !ingest_health_finish(ingest) || !ingest_capture_end(ingest, state) ||
         !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest))
         return retreat(ingest, err);
     /* The means to go on are dropped in the transaction that closes the capture: a failure, or a death
@@ -572,6 +480,7 @@ void prof_ingest_close(struct prof_ingest *ingest)
         return;
     forget(ingest);
     finalize_statements(ingest);
+    ingest_filter_free(ingest);
     free(ingest->directory);
     free(ingest);
 }

@@ -18,6 +18,10 @@ struct prof_ingest_about {
     const char *command; /* quoted for a shell */
     const char *directory;
     const char *trace; /* domains asked for, comma separated; NULL = all */
+    /* POSIX extended regular expression, searched in readable kernel names: other kernels and their
+     * calls get no rows, only a count (capture_health: filtered). NULL = all. A bad one makes
+     * prof_ingest_open fail with PROF_INVALID. */
+    const char *kernel_filter;
     uint64_t start_mono_ns, start_realtime_ns, start_raw_ns;
 };
 

@@ -98,9 +98,7 @@ static bool string_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return row && define_local(ingest, spool, string->head.aux, WIRE_STRING, row, 0);
 }
 
-/* The text of a local string id, from the store; NULL = none. Free it. Definitions that want text
- * are few (devices, streams, names). */
-static char *text_of(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t local)
+char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t local)
 {
     int64_t row = ingest_global(spool, local, WIRE_STRING);
     sqlite3_stmt *sql;
@@ -118,7 +116,7 @@ static char *text_of(struct prof_ingest *ingest, const struct ingest_spool *spoo
 static void bind_local_text(struct prof_ingest *ingest, const struct ingest_spool *spool,
                             sqlite3_stmt *sql, int at, uint32_t local)
 {
-    char *text = text_of(ingest, spool, local);
+    char *text = ingest_text_of(ingest, spool, local);
     ingest_bind_text(sql, at, text);
     free(text);
 }
@@ -126,7 +124,7 @@ static void bind_local_text(struct prof_ingest *ingest, const struct ingest_spoo
 static int64_t demangled_row(struct prof_ingest *ingest, const struct ingest_spool *spool,
                              uint32_t local)
 {
-    char *mangled = text_of(ingest, spool, local);
+    char *mangled = ingest_text_of(ingest, spool, local);
     char *readable = mangled ? prof_demangle(mangled) : NULL;
     int64_t row = readable ? ingest_string_row(ingest, readable, strlen(readable)) : 0;
     free(readable);
@@ -162,12 +160,26 @@ bool ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row)
                           (uint32_t)sqlite3_column_int64(row, 0));
 }
 
+/* The filter is asked once for each configuration of a process. */
+static bool is_unwanted(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t name)
+{
+    if (!ingest->has_kernel_filter)
+        return false;
+    char *text = ingest_text_of(ingest, spool, name), *readable = text ? prof_demangle(text) : NULL;
+    bool unwanted = text && ingest_filters(ingest, readable ? readable : text);
+    free(readable);
+    free(text);
+    return unwanted;
+}
+
 static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                               const struct wire_config *config)
 {
     struct config_key key = {.name = ingest_global(spool, config->name, WIRE_STRING),
                              .flags = config->head.flags};
     memcpy(key.values, config->grid, sizeof key.values);
+    if (is_unwanted(ingest, spool, config->name))
+        return define_local(ingest, spool, config->head.aux, WIRE_CONFIG, 0, INGEST_CONFIG_FILTERED);
     uint32_t *known = prof_names_get(&ingest->configs, (const char *)&key, sizeof key);
     if (known)
         return define_local(ingest, spool, config->head.aux, WIRE_CONFIG, *known, 0);
@@ -245,8 +257,11 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
         ingest_bind_known(sql, 11 + i, (int64_t)numbers[i]);
     if (device->compute_major) /* x.0 is a value, not an absence */
         ingest_bind(sql, 12, device->compute_minor);
+    bool cuda = wire_space(device->source) == WIRE_SOURCE_CUDA;
     return ingest_run(ingest, INGEST_SQL_DEVICE) &&
-           define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row, 0);
+           define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row, 0) &&
+           (!cuda ||
+            ingest_handle(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
 }
 
 static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -259,8 +274,14 @@ static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *
     ingest_bind_known(sql, 3, ingest_global(spool, context->device, WIRE_DEVICE));
     ingest_bind_text(sql, 4, api_name(context->source));
     ingest_bind(sql, 5, (int64_t)context->native);
+    ingest_bind_known(sql, 6, context->head.flags & WIRE_CONTEXT_GREEN ? 1 : 0);
+    ingest_bind_known(sql, 7, ingest_global(spool, context->parent, WIRE_CONTEXT));
+    ingest_bind_known(sql, 8, context->units);
+    bool cuda = wire_space(context->source) == WIRE_SOURCE_CUDA;
     return ingest_run(ingest, INGEST_SQL_CONTEXT) &&
-           define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row, 0);
+           define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row, 0) &&
+           (!cuda || !context->native ||
+            ingest_handle(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
 }
 
 static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -281,44 +302,11 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
     ingest_bind(sql, 10, flags & WIRE_STREAM_OUT_OF_ORDER ? 1 : 0);
     ingest_bind(sql, 11, flags & WIRE_STREAM_NON_BLOCKING ? 1 : 0);
     ingest_bind_text(sql, 12, stream->clock ? "device" : "CLOCK_MONOTONIC");
+    ingest_bind_known(sql, 13, (int64_t)stream->handle);
     return ingest_run(ingest, INGEST_SQL_STREAM) &&
-           define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row,
-                        stream->clock);
-}
-
-static bool name_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                            const struct wire_name *name)
-{
-    enum ingest_sql which;
-    int64_t row;
-    switch (name->head.aux) {
-    case WIRE_NAMED_THREAD: {
-        struct ingest_thread *thread = ingest_thread_of(ingest, spool, (uint32_t)name->object);
-        if (!thread)
-            return false;
-        which = INGEST_SQL_THREAD_NAME;
-        row = thread->row;
-        break;
-    }
-    case WIRE_NAMED_STREAM:
-        which = INGEST_SQL_STREAM_NAME;
-        row = ingest_global(spool, (uint32_t)name->object, WIRE_STREAM);
-        break;
-    case WIRE_NAMED_CATEGORY: {
-        sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CATEGORY];
-        ingest_bind(sql, 1, spool->process);
-        ingest_bind_known(sql, 2, ingest_global(spool, name->domain, WIRE_STRING));
-        ingest_bind(sql, 3, (int64_t)name->object);
-        bind_local_text(ingest, spool, sql, 4, name->name);
-        return ingest_run(ingest, INGEST_SQL_CATEGORY);
-    }
-    default:
-        return true;
-    }
-    sqlite3_stmt *sql = ingest->sql[which];
-    ingest_bind(sql, 1, row);
-    bind_local_text(ingest, spool, sql, 2, name->name);
-    return row == 0 || ingest_run(ingest, which);
+           define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock) &&
+           (!stream->handle ||
+            ingest_handle(ingest, spool, WIRE_NAMED_CUDA_STREAM, stream->handle, row));
 }
 
 static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -412,7 +400,7 @@ static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *s
         return true;
     char item[48];
     snprintf(item, sizeof item, "%s %s", api_name(health->head.aux), health_text[state]);
-    char *why = text_of(ingest, spool, health->why);
+    char *why = ingest_text_of(ingest, spool, health->why);
     int64_t value = health->value;
     bool ok = ingest_health_line(ingest, spool->process, "collector", item,
                                  value ? &value : NULL, why);
@@ -434,12 +422,15 @@ struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest
         struct ingest_thread *thread = prof_array_add(&spool->thread_list);
         if (!thread || !prof_map_put(&spool->threads, tid, at))
             return NULL;
-        *thread = (struct ingest_thread){.tid = tid, .row = ++ingest->last_thread};
+        char comm[16];
+        *thread = (struct ingest_thread){
+            .tid = tid, .row = ++ingest->last_thread, .looked = 1, .first_ns = ingest->now_ns};
+        thread->named = ingest_comm(ingest, spool, tid, comm);
         sqlite3_stmt *sql = ingest->sql[INGEST_SQL_THREAD];
         ingest_bind(sql, 1, thread->row);
         ingest_bind(sql, 2, spool->process);
         ingest_bind(sql, 3, tid);
-        sqlite3_bind_null(sql, 4);
+        ingest_bind_text(sql, 4, thread->named ? comm : NULL);
         if (!ingest_run(ingest, INGEST_SQL_THREAD))
             return NULL;
     }
@@ -464,7 +455,7 @@ bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
     case WIRE_STREAM:
         return stream_definition(ingest, spool, record);
     case WIRE_NAME:
-        return name_definition(ingest, spool, record);
+        return ingest_name(ingest, spool, record);
     case WIRE_MODULE:
         return module_definition(ingest, spool, record);
     case WIRE_CLOCK:

@@ -13,24 +13,6 @@
 #define COMMAND_AGE_NS 5000000000u
 #define CALL_AGE_NS 30000000000u /* a device may be that far behind */
 
-/* Columns count from 1, as in the SQL. */
-static inline void row_set(struct ingest_row *row, int at, int64_t value)
-{
-    row->values[at - 1] = value;
-}
-
-static inline void row_null(struct ingest_row *row, int at)
-{
-    row->nulls |= 1u << (at - 1);
-}
-
-static inline void row_known(struct ingest_row *row, int at, int64_t value)
-{
-    row->values[at - 1] = value;
-    if (!value)
-        row_null(row, at);
-}
-
 static uint64_t key_of(uint64_t correlation, bool opencl)
 {
     return correlation << 1 | opencl;
@@ -68,256 +50,6 @@ static bool pending_drop(struct ingest_spool *spool, struct ingest_pending *pend
     return hole != NULL;
 }
 
-static bool write_call(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                       const struct wire_call *call)
-{
-    struct ingest_thread *thread = ingest_thread_of(ingest, spool, tid);
-    if (!thread)
-        return false;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_CALL);
-    row_set(out, 1, (int64_t)(call->start - ingest->zero_ns));
-    row_set(out, 2, (int64_t)(call->end - call->start));
-    row_set(out, 3, thread->row);
-    row_known(out, 4, ingest_global(spool, call->name, WIRE_STRING));
-    row_known(out, 5, call->result);
-    row_set(out, 6, call->head.flags);
-    row_known(out, 7,
-                      call->expects == WIRE_EXPECTS_MANY ? (int64_t)call->correlation : 0);
-    row_known(out, 8, call->stack);
-    return ingest_row_end(ingest, INGEST_BATCH_CALL);
-}
-
-/* What the rows of all device records share. */
-struct device_row {
-    bool has_start, has_end;
-    int64_t start, duration; /* capture time */
-    int64_t queue_delay, submit_delay; /* 0 = unknown */
-    int64_t stream;
-    int64_t api_name, api_lead, api_duration, thread;
-    bool has_call;
-    int64_t correlation;
-    int64_t flags;
-};
-
-static uint64_t convert(struct ingest_clock *clock, uint64_t ns)
-{
-    return ns && clock ? prof_clockmap_convert(&clock->map, ns) : ns;
-}
-
-/* Device times to capture time, put back into order where the device's stamps (or rounding) are
- * not: queued <= submitted <= start <= end. */
-static void set_times(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t stream,
-                      const struct wire_times *raw, struct device_row *row)
-{
-    const struct ingest_local *local = ingest_lookup(spool, stream, WIRE_STREAM);
-    struct ingest_clock *clock =
-        local && local->extra ? ingest_clock_of(spool, local->extra, false) : NULL;
-    uint64_t queued = convert(clock, raw->queued), submitted = convert(clock, raw->submitted);
-    uint64_t start = convert(clock, raw->start), end = convert(clock, raw->end);
-    row->stream = local ? local->global : 0;
-    if (start == 0)
-        return;
-    bool repaired = false;
-    if (submitted > start) {
-        submitted = start;
-        repaired = true;
-    }
-    if (queued > (submitted ? submitted : start)) {
-        queued = submitted ? submitted : start;
-        repaired = true;
-    }
-    if (end && end < start) {
-        end = start;
-        repaired = true;
-    }
-    spool->tally[TALLY_REPAIRED] += repaired;
-    row->has_start = true;
-    row->start = (int64_t)(start - ingest->zero_ns);
-    if (end) {
-        row->has_end = true;
-        row->duration = (int64_t)(end - start);
-    }
-    row->queue_delay = queued ? (int64_t)(start - queued) : 0;
-    row->submit_delay = submitted ? (int64_t)(start - submitted) : 0;
-}
-
-static bool set_call(struct prof_ingest *ingest, struct ingest_spool *spool,
-                     const struct ingest_pending *pending, struct device_row *row)
-{
-    if (!pending->has_call)
-        return true;
-    const struct wire_call *call = &pending->call;
-    struct ingest_thread *thread = ingest_thread_of(ingest, spool, pending->tid);
-    if (!thread)
-        return false;
-    row->has_call = true;
-    row->api_name = ingest_global(spool, call->name, WIRE_STRING);
-    row->thread = thread->row;
-    row->api_duration = (int64_t)(call->end - call->start);
-    int64_t called = (int64_t)(call->start - ingest->zero_ns);
-    row->api_lead = row->has_start ? row->start - called : called;
-    return true;
-}
-
-static void bind_times(struct ingest_row *out, const struct device_row *row)
-{
-    if (row->has_start)
-        row_set(out, 1, row->start);
-    else
-        row_null(out, 1);
-    if (row->has_end)
-        row_set(out, 2, row->duration);
-    else
-        row_null(out, 2);
-    row_known(out, 3, row->stream);
-}
-
-/* api_name, api_lead, api_duration, thread, correlation [, queue_delay, submit_delay] from `at` */
-static void bind_api(struct ingest_row *out, int at, const struct device_row *row, bool delays)
-{
-    if (row->has_call) {
-        row_known(out, at, row->api_name);
-        row_set(out, at + 1, row->api_lead);
-        row_set(out, at + 2, row->api_duration);
-        row_set(out, at + 3, row->thread);
-    } else {
-        for (int i = 0; i < 4; i++)
-            row_null(out, at + i);
-    }
-    row_known(out, at + 4, row->correlation);
-    if (delays) {
-        row_known(out, at + 5, row->queue_delay);
-        row_known(out, at + 6, row->submit_delay);
-    }
-}
-
-static int64_t row_flags(uint8_t command, uint8_t done)
-{
-    return (command & WIRE_COOPERATIVE ? 1 : 0) | (command & WIRE_DEVICE_LAUNCHED ? 2 : 0) |
-           (done & WIRE_FAILED ? 4 : 0) | (done & WIRE_ABANDONED ? 8 : 0);
-}
-
-static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
-                         const struct ingest_pending *pending, struct device_row *row)
-{
-    const struct wire_kernel *kernel = &pending->command.kernel;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_KERNEL);
-    int64_t config = ingest_global(spool, kernel->config, WIRE_CONFIG);
-    bind_times(out, row);
-    row_known(out, 4, config);
-    bind_api(out, 5, row, true);
-    row_known(out, 12, (int64_t)kernel->graph_node);
-    row_known(out, 13, row->flags);
-    row_known(out, 14, pending->has_call ? pending->call.stack : 0);
-    if (row->has_end && !ingest_rollup_add(ingest, row->stream, config, row->start,
-                                           (uint64_t)row->duration))
-        return false;
-    return ingest_row_end(ingest, INGEST_BATCH_KERNEL);
-}
-
-static bool write_transfer(struct prof_ingest *ingest, struct ingest_spool *spool,
-                           const struct ingest_pending *pending, const struct device_row *row)
-{
-    const struct wire_transfer *transfer = &pending->command.transfer;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_TRANSFER);
-    bind_times(out, row);
-    row_set(out, 4, (int64_t)transfer->bytes);
-    row_set(out, 5, transfer->copy_kind);
-    bind_api(out, 6, row, true);
-    row_known(out, 13, transfer->source_kind);
-    row_known(out, 14, transfer->target_kind);
-    if (transfer->blocking == 255)
-        row_null(out, 15);
-    else
-        row_set(out, 15, transfer->blocking);
-    row_known(out, 16, ingest_global(spool, transfer->peer_device, WIRE_DEVICE));
-    row_known(out, 17, (int64_t)transfer->graph_node);
-    row_known(out, 18, row->flags);
-    row_known(out, 19, pending->has_call ? pending->call.stack : 0);
-    return ingest_row_end(ingest, INGEST_BATCH_TRANSFER);
-}
-
-static bool write_memset(struct prof_ingest *ingest, const struct ingest_pending *pending,
-                         const struct device_row *row)
-{
-    const struct wire_memset *fill = &pending->command.memset;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_MEMSET);
-    bind_times(out, row);
-    row_set(out, 4, (int64_t)fill->bytes);
-    row_set(out, 5, fill->value);
-    bind_api(out, 6, row, true);
-    row_known(out, 13, fill->memory_kind);
-    row_known(out, 14, (int64_t)fill->graph_node);
-    row_known(out, 15, row->flags);
-    row_known(out, 16, pending->has_call ? pending->call.stack : 0);
-    return ingest_row_end(ingest, INGEST_BATCH_MEMSET);
-}
-
-static bool write_sync(struct prof_ingest *ingest, const struct ingest_pending *pending,
-                       const struct device_row *row)
-{
-    const struct wire_sync *sync = &pending->command.sync;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_SYNC);
-    bind_times(out, row);
-    row_set(out, 4, sync->kind);
-    bind_api(out, 5, row, false);
-    row_known(out, 10, (int64_t)sync->event);
-    row_known(out, 11, pending->has_call ? pending->call.stack : 0);
-    return ingest_row_end(ingest, INGEST_BATCH_SYNC);
-}
-
-static void tally_command(struct ingest_spool *spool, const struct ingest_pending *pending,
-                          bool of_graph, bool outstanding)
-{
-    static const uint8_t recorded[WIRE_TYPES] = {
-        [WIRE_KERNEL] = TALLY_LAUNCH_RECORDED,
-        [WIRE_TRANSFER] = TALLY_TRANSFER_RECORDED,
-        [WIRE_MEMSET] = TALLY_MEMSET_RECORDED,
-    };
-    uint8_t type = pending->command.head.type;
-    if (of_graph || type == WIRE_SYNC || pending->command.head.flags & WIRE_DEVICE_LAUNCHED)
-        return;
-    spool->tally[recorded[type] + (outstanding ? 1 : 0)]++; /* OUTSTANDING follows RECORDED */
-}
-
-/* Write the row of a device record with what is known of it. `correlation` is kept when the call
- * has a row of its own. */
-static bool write_command(struct prof_ingest *ingest, struct ingest_spool *spool,
-                          const struct ingest_pending *pending, bool of_graph)
-{
-    const struct wire_head *head = &pending->command.head;
-    struct device_row row = {0};
-    bool late = head->flags & WIRE_PENDING;
-    uint8_t done_flags = pending->has_done ? pending->done.head.flags : 0;
-    bool outstanding =
-        late && (!pending->has_done || done_flags & WIRE_ABANDONED);
-    if (head->type == WIRE_SYNC) {
-        const struct wire_sync *sync = &pending->command.sync;
-        struct wire_times times = {0, 0, sync->start, sync->end};
-        set_times(ingest, spool, 0, &times, &row);
-        row.stream = ingest_global(spool, head->aux, WIRE_STREAM);
-    } else if (late)
-        set_times(ingest, spool, head->aux, &pending->done.times, &row);
-    else
-        set_times(ingest, spool, head->aux, &pending->command.kernel.times, &row);
-    row.flags = row_flags(head->flags, done_flags);
-    if (of_graph)
-        row.correlation = (int64_t)pending->command.kernel.correlation;
-    if (!set_call(ingest, spool, pending, &row))
-        return false;
-    tally_command(spool, pending, of_graph, outstanding);
-    switch (head->type) {
-    case WIRE_KERNEL:
-        return write_kernel(ingest, spool, pending, &row);
-    case WIRE_TRANSFER:
-        return write_transfer(ingest, spool, pending, &row);
-    case WIRE_MEMSET:
-        return write_memset(ingest, pending, &row);
-    default:
-        return write_sync(ingest, pending, &row);
-    }
-}
-
 static bool command_complete(const struct ingest_pending *pending)
 {
     return pending->has_command &&
@@ -329,7 +61,7 @@ static bool settle(struct prof_ingest *ingest, struct ingest_spool *spool,
 {
     if (!pending->has_call || !command_complete(pending))
         return true;
-    return write_command(ingest, spool, pending, false) && pending_drop(spool, pending);
+    return ingest_write_command(ingest, spool, pending, false) && pending_drop(spool, pending);
 }
 
 /* Was a graph node created inside this call? Then the call was captured. */
@@ -371,10 +103,10 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
     if (call->head.aux)
         tid = call->head.aux;
     if (call->result != 0 || call->expects != WIRE_EXPECTS_ONE)
-        return write_call(ingest, spool, tid, call);
+        return ingest_write_call(ingest, spool, tid, call);
     if (take_nodes(ingest, spool, tid, call)) {
         tally_captured(spool, call->klass);
-        return write_call(ingest, spool, tid, call);
+        return ingest_write_call(ingest, spool, tid, call);
     }
     bool opencl = call->head.flags == WIRE_SOURCE_OPENCL;
     struct ingest_pending *pending =
@@ -382,7 +114,7 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
     if (!pending)
         return false;
     if (pending->has_call) /* a number used twice: keep both calls */
-        return write_call(ingest, spool, tid, call);
+        return ingest_write_call(ingest, spool, tid, call);
     pending->has_call = 1;
     pending->tid = tid;
     pending->call = *call;
@@ -392,7 +124,7 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
         struct ingest_pending alone = *pending;
         alone.has_call = 0;
         pending->has_command = 0;
-        return write_command(ingest, spool, &alone, false);
+        return ingest_write_command(ingest, spool, &alone, false);
     }
     return settle(ingest, spool, pending);
 }
@@ -412,7 +144,7 @@ static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool
             struct ingest_pending alone = *pending;
             alone.has_call = 0;
             pending->has_command = 0;
-            if (!write_command(ingest, spool, &alone, false))
+            if (!ingest_write_command(ingest, spool, &alone, false))
                 return false;
         } else if (pending->has_command ||
                    (sync && pending->has_call && pending->call.klass != WIRE_CLASS_SYNC))
@@ -421,7 +153,7 @@ static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool
     if (!pending) {
         memcpy(&single.command, head, bytes);
         single.has_command = 1;
-        return write_command(ingest, spool, &single, of_graph);
+        return ingest_write_command(ingest, spool, &single, of_graph);
     }
     memcpy(&pending->command, head, bytes);
     pending->has_command = 1;
@@ -453,7 +185,7 @@ static bool node_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
     struct ingest_node *kept = prof_array_add(&thread->nodes);
     if (kept)
         *kept = (struct ingest_node){*node, false};
-    return kept != NULL;
+    return kept && (spool->restoring || ingest_activity(ingest, spool, tid, &node->head));
 }
 
 bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
@@ -490,6 +222,15 @@ bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
         return ingest_free(ingest, spool, tid, record);
     case WIRE_GRAPH_NODE:
         return node_event(ingest, spool, tid, record);
+    case WIRE_GRAPH:
+        return ingest_graph(ingest, spool, record);
+    case WIRE_OVERHEAD:
+    case WIRE_EVENT:
+    case WIRE_POOL:
+    case WIRE_MIGRATION:
+    case WIRE_JIT:
+    case WIRE_WINDOW:
+        return ingest_activity(ingest, spool, tid, head);
     case WIRE_RANGE_PUSH:
     case WIRE_RANGE_POP:
     case WIRE_RANGE_START:
@@ -518,7 +259,7 @@ static bool write_lonely_call(struct prof_ingest *ingest, struct ingest_spool *s
         spool->tally[TALLY_MEMSET_OUTSTANDING]++;
         spool->tally[TALLY_MEMSET_UNANSWERED]++;
     }
-    return write_call(ingest, spool, pending->tid, &pending->call);
+    return ingest_write_call(ingest, spool, pending->tid, &pending->call);
 }
 
 /* What has waited long for its other half is written without it once very much waits: memory and what
@@ -532,7 +273,7 @@ bool ingest_events_age(struct prof_ingest *ingest, struct ingest_spool *spool)
         struct ingest_pending *pending = &spool->pending_list.data[i];
         uint64_t age = ingest->now_ns - pending->arrived_ns;
         if (!pending->has_call && command_complete(pending) && age > COMMAND_AGE_NS)
-            ok = write_command(ingest, spool, pending, false) && pending_drop(spool, pending);
+            ok = ingest_write_command(ingest, spool, pending, false) && pending_drop(spool, pending);
         else if (pending->has_call && !pending->has_command && age > CALL_AGE_NS)
             ok = write_lonely_call(ingest, spool, pending) && pending_drop(spool, pending);
     }
@@ -545,7 +286,7 @@ bool ingest_events_finish(struct prof_ingest *ingest, struct ingest_spool *spool
     for (size_t i = 0; ok && i < spool->pending_list.count; i++) {
         struct ingest_pending *pending = &spool->pending_list.data[i];
         if (pending->has_command)
-            ok = write_command(ingest, spool, pending, false);
+            ok = ingest_write_command(ingest, spool, pending, false);
         else if (pending->has_call)
             ok = write_lonely_call(ingest, spool, pending);
         else if (pending->has_done)

@@ -29,11 +29,13 @@ struct balance {
     const char *subject;
     uint64_t called, recorded, failed, captured, dropped, outstanding;
     uint64_t unanswered; /* part of outstanding: the call is known, its command is not */
+    uint64_t filtered;   /* recorded, and left out of the capture as asked */
 };
 
 static bool write_balance(struct prof_ingest *ingest, int64_t process, const struct balance *balance)
 {
-    if (!balance->called && !balance->recorded && !balance->dropped && !balance->outstanding)
+    if (!balance->called && !balance->recorded && !balance->dropped && !balance->outstanding &&
+        !balance->filtered)
         return true;
     /* A call whose device record was dropped shows up as never answered: it is counted once. */
     uint64_t twice =
@@ -41,7 +43,7 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, const str
     uint64_t outstanding = balance->outstanding - twice;
     int64_t remainder =
         (int64_t)(balance->called - balance->recorded - balance->failed - balance->captured -
-                  balance->dropped - outstanding);
+                  balance->dropped - outstanding - balance->filtered);
     const struct {
         const char *item;
         int64_t value;
@@ -49,9 +51,10 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, const str
         {"called", (int64_t)balance->called},     {"recorded", (int64_t)balance->recorded},
         {"failed", (int64_t)balance->failed},     {"captured", (int64_t)balance->captured},
         {"dropped", (int64_t)balance->dropped},   {"outstanding", (int64_t)outstanding},
-        {"remainder", remainder},
+        {"remainder", remainder},                 {"filtered", (int64_t)balance->filtered},
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    size_t count = sizeof lines / sizeof lines[0] - (balance->filtered ? 0 : 1);
+    for (size_t i = 0; i < count; i++) {
         if (!ingest_health_line(ingest, process, balance->subject, lines[i].item, &lines[i].value,
                                 NULL))
             return false;
@@ -96,6 +99,7 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
         {"backend_dropped", WIRE_COUNT_BACKEND_DROPPED},
         {"times_repaired", WIRE_COUNT_TIME_REPAIRED},
         {"times_missing", WIRE_COUNT_TIME_MISSING},
+        {"outside", WIRE_COUNT_OUTSIDE},
     };
     for (size_t i = 0; ok && i < sizeof counters / sizeof counters[0]; i++) {
         uint64_t value = prof_spool_count(reader, counters[i].count);
@@ -115,33 +119,39 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
 bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     const struct prof_spool *r = spool->reader;
-    const uint64_t *tally = spool->tally;
+    uint64_t *tally = spool->tally;
 #define COUNT(name) prof_spool_count(r, WIRE_COUNT_##name)
 #define DROPPED(name) prof_spool_dropped(r, WIRE_##name)
     const struct balance balances[] = {
         {"launch", COUNT(LAUNCH_CALLED), tally[TALLY_LAUNCH_RECORDED], COUNT(LAUNCH_FAILED),
          COUNT(LAUNCH_CAPTURED) + tally[TALLY_LAUNCH_CAPTURED], DROPPED(KERNEL),
-         tally[TALLY_LAUNCH_OUTSTANDING], tally[TALLY_LAUNCH_UNANSWERED]},
+         tally[TALLY_LAUNCH_OUTSTANDING], tally[TALLY_LAUNCH_UNANSWERED],
+         tally[TALLY_LAUNCH_FILTERED]},
         {"transfer", COUNT(TRANSFER_CALLED), tally[TALLY_TRANSFER_RECORDED],
          COUNT(TRANSFER_FAILED), COUNT(TRANSFER_CAPTURED) + tally[TALLY_TRANSFER_CAPTURED],
-         DROPPED(TRANSFER), tally[TALLY_TRANSFER_OUTSTANDING], tally[TALLY_TRANSFER_UNANSWERED]},
+         DROPPED(TRANSFER), tally[TALLY_TRANSFER_OUTSTANDING], tally[TALLY_TRANSFER_UNANSWERED], 0},
         {"memset", COUNT(MEMSET_CALLED), tally[TALLY_MEMSET_RECORDED], COUNT(MEMSET_FAILED),
          COUNT(MEMSET_CAPTURED) + tally[TALLY_MEMSET_CAPTURED], DROPPED(MEMSET),
-         tally[TALLY_MEMSET_OUTSTANDING], tally[TALLY_MEMSET_UNANSWERED]},
+         tally[TALLY_MEMSET_OUTSTANDING], tally[TALLY_MEMSET_UNANSWERED], 0},
         {"allocation", COUNT(ALLOC_CALLED), tally[TALLY_ALLOC_RECORDED], COUNT(ALLOC_FAILED), 0,
-         DROPPED(ALLOC), 0, 0},
+         DROPPED(ALLOC), 0, 0, 0},
         {"free", COUNT(FREE_CALLED),
          tally[TALLY_FREE_RECORDED] + tally[TALLY_FREE_UNMATCHED] + spool->freed.count, 0, 0,
-         DROPPED(FREE), 0, 0},
+         DROPPED(FREE), 0, 0, 0},
         {"range", COUNT(RANGE_PUSHED) + COUNT(RANGE_STARTED) + COUNT(MARKED),
          tally[TALLY_RANGE_PUSHED] + tally[TALLY_RANGE_STARTED] + tally[TALLY_MARKED], 0, 0,
-         DROPPED(RANGE_PUSH) + DROPPED(RANGE_START) + DROPPED(MARK), 0, 0},
+         DROPPED(RANGE_PUSH) + DROPPED(RANGE_START) + DROPPED(MARK), 0, 0, 0},
         {"range_end", COUNT(RANGE_POPPED) + COUNT(RANGE_ENDED),
          tally[TALLY_RANGE_POPPED] + tally[TALLY_RANGE_ENDED], 0, 0,
-         DROPPED(RANGE_POP) + DROPPED(RANGE_END), 0, 0},
+         DROPPED(RANGE_POP) + DROPPED(RANGE_END), 0, 0, 0},
     };
 #undef COUNT
 #undef DROPPED
+    const struct balance *launches = &balances[0];
+    uint64_t answered = launches->recorded + launches->failed + launches->captured +
+                        launches->filtered;
+    tally[TALLY_LAUNCH_UNRECORDED] =
+        launches->called > answered ? launches->called - answered : launches->outstanding;
     bool ok = write_losses(ingest, spool);
     for (size_t i = 0; ok && i < sizeof balances / sizeof balances[0]; i++)
         ok = write_balance(ingest, spool->process, &balances[i]);
@@ -172,14 +182,20 @@ static bool is_unborn(int directory, const char *name)
     return n >= 0;
 }
 
+/* What the process wrote of itself; false when it wrote nothing. */
+static bool read_entry(const struct prof_ingest *ingest, const struct ingest_process *process,
+                       struct lifecycle_entry *entry)
+{
+    off_t at = (off_t)(LIFECYCLE_HEADER_BYTES + (uint64_t)process->entry * sizeof *entry);
+    return process->entry < LIFECYCLE_MAX_ENTRIES &&
+           pread(ingest->lifecycle_fd, entry, sizeof *entry, at) == (ssize_t)sizeof *entry;
+}
+
 /* Did the process say that it made a spool, and none was found? */
 static bool misses_spool(const struct prof_ingest *ingest, const struct ingest_process *process)
 {
     struct lifecycle_entry entry;
-    off_t at = (off_t)(LIFECYCLE_HEADER_BYTES + (uint64_t)process->entry * sizeof entry);
-    return !process->has_spool && process->entry < LIFECYCLE_MAX_ENTRIES &&
-           pread(ingest->lifecycle_fd, &entry, sizeof entry, at) == (ssize_t)sizeof entry &&
-           entry.spool != 0;
+    return !process->has_spool && read_entry(ingest, process, &entry) && entry.spool != 0;
 }
 
 static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)
@@ -231,36 +247,84 @@ static bool state_lost_spools(struct prof_ingest *ingest)
     return ok;
 }
 
-/* How the processes that had events (and the command itself) ended. */
-bool ingest_health_finish(struct prof_ingest *ingest)
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+/* Did it end without a chance to hand over what the device had done last? */
+static bool was_cut_off(const struct prof_ingest *ingest, const struct ingest_process *process)
+{
+    struct lifecycle_entry entry;
+    if (process->how == LIFECYCLE_FAST_EXIT && process->has_spool)
+        return read_entry(ingest, process, &entry) &&
+               atomic_load(&entry.state) != LIFECYCLE_ENDED;
+    return process->how == LIFECYCLE_UNSEEN || process->how == LIFECYCLE_SIGNAL;
+}
+
+static const struct ingest_spool *spool_of(const struct prof_ingest *ingest, int64_t process)
+{
+    for (size_t i = 0; i < ingest->spools.count; i++) {
+        if (ingest->spools.data[i]->process == process)
+            return ingest->spools.data[i];
+    }
+    return NULL;
+}
+
+/* How much may be missing at the end of such a process: what the device did since its records were
+ * last asked for, or since the newest record that came, whichever is later. */
+static void say_what_may_be_missing(const struct prof_ingest *ingest,
+                                    const struct ingest_process *process, char *out, size_t size)
+{
+    const struct ingest_spool *spool = spool_of(ingest, process->row);
+    out[0] = '\0';
+    if (!spool || !was_cut_off(ingest, process))
+        return;
+    uint64_t since = process->start_ns, end = process->end_ns ? process->end_ns : ingest->now_ns;
+    if (spool->tally[TALLY_FETCHED_NS] > since)
+        since = spool->tally[TALLY_FETCHED_NS];
+    if (spool->tally[TALLY_DEVICE_NEWEST_NS] > since)
+        since = spool->tally[TALLY_DEVICE_NEWEST_NS];
+    uint64_t window_ms = end > since ? (end - since + 999999) / 1000000 : 0;
+    unsigned long long unrecorded = spool->tally[TALLY_LAUNCH_UNRECORDED];
+    snprintf(out, size,
+             ": device records of its last %llu ms may be missing; %llu launch%s no device record",
+             (unsigned long long)window_ms, unrecorded, unrecorded == 1 ? " has" : "es have");
+}
+
+static bool write_end_line(struct prof_ingest *ingest, const struct ingest_process *process)
 {
     static const char *const notes[] = {
-        [LIFECYCLE_UNSEEN] = ("ended without an exit hook (killed by a signal, or left by a "
-                             "raw system call): device records of the last 100 ms may be missing"),
+        [LIFECYCLE_UNSEEN] = "ended without an exit hook (killed by a signal, or left by a raw "
+                             "system call)",
         [LIFECYCLE_EXIT] = "return from main or exit()",
         [LIFECYCLE_FAST_EXIT] = "_exit(), or an end that passed no exit hook",
         [LIFECYCLE_QUICK_EXIT] = "quick_exit()",
         [LIFECYCLE_EXEC] = "replaced by another program",
-        [LIFECYCLE_SIGNAL] = "killed by a signal: device records of the last 100 ms may be missing",
+        [LIFECYCLE_SIGNAL] = "killed by a signal",
     };
     static const char *const items[] = {
 #define X(name, text) text,
         LIFECYCLE_END_MAP(X)
 #undef X
     };
+    int64_t value = process->signal ? process->signal : process->status;
+    const int64_t *known = process->signal || process->has_status ? &value : NULL;
+    if (!process->gone && process->how != LIFECYCLE_EXEC)
+        return ingest_health_line(ingest, process->row, "end", "running", known,
+                                  "still running when the capture was closed");
+    char missing[160], note[256];
+    say_what_may_be_missing(ingest, process, missing, sizeof missing);
+    snprintf(note, sizeof note, "%s%s", notes[process->how], missing);
+    return ingest_health_line(ingest, process->row, "end", items[process->how], known, note);
+}
+
+/* How the processes that had events (and the command itself) ended. */
+bool ingest_health_finish(struct prof_ingest *ingest)
+{
     bool ok = state_refused_files(ingest) && state_missing_spools(ingest) &&
               state_lost_spools(ingest);
     for (size_t i = 0; ok && i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];
-        if (!process->has_spool && !process->reaped)
-            continue;
-        bool running = !process->gone && process->how != LIFECYCLE_EXEC;
-        int64_t value = process->signal ? process->signal : process->status;
-        ok = ingest_health_line(ingest, process->row, "end",
-                                running ? "running" : items[process->how],
-                                process->signal || process->has_status ? &value : NULL,
-                                running ? "still running when the capture was closed"
-                                        : notes[process->how]);
+        if (process->has_spool || process->reaped)
+            ok = write_end_line(ingest, process);
     }
     int64_t dropped = (int64_t)ingest->lifecycle_dropped;
     if (ok && dropped)

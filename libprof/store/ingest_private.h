@@ -1,10 +1,14 @@
 /* Shared by the ingest's files only; see ingest.h for what it does.
  *
  *   ingest.c           open, step, commit, finish
+ *   ingest_capture.c   the row of the capture, the kernel filter
  *   ingest_process.c   the lifecycle table: processes, who is alive
  *   ingest_pid.c       pids of containers
  *   ingest_define.c    the definition stream of a spool: local ids to rows
+ *   ingest_name.c      names of threads, and of objects known by the program's handles
  *   ingest_event.c     calls and device records, joined by correlation id
+ *   ingest_command.c   the rows made of them
+ *   ingest_activity.c  graph nodes, events, pools, managed memory, JIT, overhead, recording windows
  *   ingest_range.c     NVTX   ingest_memory.c  allocations   ingest_rollup.c  per-second sums
  *   ingest_module.c    object files a process has mapped
  *   ingest_batch.c     many rows a statement
@@ -15,6 +19,8 @@
  * store with each commit and fed again through the same code after a crash. */
 #ifndef PERFKIT_STORE_INGEST_PRIVATE_H
 #define PERFKIT_STORE_INGEST_PRIVATE_H
+
+#include <regex.h>
 
 #include <sqlite3.h>
 
@@ -40,16 +46,23 @@
     X(PROCESS_SPOOL, "UPDATE process SET spool=?2 WHERE id=?1")                                    \
     X(THREAD, "INSERT INTO thread(id,process,tid,name) VALUES(?1,?2,?3,?4)")                       \
     X(THREAD_NAME, "UPDATE thread SET name=?2 WHERE id=?1")                                        \
+    /* REPLACE: defined again, now that more is known; the name that the program gave stays. */    \
     X(DEVICE, "REPLACE INTO device(id,process,api,ordinal,name,vendor,driver,uuid,kind,integrated," \
               "compute_major,compute_minor,units,warp,clock_khz,memory_clock_khz,memory_bus_bits," \
               "memory_bytes,memory_bandwidth,l2_bytes,shared_per_unit_bytes,"                      \
-              "shared_per_block_bytes,registers_per_unit,max_threads_per_unit,max_block) VALUES("  \
+              "shared_per_block_bytes,registers_per_unit,max_threads_per_unit,max_block,label) "   \
+              "VALUES("                                                                            \
               "?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,"    \
-              "?23,?24,?25)")                                                                      \
-    X(CONTEXT, "REPLACE INTO context(id,process,device,api,native) VALUES(?1,?2,?3,?4,?5)")         \
+              "?23,?24,?25,(SELECT label FROM device WHERE id=?1))")                               \
+    X(DEVICE_NAME, "UPDATE device SET label=?2 WHERE id=?1")                                       \
+    X(CONTEXT, "REPLACE INTO context(id,process,device,api,native,green,parent,units,name) "       \
+               "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,(SELECT name FROM context WHERE id=?1))")           \
+    X(CONTEXT_NAME, "UPDATE context SET name=?2 WHERE id=?1")                                      \
     X(STREAM, "REPLACE INTO stream(id,process,device,context,api,native,name,priority,is_default,"  \
-              "out_of_order,non_blocking,clock) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")   \
+              "out_of_order,non_blocking,clock,handle) VALUES(?1,?2,?3,?4,?5,?6,"                  \
+              "coalesce(?7,(SELECT name FROM stream WHERE id=?1)),?8,?9,?10,?11,?12,?13)")         \
     X(STREAM_NAME, "UPDATE stream SET name=?2 WHERE id=?1")                                        \
+    X(OBJECT_NAME, "INSERT INTO object_name(process,kind,handle,name) VALUES(?1,?2,?3,?4)")        \
     X(CATEGORY, "INSERT INTO category(process,domain,category,name) VALUES(?1,?2,?3,?4)")          \
     X(MODULE, "INSERT INTO module(process,start,path,build_id,address,bytes) "                     \
               "VALUES(?1,?2,?3,?4,?5,?6)")                                                         \
@@ -71,9 +84,26 @@
               "api_duration,thread,correlation,queue_delay,submit_delay,memory_kind,graph_node,"   \
               "flags,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)")       \
     X(SYNC, "INSERT INTO sync(start,duration,stream,kind,api_name,api_lead,api_duration,thread,"   \
-            "correlation,event,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")                 \
+            "correlation,event,stack,recorded) "                                                   \
+            "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")                                      \
     X(CALL, "INSERT INTO api_call(start,duration,thread,name,result,source,correlation,stack) "    \
             "VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")                                                     \
+    X(GRAPH_LAUNCH, "INSERT INTO graph_launch(start,duration,stream,graph,correlation,queue_delay," \
+                    "submit_delay) VALUES(?1,?2,?3,?4,?5,?6,?7)")                                  \
+    X(GRAPH_NODE, "INSERT INTO graph_node(start,thread,node,graph,original,class) "                \
+                  "VALUES(?1,?2,?3,?4,?5,?6)")                                                     \
+    X(EVENT_RECORD, "INSERT INTO event_record(start,stream,event,recorded,correlation) "           \
+                    "VALUES(?1,?2,?3,?4,?5)")                                                      \
+    X(OVERHEAD, "INSERT INTO overhead(start,duration,process,thread,kind,stream,correlation) "     \
+                "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                    \
+    X(MIGRATION, "INSERT INTO migration(start,duration,process,kind,bytes,faults,address,source,"  \
+                 "target,cause,stream) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")                \
+    X(POOL, "INSERT INTO memory_pool(process,start,pool,operation,device,bytes,used_bytes,"        \
+            "kept_bytes,threshold_bytes,thread,correlation) "                                      \
+            "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")                                          \
+    X(JIT, "INSERT INTO jit(start,duration,process,thread,device,input,operation,cache_bytes,path," \
+           "correlation) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                  \
+    X(RECORDING, "INSERT INTO recording(process,start,begins,reason) VALUES(?1,?2,?3,?4)")         \
     X(ALLOCATION, "INSERT INTO allocation(process,start,bytes,kind,native,address,source,device,"  \
                   "context,thread,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")              \
     X(FREED, "UPDATE allocation SET end=?2,end_thread=?3 WHERE id=?1")                             \
@@ -98,7 +128,9 @@ enum ingest_sql {
 
 /* The tables with millions of rows are written many rows a statement: half the cost of SQLite is
  * per statement. Columns are those of the SQL of the same name. */
-#define INGEST_BATCH_MAP(X) X(KERNEL) X(TRANSFER) X(MEMSET) X(SYNC) X(CALL)
+#define INGEST_BATCH_MAP(X)                                                                        \
+    X(KERNEL) X(TRANSFER) X(MEMSET) X(SYNC) X(CALL) X(GRAPH_LAUNCH) X(GRAPH_NODE) X(EVENT_RECORD)  \
+    X(OVERHEAD) X(MIGRATION)
 enum ingest_batch_table {
 #define X(name) INGEST_BATCH_##name,
     INGEST_BATCH_MAP(X)
@@ -122,9 +154,11 @@ struct ingest_batch {
 /* A local id of a spool and what it stands for. */
 struct ingest_local {
     uint32_t kind;   /* enum wire_type: STRING, CONFIG, DEVICE, CONTEXT, STREAM, CLOCK; 0 = none */
-    uint32_t extra;  /* STREAM: clock id */
+    uint32_t extra;  /* STREAM: clock id; CONFIG: INGEST_CONFIG_FILTERED */
     int64_t global;  /* row id */
 };
+
+#define INGEST_CONFIG_FILTERED 1u /* not wanted by the kernel filter: it has no row */
 
 /* Counts of what became rows, per process: one side of the conservation equations. */
 enum ingest_tally {
@@ -151,7 +185,11 @@ enum ingest_tally {
     TALLY_LAUNCH_UNANSWERED, /* part of OUTSTANDING: the call came, its command did not */
     TALLY_TRANSFER_UNANSWERED,
     TALLY_MEMSET_UNANSWERED,
-    TALLIES
+    TALLY_LAUNCH_FILTERED,
+    TALLY_DEVICE_NEWEST_NS, /* no count: CLOCK_MONOTONIC of the newest device record's end */
+    TALLY_FETCHED_NS,       /* when the process last asked for its device records */
+    TALLY_LAUNCH_UNRECORDED, /* launches called without a device record, known at the end */
+    TALLIES                 /* new ones at the end: captures under way keep them as an array */
 };
 
 /* A call and its device record on the way to each other. */
@@ -194,6 +232,9 @@ struct ingest_thread {
     int64_t row;
     PROF_ARRAY(struct ingest_open_range) stack;
     PROF_ARRAY(struct ingest_node) nodes; /* graph nodes made on this thread, by time */
+    bool named;     /* for good */
+    uint8_t looked; /* how often its name was asked of the kernel */
+    uint64_t first_ns;
 };
 
 struct ingest_live {
@@ -247,7 +288,14 @@ struct ingest_spool {
     PROF_ARRAY(struct ingest_freed) freed; /* frees seen before their allocation */
     struct prof_names modules; /* "address path" of those written */
     uint64_t modules_ns;       /* when they were last looked for */
+    struct prof_map handles;               /* object key -> newest row with that handle */
+    PROF_ARRAY(struct wire_name) unclaimed; /* names by handle whose object is still to come */
+    struct prof_map unclaimed_at;          /* object key -> index in unclaimed */
+    char comm[16];       /* the process's own name, as of comm_ns */
+    uint64_t comm_ns;
+    uint64_t threads_ns; /* when threads' names were last looked at */
     uint64_t tally[TALLIES];
+    bool restoring; /* waiting records are fed again: what they wrote at first stands in the store */
     bool dirty;    /* consumed something since the last commit */
     bool finished; /* process gone, all read, trust block written: the file may go */
     bool unlinked;
@@ -308,6 +356,9 @@ struct prof_ingest {
     PROF_ARRAY(struct ingest_rollup) rollups;
     int64_t rollup_newest;
 
+    regex_t kernel_filter;
+    bool has_kernel_filter;
+
     uint64_t total;
     uint64_t batch_records;
     uint64_t now_ns;
@@ -335,6 +386,22 @@ static inline void ingest_bind_text(sqlite3_stmt *sql, int at, const char *text)
     else
         sqlite3_bind_null(sql, at);
 }
+/* Columns of a batch row count from 1, as in the SQL. */
+static inline void row_set(struct ingest_row *row, int at, int64_t value)
+{
+    row->values[at - 1] = value;
+}
+static inline void row_null(struct ingest_row *row, int at)
+{
+    row->nulls |= 1u << (at - 1);
+}
+static inline void row_known(struct ingest_row *row, int at, int64_t value)
+{
+    row->values[at - 1] = value;
+    if (!value)
+        row_null(row, at);
+}
+
 /* Step and reset. Bindings stay. */
 bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which);
 
@@ -384,6 +451,39 @@ struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest
 struct ingest_clock *ingest_clock_of(struct ingest_spool *spool, uint32_t id, bool make);
 bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
 
+/* The text of a local string id, from the store; NULL = none. Free it. For definitions that want text:
+ * they are few. */
+char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t local);
+
+/* ingest_name.c */
+bool ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
+                 const struct wire_name *name);
+/* An object of the program with this handle has come (kind: WIRE_NAMED_CUDA_*; handle 0 is none): a
+ * name that waits for it becomes its own. */
+bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
+                   uint64_t handle, int64_t row);
+bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool);
+bool ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+/* The name a thread gave itself, when it is not that of its process; false = none. */
+bool ingest_comm(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid, char name[16]);
+/* Look once more at threads that had no name of their own when they were first seen. */
+bool ingest_threads_look(struct prof_ingest *ingest, struct ingest_spool *spool, bool last);
+
+/* ingest_command.c */
+bool ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                       const struct wire_call *call);
+/* Write the row of a device record with what is known of it. */
+bool ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool,
+                          const struct ingest_pending *pending, bool of_graph);
+bool ingest_graph(struct prof_ingest *ingest, struct ingest_spool *spool,
+                  const struct wire_graph *graph);
+/* A time of the stream's device as CLOCK_MONOTONIC; 0 stays 0. */
+uint64_t ingest_device_time(struct ingest_spool *spool, uint32_t stream, uint64_t ns);
+
+/* ingest_activity.c: records that become a row each, whatever else comes */
+bool ingest_activity(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                     const struct wire_head *head);
+
 /* ingest_event.c */
 bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                   const struct wire_head *head);
@@ -426,6 +526,17 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 bool ingest_health_finish(struct prof_ingest *ingest);
 bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char *subject,
                         const char *item, const int64_t *value, const char *note);
+
+/* ingest_capture.c */
+enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
+                                      const struct prof_ingest_about *about,
+                                      struct prof_error *err);
+bool ingest_capture_end(struct prof_ingest *ingest, const char *state);
+/* Read the filter back from the capture's row, or compile it anew. */
+enum prof_status ingest_filter_load(struct prof_ingest *ingest, struct prof_error *err);
+void ingest_filter_free(struct prof_ingest *ingest);
+/* Is a kernel of this readable name to be left out? */
+bool ingest_filters(const struct prof_ingest *ingest, const char *name);
 
 /* ingest.c */
 struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id);

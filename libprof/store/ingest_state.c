@@ -98,6 +98,8 @@ static bool put_waiting(struct bytes *out, const struct ingest_spool *spool)
         for (size_t k = 0; ok && k < clock->recent.count; k++)
             ok = put_record(out, 0, true, &clock->recent.data[k]);
     }
+    for (size_t i = 0; ok && i < spool->unclaimed.count; i++)
+        ok = put_record(out, 0, true, &spool->unclaimed.data[i]);
     for (size_t i = 0; ok && i < spool->pending_list.count; i++) {
         const struct ingest_pending *pending = &spool->pending_list.data[i];
         if (pending->has_call)
@@ -237,7 +239,7 @@ static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
 static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok = query(ingest, "SELECT id,tid FROM thread WHERE process=?1", &sql);
+    bool ok = query(ingest, "SELECT id,tid,name NOT NULL FROM thread WHERE process=?1", &sql);
     sqlite3_bind_int64(sql, 1, spool->process);
     while (ok && sqlite3_step(sql) == SQLITE_ROW) {
         struct ingest_thread *thread = prof_array_add(&spool->thread_list);
@@ -245,7 +247,9 @@ static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
         if (!ok)
             break;
         *thread = (struct ingest_thread){.tid = (uint32_t)sqlite3_column_int64(sql, 1),
-                                         .row = sqlite3_column_int64(sql, 0)};
+                                         .row = sqlite3_column_int64(sql, 0),
+                                         .named = sqlite3_column_int(sql, 2) != 0,
+                                         .looked = 1};
         ok = prof_map_put(&spool->threads, thread->tid, spool->thread_list.count - 1);
     }
     sqlite3_finalize(sql);
@@ -311,6 +315,39 @@ static bool load_anchor(struct ingest_spool *spool, const struct wire_clock *anc
     return prof_clockmap_add(&clock->map, anchor->source_ns, anchor->mono_ns, anchor->error_ns);
 }
 
+/* Through the reader, which fits a record saved by another version. */
+static bool feed_saved(struct prof_ingest *ingest, struct ingest_spool *spool,
+                       const struct saved_head *saved, const unsigned char *record, size_t bytes)
+{
+    size_t offset = 0;
+    bool damaged = false;
+    const struct wire_head *head = prof_spool_next(record, bytes, &offset, &damaged);
+    if (!head)
+        return true;
+    if (head->type == WIRE_CLOCK)
+        return load_anchor(spool, (const struct wire_clock *)(const void *)head);
+    return ingest_feed(ingest, spool, saved->tid, head, saved->definition);
+}
+
+static bool load_tally(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    sqlite3_stmt *sql;
+    char key[48];
+    bool ok = query(ingest, "SELECT value FROM ingest_state WHERE key=?1", &sql);
+    memset(spool->tally, 0, sizeof spool->tally);
+    snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
+    sqlite3_bind_text(sql, 1, key, -1, SQLITE_STATIC);
+    if (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        size_t bytes = (size_t)sqlite3_column_bytes(sql, 0);
+        if (bytes > 0)
+            memcpy(spool->tally, sqlite3_column_blob(sql, 0),
+                   bytes < sizeof spool->tally ? bytes : sizeof spool->tally);
+    }
+    sqlite3_finalize(sql);
+    return ok;
+}
+
+/* The tally comes last: the waiting records count themselves again. */
 static bool load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
@@ -319,6 +356,7 @@ static bool load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
     bool ok = query(ingest, "SELECT value FROM ingest_state WHERE key=?1", &sql);
     snprintf(key, sizeof key, "waiting %lld", (long long)spool->id);
     sqlite3_bind_text(sql, 1, key, -1, SQLITE_STATIC);
+    spool->restoring = true;
     if (ok && sqlite3_step(sql) == SQLITE_ROW) {
         const unsigned char *blob = sqlite3_column_blob(sql, 0);
         size_t bytes = (size_t)sqlite3_column_bytes(sql, 0);
@@ -332,25 +370,12 @@ static bool load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
                 break;
             memcpy(record, blob + at, head.size);
             at += head.size;
-            if (head.type == WIRE_CLOCK)
-                ok = load_anchor(spool, (const struct wire_clock *)(const void *)record);
-            else
-                ok = ingest_feed(ingest, spool, saved.tid,
-                                 (const struct wire_head *)(const void *)record, saved.definition);
+            ok = feed_saved(ingest, spool, &saved, record, head.size);
         }
     }
-    sqlite3_reset(sql);
-    snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
-    sqlite3_bind_text(sql, 1, key, -1, SQLITE_STATIC);
-    if (ok && sqlite3_step(sql) == SQLITE_ROW) {
-        /* After the records above, which counted themselves again. */
-        size_t bytes = (size_t)sqlite3_column_bytes(sql, 0);
-        memcpy(spool->tally, sqlite3_column_blob(sql, 0),
-               bytes < sizeof spool->tally ? bytes : sizeof spool->tally);
-    } else
-        memset(spool->tally, 0, sizeof spool->tally);
+    spool->restoring = false;
     sqlite3_finalize(sql);
-    return ok;
+    return ok && load_tally(ingest, spool);
 }
 
 static bool load_spools(struct prof_ingest *ingest)
@@ -365,10 +390,13 @@ static bool load_spools(struct prof_ingest *ingest)
             break;
         spool->process = sqlite3_column_int64(sql, 2);
         spool->finished = sqlite3_column_int64(sql, 3) != 0 || !spool->reader;
-        if (spool->finished)
+        if (spool->finished) {
+            ok = load_tally(ingest, spool); /* the trust block tells how far its records came */
             continue;
+        }
         ok = load_locals(ingest, spool) && load_threads(ingest, spool) &&
-             load_live(ingest, spool) && load_modules(ingest, spool) && load_waiting(ingest, spool) &&
+             ingest_handles_load(ingest, spool) && load_live(ingest, spool) &&
+             load_modules(ingest, spool) && load_waiting(ingest, spool) &&
              load_cursors(ingest, spool);
     }
     sqlite3_finalize(sql);
@@ -394,6 +422,9 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     if (one_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'") == 0)
         return prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                          prof_store_path(ingest->store));
+    enum prof_status status = ingest_filter_load(ingest, err);
+    if (status != PROF_OK)
+        return status;
     ingest->zero_ns = (uint64_t)one_number(ingest, "SELECT start_mono_ns FROM capture");
     ingest->lifecycle_next = (uint32_t)one_number(
         ingest, "SELECT value FROM ingest_state WHERE key='lifecycle_next'");

@@ -2,7 +2,10 @@
 #ifndef PERFKIT_STORE_SCHEMA_H
 #define PERFKIT_STORE_SCHEMA_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include <sqlite3.h>
 
 #define PROF_APPLICATION_ID 0x50464b54 /* "PFKT" */
 #define PROF_FORMAT_VERSION 1          /* PRAGMA user_version */
@@ -17,6 +20,7 @@ struct prof_table {
     const char *name;
     const char *text;
     const struct prof_column *columns; /* ends with a NULL name */
+    bool later; /* captures of the first versions lack it */
 };
 
 /* Ends with a NULL name. Static. */
@@ -28,5 +32,10 @@ struct prof_view {
     const char *select;
 };
 extern const struct prof_view prof_views[];
+
+/* Give a capture of an earlier version the tables and columns that came later: for good when it is
+ * open for writing, else for this connection only. New tables are empty, new columns NULL. False on
+ * an error of SQLite. */
+bool prof_schema_complete(sqlite3 *db, bool writable);
 
 #endif

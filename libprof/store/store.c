@@ -366,7 +366,7 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
             goto out;
         }
     }
-    if (code)
+    if (code || !prof_schema_complete((*store)->db, false))
         status = prof_store_fail(*store, "read", err);
 out:
     if (status) {
@@ -391,6 +391,8 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
         status = prof_store_fail(*store, "open", err);
     else if (!answers((*store)->db, "PRAGMA journal_mode=WAL", "wal"))
         status = prof_fail(err, PROF_IO, "cannot write %s: is the folder writable?", path);
+    else if (!prof_schema_complete((*store)->db, true))
+        status = prof_store_fail(*store, "open", err);
     if (status) {
         prof_store_close(*store);
         *store = NULL;

@@ -1,0 +1,145 @@
+/* The row that says what was recorded, where and when; and the kernel filter, which it keeps so that a
+ * recovered capture has the same. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libprof/store/ingest_private.h"
+
+static char *read_line(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char line[256];
+    char *text = NULL;
+    if (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        text = strdup(line);
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+static char *processor_model(void)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    char *model = NULL;
+    while (file && !model && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon) {
+            line[strcspn(line, "\n")] = '\0';
+            model = strdup(colon + 2);
+        }
+    }
+    if (file)
+        fclose(file);
+    return model;
+}
+
+enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
+                                      const struct prof_ingest_about *about,
+                                      struct prof_error *err)
+{
+    sqlite3_stmt *sql;
+    if (sqlite3_prepare_v2(
+            ingest->db,
+            "INSERT INTO capture(id,state,perfkit_version,command,directory,host,boot_id,kernel,cpu,"
+            "cpu_count,start_realtime_ns,start_mono_ns,start_raw_ns,spool,trace,kernel_filter) "
+            "VALUES(1,'recording',?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
+            -1, &sql, NULL) != SQLITE_OK)
+        return prof_store_fail(ingest->store, "start", err);
+    struct utsname system;
+    char kernel[256];
+    uname(&system);
+    snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
+    char *boot = read_line("/proc/sys/kernel/random/boot_id");
+    char *model = processor_model();
+    ingest_bind_text(sql, 1, PERFKIT_VERSION);
+    ingest_bind_text(sql, 2, about->command);
+    ingest_bind_text(sql, 3, about->directory);
+    ingest_bind_text(sql, 4, system.nodename);
+    ingest_bind_text(sql, 5, boot);
+    ingest_bind_text(sql, 6, kernel);
+    ingest_bind_text(sql, 7, model);
+    ingest_bind(sql, 8, sysconf(_SC_NPROCESSORS_ONLN));
+    ingest_bind(sql, 9, (int64_t)about->start_realtime_ns);
+    ingest_bind(sql, 10, (int64_t)about->start_mono_ns);
+    ingest_bind(sql, 11, (int64_t)about->start_raw_ns);
+    ingest_bind_text(sql, 12, ingest->directory);
+    ingest_bind_text(sql, 13, about->trace);
+    ingest_bind_text(sql, 14, about->kernel_filter);
+    free(boot);
+    free(model);
+    int rc = sqlite3_step(sql);
+    sqlite3_finalize(sql);
+    ingest->zero_ns = about->start_mono_ns;
+    return rc == SQLITE_DONE ? ingest_filter_load(ingest, err)
+                             : prof_store_fail(ingest->store, "start", err);
+}
+
+bool ingest_capture_end(struct prof_ingest *ingest, const char *state)
+{
+    uint64_t end = 0;
+    for (size_t i = 0; i < ingest->processes.count; i++) {
+        if (ingest->processes.data[i].end_ns > end)
+            end = ingest->processes.data[i].end_ns;
+    }
+    sqlite3_stmt *sql;
+    if (sqlite3_prepare_v2(ingest->db,
+                           "UPDATE capture SET state=?1,duration=?2,exit_status=?3,exit_signal=?4,"
+                           "spool=NULL",
+                           -1, &sql, NULL) != SQLITE_OK)
+        return false;
+    int wait_status = ingest->primary_status;
+    ingest_bind_text(sql, 1, state);
+    if (end > ingest->zero_ns)
+        ingest_bind(sql, 2, (int64_t)(end - ingest->zero_ns));
+    if (ingest->has_primary && WIFEXITED(wait_status))
+        ingest_bind(sql, 3, WEXITSTATUS(wait_status));
+    if (ingest->has_primary && WIFSIGNALED(wait_status))
+        ingest_bind(sql, 4, WTERMSIG(wait_status));
+    int rc = sqlite3_step(sql);
+    sqlite3_finalize(sql);
+    return rc == SQLITE_DONE;
+}
+
+void ingest_filter_free(struct prof_ingest *ingest)
+{
+    if (ingest->has_kernel_filter)
+        regfree(&ingest->kernel_filter);
+    ingest->has_kernel_filter = false;
+}
+
+static enum prof_status compile(struct prof_ingest *ingest, const char *text, struct prof_error *err)
+{
+    int code = regcomp(&ingest->kernel_filter, text, REG_EXTENDED | REG_NOSUB);
+    char why[128];
+    ingest->has_kernel_filter = code == 0;
+    if (code == 0)
+        return PROF_OK;
+    regerror(code, &ingest->kernel_filter, why, sizeof why);
+    return prof_fail(err, PROF_INVALID,
+                     "kernel filter '%s': %s: give a POSIX extended regular expression", text, why);
+}
+
+enum prof_status ingest_filter_load(struct prof_ingest *ingest, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = PROF_OK;
+    ingest_filter_free(ingest);
+    if (sqlite3_prepare_v2(ingest->db, "SELECT kernel_filter FROM capture", -1, &row, NULL))
+        return prof_store_fail(ingest->store, "go on with", err);
+    if (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0))
+        status = compile(ingest, (const char *)sqlite3_column_text(row, 0), err);
+    sqlite3_finalize(row);
+    return status;
+}
+
+bool ingest_filters(const struct prof_ingest *ingest, const char *name)
+{
+    return ingest->has_kernel_filter && regexec(&ingest->kernel_filter, name, 0, NULL, 0) != 0;
+}

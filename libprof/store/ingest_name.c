@@ -1,0 +1,248 @@
+/* Names: of threads, by the program (NVTX) or as the kernel has them; of CUDA's objects, which NVTX knows
+ * by the program's handles only. Handles are used again: a name counts for the newest object that had
+ * the handle when it was named, or else for the next one that comes with it. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libprof/store/ingest_private.h"
+
+/* Objects that are named and never used must not fill the memory. */
+#define MOST_UNCLAIMED 65536u
+#define LOOK_PERIOD_NS 1000000000u
+#define LOOKS 2
+
+static bool run_name(struct prof_ingest *ingest, struct ingest_spool *spool, enum ingest_sql which,
+                     int64_t row, uint32_t name)
+{
+    sqlite3_stmt *sql = ingest->sql[which];
+    char *text = ingest_text_of(ingest, spool, name);
+    ingest_bind(sql, 1, row);
+    ingest_bind_text(sql, 2, text);
+    free(text);
+    return row == 0 || ingest_run(ingest, which);
+}
+
+/* ---- handles --------------------------------------------------------------------------------- */
+
+static const struct {
+    enum ingest_sql update;
+    const char *text, *load;
+} kinds[] = {
+    [WIRE_NAMED_CUDA_STREAM] = {INGEST_SQL_STREAM_NAME, "stream",
+                                "SELECT id,handle FROM stream WHERE process=?1 AND handle NOT NULL "
+                                "ORDER BY id"},
+    [WIRE_NAMED_CUDA_CONTEXT] = {INGEST_SQL_CONTEXT_NAME, "context",
+                                 "SELECT id,native FROM context WHERE process=?1 AND api='cuda' AND "
+                                 "native!=0 ORDER BY id"},
+    [WIRE_NAMED_CUDA_DEVICE] = {INGEST_SQL_DEVICE_NAME, "device",
+                                "SELECT id,ordinal FROM device WHERE process=?1 AND api='cuda' "
+                                "ORDER BY id"},
+    [WIRE_NAMED_CUDA_EVENT] = {INGEST_SQL_OBJECT_NAME, "event", NULL},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Addresses leave the top bits free. */
+static uint64_t object_key(uint32_t kind, uint64_t handle)
+{
+    return handle ^ (uint64_t)kind << 60;
+}
+
+static bool write_object_name(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_name *name)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_OBJECT_NAME];
+    char *text = ingest_text_of(ingest, spool, name->name);
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind_text(sql, 2, kinds[name->head.aux].text);
+    ingest_bind(sql, 3, (int64_t)name->object);
+    ingest_bind_text(sql, 4, text);
+    free(text);
+    return ingest_run(ingest, INGEST_SQL_OBJECT_NAME);
+}
+
+static void drop_unclaimed(struct ingest_spool *spool, size_t at)
+{
+    struct wire_name last = spool->unclaimed.data[--spool->unclaimed.count];
+    spool->unclaimed.data[at] = last;
+    uint64_t *place = prof_map_get(&spool->unclaimed_at, object_key(last.head.aux, last.object));
+    if (place)
+        *place = at;
+}
+
+static bool keep_unclaimed(struct prof_ingest *ingest, struct ingest_spool *spool,
+                           const struct wire_name *name)
+{
+    uint64_t key = object_key(name->head.aux, name->object);
+    uint64_t *at = prof_map_get(&spool->unclaimed_at, key);
+    if (at) {
+        spool->unclaimed.data[*at] = *name;
+        return true;
+    }
+    if (spool->unclaimed.count >= MOST_UNCLAIMED)
+        return write_object_name(ingest, spool, name);
+    struct wire_name *kept = prof_array_add(&spool->unclaimed);
+    if (!kept)
+        return false;
+    *kept = *name;
+    return prof_map_put(&spool->unclaimed_at, key, spool->unclaimed.count - 1);
+}
+
+static bool name_by_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
+                           const struct wire_name *name)
+{
+    uint32_t kind = name->head.aux;
+    if (kind == WIRE_NAMED_CUDA_EVENT) /* no record knows an event by its handle */
+        return write_object_name(ingest, spool, name);
+    uint64_t *row = prof_map_get(&spool->handles, object_key(kind, name->object));
+    return row ? run_name(ingest, spool, kinds[kind].update, (int64_t)*row, name->name)
+               : keep_unclaimed(ingest, spool, name);
+}
+
+bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
+                   uint64_t handle, int64_t row)
+{
+    uint64_t key = object_key(kind, handle), at;
+    if (!prof_map_put(&spool->handles, key, (uint64_t)row))
+        return false;
+    if (!prof_map_remove(&spool->unclaimed_at, key, &at))
+        return true;
+    uint32_t name = spool->unclaimed.data[at].name;
+    drop_unclaimed(spool, at);
+    return run_name(ingest, spool, kinds[kind].update, row, name);
+}
+
+bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    bool ok = true;
+    for (uint32_t kind = 0; ok && kind < KINDS; kind++) {
+        sqlite3_stmt *row;
+        if (!kinds[kind].load)
+            continue;
+        ok = sqlite3_prepare_v2(ingest->db, kinds[kind].load, -1, &row, NULL) == SQLITE_OK;
+        sqlite3_bind_int64(row, 1, spool->process);
+        while (ok && sqlite3_step(row) == SQLITE_ROW)
+            ok = prof_map_put(&spool->handles,
+                              object_key(kind, (uint64_t)sqlite3_column_int64(row, 1)),
+                              (uint64_t)sqlite3_column_int64(row, 0));
+        sqlite3_finalize(row);
+    }
+    return ok;
+}
+
+/* What was named and never used is told all the same. */
+bool ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < spool->unclaimed.count; i++)
+        ok = write_object_name(ingest, spool, &spool->unclaimed.data[i]);
+    spool->unclaimed.count = 0;
+    prof_map_clear(&spool->unclaimed_at);
+    return ok;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static bool name_category(struct prof_ingest *ingest, struct ingest_spool *spool,
+                          const struct wire_name *name)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CATEGORY];
+    char *text = ingest_text_of(ingest, spool, name->name);
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind_known(sql, 2, ingest_global(spool, name->domain, WIRE_STRING));
+    ingest_bind(sql, 3, (int64_t)name->object);
+    ingest_bind_text(sql, 4, text);
+    free(text);
+    return ingest_run(ingest, INGEST_SQL_CATEGORY);
+}
+
+bool ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
+                 const struct wire_name *name)
+{
+    uint32_t id = (uint32_t)name->object;
+    switch (name->head.aux) {
+    case WIRE_NAMED_THREAD: {
+        struct ingest_thread *thread = ingest_thread_of(ingest, spool, id);
+        if (!thread)
+            return false;
+        thread->named = true;
+        return run_name(ingest, spool, INGEST_SQL_THREAD_NAME, thread->row, name->name);
+    }
+    case WIRE_NAMED_CATEGORY:
+        return name_category(ingest, spool, name);
+    case WIRE_NAMED_STREAM:
+        return run_name(ingest, spool, INGEST_SQL_STREAM_NAME,
+                        ingest_global(spool, id, WIRE_STREAM), name->name);
+    case WIRE_NAMED_DEVICE:
+        return run_name(ingest, spool, INGEST_SQL_DEVICE_NAME,
+                        ingest_global(spool, id, WIRE_DEVICE), name->name);
+    case WIRE_NAMED_CONTEXT:
+        return run_name(ingest, spool, INGEST_SQL_CONTEXT_NAME,
+                        ingest_global(spool, id, WIRE_CONTEXT), name->name);
+    case WIRE_NAMED_CUDA_STREAM:
+    case WIRE_NAMED_CUDA_CONTEXT:
+    case WIRE_NAMED_CUDA_DEVICE:
+    case WIRE_NAMED_CUDA_EVENT:
+        return name_by_handle(ingest, spool, name);
+    default:
+        return true; /* of a later version */
+    }
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static bool read_comm(const char *path, char name[16])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, name, 15);
+    if (fd >= 0)
+        close(fd);
+    name[n > 0 ? n : 0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    return name[0] != '\0';
+}
+
+bool ingest_comm(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid, char name[16])
+{
+    const struct ingest_process *process = ingest_process_find(ingest, spool->process);
+    char path[64];
+    /* In a container threads have other numbers than we see; of a process that is gone none is left. */
+    if (!process || process->gone || tid == process->pid ||
+        process->seen_pid != (pid_t)process->pid)
+        return false;
+    if (spool->comm_ns != ingest->now_ns) {
+        spool->comm_ns = ingest->now_ns;
+        snprintf(path, sizeof path, "/proc/%d/comm", (int)process->seen_pid);
+        read_comm(path, spool->comm);
+    }
+    snprintf(path, sizeof path, "/proc/%d/task/%u/comm", (int)process->seen_pid, (unsigned)tid);
+    return spool->comm[0] && read_comm(path, name) && strcmp(name, spool->comm) != 0;
+}
+
+/* Threads are often named a moment after they start: one second look, when they have lived for a
+ * second or the capture ends. */
+bool ingest_threads_look(struct prof_ingest *ingest, struct ingest_spool *spool, bool last)
+{
+    char name[16];
+    if (!last && ingest->now_ns - spool->threads_ns < LOOK_PERIOD_NS)
+        return true;
+    spool->threads_ns = ingest->now_ns;
+    for (size_t i = 0; i < spool->thread_list.count; i++) {
+        struct ingest_thread *thread = &spool->thread_list.data[i];
+        if (thread->named || thread->looked >= LOOKS ||
+            (!last && ingest->now_ns - thread->first_ns < LOOK_PERIOD_NS))
+            continue;
+        thread->looked++;
+        if (!ingest_comm(ingest, spool, thread->tid, name))
+            continue;
+        thread->named = true;
+        sqlite3_stmt *sql = ingest->sql[INGEST_SQL_THREAD_NAME];
+        ingest_bind(sql, 1, thread->row);
+        ingest_bind_text(sql, 2, name);
+        if (!ingest_run(ingest, INGEST_SQL_THREAD_NAME))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,84 @@
+/* Captures of earlier versions, brought up to the present schema. Readers then ask one set of questions
+ * whatever the file's age: what it lacks is an empty table, or a column of NULL. A capture that may only
+ * be read gets them as temporary objects of the connection, which hide those of the file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/schema.h"
+
+#define MOST_COLUMNS 64
+
+static bool run(sqlite3 *db, char *sql)
+{
+    bool ok = sql && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    sqlite3_free(sql);
+    return ok;
+}
+
+/* Which of the table's columns the file has; *count of them in all (0 = there is no such table). */
+static bool find_columns(sqlite3 *db, const struct prof_table *table, bool *present, int *count)
+{
+    sqlite3_stmt *row;
+    *count = 0;
+    memset(present, 0, MOST_COLUMNS * sizeof *present);
+    if (sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?1, 'main')", -1, &row, NULL))
+        return false;
+    sqlite3_bind_text(row, 1, table->name, -1, SQLITE_STATIC);
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        for (int i = 0; name && i < MOST_COLUMNS && table->columns[i].name; i++)
+            present[i] |= strcmp(name, table->columns[i].name) == 0;
+        ++*count;
+    }
+    return sqlite3_finalize(row) == SQLITE_OK;
+}
+
+static bool add_table(sqlite3 *db, const struct prof_table *table, bool writable)
+{
+    char *columns = sqlite3_mprintf("%s", "");
+    for (const struct prof_column *c = table->columns; columns && c->name; c++)
+        columns = sqlite3_mprintf("%z%s\"%w\" %s", columns, c == table->columns ? "" : ", ", c->name,
+                                  c->type);
+    return columns && run(db, sqlite3_mprintf("CREATE TABLE %s.\"%w\" (%z)",
+                                              writable ? "main" : "temp", table->name, columns));
+}
+
+static bool add_columns(sqlite3 *db, const struct prof_table *table, const bool *present)
+{
+    for (int i = 0; table->columns[i].name; i++) {
+        const struct prof_column *c = &table->columns[i];
+        if (!present[i] && !run(db, sqlite3_mprintf("ALTER TABLE main.\"%w\" ADD COLUMN \"%w\" %s",
+                                                    table->name, c->name, c->type)))
+            return false;
+    }
+    return true;
+}
+
+static bool hide_table(sqlite3 *db, const struct prof_table *table, const bool *present)
+{
+    char *columns = sqlite3_mprintf("%s", "");
+    for (int i = 0; columns && table->columns[i].name; i++)
+        columns = sqlite3_mprintf("%z%s%s\"%w\"", columns, i ? ", " : "", present[i] ? "" : "NULL AS ",
+                                  table->columns[i].name);
+    return columns && run(db, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT %z FROM main.\"%w\"",
+                                              table->name, columns, table->name));
+}
+
+bool prof_schema_complete(sqlite3 *db, bool writable)
+{
+    bool present[MOST_COLUMNS];
+    for (const struct prof_table *table = prof_tables; table->name; table++) {
+        int count;
+        bool whole = true, ok = find_columns(db, table, present, &count);
+        for (int i = 0; i < MOST_COLUMNS && table->columns[i].name; i++)
+            whole &= present[i];
+        if (ok && count == 0 && table->later)
+            ok = add_table(db, table, writable);
+        else if (ok && count != 0 && !whole)
+            ok = writable ? add_columns(db, table, present) : hide_table(db, table, present);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
