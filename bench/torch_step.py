@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""A small GPT's training or inference step, in turns with others (turns.h).
+
+    torch_step.py --calibrate FILE              find the batch for a step of 20 to 50 ms, write it
+    torch_step.py --batch FILE [--inference]    rounds of 10 steps; one line of JSON each
+
+Needs PyTorch; no data, no other package. `--tiny --device cpu` is for tests.
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+STEPS, WARM_UP = 10, 5
+TARGET_MS, MOST_MS, MOST_BATCH = 25.0, 50.0, 512
+
+
+class Block(torch.nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
+        self.qkv, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+        self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2)
+                   for t in self.qkv(self.first(x)).chunk(3, dim=-1))
+        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(seen.transpose(1, 2).reshape(batch, length, width))
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+class Gpt(torch.nn.Module):
+    def __init__(self, layers, width, heads, words, length):
+        super().__init__()
+        self.words = torch.nn.Embedding(words, width)
+        self.places = torch.nn.Parameter(torch.zeros(length, width))
+        self.blocks = torch.nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.last = torch.nn.LayerNorm(width)
+        self.head = torch.nn.Linear(width, words, bias=False)
+
+    def forward(self, tokens):
+        x = self.words(tokens) + self.places[:tokens.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.last(x))
+
+
+class Work:
+    """The model and one step of it. A step ends with its loss on the host, as training loops that
+    log do."""
+
+    def __init__(self, args):
+        torch.manual_seed(1)
+        self.device = torch.device(args.device)
+        self.inference = args.inference
+        self.words, self.length = (100, 16) if args.tiny else (32000, 512)
+        layers, width, heads = (2, 32, 2) if args.tiny else (12, 768, 12)
+        kind = torch.float32 if args.fp32 or args.device == "cpu" else torch.bfloat16
+        self.model = Gpt(layers, width, heads, self.words, self.length).to(self.device, kind)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
+
+    def tokens(self, batch):
+        return torch.randint(0, self.words, (batch, self.length + 1), device=self.device)
+
+    def step(self, tokens):
+        if self.inference:
+            with torch.inference_mode():
+                return self.model(tokens[:, :-1])[:, -1].argmax(-1).sum().item()
+        logits = self.model(tokens[:, :-1])
+        loss = F.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+
+    def steps_ms(self, tokens, count):
+        times = []
+        for _ in range(count):
+            begun = time.perf_counter()
+            self.step(tokens)
+            times.append((time.perf_counter() - begun) * 1000)
+        return times
+
+
+def calibrate(work, path):
+    """Double the batch until a step takes 25 ms; a step that then takes more than 50 is cut."""
+    batch = 1
+    while True:
+        tokens = work.tokens(batch)
+        work.steps_ms(tokens, 3)
+        took = statistics.median(work.steps_ms(tokens, 5))
+        if took >= TARGET_MS or batch >= MOST_BATCH:
+            break
+        batch *= 2
+    if took > MOST_MS and batch > 1:
+        batch = max(1, int(batch * 35.0 / took))
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"batch": batch, "step_ms": took}, file)
+
+
+def peak_kib():
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next((int(line.split()[1]) for line in status if line.startswith("VmHWM:")), 0)
+
+
+def gpu_used(device):
+    if device.type != "cuda":
+        return 0
+    free, total = torch.cuda.mem_get_info(device)
+    return total - free
+
+
+def play(work, batch):
+    tokens = work.tokens(batch)
+    work.steps_ms(tokens, WARM_UP)
+    turns = os.environ.get("BENCH_TURNS")
+    out = open(turns + ".out", "w", encoding="utf-8") if turns else sys.stdout
+    go = open(turns + ".go", "rb", buffering=0) if turns else None
+
+    def say(line):
+        print(json.dumps(line), file=out, flush=True)
+
+    say({"ready": True, "pid": os.getpid()})
+    rounds = 0
+    while go.read(1) == b"g" if go else rounds < 3:
+        times = work.steps_ms(tokens, STEPS)
+        say({"mode": "inference" if work.inference else "training", "round": rounds,
+             "batch": batch, "ms_per_step": statistics.median(times), "steps_ms": times})
+        rounds += 1
+    say({"end": True, "pid": os.getpid(), "operations": rounds * STEPS, "peak_kib": peak_kib(),
+         "gpu_used_bytes": gpu_used(work.device), "mono_ns": time.monotonic_ns()})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--calibrate", metavar="FILE")
+    parser.add_argument("--batch", metavar="FILE", help="what --calibrate wrote, or a number")
+    parser.add_argument("--inference", action="store_true")
+    parser.add_argument("--fp32", action="store_true")
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--device", default="cuda")
+    args = parser.parse_args()
+    work = Work(args)
+    if args.calibrate:
+        calibrate(work, args.calibrate)
+        return
+    batch = 8
+    if args.batch and args.batch.isdigit():
+        batch = int(args.batch)
+    elif args.batch:
+        with open(args.batch, encoding="utf-8") as file:
+            batch = json.load(file)["batch"]
+    play(work, batch)
+
+
+main()
