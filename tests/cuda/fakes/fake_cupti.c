@@ -1,22 +1,23 @@
 /* A libcupti.so.13 without a GPU: the functions the collector uses, honouring what was enabled, with
- * errors on demand (fake_cupti.h). Records come from the test program; buffers are per thread, are
- * completed when full or at a flush, as CUPTI 13 does. */
+ * errors on demand (fake_cupti.h). Records come from the test program or from a dump (replay.c);
+ * buffers are per thread, are completed when full or at a flush, as CUPTI 13 does.
+ *
+ * With FAKE_CUPTI_OLD it is a libcupti.so.12 that lacks what some CUPTI before 13.0 lacked. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <cuda.h>
-#include <cupti.h>
+#include "tests/cuda/fakes/internal.h"
 
-#include "tests/cuda/fakes/fake_cupti.h"
-
-#define EXPORT __attribute__((visibility("default")))
 #define MAX_KIND 128
 #define MAX_CBID 2048
 #define MAX_THREADS 256
+#define MAX_DOMAIN 8
 
 struct thread_buffer {
     uint8_t *data;
@@ -27,8 +28,12 @@ struct thread_buffer {
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static CUpti_CallbackFunc callback;
+static void *callback_data;
+static CUpti_TimestampCallbackFunc timestamp;
 static unsigned char kinds[MAX_KIND], runtime_cbids[MAX_CBID], driver_cbids[MAX_CBID];
-static unsigned char resource_cbids[64];
+static unsigned char callback_ids[MAX_DOMAIN][MAX_CBID];
+static uint32_t said_version = 130001;
+static size_t said_sizes[MAX_KIND]; /* 0: the headers' */
 static struct thread_buffer buffers[MAX_THREADS] = {
     [0 ... MAX_THREADS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER},
 };
@@ -36,79 +41,108 @@ static _Atomic unsigned buffer_count;
 static __thread struct thread_buffer *mine;
 static _Atomic uint64_t stats[FAKE_STATS];
 static _Atomic uint64_t told_dropped;
+static _Atomic uint64_t to_tell_dropped;
 
-static long knob(const char *name, long otherwise)
+static const char *knob_at(const char *name)
 {
     const char *at = getenv("FAKE_CUPTI");
     size_t length = strlen(name);
     while (at && *at) {
         if (strncmp(at, name, length) == 0 && at[length] == '=')
-            return atol(at + length + 1);
+            return at + length + 1;
         at = strchr(at, ',');
         at = at ? at + 1 : NULL;
     }
-    return otherwise;
+    return NULL;
 }
 
-static const struct {
-    CUpti_CallbackDomain domain;
-    uint32_t cbid;
-    const char *name;
-} names[] = {
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 10, "cudaGetLastError_v3020"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 20, "cudaMalloc_v3020"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 22, "cudaFree_v3020"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 31, "cudaMemcpy_v3020"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 41, "cudaMemcpyAsync_v3020"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 47, "cudaMemset_v3020"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 165, "cudaDeviceSynchronize_v3020"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 211, "cudaLaunchKernel_v7000"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 311, "cudaGraphLaunch_v10000"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 400, "cudaFrobnicate_v11030"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 502, "__cudaPushCallConfiguration_v13000"},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, 505, "__cudaLaunchKernel_v13000"},
-    {CUPTI_CB_DOMAIN_DRIVER_API, 2, "cuDriverGetVersion"},
-    {CUPTI_CB_DOMAIN_DRIVER_API, 20, "cuModuleLoadDataEx"},
-    {CUPTI_CB_DOMAIN_DRIVER_API, 243, "cuMemAlloc_v2"},
-    {CUPTI_CB_DOMAIN_DRIVER_API, 277, "cuMemcpyHtoDAsync_v2"},
-    {CUPTI_CB_DOMAIN_DRIVER_API, 307, "cuLaunchKernel"},
-    {CUPTI_CB_DOMAIN_DRIVER_API, 442, "cuLaunchKernel_ptsz"},
-};
-#define NAMES (sizeof names / sizeof names[0])
+long fake_knob(const char *name, long otherwise)
+{
+    const char *at = knob_at(name);
+    return at ? atol(at) : otherwise;
+}
 
+bool fake_knob_text(const char *name, char *value, size_t size)
+{
+    const char *at = knob_at(name);
+    if (at)
+        snprintf(value, size, "%.*s", (int)strcspn(at, ","), at);
+    return at != NULL;
+}
+
+/* From the headers of CUPTI (cmake). */
+static const char *const runtime_names[MAX_CBID] = {
+#define X(id, name) [id] = name,
+#include "cupti_runtime_names.inc"
+    [FAKE_UNKNOWN_FUNCTION] = "cudaFrobnicate_v11030",
+};
+static const char *const driver_names[MAX_CBID] = {
+#include "cupti_driver_names.inc"
+#undef X
+};
+
+void fake_set_version(uint32_t version)
+{
+    said_version = version;
+}
+
+void fake_set_size(uint32_t kind, size_t size)
+{
+    if (kind < MAX_KIND)
+        said_sizes[kind] = size;
+}
+
+static uint32_t version(void)
+{
+    return (uint32_t)fake_knob("version", (long)said_version);
+}
+
+/* Sizes of 12.0 and 13.0. */
 static size_t record_size(uint32_t kind)
 {
-    int old = knob("version", 130001) < 130000;
-    switch ((int)kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-        return old ? 208 : sizeof(CUpti_ActivityKernel10);
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-        return old ? 88 : sizeof(CUpti_ActivityMemcpy6);
-    case CUPTI_ACTIVITY_KIND_MEMCPY2:
-        return sizeof(CUpti_ActivityMemcpyPtoP4);
-    case CUPTI_ACTIVITY_KIND_MEMSET:
-        return sizeof(CUpti_ActivityMemset4);
-    case CUPTI_ACTIVITY_KIND_RUNTIME:
-    case CUPTI_ACTIVITY_KIND_DRIVER:
-        return sizeof(CUpti_ActivityAPI);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-        return old ? 40 : sizeof(CUpti_ActivitySynchronization2);
-    case CUPTI_ACTIVITY_KIND_MEMORY2:
-        return old ? 120 : sizeof(CUpti_ActivityMemory4);
-    case CUPTI_ACTIVITY_KIND_DEVICE:
-        return old ? 176 : sizeof(CUpti_ActivityDevice5);
-    case CUPTI_ACTIVITY_KIND_CONTEXT:
-        return old ? 16 : sizeof(CUpti_ActivityContext3);
-    case CUPTI_ACTIVITY_KIND_STREAM:
-        return sizeof(CUpti_ActivityStream);
-    default:
+    static const struct {
+        size_t old, new;
+    } sizes[MAX_KIND] = {
+        [CUPTI_ACTIVITY_KIND_MEMCPY] = {88, sizeof(CUpti_ActivityMemcpy6)},
+        [CUPTI_ACTIVITY_KIND_MEMSET] = {88, sizeof(CUpti_ActivityMemset4)},
+        [CUPTI_ACTIVITY_KIND_KERNEL] = {208, sizeof(CUpti_ActivityKernel10)},
+        [CUPTI_ACTIVITY_KIND_DRIVER] = {40, sizeof(CUpti_ActivityAPI)},
+        [CUPTI_ACTIVITY_KIND_RUNTIME] = {40, sizeof(CUpti_ActivityAPI)},
+        [CUPTI_ACTIVITY_KIND_DEVICE] = {176, sizeof(CUpti_ActivityDevice5)},
+        [CUPTI_ACTIVITY_KIND_CONTEXT] = {16, sizeof(CUpti_ActivityContext3)},
+        [CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = {208, sizeof(CUpti_ActivityKernel10)},
+        [CUPTI_ACTIVITY_KIND_NAME] = {32, sizeof(CUpti_ActivityName)},
+        [CUPTI_ACTIVITY_KIND_MARKER] = {56, sizeof(CUpti_ActivityMarker2)},
+        [CUPTI_ACTIVITY_KIND_MARKER_DATA] = {40, sizeof(CUpti_ActivityMarkerData2)},
+        [CUPTI_ACTIVITY_KIND_OVERHEAD] = {40, sizeof(CUpti_ActivityOverhead3)},
+        [CUPTI_ACTIVITY_KIND_ENVIRONMENT] = {40, sizeof(CUpti_ActivityEnvironment)},
+        [CUPTI_ACTIVITY_KIND_MEMCPY2] = {96, sizeof(CUpti_ActivityMemcpyPtoP4)},
+        [CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER] =
+            {64, sizeof(CUpti_ActivityUnifiedMemoryCounter3)},
+        [CUPTI_ACTIVITY_KIND_FUNCTION] = {32, sizeof(CUpti_ActivityFunction)},
+        [CUPTI_ACTIVITY_KIND_MODULE] = {24, sizeof(CUpti_ActivityModule)},
+        [CUPTI_ACTIVITY_KIND_CUDA_EVENT] = {24, sizeof(CUpti_ActivityCudaEvent2)},
+        [CUPTI_ACTIVITY_KIND_STREAM] = {24, sizeof(CUpti_ActivityStream)},
+        [CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = {40, sizeof(CUpti_ActivitySynchronization2)},
+        [CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] =
+            {24, sizeof(CUpti_ActivityExternalCorrelation)},
+        [CUPTI_ACTIVITY_KIND_INTERNAL_LAUNCH_API] = {40, sizeof(CUpti_ActivityAPI)},
+        [CUPTI_ACTIVITY_KIND_MEMORY2] = {120, sizeof(CUpti_ActivityMemory4)},
+        [CUPTI_ACTIVITY_KIND_MEMORY_POOL] = {72, sizeof(CUpti_ActivityMemoryPool3)},
+        [CUPTI_ACTIVITY_KIND_GRAPH_TRACE] = {48, sizeof(CUpti_ActivityGraphTrace2)},
+        [CUPTI_ACTIVITY_KIND_JIT] = {64, sizeof(CUpti_ActivityJit2)},
+        [CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE] = {56, sizeof(CUpti_ActivityDeviceGraphTrace)},
+    };
+    if (kind >= MAX_KIND)
         return 0;
-    }
+    if (version() < 130000)
+        return sizes[kind].old;
+    return said_sizes[kind] ? said_sizes[kind] : sizes[kind].new;
 }
 
-EXPORT CUptiResult cuptiGetVersion(uint32_t *version)
+EXPORT CUptiResult cuptiGetVersion(uint32_t *number)
 {
-    *version = (uint32_t)knob("version", 130001);
+    *number = version();
     return CUPTI_SUCCESS;
 }
 
@@ -123,31 +157,29 @@ EXPORT CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid,
                                         const char **name)
 {
-    for (size_t i = 0; i < NAMES; i++) {
-        if (names[i].domain == domain && names[i].cbid == cbid) {
-            *name = names[i].name;
-            return CUPTI_SUCCESS;
-        }
-    }
-    if (cbid > 520)
+    const char *const *names = domain == CUPTI_CB_DOMAIN_RUNTIME_API  ? runtime_names
+                               : domain == CUPTI_CB_DOMAIN_DRIVER_API ? driver_names
+                                                                      : NULL;
+    if (!names || cbid >= MAX_CBID || !names[cbid])
         return CUPTI_ERROR_INVALID_PARAMETER;
-    *name = "INVALID"; /* a gap of the fake's list */
+    *name = names[cbid];
     return CUPTI_SUCCESS;
 }
 
 EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc function,
                                   void *data)
 {
-    (void)data;
-    CUptiResult result = (CUptiResult)knob("subscribe", 0);
+    CUptiResult result = (CUptiResult)fake_knob("subscribe", 0);
     if (result == CUPTI_SUCCESS) {
         *handle = (CUpti_SubscriberHandle)&callback;
         callback = function;
+        callback_data = data;
         stats[FAKE_SUBSCRIBED]++;
     }
     return result;
 }
 
+#ifndef FAKE_CUPTI_OLD
 EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc function,
                                      void *data, CUpti_SubscriberParams *params)
 {
@@ -158,6 +190,7 @@ EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_Callb
         snprintf(params->oldSubscriberName, params->oldSubscriberSize, "some other profiler");
     return result;
 }
+#endif
 
 EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 {
@@ -170,16 +203,29 @@ EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle h
                                        CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
     (void)handle;
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE && cbid < sizeof resource_cbids)
-        resource_cbids[cbid] = (unsigned char)enable;
+    if ((unsigned)domain >= MAX_DOMAIN || cbid >= MAX_CBID)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    callback_ids[domain][cbid] = (unsigned char)enable;
     return CUPTI_SUCCESS;
 }
 
+EXPORT CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle,
+                                     CUpti_CallbackDomain domain)
+{
+    (void)handle;
+    if ((unsigned)domain >= MAX_DOMAIN)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    memset(callback_ids[domain], (int)enable, sizeof callback_ids[domain]);
+    return CUPTI_SUCCESS;
+}
+
+#ifndef FAKE_CUPTI_OLD
 EXPORT CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 {
     return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS
                                                         : CUPTI_ERROR_INVALID_PARAMETER;
 }
+#endif
 
 EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t *size,
                                              void *value)
@@ -190,9 +236,11 @@ EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, 
 
 EXPORT CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function)
 {
-    CUptiResult result = (CUptiResult)knob("clock", 0);
+    CUptiResult result = (CUptiResult)fake_knob("clock", 0);
     if (result == CUPTI_SUCCESS && function)
         stats[FAKE_CLOCKS]++;
+    if (result == CUPTI_SUCCESS)
+        timestamp = function;
     return result;
 }
 
@@ -207,10 +255,30 @@ EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFu
 
 EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
-    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && knob("enable", 0))
-        return (CUptiResult)knob("enable", 0);
+    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && fake_knob("enable", 0))
+        return (CUptiResult)fake_knob("enable", 0);
+    if ((long)kind == fake_knob("refuse", 0))
+        return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     kinds[kind % MAX_KIND] = 1;
     return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+    kinds[kind % MAX_KIND] = 0;
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityConfigureUnifiedMemoryCounter(
+    CUpti_ActivityUnifiedMemoryCounterConfig *config, uint32_t count)
+{
+    return config && count ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+#ifndef FAKE_CUPTI_OLD
+EXPORT CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
+{
+    return cuptiActivityEnable(kind);
 }
 
 EXPORT CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
@@ -229,6 +297,7 @@ EXPORT CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
 {
     return enable ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }
+#endif
 
 static void finish(struct thread_buffer *buffer)
 {
@@ -237,19 +306,60 @@ static void finish(struct thread_buffer *buffer)
     buffer->data = NULL;
 }
 
+struct late {
+    struct thread_buffer buffer;
+    unsigned ms;
+};
+
+static void *bring_late(void *argument)
+{
+    struct late *late = argument;
+    struct timespec pause = {late->ms / 1000, (long)(late->ms % 1000) * 1000000};
+    nanosleep(&pause, NULL);
+    finish(&late->buffer);
+    free(late);
+    return NULL;
+}
+
+/* A worker of CUPTI's that is not done when the flush returns. */
+static void finish_late(struct thread_buffer *buffer, long ms)
+{
+    struct late *late = malloc(sizeof *late);
+    pthread_t worker;
+    *late = (struct late){*buffer, (unsigned)ms};
+    buffer->data = NULL;
+    if (pthread_create(&worker, NULL, bring_late, late) != 0)
+        abort();
+    pthread_detach(worker);
+}
+
 EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
-    stats[FAKE_FLUSHES]++;
     stats[FAKE_FORCED] += flag;
     stats[FAKE_FLUSH_MAIN] += syscall(SYS_gettid) == getpid();
-    if (flag && knob("stuck", 0))
-        sleep((unsigned)knob("stuck", 0));
+    if (flag && fake_knob("stuck", 0))
+        sleep((unsigned)fake_knob("stuck", 0));
+    long late = flag ? fake_knob("late", 0) : 0;
+    if (fake_knob("null", 0)) {
+        complete(NULL, 0, NULL, 0, 0);
+        complete(NULL, 0, NULL, 4096, 80);
+    }
     for (unsigned i = 0; i < buffer_count && i < MAX_THREADS; i++) {
         pthread_mutex_lock(&buffers[i].lock);
+        if (late && buffers[i].data && buffers[i].valid) {
+            finish_late(&buffers[i], late);
+            late = 0;
+        }
         finish(&buffers[i]);
         pthread_mutex_unlock(&buffers[i].lock);
     }
+    stats[FAKE_FLUSHES]++;
     return CUPTI_SUCCESS;
+}
+
+uint64_t fake_flushes(void)
+{
+    return stats[FAKE_FLUSHES];
 }
 
 EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *data, size_t valid, CUpti_Activity **record)
@@ -273,47 +383,86 @@ EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t
                                                      size_t *dropped)
 {
     (void)context, (void)stream;
-    *dropped = told_dropped++ ? 0 : (size_t)knob("dropped", 0);
+    *dropped = told_dropped++ ? 0 : (size_t)fake_knob("dropped", 0);
+    *dropped += (size_t)atomic_exchange(&to_tell_dropped, 0);
     return CUPTI_SUCCESS;
 }
 
-struct fake_node {
-    uint64_t node;
-    uint32_t graph;
-};
-
-EXPORT CUptiResult cuptiGetGraphId(CUgraph graph, uint32_t *id)
+void fake_tell_dropped(uint64_t count)
 {
-    *id = ((struct fake_node *)(void *)graph)->graph;
-    return CUPTI_SUCCESS;
+    to_tell_dropped += count;
 }
 
-EXPORT CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *id)
+uint64_t fake_record_clock(uint64_t monotonic)
 {
-    *id = ((struct fake_node *)(void *)node)->node;
-    return CUPTI_SUCCESS;
+    static _Atomic int64_t offset;
+    if (timestamp)
+        return monotonic;
+    if (offset == 0) {
+        struct timespec real, now;
+        clock_gettime(CLOCK_REALTIME, &real);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        offset = (real.tv_sec - now.tv_sec) * 1000000000 + real.tv_nsec - now.tv_nsec;
+    }
+    return monotonic + (uint64_t)offset;
 }
 
-EXPORT CUptiResult cuptiFinalize(void)
+/* ---- for the test program and the replayer */
+
+bool fake_wants_callback(CUpti_CallbackDomain domain, uint32_t cbid)
 {
-    stats[FAKE_FINALIZED]++;
-    return CUPTI_SUCCESS;
+    return callback && (unsigned)domain < MAX_DOMAIN && cbid < MAX_CBID && callback_ids[domain][cbid];
 }
 
-/* ---- for the test program */
-
-EXPORT int fake_cupti_node(int type, uint64_t node, uint32_t graph);
-int fake_cupti_node(int type, uint64_t node, uint32_t graph)
+bool fake_call_back(CUpti_CallbackDomain domain, uint32_t cbid, const void *data)
 {
-    if (!callback || !resource_cbids[CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED])
-        return 0;
-    struct fake_node fake = {node, graph};
-    CUpti_GraphData data = {.graph = (CUgraph)(void *)&fake,
-                            .node = (CUgraphNode)(void *)&fake,
+    if (!fake_wants_callback(domain, cbid))
+        return false;
+    callback(callback_data, domain, cbid, data);
+    return true;
+}
+
+EXPORT int fake_cupti_node(int type, uint64_t node, uint32_t graph, uint64_t original);
+int fake_cupti_node(int type, uint64_t node, uint32_t graph, uint64_t original)
+{
+    struct fake_handle fake_node = {.number = node}, fake_original = {.number = original};
+    struct fake_handle fake_graph = {.number = graph};
+    CUpti_GraphData data = {.graph = (CUgraph)(void *)&fake_graph,
+                            .node = (CUgraphNode)(void *)&fake_node,
+                            .originalNode = (CUgraphNode)(void *)(original ? &fake_original : NULL),
                             .nodeType = (CUgraphNodeType)type};
     CUpti_ResourceData resource = {.resourceDescriptor = &data};
-    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &resource);
-    return 1;
+    return fake_call_back(CUPTI_CB_DOMAIN_RESOURCE,
+                          original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
+                                   : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+                          &resource);
+}
+
+EXPORT int fake_cupti_stream(uint64_t handle, uint32_t stream, uint32_t context);
+int fake_cupti_stream(uint64_t handle, uint32_t stream, uint32_t context)
+{
+    struct fake_handle fake_context = {.number = context, .handle = 0x1000 + context};
+    struct fake_handle fake_stream = {.number = stream, .context = context, .handle = handle};
+    CUpti_ResourceData resource = {.context = (CUcontext)(uintptr_t)fake_context.handle,
+                                   .resourceHandle.stream = (CUstream)(uintptr_t)handle};
+    fake_present(&fake_stream, &fake_context);
+    bool told = fake_call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED,
+                               &resource);
+    fake_present(NULL, NULL);
+    return told;
+}
+
+EXPORT int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site);
+int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
+{
+    static __thread uint64_t scratch;
+    const char *name = NULL;
+    cuptiGetCallbackName((CUpti_CallbackDomain)domain, cbid, &name);
+    CUpti_CallbackData data = {.callbackSite = site ? CUPTI_API_EXIT : CUPTI_API_ENTER,
+                               .functionName = name,
+                               .correlationData = &scratch,
+                               .correlationId = correlation};
+    return fake_call_back((CUpti_CallbackDomain)domain, cbid, &data);
 }
 
 EXPORT uint64_t fake_cupti_stat(enum fake_cupti_stat which);
@@ -322,7 +471,7 @@ uint64_t fake_cupti_stat(enum fake_cupti_stat which)
     return stats[which];
 }
 
-static int is_enabled(const void *record)
+bool fake_wants_record(const void *record)
 {
     uint32_t kind = *(const uint32_t *)record;
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
@@ -333,36 +482,57 @@ static int is_enabled(const void *record)
     return kinds[kind % MAX_KIND];
 }
 
-EXPORT int fake_cupti_record(const void *record, size_t size);
-int fake_cupti_record(const void *record, size_t size)
+static struct thread_buffer *my_buffer(void)
 {
-    if (!request || !is_enabled(record))
-        return 0;
-    size_t true_size = record_size(*(const uint32_t *)record);
     if (!mine) {
         unsigned number = buffer_count++;
         if (number >= MAX_THREADS)
             abort();
         mine = &buffers[number];
     }
-    pthread_mutex_lock(&mine->lock);
-    if (mine->data && mine->valid + true_size > mine->size)
-        finish(mine);
-    if (!mine->data) {
+    return mine;
+}
+
+void fake_bring_back(void)
+{
+    struct thread_buffer *buffer = my_buffer();
+    pthread_mutex_lock(&buffer->lock);
+    finish(buffer);
+    pthread_mutex_unlock(&buffer->lock);
+}
+
+void fake_write(const void *record, size_t size)
+{
+    size_t true_size = record_size(*(const uint32_t *)record);
+    if (true_size == 0)
+        true_size = size;
+    struct thread_buffer *buffer = my_buffer();
+    pthread_mutex_lock(&buffer->lock);
+    if (buffer->data && buffer->valid + true_size > buffer->size)
+        finish(buffer);
+    if (!buffer->data) {
         size_t most = 0;
-        request(&mine->data, &mine->size, &most);
-        size_t small = (size_t)knob("small", 0);
-        if (small && small < mine->size)
-            mine->size = small;
-        mine->valid = 0;
-        for (size_t i = 0; i < mine->size; i++) {
-            if (mine->data[i])
+        request(&buffer->data, &buffer->size, &most);
+        size_t small = (size_t)fake_knob("small", 0);
+        if (small && small < buffer->size)
+            buffer->size = small;
+        buffer->valid = 0;
+        for (size_t i = 0; i < buffer->size; i++) {
+            if (buffer->data[i])
                 abort(); /* buffers are promised to be zeroed */
         }
     }
-    memcpy(mine->data + mine->valid, record, true_size < size ? true_size : size);
-    mine->valid += true_size;
-    pthread_mutex_unlock(&mine->lock);
+    memcpy(buffer->data + buffer->valid, record, true_size < size ? true_size : size);
+    buffer->valid += true_size;
+    pthread_mutex_unlock(&buffer->lock);
     stats[FAKE_WRITTEN]++;
+}
+
+EXPORT int fake_cupti_record(const void *record, size_t size);
+int fake_cupti_record(const void *record, size_t size)
+{
+    if (!request || !fake_wants_record(record))
+        return 0;
+    fake_write(record, size);
     return 1;
 }

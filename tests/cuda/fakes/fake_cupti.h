@@ -9,17 +9,52 @@
  *   version=N     what cuptiGetVersion says; below 130000 records have the sizes of CUPTI 12.0
  *   subscribe=N   the result of cuptiSubscribe (39: somebody else holds CUPTI)
  *   enable=N      the result of enabling kernel records
+ *   refuse=K      the kind that cannot be enabled (35, no permission)
  *   clock=N       the result of registering the timestamp callback
  *   dropped=N     records that CUPTI says it lost, told once
  *   stuck=S       a forced flush takes S seconds
- *   small=B       offer no more than B bytes of each buffer */
+ *   late=MS       a forced flush leaves one buffer behind and brings it back MS milliseconds later
+ *   null=1        buffers that are NULL are brought back at every flush
+ *   small=B       offer no more than B bytes of each buffer
+ *
+ * A dump of CUPTI's buffers (collectors/cuda/dump.h) is played by fake_cupti_replay:
+ *   replay=FILE   the dump
+ *   pace=1        at the speed of the dump; else as fast as it goes
+ *   flushes=1     where the dump has a flush, wait for one of the collector's
+ *   span=MS       no longer than that is waited so that the dump's times lie in the past (5000);
+ *                 what a longer dump began with then lies before the program's start
+ * and spoiled on the way; N: every N-th kernel, copy or fill
+ *   end0=N        end = 0, still running        notime=N    start = end = 0
+ *   backward=N    end before start              future=N    times of another clock
+ *   lose=N        dropped, and told             vanish=N    dropped, and not told
+ *   wrap=1        correlation ids pass 0xffffffff in the middle of the dump
+ *   reverse=1     the records of each buffer in reverse order
+ *   calls=late    API records come a flush after everything else
+ *   damage=N      the N-th buffer holds garbage from its middle on
+ *   fork=1|2      in the middle the program forks; the child leaves by exit or _exit */
 
 /* Write one record as CUPTI would, into the calling thread's buffer, when its kind (and, for API
  * records, its function) is enabled. Returns 1 when it was written. */
 typedef int (*fake_cupti_record_fn)(const void *record, size_t size);
 
-/* Tell the subscriber of a new graph node. Returns 1 when it wanted to know. */
-typedef int (*fake_cupti_node_fn)(int type, uint64_t node, uint32_t graph);
+/* Tell the subscriber of a new graph node, a clone of `original` unless that is 0. Returns 1 when it
+ * wanted to know. */
+typedef int (*fake_cupti_node_fn)(int type, uint64_t node, uint32_t graph, uint64_t original);
+
+/* Tell the subscriber of a new stream. Returns as above. */
+typedef int (*fake_cupti_stream_fn)(uint64_t handle, uint32_t stream, uint32_t context);
+
+/* Begin or end an API call (site 0, 1). Returns as above. */
+typedef int (*fake_cupti_api_fn)(int domain, uint32_t cbid, uint32_t correlation, int site);
+
+/* Play FAKE_CUPTI's replay=FILE. 0 = done. */
+typedef int (*fake_cupti_replay_fn)(void);
+
+/* A program may lend the replayer its clock, so that a callback finds the time of the dump: a
+ * function "fake_clock" with this type; 0 = the true time again, for the calling thread. */
+typedef void (*fake_clock_fn)(uint64_t monotonic_ns);
+
+#define FAKE_UNKNOWN_FUNCTION 530 /* a runtime function with a name that nobody knows */
 
 enum fake_cupti_stat {
     FAKE_CLOCKS,     /* timestamp callbacks registered */

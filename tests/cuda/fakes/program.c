@@ -20,12 +20,35 @@
 #include "tests/cuda/fakes/fake_cupti.h"
 
 enum { LAUNCH_CBID = 505, COPY_CBID = 31, DRIVER_LAUNCH_CBID = 307, MALLOC_CBID = 20, FREE_CBID = 22 };
-enum { MEMSET_CBID = 47, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165, UNKNOWN_CBID = 400 };
+enum { MEMSET_CBID = 49, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165 };
+enum { START_CBID = 171, STOP_CBID = 172, UNKNOWN_CBID = FAKE_UNKNOWN_FUNCTION };
 
 static fake_cupti_record_fn record;
 static fake_cupti_node_fn node;
 static fake_cupti_stat_fn stat_of;
+static fake_cupti_api_fn api_call;
+static fake_cupti_stream_fn new_stream;
+static fake_cupti_replay_fn replay_dump;
 static _Atomic uint32_t next_id = 1;
+
+/* The replayer's clock (fake_clock_fn). Ours comes before the C library's for the whole process, so
+ * the collector too finds the time of the dump while a callback of the dump is played. */
+static __thread uint64_t lent_time;
+
+void fake_clock(uint64_t monotonic_ns);
+void fake_clock(uint64_t monotonic_ns)
+{
+    lent_time = monotonic_ns;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    if (clock != CLOCK_MONOTONIC || lent_time == 0)
+        return (int)syscall(SYS_clock_gettime, clock, time);
+    time->tv_sec = (time_t)(lent_time / 1000000000u);
+    time->tv_nsec = (long)(lent_time % 1000000000u);
+    return 0;
+}
 
 static uint64_t now(void)
 {
@@ -259,7 +282,7 @@ static int graph(void)
     topology();
     for (unsigned i = 0; i < 10; i++) { /* captured: a call and a node, no kernel */
         uint64_t start = now();
-        int wanted = node(CU_GRAPH_NODE_TYPE_KERNEL, 100 + i, 3);
+        int wanted = node(CU_GRAPH_NODE_TYPE_KERNEL, 100 + i, 3, 0);
         call(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, next_id++, start, now(), 0);
         if (!wanted)
             return 1;
@@ -313,6 +336,48 @@ static int refused(void)
     return stat_of && stat_of(FAKE_CALLBACKS_SET) ? 1 : 0;
 }
 
+/* 10 launches, 20 between cudaProfilerStart and Stop, 30 after. The driver's own pair of calls
+ * inside the runtime's is told too. */
+static int profiler(void)
+{
+    topology();
+    for (unsigned i = 0; i < 10; i++)
+        launch("_Z3addPfi");
+    for (unsigned on = 1; on < 2; on--) {
+        uint32_t id = next_id++;
+        api_call(CUPTI_CB_DOMAIN_RUNTIME_API, on ? START_CBID : STOP_CBID, id, 0);
+        api_call(CUPTI_CB_DOMAIN_DRIVER_API, on ? 308 : 309, id, 0);
+        api_call(CUPTI_CB_DOMAIN_DRIVER_API, on ? 308 : 309, id, 1);
+        api_call(CUPTI_CB_DOMAIN_RUNTIME_API, on ? START_CBID : STOP_CBID, id, 1);
+        for (unsigned i = 0; i < (on ? 20 : 30); i++)
+            launch("_Z3addPfi");
+    }
+    return 0;
+}
+
+/* Streams whose handles CUPTI tells of. */
+static int streams(void)
+{
+    topology();
+    for (uint32_t i = 0; i < 8; i++) {
+        if (!new_stream(0x55550000 + 16 * i, 20 + i, 1))
+            return 1;
+        CUpti_ActivityStream s = {.kind = CUPTI_ACTIVITY_KIND_STREAM,
+                                  .contextId = 1,
+                                  .streamId = 20 + i,
+                                  .priority = (uint32_t)-(int32_t)i,
+                                  .flag = 2};
+        record(&s, sizeof s);
+    }
+    launch("_Z3addPfi");
+    return 0;
+}
+
+static int replay(void)
+{
+    return replay_dump();
+}
+
 static int nothing(void)
 {
     return 0;
@@ -325,6 +390,7 @@ static const struct {
     {"basic", basic}, {"threads", threads}, {"driver", driver}, {"times", times},
     {"wrap", wrap},   {"graph", graph},     {"twice", twice},   {"fork", forking},
     {"refused", refused}, {"nothing", nothing},
+    {"profiler", profiler}, {"streams", streams}, {"replay", replay},
 };
 
 static void *symbol(void *library, const char *name)
@@ -343,12 +409,20 @@ int main(int argc, char **argv)
     init(0);
     init(0);
     void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-    found = symbol(cupti, "fake_cupti_record");
-    memcpy(&record, &found, sizeof record);
-    found = symbol(cupti, "fake_cupti_node");
-    memcpy(&node, &found, sizeof node);
-    found = symbol(cupti, "fake_cupti_stat");
-    memcpy(&stat_of, &found, sizeof stat_of);
+    if (!cupti)
+        cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
+    const struct {
+        const char *name;
+        void *function;
+    } wanted[] = {
+        {"fake_cupti_record", &record},  {"fake_cupti_node", &node},
+        {"fake_cupti_stat", &stat_of},   {"fake_cupti_api", &api_call},
+        {"fake_cupti_stream", &new_stream}, {"fake_cupti_replay", &replay_dump},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        found = symbol(cupti, wanted[i].name);
+        memcpy(wanted[i].function, &found, sizeof found);
+    }
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         if (strcmp(argv[1], scenarios[i].name) == 0) {
             if (!record && scenarios[i].run != nothing)
