@@ -15,6 +15,7 @@
 
 static _Atomic uint32_t version;
 static _Atomic int32_t injected; /* pid of the process that ran start() */
+static _Atomic bool left;        /* CUPTI is not ours: asked to leave it, or it refused */
 static CUpti_SubscriberHandle subscriber;
 
 static void forked(void)
@@ -116,17 +117,55 @@ static bool load(void)
     return true;
 }
 
-/* --cupti=yield: the program's own tool gets CUPTI. */
-static bool is_left_alone(void)
+/* --cupti=yield or =off: the program's own tool gets CUPTI, or nobody. */
+static bool policy_is(const char *what)
 {
     char policy[16];
-    if (!collector_option("cupti", policy, sizeof policy) || strcmp(policy, "own") == 0)
+    return collector_option("cupti", policy, sizeof policy) && strcmp(policy, what) == 0;
+}
+
+static bool is_left_alone(void)
+{
+    const char *why = policy_is("yield")
+                          ? "CUPTI is left to the program (--cupti=yield): CUDA is not recorded"
+                      : policy_is("off") ? "CUPTI is not used (--cupti=off): CUDA is not recorded"
+                                         : NULL;
+    if (why)
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE, why, 0);
+    return why != NULL;
+}
+
+bool cuda_holds_cupti(void)
+{
+    return !atomic_load(&left) && !policy_is("yield") && !policy_is("off");
+}
+
+static void unsubscribe(const char *why)
+{
+    if (why)
+        refuse(why, 0);
+    cupti.Unsubscribe(subscriber);
+}
+
+/* Subscribed: hand CUPTI what it needs. */
+static bool prepare(void)
+{
+    uint8_t yes = 1;
+    if (!cuda_buffers_start()) {
+        unsubscribe("no memory for CUPTI's buffers; CUDA is not recorded");
         return false;
-    collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE,
-                     strcmp(policy, "yield") == 0
-                         ? "CUPTI is left to the program (--cupti=yield): CUDA is not recorded"
-                         : "CUPTI is not used (--cupti=off): CUDA is not recorded",
-                     0);
+    }
+    if (cupti.SetThreadIdType)
+        CUPTI(SetThreadIdType, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &yes, sizeof yes);
+    if (!set_clock()) {
+        unsubscribe(NULL);
+        return false;
+    }
+    if (!CUPTI(ActivityRegisterCallbacks, cuda_buffers_request, cuda_buffers_complete)) {
+        unsubscribe("CUPTI took no buffers; CUDA is not recorded");
+        return false;
+    }
     return true;
 }
 
@@ -135,24 +174,8 @@ static void start(void)
     if (!collector_traces("cuda") || !collector_active() || is_left_alone())
         return;
     collector_register(&source);
-    if (!load() || !subscribe())
-        return;
-    if (!cuda_buffers_start()) {
-        refuse("no memory for CUPTI's buffers; CUDA is not recorded", 0);
-        cupti.Unsubscribe(subscriber);
-        return;
-    }
-    uint8_t yes = 1;
-    if (cupti.SetThreadIdType)
-        CUPTI(SetThreadIdType, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-    set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &yes, sizeof yes);
-    if (!set_clock()) {
-        cupti.Unsubscribe(subscriber);
-        return;
-    }
-    if (!CUPTI(ActivityRegisterCallbacks, cuda_buffers_request, cuda_buffers_complete)) {
-        refuse("CUPTI took no buffers; CUDA is not recorded", 0);
-        cupti.Unsubscribe(subscriber);
+    if (!load() || !subscribe() || !prepare()) {
+        atomic_store(&left, true);
         return;
     }
     cuda_classes_start();

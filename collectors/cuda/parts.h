@@ -20,6 +20,7 @@
 
 /* ---- inject.c */
 uint32_t cuda_cupti_version(void); /* what cuptiGetVersion said; 0 before */
+bool cuda_holds_cupti(void); /* is CUPTI ours in this process, or will it be? Any thread. */
 
 /* ---- buffers.c */
 struct cuda_buffer {

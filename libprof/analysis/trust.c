@@ -170,7 +170,7 @@ static enum prof_trust_level grade(const char *subject, const char *item)
     if (!strcmp(subject, "collector")) {
         /* item: "<collector> <state>" */
         return ends_with(item, " refused")    ? PROF_TRUST_LOSS
-               : ends_with(item, " degraded") ? PROF_TRUST_WARNING
+               : ends_with(item, " degraded") || ends_with(item, " contended") ? PROF_TRUST_WARNING
                                               : PROF_TRUST_NOTE;
     }
     for (size_t i = 0; i < sizeof grades / sizeof grades[0]; i++) {

@@ -389,7 +389,7 @@ bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool
 static const char *const health_text[] = {
     [WIRE_HEALTH_RUNNING] = "running", [WIRE_HEALTH_REFUSED] = "refused",
     [WIRE_HEALTH_DEGRADED] = "degraded", [WIRE_HEALTH_NOTE] = "note",
-    [WIRE_HEALTH_ENDED] = "ended",
+    [WIRE_HEALTH_ENDED] = "ended",     [WIRE_HEALTH_CONTENDED] = "contended",
 };
 
 static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *spool,

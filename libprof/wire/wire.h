@@ -221,6 +221,7 @@ enum wire_health_state {
     WIRE_HEALTH_DEGRADED,    /* it runs, with a limit; `why` tells */
     WIRE_HEALTH_NOTE,
     WIRE_HEALTH_ENDED,
+    WIRE_HEALTH_CONTENDED, /* the program wants for itself what the collector uses; `why` tells */
 };
 struct wire_health {
     struct wire_head head;

@@ -1,0 +1,100 @@
+/* A program that uses CUPTI itself (torch.profiler does) while perfkit holds it.
+ *
+ * CUPTI serves one subscriber, but its activity functions are global and the last caller wins: a
+ * second user would be refused the subscription, go on all the same, take our buffers, set its
+ * clock and at its end switch off what we record. So the preloaded library answers for the
+ * functions that change what CUPTI does, when the program's own modules call them: refused, with
+ * the error CUPTI itself has for it. It answers only calls that the dynamic linker binds by name
+ * (linked against libcupti, as PyTorch is); who finds the functions by dlsym is not seen.
+ *
+ * --cupti=yield and =off, and a perfkit that could not start CUPTI, pass every call on. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+static _Atomic bool told;
+
+static const char *module_of(const void *caller, char *path, size_t size)
+{
+    Dl_info info;
+    const char *name = "a module of the program";
+    if (dladdr(caller, &info) && info.dli_fname && *info.dli_fname) {
+        const char *slash = strrchr(info.dli_fname, '/');
+        name = slash ? slash + 1 : info.dli_fname;
+    }
+    snprintf(path, size, "%s", name);
+    return path;
+}
+
+/* Is this call not to reach CUPTI? Says so in the capture, once. */
+static bool refuses(const void *caller)
+{
+    if (!collector_active() || !collector_traces("cuda") || !cuda_holds_cupti())
+        return false;
+    if (!atomic_exchange(&told, true)) {
+        char path[128], why[320];
+        snprintf(why, sizeof why,
+                 "%s uses CUPTI itself and gets no GPU events, because perfkit holds it; "
+                 "--cupti=yield leaves it to the program",
+                 module_of(caller, path, sizeof path));
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_CONTENDED, why, 0);
+    }
+    return true;
+}
+
+static void *original(const char *name)
+{
+    static const char *const libraries[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+    void *found = dlsym(RTLD_NEXT, name);
+    for (size_t i = 0; !found && i < sizeof libraries / sizeof libraries[0]; i++) {
+        /* The caller is linked against it, so it is loaded; perhaps not in the global scope. */
+        void *library = dlopen(libraries[i], RTLD_NOW | RTLD_NOLOAD);
+        if (library)
+            found = dlsym(library, name); /* the reference is kept: it stays as long as we */
+    }
+    return found;
+}
+
+/* Under names of our own with the real symbol, because headers of other versions declare other
+ * sets. */
+#define GUARD(name, parameters, ...)                                                               \
+    __attribute__((visibility("default"))) CUptiResult guard_##name parameters __asm__(#name);     \
+    CUptiResult guard_##name parameters                                                            \
+    {                                                                                              \
+        int saved = errno;                                                                         \
+        bool refused = refuses(__builtin_return_address(0));                                       \
+        void *symbol = refused ? NULL : original(#name);                                           \
+        errno = saved;                                                                             \
+        if (refused)                                                                               \
+            return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;                                 \
+        if (!symbol)                                                                               \
+            return CUPTI_ERROR_NOT_INITIALIZED;                                                    \
+        CUptiResult(*pass_on) parameters;                                                          \
+        memcpy(&pass_on, &symbol, sizeof pass_on);                                                 \
+        return pass_on(__VA_ARGS__);                                                               \
+    }
+
+GUARD(cuptiSubscribe, (CUpti_SubscriberHandle * handle, CUpti_CallbackFunc callback, void *data),
+      handle, callback, data)
+GUARD(cuptiSubscribe_v2,
+      (CUpti_SubscriberHandle * handle, CUpti_CallbackFunc callback, void *data, void *params),
+      handle, callback, data, params)
+GUARD(cuptiFinalize, (void))
+GUARD(cuptiActivityRegisterCallbacks,
+      (CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete),
+      request, complete)
+GUARD(cuptiActivityRegisterTimestampCallback, (CUpti_TimestampCallbackFunc function), function)
+GUARD(cuptiActivitySetAttribute, (CUpti_ActivityAttribute attribute, size_t *size, void *value),
+      attribute, size, value)
+GUARD(cuptiActivityEnable, (CUpti_ActivityKind kind), kind)
+GUARD(cuptiActivityEnableAndDump, (CUpti_ActivityKind kind), kind)
+GUARD(cuptiActivityEnableContext, (CUcontext context, CUpti_ActivityKind kind), context, kind)
+GUARD(cuptiActivityDisable, (CUpti_ActivityKind kind), kind)
+GUARD(cuptiActivityDisableContext, (CUcontext context, CUpti_ActivityKind kind), context, kind)
+GUARD(cuptiActivityFlushAll, (uint32_t flag), flag)
+GUARD(cuptiActivityFlushPeriod, (uint32_t ms), ms)
