@@ -75,16 +75,20 @@ static void say_trust(const char *command, const struct prof_trust *trust)
 }
 
 /* The likely reason is among the statements. */
-static void say_nothing(const char *command, const struct prof_trust *trust)
+static void say_nothing(const char *command, const struct prof_trust *trust, const char *reason)
 {
-    cli_say(command, "nothing was recorded: no GPU or NVTX call was seen; `perfkit doctor` says "
+    cli_say(command, "%s",
+            reason ? reason
+                   : "nothing was recorded: no GPU or NVTX call was seen; `perfkit doctor` says "
                      "what can be seen here");
+    if (reason)
+        return;
     for (size_t i = 0; i < trust->statement_count; i++)
         if (trust->statements[i].process == 0)
             cli_say(command, "note: %s", trust->statements[i].text);
 }
 
-void capture_summary(const char *command, const char *path, const char *shown)
+void capture_summary(const char *command, const char *path, const char *shown, const char *reason)
 {
     struct prof_capture *capture;
     struct prof_error err = {0};
@@ -101,7 +105,7 @@ void capture_summary(const char *command, const char *path, const char *shown)
         cli_say(command, "recorded %s in %s%s", recorded, prof_duration_ns(info->duration_ns).text,
                 trust.complete ? "; complete" : "");
     else
-        say_nothing(command, &trust);
+        say_nothing(command, &trust, reason);
     say_trust(command, &trust);
     cli_say(command, "%s (%s); see it with: perfkit report %s%s", shown,
             prof_bytes_of(info->file_bytes).text, shown[0] == '-' ? "./" : "",

@@ -135,6 +135,43 @@ static bool parse_size(const char *text, uint64_t *out)
     return true;
 }
 
+static bool parse_time(const char *text, uint64_t *out)
+{
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } units[] = {{"", 1000000000}, {"s", 1000000000},          {"ms", 1000000},
+                 {"us", 1000},     {"m", 60ull * 1000000000u}, {"h", 3600ull * 1000000000u}};
+    uint64_t whole = 0, part = 0, scale = 1;
+    const char *at = text;
+    if (*at < '0' || *at > '9')
+        return false;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        whole = whole * 10 + (uint64_t)(*at - '0');
+        if (whole > 100000000)
+            return false;
+    }
+    if (*at == '.') {
+        for (at++; *at >= '0' && *at <= '9'; at++) {
+            if (scale < 1000000000) { /* what is finer than a nanosecond is cut */
+                part = part * 10 + (uint64_t)(*at - '0');
+                scale *= 10;
+            }
+        }
+        if (at[-1] == '.')
+            return false;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(at, units[i].name) == 0) {
+            /* below 2^64: 1e8 h = 3.6e20 ns is not */
+            if (whole > UINT64_MAX / 2 / units[i].ns)
+                return false;
+            *out = whole * units[i].ns + (uint64_t)((double)part / (double)scale * (double)units[i].ns + 0.5);
+            return true;
+        }
+    return false;
+}
+
 static bool parse_count(const char *text, unsigned *out)
 {
     char *end;
@@ -202,6 +239,14 @@ static bool store(const struct cli_command *command, const struct cli_option *op
             return true;
         cli_say(command->name,
                 "--%s: '%s' is not a size: give bytes, or a number with k, M, G or T (as in 512M)",
+                option->name, text);
+        return false;
+    case CLI_TIME:
+        if (parse_time(text, place))
+            return true;
+        cli_say(command->name,
+                "--%s: '%s' is not a time: give seconds, or a number with ms, s, m or h (as in "
+                "1.5s or 500ms)",
                 option->name, text);
         return false;
     case CLI_COUNT:

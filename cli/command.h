@@ -24,6 +24,7 @@ enum cli_type {
     CLI_FOLDER, /* const char *; completes to folders */
     CLI_SIZE,   /* uint64_t bytes: 65536, 64k, 512M, 2G (powers of 1024) */
     CLI_COUNT,  /* unsigned, at least 1 */
+    CLI_TIME,   /* uint64_t ns: 2, 1.5, 500ms, 2s, 1m (seconds without a unit) */
     CLI_CHOICE, /* unsigned: index into words */
     CLI_WORDS,  /* const char *: words out of `words`, separated by commas */
 };

@@ -46,6 +46,32 @@ uint64_t process_start_ticks(pid_t pid)
     return stat_field(pid, 22, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
 }
 
+pid_t process_parent(pid_t pid)
+{
+    char text[32];
+    return stat_field(pid, 4, text, sizeof text) ? (pid_t)strtol(text, NULL, 10) : 0;
+}
+
+bool process_variable(pid_t pid, const char *name, char *value, size_t size)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
+    FILE *in = fopen(path, "re");
+    char *entry = NULL;
+    size_t room = 0, length = strlen(name);
+    bool found = false;
+    while (in && !found && getdelim(&entry, &room, '\0', in) > 0) {
+        found = strncmp(entry, name, length) == 0 && entry[length] == '=' &&
+                strlen(entry + length + 1) < size;
+        if (found)
+            strcpy(value, entry + length + 1);
+    }
+    free(entry);
+    if (in)
+        fclose(in);
+    return found;
+}
+
 /* Does the NUL-separated text hold `wanted`? Read in pieces: an environment may be megabytes. */
 static int environment_holds(pid_t pid, const char *wanted)
 {

@@ -272,7 +272,7 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
         return CLI_FAILED;
     if (!recover.options.quiet)
         capture_summary(command->name, recover.final,
-                        recover.options.output ? recover.options.output : recover.final);
+                        recover.options.output ? recover.options.output : recover.final, NULL);
     return CLI_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/run_environment.h"
 #include "cli/run_output.h"
+#include "cli/run_scope.h"
 #include "cli/run_signals.h"
 #include "cli/run_spawn.h"
 #include "cli/spool_folder.h"
@@ -39,6 +40,7 @@ struct run_options {
     uint64_t spool_limit;
     unsigned wait;
     bool force, no_preload, quiet;
+    struct scope_options scope;
 };
 
 #define AT(field) .offset = offsetof(struct run_options, field)
@@ -53,12 +55,39 @@ static const struct cli_option run_options[] = {
     {.name = "trace", .letter = 't', .type = CLI_WORDS, AT(trace), .argument = "LIST",
      .fallback = "cuda,nvtx,opencl", .group = "What is recorded",
      .text = "sources to record, separated by commas: cuda, nvtx, opencl", .words = run_domains},
+    {.name = "kernel", .letter = 'k', .type = CLI_TEXT, AT(scope.kernel), .argument = "REGEX",
+     .text = "keep only kernels whose readable name matches the POSIX extended regular expression "
+             "somewhere; the others are counted"},
+    {.name = "cuda-graph", .type = CLI_CHOICE, AT(scope.graph), .argument = "WHAT",
+     .fallback = "node",
+     .text = "record each `node` of a CUDA graph, or each launch of a `graph` as a whole, which "
+             "costs less",
+     .words = scope_graph},
+    {.name = "cuda-managed", .type = CLI_FLAG, AT(scope.managed),
+     .text = "record migrations and page faults of CUDA's unified memory"},
+    {.name = "cupti", .type = CLI_CHOICE, AT(scope.cupti), .argument = "HOW", .fallback = "own",
+     .text = "`own` CUPTI, `yield` it to a program that profiles itself (NVTX is still recorded), "
+             "or leave it `off`",
+     .words = scope_cupti},
+    {.name = "cupti-dump", .type = CLI_FOLDER, AT(scope.dump), .argument = "DIR",
+     .text = "also write CUPTI's buffers there as they come, for bug reports"},
     {.name = "wait", .type = CLI_CHOICE, AT(wait), .argument = "WHO", .fallback = "all",
      .text = "end when `all` processes of the program have ended, or when the `primary` one, the "
              "command itself, has",
      .words = wait_words},
     {.name = "no-preload", .type = CLI_FLAG, AT(no_preload),
      .text = "do not use LD_PRELOAD; how processes end is then known less exactly"},
+    {.name = "delay", .type = CLI_TIME, AT(scope.delay_ns), .argument = "TIME",
+     .group = "When it is recorded",
+     .text = "begin TIME after the program's start (seconds, or 500ms, 2s, 1m)"},
+    {.name = "duration", .type = CLI_TIME, AT(scope.duration_ns), .argument = "TIME",
+     .text = "stop recording TIME after it began; the program runs on"},
+    {.name = "capture-range", .type = CLI_TEXT, AT(scope.range), .argument = "RANGE",
+     .text = "record only inside every instance of a range: cudaProfilerApi (between "
+             "cudaProfilerStart and cudaProfilerStop) or nvtx:NAME[@DOMAIN] (the NVTX range of "
+             "that name; in the default domain without @DOMAIN, in any with @*)"},
+    {.name = "dormant", .type = CLI_FLAG, AT(scope.dormant),
+     .text = "be ready but record nothing until `perfkit ctl start`"},
     {.name = "spool-limit", .type = CLI_SIZE, AT(spool_limit), .argument = "SIZE", .fallback = "1G",
      .group = "Spool",
      .text = "most memory that one process may have waiting to be read; beyond it records are "
@@ -83,6 +112,8 @@ static const struct cli_text_row run_examples[] = {
     {"perfkit run -o before.sqlite -- python3 infer.py", "Choose the name of the capture."},
     {"perfkit run --trace=nvtx,opencl --wait=primary -- ./server",
      "Record two sources, and do not wait for daemons."},
+    {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},
+    {"perfkit run --capture-range=nvtx:step -- ./train", "Record the ranges called step."},
     {0},
 };
 
@@ -103,6 +134,7 @@ struct run {
     struct spool_folder spool;
     struct run_output output;
     struct run_environment environment;
+    struct scope scope;
     struct prof_store *store;
     struct prof_ingest *ingest;
     struct prof_ingest_progress progress;
@@ -140,6 +172,7 @@ static enum prof_status open_ingest(struct run *run, struct prof_error *err)
         .command = command,
         .directory = directory,
         .trace = run->options.trace,
+        .kernel_filter = run->options.scope.kernel,
         .start_mono_ns = prof_now_ns(),
         .start_realtime_ns = prof_clock_ns(CLOCK_REALTIME),
         .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
@@ -151,6 +184,9 @@ static enum prof_status open_ingest(struct run *run, struct prof_error *err)
     for (size_t i = 0; !status && i < run->environment.note_count; i++)
         status = prof_ingest_note(run->ingest, run->environment.notes[i].item,
                                   run->environment.notes[i].text, err);
+    char note[1024];
+    if (!status && scope_note(&run->scope, note, sizeof note))
+        status = prof_ingest_note(run->ingest, "scope", note, err);
     return status;
 }
 
@@ -172,6 +208,9 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
     status = prof_ingest_prepare(run->spool.path, err);
     if (status)
         return status;
+    status = scope_prepare(&run->scope, &options->scope, run->spool.path, err);
+    if (status)
+        return status;
     elf_examine(program, &run->target);
     struct run_injection injection = {
         .collector = run->collector,
@@ -180,9 +219,13 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
         .spool_limit = options->spool_limit,
         .preload = !options->no_preload,
         .target = &run->target,
+        .scope = &run->scope,
     };
     if (!environment_build(&run->environment, &injection))
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return errno == E2BIG
+                   ? prof_fail(err, PROF_INVALID,
+                               "the paths in the options are too long together: give shorter ones")
+                   : prof_fail(err, PROF_NOMEM, "out of memory");
     status = output_create(&run->output, options->output, program, options->force, run->spool.path,
                            &run->store, err);
     if (status)
@@ -198,6 +241,7 @@ static void undo(struct run *run)
     prof_ingest_close(run->ingest);
     prof_store_close(run->store);
     output_discard(&run->output);
+    control_close(&run->scope.control);
     spool_folder_remove(&run->spool);
     environment_free(&run->environment);
     inherited_forget(&run->inherited);
@@ -284,13 +328,19 @@ static void tell_end(struct run *run)
         cli_say(run->name, "%s", err.message);
 }
 
+/* `due`: milliseconds to what --delay and --duration have next, -1 = nothing. */
+static int sooner(int pause, int due)
+{
+    return due >= 0 && due < pause ? due : pause;
+}
+
 static void record(struct run *run)
 {
     int pause = EAGER_MS;
     while (!look_at_target(run)) {
         step(run);
         pause = next_pause(run, pause);
-        signals_wait(pause);
+        signals_wait(sooner(pause, scope_step(&run->scope)));
     }
     signals_phase(SIGNALS_WAITING);
     tell_end(run);
@@ -325,12 +375,43 @@ static bool wait_for_others(struct run *run)
                     run->argv[0], alive);
         }
         pause = next_pause(run, pause);
-        signals_wait(pause);
+        signals_wait(sooner(pause, scope_step(&run->scope)));
         step(run);
         if (!run->end_told)
             tell_end(run);
     }
     return false;
+}
+
+/* What a perfkit run inside the program took over is in its own capture, not in this one. */
+static unsigned tell_inner(struct run *run, char first[PATH_MAX])
+{
+    char note[PATH_MAX + 128];
+    unsigned count = spool_folder_inner(&run->spool, first);
+    if (count == 0)
+        return 0;
+    snprintf(note, sizeof note, "a perfkit run inside the program recorded a part of it into %s",
+             first);
+    prof_ingest_note(run->ingest, "nested", note, NULL);
+    return count;
+}
+
+static void say_inner(const struct run *run, const char *first, unsigned count)
+{
+    if (count == 1)
+        cli_say(run->name, "a perfkit run inside the program took over a part of it: see %s",
+                first);
+    else
+        cli_say(run->name,
+                "%u perfkit runs inside the program took over parts of it: see %s and others",
+                count, first);
+}
+
+static const char *never_opened(const struct run *run)
+{
+    return run->options.scope.dormant
+               ? "nothing was recorded: the capture was dormant and `perfkit ctl start` never came"
+               : "nothing was recorded: the program ended before --delay was over";
 }
 
 static void finish(struct run *run, bool abandon)
@@ -355,12 +436,18 @@ static void finish(struct run *run, bool abandon)
         .pid = run->end_told ? 0 : run->pid,
         .wait_status = run->wait_status,
     };
+    char inner[PATH_MAX];
+    unsigned inner_count = tell_inner(run, inner);
     bool done = capture_end(&end);
     if (done && !run->options.quiet) {
         const char *slash = strrchr(run->output.final, '/');
         const char *shown = run->options.output ? run->options.output : slash + 1;
-        capture_summary(run->name, run->output.final, shown);
+        capture_summary(run->name, run->output.final, shown,
+                        scope_recorded(&run->scope) ? NULL : never_opened(run));
+        if (inner_count)
+            say_inner(run, inner, inner_count);
     }
+    control_close(&run->scope.control);
 }
 
 static int run_run(const struct cli_command *command, int argc, char **argv)
@@ -369,6 +456,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         .name = command->name,
         .options = {.spool_limit = DEFAULT_SPOOL_LIMIT},
         .spool = {.owner_fd = -1},
+        .scope = {.control = {.fd = -1}},
     };
     struct cli_operands operands;
     struct prof_error err = {0};
@@ -379,6 +467,8 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         cli_say(command->name, "--spool-limit is below 1M: a process needs at least that");
         return CLI_RUN_FAILED;
     }
+    if (!scope_check(command->name, &run.options.scope, run.options.trace))
+        return CLI_RUN_FAILED;
     run.argv = operands.values;
     if (!*run.argv[0]) {
         cli_say(command->name, "the command is empty: give the name of a program");
@@ -398,6 +488,8 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         undo(&run);
         return status;
     }
+    scope_started(&run.scope, (int)run.pid);
+    spool_folder_tell_outer(getenv("PERFKIT_DIR"), run.output.final);
     output_started(&run.output);
     inherited_let_go(&run.inherited);
     signals_release(run.pid);
@@ -417,6 +509,9 @@ const struct cli_command run_command = {
     .text = "Runs the command and records what it and the processes it starts do on the GPU: "
             "kernels, copies, allocations, API calls, NVTX ranges. The program behaves as without "
             "perfkit: output, exit status, signals and environment are its own.\n\n"
+            "Without further options everything is recorded, from start to end. What begins outside "
+            "the windows of --delay, --duration, --capture-range, --dormant and `perfkit ctl` is "
+            "not; what began inside is recorded to its end.\n\n"
             "The capture is one SQLite file; it can be read while it is written. If perfkit is "
             "killed, `perfkit recover` finishes it from the spool folder.",
     .options = run_options,

@@ -1,6 +1,7 @@
 /* Builds the target's environment from the caller's, changing nothing but the variables of one
  * table. What had to be overridden or left out is noted: a capture that lacks a source must say so.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,7 @@ static bool add_preload(struct run_environment *environment, const struct run_in
 {
     char buffer[PATH_MAX + 128];
     const char *obstacle = preload_obstacle(injection, buffer, sizeof buffer);
+    environment->preloaded = !obstacle;
     if (!obstacle)
         return add_to_list(environment, "LD_PRELOAD", injection->collector, " :", true);
     note(environment, "preload",
@@ -225,7 +227,7 @@ static void note_target(struct run_environment *environment, const struct elf_fa
 
 static bool add_options(struct run_environment *environment, const struct run_injection *injection)
 {
-    char text[500]; /* the collector reads at most 511 bytes */
+    char text[4000]; /* the collector reads at most 4095 bytes */
     size_t used = (size_t)snprintf(text, sizeof text, "spool-limit=%llu",
                                    (unsigned long long)injection->spool_limit);
     bool first = true;
@@ -238,7 +240,17 @@ static bool add_options(struct run_environment *environment, const struct run_in
     }
     const char *cupti = getenv(CUPTI_VARIABLE);
     if (cupti && *cupti && !strchr(cupti, ',') && used + strlen(cupti) + 16 < sizeof text)
-        snprintf(text + used, sizeof text - used, ",cupti-path=%s", cupti);
+        used += (size_t)snprintf(text + used, sizeof text - used, ",cupti-path=%s", cupti);
+    if (!scope_hand_over(injection->scope, text + used, sizeof text - used)) {
+        errno = E2BIG;
+        return false;
+    }
+    used += strlen(text + used);
+    /* Loaded by the OpenCL loader, the collector comes too late to see the list whole. */
+    const char *layers = get(environment, "OPENCL_LAYERS");
+    if (!environment->preloaded && layers && !strchr(layers, ',') &&
+        used + strlen(layers) + 32 < sizeof text)
+        snprintf(text + used, sizeof text - used, ",opencl_layers=%s", layers);
     return set(environment, "PERFKIT_OPTIONS", text);
 }
 
@@ -249,8 +261,8 @@ bool environment_build(struct run_environment *environment, const struct run_inj
         return false;
     note_target(environment, injection->target);
     return set(environment, "PERFKIT_DIR", injection->spool) &&
-           add_options(environment, injection) && add_preload(environment, injection) &&
-           add_domains(environment, injection);
+           add_preload(environment, injection) && add_domains(environment, injection) &&
+           add_options(environment, injection);
 }
 
 void environment_free(struct run_environment *environment)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cli/run_elf.h"
+#include "cli/run_scope.h"
 
 #define MOST_NOTES 12
 #define CUPTI_VARIABLE "PERFKIT_CUPTI" /* path of libcupti.so to use */
@@ -23,6 +24,7 @@ struct run_environment {
     size_t count, room;
     struct run_note notes[MOST_NOTES];
     size_t note_count;
+    bool preloaded;
 };
 
 struct run_injection {
@@ -32,6 +34,7 @@ struct run_injection {
     uint64_t spool_limit;  /* bytes */
     bool preload;          /* allowed by the user */
     const struct elf_facts *target;
+    const struct scope *scope;
 };
 
 /* False = out of memory. */

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/spool_find.h"
 #include "cli/spool_folder.h"
 
-/* No perfkit holds the lock. */
-static bool is_orphan(const char *folder)
+/* Ours, and a living perfkit holds the lock, or none does. */
+static bool is_wanted(const char *folder, bool running)
 {
     char path[PATH_MAX + 8];
     snprintf(path, sizeof path, "%s/owner", folder);
@@ -21,10 +22,10 @@ static bool is_orphan(const char *folder)
         return false;
     bool orphan = flock(fd, LOCK_SH | LOCK_NB) == 0;
     close(fd);
-    return orphan;
+    return orphan != running;
 }
 
-static bool look_in(const char *base, spool_found found, void *context)
+static bool look_in(const char *base, bool running, spool_found found, void *context)
 {
     DIR *dir = base && base[0] == '/' ? opendir(base) : NULL;
     struct dirent *entry;
@@ -35,7 +36,7 @@ static bool look_in(const char *base, spool_found found, void *context)
         if (strncmp(entry->d_name, "perfkit-", 8) != 0)
             continue;
         int length = snprintf(folder.path, sizeof folder.path, "%s/%s", base, entry->d_name);
-        if (length < PATH_MAX && is_orphan(folder.path) &&
+        if (length < PATH_MAX && is_wanted(folder.path, running) &&
             spool_folder_read_capture(&folder, live, final, NULL) == PROF_OK)
             more = found(context, folder.path, live, final);
     }
@@ -44,14 +45,32 @@ static bool look_in(const char *base, spool_found found, void *context)
     return more;
 }
 
-void spool_find(spool_found found, void *context)
+static void look(bool running, spool_found found, void *context)
 {
     const char *temporary = getenv("TMPDIR");
-    if (!look_in("/dev/shm", found, context))
+    if (!look_in("/dev/shm", running, found, context))
         return;
-    if (temporary && strcmp(temporary, "/tmp") != 0 && !look_in(temporary, found, context))
+    if (temporary && strcmp(temporary, "/tmp") != 0 &&
+        !look_in(temporary, running, found, context))
         return;
-    look_in("/tmp", found, context);
+    look_in("/tmp", running, found, context);
+}
+
+void spool_find(spool_found found, void *context)
+{
+    look(false, found, context);
+}
+
+void spool_find_running(spool_found found, void *context)
+{
+    look(true, found, context);
+}
+
+bool spool_is_running(const char *folder)
+{
+    struct stat info;
+    return lstat(folder, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+           is_wanted(folder, true);
 }
 
 struct search {

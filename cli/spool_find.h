@@ -1,4 +1,4 @@
-/* Spool folders whose perfkit was killed, where `run` makes them by itself. */
+/* Spool folders whose perfkit was killed, or still runs, where `run` makes them by itself. */
 #ifndef PERFKIT_CLI_SPOOL_FIND_H
 #define PERFKIT_CLI_SPOOL_FIND_H
 
@@ -9,6 +9,11 @@
  * Returns false to stop. */
 typedef bool (*spool_found)(void *context, const char *folder, const char *live, const char *final);
 void spool_find(spool_found found, void *context);
+
+/* The same for those that a perfkit serves now. */
+void spool_find_running(spool_found found, void *context);
+/* Is it such a folder, and this user's? */
+bool spool_is_running(const char *folder);
 
 /* The folder that belongs to a capture file; false when there is none. */
 bool spool_find_for(const char *capture, char folder[PATH_MAX]);

@@ -13,11 +13,13 @@
 
 #include "cli/process.h"
 #include "cli/spool_folder.h"
+#include "libprof/spool/control.h"
 #include "libprof/spool/layout.h"
 #include "libprof/spool/lifecycle.h"
 
 #define OWNER_FILE "owner"
 #define CAPTURE_FILE "capture"
+#define INNER_FILE "inner"
 #define LIVE_FILE "capture.sqlite" /* where a capture bound for a network file system grows */
 /* The collector copies PERFKIT_DIR into a buffer of 200 bytes. */
 #define PATH_LIMIT 190
@@ -217,6 +219,39 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder, ch
     return PROF_OK;
 }
 
+/* Appended with one write, by whichever perfkit; the reader takes whole lines. */
+void spool_folder_tell_outer(const char *outer, const char *final)
+{
+    char path[PATH_MAX], line[PATH_MAX + 1];
+    struct stat info;
+    if (!outer || outer[0] != '/' || strpbrk(final, "\n\r") || lstat(outer, &info) < 0 ||
+        !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || !join(path, outer, OWNER_FILE) ||
+        access(path, F_OK) < 0 || !join(path, outer, INNER_FILE))
+        return;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return;
+    int length = snprintf(line, sizeof line, "%s\n", final);
+    if (length > 0 && (size_t)length < sizeof line && write(fd, line, (size_t)length) < 0) {
+        /* the outer one then says nothing */
+    }
+    close(fd);
+}
+
+unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_MAX])
+{
+    char path[PATH_MAX];
+    FILE *in = join(path, folder->path, INNER_FILE) ? fopen(path, "re") : NULL;
+    unsigned count = 0;
+    first[0] = '\0';
+    for (char line[PATH_MAX + 1]; in && fgets(line, sizeof line, in); count++)
+        if (count == 0)
+            snprintf(first, PATH_MAX, "%.*s", (int)strcspn(line, "\n"), line);
+    if (in)
+        fclose(in);
+    return count;
+}
+
 unsigned spool_folder_users(const struct spool_folder *folder)
 {
     char variable[PATH_MAX + 16];
@@ -224,7 +259,8 @@ unsigned spool_folder_users(const struct spool_folder *folder)
     return process_count_with(variable);
 }
 
-static const char *const fixed_names[] = {OWNER_FILE, CAPTURE_FILE, LIFECYCLE_FILE};
+static const char *const fixed_names[] = {OWNER_FILE, CAPTURE_FILE, LIFECYCLE_FILE, CONTROL_FILE,
+                                          INNER_FILE};
 
 /* Only files that perfkit or its collector makes: a folder named by mistake loses nothing else. */
 static bool is_ours(const char *name)

@@ -3,7 +3,8 @@
  *
  *     owner      pid and start time of the perfkit that serves it, locked (flock) while it lives
  *     capture    two lines: "live PATH" (the SQLite file written to) and "final PATH"
- *     lifecycle, *.spool    see libprof/spool */
+ *     inner      the captures of other perfkit runs that the program started, one path a line
+ *     lifecycle, control, *.spool    see libprof/spool */
 #ifndef PERFKIT_CLI_SPOOL_FOLDER_H
 #define PERFKIT_CLI_SPOOL_FOLDER_H
 
@@ -35,6 +36,12 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder, ch
 
 /* Processes that were started to record into it and still run, by their environment. */
 unsigned spool_folder_users(const struct spool_folder *folder);
+
+/* A perfkit run inside a recorded program tells the outer one (its folder by PERFKIT_DIR, or NULL)
+ * where that part of the program goes. */
+void spool_folder_tell_outer(const char *outer, const char *final);
+/* How many did, and the first one's capture. */
+unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_MAX]);
 
 /* Remove the folder and the files in it, and let the lock go. */
 void spool_folder_remove(struct spool_folder *folder);

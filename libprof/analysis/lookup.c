@@ -260,6 +260,7 @@ static void read_info(struct reader *r)
     info->exit_status = next_int(r);
     info->exit_signal = next_int(r);
     info->trace = next_text(r);
+    info->spool = next_text(r);
 }
 
 static enum prof_status load_info(struct reader *r, struct prof_error *err)
@@ -279,8 +280,8 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
     enum prof_status status = prof_query(r->capture,
                                          "SELECT state, perfkit_version, command, directory, host, "
                                          "boot_id, kernel, cpu, cpu_count, start_realtime_ns, "
-                                         "start_mono_ns, duration, exit_status, exit_signal, trace "
-                                         "FROM capture ORDER BY id LIMIT 1",
+                                         "start_mono_ns, duration, exit_status, exit_signal, trace, "
+                                         "spool FROM capture ORDER BY id LIMIT 1",
                                          &r->row, err);
     if (status)
         return status;

@@ -90,6 +90,7 @@ struct prof_info {
     int64_t exit_status;       /* PROF_UNKNOWN: a signal ended it, or not known */
     int64_t exit_signal;
     const char *trace; /* domains asked for, comma separated */
+    const char *spool; /* spool folder while it is recorded, else NULL */
 };
 
 /* Never NULL. Lives until prof_close or prof_refresh, as everything from the lookups below. */

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libprof/wire/wire.h"
+
 #define CONTROL_FILE "control"
 #define CONTROL_MAGIC 0x4c54434b46524550ull /* "PERFKCTL" */
 #define CONTROL_VERSION 1u

@@ -1,0 +1,213 @@
+/* perfkit ctl: starts and stops the recording of a program that runs under `perfkit run`. It writes
+ * into the capture's control page and then waits until every process has looked at it, so that a
+ * script may go on with what it wants recorded. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/control.h"
+#include "cli/ctl_find.h"
+#include "cli/spool_find.h"
+#include "cli/spool_folder.h"
+#include "libprof/base/clock.h"
+#include "libprof/base/format.h"
+#include "libprof/base/json.h"
+#include "libprof/spool/layout.h"
+
+#define PATIENCE_NS 3000000000ull /* for processes that are busy: they look every 100 ms */
+#define LOOK_NS 10000000l
+
+struct ctl_options {
+    bool json;
+};
+
+static const struct cli_option ctl_options[] = {
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(struct ctl_options, json),
+     .text = "print the status as JSON"},
+    {0},
+};
+
+static const struct cli_text_row ctl_examples[] = {
+    {"perfkit ctl start", "Begin to record in the only running capture."},
+    {"perfkit ctl stop train.sqlite", "Stop; the program runs on."},
+    {"perfkit ctl status 4711", "Does the capture of process 4711 record now?"},
+    {0},
+};
+
+/* ---- waiting for the processes ------------------------------------------------------------------ */
+
+/* Has this process not looked at the control page since `time`? The answer of one that has ended or
+ * whose file is not whole does not matter. */
+static bool is_behind(int folder, const char *name, uint64_t time)
+{
+    struct spool_header header;
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    ssize_t got = pread(fd, &header, sizeof header, 0);
+    close(fd);
+    return got == (ssize_t)sizeof header && header.magic == SPOOL_MAGIC && !header.ended &&
+           header.heartbeat_ns < time &&
+           !(kill((pid_t)header.pid, 0) < 0 && errno == ESRCH);
+}
+
+static unsigned count_behind(const char *folder, uint64_t time)
+{
+    DIR *dir = opendir(folder);
+    unsigned count = 0;
+    struct dirent *entry;
+    size_t suffix = strlen(SPOOL_SUFFIX);
+    while (dir && (entry = readdir(dir))) {
+        size_t length = strlen(entry->d_name);
+        if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0)
+            count += is_behind(dirfd(dir), entry->d_name, time);
+    }
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+static unsigned wait_for_processes(const char *folder, uint64_t time)
+{
+    uint64_t since = prof_now_ns();
+    unsigned behind;
+    while ((behind = count_behind(folder, time)) > 0 && prof_now_ns() - since < PATIENCE_NS)
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    return behind;
+}
+
+/* ---- status --------------------------------------------------------------------------------------- */
+
+static int print_status(const struct ctl_target *target, struct control *control, bool as_json)
+{
+    struct control_page *page = control->page;
+    struct spool_folder spool = {.owner_fd = -1};
+    snprintf(spool.path, sizeof spool.path, "%s", target->folder);
+    uint64_t state = atomic_load(&page->state), now = prof_now_ns();
+    uint64_t changed = control_changed_ns(page);
+    int64_t since = changed < now ? (int64_t)(now - changed) : 0;
+    uint32_t program = atomic_load(&page->target);
+    unsigned processes = spool_folder_users(&spool);
+    char range[sizeof page->range];
+    snprintf(range, sizeof range, "%.*s", (int)sizeof page->range - 1, page->range);
+    bool open_now = control_open(state);
+    if (!as_json) {
+        printf("%s: %s%s%s for %s; windows: %llu; processes: %u; perfkit run %u, program %u\n",
+               target->final, open_now ? "recording" : "not recording",
+               open_now && range[0] ? " within " : "", open_now ? range : "",
+               prof_duration_ns(since).text, (unsigned long long)control_windows(state), processes,
+               page->owner, program);
+        return CLI_OK;
+    }
+    struct prof_json json;
+    prof_json_to_file(&json, stdout, 2);
+    prof_json_object(&json, NULL);
+    prof_json_string(&json, "capture", target->final);
+    prof_json_string(&json, "spool", target->folder);
+    prof_json_bool(&json, "recording", open_now);
+    prof_json_int(&json, "since_ns", since);
+    prof_json_uint(&json, "windows", control_windows(state));
+    prof_json_string(&json, "capture_range", range[0] ? range : NULL);
+    prof_json_uint(&json, "processes", processes);
+    prof_json_uint(&json, "perfkit_pid", page->owner);
+    if (program)
+        prof_json_uint(&json, "program_pid", program);
+    else
+        prof_json_null(&json, "program_pid");
+    prof_json_end(&json);
+    return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
+}
+
+/* ---- the command ---------------------------------------------------------------------------------- */
+
+static bool print_running(void *context, const char *folder, const char *live, const char *final)
+{
+    struct control control;
+    (void)context;
+    (void)live;
+    if (control_find(&control, folder, NULL))
+        return true;
+    printf("%u\t%s\n", control.page->owner, final);
+    control_close(&control);
+    return true;
+}
+
+static int turn(const struct cli_command *command, const struct ctl_target *target,
+                struct control *control, bool open_now)
+{
+    struct prof_error err = {0};
+    uint64_t changed;
+    if (control_set(control, open_now, WIRE_WINDOW_CONTROL, &changed, &err)) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_FAILED;
+    }
+    unsigned behind = wait_for_processes(target->folder, changed);
+    if (behind)
+        cli_say(command->name,
+                "%u of its processes have not answered within %s (stopped, or busy in a driver): "
+                "they follow when they run again",
+                behind, prof_duration_ns((int64_t)PATIENCE_NS).text);
+    return CLI_OK;
+}
+
+static int ctl_run(const struct cli_command *command, int argc, char **argv)
+{
+    static const char *const verbs[] = {"start", "stop", "status"};
+    struct ctl_options options = {0};
+    struct cli_operands operands;
+    struct prof_error err = {0};
+    int status;
+    if (!cli_parse(command, argc, argv, &options, &operands, &status))
+        return status;
+    unsigned verb = 0;
+    while (verb < 3 && strcmp(operands.values[0], verbs[verb]) != 0)
+        verb++;
+    if (verb == 3) {
+        cli_say(command->name, "'%s' is not something to do: use start, stop or status",
+                operands.values[0]);
+        return CLI_USAGE;
+    }
+    if (options.json && verb != 2) {
+        cli_say(command->name, "--json goes with status only: leave it out");
+        return CLI_USAGE;
+    }
+    struct ctl_target target;
+    struct control control = {.fd = -1};
+    bool several;
+    if (ctl_find(operands.count > 1 ? operands.values[1] : NULL, &target, &several, &err) ||
+        control_find(&control, target.folder, &err)) {
+        cli_say(command->name, "%s", err.message);
+        if (several)
+            spool_find_running(print_running, NULL);
+        return CLI_FAILED;
+    }
+    status = verb == 2 ? print_status(&target, &control, options.json)
+                       : turn(command, &target, &control, verb == 0);
+    control_close(&control);
+    return status;
+}
+
+const struct cli_command ctl_command = {
+    .name = "ctl",
+    .summary = "start and stop the recording of a running program",
+    .operands = "start|stop|status [FILE|PID]",
+    .text = "Talks to a running `perfkit run` of this user: `start` begins to record (after "
+            "--dormant, or after a stop), `stop` ends it while the program runs on, `status` says "
+            "how it stands. The capture is named by its file, by the pid of the program or by that "
+            "of perfkit run; without a name the only one that runs is meant. start and stop return "
+            "when every process of the program has followed; what it had begun is recorded to its "
+            "end.",
+    .options = ctl_options,
+    .examples = ctl_examples,
+    .operand = CLI_FILE,
+    .least = 1,
+    .most = 2,
+    .usage_status = CLI_USAGE,
+    .run = ctl_run,
+};

@@ -1,0 +1,266 @@
+/* See run_scope.h. Combinations that cannot mean anything are refused before the program starts: a
+ * capture that comes out empty after an hour is the dearest mistake. */
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/run_environment.h"
+#include "cli/run_scope.h"
+#include "libprof/base/clock.h"
+
+#define PROFILER_WORD "cudaProfilerApi"
+#define NVTX_WORD "nvtx:"
+#define MOST_NAME_BYTES 160 /* of NAME; escaped it must fit the collector's 511 */
+#define MOST_DOMAIN_BYTES 80
+
+const char *const scope_cupti[] = {"own", "yield", "off", NULL};
+const char *const scope_graph[] = {"node", "graph", NULL};
+
+/* NAME and DOMAIN of nvtx:NAME[@DOMAIN]; the last @ divides. Empty domain = the default one. */
+static const char *split_range(const char *range, size_t *name_bytes)
+{
+    const char *name = range + strlen(NVTX_WORD);
+    const char *at = strrchr(name, '@');
+    *name_bytes = at ? (size_t)(at - name) : strlen(name);
+    return at ? at + 1 : "";
+}
+
+static bool is_nvtx(const char *range)
+{
+    return strncmp(range, NVTX_WORD, strlen(NVTX_WORD)) == 0;
+}
+
+static bool check_range(const char *command, const char *range, const char *trace)
+{
+    if (strcmp(range, PROFILER_WORD) == 0) {
+        if (trace_has(trace, "cuda"))
+            return true;
+        cli_say(command, "--capture-range=" PROFILER_WORD " needs the CUDA source: add cuda to "
+                         "--trace");
+        return false;
+    }
+    if (!is_nvtx(range)) {
+        cli_say(command,
+                "--capture-range does not know '%s': give " PROFILER_WORD
+                " or nvtx:NAME, with @DOMAIN when the range is in a domain",
+                range);
+        return false;
+    }
+    size_t bytes;
+    const char *domain = split_range(range, &bytes);
+    if (bytes == 0 || bytes > MOST_NAME_BYTES || strlen(domain) > MOST_DOMAIN_BYTES) {
+        cli_say(command,
+                "--capture-range=%.100s: %s: give the range's whole name, as in nvtx:step or "
+                "nvtx:step@my_domain",
+                range, bytes == 0 ? "the name of the range is missing" : "the name is too long");
+        return false;
+    }
+    if (!trace_has(trace, "nvtx")) {
+        cli_say(command, "--capture-range=nvtx:NAME needs the NVTX source: add nvtx to --trace");
+        return false;
+    }
+    return true;
+}
+
+static bool check_kernel(const char *command, const char *pattern, const char *trace)
+{
+    regex_t regex;
+    int failed = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
+    if (failed) {
+        char why[128];
+        regerror(failed, &regex, why, sizeof why);
+        cli_say(command,
+                "--kernel='%s' is not a POSIX extended regular expression: %s: put a backslash "
+                "before characters that mean themselves",
+                pattern, why);
+        return false;
+    }
+    regfree(&regex);
+    if (trace_has(trace, "cuda") || trace_has(trace, "opencl"))
+        return true;
+    cli_say(command, "--kernel needs a source that has kernels: add cuda or opencl to --trace");
+    return false;
+}
+
+/* Both decide when the recording begins. */
+static bool conflict(const char *command, const char *a, const char *b, const char *mend)
+{
+    cli_say(command, "%s and %s do not go together: %s", a, b, mend);
+    return false;
+}
+
+bool scope_check(const char *command, const struct scope_options *options, const char *trace)
+{
+    if (options->dormant && options->delay_ns)
+        return conflict(command, "--dormant", "--delay",
+                        "--dormant waits for `perfkit ctl start`; leave one of them out");
+    if (options->dormant && options->duration_ns)
+        return conflict(command, "--dormant", "--duration",
+                        "end a dormant recording with `perfkit ctl stop`");
+    if (options->dormant && options->range)
+        return conflict(command, "--dormant", "--capture-range",
+                        "either the program's range or `perfkit ctl start` begins the recording");
+    if (options->range && !check_range(command, options->range, trace))
+        return false;
+    if (options->kernel && !check_kernel(command, options->kernel, trace))
+        return false;
+    const struct {
+        bool given;
+        const char *name;
+    } cuda[] = {{options->cupti != 0, "--cupti"},
+                {options->graph != 0, "--cuda-graph"},
+                {options->managed, "--cuda-managed"},
+                {options->dump != NULL, "--cupti-dump"}};
+    for (size_t i = 0; i < sizeof cuda / sizeof cuda[0]; i++) {
+        if (!cuda[i].given)
+            continue;
+        if (!trace_has(trace, "cuda")) {
+            cli_say(command, "%s needs the CUDA source: add cuda to --trace", cuda[i].name);
+            return false;
+        }
+        if (i > 0 && options->cupti != 0)
+            return conflict(command, cuda[i].name, "--cupti=yield or off",
+                            "without CUPTI there are no such records; leave one of them out");
+    }
+    if (options->range && !is_nvtx(options->range) && options->cupti != 0)
+        return conflict(command, "--capture-range=" PROFILER_WORD, "--cupti=yield or off",
+                        "the calls are seen through CUPTI; use an NVTX range");
+    return true;
+}
+
+static enum prof_status prepare_dump(struct scope *scope, const char *folder,
+                                     struct prof_error *err)
+{
+    struct stat info;
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+        return prof_fail_errno(err, PROF_IO, "cannot make the folder %s of --cupti-dump", folder);
+    if (!realpath(folder, scope->dump) || stat(scope->dump, &info) < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot use %s for --cupti-dump", folder);
+    if (!S_ISDIR(info.st_mode))
+        return prof_fail(err, PROF_INVALID, "--cupti-dump: %s is not a folder: give one", folder);
+    if (strchr(scope->dump, ','))
+        return prof_fail(err, PROF_INVALID,
+                         "--cupti-dump: the path %s holds a comma: give another folder",
+                         scope->dump);
+    return PROF_OK;
+}
+
+enum prof_status scope_prepare(struct scope *scope, const struct scope_options *options,
+                               const char *folder, struct prof_error *err)
+{
+    bool open_now = !options->dormant && !options->delay_ns;
+    bool limited = !open_now || options->duration_ns || options->range;
+    scope->asked = options;
+    enum prof_status status =
+        control_make(&scope->control, folder, open_now, limited, options->range, err);
+    if (!status && !open_now && options->delay_ns) /* not dormant: time is what it waits for */
+        atomic_store(&scope->control.page->change[0],
+                     scope->control.page->start_ns << 8 | WIRE_WINDOW_TIME);
+    return !status && options->dump ? prepare_dump(scope, options->dump, err) : status;
+}
+
+/* '%', ',' and what could end a variable, as %XX. */
+static size_t append_escaped(char *text, size_t used, size_t size, const char *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && used < size; i++) {
+        unsigned char byte = (unsigned char)from[i];
+        bool plain = byte != '%' && byte != ',' && byte >= ' ';
+        used += (size_t)snprintf(text + used, size - used, plain ? "%c" : "%%%02X", byte);
+    }
+    return used;
+}
+
+#define APPEND(...)                                                                                \
+    used += used < size ? (size_t)snprintf(text + used, size - used, __VA_ARGS__) : 0
+
+bool scope_hand_over(const struct scope *scope, char *text, size_t size)
+{
+    const struct scope_options *asked = scope->asked;
+    size_t used = 0;
+    text[0] = '\0';
+    if (asked->range && !is_nvtx(asked->range)) {
+        APPEND(",capture=" PROFILER_WORD);
+    } else if (asked->range) {
+        size_t bytes;
+        const char *domain = split_range(asked->range, &bytes);
+        APPEND(",capture=nvtx,capture-name=");
+        used = append_escaped(text, used, size, asked->range + strlen(NVTX_WORD), bytes);
+        APPEND(",capture-domain=");
+        used = append_escaped(text, used, size, domain, strlen(domain));
+    }
+    if (asked->cupti)
+        APPEND(",cupti=%s", scope_cupti[asked->cupti]);
+    if (asked->graph)
+        APPEND(",cuda-graph=%s", scope_graph[asked->graph]);
+    if (asked->managed)
+        APPEND(",cuda-managed=1");
+    if (scope->dump[0])
+        APPEND(",cupti-dump=%s", scope->dump);
+    return used < size;
+}
+
+bool scope_note(const struct scope *scope, char *text, size_t size)
+{
+    const struct scope_options *asked = scope->asked;
+    size_t used = 0;
+    text[0] = '\0';
+    if (asked->dormant)
+        APPEND("dormant: recorded only between `perfkit ctl start` and `stop`");
+    else if (asked->delay_ns || asked->duration_ns || asked->range)
+        APPEND("recorded only");
+    if (asked->delay_ns)
+        APPEND(" from %.9g s after the start", (double)asked->delay_ns / 1e9);
+    if (asked->duration_ns)
+        APPEND("%s for %.9g s", asked->delay_ns ? "," : "", (double)asked->duration_ns / 1e9);
+    if (asked->range)
+        APPEND("%s within --capture-range=%s", asked->delay_ns || asked->duration_ns ? "," : "",
+               asked->range);
+    if (asked->kernel)
+        APPEND("%skernels only whose name matches %s", used ? "; " : "", asked->kernel);
+    return used > 0;
+}
+
+/* ---- the clock ---------------------------------------------------------------------------------- */
+
+void scope_started(struct scope *scope, int pid)
+{
+    const struct scope_options *asked = scope->asked;
+    uint64_t now = prof_now_ns();
+    atomic_store(&scope->control.page->target, (uint32_t)pid);
+    if (asked->delay_ns)
+        scope->opens_at_ns = now + asked->delay_ns;
+    if (asked->duration_ns)
+        scope->closes_at_ns = now + asked->delay_ns + asked->duration_ns;
+}
+
+/* A writer that does not let go is met again at the next step. */
+static bool turn(struct scope *scope, bool open_now)
+{
+    uint64_t changed;
+    return control_set(&scope->control, open_now, WIRE_WINDOW_TIME, &changed, NULL) == PROF_OK;
+}
+
+int scope_step(struct scope *scope)
+{
+    uint64_t now = prof_now_ns();
+    if (scope->opens_at_ns && now >= scope->opens_at_ns && turn(scope, true))
+        scope->opens_at_ns = 0;
+    if (!scope->opens_at_ns && scope->closes_at_ns && now >= scope->closes_at_ns &&
+        turn(scope, false))
+        scope->closes_at_ns = 0;
+    uint64_t next = scope->opens_at_ns ? scope->opens_at_ns : scope->closes_at_ns;
+    if (!next)
+        return -1;
+    uint64_t wait_ms = next > now ? (next - now + 999999) / 1000000 : 1;
+    return wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
+}
+
+bool scope_recorded(const struct scope *scope)
+{
+    return control_windows(atomic_load(&scope->control.page->state)) > 0;
+}

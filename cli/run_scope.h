@@ -1,0 +1,52 @@
+/* What `perfkit run` records and when, beyond --trace: the options, their checks, their way to the
+ * collector, and the clock of --delay and --duration. */
+#ifndef PERFKIT_CLI_RUN_SCOPE_H
+#define PERFKIT_CLI_RUN_SCOPE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/control.h"
+
+struct scope_options {
+    uint64_t delay_ns, duration_ns; /* 0 = none */
+    const char *range;              /* --capture-range */
+    const char *kernel;
+    const char *dump;
+    unsigned cupti, graph; /* indexes into scope_cupti, scope_graph */
+    bool dormant, managed;
+};
+extern const char *const scope_cupti[], *const scope_graph[];
+
+struct scope {
+    const struct scope_options *asked;
+    struct control control;
+    char dump[PATH_MAX];   /* absolute */
+    uint64_t opens_at_ns;  /* CLOCK_MONOTONIC; 0 = nothing to do */
+    uint64_t closes_at_ns;
+};
+
+/* False, said on stderr, when an option is wrong or two do not go together. `trace` as in --trace. */
+bool scope_check(const char *command, const struct scope_options *options, const char *trace);
+
+/* Make the control page, and the folder of --cupti-dump. */
+enum prof_status scope_prepare(struct scope *scope, const struct scope_options *options,
+                               const char *folder, struct prof_error *err);
+
+/* ",name=value..." for PERFKIT_OPTIONS. False when it does not fit. */
+bool scope_hand_over(const struct scope *scope, char *text, size_t size);
+
+/* What the trust block says about it; false = nothing. */
+bool scope_note(const struct scope *scope, char *text, size_t size);
+
+/* The program runs as process `pid`: the clock starts. */
+void scope_started(struct scope *scope, int pid);
+/* Do what is due; returns the milliseconds to the next thing to do, or -1. */
+int scope_step(struct scope *scope);
+
+/* Has there been a window? */
+bool scope_recorded(const struct scope *scope);
+
+#endif
