@@ -4,16 +4,15 @@
     bench/figures.py BUILD_FOLDER [--rounds N] [--json FILE] [--only NAME,...]
 
 Configurations that are compared run interleaved, round by round; the table gives medians over the
-rounds, the spread, and the median of the differences within a round. Needs only python3.
+rounds, the spread, and the median of the differences within a round. Needs only python3. What a
+CUDA program pays is measured by bench/overhead.
 """
 import argparse
 import datetime
-import glob
 import json
 import os
 import platform
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -94,43 +93,6 @@ def opencl():
         note(f"{name}: perfkit's own part", [o - f for o, f in zip(ours, floor)], "ns", "< 200")
 
 
-def find_nsys():
-    found = shutil.which("nsys")
-    others = sorted(glob.glob("/opt/nvidia/nsight-*/*/host/target-linux-x64/nsys") +
-                    glob.glob("/opt/nvidia/nsight-systems/*/target-linux-x64/nsys"))
-    return found or (others[-1] if others else None)
-
-
-def cuda():
-    command = [f"{BIN}/bench_cuda_launch", "50000"]
-    if not os.path.exists(command[0]) or not os.path.exists("/dev/nvidiactl"):
-        print("cuda: no GPU, or no bench_cuda_launch in the build")
-        return
-    ns = lambda text: json.loads(text.strip().splitlines()[-1])["ns_per_launch"]
-    nsys = find_nsys()
-    for threads in ("1", "8"):
-        launch = command + ["1000", threads]
-        bare, ours, dormant, theirs = [], [], [], []
-        for _ in range(args.rounds):
-            bare.append(ns(out(*launch)))
-            ours.append(ns(under_perfkit(*launch)))
-            dormant.append(ns(out(PERFKIT, "run", "-q", "-f", "--trace=nvtx", "-o",
-                                  os.path.join(scratch, "x.sqlite"), "--", *launch)))
-            if nsys:
-                text = out(nsys, "profile", "-t", "cuda", "--sample=none", "--cpuctxsw=none",
-                           "--force-overwrite=true", "-o", os.path.join(scratch, "n"), *launch)
-                line = [t for t in text.splitlines() if t.startswith("{")]
-                theirs.append(ns(line[-1]))
-        name = f"CUDA launch, empty kernel, {threads} thread(s)"
-        note(f"{name}: bare", bare, "ns")
-        note(f"{name}: perfkit", [o - b for o, b in zip(ours, bare)], "ns added")
-        note(f"{name}: perfkit without CUDA", [d - b for d, b in zip(dormant, bare)], "ns added")
-        if theirs:
-            note(f"{name}: nsys -t cuda", [t - b for t, b in zip(theirs, bare)], "ns added")
-            note(f"{name}: perfkit over nsys",
-                 [o / t for o, t in zip(ours, theirs)], "ratio of times")
-
-
 def after_exit():
     if not os.path.exists(f"{BIN}/bench_opencl_launch"):
         return
@@ -158,7 +120,7 @@ def children():
     note("short child: perfkit", [o - b for o, b in zip(ours, bare)], "ms added", "<= 1")
 
 
-SECTIONS = {f.__name__: f for f in (spool, ingest, opencl, cuda, after_exit, children)}
+SECTIONS = {f.__name__: f for f in (spool, ingest, opencl, after_exit, children)}
 machine = f"{os.cpu_count()} processors, {platform.system()} {platform.release()}"
 with open("/proc/cpuinfo", encoding="ascii") as cpuinfo:
     model = re.search(r"model name\s*: (.*)", cpuinfo.read())
