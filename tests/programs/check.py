@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Programs as users run them, recorded, and the captures compared with what the programs say.
+
+    check.py BUILD FOLDER_FOR_CAPTURES [--only a,b] [--budget SECONDS] [--list]
+
+Each program runs bare first: its output and messages must be the same when it is recorded. Needs
+PyTorch and a GPU, else exit 77. Set PERFKIT_PYTHON to the python3 that has PyTorch."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cuda"))
+sys.dont_write_bytecode = True
+from checking import Check, Recorder, Skip, main, run, trusted
+
+PYTHON = os.environ.get("PERFKIT_PYTHON", "python3")
+COUNTED = "bitwise_not"
+TIMEOUT = 240
+
+
+def command(program, *arguments):
+    path = os.path.join(HERE, program + ".py")
+    if program == "ddp":
+        return [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", path,
+                *arguments]
+    return [PYTHON, path, *arguments]
+
+
+def environment(recorder):
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "2",
+            "TRITON_CACHE_DIR": os.path.join(os.path.abspath(recorder.folder), "triton"),
+            "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+
+
+def told(out):
+    """The last line of JSON."""
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else {}
+
+
+def plain(text):
+    """Messages without what differs from run to run: numbers, addresses, and their order."""
+    return sorted({re.sub(r"0x[0-9a-f]+|\d+", "#", line) for line in text.splitlines() if line.strip()})
+
+
+def matching(kernels, pattern):
+    return sum(n for name, n in kernels.items() if re.search(pattern, name))
+
+
+def compare_kernels(report, db, made):
+    kernels = db.kernels()
+    wanted = dict(made.get("kernels", {}))
+    if "counted" in made:
+        wanted[COUNTED] = made["counted"]
+    for pattern, n in wanted.items():
+        report.equal(f"kernels like {pattern}", matching(kernels, pattern), n)
+    for pattern, n in made.get("at_least", {}).items():
+        got = matching(kernels, pattern)
+        report.true(f"kernels like {pattern}", got >= n, f"{got}, expected at least {n}")
+    report.equal("kernels without times", db.count("kernel", "start IS NULL OR duration IS NULL"), 0)
+    report.observed("kernels", f"{sum(kernels.values())} of {len(kernels)} names")
+
+
+def compare_processes(report, db, made):
+    report.equal("processes that launched", db.one(
+        "SELECT count(DISTINCT s.process) FROM kernel k JOIN stream s ON s.id=k.stream"),
+        made["launching_processes"])
+    processes = db.one("SELECT count(DISTINCT pid) FROM process")
+    if "processes" in made:
+        report.true("processes", processes >= made["processes"], processes)
+    if "workers" in made:
+        report.true("workers among the processes", processes >= 1 + made["workers"], processes)
+    report.observed("processes", db.rows(
+        "SELECT birth, end_reason, exit_status, exit_signal, count(*) FROM process GROUP BY 1, 2, 3, 4"))
+    report.equal("capture's exit status", db.one("SELECT exit_status FROM capture"),
+                 made.get("status", 0))
+
+
+def compare(report, db, made):
+    compare_kernels(report, db, made)
+    compare_processes(report, db, made)
+    if "ranges" in made:
+        ranges = db.ranges()
+        report.equal("ranges", {name: ranges.get(name, 0) for name in made["ranges"]}, made["ranges"])
+    if "graph_launches" in made:
+        report.equal("graph launches", db.calls().get("cudaGraphLaunch", 0), made["graph_launches"])
+        report.equal("counted kernels in graphs", matching(db.kernels("graph_node NOT NULL"), COUNTED),
+                     made["graph_launches"])
+    trusted(report, db)
+    collectors = [s for s in db.statements() if "collector" in s or "CUPTI" in s or "cuda" in s]
+    report.observed("statements", collectors)
+
+
+def bare(recorder, program):
+    status, out, err = run(command(program), TIMEOUT, env=environment(recorder))
+    made = told(out)
+    if status == 77 or "skip" in made:
+        raise Skip(made.get("skip", f"{program} cannot run here"))
+    return status, out, err, made
+
+
+def program(name, same_messages=True, options=()):
+    def check(report, recorder):
+        status, _, err, expected = bare(recorder, name)
+        if status != expected.get("status", 0):
+            raise Skip(f"the program fails without perfkit too, status {status}: {err[-400:]}")
+        result = recorder.record(name, command(name), options, TIMEOUT, env=environment(recorder))
+        made = told(result.out)
+        report.equal("exit status", result.status, status)
+        report.equal("says", made, expected) if same_messages else report.observed("says", made)
+        if same_messages:
+            report.equal("messages", plain(result.err), plain(err))
+        else:
+            report.observed("messages", result.err[-600:])
+        if made:
+            compare(report, result.capture, made)
+    return check
+
+
+def profiler_inside(report, recorder):
+    """--cupti=own: all launches are ours, and the capture says that the program has a profiler."""
+    program("torch_profiler_inside", same_messages=False)(report, recorder)
+    _, _, _, alone = bare(recorder, "torch_profiler_inside")
+    report.observed("device events of the program's own profiler without perfkit",
+                    alone["profiler_device_events"])
+
+
+def profiler_yield(report, recorder):
+    """--cupti=yield: the program's profiler sees what it sees without perfkit; ranges are recorded."""
+    _, _, _, alone = bare(recorder, "torch_profiler_inside")
+    result = recorder.record("torch_profiler_yield", command("torch_profiler_inside"),
+                             ["--cupti=yield"], TIMEOUT, env=environment(recorder))
+    made = told(result.out)
+    report.equal("exit status", result.status, 0)
+    report.equal("device events of the program's own profiler", made.get("profiler_device_events"),
+                 alone["profiler_device_events"])
+    ranges = result.capture.ranges()
+    report.equal("ranges", {name: ranges.get(name, 0) for name in alone["ranges"]}, alone["ranges"])
+    report.observed("statements", result.capture.statements())
+
+
+CHECKS = [
+    Check("os_exit", 20, program("os_exit")),
+    Check("torch_profiler_inside", 40, profiler_inside),
+    Check("torch_profiler_yield", 30, profiler_yield),
+    Check("fork_workers", 30, program("fork_workers")),
+    Check("train_dataloader", 30, program("train_dataloader")),
+    Check("inference", 25, program("inference")),
+    Check("cublas_cudnn", 25, program("cublas_cudnn")),
+    Check("triton_add", 30, program("triton_add")),
+    Check("ddp", 50, program("ddp")),
+]
+
+
+def prepare(arguments):
+    probe = subprocess.run([PYTHON, "-c", "import torch, sys; sys.exit(not torch.cuda.is_available())"],
+                           stderr=subprocess.DEVNULL, check=False)
+    if probe.returncode != 0:
+        print("skipped: this python3 has no PyTorch, or it sees no GPU")
+        sys.exit(77)
+    return Recorder(os.path.join(os.path.abspath(arguments.place), "bin"), arguments.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main(CHECKS, __doc__.splitlines()[0], prepare))
