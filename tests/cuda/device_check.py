@@ -365,7 +365,7 @@ def graph_nodes(report, recorder):
         "SELECT min(start), max(start + duration), count(*), sum(start IS NULL), "
         "sum(duration IS NULL), max(duration), sum(duration) FROM kernel")[0]
     report.equal("kernels", n, made["nodes"])
-    missing = sum(db.health(subject).get("time_missing", 0) for (subject,) in
+    missing = sum(db.health(subject).get("times_missing", 0) for (subject,) in
                   db.rows("SELECT DISTINCT subject FROM capture_health"))
     report.equal("kernels without start", no_start, 0)
     report.equal("kernels without end", no_end, 0)
