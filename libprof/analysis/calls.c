@@ -6,7 +6,6 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/analysis/spread.h"
-#include "libprof/base/saturate.h"
 
 struct group {
     uint32_t name; /* number in work.texts */
@@ -22,6 +21,7 @@ struct work {
     struct prof_map by_key;
     PROF_ARRAY(struct group) groups;
     struct prof_spread_budget budget;
+    const struct call_source *source; /* being read */
 };
 
 enum { START, DURATION, THREAD, NAME, RESULT, STREAM, CONFIG, KIND };
@@ -49,12 +49,13 @@ static const struct call_source {
 static const struct call_source sync_source = {
     "SELECT start, duration, thread, api_name, NULL, stream, NULL, kind FROM sync", false, true};
 
-static bool add_row(struct work *w, const struct call_source *source, sqlite3_stmt *row)
+static bool add_row(void *user, sqlite3_stmt *row)
 {
+    struct work *w = user;
     if (!prof_scope_time(&w->scope, prof_column_int(row, START)) ||
         !prof_scope_place(&w->scope, prof_column_id(row, STREAM), prof_column_id(row, THREAD), 0,
                           0) ||
-        (source->is_kernel && !prof_scope_config(&w->scope, prof_column_id(row, CONFIG))))
+        (w->source->is_kernel && !prof_scope_config(&w->scope, prof_column_id(row, CONFIG))))
         return true;
     uint32_t name = prof_texts_number(&w->texts, w->capture, prof_column_id(row, NAME));
     int64_t kind = sqlite3_column_int64(row, KIND);
@@ -87,20 +88,11 @@ static bool add_row(struct work *w, const struct call_source *source, sqlite3_st
 static enum prof_status scan(struct work *w, const struct call_source *source,
                              struct prof_error *err)
 {
+    w->source = source;
     if ((!source->has_place && w->scope.by_device) ||
         (!source->is_kernel && prof_scope_only_kernels(&w->scope)))
         return PROF_OK;
-    sqlite3_stmt *row;
-    enum prof_status status = prof_query(w->capture, source->sql, &row, err);
-    if (status)
-        return status;
-    while (prof_row(row)) {
-        if (!add_row(w, source, row)) {
-            sqlite3_finalize(row);
-            return prof_out_of_memory(err);
-        }
-    }
-    return prof_query_end(w->capture, row, err);
+    return prof_scan(w->capture, source->sql, add_row, w, err);
 }
 
 static void close_work(struct work *w)
@@ -113,23 +105,16 @@ static void close_work(struct work *w)
     prof_scope_close(&w->scope);
 }
 
-static int order(int64_t sum_a, int64_t sum_b, const char *a, const char *b)
-{
-    if (sum_a != sum_b)
-        return sum_a < sum_b ? 1 : -1;
-    return strcmp(a ? a : "", b ? b : "");
-}
-
 static int api_order(const void *a, const void *b)
 {
     const struct prof_api_row *x = a, *y = b;
-    return order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
+    return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
 }
 
 static int sync_order(const void *a, const void *b)
 {
     const struct prof_sync_row *x = a, *y = b;
-    int by_name = order(x->duration_ns.sum, y->duration_ns.sum, x->api_name, y->api_name);
+    int by_name = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->api_name, y->api_name);
     return by_name ? by_name : x->kind - y->kind;
 }
 
@@ -148,14 +133,9 @@ static bool make_api_rows(struct work *w, struct prof_api_summary *result)
                                    .unfinished = g->unfinished,
                                    .failed = g->failed};
         result->calls += r->duration_ns.count + r->unfinished;
-        result->listed_ns = prof_add(result->listed_ns, r->duration_ns.sum);
     }
-    for (size_t i = 0; i < result->count; i++) {
-        struct prof_api_row *r = &result->rows[i];
-        r->share = prof_share(r->duration_ns.sum, result->listed_ns);
-        r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
-    }
-    qsort(result->rows, result->count, sizeof *result->rows, api_order);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_api_row, api_order);
+    result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
     return true;
 }
 
@@ -175,14 +155,9 @@ static bool make_sync_rows(struct work *w, struct prof_sync_summary *result)
                                     .duration_ns = prof_gather_result(&g->duration),
                                     .unfinished = g->unfinished};
         result->waits += r->duration_ns.count + r->unfinished;
-        result->listed_ns = prof_add(result->listed_ns, r->duration_ns.sum);
     }
-    for (size_t i = 0; i < result->count; i++) {
-        struct prof_sync_row *r = &result->rows[i];
-        r->share = prof_share(r->duration_ns.sum, result->listed_ns);
-        r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
-    }
-    qsort(result->rows, result->count, sizeof *result->rows, sync_order);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_sync_row, sync_order);
+    result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
     return true;
 }
 

@@ -51,6 +51,8 @@ static const char *const queries[] = {
                          "kind, bytes FROM transfer",
     [PROF_OP_MEMSET] = "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
                        "100, bytes FROM memset",
+    [PROF_OP_GRAPH] = "SELECT start, duration, stream, NULL, NULL, NULL, correlation, graph, NULL "
+                      "FROM graph_launch",
 };
 
 static void take_graph_call(const struct work *w, sqlite3_stmt *row, struct prof_device_op *op)
@@ -82,6 +84,8 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
     };
     if (kind == PROF_OP_KERNEL)
         op->config = prof_column_id(row, SPECIAL);
+    else if (kind == PROF_OP_GRAPH)
+        op->graph = prof_column_id(row, SPECIAL);
     else
         op->copy_kind = sqlite3_column_int(row, SPECIAL);
     if (lead != PROF_UNKNOWN)
@@ -117,7 +121,7 @@ enum prof_status prof_device_ops(struct prof_capture *capture, const struct prof
 {
     struct work w = {.capture = capture, .scope = scope};
     enum prof_status status = read_graph_calls(&w, err);
-    enum prof_op_kind last = prof_scope_only_kernels(scope) ? PROF_OP_KERNEL : PROF_OP_MEMSET;
+    enum prof_op_kind last = prof_scope_only_kernels(scope) ? PROF_OP_KERNEL : PROF_OP_GRAPH;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; !status && kind <= last; kind++)
         status = walk_table(&w, kind, seen, user, err);
     prof_map_free(&w.calls);

@@ -1,11 +1,11 @@
-/* Kernels, copies and fills with the call that asked for them, in the file's order: what the range
+/* Kernels, whole graphs, copies and fills with the call that asked for them, in the file's order: what the range
  * summary and the flame graph attribute to ranges. */
 #ifndef PERFKIT_ANALYSIS_DEVICE_OPS_H
 #define PERFKIT_ANALYSIS_DEVICE_OPS_H
 
 #include "libprof/analysis/scope.h"
 
-enum prof_op_kind { PROF_OP_KERNEL, PROF_OP_TRANSFER, PROF_OP_MEMSET };
+enum prof_op_kind { PROF_OP_KERNEL, PROF_OP_TRANSFER, PROF_OP_MEMSET, PROF_OP_GRAPH };
 
 struct prof_device_op {
     enum prof_op_kind kind;
@@ -14,6 +14,7 @@ struct prof_device_op {
     int64_t stream, thread;
     int64_t api_name; /* string id */
     int64_t config;   /* kernels: launch_config id */
+    int64_t graph;    /* whole graphs: the graph's id */
     int64_t bytes;    /* transfers and fills */
     int copy_kind;
 };

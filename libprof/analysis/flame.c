@@ -94,7 +94,7 @@ static int64_t weight_of(const struct work *w, const struct prof_device_op *op)
     case PROF_FLAME_DEVICE_NS:
         return duration;
     case PROF_FLAME_KERNEL_NS:
-        return op->kind == PROF_OP_KERNEL ? duration : 0;
+        return op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH ? duration : 0;
     case PROF_FLAME_BYTES:
         return op->kind == PROF_OP_KERNEL || op->bytes == PROF_UNKNOWN ? 0 : op->bytes;
     case PROF_FLAME_COUNT:
@@ -115,6 +115,8 @@ static uint32_t add_process(struct work *w, const struct prof_device_op *op)
                     process->command ? process->command : "process");
 }
 
+static const char whole_graph[] = "CUDA graph";
+
 static uint32_t add_leaf(struct work *w, uint32_t node, const struct prof_device_op *op)
 {
     if (op->kind == PROF_OP_KERNEL) {
@@ -123,6 +125,8 @@ static uint32_t add_leaf(struct work *w, uint32_t node, const struct prof_device
         /* Configurations of one kernel share their name's pointer: strings are read once. */
         return child_of(w, node, PROF_FLAME_KERNEL, (uint64_t)(uintptr_t)name, name);
     }
+    if (op->kind == PROF_OP_GRAPH)
+        return child_of(w, node, PROF_FLAME_KERNEL, (uint64_t)(uintptr_t)whole_graph, whole_graph);
     return child_of(w, node, op->kind == PROF_OP_MEMSET ? PROF_FLAME_MEMSET : PROF_FLAME_TRANSFER,
                     (uint64_t)op->copy_kind, prof_copy_kind_text(op->copy_kind));
 }

@@ -1,8 +1,10 @@
 /* Grouping helpers of the summaries; see group.h. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/group.h"
+#include "libprof/base/saturate.h"
 
 static uint32_t number_of_text(struct prof_texts *texts, const char *text, size_t length)
 {
@@ -54,4 +56,53 @@ uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh)
 double prof_share(int64_t part, int64_t sum)
 {
     return sum == PROF_UNKNOWN || sum <= 0 ? NAN : (double)part / (double)sum;
+}
+
+enum prof_status prof_scan(struct prof_capture *capture, const char *sql,
+                           bool (*add)(void *user, sqlite3_stmt *row), void *user,
+                           struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = prof_query(capture, sql, &row, err);
+    if (status)
+        return status;
+    while (prof_row(row)) {
+        if (!add(user, row)) {
+            sqlite3_finalize(row);
+            return prof_out_of_memory(err);
+        }
+    }
+    return prof_query_end(capture, row, err);
+}
+
+static int64_t sum_of(const struct prof_row_shape *shape, const char *row)
+{
+    struct prof_spread duration;
+    memcpy(&duration, row + shape->duration, sizeof duration);
+    return duration.sum;
+}
+
+int64_t prof_finish_rows(const struct prof_row_shape *shape, void *rows, size_t count,
+                         int64_t wall_ns)
+{
+    char *row = rows;
+    int64_t listed = 0;
+    for (size_t i = 0; i < count; i++)
+        listed = prof_add(listed, sum_of(shape, row + i * shape->bytes));
+    for (size_t i = 0; i < count; i++, row += shape->bytes) {
+        double share = prof_share(sum_of(shape, row), listed);
+        double wall_share = prof_share(sum_of(shape, row), wall_ns);
+        memcpy(row + shape->share, &share, sizeof share);
+        memcpy(row + shape->wall_share, &wall_share, sizeof wall_share);
+    }
+    if (count)
+        qsort(rows, count, shape->bytes, shape->order);
+    return listed;
+}
+
+int prof_order(int64_t sum_a, int64_t sum_b, const char *a, const char *b)
+{
+    if (sum_a != sum_b)
+        return sum_a < sum_b ? 1 : -1;
+    return strcmp(a ? a : "", b ? b : "");
 }

@@ -22,6 +22,27 @@ void prof_texts_free(struct prof_texts *texts);
  * PROF_NO_GROUP: out of memory. */
 uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh);
 
+/* Take every row of a query. `add` returns false when it is out of memory. */
+enum prof_status prof_scan(struct prof_capture *capture, const char *sql,
+                           bool (*add)(void *user, sqlite3_stmt *row), void *user,
+                           struct prof_error *err);
+
+/* Where a summary's rows have what all of them have. */
+struct prof_row_shape {
+    size_t bytes, duration, share, wall_share;
+    int (*order)(const void *, const void *);
+};
+#define PROF_ROW_SHAPE(type, order)                                                                \
+    {sizeof(struct type), offsetof(struct type, duration_ns), offsetof(struct type, share),        \
+     offsetof(struct type, wall_share), order}
+
+/* Fill in both shares of filled rows and put them in order; returns the sum of their durations. */
+int64_t prof_finish_rows(const struct prof_row_shape *shape, void *rows, size_t count,
+                         int64_t wall_ns);
+
+/* Largest sum first, then by name (NULL = ""): how most summaries are ordered. */
+int prof_order(int64_t sum_a, int64_t sum_b, const char *a, const char *b);
+
 /* share of a sum, NaN when the sum is 0 or unknown */
 double prof_share(int64_t part, int64_t sum);
 

@@ -1,17 +1,18 @@
 /* Kernel summary: one scan of the table `kernel`, grouped by name or launch configuration. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/graph_nodes.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/analysis/spread.h"
-#include "libprof/base/saturate.h"
 
 struct group {
     const struct prof_config *config; /* first seen */
     int64_t configs;
     int64_t unfinished, failed;
+    int64_t graph_nodes;
+    struct prof_graph_node node; /* of the first that ran as one */
     struct prof_gather duration, queue, submit, launch, api;
 };
 
@@ -64,10 +65,10 @@ static struct group *group_of(struct work *w, int64_t config)
     return &w->groups.data[w->group_of_config[i]];
 }
 
-enum { START, DURATION, STREAM, CONFIG, THREAD, LEAD, API_DURATION, QUEUE, SUBMIT, FLAGS };
+enum { START, DURATION, STREAM, CONFIG, THREAD, LEAD, API_DURATION, QUEUE, SUBMIT, FLAGS, NODE };
 static const char select_kernels[] =
     "SELECT start, duration, stream, config, thread, api_lead, api_duration, queue_delay, "
-    "submit_delay, flags FROM kernel";
+    "submit_delay, flags, graph_node FROM kernel";
 
 static void add_known(struct prof_gather *gather, struct prof_spread_budget *budget,
                       sqlite3_stmt *row, int column)
@@ -77,8 +78,16 @@ static void add_known(struct prof_gather *gather, struct prof_spread_budget *bud
         prof_gather_add(gather, budget, value);
 }
 
-static bool add_row(struct work *w, sqlite3_stmt *row)
+static void add_node(struct work *w, struct group *g, int64_t node, int64_t stream)
 {
+    const struct prof_stream *s = prof_stream(w->capture, stream);
+    if (!g->graph_nodes++)
+        g->node = (struct prof_graph_node){.process = s ? s->process : 0, .node = node};
+}
+
+static bool add_row(void *user, sqlite3_stmt *row)
+{
+    struct work *w = user;
     int64_t start = prof_column_int(row, START), lead = prof_column_int(row, LEAD);
     int64_t config = prof_column_id(row, CONFIG);
     if (!prof_scope_time(&w->scope, start == PROF_UNKNOWN ? lead : start) ||
@@ -89,7 +98,9 @@ static bool add_row(struct work *w, sqlite3_stmt *row)
     struct group *g = group_of(w, config);
     if (!g)
         return false;
-    int64_t flags = sqlite3_column_int64(row, FLAGS);
+    int64_t flags = sqlite3_column_int64(row, FLAGS), node = prof_column_int(row, NODE);
+    if (node != PROF_UNKNOWN)
+        add_node(w, g, node, prof_column_id(row, STREAM));
     if (flags & 4)
         g->failed++;
     int64_t duration = prof_column_int(row, DURATION);
@@ -113,25 +124,32 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     if (!w->group_of_config)
         return prof_out_of_memory(err);
     memset(w->group_of_config, 0xff, configs * sizeof *w->group_of_config);
-    sqlite3_stmt *row;
-    enum prof_status status = prof_query(w->capture, select_kernels, &row, err);
-    if (status)
-        return status;
-    while (prof_row(row)) {
-        if (!add_row(w, row)) {
-            sqlite3_finalize(row);
-            return prof_out_of_memory(err);
-        }
+    return prof_scan(w->capture, select_kernels, add_row, w, err);
+}
+
+/* One question for all groups: each costs a look at the graphs' tables. */
+static enum prof_status find_creators(struct work *w, struct prof_error *err)
+{
+    PROF_ARRAY(struct prof_graph_node *) wanted = {0};
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < w->groups.count; i++) {
+        struct prof_graph_node **slot =
+            w->groups.data[i].graph_nodes ? prof_array_add(&wanted) : NULL;
+        if (slot)
+            *slot = &w->groups.data[i].node;
+        else if (w->groups.data[i].graph_nodes)
+            status = prof_out_of_memory(err);
     }
-    return prof_query_end(w->capture, row, err);
+    if (!status && wanted.count)
+        status = prof_graph_creators(w->capture, wanted.data, wanted.count, err);
+    prof_array_free(&wanted);
+    return status;
 }
 
 static int by_sum(const void *a, const void *b)
 {
     const struct prof_kernel_row *x = a, *y = b;
-    if (x->duration_ns.sum != y->duration_ns.sum)
-        return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
-    int names = strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    int names = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
     if (names || !x->config || !y->config)
         return names;
     return (x->config->id > y->config->id) - (x->config->id < y->config->id);
@@ -158,16 +176,13 @@ static bool make_rows(struct work *w, struct prof_kernel_summary *result)
         r->submit_delay_ns = prof_gather_median(&g->submit);
         r->launch_delay_ns = prof_gather_median(&g->launch);
         r->api_ns = prof_gather_median(&g->api);
+        r->graph_nodes = g->graph_nodes;
+        r->created_by = prof_string(w->capture, g->node.created_by, NULL);
         result->kernels += r->duration_ns.count + r->unfinished;
         result->unfinished += r->unfinished;
-        result->listed_ns = prof_add(result->listed_ns, r->duration_ns.sum);
     }
-    for (size_t i = 0; i < result->count; i++) {
-        struct prof_kernel_row *r = &result->rows[i];
-        r->share = prof_share(r->duration_ns.sum, result->listed_ns);
-        r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
-    }
-    qsort(result->rows, result->count, sizeof *result->rows, by_sum);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_kernel_row, by_sum);
+    result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
     return true;
 }
 
@@ -180,6 +195,8 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = scan(&w, err);
+    if (!status)
+        status = find_creators(&w, err);
     if (!status && !make_rows(&w, result))
         status = prof_out_of_memory(err);
     for (size_t i = 0; i < w.groups.count; i++) {

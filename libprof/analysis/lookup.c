@@ -108,6 +108,7 @@ static bool read_device(struct reader *r)
                                 &d->max_block};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         *numbers[i] = next_int(r);
+    d->label = next_text(r);
     return true;
 }
 
@@ -121,6 +122,10 @@ static bool read_context(struct reader *r)
     c->device = next_id(r);
     c->api = next_text(r);
     c->native = next_int(r);
+    c->name = next_text(r);
+    c->green = next_flag(r);
+    c->parent = next_id(r);
+    c->units = next_int(r);
     return true;
 }
 
@@ -141,6 +146,7 @@ static bool read_stream(struct reader *r)
     s->out_of_order = next_flag(r);
     s->non_blocking = next_flag(r);
     s->clock = next_text(r);
+    s->handle = next_int(r);
     return true;
 }
 
@@ -203,11 +209,11 @@ static const struct {
     {"SELECT id, process, api, ordinal, name, vendor, driver, uuid, kind, integrated, "
      "compute_major, compute_minor, units, warp, clock_khz, memory_clock_khz, memory_bus_bits, "
      "memory_bytes, memory_bandwidth, l2_bytes, shared_per_unit_bytes, shared_per_block_bytes, "
-     "registers_per_unit, max_threads_per_unit, max_block FROM device ORDER BY id",
+     "registers_per_unit, max_threads_per_unit, max_block, label FROM device ORDER BY id",
      read_device},
-    {"SELECT id, process, device, api, native FROM context ORDER BY id", read_context},
+    {"SELECT id, process, device, api, native, name, green, parent, units FROM context ORDER BY id", read_context},
     {"SELECT id, process, device, context, api, native, name, priority, is_default, out_of_order, "
-     "non_blocking, clock FROM stream ORDER BY id",
+     "non_blocking, clock, handle FROM stream ORDER BY id",
      read_stream},
     {"SELECT id, name, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, "
      "cluster_y, cluster_z, registers, shared_static, shared_dynamic, local_bytes, ragged "
@@ -261,6 +267,7 @@ static void read_info(struct reader *r)
     info->exit_signal = next_int(r);
     info->trace = next_text(r);
     info->spool = next_text(r);
+    info->kernel_filter = next_text(r);
 }
 
 static enum prof_status load_info(struct reader *r, struct prof_error *err)
@@ -281,7 +288,7 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
                                          "SELECT state, perfkit_version, command, directory, host, "
                                          "boot_id, kernel, cpu, cpu_count, start_realtime_ns, "
                                          "start_mono_ns, duration, exit_status, exit_signal, trace, "
-                                         "spool FROM capture ORDER BY id LIMIT 1",
+                                         "spool, kernel_filter FROM capture ORDER BY id LIMIT 1",
                                          &r->row, err);
     if (status)
         return status;

@@ -67,6 +67,8 @@ static bool add_op(void *user, const struct prof_device_op *op)
         if (op->kind == PROF_OP_KERNEL) {
             d->kernels++;
             d->kernel_ns = prof_add(d->kernel_ns, duration);
+        } else if (op->kind == PROF_OP_GRAPH) {
+            d->kernel_ns = prof_add(d->kernel_ns, duration); /* of kernels nobody counted */
         } else {
             d->transfers++;
             d->transfer_ns = prof_add(d->transfer_ns, duration);

@@ -34,6 +34,35 @@ static const char *const sync_kinds[] = {
     [WIRE_SYNC_CONTEXT] = "context",
 };
 
+static const char *const overhead_kinds[] = {
+    [WIRE_OVERHEAD_COMPILER] = "driver compiled device code",
+    [WIRE_OVERHEAD_FLUSH] = "profiler wrote out a buffer",
+    [WIRE_OVERHEAD_INSTRUMENTATION] = "profiler changed device code",
+    [WIRE_OVERHEAD_RESOURCE] = "profiler's own resources",
+    [WIRE_OVERHEAD_MODULE_LOAD] = "modules loaded",
+    [WIRE_OVERHEAD_LAZY_LOAD] = "functions loaded at first use",
+    [WIRE_OVERHEAD_QUEUE_FULL] = "launches waited for room in the queue",
+    [WIRE_OVERHEAD_BUFFER_REQUEST] = "profiler waited for a buffer",
+    [WIRE_OVERHEAD_MANAGED_START] = "unified memory set up",
+};
+
+static const char *const migration_kinds[] = {
+    [WIRE_MIGRATION_HTOD] = "moved to the device",
+    [WIRE_MIGRATION_DTOH] = "moved to the host",
+    [WIRE_MIGRATION_CPU_FAULT] = "CPU page faults",
+    [WIRE_MIGRATION_GPU_FAULT] = "GPU page faults",
+    [WIRE_MIGRATION_THRASHING] = "thrashing",
+    [WIRE_MIGRATION_THROTTLING] = "throttling",
+    [WIRE_MIGRATION_REMOTE_MAP] = "mapped where it lies",
+    [WIRE_MIGRATION_DTOD] = "moved between devices",
+};
+
+static const char *const jit_operations[] = {
+    [WIRE_JIT_CACHE_LOAD] = "loaded from the cache",
+    [WIRE_JIT_CACHE_STORE] = "stored into the cache",
+    [WIRE_JIT_COMPILE] = "compiled",
+};
+
 static const char *const sources[] = {
     [WIRE_SOURCE_CUDA] = "CUDA runtime",
     [WIRE_SOURCE_CUDA_DRIVER] = "CUDA driver",
@@ -60,4 +89,19 @@ const char *prof_sync_kind_text(int kind)
 const char *prof_source_text(int source)
 {
     return WORD(sources, source);
+}
+
+const char *prof_overhead_kind_text(int kind)
+{
+    return WORD(overhead_kinds, kind);
+}
+
+const char *prof_migration_kind_text(int kind)
+{
+    return WORD(migration_kinds, kind);
+}
+
+const char *prof_jit_operation_text(int operation)
+{
+    return WORD(jit_operations, operation);
 }

@@ -63,8 +63,9 @@ static void add_rate(struct work *w, struct group *g, int64_t bytes, int64_t dur
     g->rate_ns += (double)duration;
 }
 
-static bool add_row(struct work *w, sqlite3_stmt *row)
+static bool add_row(void *user, sqlite3_stmt *row)
 {
+    struct work *w = user;
     int64_t start = prof_column_int(row, START), duration = prof_column_int(row, DURATION);
     int64_t bytes = prof_column_int(row, BYTES);
     if (!prof_scope_time(&w->scope, start == PROF_UNKNOWN ? prof_column_int(row, LEAD) : start) ||
@@ -85,21 +86,6 @@ static bool add_row(struct work *w, sqlite3_stmt *row)
     prof_gather_add(&g->duration, &w->budget, duration);
     add_rate(w, g, bytes, duration);
     return true;
-}
-
-static enum prof_status scan(struct work *w, const char *sql, struct prof_error *err)
-{
-    sqlite3_stmt *row;
-    enum prof_status status = prof_query(w->capture, sql, &row, err);
-    if (status)
-        return status;
-    while (prof_row(row)) {
-        if (!add_row(w, row)) {
-            sqlite3_finalize(row);
-            return prof_out_of_memory(err);
-        }
-    }
-    return prof_query_end(w->capture, row, err);
 }
 
 static int by_sum(const void *a, const void *b)
@@ -137,16 +123,11 @@ static bool make_rows(struct work *w, struct prof_transfer_summary *result)
         };
         result->transfers += r->duration_ns.count + r->unfinished;
         result->unfinished += r->unfinished;
-        result->listed_ns = prof_add(result->listed_ns, r->duration_ns.sum);
         if (r->kind != PROF_COPY_MEMSET)
             result->bytes = prof_add(result->bytes, r->bytes.sum);
     }
-    for (size_t i = 0; i < result->count; i++) {
-        struct prof_transfer_row *r = &result->rows[i];
-        r->share = prof_share(r->duration_ns.sum, result->listed_ns);
-        r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
-    }
-    qsort(result->rows, result->count, sizeof *result->rows, by_sum);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_transfer_row, by_sum);
+    result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
     return true;
 }
 
@@ -160,7 +141,7 @@ enum prof_status prof_transfer_summary(struct prof_capture *capture,
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     bool excluded = prof_scope_only_kernels(&w.scope);
     for (size_t i = 0; !status && !excluded && i < sizeof queries / sizeof queries[0]; i++)
-        status = scan(&w, queries[i], err);
+        status = prof_scan(capture, queries[i], add_row, &w, err);
     if (!status && !make_rows(&w, result))
         status = prof_out_of_memory(err);
     for (size_t i = 0; i < w.groups.count; i++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
+#include "libprof/analysis/recorded.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 
@@ -29,6 +30,7 @@ static const struct {
     {"captured", offsetof(struct prof_balance, captured)},
     {"dropped", offsetof(struct prof_balance, dropped)},
     {"outstanding", offsetof(struct prof_balance, outstanding)},
+    {"filtered", offsetof(struct prof_balance, filtered)},
     {"remainder", offsetof(struct prof_balance, remainder)}, /* read, then computed anew */
 };
 enum { ITEMS = sizeof items / sizeof items[0] };
@@ -64,7 +66,8 @@ static struct prof_balance *balance_of(struct work *w, int64_t process, const ch
     }
     struct prof_balance *b = prof_array_add(&w->balances);
     if (b)
-        *b = (struct prof_balance){process, subject, PROF_UNKNOWN, 0, 0, 0, 0, 0, PROF_UNKNOWN};
+        *b = (struct prof_balance){.process = process, .subject = subject, .called = PROF_UNKNOWN,
+                                   .remainder = PROF_UNKNOWN};
     return b;
 }
 
@@ -74,7 +77,8 @@ static void close_balance(struct prof_balance *b)
     if (b->called == PROF_UNKNOWN)
         return;
     int64_t rest = b->called;
-    const int64_t parts[] = {b->recorded, b->failed, b->captured, b->dropped, b->outstanding};
+    const int64_t parts[] = {b->recorded, b->failed, b->captured, b->dropped, b->outstanding,
+                             b->filtered};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         rest = prof_subtract(rest, parts[i]);
     b->remainder = rest;
@@ -103,6 +107,7 @@ static void add_total(struct work *w, const struct prof_balance *b)
     total->captured = prof_add(total->captured, b->captured);
     total->dropped = prof_add(total->dropped, b->dropped);
     total->outstanding = prof_add(total->outstanding, b->outstanding);
+    total->filtered = prof_add(total->filtered, b->filtered);
     close_balance(total);
 }
 
@@ -284,6 +289,23 @@ static void state_capture(struct work *w)
         state(w, PROF_TRUST_WARNING, 0, "finished by perfkit recover after perfkit was killed");
 }
 
+/* What the user asked to leave out is no loss, but whoever reads the figures must know. */
+static enum prof_status state_scope(struct work *w, struct prof_trust *result, struct prof_error *err)
+{
+    const struct prof_info *info = &w->capture->info;
+    enum prof_status status =
+        prof_recorded(w->capture, &result->windows, &result->recorded_ns, err);
+    if (!status && result->recorded_ns != PROF_UNKNOWN)
+        state(w, PROF_TRUST_NOTE, 0, "recorded %s of %s, in %s window%s, as asked",
+              prof_duration_ns(result->recorded_ns).text,
+              prof_duration_ns(prof_wall_ns(w->capture, NULL)).text,
+              prof_count(result->windows).text, result->windows == 1 ? "" : "s");
+    if (!status && info->kernel_filter)
+        state(w, PROF_TRUST_NOTE, 0, "only kernels whose name matches \"%s\" have rows",
+              info->kernel_filter);
+    return status;
+}
+
 static int by_process_and_subject(const void *a, const void *b)
 {
     const struct prof_balance *x = a, *y = b;
@@ -330,10 +352,12 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
                             struct prof_error *err)
 {
     struct work w = {.capture = capture};
-    *result = (struct prof_trust){.clock_error_ns = PROF_UNKNOWN};
+    *result = (struct prof_trust){.clock_error_ns = PROF_UNKNOWN, .recorded_ns = PROF_UNKNOWN};
     enum prof_status status = read_health(&w, err);
     if (!status)
         status = read_clocks(&w, &result->clock_error_ns, err);
+    if (!status)
+        status = state_scope(&w, result, err);
     if (!status) {
         state_capture(&w);
         conclude(&w, result);

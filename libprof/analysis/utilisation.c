@@ -1,4 +1,4 @@
-/* Busy, idle and overlapping time per device, by one ordered sweep over kernels, copies and fills.
+/* Busy, idle and overlapping time per device, by one ordered sweep over kernels, graphs, copies and fills.
  * Rows of all devices arrive in one order of start and feed one sweep per piece of hardware. */
 #include <stdlib.h>
 
@@ -166,21 +166,24 @@ static struct device *device_of(struct work *w, int64_t stream)
 }
 
 enum { START, ID, DURATION, STREAM, THREAD, CONFIG };
+enum { KERNEL_QUERY, GRAPH_QUERY = 3 };
 static const struct prof_ordered_query queries[] = {
     {"start", "duration, stream, thread, config", "kernel", "", 0},
     {"start", "duration, stream, thread, NULL", "transfer", "", 0},
     {"start", "duration, stream, thread, NULL", "memset", "", 0},
+    {"start", "duration, stream, NULL, NULL", "graph_launch", "", 0}, /* a graph is kernels to us */
 };
 enum { QUERIES = sizeof queries / sizeof queries[0] };
 
 static bool add_row(struct work *w, int query, const struct prof_ordered_row *row)
 {
-    int class_index = query ? TRANSFERS : KERNELS;
+    bool is_graph = query == GRAPH_QUERY, is_kernel = query == KERNEL_QUERY;
+    int class_index = is_kernel || is_graph ? KERNELS : TRANSFERS;
     int64_t start = row->cells[START], duration = row->cells[DURATION];
     int64_t stream = row->cells[STREAM] == PROF_UNKNOWN ? 0 : row->cells[STREAM];
     int64_t thread = row->cells[THREAD] == PROF_UNKNOWN ? 0 : row->cells[THREAD];
     if (!prof_scope_place(&w->scope, stream, thread, 0, 0) ||
-        (!query && !prof_scope_config(&w->scope, row->cells[CONFIG])))
+        (is_kernel && !prof_scope_config(&w->scope, row->cells[CONFIG])))
         return true;
     bool known = start != PROF_UNKNOWN && duration != PROF_UNKNOWN;
     int64_t end = known ? prof_add(start, duration < 0 ? 0 : duration) : 0;
@@ -195,8 +198,11 @@ static bool add_row(struct work *w, int query, const struct prof_ordered_row *ro
     }
     start = start < w->begin_ns ? w->begin_ns : start;
     end = end > w->end_ns ? w->end_ns : end;
-    int64_t *count = query ? &d->row.transfers : &d->row.kernels;
-    int64_t *sum = query ? &d->row.transfer_sum_ns : &d->row.kernel_sum_ns;
+    int64_t *count = is_kernel  ? &d->row.kernels
+                     : is_graph ? &d->row.graphs
+                                : &d->row.transfers;
+    int64_t *sum =
+        class_index == TRANSFERS ? &d->row.transfer_sum_ns : &d->row.kernel_sum_ns;
     (*count)++;
     *sum = prof_add(*sum, prof_subtract(end, start));
     if (d->row.first_ns == PROF_UNKNOWN)

@@ -17,6 +17,8 @@ static int64_t last_known(struct prof_capture *capture)
         "(SELECT max(id) - 10000 FROM api_call) UNION ALL "
         "SELECT max(start + coalesce(duration, 0)) FROM sync WHERE id > "
         "(SELECT max(id) - 10000 FROM sync) UNION ALL "
+        "SELECT max(start + coalesce(duration, 0)) FROM graph_launch WHERE id > "
+        "(SELECT max(id) - 10000 FROM graph_launch) UNION ALL "
         "SELECT max(start + coalesce(duration, 0)) FROM range WHERE id > "
         "(SELECT max(id) - 10000 FROM range) UNION ALL "
         "SELECT max(\"end\") FROM process)";

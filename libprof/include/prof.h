@@ -90,6 +90,7 @@ struct prof_info {
     int64_t exit_status;       /* PROF_UNKNOWN: a signal ended it, or not known */
     int64_t exit_signal;
     const char *trace; /* domains asked for, comma separated */
+    const char *kernel_filter; /* only kernels whose name matches it have rows; NULL = all */
     const char *spool; /* spool folder while it is recorded, else NULL */
 };
 
@@ -131,12 +132,17 @@ struct prof_device {
     int64_t memory_bytes, memory_bandwidth; /* bytes, bytes/s (theoretical peak) */
     int64_t l2_bytes, shared_per_unit_bytes, shared_per_block_bytes;
     int64_t registers_per_unit, max_threads_per_unit, max_block;
+    const char *label; /* name the program gave it, NULL = none */
 };
 
 struct prof_context {
     int64_t id, process, device;
     const char *api;
     int64_t native;
+    const char *name; /* NULL = unnamed */
+    bool green;       /* has some of its device's units only */
+    int64_t parent;   /* id of a green context's parent, 0 = none */
+    int64_t units;    /* SMs of a green context; PROF_UNKNOWN = all, or not known */
 };
 
 struct prof_stream {
@@ -147,6 +153,7 @@ struct prof_stream {
     int64_t priority;
     bool is_default, out_of_order, non_blocking;
     const char *clock;
+    int64_t handle; /* the program's; PROF_UNKNOWN = not known */
 };
 
 /* A kernel with its launch geometry and resources. */
@@ -240,6 +247,8 @@ struct prof_kernel_row {
     double submit_delay_ns; /* handed to the device to started */
     double launch_delay_ns; /* start of the launching call to start of the kernel */
     double api_ns;          /* duration of the launching call */
+    int64_t graph_nodes;    /* of the kernels, those that ran as nodes of a CUDA graph */
+    const char *created_by; /* API call that made the node of the first of them; NULL = not known */
 };
 
 struct prof_kernel_summary {
@@ -346,7 +355,7 @@ struct prof_range_row {
     double wall_share;
     /* Device work whose call started inside the range on the range's thread; an operation counts
      * in every range around its call, so rows of nested ranges do not add up. */
-    int64_t kernels, kernel_ns;     /* sum of durations */
+    int64_t kernels, kernel_ns;     /* sum of durations, with those of whole graphs */
     int64_t transfers, transfer_ns; /* copies and fills */
 };
 
@@ -363,6 +372,68 @@ struct prof_range_summary {
 enum prof_status prof_range_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                     struct prof_range_summary *result, struct prof_error *err);
 void prof_range_summary_free(struct prof_range_summary *result);
+
+/* ---- activities: what is neither kernel, copy, call nor range -------------------------------- */
+
+enum prof_activity {
+    PROF_ACTIVITY_GRAPHS,     /* executions of whole CUDA graphs; kind = graph id (of its process) */
+    PROF_ACTIVITY_OVERHEAD,   /* time the driver or the tools took from the program; overhead.kind */
+    PROF_ACTIVITY_MIGRATIONS, /* unified memory; migration.kind */
+    PROF_ACTIVITY_JIT,        /* device code compiled at run time; jit.operation */
+    PROF_ACTIVITIES
+};
+
+struct prof_activity_row {
+    int64_t kind;
+    int64_t process;       /* id, for graphs; else 0 */
+    const char *kind_text; /* words for the kind; NULL for graphs */
+    struct prof_spread duration_ns;
+    int64_t moments; /* of them without a duration (page faults); not in duration_ns */
+    int64_t count;   /* all of them */
+    int64_t bytes;   /* moved, mapped, or cached; PROF_UNKNOWN where none has any */
+    int64_t faults;  /* page faults; PROF_UNKNOWN where none has any */
+    double share;
+    double wall_share; /* plain sum over prof_wall_ns: above 1 where they overlap */
+};
+
+struct prof_activity_summary {
+    struct prof_activity_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t events;
+    int64_t listed_ns, wall_ns;
+};
+
+/* One family of activities by kind. filter->kernel excludes all of them. */
+enum prof_status prof_activity_summary(struct prof_capture *capture,
+                                       const struct prof_filter *filter, enum prof_activity which,
+                                       struct prof_activity_summary *result,
+                                       struct prof_error *err);
+void prof_activity_summary_free(struct prof_activity_summary *result);
+
+/* Words for overhead.kind, migration.kind and jit.operation; never NULL. */
+const char *prof_overhead_kind_text(int kind);
+const char *prof_migration_kind_text(int kind);
+const char *prof_jit_operation_text(int operation);
+
+/* One memory pool. An address used again after its pool was destroyed is another pool. */
+struct prof_pool {
+    int64_t process, device; /* ids, 0 = unknown */
+    int64_t address;
+    int64_t made_ns, destroyed_ns; /* PROF_UNKNOWN = not seen */
+    int64_t trims;
+    int64_t peak_bytes, peak_used_bytes; /* the most its records told; PROF_UNKNOWN = none did */
+    int64_t threshold_bytes;             /* release threshold, the last known */
+};
+
+struct prof_pool_summary {
+    struct prof_pool *rows; /* by peak, largest first */
+    size_t count;
+};
+
+/* The memory pools. filter: process, device, and the time of their records. */
+enum prof_status prof_pool_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct prof_pool_summary *result, struct prof_error *err);
+void prof_pool_summary_free(struct prof_pool_summary *result);
 
 /* ---- memory ----------------------------------------------------------------------------------- */
 
@@ -435,13 +506,14 @@ struct prof_utilisation_row {
     int64_t device; /* prof_device.physical; 0 = streams whose device is unknown */
     int64_t first_ns, last_ns; /* first start and last end of its operations, PROF_UNKNOWN if none */
     int64_t window_ns;     /* prof_wall_ns of the filter */
-    int64_t busy_ns;       /* union of kernels, copies and fills */
+    int64_t busy_ns;       /* union of kernels, whole graphs, copies and fills */
     int64_t idle_ns;       /* window_ns - busy_ns */
-    int64_t kernel_ns;     /* union of kernels */
+    int64_t kernel_ns;     /* union of kernels and whole graphs */
     int64_t transfer_ns;   /* union of copies and fills */
     int64_t overlap_ns;    /* intersection of the two unions */
     int64_t kernel_sum_ns, transfer_sum_ns; /* plain sums, to show how much ran side by side */
     int64_t kernels, transfers;
+    int64_t graphs;          /* whole-graph executions; their time is in kernel_sum_ns */
     int64_t unfinished;      /* operations without known start or end: in none of the above */
     int64_t max_concurrent_kernels;
     int64_t gap_count, gap_ns; /* between first_ns and last_ns */
@@ -459,7 +531,7 @@ struct prof_utilisation {
 };
 
 /* Busy and idle time of each device by unions of intervals, never sums: B = K u X with K the union
- * of kernels and X of copies and fills; idle = window - |B|; overlap = |K n X|. `gaps`: how many of
+ * of kernels (and of graphs recorded whole) and X of copies and fills; idle = window - |B|; overlap = |K n X|. `gaps`: how many of
  * the largest gaps to list per device; `buckets`: length of the share arrays. Constant memory. */
 enum prof_status prof_utilisation(struct prof_capture *capture, const struct prof_filter *filter,
                                   size_t gaps, size_t buckets, struct prof_utilisation *result,
@@ -468,12 +540,14 @@ void prof_utilisation_free(struct prof_utilisation *result);
 
 /* ---- trust ------------------------------------------------------------------------------------ */
 
-/* One conservation equation: called = recorded + failed + captured + dropped + outstanding. */
+/* One conservation equation:
+ * called = recorded + failed + captured + dropped + outstanding + filtered. */
 struct prof_balance {
     int64_t process;     /* id; 0 in prof_trust.totals and for the capture as a whole */
     const char *subject; /* launch, transfer, memset, allocation, range */
     int64_t called, recorded, failed, captured, dropped, outstanding;
     int64_t remainder; /* called minus all the others; 0 = balanced, PROF_UNKNOWN = no count */
+    int64_t filtered;  /* recorded, and left out as prof_info.kernel_filter asks */
 };
 
 enum prof_trust_level { PROF_TRUST_NOTE, PROF_TRUST_WARNING, PROF_TRUST_LOSS };
@@ -493,6 +567,9 @@ struct prof_trust {
     struct prof_statement *statements; /* LOSS first; imbalances and drops included as sentences */
     size_t statement_count;
     int64_t clock_error_ns; /* the worst of clock_sync; PROF_UNKNOWN without conversion */
+    /* When only part of the time was recorded (--delay, perfkit ctl, ...): */
+    int64_t windows;     /* stretches of time in which some process was recorded; 0 = all the time */
+    int64_t recorded_ns; /* their length together; PROF_UNKNOWN when windows is 0 */
 };
 
 /* What the capture may be trusted with (DESIGN: the trust block). Reads capture_health, clock_sync

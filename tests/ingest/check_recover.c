@@ -50,6 +50,18 @@ static void launches(void *argument)
                                      .times = {now, now + 1, now + 2, now + 3}};
             collector_emit(&done);
         }
+        if (i % 50 == 0) {
+            /* A node that no call claims waits to the end, as does a name without its object. */
+            struct wire_graph_node node = {.head = {sizeof node, WIRE_GRAPH_NODE, 1, 0},
+                                           .time = 1, .node = i, .graph = 1};
+            collector_emit(&node);
+            struct wire_name named = {.head = {sizeof named, WIRE_NAME, 0, WIRE_NAMED_CUDA_STREAM},
+                                      .object = i, .name = collector_text("unused")};
+            collector_define(&named);
+            struct wire_overhead overhead = {.head = {sizeof overhead, WIRE_OVERHEAD, 0, 0},
+                                             .start = now, .end = now + 1, .kind = 2};
+            collector_emit(&overhead);
+        }
         if (i % 100 == 0) {
             struct wire_alloc alloc = {.head = {sizeof alloc, WIRE_ALLOC, WIRE_SOURCE_OPENCL, 0},
                                        .time = now, .id = i, .bytes = i};
@@ -84,6 +96,12 @@ static void check_capture(const struct run *run)
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range"), LAUNCHES / 10);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range WHERE duration IS NULL"), 0);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM allocation"), LAUNCHES / 100);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM graph_node"), LAUNCHES / 50);
+    ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT node) FROM graph_node"), LAUNCHES / 50);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM overhead"), LAUNCHES / 50);
+    ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT handle) FROM object_name WHERE "
+                                     "name='unused'"), LAUNCHES / 50);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM object_name"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM allocation WHERE end IS NULL"), 10);
     ck_assert_int_eq(run_number(run, "SELECT sum(count) FROM rollup"), LAUNCHES - 64);
     ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT value) FROM string"), 0);

@@ -1,0 +1,119 @@
+/* See graph_nodes.h. Nodes are looked up by number until one was not cloned from another, then calls by
+ * thread and time. */
+#include <stdlib.h>
+
+#include "libprof/analysis/graph_nodes.h"
+#include "libprof/analysis/group.h"
+#include "libprof/base/saturate.h"
+
+#define MOST_CLONINGS 8 /* a graph within a graph is cloned with it; a circle is damage */
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_graph_node **nodes;
+    size_t count;
+    struct prof_map wanted; /* (process, node) mixed -> index of the first that wants it, + 1 */
+    uint32_t *next;         /* index + 1 of another that wants the same */
+    bool moved;             /* some were led on to another node */
+};
+
+static uint64_t key_of(int64_t process, int64_t node)
+{
+    return (uint64_t)node * 0x9e3779b97f4a7c15ull + (uint64_t)process;
+}
+
+static bool want_all(struct work *w)
+{
+    prof_map_clear(&w->wanted);
+    w->moved = false;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct prof_graph_node *node = w->nodes[i];
+        if (node->settled)
+            continue;
+        uint64_t key = key_of(node->process, node->node), *first = prof_map_get(&w->wanted, key);
+        w->next[i] = first ? (uint32_t)*first : 0;
+        if (!prof_map_put(&w->wanted, key, i + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool see_node(void *user, sqlite3_stmt *row)
+{
+    struct work *w = user;
+    const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 0));
+    int64_t node = prof_column_int(row, 1), original = prof_column_int(row, 2);
+    int64_t process = thread ? thread->process : 0;
+    uint64_t *first = prof_map_get(&w->wanted, key_of(process, node));
+    for (uint32_t at = first ? (uint32_t)*first : 0; at; at = w->next[at - 1]) {
+        struct prof_graph_node *wanted = w->nodes[at - 1];
+        if (wanted->settled || wanted->process != process || wanted->node != node)
+            continue;
+        w->moved |= original != PROF_UNKNOWN;
+        wanted->settled = original == PROF_UNKNOWN;
+        wanted->node = wanted->settled ? node : original;
+        wanted->thread = thread ? thread->id : 0;
+        wanted->start = prof_column_int(row, 3);
+    }
+    return true;
+}
+
+static int by_thread_and_start(const void *a, const void *b)
+{
+    const struct prof_graph_node *x = *(struct prof_graph_node *const *)a;
+    const struct prof_graph_node *y = *(struct prof_graph_node *const *)b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The outermost call counts: the one that the program wrote. */
+static bool see_call(void *user, sqlite3_stmt *row)
+{
+    struct work *w = user;
+    int64_t thread = prof_column_id(row, 0), start = prof_column_int(row, 1);
+    int64_t duration = prof_column_int(row, 2);
+    if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN)
+        return true;
+    size_t low = 0, high = w->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct prof_graph_node *node = w->nodes[middle];
+        if (node->thread < thread || (node->thread == thread && node->start < start))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < w->count && w->nodes[low]->thread == thread &&
+           w->nodes[low]->start <= prof_add(start, duration);
+         low++) {
+        struct prof_graph_node *node = w->nodes[low];
+        if (node->created_by && node->call_duration >= duration)
+            continue;
+        node->created_by = prof_column_id(row, 3);
+        node->call_duration = duration;
+    }
+    return true;
+}
+
+enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_graph_node **nodes,
+                                     size_t count, struct prof_error *err)
+{
+    struct work w = {.capture = capture, .nodes = nodes, .count = count, .moved = true};
+    enum prof_status status = PROF_OK;
+    w.next = calloc(count, sizeof *w.next);
+    if (!w.next)
+        return prof_out_of_memory(err);
+    for (int i = 0; !status && w.moved && i < MOST_CLONINGS; i++)
+        status = !want_all(&w) ? prof_out_of_memory(err)
+                               : prof_scan(capture, "SELECT thread, node, original, start FROM graph_node",
+                                           see_node, &w, err);
+    if (!status) {
+        qsort(nodes, count, sizeof *nodes, by_thread_and_start);
+        status = prof_scan(capture, "SELECT thread, start, duration, name FROM api_call", see_call, &w,
+                           err);
+    }
+    free(w.next);
+    prof_map_free(&w.wanted);
+    return status;
+}

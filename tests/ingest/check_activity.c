@@ -1,0 +1,404 @@
+/* Records that become a row each: graphs, events, pools, managed memory, JIT, overhead, recording
+ * windows; names given by handle and by the kernel; the kernel filter; what is said of a process that
+ * was killed; records as an older writer made them. */
+#include <check.h>
+#include <pthread.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libprof/base/clock.h"
+#include "libprof/store/store.h"
+#include "tests/ingest/harness.h"
+
+#define NUMBER(sql) run_number(&run, sql)
+#define CASE(body)                                                                                 \
+    struct run run;                                                                                \
+    run_prepare(&run, NULL);                                                                       \
+    run_start(&run, body, NULL);                                                                   \
+    run_ingest(&run, 1000)
+
+static void emit_launch(uint64_t correlation, uint64_t at, uint32_t stream, uint32_t config)
+{
+    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
+                                 .correlation = correlation,
+                                 .times = {0, 0, at, at + 100},
+                                 .config = config};
+    emit_call(correlation, at - 50, at - 20, collector_text("launch"), WIRE_EXPECTS_ONE,
+              WIRE_CLASS_LAUNCH);
+    collector_emit(&kernel);
+}
+
+/* ---- a row each -------------------------------------------------------------------------------- */
+
+static void emit_graphs(uint64_t t, uint32_t stream)
+{
+    struct wire_graph graph = {.head = {sizeof graph, WIRE_GRAPH, 0, stream}, .correlation = 70,
+                               .times = {t, t + 10, t + 20, t + 520}, .graph = 5};
+    emit_call(70, t - 10, t, collector_text("cudaGraphLaunch"), WIRE_EXPECTS_MANY,
+              WIRE_CLASS_GRAPH_LAUNCH);
+    collector_emit(&graph);
+    struct wire_graph_node node = {.head = {sizeof node, WIRE_GRAPH_NODE, WIRE_CLASS_LAUNCH, 0},
+                                   .time = t + 1, .node = 11, .graph = 4};
+    collector_emit(&node);
+    node = (struct wire_graph_node){.head = node.head, .time = t + 2, .node = 12, .graph = 5,
+                                    .original = 11};
+    collector_emit(&node);
+}
+
+static void emit_migrations(uint64_t t, uint32_t device)
+{
+    struct wire_migration move = {.head = {sizeof move, WIRE_MIGRATION, WIRE_SOURCE_CUDA, 0},
+                                  .start = t, .end = t + 30, .address = 0x7000, .value = 65536,
+                                  .target = device, .kind = WIRE_MIGRATION_HTOD, .cause = 2};
+    collector_emit(&move);
+    move.kind = WIRE_MIGRATION_GPU_FAULT;
+    move.value = 9;
+    collector_emit(&move);
+    move.kind = WIRE_MIGRATION_CPU_FAULT;
+    move.end = 0;
+    move.value = 0x401000;
+    collector_emit(&move);
+}
+
+static void activities(void *unused)
+{
+    (void)unused;
+    uint64_t t = prof_now_ns();
+    struct wire_device device = {.head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_GPU,
+                                          collector_new_id()}, .source = WIRE_SOURCE_CUDA};
+    collector_define(&device);
+    uint32_t stream = define_stream(0), gpu = device.head.aux;
+    struct wire_context context = {.head = {sizeof context, WIRE_CONTEXT, 0, collector_new_id()},
+                                   .source = WIRE_SOURCE_CUDA, .device = gpu, .native = 0xc0};
+    collector_define(&context);
+    struct wire_context green = {.head = {sizeof green, WIRE_CONTEXT, WIRE_CONTEXT_GREEN,
+                                          collector_new_id()},
+                                 .source = WIRE_SOURCE_CUDA, .device = gpu, .native = 0xc1,
+                                 .parent = context.head.aux, .units = 16};
+    collector_define(&green);
+    emit_graphs(t, stream);
+    struct wire_overhead overhead = {.head = {sizeof overhead, WIRE_OVERHEAD, WIRE_SOURCE_CUDA,
+                                              collector_tid()},
+                                     .correlation = 3, .start = t, .end = t + 700,
+                                     .kind = WIRE_OVERHEAD_QUEUE_FULL, .stream = stream};
+    collector_emit(&overhead);
+    overhead.head.aux = 0;
+    overhead.kind = WIRE_OVERHEAD_FLUSH;
+    overhead.end = t - 1; /* backwards */
+    collector_emit(&overhead);
+    struct wire_event event = {.head = {sizeof event, WIRE_EVENT, WIRE_SOURCE_CUDA, stream},
+                               .correlation = 4, .event = 2, .recorded = 77};
+    collector_emit(&event);
+    event.time = t + 40;
+    collector_emit(&event);
+    struct wire_sync sync = {.head = {sizeof sync, WIRE_SYNC, 0, stream}, .start = t, .end = t + 5,
+                             .event = 2, .kind = WIRE_SYNC_EVENT, .recorded = 77};
+    collector_emit(&sync);
+    struct wire_pool pool = {.head = {sizeof pool, WIRE_POOL, WIRE_SOURCE_CUDA, gpu}, .time = t,
+                             .pool = 0x9000, .operation = WIRE_POOL_CREATED};
+    collector_emit(&pool);
+    pool.operation = WIRE_POOL_TRIMMED;
+    pool.bytes = 1 << 20;
+    collector_emit(&pool);
+    emit_migrations(t, gpu);
+    struct wire_jit jit = {.head = {sizeof jit, WIRE_JIT, WIRE_SOURCE_CUDA, collector_tid()},
+                           .start = t, .end = t + 5000, .device = gpu, .cache_bytes = 4096,
+                           .path = collector_text("/cache/1"), .input = WIRE_JIT_PTX,
+                           .operation = WIRE_JIT_COMPILE};
+    collector_emit(&jit);
+    struct wire_window window = {.head = {sizeof window, WIRE_WINDOW, 1, WIRE_WINDOW_CONTROL},
+                                 .time = t};
+    collector_emit(&window);
+    window.head.flags = 0;
+    window.time = t + 1000;
+    collector_emit(&window);
+    collector_count(WIRE_COUNT_OUTSIDE, 3);
+}
+
+START_TEST(every_record_has_its_row)
+{
+    CASE(activities);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM graph_launch g JOIN api_call a USING(correlation) "
+                            "WHERE g.duration=500 AND g.graph=5 AND g.queue_delay=20 AND "
+                            "g.submit_delay=10 AND a.start < g.start"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM graph_node n JOIN graph_node o ON "
+                            "n.original=o.node WHERE n.node=12 AND n.graph=5 AND o.graph=4 AND "
+                            "o.original IS NULL AND o.class=1 AND o.thread NOT NULL"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM overhead WHERE kind=7 AND duration=700 AND "
+                            "thread NOT NULL AND stream NOT NULL AND correlation=3"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM overhead WHERE kind=2 AND duration=0 AND "
+                            "thread IS NULL AND process=1"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(start)=1 AND count(*)=2 FROM event_record WHERE event=2 "
+                            "AND correlation=4"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM sync s JOIN event_record e USING(recorded) WHERE "
+                            "e.start NOT NULL"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM memory_pool WHERE operation=1 AND bytes IS NULL AND "
+                            "used_bytes IS NULL AND kept_bytes IS NULL AND thread NOT NULL"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM memory_pool WHERE operation=3 AND bytes=1048576 "
+                            "AND used_bytes=0 AND kept_bytes=0 AND device=1"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=1 AND bytes=65536 AND "
+                            "duration=30 AND source IS NULL AND target=1 AND cause=2"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=4 AND faults=9 AND "
+                            "bytes IS NULL"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=3 AND faults=1 AND "
+                            "duration IS NULL"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM jit j JOIN string s ON s.id=j.path WHERE "
+                            "s.value='/cache/1' AND operation=3 AND input=1 AND duration=5000"), 1);
+    ck_assert_int_eq(NUMBER("SELECT max(start)-min(start) FROM recording"), 1000);
+    ck_assert_int_eq(NUMBER("SELECT sum(begins)=1 AND min(reason)=2 FROM recording"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM context g JOIN context p ON g.parent=p.id WHERE "
+                            "g.green=1 AND g.units=16 AND p.green IS NULL AND p.units IS NULL"), 1);
+    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE item='outside'"), 3);
+    run_done(&run);
+}
+END_TEST
+
+/* ---- names ------------------------------------------------------------------------------------- */
+
+static void give_name(enum wire_named kind, uint64_t object, const char *text)
+{
+    struct wire_name name = {.head = {sizeof name, WIRE_NAME, 0, kind}, .object = object,
+                             .name = collector_text(text)};
+    collector_define(&name);
+}
+
+static uint32_t handled_stream(uint32_t id, uint64_t handle)
+{
+    struct wire_stream stream = {.head = {sizeof stream, WIRE_STREAM, 0, id ? id : collector_new_id()},
+                                 .source = WIRE_SOURCE_CUDA, .handle = handle, .native = id};
+    collector_define(&stream);
+    return stream.head.aux;
+}
+
+static void named_objects(void *unused)
+{
+    (void)unused;
+    uint32_t first = handled_stream(0, 0xa0);
+    give_name(WIRE_NAMED_CUDA_STREAM, 0xa0, "first");
+    handled_stream(first, 0xa0); /* defined again: it keeps its name */
+    handled_stream(0, 0xa0);     /* the handle is used again: not named */
+    give_name(WIRE_NAMED_CUDA_STREAM, 0xb0, "given up");
+    give_name(WIRE_NAMED_CUDA_STREAM, 0xb0, "early");
+    handled_stream(0, 0xb0);
+    handled_stream(0, 0xb0); /* the name was for the one before */
+    give_name(WIRE_NAMED_CUDA_STREAM, 0xd0, "never used");
+    give_name(WIRE_NAMED_CUDA_EVENT, 0xe0, "event");
+    give_name(WIRE_NAMED_CUDA_DEVICE, 1, "second gpu");
+    for (uint32_t i = 0; i < 2; i++) {
+        struct wire_device device = {.head = {sizeof device, WIRE_DEVICE, 0, collector_new_id()},
+                                     .source = WIRE_SOURCE_CUDA, .ordinal = i};
+        collector_define(&device);
+    }
+    struct wire_context context = {.head = {sizeof context, WIRE_CONTEXT, 0, collector_new_id()},
+                                   .source = WIRE_SOURCE_CUDA, .native = 0xc0};
+    collector_define(&context);
+    give_name(WIRE_NAMED_CUDA_CONTEXT, 0xc0, "ctx");
+    emit_mark(1, 0);
+}
+
+START_TEST(names_by_handle)
+{
+    CASE(named_objects);
+    ck_assert_str_eq(run_text(&run, "SELECT group_concat(coalesce(name,'-')) FROM "
+                                    "(SELECT name FROM stream ORDER BY id)"), "first,-,early,-");
+    ck_assert_str_eq(run_text(&run, "SELECT group_concat(kind||' '||name) FROM (SELECT * FROM "
+                                    "object_name ORDER BY handle)"), "stream never used,event event");
+    ck_assert_str_eq(run_text(&run, "SELECT label FROM device WHERE ordinal=1"), "second gpu");
+    ck_assert_int_eq(NUMBER("SELECT label IS NULL FROM device WHERE ordinal=0"), 1);
+    ck_assert_str_eq(run_text(&run, "SELECT name FROM context"), "ctx");
+    run_done(&run);
+}
+END_TEST
+
+static void *worker(void *name)
+{
+    if (name)
+        prctl(PR_SET_NAME, name);
+    emit_mark(1, 0);
+    usleep(100000); /* alive while perfkit looks */
+    return NULL;
+}
+
+static void named_threads(void *unused)
+{
+    (void)unused;
+    char loader[] = "loader";
+    pthread_t threads[2];
+    emit_mark(1, 0);
+    pthread_create(&threads[0], NULL, worker, loader);
+    pthread_create(&threads[1], NULL, worker, NULL); /* has the name of its process */
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+
+START_TEST(names_of_threads)
+{
+    CASE(named_threads);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM thread"), 3);
+    ck_assert_str_eq(run_text(&run, "SELECT group_concat(name) FROM thread"), "loader");
+    run_done(&run);
+}
+END_TEST
+
+/* ---- the kernel filter ------------------------------------------------------------------------- */
+
+static void mixed_kernels(void *unused)
+{
+    (void)unused;
+    uint64_t t = prof_now_ns();
+    uint32_t stream = define_stream(0);
+    uint32_t wanted = define_config("_Z6kernelIfEvPT_", 4, 128), other = define_config("other", 1, 32);
+    for (uint64_t i = 1; i <= 10; i++)
+        emit_launch(i, t + i * 1000, stream, i <= 4 ? wanted : other);
+}
+
+static enum prof_status ingest_filtered(struct run *run, const char *filter, struct prof_error *err)
+{
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .kernel_filter = filter,
+                                      .start_mono_ns = prof_now_ns() - 1000000000u};
+    waitpid(run->target, &run->wait_status, 0);
+    ck_assert_int_eq(prof_store_create(run->capture, false, &store, err), PROF_OK);
+    enum prof_status status = prof_ingest_open(store, run->directory, &about, &ingest, err);
+    if (status == PROF_OK) { /* interrupted before it read anything: the filter is in the file */
+        prof_ingest_close(ingest);
+        ck_assert_int_eq(prof_ingest_open(store, run->directory, NULL, &ingest, err), PROF_OK);
+        ck_assert_int_eq(prof_ingest_finish(ingest, "complete", false, err), PROF_OK);
+        ck_assert_int_eq(prof_store_publish(store, err), PROF_OK);
+        prof_ingest_close(ingest);
+    }
+    prof_store_close(store);
+    return status;
+}
+
+START_TEST(kernels_are_filtered_by_readable_name)
+{
+    struct run run;
+    struct prof_error err = {0};
+    run_prepare(&run, NULL);
+    run_start(&run, mixed_kernels, NULL);
+    ck_assert_int_eq(ingest_filtered(&run, "kernel<(float|double)>", &err), PROF_OK);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel"), 4);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM api_all"), 4);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM launch_config"), 1);
+    ck_assert_int_eq(NUMBER("SELECT sum(count) FROM rollup"), 4);
+#define LAUNCH(item) "SELECT value FROM capture_health WHERE subject='launch' AND item='" item "'"
+    ck_assert_int_eq(NUMBER(LAUNCH("called")), 10);
+    ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 4);
+    ck_assert_int_eq(NUMBER(LAUNCH("filtered")), 6);
+    ck_assert_int_eq(NUMBER(LAUNCH("remainder")), 0);
+    ck_assert_str_eq(run_text(&run, "SELECT kernel_filter FROM capture"), "kernel<(float|double)>");
+    run_done(&run);
+}
+END_TEST
+
+START_TEST(a_bad_filter_is_refused)
+{
+    struct run run;
+    struct prof_error err = {0};
+    run_prepare(&run, NULL);
+    run_start(&run, mixed_kernels, NULL);
+    ck_assert_int_eq(ingest_filtered(&run, "kernel(", &err), PROF_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "kernel("));
+    run_done(&run);
+}
+END_TEST
+
+/* ---- killed ------------------------------------------------------------------------------------ */
+
+static void is_killed(void *unused)
+{
+    (void)unused;
+    uint64_t t = prof_now_ns();
+    uint32_t stream = define_stream(0), config = define_config("k", 1, 1);
+    usleep(300000); /* the helper thread has asked for device records by now */
+    for (uint64_t i = 1; i <= 5; i++)
+        emit_launch(i, t + i * 1000, stream, config);
+    emit_call(6, t, t + 1, collector_text("launch"), WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
+    collector_count(WIRE_COUNT_LAUNCH_CALLED, 1); /* one whose call did not come either */
+    raise(SIGKILL);
+}
+
+START_TEST(what_a_killed_process_may_lack)
+{
+    CASE(is_killed);
+    char note[256];
+    unsigned window, launches;
+    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='end' AND item='signal'"),
+                     SIGKILL);
+    snprintf(note, sizeof note, "%s",
+             run_text(&run, "SELECT note FROM capture_health WHERE subject='end'"));
+    ck_assert_msg(sscanf(note, "killed by a signal: device records of its last %u ms may be missing; "
+                               "%u launches have no device record", &window, &launches) == 2,
+                  "%s", note);
+    ck_assert_uint_eq(launches, 2);
+    /* No older than the process, and told of the last fetch, not of its start. */
+    ck_assert_int_lt(window, NUMBER("SELECT (end-start)/1000000 FROM process") - 150);
+    run_done(&run);
+}
+END_TEST
+
+/* ---- an older writer --------------------------------------------------------------------------- */
+
+static void short_records(void *unused)
+{
+    (void)unused;
+    uint64_t t = prof_now_ns();
+    struct wire_stream stream = {.head = {40, WIRE_STREAM, 0, collector_new_id()},
+                                 .source = WIRE_SOURCE_CUDA, .native = 7, .handle = 1};
+    collector_define(&stream);
+    struct wire_context context = {.head = {24, WIRE_CONTEXT, 0, collector_new_id()},
+                                   .source = WIRE_SOURCE_CUDA, .native = 1, .units = 5};
+    collector_define(&context);
+    struct wire_sync sync = {.head = {48, WIRE_SYNC, 0, 0}, .start = t, .end = t + 5, .kind = 3,
+                             .recorded = 9};
+    collector_emit(&sync);
+    struct wire_graph_node node = {.head = {32, WIRE_GRAPH_NODE, 1, 0}, .time = t, .node = 8,
+                                   .original = 3};
+    collector_emit(&node);
+    struct { /* a newer writer's: longer than we know */
+        struct wire_window window;
+        uint64_t more[4];
+    } longer = {.window = {.head = {sizeof longer, WIRE_WINDOW, 1, 0}, .time = t}};
+    collector_emit(&longer);
+}
+
+START_TEST(records_of_other_versions)
+{
+    CASE(short_records);
+    ck_assert_int_eq(NUMBER("SELECT handle IS NULL AND native=7 FROM stream"), 1);
+    ck_assert_int_eq(NUMBER("SELECT units IS NULL FROM context"), 1);
+    ck_assert_int_eq(NUMBER("SELECT recorded IS NULL AND kind=3 FROM sync"), 1);
+    ck_assert_int_eq(NUMBER("SELECT original IS NULL AND node=8 FROM graph_node"), 1);
+    ck_assert_int_eq(NUMBER("SELECT begins FROM recording"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM capture_health WHERE item='damaged'"), 0);
+    run_done(&run);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("activity");
+    TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 60);
+    tcase_add_test(core, every_record_has_its_row);
+    tcase_add_test(core, names_by_handle);
+    tcase_add_test(core, names_of_threads);
+    tcase_add_test(core, kernels_are_filtered_by_readable_name);
+    tcase_add_test(core, a_bad_filter_is_refused);
+    tcase_add_test(core, what_a_killed_process_may_lack);
+    tcase_add_test(core, records_of_other_versions);
+    suite_add_tcase(suite, core);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
