@@ -133,9 +133,10 @@ enum prof_status ctl_find(const char *operand, struct ctl_target *target, bool *
         errno = 0;
         long pid = strtol(operand, &end, 10);
         bool number = !*end && operand[0] >= '0' && operand[0] <= '9';
+        int overflow = errno;
         if (!number || stat(operand, &info) == 0)
             return by_file(operand, target, err);
-        if (errno || pid <= 0 || pid > INT_MAX)
+        if (overflow || pid <= 0 || pid > INT_MAX)
             return prof_fail(err, PROF_INVALID, "%s is not a process id", operand);
         return by_pid(pid, target, err);
     }

@@ -107,6 +107,14 @@ bool collector_recorded_at(uint64_t time);
  * Has an effect only when --capture-range asked for that kind of mark. */
 void collector_window(bool open, enum wire_window_reason reason);
 
+/* A thread of the program made events that are recorded by another: its name is followed too. One
+ * load when it was seen before. */
+void collector_saw_thread(uint32_t tid);
+
+/* For host/: the functions that end this process are ours (the library was preloaded), so an end
+ * that is not seen passed none of them. Before collector_hello. */
+void collector_hooked(void);
+
 /* For host/: the process ends now (`how`: LIFECYCLE_* of libprof/spool/lifecycle.h, status as in
  * exit) or is about to be replaced by exec. Runs every source's at_exit once, hands the threads'
  * chunks back. collector_revive undoes it when an exec failed. */

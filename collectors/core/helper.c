@@ -17,6 +17,7 @@
 #include "libprof/base/clock.h"
 
 #define TICK_NS 100000000u
+#define NAMES_NS 1000000000u /* between two looks at the threads' names */
 #define LOW_WATER 32u /* chunks kept free: 2 MiB */
 #define GROW_STEP 32u
 #define HELPER_STACK_BYTES (1u << 20)
@@ -116,7 +117,7 @@ static void *helper(void *argument)
     uint32_t epoch = atomic_load(&state->epoch);
     is_helper = true;
     prctl(PR_SET_NAME, "perfkit");
-    uint64_t last_tick = prof_now_ns();
+    uint64_t last_tick = prof_now_ns(), last_names = last_tick;
     while (atomic_load(&state->epoch) == epoch && !alone()) {
         uint32_t seen = atomic_load(&state->wake);
         reserve_ahead(state);
@@ -127,6 +128,10 @@ static void *helper(void *argument)
             core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we know */
             atomic_store(&state->spool.header->heartbeat_ns, now);
             run_ticks();
+            if (now - last_names >= NAMES_NS) {
+                last_names = now;
+                core_threads_look(state);
+            }
         }
         struct timespec pause = {.tv_nsec = TICK_NS};
         syscall(SYS_futex, &state->wake, FUTEX_WAIT_PRIVATE, seen, &pause, NULL, 0);

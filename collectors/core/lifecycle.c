@@ -14,6 +14,8 @@
 #include "collectors/core/state.h"
 #include "libprof/base/clock.h"
 
+static bool hooked; /* stays in a forked child, as the hooks do */
+
 /* Map `bytes` at any offset; the page around it stays mapped as a whole. */
 static void *map_at(int fd, uint64_t offset, size_t bytes)
 {
@@ -74,6 +76,7 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
     entry->pid = state->greeted_pid;
     entry->parent = (uint32_t)getppid();
     entry->birth = birth;
+    entry->facts = hooked ? LIFECYCLE_HOOKED : 0;
     entry->pid_space = pid_space();
     entry->start_ns = prof_now_ns();
     entry->command_bytes =
@@ -122,6 +125,11 @@ static void in_forked_child(void)
     errno = saved;
 }
 
+void collector_hooked(void)
+{
+    hooked = true;
+}
+
 void collector_hello(int argc, char *const *argv)
 {
     (void)argc;
@@ -154,6 +162,7 @@ void collector_end(unsigned how, int status)
     /* host/ calls twice at exit(): in the destructor, and with the status once that is known. */
     if (!atomic_exchange(&state->ended, 1) && atomic_load(&state->epoch) != 0) {
         core_window_follow();
+        core_threads_look(state);
         core_run_at_exit();
     }
     core_lifecycle_end(state, how, status);

@@ -72,6 +72,8 @@ static void thread_ended(void *unused)
     struct core_thread *self = &core_thread;
     if (!state || self->busy)
         return;
+    if (self->epoch != 0 && self->epoch == atomic_load(&state->epoch))
+        core_threads_ask(state);
     self->busy = 1;
     atomic_signal_fence(memory_order_acq_rel);
     if (self->epoch != 0 && self->epoch == atomic_load(&state->epoch) && self->chunk) {
@@ -122,6 +124,7 @@ void core_bind_thread(struct core_state *state)
         pthread_setspecific(thread_key, self);
     atomic_signal_fence(memory_order_acq_rel);
     self->busy = 0;
+    core_threads_ask(state);
 }
 
 /* In a forked child the parent's mappings are still there, their addresses wiped with the state:
@@ -183,7 +186,7 @@ static bool give_birth(struct core_state *state)
     kept.spool = state->spool.header;
     kept.spool_bytes = state->spool.mapped_bytes;
     if (state->entry)
-        state->entry->spool = 1;
+        state->entry->facts |= LIFECYCLE_MADE_SPOOL;
     return true;
 }
 

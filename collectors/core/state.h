@@ -16,6 +16,7 @@
 #define CORE_STRING_SLOTS (1u << 16)
 #define CORE_STRING_ARENA (64u << 20) /* address space, touched as names come */
 #define CORE_CONFIG_SLOTS (1u << 14)
+#define CORE_NAMED 1024u /* threads whose names are followed */
 #define CORE_WINDOWS 64u /* changes remembered for collector_recorded_at */
 
 enum core_phase {
@@ -40,6 +41,12 @@ struct core_config {
 
 struct core_lock {
     _Atomic uint32_t held;
+};
+
+struct core_named {
+    _Atomic uint32_t tid; /* 0 = free */
+    uint32_t pad;
+    _Atomic uint64_t name[2]; /* 16 bytes, as the kernel has it */
 };
 
 struct core_state {
@@ -77,6 +84,8 @@ struct core_state {
     _Atomic bool window_told;         /* what the sources know */
     _Atomic uint64_t window_count;    /* changes so far, at window_change[n % CORE_WINDOWS]: */
     _Atomic uint64_t window_change[CORE_WINDOWS]; /* CLOCK_MONOTONIC << 1 | open */
+
+    struct core_named named[CORE_NAMED]; /* at tid % CORE_NAMED (threads.c) */
 
     char *arena;
     size_t arena_used;
@@ -138,6 +147,10 @@ void core_window_born(struct core_state *state, uint64_t now); /* before the epo
 void core_window_announce(void);                               /* and after */
 void core_window_follow(void); /* write down what the control page did */
 void core_window_look(void);   /* and tell the sources */
+
+/* threads.c */
+void core_threads_ask(struct core_state *state);  /* the name of the calling thread, bound */
+void core_threads_look(struct core_state *state); /* those of all threads seen so far */
 
 /* lifecycle.c: mark this process's entry */
 void core_lifecycle_hello(struct core_state *state, const char *command, uint32_t bytes,

@@ -92,6 +92,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
         on_exit(saw_status, NULL);
         quick_hooked = at_quick_exit(saw_quick_exit) == 0;
         collector_register(&source);
+        if (host_environment_preloads())
+            collector_hooked();
         collector_hello(argc, argv);
     }
     errno = saved;

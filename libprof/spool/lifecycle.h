@@ -36,6 +36,9 @@ enum lifecycle_end {
 
 enum lifecycle_state { LIFECYCLE_EMPTY, LIFECYCLE_ALIVE, LIFECYCLE_ENDED };
 
+#define LIFECYCLE_MADE_SPOOL 1u
+#define LIFECYCLE_HOOKED 2u /* an end that is not seen passed none of the exit functions */
+
 /* How an entry came to be */
 enum lifecycle_birth { LIFECYCLE_BIRTH_START = 1, LIFECYCLE_BIRTH_FORK };
 
@@ -59,7 +62,7 @@ struct lifecycle_entry {
     _Atomic uint64_t end_ns;
     _Atomic int32_t status; /* of exit */
     _Atomic uint32_t how;   /* enum lifecycle_end */
-    uint32_t spool;         /* 1 when the process has made a spool */
+    uint32_t facts; /* LIFECYCLE_MADE_SPOOL, LIFECYCLE_HOOKED */
     uint32_t command_bytes;
     char command[200]; /* arguments joined by NUL, cut */
 };

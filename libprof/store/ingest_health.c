@@ -195,7 +195,8 @@ static bool read_entry(const struct prof_ingest *ingest, const struct ingest_pro
 static bool misses_spool(const struct prof_ingest *ingest, const struct ingest_process *process)
 {
     struct lifecycle_entry entry;
-    return !process->has_spool && read_entry(ingest, process, &entry) && entry.spool != 0;
+    return !process->has_spool && read_entry(ingest, process, &entry) &&
+           (entry.facts & LIFECYCLE_MADE_SPOOL);
 }
 
 static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)

@@ -507,7 +507,8 @@ bool ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_st
         return false;
     read_entry(ingest, process);
     set_wait_status(process, wait_status);
-    if (process->how == LIFECYCLE_UNSEEN)
+    const struct lifecycle_entry *entry = entry_at(ingest, process->entry);
+    if (process->how == LIFECYCLE_UNSEEN && entry && (entry->facts & LIFECYCLE_HOOKED))
         process->how = LIFECYCLE_FAST_EXIT; /* it returned a status without passing our hooks */
     process->reaped = process->gone = true;
     if (!process->end_ns)

@@ -38,6 +38,10 @@ static void forked(void)
     owner = pid();
 }
 
+void collector_hooked(void)
+{
+}
+
 void collector_hello(int argc, char *const *argv)
 {
     const char *directory = getenv("PERFKIT_DIR");

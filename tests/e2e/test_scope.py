@@ -1,0 +1,473 @@
+"""Scope control: what was begun inside the windows is there to its end, what was begun outside is not
+there at all, and the trust block of either is whole. Windows by time, by capture range, by
+`perfkit ctl`; damaged control pages; capture files that ctl cannot use."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import e2e
+
+SCOPE = e2e.target("scope")
+PAGE_BYTES = 4096
+
+
+class ScopeCase(e2e.Case):
+    opencl = ["--opencl", "1"] if e2e.has_opencl() else []
+
+    def names(self, db):
+        """{name: (ranges with an end, ranges without, marks)}"""
+        found = {}
+        for name, end, rows in db.execute(
+                "SELECT value, duration IS NOT NULL, count(*) FROM range JOIN string ON "
+                "string.id = name GROUP BY 1, 2"):
+            ended, open_, marks = found.get(name, (0, 0, 0))
+            found[name] = (ended + rows, open_, marks) if end else (ended, open_ + rows, marks)
+        for name, rows in db.execute("SELECT value, count(*) FROM marker JOIN string ON "
+                                     "string.id = name GROUP BY 1"):
+            ended, open_, _ = found.get(name, (0, 0, 0))
+            found[name] = (ended, open_, rows)
+        return found
+
+    def fills(self, db):
+        return [row[0] for row in db.execute("SELECT value FROM memset ORDER BY id")]
+
+    def windows(self, db):
+        """[(on, reason)] of every process, in order."""
+        return db.execute("SELECT begins, reason FROM recording ORDER BY start, id").fetchall()
+
+    def assert_work(self, names, name, n):
+        self.assertEqual(names.get(name), (2 * n, 0, n) if n else None, name)
+
+    def phases(self, *command, options=(), quiet=True):
+        """A recorded program that goes on when it is told to."""
+        capture = self.new_capture()
+        program = subprocess.Popen(
+            self.run_line([SCOPE, *command, *self.opencl], capture, options), cwd=self.folder,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=e2e.clean_environment(), text=True)
+        program.capture = capture
+        self.addCleanup(self._end_all, program)
+        return program
+
+    @staticmethod
+    def _end_all(program):
+        if program.poll() is None:
+            program.kill()
+        program.wait()
+        for stream in (program.stdin, program.stdout, program.stderr):
+            stream.close()
+
+    def go(self, program, phase):
+        program.stdin.write(phase + "\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), phase + "\n")
+
+    def end(self, program):
+        program.stdin.close()
+        self.assertEqual(program.wait(e2e.TIMEOUT), 0)
+        self.assertNotIn("perfkit", program.stderr.read())
+        return self.open(program.capture)
+
+    def ctl(self, *words, status=0, **more):
+        result = self.perfkit("ctl", *words, **more)
+        self.assertEqual(result.status, status, result.err.decode())
+        return result
+
+    def status(self, capture):
+        return json.loads(self.ctl("status", capture, "--json").out)
+
+    def page(self):
+        folders = self.spool_folders()
+        self.assertEqual(len(folders), 1)
+        return os.path.join(folders[0], "control")
+
+
+class Ranges(ScopeCase):
+    WAYS = {"push": "nvtx:capture", "push_w": "nvtx:capture", "push_registered": "nvtx:capture@",
+            "start": "nvtx:capture", "start_w": "nvtx:capture@*", "domain": "nvtx:capture@mine"}
+
+    def check(self, way):
+        n = 5
+        result = self.record(SCOPE, "ranges", way, n, *self.opencl,
+                             options=["--capture-range=" + self.WAYS[way]])
+        db = self.open(result.capture)
+        self.assert_conserved(db)
+        names = self.names(db)
+        self.assert_work(names, "inside", n)
+        self.assert_work(names, "outside", 0)
+        self.assertEqual(names["capture"], (n, 0, 0))  # the range itself, closed
+        self.assertEqual(set(names), {"inside", "capture"})
+        if self.opencl:
+            self.assertEqual(self.fills(db), list(range(n)))
+            self.assertEqual(self.one(db, "SELECT count(*), count(end) FROM allocation"), (n, n))
+            self.assertEqual(self.one(db, "SELECT count(*) FROM sync"), n)
+            for subject in ("memset", "allocation"):
+                self.assertEqual(self.health(db, subject, "called"), n)
+        self.assertEqual(self.windows(db), [(0, 4)] + [(1, 4), (0, 4)] * n)
+        # Every event lies within a window.
+        self.assertEqual(self.one(db, """
+            SELECT count(*) FROM marker m WHERE (SELECT begins FROM recording r WHERE r.start <= m.start
+            ORDER BY r.start DESC, r.id DESC LIMIT 1) = 0"""), 0)
+
+    def test_other_domain(self):
+        """A range of the same name in another domain is another range."""
+        result = self.record(SCOPE, "ranges", "domain", 2, options=["--capture-range=nvtx:capture"])
+        self.assertEqual(self.names(self.open(result.capture)), {})
+
+    def test_nested(self):
+        result = self.record(SCOPE, "nested", *self.opencl, options=["--capture-range=nvtx:capture"])
+        db = self.open(result.capture)
+        self.assert_conserved(db)
+        names = self.names(db)
+        self.assert_work(names, "inside", 2)
+        del names["inside"]
+        self.assertEqual(names, {"capture": (2, 0, 0), "between": (1, 0, 0)})
+        self.assertEqual(self.windows(db), [(0, 4), (1, 4), (0, 4)])
+
+    def test_fork(self):
+        """A child forked inside the range goes on inside it, and leaves it by itself."""
+        result = self.record(SCOPE, "fork", options=["--capture-range=nvtx:capture"])
+        db = self.open(result.capture)
+        self.assert_conserved(db)
+        names = self.names(db)
+        for name in ("inside", "child inside", "child again"):
+            self.assert_work(names, name, 1)
+            del names[name]
+        self.assertEqual(names, {"capture": (2, 0, 0)})
+
+    def test_with_delay(self):
+        """Both must hold."""
+        result = self.record(SCOPE, "ranges", "push", 3,
+                             options=["--capture-range=nvtx:capture", "--delay=1h"])
+        self.assertEqual(self.names(self.open(result.capture)), {})
+
+    def test_no_preload(self):
+        result = self.record(SCOPE, "ranges", "push", 3, *self.opencl, quiet=False,
+                             options=["--capture-range=nvtx:capture", "--no-preload"])
+        self.assert_work(self.names(self.open(result.capture)), "inside", 3)
+
+
+for _way in Ranges.WAYS:
+    setattr(Ranges, "test_" + _way, lambda self, way=_way: self.check(way))
+
+
+class Control(ScopeCase):
+    def test_dormant(self):
+        """start, stop, start; what is between is not there."""
+        program = self.phases("steps", options=["--dormant"])
+        self.go(program, "one")
+        state = self.status(program.capture)
+        self.assertEqual((state["recording"], state["windows"]), (False, 0))
+        self.ctl("start", program.capture)
+        self.go(program, "two")
+        self.ctl("start", program.capture)  # changes nothing
+        self.assertEqual(self.status(program.capture)["windows"], 1)
+        self.go(program, "three")
+        self.ctl("stop", program.capture)
+        self.go(program, "four")
+        self.ctl("start", program.capture)
+        self.go(program, "five")
+        state = self.status(program.capture)
+        self.assertEqual((state["recording"], state["windows"]), (True, 2))
+        self.assertGreaterEqual(state["processes"], 1)
+        self.assertEqual(state["perfkit_pid"], program.pid)
+        db = self.end(program)
+        self.assert_conserved(db)
+        names = self.names(db)
+        for name in ("two", "three", "five"):
+            self.assert_work(names, name, 1)
+        self.assertEqual(set(names), {"two", "three", "five"})
+        if self.opencl:
+            self.assertEqual(self.fills(db), [1, 2, 4])
+        self.assertEqual(self.windows(db), [(0, 2), (1, 2), (0, 2), (1, 2)])
+
+    def test_stop_without_option(self):
+        """An ordinary recording can be stopped and started too."""
+        program = self.phases("steps")
+        self.go(program, "one")
+        self.ctl("stop", str(program.pid))  # by perfkit's pid
+        self.go(program, "two")
+        child = self.status(program.capture)["program_pid"]
+        self.ctl("start", str(child))  # by the program's
+        self.go(program, "three")
+        db = self.end(program)
+        self.assert_conserved(db)
+        self.assertEqual(set(self.names(db)), {"one", "three"})
+        self.assertEqual(self.windows(db), [(0, 2), (1, 2)])
+
+    def test_straddle(self):
+        """Begun outside: not there, though it ends inside. Begun inside: there to its end."""
+        program = self.phases("straddle", options=["--dormant"])
+        self.assertEqual(program.stdout.readline(), "closed\n")
+        self.ctl("start", program.capture)
+        self.go_on(program, "open")
+        self.ctl("stop", program.capture)
+        self.go_on(program, "end")
+        db = self.end(program)
+        self.assert_conserved(db)
+        self.assertEqual(self.names(db),
+                         {"middle": (1, 0, 0), "inner": (1, 0, 0), "late": (1, 0, 0)})
+        if self.opencl:
+            self.assertEqual(db.execute("SELECT value, duration IS NOT NULL FROM memset").fetchall(),
+                             [(7, 1)])
+            self.assertEqual(db.execute("SELECT bytes, end IS NOT NULL FROM allocation").fetchall(),
+                             [(128, 1)])
+
+    def go_on(self, program, phase):
+        program.stdin.write("\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), phase + "\n")
+
+    def test_children(self):
+        """A program that is started while the capture is open, and one while it is closed."""
+        program = self.phases("steps", options=["--dormant"])
+        self.go(program, "none")
+        self.ctl("start", program.capture)
+        self.go(program, "one")
+        self.ctl("stop", program.capture)
+        state = self.status(program.capture)
+        environment = dict(e.split("=", 1) for e in open(
+            "/proc/%d/environ" % state["program_pid"], errors="surrogateescape").read().split("\0")
+            if "=" in e)
+        subprocess.run([SCOPE, "ranges", "push", "1"], env=environment, check=True)
+        self.ctl("start", program.capture)
+        subprocess.run([SCOPE, "nested"], env=environment, check=True)
+        db = self.end(program)
+        self.assert_conserved(db)
+        self.assertEqual(set(self.names(db)),
+                         {"one", "around", "capture", "between", "inside", "outside"})
+
+    def test_only_one(self):
+        """Without a name the only running capture is meant; several are listed."""
+        environment = e2e.clean_environment(TMPDIR=self.spools)
+        folders = [n for n in os.listdir("/dev/shm") if n.startswith("perfkit-")]
+        if folders:
+            self.skipTest("another capture is running on this machine")
+        line = [e2e.PERFKIT, "run", "-q", "-o", self.path("a.sqlite"), "--dormant", "--", SCOPE,
+                "steps"]
+        with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env=environment) as a:
+            self.go(a, "one")
+            out = self.ctl("status").out.decode()
+            self.assertIn(self.path("a.sqlite") + ": not recording for ", out)
+            line[4] = self.path("b.sqlite")
+            with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                  env=environment) as b:
+                self.go(b, "one")
+                result = self.ctl("start", status=1)
+                self.assertIn(b"2 captures are running", result.err)
+                self.assertEqual(sorted(line.split("\t")[1] for line in
+                                        result.out.decode().splitlines()),
+                                 [self.path("a.sqlite"), self.path("b.sqlite")])
+                b.stdin.close()
+            a.stdin.close()
+
+    def test_refusals(self):
+        result = self.record(SCOPE, "ranges", "push", 1)
+        finished = self.ctl("start", result.capture, status=1)
+        self.assertIn(b"is finished", finished.err)
+        with open(self.path("garbage"), "wb") as file:
+            file.write(os.urandom(5000))
+        for words in (("start", self.path("garbage")), ("start", self.path("absent")),
+                      ("start", "1"), ("stop", "999999999"), ("status", "99999999999999999999")):
+            refused = self.ctl(*words, status=1)
+            self.assertRegex(refused.err.decode(), r"^perfkit ctl: .*\n$")
+        for words in ((), ("begin",), ("start", "--json"), ("start", "a", "b")):
+            self.ctl(*words, status=2)
+
+    def test_abandoned(self):
+        """perfkit is dead: nobody reads any more, so there is nothing to control."""
+        program = self.phases("steps", options=["--dormant"])
+        self.go(program, "one")
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait()
+        refused = self.ctl("start", program.capture, status=1)
+        self.assertIn(b"perfkit recover", refused.err)
+
+
+class Time(ScopeCase):
+    def ticks(self, *options, seconds=1.2):
+        result = self.record(SCOPE, "idle", seconds, options=options)
+        db = self.open(result.capture)
+        self.assert_conserved(db)
+        first, last, rows = db.execute("SELECT min(start), max(start), count(*) FROM marker").fetchone()
+        return db, (first or 0) / 1e9, (last or 0) / 1e9, rows
+
+    def test_delay(self):
+        db, first, last, rows = self.ticks("--delay=500ms")
+        self.assertGreater(rows, 0)
+        self.assertGreaterEqual(first, 0.5)
+        self.assertEqual(self.windows(db), [(0, 1), (1, 1)])
+        # The mark before the window is not there, the first one inside is.
+        self.assertGreaterEqual(first, self.one(db, "SELECT start FROM recording WHERE begins") / 1e9)
+
+    def test_duration(self):
+        db, first, last, rows = self.ticks("--duration=0.4")
+        self.assertGreater(rows, 0)
+        self.assertEqual(self.windows(db), [(1, 1), (0, 1)])
+        closed = self.one(db, "SELECT start FROM recording WHERE NOT begins") / 1e9
+        self.assertGreaterEqual(closed, 0.4)
+        self.assertLessEqual(last, closed + 0.001)
+        self.assertGreater(self.one(db, "SELECT duration FROM capture") / 1e9, 1.2)  # it ran on
+
+    def test_delay_and_duration(self):
+        db, first, last, rows = self.ticks("--delay=0.3s", "--duration=300ms")
+        self.assertGreater(rows, 0)
+        self.assertGreaterEqual(first, 0.3)
+        self.assertEqual(self.windows(db), [(0, 1), (1, 1), (0, 1)])
+        self.assertGreaterEqual(self.one(db, "SELECT max(start) - min(start) FROM recording WHERE id > 1"),
+                                300000000)
+
+    def test_over_before_it_began(self):
+        capture = self.new_capture()
+        result = self.plain([e2e.PERFKIT, "run", "-o", capture, "--spool-dir=" + self.spools,
+                             "--delay=1m", "--", SCOPE, "idle", "0.1"])
+        self.assertIn(b"ended before --delay was over", result.err)
+        self.assertEqual(self.names(self.open(capture)), {})
+
+
+class Damage(ScopeCase):
+    """Whatever stands in the control page, or if it is gone, the program runs on as it would."""
+
+    def start_dormant(self):
+        program = self.phases("steps", options=["--dormant"])
+        self.go(program, "one")
+        return program
+
+    def test_hostile(self):
+        program = self.start_dormant()
+        with open(self.page(), "r+b") as page:
+            for i in range(200):
+                page.seek(32)
+                page.write(os.urandom(600))
+                page.flush()
+                self.go(program, "hostile")
+        db = self.end(program)
+        self.assert_conserved(db)
+
+    def test_late_magic(self):
+        """ctl sees that the page is damaged."""
+        program = self.start_dormant()
+        with open(self.page(), "r+b") as page:
+            page.write(b"garbage!")
+        self.assertIn(b"damaged", self.ctl("start", program.capture, status=1).err)
+        self.end(program)
+
+    def test_folder_gone(self):
+        program = self.start_dormant()
+        os.unlink(self.page())
+        self.go(program, "two")
+        self.ctl("start", program.capture, status=1)
+        self.assertEqual(self.names(self.end(program)), {})
+
+    def preset(self, content):
+        """The page as a new process finds it: replaced before its first event."""
+        gate = self.path("gate")
+        os.mkfifo(gate)
+        process = self.start("sh", "-c", 'read line < %s; exec "$@"' % gate, "sh", SCOPE, "ranges",
+                             "push", 2, options=["--dormant"])
+        e2e.wait_until(lambda: self.spool_folders() and os.path.exists(self.page()))
+        os.unlink(self.page())
+        if content is not None:
+            with open(self.page(), "wb") as page:
+                page.write(content)
+        with open(gate, "w") as file:
+            file.write("go\n")
+        self.assertEqual(process.wait(e2e.TIMEOUT), 0)
+        db = self.open(process.capture)
+        self.assert_conserved(db)
+        return self.names(db)
+
+    def test_missing(self):
+        self.assert_work(self.preset(None), "inside", 2)
+
+    def test_short(self):
+        self.assert_work(self.preset(b"PERFKCTL" * 8), "inside", 2)
+
+    def test_empty(self):
+        self.assert_work(self.preset(b""), "inside", 2)
+
+    def test_foreign(self):
+        self.assert_work(self.preset(os.urandom(PAGE_BYTES)), "inside", 2)
+
+
+class Names(ScopeCase):
+    def test_thread_names(self):
+        db = self.open(self.record(SCOPE, "names").capture)
+        self.assertEqual(sorted(row[0] or "" for row in db.execute("SELECT name FROM thread")),
+                         ["after", "before", "the main one"])
+
+
+class Runs(ScopeCase):
+    def test_refused_combinations(self):
+        for words in (["--dormant", "--delay=1"], ["--dormant", "--duration=1"],
+                      ["--dormant", "--capture-range=nvtx:a"], ["--capture-range=a"],
+                      ["--capture-range=nvtx:"], ["--capture-range=nvtx:a", "--trace=cuda"],
+                      ["--capture-range=cudaProfilerApi", "--trace=nvtx"], ["--kernel=a("],
+                      ["--kernel=a", "--trace=nvtx"], ["--cuda-managed", "--trace=nvtx"],
+                      ["--cupti=off", "--cuda-graph=graph"], ["--delay=soon"], ["--delay=-1"],
+                      ["--duration=1e9h"], ["--cupti-dump=/dev/null"]):
+            result = self.perfkit("run", *words, "--", "true")
+            self.assertEqual(result.status, 125, words)
+            self.assertRegex(result.err.decode(), r"^perfkit run: [^\n]*: [^\n]*\n$")
+        self.assertEqual([n for n in os.listdir(self.folder)], [])
+
+    def test_handed_over(self):
+        result = self.record("env", options=[
+            "--cupti=yield", "--capture-range=nvtx:a,b%c@d"], quiet=False)
+        line = re.search(rb"^PERFKIT_OPTIONS=(.*)$", result.out, re.M).group(1).decode()
+        options = dict(o.split("=", 1) for o in line.split(","))
+        self.assertEqual((options["cupti"], options["capture"], options["capture-name"],
+                          options["capture-domain"]), ("yield", "nvtx", "a%2Cb%25c", "d"))
+        dump = self.path("dump")
+        result = self.record("env", options=["--cuda-graph=graph", "--cuda-managed",
+                                             "--cupti-dump=dump"], quiet=False)
+        line = re.search(rb"^PERFKIT_OPTIONS=(.*)$", result.out, re.M).group(1).decode()
+        options = dict(o.split("=", 1) for o in line.split(","))
+        self.assertEqual((options["cuda-graph"], options["cuda-managed"], options["cupti-dump"]),
+                         ("graph", "1", os.path.realpath(dump)))
+        self.assertTrue(os.path.isdir(dump))
+
+    def test_layers_without_preload(self):
+        """Children get the whole list of OpenCL layers, also when the loader cuts it."""
+        result = self.record("env", options=["--no-preload"], quiet=False,
+                             env=e2e.clean_environment(OPENCL_LAYERS="/nowhere/layer.so"))
+        line = re.search(rb"^PERFKIT_OPTIONS=(.*)$", result.out, re.M).group(1).decode()
+        layers = re.search(rb"^OPENCL_LAYERS=(.*)$", result.out, re.M).group(1).decode()
+        self.assertIn(",opencl_layers=" + layers, line)
+        self.assertTrue(layers.startswith("/nowhere/layer.so:"))
+
+    def test_nested_run(self):
+        """The outer perfkit says that an inner one took over."""
+        outer, inner = self.path("outer.sqlite"), self.path("inner.sqlite")
+        result = self.plain([e2e.PERFKIT, "run", "-o", outer, "--", e2e.PERFKIT, "run", "-q", "-o",
+                             inner, "--", SCOPE, "ranges", "push", "2"])
+        self.assertEqual(result.status, 0)
+        self.assertIn(("a perfkit run inside the program took over a part of it: see " + inner)
+                      .encode(), result.err)
+        db = self.open(outer, tidy=False)
+        self.assertEqual(self.names(db), {})
+        self.assertEqual(self.one(db, "SELECT count(*) FROM capture_health WHERE item = 'nested' AND "
+                                      "note LIKE '%inner.sqlite'"), 1)
+        self.assert_work(self.names(self.open(inner, tidy=False)), "inside", 2)
+
+    def test_unseen_end(self):
+        """Without the preload nothing of ours sees a program without events end; the status is what
+        wait told."""
+        db = self.open(self.record("sh", "-c", "exit 3", options=["--no-preload"], status=3).capture)
+        self.assertEqual(db.execute("SELECT end_reason, exit_status FROM process").fetchall(),
+                         [("unseen", 3)])
+        progress = e2e.make_progress(self.path("progress"))
+        db = self.open(self.record(e2e.target("records"), "--nvtx", 1, "--after", 50, "--end", "_exit",
+                                   "--status", 4, "--progress", progress, options=["--no-preload"],
+                                   status=4).capture)
+        self.assertEqual(db.execute("SELECT end_reason, exit_status FROM process").fetchall(),
+                         [("unseen", 4)])
+
+
+if __name__ == "__main__":
+    e2e.main()
