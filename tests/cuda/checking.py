@@ -21,7 +21,8 @@ class Skip(Exception):
 class Report:
     """Lines on stdout, and the same as JSON at the end."""
 
-    def __init__(self):
+    def __init__(self, brief=False):
+        self.brief = brief
         self.lines = []
         self.group = ""
         self.seconds = {}
@@ -29,7 +30,9 @@ class Report:
     def _add(self, state, name, detail):
         name = f"{self.group}: {name}" if self.group else name
         self.lines.append({"state": state, "name": name, "detail": detail})
-        print(f"{state:<8}{name}: {detail}", flush=True)
+        if state == "FAIL" or not self.brief:
+            text = str(detail)[:600] if self.brief else detail
+            print(f"{state:<8}{name}: {text}", flush=True)
 
     def equal(self, name, got, expected):
         if got == expected:
@@ -182,6 +185,8 @@ def main(checks, about, prepare):
     parser.add_argument("--only", help="names of checks, or their beginnings, comma separated")
     parser.add_argument("--budget", type=float, help="start no check that would end after so many "
                                                      "seconds")
+    parser.add_argument("--brief", action="store_true", help="print failures only; results.json has "
+                                                             "the rest")
     parser.add_argument("--list", action="store_true", help="print the checks and their seconds")
     arguments = parser.parse_args()
     if arguments.list:
@@ -194,7 +199,7 @@ def main(checks, about, prepare):
         print(f"no check is called {arguments.only}: see --list", file=sys.stderr)
         return 2
     os.makedirs(arguments.out, exist_ok=True)
-    report, begin = Report(), time.monotonic()
+    report, begin = Report(arguments.brief), time.monotonic()
     context = prepare(arguments)
     for check in chosen:
         start = time.monotonic()
@@ -211,12 +216,16 @@ def main(checks, about, prepare):
             report.true("ran to its end", False, f"{type(error).__name__}: {str(error)[-600:]} "
                                                  f"({os.path.basename(where.filename)}:{where.lineno})")
         report.seconds[check.name] = round(time.monotonic() - start, 2)
-        print(f"time    {check.name}: {report.seconds[check.name]} s", flush=True)
+        if not arguments.brief:
+            print(f"time    {check.name}: {report.seconds[check.name]} s", flush=True)
     with open(os.path.join(arguments.out, "results.json"), "w", encoding="utf-8") as file:
         json.dump({"lines": report.lines, "seconds": report.seconds}, file, indent=1, default=str)
-    failed = [line for line in report.lines if line["state"] == "FAIL"]
-    for line in failed:
-        print(f"FAIL    {line['name']}: {str(line['detail'])[:300]}")
-    print(f"{report.checks()} checks, {len(failed)} failed, "
-          f"{time.monotonic() - begin:.0f} s" if report.checks() else "nothing was checked")
+    failed = report.failures()
+    for line in report.lines if failed and not arguments.brief else []:
+        if line["state"] == "FAIL":
+            print(f"FAIL    {line['name']}: {str(line['detail'])[:300]}")
+    skipped = [f"{line['name']} ({line['detail']})" for line in report.lines
+               if line["state"] == "skip"]
+    print(f"{report.checks()} checks, {failed} failed, {time.monotonic() - begin:.0f} s"
+          f"{'; skipped: ' + '; '.join(skipped) if skipped else ''}")
     return 1 if failed else 0 if report.checks() else 77
