@@ -227,7 +227,7 @@ void cuda_callback_start(CUpti_SubscriberHandle subscriber)
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
         CUPTI(EnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, told[i]);
     char range[32];
-    by_profiler = collector_option("capture-range", range, sizeof range) &&
+    by_profiler = collector_option("capture", range, sizeof range) &&
                   strcmp(range, "cudaProfilerApi") == 0;
     if (by_profiler)
         enable_profiler_marks(subscriber);

@@ -19,34 +19,7 @@
 
 static _Atomic bool told;
 
-static const char *module_of(const void *caller, char *path, size_t size)
-{
-    Dl_info info;
-    const char *name = "a module of the program";
-    if (dladdr(caller, &info) && info.dli_fname && *info.dli_fname) {
-        const char *slash = strrchr(info.dli_fname, '/');
-        name = slash ? slash + 1 : info.dli_fname;
-    }
-    snprintf(path, size, "%s", name);
-    return path;
-}
-
-/* Is this call not to reach CUPTI? Says so in the capture, once. */
-static bool refuses(const void *caller)
-{
-    if (!collector_active() || !collector_traces("cuda") || !cuda_holds_cupti())
-        return false;
-    if (!atomic_exchange(&told, true)) {
-        char path[128], why[320];
-        snprintf(why, sizeof why,
-                 "%s uses CUPTI itself and gets no GPU events, because perfkit holds it; "
-                 "--cupti=yield leaves it to the program",
-                 module_of(caller, path, sizeof path));
-        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_CONTENDED, why, 0);
-    }
-    return true;
-}
-
+/* Where the function that is called by that name really is. */
 static void *original(const char *name)
 {
     static const char *const libraries[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
@@ -60,6 +33,44 @@ static void *original(const char *name)
     return found;
 }
 
+static const void *module_at(const void *address, const char **path)
+{
+    Dl_info info;
+    if (!dladdr(address, &info))
+        return NULL;
+    if (path)
+        *path = info.dli_fname;
+    return info.dli_fbase;
+}
+
+static void tell(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    char why[320];
+    snprintf(why, sizeof why,
+             "%.120s uses CUPTI itself and gets no GPU events, because perfkit holds it; "
+             "--cupti=yield leaves it to the program",
+             slash           ? slash + 1
+             : path && *path ? path
+                             : "a module of the program");
+    collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_CONTENDED, why, 0);
+}
+
+/* Is this call not to reach CUPTI? Says so in the capture, once. CUPTI's calls of its own functions
+ * come here too, unless it is linked with -Bsymbolic. */
+static bool refuses(const void *caller, const void *function)
+{
+    if (!collector_active() || !collector_traces("cuda") || !cuda_holds_cupti())
+        return false;
+    const char *path = NULL;
+    const void *module = module_at(caller, &path);
+    if (module && function && module == module_at(function, NULL))
+        return false;
+    if (!atomic_exchange(&told, true))
+        tell(path);
+    return true;
+}
+
 /* Under names of our own with the real symbol, because headers of other versions declare other
  * sets. */
 #define GUARD(name, parameters, ...)                                                               \
@@ -67,8 +78,8 @@ static void *original(const char *name)
     CUptiResult guard_##name parameters                                                            \
     {                                                                                              \
         int saved = errno;                                                                         \
-        bool refused = refuses(__builtin_return_address(0));                                       \
-        void *symbol = refused ? NULL : original(#name);                                           \
+        void *symbol = original(#name);                                                            \
+        bool refused = refuses(__builtin_return_address(0), symbol);                               \
         errno = saved;                                                                             \
         if (refused)                                                                               \
             return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;                                 \
