@@ -1,4 +1,5 @@
-"""From a program's exit to a file that SQL can be asked: perfkit, and nsys with import and export."""
+"""From a program's exit to a file that SQL can be asked: perfkit, and nsys with import and export.
+And one long run: graph nodes by the ten millions in one process."""
 import os
 import shutil
 import statistics
@@ -9,6 +10,8 @@ import configurations
 from turns import Failed, Player
 
 ROUNDS, LAUNCHES = 8, 100000  # 800,000 launches at full rate
+# 30 million records of graph nodes: CUPTI 13.0 has been reported to give invalid times after 25.
+LONG_ROUNDS, LONG_NODES, LONG_REPLAYS = 15, 100, 20000
 
 
 def timed(command, seconds=300):
@@ -117,3 +120,36 @@ def section(bench, share):
     for name, each in runs.items():
         if name != "bare":
             show(name, each)
+
+
+def long(bench):
+    """The section `long`: perfkit and the floor, a process each, one after the other."""
+    program = bench.args.program or os.path.join(bench.args.build, "bin", "bench_cuda_launch")
+    words = [program, "graph", str(LONG_NODES), str(LONG_REPLAYS)]
+    if not os.path.exists(program):
+        bench.note(f"long: {program} is not built (nvcc)")
+        return
+    runs = {}
+    for configuration in bench.configurations:
+        if configuration.name not in ("floor", "perfkit"):
+            continue
+        folder = bench.folder()
+        try:
+            end, said, gone = play(configuration, words, folder,
+                                   2 if bench.args.quick else LONG_ROUNDS)
+            runs[configuration.name] = {**configuration.recorded(folder), "exit_to_end_s": gone,
+                                        "operations": end["operations"], "rounds": said,
+                                        "peak_kib": end["peak_kib"]}
+        except (Failed, OSError) as why:
+            bench.note(f"long, {configuration.name}: {why}")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    bench.sections["long"] = {"title": "graph nodes in one process", "runs": runs}
+    print(f"\nlong: {LONG_ROUNDS * LONG_NODES * LONG_REPLAYS:,} graph nodes in one process")
+    for name, run in runs.items():
+        used = [r["gpu_used_bytes"] / 1e6 for r in run["rounds"] if "gpu_used_bytes" in r]
+        gpu = f"{used[0]:.0f} to {used[-1]:.0f}" if used else "n/a"
+        print(f"  {name:<10}nodes run {run['operations']:,}, kernel records "
+              f"{run.get('kernels', 'n/a')}, without times {run.get('untimed', 'n/a')}, dropped "
+              f"{run.get('dropped')}; GPU MB in use {gpu}; peak host MB "
+              f"{run['peak_kib'] * 1024 / 1e6:.0f}", flush=True)

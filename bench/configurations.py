@@ -8,7 +8,9 @@ import subprocess
 
 LOSSES = ("dropped", "definitions_dropped", "backend_dropped", "unseen", "reentered", "damaged",
           "orphan_times", "outstanding", "remainder")
-EVENT_TABLES = ("kernel", "transfer", "memset", "sync", "api_all")
+# Device records and API calls; one that this capture has not is None.
+EVENT_TABLES = ("kernel", "transfer", "memset", "sync", "graph_launch", "event_record", "overhead",
+                "migration", "api_all")
 
 
 def count(database, table):
@@ -26,6 +28,7 @@ def read_capture(path):
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         tables = {table: count(database, table) for table in EVENT_TABLES}
+        untimed = count(database, "kernel WHERE start IS NULL OR duration IS NULL OR duration < 0")
         lost = {}
         for item, subject, lines in database.execute(
                 "SELECT item, subject, sum(value) FROM capture_health WHERE value <> 0 "
@@ -40,7 +43,7 @@ def read_capture(path):
     finally:
         database.close()
     return {"kernels": tables["kernel"], "records": sum(n or 0 for n in tables.values()),
-            "tables": tables, "dropped": sum(lost.values()), "lost": lost, "notes": notes,
+            "tables": tables, "untimed": untimed, "dropped": sum(lost.values()), "lost": lost, "notes": notes,
             "bytes": os.path.getsize(path)}
 
 

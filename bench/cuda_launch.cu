@@ -1,10 +1,13 @@
 // What one CUDA operation costs its caller: short operations in a loop, synchronised at intervals.
-// Prints one line of JSON a round, after a warm-up in each, and a last one ("end"). Run it bare, under
-// perfkit and under others, interleaved: bench/overhead does.
-//   bench_cuda_launch [--rounds R] launch [LAUNCHES [SYNC_EVERY [THREADS]]]   empty kernels
-//   bench_cuda_launch [--rounds R] graph [NODES [REPLAYS]]                    a chain of empty kernels
-//   bench_cuda_launch [--rounds R] copy [COPIES [BYTES]]                      pinned host to device
-//   bench_cuda_launch [--rounds R] event [RECORDS]                            cudaEventRecord
+// Prints one line of JSON a round, after a warm-up in each, and a last one ("end"). Run it bare,
+// under perfkit and under others, interleaved: bench/overhead does.
+//
+//     bench_cuda_launch [--rounds R] launch [LAUNCHES [SYNC_EVERY [THREADS]]]
+//     bench_cuda_launch [--rounds R] graph [NODES [REPLAYS]]
+//     bench_cuda_launch [--rounds R] copy [COPIES [BYTES]]
+//     bench_cuda_launch [--rounds R] event [RECORDS]
+//
+// launch: empty kernels. graph: a chain of them. copy: pinned host to device. event: recordings.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -118,6 +121,13 @@ static void run_lane(long number)
     MUST(cudaStreamDestroy(lane.stream));
 }
 
+static uint64_t gpu_used(void)
+{
+    size_t free_bytes = 0, total = 0;
+    MUST(cudaMemGetInfo(&free_bytes, &total));
+    return total - free_bytes;
+}
+
 static void report(struct turns *turns, long round)
 {
     double sum = 0;
@@ -125,16 +135,10 @@ static void report(struct turns *turns, long round)
         sum += ns_of[i];
     fprintf(turns->out,
             "{\"mode\": \"%s\", \"round\": %ld, \"count\": %ld, \"threads\": %ld, "
-            "\"ns_per_%s\": %.1f}\n",
-            work.mode, round, work.count, work.threads, work.unit, sum / (double)work.threads);
+            "\"ns_per_%s\": %.1f, \"gpu_used_bytes\": %llu}\n",
+            work.mode, round, work.count, work.threads, work.unit, sum / (double)work.threads,
+            (unsigned long long)gpu_used());
     fflush(turns->out);
-}
-
-static uint64_t gpu_used(void)
-{
-    size_t free_bytes = 0, total = 0;
-    MUST(cudaMemGetInfo(&free_bytes, &total));
-    return total - free_bytes;
 }
 
 static int run(long rounds)
@@ -212,7 +216,8 @@ int main(int argc, char **argv)
         at = 3;
     }
     if (!understand(argc, argv, at)) {
-        fprintf(stderr, "usage: bench_cuda_launch [--rounds R] launch|graph|copy|event [NUMBER...]\n");
+        fprintf(stderr,
+                "usage: bench_cuda_launch [--rounds R] launch|graph|copy|event [NUMBER...]\n");
         return 2;
     }
     return run(rounds);

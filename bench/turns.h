@@ -2,9 +2,9 @@
  * configuration, all at once, and lets one after the other run a short round: what is compared is
  * seconds apart, and a process starts once for many rounds.
  *
- * BENCH_TURNS names two FIFOs, NAME.go (a byte for each round; anything but 'g', or its end, ends the
- * program) and NAME.out (our lines of JSON). Without it the program runs `rounds` rounds by itself and
- * prints to stdout. */
+ * BENCH_TURNS names two FIFOs, NAME.go (a byte for each round; anything but 'g', or its end, ends
+ * the program) and NAME.out (our lines of JSON). Without it the program runs `rounds` rounds by
+ * itself and prints to stdout. */
 #ifndef PERFKIT_BENCH_TURNS_H
 #define PERFKIT_BENCH_TURNS_H
 
