@@ -3,7 +3,9 @@
  *
  *     cuda_graph_nodes [NODES [TOTAL [REPORT_EVERY]]]
  *
- * Prints the free device memory before, every REPORT_EVERY nodes and after, and the wall time. */
+ * Prints the free device memory before, every REPORT_EVERY nodes and after, the peak of the host
+ * memory and the wall time. */
+#include <sys/resource.h>
 #include <time.h>
 
 #include "did.h"
@@ -63,8 +65,11 @@ int main(int argc, char **argv)
     }
     CHECK(cudaStreamSynchronize(stream));
     double seconds = now() - start;
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
     printf("], \"free_after\": %zu, \"nodes\": %lld, \"launches\": %lld, \"seconds\": %.3f, "
-           "\"ns_per_node\": %.1f}\n",
-           free_bytes(), ran, launches, seconds, seconds * 1e9 / (double)(ran ? ran : 1));
+           "\"ns_per_node\": %.1f, \"peak_host_kb\": %ld}\n",
+           free_bytes(), ran, launches, seconds, seconds * 1e9 / (double)(ran ? ran : 1),
+           usage.ru_maxrss);
     return 0;
 }
