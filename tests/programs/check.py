@@ -30,7 +30,8 @@ def command(program, *arguments):
 
 
 def environment(recorder):
-    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "2",
+    return {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo", **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "2",
             "TRITON_CACHE_DIR": os.path.join(os.path.abspath(recorder.folder), "triton"),
             "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
