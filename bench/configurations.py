@@ -178,6 +178,19 @@ def knows_dormant(perfkit):
     return "--dormant" in told.stdout
 
 
+def floor_spec(default, spec):
+    """The FLOOR list for `spec`. One that begins with + or - changes `default`: `-clock,+tsc`."""
+    if spec[0] not in "+-":
+        return spec
+    words = default.split(",")
+    for change in spec.split(","):
+        if change.startswith("-"):
+            words = [w for w in words if w.split("=")[0] != change[1:]]
+        else:
+            words.append(change.lstrip("+"))
+    return ",".join(words)
+
+
 def parse_extra(text):
     """`name=FLOORSPEC;name=perfkit:ARGS`: a list of (name, kind, words). ValueError: a sentence."""
     extra = []

@@ -135,6 +135,12 @@ class Options(unittest.TestCase):
             with self.assertRaises(ValueError):
                 configurations.parse_extra(bad)
 
+    def test_changes_of_the_default_floor(self):
+        default = "kernel,clock,flush=100"
+        for spec, list_of in (("kernel", "kernel"), ("-clock,+tsc", "kernel,flush=100,tsc"),
+                              ("-flush", "kernel,clock"), ("+pinned", default + ",pinned")):
+            self.assertEqual(configurations.floor_spec(default, spec), list_of)
+
     def test_wrong_words_are_refused(self):
         for words in (("--only", "nonsense"), ("--rounds", "0"), ("--configs", "x")):
             status, text, told = overhead(*words)
