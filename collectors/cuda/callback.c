@@ -60,13 +60,6 @@ static void graph_node(const CUpti_GraphData *graph, bool cloned)
     }
     if (cupti.GetGraphId)
         cupti.GetGraphId(graph->graph, &out.graph);
-    cuda_dump_callback(&(struct dump_callback){
-        .domain = CUPTI_CB_DOMAIN_RESOURCE,
-        .cbid = cloned ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
-        .graph = out.graph,
-        .node = out.node,
-        .original_node = out.original,
-        .node_type = (uint32_t)graph->nodeType});
     if (!cloned || out.original)
         collector_emit(&out);
     cuda_dump_callback(&(struct dump_callback){
@@ -121,11 +114,6 @@ static void stream_created(const CUpti_ResourceData *resource)
                                                    .stream = handle.stream,
                                                    .handle = handle.handle});
     }
-    cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
-                                               .cbid = CUPTI_CBID_RESOURCE_STREAM_CREATED,
-                                               .context = handle.context,
-                                               .stream = handle.stream,
-                                               .handle = handle.handle});
 }
 
 static void context_created(const CUpti_ResourceData *resource)
@@ -139,10 +127,6 @@ static void context_created(const CUpti_ResourceData *resource)
                                                    .context = handle.context,
                                                    .handle = handle.handle});
     }
-    cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
-                                               .cbid = CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
-                                               .context = handle.context,
-                                               .handle = handle.handle});
 }
 
 /* cudaProfilerStart calls cuProfilerStart and both may be told; only a change counts. The window

@@ -20,7 +20,7 @@
 #include "collectors/cuda/dump.h"
 #include "collectors/cuda/parts.h"
 
-#define RING 4096u      /* callbacks between two ticks; a power of two */
+#define RING 8192u      /* callbacks between two ticks; a power of two */
 #define KINDS 128u      /* of activity */
 #define TEXTS 16384u    /* addresses whose text is remembered; a power of two */
 #define MAX_TEXT_BYTES 65536u
@@ -54,18 +54,20 @@ static struct {
 
 void cuda_dump_start(void)
 {
+    if (!collector_option("cupti-dump", folder, sizeof folder) || !folder[0])
+        return;
     for (uint64_t i = 0; i < RING; i++)
         atomic_store_explicit(&ring[i].turn, i, memory_order_relaxed);
-    if (collector_option("cupti-dump", folder, sizeof folder) && folder[0])
-        atomic_store(&on, 1);
+    atomic_store(&on, 1);
 }
 
 static void fail(const char *call, int error)
 {
     char why[640];
     atomic_store(&on, 0);
+    char reason[128];
     snprintf(why, sizeof why, "the CUPTI dump %s ends here: %s: %s", path[0] ? path : folder, call,
-             strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error");
+             strerror_r(error, reason, sizeof reason));
     collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, (uint32_t)error);
 }
 
@@ -337,6 +339,8 @@ void cuda_dump_callback(const struct dump_callback *what)
             slot->what = *what;
             slot->what.tid = collector_tid();
             atomic_store_explicit(&slot->turn, ticket + 1, memory_order_release);
+            if (ticket % (RING / 4) == 0)
+                collector_wake();
             return;
         }
     }
