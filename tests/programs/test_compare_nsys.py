@@ -171,6 +171,29 @@ class Compare(unittest.TestCase):
             sqlite3.connect(path).close()
         self.assertEqual(self.compare()[0], 3)  # nothing in either
 
+    def test_both_record(self):
+        """The command is run by each tool; here nsys is a script that hands out a made export."""
+        make_nsys(self.theirs)
+        nsys = os.path.join(os.path.dirname(self.ours), "nsys")
+        with open(nsys, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\n'
+                       'while [ "$1" ]; do case $1 in\n'
+                       '  profile) how=profile;; export) how=export;;\n'
+                       '  -o) out=$2; shift;; --) break;;\n'
+                       'esac; shift; done\n'
+                       'case $how in profile) : > "$out.nsys-rep";;\n'
+                       f'export) cp {self.theirs} "$out";; esac\n')
+        os.chmod(nsys, 0o700)
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = compare_nsys.main([os.environ["PERFKIT_E2E_BUILD"], "--nsys", nsys, "--json",
+                                        self.json, "--", "true"])
+        self.assertEqual(status, 1, out.getvalue() + err.getvalue())
+        with open(self.json, encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual(told["command"], ["true"])
+        self.assertIn(("kernels", MANGLED), self.rows(told, "differs"))
+
     def test_names(self):
         for name, short in (("void at::native::vectorized_elementwise_kernel<4, at::native::F<float>, "
                              "std::array<char*, 2ul> >(int, F<float>)", "vectorized_elementwise_kernel"),
