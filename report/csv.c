@@ -53,6 +53,8 @@ static void put_table(FILE *out, const struct prof_report_data *data,
 {
     size_t count = 0;
     const char *rows = table->rows(data, &count);
+    if (!count && table->optional)
+        return;
     fputs("table", out);
     for (const struct prof_report_column *column = table->columns; column->key; column++)
         fprintf(out, ",%s", column->key);
@@ -65,6 +67,7 @@ static void put_table(FILE *out, const struct prof_report_data *data,
         }
         fputs("\r\n", out);
     }
+    fputs("\r\n", out);
 }
 
 /* The verdict of the trust block has its table too: a spreadsheet must not hide it. */
@@ -87,10 +90,8 @@ enum prof_status prof_report_write_csv(struct prof_capture *capture,
     struct prof_report_data data;
     enum prof_status status = prof_report_load(capture, options, &data, err);
     if (!status) {
-        for (const struct prof_report_table *table = prof_report_tables; table->name; table++) {
+        for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
             put_table(out, &data, table, options ? options->top : 0);
-            fputs("\r\n", out);
-        }
         put_trust(out, &data.trust);
         status = prof_report_flush(out, err);
     }

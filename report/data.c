@@ -70,6 +70,10 @@ enum prof_status prof_report_load(struct prof_capture *capture,
         status = prof_range_summary(capture, filter, &data->ranges, err);
     if (!status)
         status = prof_memory_summary(capture, filter, LEAKS, &data->memory, err);
+    for (enum prof_activity i = 0; !status && i < PROF_ACTIVITIES; i++)
+        status = prof_activity_summary(capture, filter, i, &data->activities[i], err);
+    if (!status)
+        status = prof_pool_summary(capture, filter, &data->pools, err);
     return status;
 }
 
@@ -84,6 +88,9 @@ void prof_report_unload(struct prof_report_data *data)
     prof_sync_summary_free(&data->waits);
     prof_range_summary_free(&data->ranges);
     prof_memory_summary_free(&data->memory);
+    for (enum prof_activity i = 0; i < PROF_ACTIVITIES; i++)
+        prof_activity_summary_free(&data->activities[i]);
+    prof_pool_summary_free(&data->pools);
     *data = (struct prof_report_data){0};
 }
 

@@ -28,6 +28,8 @@ struct prof_report_data {
     struct prof_sync_summary waits;
     struct prof_range_summary ranges;
     struct prof_memory_summary memory;
+    struct prof_activity_summary activities[PROF_ACTIVITIES];
+    struct prof_pool_summary pools;
 };
 
 /* Run the analyses. `data` may be freed whatever the outcome. */

@@ -112,7 +112,8 @@ void prof_html_put_summary(struct prof_json *json, const struct prof_report_data
     put_busy(json, data);
     prof_json_array(json, "tables");
     for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
-        put_table(json, data, table, top);
+        if (prof_report_worth(data, table))
+            put_table(json, data, table, top);
     prof_json_end(json);
 }
 

@@ -43,6 +43,7 @@ void prof_report_json_capture(struct prof_json *json, const struct prof_report_d
     prof_json_known(json, "exit_signal", info->exit_signal);
     prof_json_string(json, "ending", ending);
     prof_json_string(json, "trace", info->trace);
+    prof_json_string(json, "kernel_filter", info->kernel_filter);
     prof_json_end(json);
 }
 
@@ -64,6 +65,7 @@ static void put_balances(struct prof_json *json, const char *key, const struct p
         prof_json_known(json, "captured", row->captured);
         prof_json_known(json, "dropped", row->dropped);
         prof_json_known(json, "outstanding", row->outstanding);
+        prof_json_known(json, "filtered", row->filtered);
         prof_json_known(json, "remainder", row->remainder);
         prof_json_end(json);
     }
@@ -78,6 +80,8 @@ void prof_report_json_trust(struct prof_json *json, const struct prof_report_dat
     prof_json_object(json, "trust");
     prof_json_bool(json, "complete", trust->complete);
     prof_json_known(json, "clock_error_ns", trust->clock_error_ns);
+    prof_json_int(json, "windows", trust->windows);
+    prof_json_known(json, "recorded_ns", trust->recorded_ns);
     put_balances(json, "totals", trust->totals, trust->total_count);
     put_balances(json, "balances", trust->balances, trust->balance_count);
     prof_json_array(json, "statements");
@@ -110,6 +114,7 @@ void prof_report_json_devices(struct prof_json *json, const struct prof_report_d
         prof_json_int(json, "process", device->process);
         prof_json_int(json, "physical", device->physical);
         prof_json_string(json, "label", label);
+        prof_json_string(json, "given_name", device->label);
         prof_json_string(json, "api", device->api);
         prof_json_known(json, "ordinal", device->ordinal);
         prof_json_string(json, "name", device->name);

@@ -120,7 +120,8 @@ enum prof_status prof_report_write_markdown(struct prof_capture *capture,
     if (!status) {
         put_head(out, &data);
         for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
-            put_table(out, &data, table, options ? options->top : 0);
+            if (prof_report_worth(&data, table))
+                put_table(out, &data, table, options ? options->top : 0);
         status = prof_report_flush(out, err);
     }
     prof_report_unload(&data);

@@ -71,6 +71,17 @@ static void about_kernels(const struct prof_report_data *data, struct steps *ste
     free(name);
 }
 
+static void about_overhead(const struct prof_report_data *data, struct steps *steps)
+{
+    const struct prof_activity_summary *all = &data->activities[PROF_ACTIVITY_OVERHEAD];
+    for (size_t i = 0; i < all->count; i++) {
+        const struct prof_activity_row *row = &all->rows[i];
+        if (row->wall_share > 0.05)
+            add(steps, "Overhead, %s: %s, %s of the wall time.", row->kind_text,
+                prof_duration_ns(row->duration_ns.sum).text, prof_percent(row->wall_share).text);
+    }
+}
+
 size_t prof_report_next_steps(const struct prof_report_data *data,
                               char text[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES])
 {
@@ -84,6 +95,7 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
                            "here and what stands in the way.");
     about_idle_time(data, &steps);
     about_kernels(data, &steps);
+    about_overhead(data, &steps);
     if (data->memory.total.leaks > 0 && !prof_report_is_live(data->info))
         add(&steps, "%s allocation%s (%s) never freed: the largest are listed under Memory.",
             prof_count(data->memory.total.leaks).text, data->memory.total.leaks == 1 ? "" : "s",

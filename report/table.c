@@ -103,3 +103,10 @@ void prof_report_json_value(struct prof_json *json, const char *key, struct prof
         break;
     }
 }
+
+bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table)
+{
+    size_t count = 0;
+    table->rows(data, &count);
+    return !table->optional || (count && (!table->worth || table->worth(data)));
+}

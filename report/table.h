@@ -61,6 +61,8 @@ struct prof_report_table {
     size_t row_bytes;
     size_t screen_rows; /* how many a text report shows when nobody asks for a number */
     const void *(*rows)(const struct prof_report_data *data, size_t *count);
+    bool optional; /* left out where people read when it is empty, or not worth it */
+    bool (*worth)(const struct prof_report_data *data); /* NULL: whenever it has rows */
     /* A row that stands for all of them and is more than their sum; NULL = none. */
     const void *(*total_row)(const struct prof_report_data *data);
     /* One line of totals ("2,000 launches of 5 kernels, 7.0 s"); NULL = none. */
@@ -69,6 +71,9 @@ struct prof_report_table {
 
 /* Ended by one without a name. Static. */
 extern const struct prof_report_table prof_report_tables[];
+
+/* Has a page for people something to say with this table? */
+bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table);
 
 /* NULL when there is none of that name. */
 const struct prof_report_table *prof_report_table(const char *name);

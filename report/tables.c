@@ -5,45 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/table.h"
-
-/* clang-format off */
-#define INT64(key, title, unit, rank, type, member)                                                \
-    {key, title, PROF_UNIT_##unit, rank, PROF_STORED_INT64, offsetof(struct type, member), NULL}
-#define REAL(key, title, unit, rank, type, member)                                                 \
-    {key, title, PROF_UNIT_##unit, rank, PROF_STORED_DOUBLE, offsetof(struct type, member), NULL}
-#define STRING(key, title, unit, rank, type, member)                                               \
-    {key, title, PROF_UNIT_##unit, rank, PROF_STORED_STRING, offsetof(struct type, member), NULL}
-#define COMPUTED(key, title, unit, rank, function)                                                 \
-    {key, title, PROF_UNIT_##unit, rank, PROF_STORED_COMPUTED, 0, function}
-/* clang-format on */
-
-/* The distribution of a duration, as every table of times has it. */
-#define TIMES(type)                                                                                \
-    INT64("total_ns", "Total", NS, 1, type, duration_ns.sum),                                      \
-        REAL("share", "Share", SHARE, 1, type, share),                                             \
-        REAL("wall_share", "Of wall", SHARE, 3, type, wall_share),                                 \
-        INT64("count", "Count", COUNT, 1, type, duration_ns.count),                                \
-        REAL("average_ns", "Average", NS, 2, type, duration_ns.mean),                              \
-        REAL("median_ns", "Median", NS, 5, type, duration_ns.median),                              \
-        INT64("min_ns", "Min", NS, 7, type, duration_ns.min),                                      \
-        INT64("max_ns", "Max", NS, 6, type, duration_ns.max),                                      \
-        REAL("p95_ns", "p95", NS, 0, type, duration_ns.p95),                                       \
-        REAL("p99_ns", "p99", NS, 0, type, duration_ns.p99),                                       \
-        REAL("stddev_ns", "StdDev", NS, 0, type, duration_ns.stddev),                              \
-        REAL("quantile_error", "Quantile error", SHARE, 0, type, duration_ns.quantile_error)
-
-static struct prof_report_value text_value(const char *text)
-{
-    return (struct prof_report_value){.kind = text ? PROF_VALUE_TEXT : PROF_VALUE_NONE,
-                                      .text = text};
-}
-
-static struct prof_report_value int_value(int64_t value)
-{
-    return (struct prof_report_value){
-        .kind = value == PROF_UNKNOWN ? PROF_VALUE_NONE : PROF_VALUE_INT, .integer = value};
-}
+#include "report/columns.h"
 
 static struct prof_report_value share_value(int64_t part, int64_t whole)
 {
@@ -55,31 +17,25 @@ static struct prof_report_value share_value(int64_t part, int64_t whole)
     return value;
 }
 
-static struct prof_report_value device_name(const struct prof_report_data *data, int64_t id)
-{
-    const struct prof_device *device = prof_device(data->capture, id);
-    return text_value(device ? device->name : NULL);
-}
-
 /* ---- devices ------------------------------------------------------------------------------ */
 
 #define UTIL(row) ((const struct prof_utilisation_row *)(row))
 
 static struct prof_report_value util_name(const struct prof_report_data *data, const void *row)
 {
-    return device_name(data, UTIL(row)->device);
+    return prof_report_device_name(data, UTIL(row)->device);
 }
 
 static struct prof_report_value util_api(const struct prof_report_data *data, const void *row)
 {
     const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
-    return text_value(device ? device->api : NULL);
+    return prof_report_text(device ? device->api : NULL);
 }
 
 static struct prof_report_value util_ordinal(const struct prof_report_data *data, const void *row)
 {
     const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
-    return int_value(device ? device->ordinal : PROF_UNKNOWN);
+    return prof_report_int(device ? device->ordinal : PROF_UNKNOWN);
 }
 
 static struct prof_report_value util_busy(const struct prof_report_data *data, const void *row)
@@ -102,6 +58,7 @@ static const struct prof_report_column device_columns[] = {
     INT64("kernels", "Kernel count", COUNT, 0, prof_utilisation_row, kernels),
     INT64("transfers", "Transfer count", COUNT, 0, prof_utilisation_row, transfers),
     INT64("unfinished", "Unfinished", COUNT, 0, prof_utilisation_row, unfinished),
+    INT64("graphs", "Graph count", COUNT, 0, prof_utilisation_row, graphs),
     INT64("max_concurrent_kernels", "Most at once", COUNT, 6, prof_utilisation_row,
           max_concurrent_kernels),
     INT64("first_ns", "First", MOMENT, 0, prof_utilisation_row, first_ns),
@@ -122,7 +79,7 @@ static const void *device_rows(const struct prof_report_data *data, size_t *coun
 
 static struct prof_report_value gap_device(const struct prof_report_data *data, const void *row)
 {
-    return device_name(data, ((const struct prof_report_gap *)row)->device);
+    return prof_report_device_name(data, ((const struct prof_report_gap *)row)->device);
 }
 
 static const struct prof_report_column gap_columns[] = {
@@ -148,7 +105,7 @@ static const void *gap_rows(const struct prof_report_data *data, size_t *count)
     {                                                                                              \
         const struct prof_config *config = ((const struct prof_kernel_row *)row)->config;          \
         (void)data;                                                                                \
-        return int_value(config ? config->unit_member : PROF_UNKNOWN);                             \
+        return prof_report_int(config ? config->unit_member : PROF_UNKNOWN);                             \
     }
 CONFIG(grid_x, grid[0])
 CONFIG(grid_y, grid[1])
@@ -169,6 +126,8 @@ static const struct prof_report_column kernel_columns[] = {
     REAL("submit_delay_ns", "Submitted", NS, 0, prof_kernel_row, submit_delay_ns),
     REAL("launch_delay_ns", "Launch delay", NS, 0, prof_kernel_row, launch_delay_ns),
     REAL("api_ns", "Launch call", NS, 0, prof_kernel_row, api_ns),
+    INT64("graph_nodes", "In graphs", COUNT, 4, prof_kernel_row, graph_nodes),
+    STRING("created_by", "Made by", WORD, 5, prof_kernel_row, created_by),
     INT64("configs", "Configs", COUNT, 0, prof_kernel_row, configs),
     COMPUTED("grid_x", "GrdX", NUMBER, 0, kernel_grid_x),
     COMPUTED("grid_y", "GrdY", NUMBER, 0, kernel_grid_y),
@@ -210,7 +169,7 @@ static struct prof_report_value transfer_source(const struct prof_report_data *d
 {
     const struct prof_transfer_row *transfer = row;
     (void)data;
-    return text_value(transfer->source_kind > 0 ? transfer->source_text : NULL);
+    return prof_report_text(transfer->source_kind > 0 ? transfer->source_text : NULL);
 }
 
 static struct prof_report_value transfer_target(const struct prof_report_data *data,
@@ -218,7 +177,7 @@ static struct prof_report_value transfer_target(const struct prof_report_data *d
 {
     const struct prof_transfer_row *transfer = row;
     (void)data;
-    return text_value(transfer->target_kind > 0 ? transfer->target_text : NULL);
+    return prof_report_text(transfer->target_kind > 0 ? transfer->target_text : NULL);
 }
 
 static const struct prof_report_column transfer_columns[] = {
@@ -305,7 +264,7 @@ static void wait_totals(const struct prof_report_data *data, char *out, size_t s
 static struct prof_report_value range_style(const struct prof_report_data *data, const void *row)
 {
     (void)data;
-    return text_value(((const struct prof_range_row *)row)->style == PROF_RANGE_PUSH_POP
+    return prof_report_text(((const struct prof_range_row *)row)->style == PROF_RANGE_PUSH_POP
                           ? "push/pop"
                           : "start/end");
 }
@@ -394,19 +353,19 @@ static void memory_totals(const struct prof_report_data *data, char *out, size_t
 static struct prof_report_value leak_kind(const struct prof_report_data *data, const void *row)
 {
     (void)data;
-    return text_value(prof_memory_kind_text(((const struct prof_allocation *)row)->kind));
+    return prof_report_text(prof_memory_kind_text(((const struct prof_allocation *)row)->kind));
 }
 
 static struct prof_report_value leak_device(const struct prof_report_data *data, const void *row)
 {
-    return device_name(data, ((const struct prof_allocation *)row)->device);
+    return prof_report_device_name(data, ((const struct prof_allocation *)row)->device);
 }
 
 static struct prof_report_value leak_pid(const struct prof_report_data *data, const void *row)
 {
     const struct prof_process *process =
         prof_process(data->capture, ((const struct prof_allocation *)row)->process);
-    return int_value(process ? process->pid : PROF_UNKNOWN);
+    return prof_report_int(process ? process->pid : PROF_UNKNOWN);
 }
 
 static const struct prof_report_column leak_columns[] = {
@@ -454,6 +413,7 @@ static const struct prof_report_column balance_columns[] = {
     INT64("captured", "In graphs", COUNT, 1, prof_balance, captured),
     INT64("dropped", "Dropped", COUNT, 1, prof_balance, dropped),
     INT64("outstanding", "Outstanding", COUNT, 1, prof_balance, outstanding),
+    INT64("filtered", "Filtered", COUNT, 4, prof_balance, filtered),
     INT64("remainder", "Missing", COUNT, 1, prof_balance, remainder),
     STRING("name", "What", WORD, 1, prof_balance, subject),
     {0},
@@ -465,13 +425,10 @@ static const void *balance_rows(const struct prof_report_data *data, size_t *cou
     return data->trust.totals;
 }
 
-#define ROWS(type, name_)                                                                          \
-    .columns = name_##_columns, .row_bytes = sizeof(struct type), .rows = name_##_rows
-
 /* clang-format off */
 const struct prof_report_table prof_report_tables[] = {
     {.name = "devices", .title = "Devices", .none = "no device was used",
-     .help = "Busy is the union of kernels, copies and fills; overlap is the time when kernels and "
+     .help = "Busy is the union of kernels, whole graphs, copies and fills; overlap is the time when kernels and "
              "transfers ran at once; idle is the rest of the wall time.",
      ROWS(prof_utilisation_row, device)},
     {.name = "gaps", .title = "Longest idle times", .none = "no gaps",
@@ -481,6 +438,10 @@ const struct prof_report_table prof_report_tables[] = {
      .help = "Share is of the kernel time listed, Of wall of the run's length: the latter sums to "
              "more than 100 % when kernels overlap.",
      .screen_rows = 10, .totals = kernel_totals, ROWS(prof_kernel_row, kernel)},
+    {.name = "graphs", .title = "Graphs", .none = "no graphs were recorded as a whole",
+     .help = "Executions of CUDA graphs that were recorded as a whole, without their nodes.",
+     .screen_rows = 6, .optional = true, .totals = prof_report_graph_totals,
+     ROWS(prof_activity_row, prof_report_graph)},
     {.name = "transfers", .title = "Transfers", .none = "no transfers",
      .help = "Speed is bytes over the time of the same transfers, in powers of 1000.",
      .screen_rows = 6, .totals = transfer_totals, ROWS(prof_transfer_row, transfer)},
@@ -490,6 +451,18 @@ const struct prof_report_table prof_report_tables[] = {
     {.name = "waits", .title = "Waits", .none = "no waits",
      .help = "Time the host, or a stream, waited for the device.",
      .screen_rows = 4, .totals = wait_totals, ROWS(prof_sync_row, wait)},
+    {.name = "overhead", .title = "Overhead", .none = "no overhead was told",
+     .help = "Host time that the driver or the profiler took from the program, summed over threads.",
+     .screen_rows = 6, .optional = true, .totals = prof_report_overhead_totals,
+     ROWS(prof_activity_row, prof_report_overhead)},
+    {.name = "jit", .title = "Code compiled at run time", .none = "none",
+     .help = "Device code that the driver compiled while the program ran, and its cache.",
+     .screen_rows = 4, .optional = true, .totals = prof_report_jit_totals,
+     ROWS(prof_activity_row, prof_report_jit)},
+    {.name = "migrations", .title = "Unified memory", .none = "none moved",
+     .help = "Managed memory that moved to where it was needed, and the faults that made it move.",
+     .screen_rows = 8, .optional = true, .totals = prof_report_migration_totals,
+     ROWS(prof_activity_row, prof_report_migration)},
     {.name = "ranges", .title = "NVTX ranges", .none = "no NVTX ranges",
      .help = "GPU time is the sum of the kernels launched inside the range; nested ranges count the "
              "same kernel each.",
@@ -501,6 +474,21 @@ const struct prof_report_table prof_report_tables[] = {
     {.name = "leaks", .title = "Largest leaks", .none = "no leaks",
      .help = "Allocations that were not freed when their process ended.",
      .screen_rows = 3, ROWS(prof_allocation, leak)},
+    {.name = "pools", .title = "Memory pools", .none = "no memory pools",
+     .help = "Reserved is what a pool held at most, Used what allocations took of it.",
+     .screen_rows = 4, .optional = true, ROWS(prof_pool, prof_report_pool)},
+    {.name = "streams", .title = "Streams", .none = "no streams",
+     .help = "Streams and queues; a lower priority number goes first.",
+     .screen_rows = 8, .optional = true, .worth = prof_report_stream_worth,
+     ROWS(prof_stream, prof_report_stream)},
+    {.name = "contexts", .title = "Contexts", .none = "no contexts",
+     .help = "A green context has some of its device's SMs.",
+     .screen_rows = 6, .optional = true, .worth = prof_report_context_worth,
+     ROWS(prof_context, prof_report_context)},
+    {.name = "threads", .title = "Threads", .none = "no threads",
+     .help = "Threads that made calls or ranges, by the names the program gave them.",
+     .screen_rows = 6, .optional = true, .worth = prof_report_thread_worth,
+     ROWS(prof_thread, prof_report_thread)},
     {.name = "processes", .title = "Processes", .none = "no processes",
      .help = "The processes of the run.", .screen_rows = 5, ROWS(prof_process, process)},
     {.name = "balance", .title = "Calls and records", .none = "no calls were counted",

@@ -56,6 +56,24 @@ static void print_ending(const struct prof_report_page *page, const struct prof_
     fprintf(page->out, "%s\n", line);
 }
 
+/* What was left out because it was asked for: every figure below is of the rest. */
+static void print_scope(const struct prof_report_page *page, const struct prof_report_data *data)
+{
+    char line[600];
+    if (data->trust.recorded_ns != PROF_UNKNOWN) {
+        snprintf(line, sizeof line, "%s of it, in %s window%s",
+                 prof_duration_ns(data->trust.recorded_ns).text,
+                 prof_count(data->trust.windows).text, data->trust.windows == 1 ? "" : "s");
+        headline(page, "Recorded", line);
+    }
+    if (data->info->kernel_filter) {
+        char *filter = prof_report_cut(data->info->kernel_filter, 200);
+        snprintf(line, sizeof line, "only those whose name matches %s", filter ? filter : "");
+        headline(page, "Kernels", line);
+        free(filter);
+    }
+}
+
 static size_t losses(const struct prof_trust *trust)
 {
     size_t count = 0;
@@ -205,6 +223,7 @@ static void print_balance(const struct prof_report_page *page, const struct prof
                  {"captured into graphs", row->captured},
                  {"dropped", row->dropped},
                  {"outstanding", row->outstanding},
+                 {"filtered out", row->filtered},
                  {"missing", row->remainder}};
     fprintf(page->out, "  %-11s %s called, %s recorded", row->subject ? row->subject : "n/a",
             prof_count(row->called).text, prof_count(row->recorded).text);
@@ -290,15 +309,17 @@ static enum prof_status print_tables(const struct prof_report_page *page,
     static const struct {
         const char *name;
         size_t least; /* rows below which the table is not worth its line */
-    } parts[] = {{"kernels", 0}, {"transfers", 0}, {"api", 0},   {"waits", 0},
-                 {"ranges", 0},  {"memory", 0},    {"leaks", 1}, {"processes", 2}};
+    } parts[] = {{"kernels", 0},    {"graphs", 1},   {"transfers", 0}, {"migrations", 1},
+                 {"api", 0},        {"waits", 0},    {"overhead", 1},  {"jit", 1},
+                 {"ranges", 0},     {"memory", 0},   {"leaks", 1},     {"pools", 1},
+                 {"streams", 1},    {"contexts", 1}, {"processes", 2}};
     enum prof_status status = PROF_OK;
     bool line_before = false;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {
         const struct prof_report_table *table = prof_report_table(parts[i].name);
         size_t rows;
         table->rows(data, &rows);
-        if (rows < parts[i].least)
+        if (rows < parts[i].least || !prof_report_worth(data, table))
             continue;
         if (rows || !line_before)
             fputc('\n', page->out);
@@ -329,6 +350,7 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
         free(command);
         print_machine(&page, &data);
         print_ending(&page, &data);
+        print_scope(&page, &data);
         print_capture(&page, &data);
         print_filter(&page, &data);
         print_devices(&page, &data);

@@ -32,7 +32,7 @@ compare() { # fixture format options...
     fi
 }
 
-for fixture in normal awkward hostile empty live; do
+for fixture in normal awkward hostile empty live more; do
     "$tool" make "$source/$fixture.sql" "$fixture.sqlite" || exit 1
     compare $fixture text
     compare $fixture flamegraph
@@ -44,6 +44,8 @@ compare normal text kernel=gemm begin=10000000 end=20000000
 compare awkward text colour
 compare awkward json
 compare empty json
+compare more json
+compare more markdown
 compare hostile markdown
 compare normal markdown top=2
 exit $failed
