@@ -19,6 +19,7 @@ from checking import Check, Recorder, Skip, main, run, trusted
 PYTHON = os.environ.get("PERFKIT_PYTHON", "python3")
 COUNTED = "bitwise_not"
 TIMEOUT = 240
+HAS_PROFILER = "uses CUPTI itself"  # a statement of the trust block
 
 
 def command(program, *arguments):
@@ -92,8 +93,10 @@ def compare(report, db, made):
         report.equal("counted kernels in graphs", matching(db.kernels("graph_node NOT NULL"), COUNTED),
                      made["graph_launches"])
     trusted(report, db)
-    collectors = [s for s in db.statements() if "collector" in s or "CUPTI" in s or "cuda" in s]
-    report.observed("statements", collectors)
+    statements = db.statements()
+    report.equal("said to use CUPTI itself", any(HAS_PROFILER in s for s in statements),
+                 "profiler_device_events" in made)
+    report.observed("statements", statements)
 
 
 def bare(recorder, program):
@@ -134,7 +137,9 @@ def profiler_yield(report, recorder):
                  alone["profiler_device_events"])
     ranges = result.capture.ranges()
     report.equal("ranges", {name: ranges.get(name, 0) for name in alone["ranges"]}, alone["ranges"])
-    report.observed("statements", result.capture.statements())
+    statements = result.capture.statements()
+    report.true("the capture says so", any("--cupti=yield" in s for s in statements), statements)
+    report.equal("kernels", sum(result.capture.kernels().values()), 0)
 
 
 CHECKS = [
