@@ -2,7 +2,7 @@
  * errors on demand (fake_cupti.h). Records come from the test program or from a dump (replay.c);
  * buffers are per thread, are completed when full or at a flush, as CUPTI 13 does.
  *
- * With FAKE_CUPTI_OLD it is a libcupti.so.12 that lacks what some CUPTI before 13.0 lacked. */
+ * With FAKE_CUPTI_OLD it lacks the functions that some CUPTI before 13.0 lacked. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

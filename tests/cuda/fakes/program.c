@@ -409,8 +409,6 @@ int main(int argc, char **argv)
     init(0);
     init(0);
     void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-    if (!cupti)
-        cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
     const struct {
         const char *name;
         void *function;

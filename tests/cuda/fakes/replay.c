@@ -499,28 +499,30 @@ static void add_happenings(void)
     qsort(happenings, happening_count, sizeof happenings[0], by_time);
 }
 
+static void move_thread(uint8_t *process, uint8_t *thread)
+{
+    put32(process, (uint32_t)getpid());
+    if (get32(thread))
+        put32(thread, worker_of(get32(thread))->real);
+}
+
 /* The threads of a record to those that stand in for them. */
 static void move_threads(struct record *record)
 {
     uint8_t *at = record->at;
-    uint32_t kind = get32(at), pid = (uint32_t)getpid();
-    if (is_call(kind)) {
-        put32(at + offsetof(CUpti_ActivityAPI, processId), pid);
-        put32(at + offsetof(CUpti_ActivityAPI, threadId),
-              worker_of(get32(at + offsetof(CUpti_ActivityAPI, threadId)))->real);
-    } else if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD &&
-               get32(at + 8) == CUPTI_ACTIVITY_OBJECT_THREAD) {
-        put32(at + 12, pid);
-        put32(at + 16, worker_of(get32(at + 16))->real);
-    } else if (kind == CUPTI_ACTIVITY_KIND_JIT && record->size >= sizeof(CUpti_ActivityJit2)) {
-        put32(at + offsetof(CUpti_ActivityJit2, processId), pid);
-        put32(at + offsetof(CUpti_ActivityJit2, threadId),
-              worker_of(get32(at + offsetof(CUpti_ActivityJit2, threadId)))->real);
-    } else if (kind == CUPTI_ACTIVITY_KIND_MEMORY2) {
-        put32(at + offsetof(CUpti_ActivityMemory4, processId), pid);
-    } else if (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL) {
-        put32(at + offsetof(CUpti_ActivityMemoryPool3, processId), pid);
-    }
+    uint32_t kind = get32(at);
+    if (is_call(kind))
+        move_thread(at + offsetof(CUpti_ActivityAPI, processId),
+                    at + offsetof(CUpti_ActivityAPI, threadId));
+    else if (kind == CUPTI_ACTIVITY_KIND_OVERHEAD && get32(at + 8) == CUPTI_ACTIVITY_OBJECT_THREAD)
+        move_thread(at + 12, at + 16);
+    else if (kind == CUPTI_ACTIVITY_KIND_JIT && record->size >= sizeof(CUpti_ActivityJit2))
+        move_thread(at + offsetof(CUpti_ActivityJit2, processId),
+                    at + offsetof(CUpti_ActivityJit2, threadId));
+    else if (kind == CUPTI_ACTIVITY_KIND_MEMORY2)
+        put32(at + offsetof(CUpti_ActivityMemory4, processId), (uint32_t)getpid());
+    else if (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL)
+        put32(at + offsetof(CUpti_ActivityMemoryPool3, processId), (uint32_t)getpid());
 }
 
 /* Ids such that the middle of the dump is where 32 bits end; 0 is no id. */

@@ -1,0 +1,232 @@
+"""CUPTI and the driver misbehaving in every way that has been seen or is allowed: what the capture
+then holds and what its trust block says. The program never notices."""
+import unittest
+
+import replay
+from dump_writer import Script
+
+THREADS = 3
+LAUNCHES = 300  # and as many copies and fills as LAUNCHES / 10 each
+COPIES = FILLS = LAUNCHES // 10
+WORK = LAUNCHES + COPIES + FILLS
+
+
+def steady(buffers=10):
+    """A program whose every call makes one record, brought back in `buffers` portions."""
+    script = Script()
+    for i in range(LAUNCHES):
+        thread = script.pid + i % THREADS
+        script.launch("_Z5firstv" if i % 2 else "_Z6secondv", thread)
+        if i % 10 == 0:
+            script.copy(1000 + i, thread=thread)
+            script.fill(64, thread)
+        if i % (LAUNCHES // buffers) == 0:
+            script.flush()
+    return script.finish()
+
+
+class Faults(replay.Case):
+    def assert_note(self, db, item, part):
+        notes = [row[0] or "" for row in db.execute(
+            "SELECT note FROM capture_health WHERE subject = 'collector' AND item LIKE ?",
+            ("cuda %s%%" % item,))]
+        self.assertTrue(any(part in note for note in notes), (item, part, notes))
+
+    def assert_no_cuda(self, db):
+        for table in ("kernel", "transfer", "memset", "api_call", "sync", "allocation"):
+            self.assertEqual(self.one(db, "SELECT count(*) FROM " + table), 0, table)
+
+    def assert_all(self, dump, fake="", complete=True, **more):
+        db = self.play(dump, fake, **more)
+        self.assert_holds(db, self.expected(dump, complete=complete))
+        return db
+
+    def count(self, db, table, condition="1"):
+        return self.one(db, "SELECT count(*) FROM %s WHERE %s" % (table, condition))
+
+    def times(self, db, condition):
+        """Rows of device work for which the condition holds."""
+        return sum(self.count(db, table, condition) for table in ("kernel", "transfer", "memset"))
+
+    # ---- not allowed
+
+    def test_another_tool_has_cupti(self):
+        db = self.open(self.fake_run("refused", "subscribe=39", quiet=False).capture)
+        self.assert_note(db, "refused", "some other profiler")
+        self.assert_no_cuda(db)
+
+    def test_no_permission(self):
+        db = self.open(self.fake_run("refused", "subscribe=35", quiet=False).capture)
+        self.assert_note(db, "refused", "(35)")
+        self.assert_no_cuda(db)
+
+    def test_clock_refused(self):
+        db = self.open(self.fake_run("refused", "clock=1", quiet=False).capture)
+        self.assert_note(db, "refused", "Timestamp")
+        self.assert_no_cuda(db)
+
+    def test_kernels_refused(self):
+        db = self.play(steady(), "refuse=10")
+        self.assert_note(db, "degraded", "CONCURRENT_KERNEL")
+        self.assertEqual(self.count(db, "kernel"), 0)
+        self.assertEqual(self.count(db, "transfer"), COPIES)
+        # every launch is there as a call that is still waited for
+        self.assertEqual(self.count(db, "api_call"), LAUNCHES)
+        self.assertEqual(self.health(db, "launch", "called"), LAUNCHES)
+        self.assertNotEqual(self.health(db, "launch", "outstanding"), 0)
+
+    def test_other_kinds_refused(self):
+        for kind, name in ((38, "SYNCHRONIZATION"), (17, "OVERHEAD"), (8, "DEVICE"), (49, "MEMORY2")):
+            with self.subTest(name):
+                db = self.play(steady(), "refuse=%d" % kind)
+                self.assert_note(db, "degraded", name)
+                self.assertEqual(self.times(db, "1"), WORK)
+                self.assertEqual(self.count(db, "kernel", "api_name IS NULL"), 0)
+
+    # ---- buffers
+
+    def test_null_buffers(self):
+        dump = steady()
+        db = self.play(dump, "null=1,flushes=1")
+        self.assert_holds(db, self.expected(dump, complete=False,
+                                            dropped=self.health(db, "record", "backend_dropped")))
+
+    def test_small_buffers(self):
+        self.assert_all(steady(), "small=512")
+
+    def test_one_thread_after_another(self):
+        # Each thread ends with a buffer that is partly full; a flush fetches it later.
+        script = Script()
+        for i in range(60):
+            for _ in range(5):
+                script.launch("_Z1kv", script.pid + 1 + i)
+        self.assert_all(script.finish())
+
+    def test_damaged_buffer(self):
+        db = self.play(steady(), "damage=4")
+        self.assert_note(db, "degraded", "could not be read to its end")
+        self.assertEqual(self.health(db, "record", "backend_dropped"), 1)
+        rows = self.times(db, "1")
+        self.assertLess(rows, WORK)
+        self.assertGreater(rows, WORK * 3 // 4)
+
+    def test_late_buffer(self):
+        # A worker of CUPTI brings a buffer after the final flush has returned: what it holds is lost
+        # with the process, and the calls that wait for it tell so.
+        db = self.play(steady(), "late=60000")
+        rows = self.times(db, "1")
+        missing = WORK - rows
+        self.assertGreater(missing, 0)
+        self.assertLess(missing, WORK)
+        waiting = sum(self.health(db, subject, "outstanding")
+                      for subject in ("launch", "transfer", "memset"))
+        called = sum(self.health(db, subject, "called")
+                     for subject in ("launch", "transfer", "memset"))
+        self.assertEqual(called - waiting, rows)
+
+    def test_late_but_in_time(self):
+        self.assert_all(steady(), "late=100", end="settle")
+
+    # ---- records that are lost
+
+    def test_dropped_and_told(self):
+        lost = WORK // 7
+        db = self.play(steady(), "lose=7")
+        self.assertEqual(self.times(db, "1"), WORK - lost)
+        self.assertEqual(self.health(db, "record", "backend_dropped"), lost)
+        self.assertEqual(self.health(db, "launch", "called"), LAUNCHES)
+
+    def test_dropped_in_silence(self):
+        lost = WORK // 7
+        db = self.play(steady(), "vanish=7")
+        self.assertEqual(self.times(db, "1"), WORK - lost)
+        self.assertEqual(self.health(db, "record", "backend_dropped"), 0)
+        missing = sum(self.health(db, subject, item) for subject in ("launch", "transfer", "memset")
+                      for item in ("outstanding", "remainder"))
+        self.assertEqual(missing, lost)
+
+    def test_told_by_the_dump(self):
+        script = Script()
+        script.launch("_Z1kv")
+        script.lose(17)
+        dump = script.finish()
+        db = self.play(dump)
+        self.assert_holds(db, self.expected(dump))
+        self.assertEqual(self.health(db, "record", "backend_dropped"), 17)
+
+    # ---- times
+
+    def test_still_running(self):
+        db = self.play(steady(), "end0=3")
+        self.assertEqual(self.times(db, "duration IS NULL"), WORK // 3)
+        self.assertEqual(self.times(db, "1"), WORK)
+        self.assertEqual(self.count(db, "kernel", "api_name IS NULL"), 0)
+        self.assertEqual(self.health(db, "record", "times_missing"), WORK // 3)
+
+    def test_impossible_times(self):
+        for fake in ("backward=3", "notime=3", "future=3"):
+            with self.subTest(fake):
+                dump = steady()
+                db = self.play(dump, fake)
+                self.assertEqual(self.times(db, "1"), WORK)
+                self.assertEqual(self.times(db, "duration IS NULL"), WORK // 3)
+                self.assertEqual(self.times(db, "duration < 0"), 0)
+                self.assertEqual(self.count(db, "kernel", "api_name IS NULL"), 0)
+                longest = max(r.end - r.start for r in replay.dump_reader.Dump(dump).records(10))
+                self.assertLessEqual(self.one(db, "SELECT max(duration) FROM kernel"), longest)
+
+    # ---- order and numbers
+
+    def test_correlation_wraps(self):
+        self.assert_all(steady(), "wrap=1")
+        self.assert_all(steady(), "wrap=1,flushes=1")
+
+    def test_reverse_order(self):
+        self.assert_all(steady(), "reverse=1")
+
+    def test_records_before_their_calls(self):
+        self.assert_all(steady(), "calls=late")
+
+    # ---- processes
+
+    def test_fork_in_the_middle(self):
+        for how in (1, 2):
+            with self.subTest(how):
+                db = self.assert_all(steady(), "fork=%d" % how)
+                self.assertEqual(self.count(db, "kernel"), LAUNCHES)
+
+    # ---- other CUPTIs
+
+    def test_old_cupti(self):
+        db = self.assert_all(steady(), "version=18", library=replay.OLD_FAKES)
+        self.assert_note(db, "running", "CUPTI 18")
+
+    def test_too_old_cupti(self):
+        db = self.open(self.fake_run("refused", "version=17", library=replay.OLD_FAKES,
+                                     quiet=False).capture)
+        self.assert_note(db, "refused", "version 17")
+        self.assert_no_cuda(db)
+
+    def test_newer_cupti(self):
+        self.assert_all(steady(), "version=139999")
+
+    # ---- callbacks
+
+    def test_profiler_marks(self):
+        db = self.open(self.fake_run("profiler", options=["--capture-range=cudaProfilerApi"]).capture)
+        self.assertEqual(self.count(db, "kernel"), 20)
+        self.assertEqual(self.health(db, "launch", "called"), 20)
+        self.assertEqual([row[0] for row in db.execute(
+            "SELECT begins FROM recording WHERE start > 0 ORDER BY start")][-2:], [1, 0])
+        self.assert_conserved(db)
+
+    def test_stream_handles(self):
+        db = self.open(self.fake_run("streams").capture)
+        self.assertEqual(
+            db.execute("SELECT native, handle, priority, non_blocking FROM stream WHERE "
+                       "handle NOT NULL ORDER BY native").fetchall(),
+            [(20 + i, 0x55550000 + 16 * i, -i, 1) for i in range(8)])
+
+
+if __name__ == "__main__":
+    replay.e2e.main()
