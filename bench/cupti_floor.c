@@ -2,18 +2,24 @@
  * can be told from it. Loaded as libbench_cupti_floor.so by CUDA_INJECTION64_PATH.
  *
  * The environment variable FLOOR, a comma list, says what is switched on:
- *   kernel graph memcpy memcpy2 memset runtime driver sync memory2 pool overhead event device
- * context stream jit module           record kinds, whole (graph: a record per graph, not per node)
- *   runtime_set driver_set      API records for the functions that perfkit records
- *   runtime_launch driver_launch   ... for launches only
- *   clock | tsc                 timestamp callback: CLOCK_MONOTONIC, or the processor's counter
- *   flush=MS                    cuptiActivityFlushAll(0) every MS ms, on a thread of ours
- *   zeroed pinned perthread=0   buffers promised zeroed; device buffers in pinned host memory;
- *   devbuf=BYTES devpool=N      buffers shared by all threads; size and number of device buffers
- *   buf=BYTES                   size of our buffers, 2 MiB when not given
- *   graphcb launchcb            callbacks: graph node created; enter and exit of every launch
- *   subscribe                   nothing else: loaded, subscribed, idle
- *   nocount                     do not walk the buffers (records are then not counted)
+ *
+ *     kernel memcpy ...    record kinds, whole; their names are in kinds[] below
+ *     runtime_set driver_set          API records for the functions that perfkit records
+ *     runtime_launch driver_launch    API records for launches only
+ *     managed              moves of unified memory
+ *     clock, tsc           timestamp callback: CLOCK_MONOTONIC, or the processor's counter
+ *     flush=MS             cuptiActivityFlushAll(0) every MS ms, on a thread of ours
+ *     buf=BYTES            size of our buffers, 2 MiB when not given
+ *     zeroed               promise CUPTI zeroed buffers
+ *     perthread=0          buffers shared by all threads
+ *     devbuf=BYTES         size of CUPTI's buffers on the device
+ *     devpool=N            how many of them at most
+ *     pinned               have them in pinned host memory
+ *     graphcb              callback: graph node created or cloned
+ *     launchcb             callback: launch entered and left
+ *     nocount              do not walk the buffers (records are then not counted)
+ *     subscribe            nothing else: loaded, subscribed, idle
+ *
  * When the process ends, the file named by FLOOR_STATS gets one line: records=N dropped=N bytes=N
  * buffers=N errors=N, and error=TEXT (last, to the line's end) when something was refused.
  *
@@ -35,6 +41,10 @@
 #include "collectors/cuda/parts.h"
 
 #define PAGE 4096u
+
+/* Attributes that the headers of CUPTI 12.0 lack. */
+#define ATTR_HOST_PINNED ((CUpti_ActivityAttribute)8)
+#define ATTR_PER_THREAD ((CUpti_ActivityAttribute)9)
 
 struct buffer {
     struct buffer *next;
@@ -211,10 +221,36 @@ static uint64_t counter(void)
 }
 #endif
 
+/* Unified memory can be configured only when cuInit is through. */
+static void enable_managed(void)
+{
+    static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD,
+    };
+    CUpti_ActivityUnifiedMemoryCounterConfig configs[sizeof counters / sizeof counters[0]];
+    uint32_t count = sizeof counters / sizeof counters[0];
+    for (uint32_t i = 0; i < count; i++) {
+        configs[i] = (CUpti_ActivityUnifiedMemoryCounterConfig){
+            .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
+            .kind = counters[i],
+            .enable = 1,
+        };
+    }
+    if (!cupti.ActivityConfigureUnifiedMemoryCounter)
+        note_error("managed", "this CUPTI has no counters of unified memory");
+    else if (cupti.ActivityConfigureUnifiedMemoryCounter(configs, count) == CUPTI_SUCCESS)
+        check(cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER), "managed");
+    /* refused: a machine without unified memory, and nothing to pay for */
+}
+
 static void callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                      const void *details)
 {
-    (void)data, (void)domain, (void)id, (void)details;
+    (void)data, (void)details;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
+        enable_managed();
 }
 
 static const struct {
@@ -236,7 +272,7 @@ static const struct {
     {"device", CUPTI_ACTIVITY_KIND_DEVICE},
     {"context", CUPTI_ACTIVITY_KIND_CONTEXT},
     {"stream", CUPTI_ACTIVITY_KIND_STREAM},
-    {"jit", CUPTI_ACTIVITY_KIND_JIT},
+    {"jit", (CUpti_ActivityKind)RECORD_KIND_JIT},
     {"module", CUPTI_ACTIVITY_KIND_MODULE},
 };
 
@@ -293,6 +329,14 @@ static void enable_launch_callbacks(CUpti_SubscriberHandle subscriber)
     }
 }
 
+static void enable_graph_callbacks(CUpti_SubscriberHandle subscriber)
+{
+    static const CUpti_CallbackId ids[] = {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+                                           CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        check(cupti.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, ids[i]), "graphcb");
+}
+
 static void set_number(CUpti_ActivityAttribute attribute, size_t value, const char *word)
 {
     size_t size = sizeof value;
@@ -323,9 +367,9 @@ static bool prepare(const char *word)
         options.zeroed = true;
         set_flag(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1, word);
     } else if (strcmp(word, "pinned") == 0) {
-        set_flag(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, 1, word);
+        set_flag(ATTR_HOST_PINNED, 1, word);
     } else if (number(word, "perthread", &value)) {
-        set_flag(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, value != 0, word);
+        set_flag(ATTR_PER_THREAD, value != 0, word);
     } else if (number(word, "devbuf", &value)) {
         set_number(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, value, word);
     } else if (number(word, "devpool", &value)) {
@@ -366,10 +410,12 @@ static bool enable(const char *word, CUpti_SubscriberHandle subscriber)
             return true;
         }
     }
-    if (strcmp(word, "graphcb") == 0)
+    if (strcmp(word, "managed") == 0)
         check(cupti.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                   CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED),
+                                   CUPTI_CBID_RESOURCE_CU_INIT_FINISHED),
               word);
+    else if (strcmp(word, "graphcb") == 0)
+        enable_graph_callbacks(subscriber);
     else if (strcmp(word, "launchcb") == 0)
         enable_launch_callbacks(subscriber);
     else

@@ -33,6 +33,9 @@ def overhead(*arguments, program=PROGRAM, **environment):
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 told = json.load(file)
+            # what it measured, as tables
+            subprocess.run([sys.executable, "-B", os.path.join(BENCH, "overhead_tables"), path],
+                           stdout=subprocess.PIPE, check=True)
         return done.returncode, done.stdout, told
 
 
