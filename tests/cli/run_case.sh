@@ -32,7 +32,7 @@ fi
 
 normalise() {
   sed -e "s|$work|SCRATCH|g" -e 's|/perfkit-[A-Za-z0-9]\{6\}\b|/perfkit-XXXXXX|g' \
-    -e 's|([0-9.]* \([KMG]iB\|B\))|(SIZE)|g' -e "s|$case_file|CASE|g" \
+    -e 's#([0-9.]* [KMG]\{0,1\}i\{0,1\}B)#(SIZE)#g' -e "s|$case_file|CASE|g" \
     -e 's|pid [0-9][0-9]*|pid PID|g' "$1"
 }
 normalise "$work/out" >"$work/out.seen"

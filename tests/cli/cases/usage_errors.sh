@@ -23,4 +23,13 @@ try perfkit run --spool-limit=5x -- true
 try perfkit run --spool-limit=99999999999G -- true
 try perfkit run --spool-limit=1k -- true
 try perfkit run --output= -- true
+try perfkit run --delay=soon -- true
+try perfkit run --dormant --delay=1 -- true
+try perfkit run --capture-range=nvtx: -- true
+try perfkit run '--kernel=a(' -- true
+try perfkit run --trace=nvtx --cuda-managed -- true
+try perfkit ctl
+try perfkit ctl begin
+try perfkit ctl start --json
+try perfkit ctl start absent.sqlite
 ls

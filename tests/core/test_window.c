@@ -1,0 +1,502 @@
+/* Recording windows: the control page, capture ranges, threads, signal handlers, fork. Every test runs
+ * in a process of its own (Check forks), which is the collector's process; what it published is read
+ * back from its spool. */
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/core/state.h"
+#include "libprof/base/clock.h"
+#include "libprof/spool/control.h"
+
+static char folder[64];
+static struct control_page *page;
+
+static void remove_folder(void)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+/* A page as perfkit run makes it, of `bytes`; NULL content = none. */
+static void make_page(bool open_now, bool limited, off_t bytes)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/" CONTROL_FILE, folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, bytes), 0);
+    if (bytes < CONTROL_BYTES) {
+        close(fd);
+        return;
+    }
+    page = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(page, MAP_FAILED);
+    close(fd);
+    page->version = CONTROL_VERSION;
+    page->limited = limited;
+    page->start_ns = prof_now_ns();
+    atomic_store(&page->change[0], page->start_ns << 8 | WIRE_WINDOW_CONTROL);
+    atomic_store(&page->state, open_now);
+    atomic_store(&page->magic, CONTROL_MAGIC);
+}
+
+static void flip(void)
+{
+    control_flip(page, prof_now_ns(), WIRE_WINDOW_CONTROL);
+}
+
+static void setup(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/perfkit-window-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    setenv("PERFKIT_DIR", folder, 1);
+    unsetenv("PERFKIT_OPTIONS");
+}
+
+static void ranged(void)
+{
+    setenv("PERFKIT_OPTIONS", "trace=nvtx,capture=nvtx,capture-name=x", 1);
+}
+
+/* ---- what was published ----------------------------------------------------------------------------- */
+
+struct seen {
+    unsigned count;
+    struct wire_window window[4096];
+};
+
+static void read_spool(const char *path, struct seen *seen)
+{
+    int fd = open(path, O_RDONLY);
+    struct stat info;
+    ck_assert_int_ge(fd, 0);
+    fstat(fd, &info);
+    unsigned char *base = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(base, MAP_FAILED);
+    const struct spool_header *header = (const void *)base;
+    for (uint32_t i = 0; i < header->reserved; i++) {
+        unsigned char *at = base + SPOOL_FIRST_CHUNK + (size_t)i * SPOOL_CHUNK_BYTES;
+        const struct spool_chunk *chunk = (const void *)at;
+        if (chunk->state != SPOOL_EVENTS && chunk->state != SPOOL_EVENTS_FULL &&
+            chunk->state != SPOOL_PARTIAL)
+            continue;
+        for (uint32_t offset = 0; offset < chunk->committed;) {
+            const struct wire_head *head = (const void *)(at + SPOOL_CHUNK_HEADER_BYTES + offset);
+            if (head->type == WIRE_WINDOW && seen->count < 4096)
+                memcpy(&seen->window[seen->count++], head, sizeof(struct wire_window));
+            offset += head->size;
+        }
+    }
+    munmap(base, (size_t)info.st_size);
+    close(fd);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct wire_window *x = a, *y = b;
+    return x->time != y->time ? (x->time < y->time ? -1 : 1)
+                              : (int)x->head.flags - (int)y->head.flags;
+}
+
+/* Of the process `pid`, by time. */
+static struct seen *published(pid_t pid)
+{
+    static struct seen seen;
+    char start[32];
+    snprintf(start, sizeof start, "%d-", (int)pid);
+    seen.count = 0;
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        char path[400];
+        if (strncmp(entry->d_name, start, strlen(start)) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        read_spool(path, &seen);
+    }
+    closedir(dir);
+    qsort(seen.window, seen.count, sizeof seen.window[0], by_time);
+    return &seen;
+}
+
+/* They alternate, beginning with `first`. */
+static void assert_alternate(const struct seen *seen, unsigned count, bool first)
+{
+    ck_assert_uint_eq(seen->count, count);
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_int_eq(seen->window[i].head.flags, first ^ (i & 1));
+}
+
+/* ---- a source ------------------------------------------------------------------------------------------ */
+
+static _Atomic int told, told_on, told_at_once, telling;
+
+static void recording(bool on)
+{
+    if (atomic_fetch_add(&telling, 1) != 0)
+        atomic_store(&told_at_once, 1);
+    atomic_fetch_add(&told, 1);
+    atomic_store(&told_on, on);
+    atomic_fetch_sub(&telling, 1);
+}
+
+static const struct collector_source source = {.source = WIRE_SOURCE_HOST, .recording = recording};
+
+static void wait_for(_Atomic int *what, int value)
+{
+    for (int i = 0; i < 5000 && atomic_load(what) != value; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    ck_assert_int_eq(atomic_load(what), value);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------------------- */
+
+START_TEST(without_option)
+{
+    make_page(true, false, CONTROL_BYTES);
+    collector_register(&source);
+    ck_assert(collector_active());
+    ck_assert(collector_recording());
+    ck_assert(collector_recorded_at(0));
+    ck_assert(collector_recorded_at(UINT64_MAX / 4));
+    collector_window(false, WIRE_WINDOW_PROFILER); /* nobody asked for these marks */
+    collector_window(false, WIRE_WINDOW_RANGE);
+    ck_assert(collector_recording());
+    core_window_look();
+    ck_assert_uint_eq(published(getpid())->count, 0);
+    ck_assert_int_eq(told, 0);
+    remove_folder();
+}
+END_TEST
+
+/* _i: none, empty, short, of another version, without magic, a folder, a link */
+START_TEST(no_good_page)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/" CONTROL_FILE, folder);
+    if (_i == 1 || _i == 2)
+        make_page(false, true, _i == 1 ? 0 : CONTROL_BYTES - 1);
+    if (_i >= 3)
+        make_page(false, true, CONTROL_BYTES);
+    if (_i == 3)
+        page->version++;
+    if (_i == 4)
+        atomic_store(&page->magic, 1);
+    if (_i == 5) {
+        unlink(path);
+        mkdir(path, 0700);
+    }
+    if (_i == 6) {
+        char other[112];
+        snprintf(other, sizeof other, "%s-other", path);
+        rename(path, other);
+        ck_assert_int_eq(symlink(other, path), 0);
+    }
+    ck_assert(collector_active());
+    ck_assert(collector_recording());
+    ck_assert(collector_recorded_at(prof_now_ns()));
+    rmdir(path);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(opens_and_closes)
+{
+    make_page(false, true, CONTROL_BYTES);
+    collector_register(&source);
+    ck_assert(collector_active());
+    ck_assert(!collector_recording());
+    uint64_t before = prof_now_ns();
+    flip();
+    ck_assert(collector_recording()); /* at once */
+    uint64_t within = prof_now_ns();
+    wait_for(&told_on, 1); /* by the helper thread, at its tick */
+    flip();
+    ck_assert(!collector_recording());
+    uint64_t after = prof_now_ns();
+    wait_for(&told_on, 0);
+    ck_assert_int_eq(told, 2);
+    ck_assert(!collector_recorded_at(before));
+    ck_assert(collector_recorded_at(within));
+    ck_assert(!collector_recorded_at(after));
+    ck_assert(!collector_recorded_at(0));
+    collector_end(1, 0);
+    assert_alternate(published(getpid()), 3, false);
+    remove_folder();
+}
+END_TEST
+
+/* Changes between two looks are made up for, with their times. */
+START_TEST(missed_changes)
+{
+    make_page(true, true, CONTROL_BYTES);
+    ck_assert(collector_active());
+    uint64_t times[CONTROL_CHANGES];
+    core_window_look();
+    for (unsigned i = 0; i < CONTROL_CHANGES - 1; i++) {
+        times[i] = prof_now_ns() + 1000 * i;
+        control_flip(page, times[i], WIRE_WINDOW_CONTROL);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    core_window_look();
+    const struct seen *seen = published(getpid());
+    assert_alternate(seen, CONTROL_CHANGES, true);
+    for (unsigned i = 0; i < CONTROL_CHANGES - 1; i++) {
+        ck_assert_uint_ge(seen->window[i + 1].time, times[i]);
+        ck_assert_int_eq(collector_recorded_at(seen->window[i + 1].time), i & 1);
+    }
+    remove_folder();
+}
+END_TEST
+
+/* Far more changes than are remembered: the state is right, older times count as the oldest. */
+START_TEST(many_changes)
+{
+    make_page(true, true, CONTROL_BYTES);
+    ck_assert(collector_active());
+    for (unsigned i = 0; i < 1001; i++)
+        flip();
+    core_window_look();
+    ck_assert(!collector_recording());
+    ck_assert(!collector_recorded_at(prof_now_ns()));
+    for (unsigned i = 0; i < 500; i++) {
+        flip();
+        core_window_look();
+    }
+    ck_assert_int_eq(collector_recorded_at(prof_now_ns()), collector_recording());
+    collector_recorded_at(0);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(hostile_page)
+{
+    make_page(true, true, CONTROL_BYTES);
+    ck_assert(collector_active());
+    unsigned state = 12345;
+    for (unsigned i = 0; i < 2000; i++) {
+        unsigned char *at = (unsigned char *)&page->state;
+        for (size_t k = 0; k < sizeof *page - offsetof(struct control_page, state); k++)
+            at[k] = (unsigned char)((state = state * 1103515245u + 12345u) >> 16);
+        core_window_look();
+        collector_recorded_at(prof_now_ns());
+        ck_assert_int_eq(collector_recording(), page->state & 1);
+    }
+    const struct seen *seen = published(getpid());
+    uint64_t now = prof_now_ns();
+    for (unsigned i = 0; i < seen->count; i++) {
+        ck_assert_uint_le(seen->window[i].time, now);
+        ck_assert_uint_le(seen->window[i].head.aux, WIRE_WINDOW_RANGE);
+    }
+    remove_folder();
+}
+END_TEST
+
+START_TEST(ranges_nest)
+{
+    ranged();
+    make_page(true, true, CONTROL_BYTES);
+    collector_register(&source);
+    ck_assert(collector_active());
+    ck_assert(!collector_recording());
+    collector_window(true, WIRE_WINDOW_PROFILER); /* the other kind */
+    ck_assert(!collector_recording());
+    collector_window(false, WIRE_WINDOW_RANGE); /* an end without a begin */
+    collector_window(true, WIRE_WINDOW_RANGE);
+    ck_assert(collector_recording());
+    ck_assert_int_eq(told_on, 1); /* on this thread, before the call returned */
+    collector_window(true, WIRE_WINDOW_RANGE);
+    collector_window(false, WIRE_WINDOW_RANGE);
+    ck_assert(collector_recording());
+    collector_window(false, WIRE_WINDOW_RANGE);
+    ck_assert(!collector_recording());
+    ck_assert_int_eq(told, 2);
+    collector_window(true, WIRE_WINDOW_RANGE);
+    flip(); /* perfkit ctl stop: both must hold */
+    ck_assert(!collector_recording());
+    collector_window(false, WIRE_WINDOW_RANGE);
+    flip();
+    ck_assert(!collector_recording());
+    const struct seen *seen = published(getpid());
+    assert_alternate(seen, 5, false);
+    ck_assert_int_eq(seen->window[1].head.aux, WIRE_WINDOW_RANGE);
+    ck_assert_int_eq(seen->window[4].head.aux, WIRE_WINDOW_CONTROL);
+    remove_folder();
+}
+END_TEST
+
+#define ROUNDS 20000
+
+static void *marks(void *unused)
+{
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        collector_window(true, WIRE_WINDOW_RANGE);
+        if (!collector_recording())
+            return marks; /* never: this thread holds it open */
+        collector_window(false, WIRE_WINDOW_RANGE);
+    }
+    return unused;
+}
+
+/* Several threads, the helper thread and a signal handler; the sources are told one at a time and
+ * know the last word in the end. */
+static void on_alarm(int unused)
+{
+    (void)unused;
+    int saved = errno;
+    collector_window(true, WIRE_WINDOW_RANGE);
+    collector_window(false, WIRE_WINDOW_RANGE);
+    errno = saved;
+}
+
+START_TEST(threads_and_signals)
+{
+    ranged();
+    make_page(true, true, CONTROL_BYTES);
+    collector_register(&source);
+    ck_assert(collector_active());
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerval every = {{0, 500}, {0, 500}};
+    setitimer(ITIMER_REAL, &every, NULL);
+    pthread_t threads[4];
+    for (unsigned i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, marks, NULL);
+    for (unsigned i = 0; i < 4; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        ck_assert_ptr_null(wrong);
+    }
+    memset(&every, 0, sizeof every);
+    setitimer(ITIMER_REAL, &every, NULL);
+    ck_assert(!collector_recording());
+    core_window_look();
+    wait_for(&told_on, 0);
+    ck_assert_int_eq(told_at_once, 0);
+    ck_assert(!collector_recorded_at(prof_now_ns()));
+    remove_folder();
+}
+END_TEST
+
+/* A child goes on as its parent was, in a spool of its own. */
+START_TEST(forked)
+{
+    ranged();
+    make_page(true, true, CONTROL_BYTES);
+    ck_assert(collector_active());
+    collector_window(true, WIRE_WINDOW_RANGE);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        bool right = collector_recording() && collector_active() && collector_recording();
+        collector_window(false, WIRE_WINDOW_RANGE);
+        right = right && !collector_recording();
+        flip();
+        collector_window(true, WIRE_WINDOW_RANGE);
+        right = right && !collector_recording();
+        flip();
+        right = right && collector_recording();
+        collector_end(1, 0);
+        _exit(right ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    ck_assert_int_eq(status, 0);
+    ck_assert(collector_recording());
+    collector_window(false, WIRE_WINDOW_RANGE);
+    ck_assert(!collector_recording());
+    assert_alternate(published(child), 3, true); /* inside, out, in again */
+    ck_assert_uint_ge(published(getpid())->count, 3);
+    remove_folder();
+}
+END_TEST
+
+/* What `perfkit ctl` waits for: after the heartbeat that follows a change, every source was told. */
+START_TEST(heartbeat)
+{
+    make_page(false, true, CONTROL_BYTES);
+    collector_register(&source);
+    ck_assert(collector_active());
+    for (int i = 0; i < 4; i++) {
+        flip();
+        uint64_t changed = prof_now_ns();
+        const struct spool_header *header = core_state()->spool.header;
+        for (int k = 0; k < 5000 && atomic_load(&header->heartbeat_ns) < changed; k++)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        ck_assert_uint_ge(atomic_load(&header->heartbeat_ns), changed);
+        ck_assert_int_eq(told_on, !(i & 1));
+    }
+    remove_folder();
+}
+END_TEST
+
+START_TEST(not_under_perfkit)
+{
+    unsetenv("PERFKIT_DIR");
+    remove_folder();
+    ck_assert(!collector_active());
+    ck_assert(collector_recording());
+    ck_assert(collector_recorded_at(1));
+    collector_window(true, WIRE_WINDOW_RANGE);
+}
+END_TEST
+
+/* errno is the program's. */
+START_TEST(errno_kept)
+{
+    ranged();
+    errno = 1234;
+    collector_recording();
+    ck_assert_int_eq(errno, 1234);
+    collector_active();
+    collector_window(true, WIRE_WINDOW_RANGE);
+    ck_assert_int_eq(errno, 1234);
+    remove_folder();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("window");
+    tcase_add_checked_fixture(tests, setup, NULL);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, without_option);
+    tcase_add_loop_test(tests, no_good_page, 0, 7);
+    tcase_add_test(tests, opens_and_closes);
+    tcase_add_test(tests, missed_changes);
+    tcase_add_test(tests, many_changes);
+    tcase_add_test(tests, hostile_page);
+    tcase_add_test(tests, ranges_nest);
+    tcase_add_test(tests, threads_and_signals);
+    tcase_add_test(tests, forked);
+    tcase_add_test(tests, heartbeat);
+    tcase_add_test(tests, not_under_perfkit);
+    tcase_add_test(tests, errno_kept);
+    Suite *suite = suite_create("window");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
