@@ -89,6 +89,17 @@ class Run(unittest.TestCase):
         section = told["sections"]["launch1"]
         self.assertEqual([set(r) - {"process"} for r in section["rounds"]], [{"bare"}] * 4, text)
 
+    def test_one_that_never_starts_is_not_tried_for_ever(self):
+        status, text, told = overhead("--only", "launch1,copy", "--rounds", "3", "--per-process", "1",
+                                      "--nsys", "/bin/false", "--no-memory")
+        self.assertEqual(status, 0, text)
+        self.assertIn("nsys: ended with 1", text)
+        self.assertEqual(told["sections"]["launch1"]["failed"], {"nsys": 2})
+        self.assertEqual(told["sections"]["copy"]["failed"], {})
+        for name in ("launch1", "copy"):
+            self.assertEqual(len(told["sections"][name]["rounds"]), 3, text)
+            self.assertNotIn("nsys", told["sections"][name]["ends"])
+
     def test_what_the_floor_does_not_know_or_cannot_have_is_told(self):
         _, text, _ = overhead("--only", "launch1", "--rounds", "1", "--nsys", "off", "--no-memory",
                               "--configs", "odd=bogus,zeroed", FAKE_CUPTI="enable=15")
