@@ -43,8 +43,8 @@ def read_capture(path):
     finally:
         database.close()
     return {"kernels": tables["kernel"], "records": sum(n or 0 for n in tables.values()),
-            "tables": tables, "untimed": untimed, "dropped": sum(lost.values()), "lost": lost, "notes": notes,
-            "bytes": os.path.getsize(path)}
+            "tables": tables, "untimed": untimed, "dropped": sum(lost.values()), "lost": lost,
+            "notes": notes, "bytes": os.path.getsize(path)}
 
 
 def read_floor(path):
