@@ -16,16 +16,14 @@
 #define MAX_BLOCKS (1u << 16) /* 128 MiB of address space, touched as threads come */
 #define MAX_CHAIN 128u        /* blocks of one thread: 7,936 domains */
 
-#define FLIPS 4u /* even: when there is no room for more, ranges are recorded rather than lost */
+#define MARKED 128u /* levels for which it is kept one by one whether they were recorded */
 
-/* Which of the open ranges were recorded is kept as the depths at which that changes: recorded up to
- * flip[0], not recorded up to flip[1], and so on. It changes only with the windows. */
 struct level {
     uint32_t open;
     uint32_t inherited; /* of those, opened before the last fork */
     uint32_t capture;   /* level + 1 of the outermost range that opened a window, 0 = none */
-    uint32_t flips;
-    uint32_t flip[FLIPS];
+    uint32_t deep;      /* recorded levels from MARKED on: up to the first that was not */
+    uint64_t recorded[MARKED / 64];
 };
 
 struct block {
@@ -155,15 +153,41 @@ static struct level *level_of(uint32_t domain)
     return NULL;
 }
 
-int nvtx_depth_push(uint32_t domain, bool recorded, bool *captures)
+/* Deeper than MARKED only what lies under a level that was not recorded cannot be kept. */
+static bool mark(struct level *level, bool recorded)
+{
+    uint32_t at = level->open;
+    if (at >= MARKED) {
+        recorded = recorded && at - MARKED == level->deep;
+        level->deep += recorded;
+        return recorded;
+    }
+    uint64_t bit = (uint64_t)1 << at % 64;
+    if (recorded)
+        level->recorded[at / 64] |= bit;
+    else
+        level->recorded[at / 64] &= ~bit;
+    return recorded;
+}
+
+static bool unmark(struct level *level)
+{
+    uint32_t at = level->open; /* of the level that was just closed */
+    if (at < MARKED)
+        return level->recorded[at / 64] >> at % 64 & 1;
+    bool recorded = at - MARKED < level->deep;
+    level->deep -= recorded;
+    return recorded;
+}
+
+int nvtx_depth_push(uint32_t domain, bool *recorded, bool *captures)
 {
     struct level *level = level_of(domain);
     if (!level) {
         *captures = false;
         return PK_NVTX_NO_PUSH_POP_TRACKING;
     }
-    if (recorded != (level->flips % 2 == 0) && level->flips < FLIPS)
-        level->flip[level->flips++] = level->open;
+    *recorded = mark(level, *recorded);
     *captures = *captures && level->capture == 0;
     if (*captures)
         level->capture = level->open + 1;
@@ -179,10 +203,8 @@ enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level_out, bool *captures)
         return collector_recording() ? NVTX_POP_OURS : NVTX_POP_UNRECORDED;
     if (level->open == 0)
         return NVTX_POP_NONE;
-    bool recorded = level->flips % 2 == 0;
     *level_out = (int)--level->open;
-    if (level->flips > 0 && level->flip[level->flips - 1] == level->open)
-        level->flips--;
+    bool recorded = unmark(level);
     *captures = level->capture == level->open + 1;
     if (*captures)
         level->capture = 0;

@@ -45,11 +45,13 @@ static void emit_end(enum wire_type type, uint32_t domain, uint64_t id, uint64_t
 /* The caller has called nvtx_records; `event` is NULL when that said no. */
 int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool captures)
 {
-    bool kept = captures;
-    int level = nvtx_depth_push(nvtx_domain_index(domain), event != NULL, &kept);
+    bool kept = captures, recorded = event != NULL;
+    int level = nvtx_depth_push(nvtx_domain_index(domain), &recorded, &kept);
     if (captures && !kept)
         nvtx_capture_closes(); /* an outer range of this thread holds the window open */
-    if (!event)
+    if (event && !recorded)
+        collector_count(WIRE_COUNT_OUTSIDE, 1);
+    if (!recorded)
         return level;
     collector_count(WIRE_COUNT_RANGE_PUSHED, 1);
     uint32_t domain_id = nvtx_domain_id(domain);

@@ -101,8 +101,9 @@ void nvtx_name_cuda(enum wire_named what, uint64_t object, const char *name, siz
 /* ---- depth.c: how deep each thread is in each domain ----------------------------------------- */
 
 /* Returns the 0-based level of the range that opens, PK_NVTX_NO_PUSH_POP_TRACKING without memory.
- * *captures: it opened a window; false on return when an outer one has that part already. */
-int nvtx_depth_push(uint32_t domain, bool recorded, bool *captures);
+ * *recorded: false on return when that could not be kept. *captures: it opened a window; false on
+ * return when an outer one has that part already. */
+int nvtx_depth_push(uint32_t domain, bool *recorded, bool *captures);
 
 enum nvtx_pop { NVTX_POP_NONE, NVTX_POP_UNRECORDED, NVTX_POP_OURS };
 /* Closes the innermost range; its level in *level, whether a window closes with it in *captures.
