@@ -88,6 +88,8 @@ static void put_device_args(struct prof_chrome *t, const struct prof_event *even
     prof_chrome_put(t, "graph node id", event->graph_node);
     if (event->kind == PROF_EVENT_KERNEL)
         put_kernel_args(t, event);
+    else if (event->kind == PROF_EVENT_GRAPH)
+        prof_chrome_put(t, "graph id", event->graph);
     else
         put_copy_args(t, event);
     if (event->duration_ns == PROF_UNKNOWN)
@@ -125,6 +127,7 @@ void prof_chrome_put_device(struct prof_chrome *t, const struct prof_event *even
         [PROF_EVENT_KERNEL] = "kernel",
         [PROF_EVENT_TRANSFER] = "gpu_memcpy",
         [PROF_EVENT_MEMSET] = "gpu_memset",
+        [PROF_EVENT_GRAPH] = "kernel", /* readers know no better word */
     };
     char copy[128];
     const char *name = event->name;
@@ -135,7 +138,7 @@ void prof_chrome_put_device(struct prof_chrome *t, const struct prof_event *even
     bool has_call = call_of(t, event, &call);
     if (has_call && call.key && event->correlation != PROF_UNKNOWN)
         flow = call.flow;
-    if (event->kind != PROF_EVENT_KERNEL) {
+    if (event->kind == PROF_EVENT_TRANSFER || event->kind == PROF_EVENT_MEMSET) {
         device_name(event, copy, sizeof copy);
         name = copy;
     }

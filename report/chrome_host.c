@@ -160,6 +160,21 @@ static void put_memory(struct prof_chrome *t, const struct prof_event *event)
     prof_json_end(&t->json);
 }
 
+/* Under Kineto's name for it, on the lane of the thread whose time it took. */
+static void put_overhead(struct prof_chrome *t, const struct prof_event *event)
+{
+    if (event->start_ns == PROF_UNKNOWN || !event->thread)
+        return;
+    int64_t duration = event->duration_ns == PROF_UNKNOWN ? 0 : event->duration_ns;
+    int64_t pid = prof_chrome_process_pid(&t->names, event->process);
+    int64_t tid = prof_chrome_place(t, PROF_CHROME_THREAD, event->thread, pid,
+                                    prof_chrome_thread_tid(&t->names, event->thread),
+                                    event->start_ns, duration);
+    prof_chrome_begin(t, "X", "overhead", event->name, pid, tid, event->start_ns);
+    prof_json_us(&t->json, "dur", duration);
+    prof_json_end(&t->json);
+}
+
 void prof_chrome_put_host(struct prof_chrome *t, const struct prof_event *event)
 {
     switch (event->kind) {
@@ -178,6 +193,10 @@ void prof_chrome_put_host(struct prof_chrome *t, const struct prof_event *event)
     case PROF_EVENT_ALLOC:
     case PROF_EVENT_FREE:
         put_memory(t, event);
+        break;
+    case PROF_EVENT_OVERHEAD:
+    case PROF_EVENT_JIT:
+        put_overhead(t, event);
         break;
     default:
         break;

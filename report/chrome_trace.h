@@ -11,7 +11,7 @@
 #define PROF_CHROME_SLOTS (1u << 16)
 /* A flow and an API call are numbered record_id * KINDS + record_kind: unique in the capture, where
  * correlation numbers of the API are unique per process only. */
-#define PROF_CHROME_KINDS 8
+#define PROF_CHROME_KINDS 16
 
 struct prof_chrome_call {
     uint64_t key; /* 0 = empty */

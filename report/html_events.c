@@ -8,7 +8,7 @@
 #include "report/html_events.h"
 #include "report/walk.h"
 
-#define KINDS 8 /* numbers of links: record_id * KINDS + record_kind */
+#define KINDS 16 /* numbers of links: record_id * KINDS + record_kind */
 
 static bool add_track(struct prof_html_events *e, enum prof_html_lane lane, int64_t id,
                       int64_t process, uint32_t *index)
@@ -128,6 +128,7 @@ static enum prof_html_kind kind_of(const struct prof_event *event)
 {
     switch (event->kind) {
     case PROF_EVENT_KERNEL:
+    case PROF_EVENT_GRAPH:
         return PROF_HTML_KERNEL;
     case PROF_EVENT_TRANSFER:
         return PROF_HTML_COPY;
@@ -139,6 +140,9 @@ static enum prof_html_kind kind_of(const struct prof_event *event)
         return PROF_HTML_MARK;
     case PROF_EVENT_API:
         return event->record_kind == PROF_EVENT_SYNC ? PROF_HTML_WAIT : PROF_HTML_API;
+    case PROF_EVENT_OVERHEAD:
+    case PROF_EVENT_JIT:
+        return PROF_HTML_OVERHEAD;
     default:
         return PROF_HTML_WAIT;
     }
@@ -177,6 +181,8 @@ static bool add_event(struct prof_html_events *e, const struct prof_event *event
     bool fresh;
     if (event->kind == PROF_EVENT_SYNC && (event->api_name || !event->thread))
         return true; /* its call is an event of its own */
+    if (kind_of(event) == PROF_HTML_OVERHEAD && !event->thread)
+        return true; /* of the tools' own threads: in the table only */
     describe(e, event, &entry);
     e->counts[entry.kind]++;
     if (entry.start == PROF_UNKNOWN) {
@@ -221,7 +227,8 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
 {
     const uint32_t kinds = PROF_EVENTS_DEVICE | PROF_EVENTS(PROF_EVENT_API) |
                            PROF_EVENTS(PROF_EVENT_SYNC) | PROF_EVENTS(PROF_EVENT_RANGE) |
-                           PROF_EVENTS(PROF_EVENT_MARKER);
+                           PROF_EVENTS(PROF_EVENT_MARKER) | PROF_EVENTS(PROF_EVENT_OVERHEAD) |
+                           PROF_EVENTS(PROF_EVENT_JIT);
     struct prof_report_walk *walk;
     const struct prof_event *event;
     size_t full = 2 * (size_t)PROF_HTML_EVENTS;

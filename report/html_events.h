@@ -16,6 +16,7 @@ enum prof_html_kind {
     PROF_HTML_WAIT, /* a call that waits */
     PROF_HTML_RANGE,
     PROF_HTML_MARK,
+    PROF_HTML_OVERHEAD, /* time the driver or a tool took from a thread */
     PROF_HTML_KINDS
 };
 

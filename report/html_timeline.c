@@ -175,7 +175,7 @@ static void put_head(struct prof_json *json, const struct prof_html_events *e)
     static const char *const kinds[] = {
         [PROF_HTML_KERNEL] = "kernel", [PROF_HTML_COPY] = "copy", [PROF_HTML_FILL] = "fill",
         [PROF_HTML_API] = "call",      [PROF_HTML_WAIT] = "wait", [PROF_HTML_RANGE] = "range",
-        [PROF_HTML_MARK] = "mark",
+        [PROF_HTML_MARK] = "mark",     [PROF_HTML_OVERHEAD] = "overhead",
     };
     prof_json_int(json, "begin_ns", e->begin_ns);
     prof_json_int(json, "end_ns", e->end_ns);

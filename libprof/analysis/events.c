@@ -57,6 +57,8 @@ static const struct prof_event blank = {
     .submit_delay_ns = PROF_UNKNOWN,
     .graph_node = PROF_UNKNOWN,
     .bytes = PROF_UNKNOWN,
+    .graph = PROF_UNKNOWN,
+    .faults = PROF_UNKNOWN,
     .blocking = PROF_UNKNOWN,
     .value = PROF_UNKNOWN,
     .address = PROF_UNKNOWN,
@@ -195,6 +197,17 @@ static bool decode_sync(struct prof_events *events, const struct source *source,
     return true;
 }
 
+static bool decode_graph(struct prof_events *events, const struct source *source,
+                         const struct prof_ordered_row *row, struct prof_event *e)
+{
+    (void)source;
+    if (!decode_device(events, row, e))
+        return false;
+    e->graph = row->cells[SPECIAL];
+    e->name = "CUDA graph";
+    return true;
+}
+
 /* ---- API calls ---------------------------------------------------------------------------------- */
 
 #define CALL_START "CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END"
@@ -315,6 +328,46 @@ static bool decode_allocation(struct prof_events *events, const struct source *s
     return true;
 }
 
+/* ---- overhead, unified memory, JIT ---------------------------------------------------------------- */
+
+enum {
+    ACTIVITY_DURATION = 2,
+    ACTIVITY_THREAD,
+    ACTIVITY_PROCESS,
+    ACTIVITY_STREAM,
+    ACTIVITY_DEVICE,
+    ACTIVITY_KIND,
+    ACTIVITY_BYTES,
+    ACTIVITY_FAULTS
+};
+
+static const char *activity_name(enum prof_event_kind kind, int what)
+{
+    return kind == PROF_EVENT_OVERHEAD    ? prof_overhead_kind_text(what)
+           : kind == PROF_EVENT_MIGRATION ? prof_migration_kind_text(what)
+                                          : prof_jit_operation_text(what);
+}
+
+static bool decode_activity(struct prof_events *events, const struct source *source,
+                            const struct prof_ordered_row *row, struct prof_event *e)
+{
+    const int64_t *c = row->cells;
+    set_place(events, e, id_of(c[ACTIVITY_STREAM]), id_of(c[ACTIVITY_THREAD]));
+    if (!e->process)
+        e->process = id_of(c[ACTIVITY_PROCESS]);
+    if (!e->device)
+        e->device = id_of(c[ACTIVITY_DEVICE]);
+    if (!in_place(events, e))
+        return false;
+    e->start_ns = c[KEY];
+    e->duration_ns = c[ACTIVITY_DURATION];
+    e->activity_kind = small(id_of(c[ACTIVITY_KIND]));
+    e->name = activity_name(source->kind, e->activity_kind);
+    e->bytes = c[ACTIVITY_BYTES];
+    e->faults = c[ACTIVITY_FAULTS];
+    return true;
+}
+
 /* ---- sources ------------------------------------------------------------------------------------ */
 
 #define ALLOC_COLUMNS "thread, process, device, context, bytes, kind, address, stack, end_thread"
@@ -355,17 +408,34 @@ static const struct source sources[] = {
      decode_allocation},
     {PROF_EVENT_FREE, 0, {"\"end\"", "start, " ALLOC_COLUMNS, "allocation", "\"end\" NOT NULL", 0},
      decode_allocation},
+    {PROF_EVENT_GRAPH, 0,
+     {"start",
+      "start, duration, stream, NULL, NULL, NULL, NULL, correlation, queue_delay, submit_delay, "
+      "NULL, NULL, NULL, graph",
+      "graph_launch", "", 0},
+     decode_graph},
+    {PROF_EVENT_OVERHEAD, 0,
+     {"start", "duration, thread, process, stream, NULL, kind, NULL, NULL", "overhead", "", 0},
+     decode_activity},
+    {PROF_EVENT_MIGRATION, 0,
+     {"start", "duration, NULL, process, stream, coalesce(target, source), kind, bytes, faults",
+      "migration", "", 0},
+     decode_activity},
+    {PROF_EVENT_JIT, 0,
+     {"start", "duration, thread, process, NULL, device, operation, cache_bytes, NULL", "jit", "", 0},
+     decode_activity},
 };
 enum { SOURCES = sizeof sources / sizeof sources[0] };
 
 /* A filter that a source can never satisfy saves reading it. */
 static bool excluded(const struct prof_scope *scope, const struct source *source)
 {
-    bool device = source->kind <= PROF_EVENT_SYNC ||
+    bool device = source->kind <= PROF_EVENT_SYNC || source->kind == PROF_EVENT_GRAPH ||
                   (source->kind == PROF_EVENT_API && source->record_kind != PROF_EVENT_API);
     bool kernel = source->kind == PROF_EVENT_KERNEL ||
                   (source->kind == PROF_EVENT_API && source->record_kind == PROF_EVENT_KERNEL);
-    bool memory = source->kind == PROF_EVENT_ALLOC || source->kind == PROF_EVENT_FREE;
+    bool memory = source->kind == PROF_EVENT_ALLOC || source->kind == PROF_EVENT_FREE ||
+                  source->kind == PROF_EVENT_MIGRATION || source->kind == PROF_EVENT_JIT;
     if (device && !kernel && prof_scope_only_kernels(scope))
         return true;
     return scope->by_device && !device && !(memory && !scope->filter.stream);

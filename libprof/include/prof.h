@@ -666,6 +666,10 @@ enum prof_event_kind {
     PROF_EVENT_MARKER,
     PROF_EVENT_ALLOC,
     PROF_EVENT_FREE, /* at the end of an allocation */
+    PROF_EVENT_GRAPH, /* a whole CUDA graph ran: a device event */
+    PROF_EVENT_OVERHEAD,
+    PROF_EVENT_MIGRATION,
+    PROF_EVENT_JIT,
     PROF_EVENT_KINDS
 };
 
@@ -673,7 +677,7 @@ enum prof_event_kind {
 #define PROF_EVENTS_ALL ((1u << PROF_EVENT_KINDS) - 1)
 #define PROF_EVENTS_DEVICE                                                                         \
     (PROF_EVENTS(PROF_EVENT_KERNEL) | PROF_EVENTS(PROF_EVENT_TRANSFER) |                           \
-     PROF_EVENTS(PROF_EVENT_MEMSET))
+     PROF_EVENTS(PROF_EVENT_MEMSET) | PROF_EVENTS(PROF_EVENT_GRAPH))
 
 enum prof_payload { PROF_PAYLOAD_NONE, PROF_PAYLOAD_INT, PROF_PAYLOAD_REAL };
 
@@ -702,7 +706,7 @@ struct prof_event {
     int64_t flags;      /* device events: 1 cooperative, 2 launched by the device, 4 failed, 8 abandoned */
     int64_t graph_node; /* device events, or PROF_UNKNOWN */
 
-    int64_t bytes; /* TRANSFER, MEMSET, ALLOC, FREE */
+    int64_t bytes; /* TRANSFER, MEMSET, ALLOC, FREE, MIGRATION; JIT: of the cache */
     int copy_kind; /* TRANSFER */
     int source_kind, target_kind; /* TRANSFER; MEMSET, ALLOC and FREE: target_kind */
     int64_t blocking;             /* TRANSFER: 1, 0, PROF_UNKNOWN */
@@ -710,6 +714,10 @@ struct prof_event {
     int64_t value;                /* MEMSET: pattern */
     int64_t address;              /* ALLOC, FREE */
     int64_t end_ns;               /* ALLOC: when it was freed; FREE: when it was allocated */
+
+    int64_t graph;     /* GRAPH: graph id, unique in its process */
+    int activity_kind; /* OVERHEAD, MIGRATION: kind of that table; JIT: operation */
+    int64_t faults;    /* MIGRATION: page faults, or PROF_UNKNOWN */
 
     int sync_kind;      /* SYNC */
     int64_t sync_event; /* SYNC: the API's event number */

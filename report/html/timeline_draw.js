@@ -46,7 +46,7 @@
       const kind = model.kinds[row.kind[i]];
       if (hit && !hit[row.name[i]]) return colours.dim;
       if (kind === 'call') return colours.call;
-      if (kind === 'wait') return colours.wait;
+      if (kind === 'wait' || kind === 'overhead') return colours.wait;
       return colours.slices[model.colours[row.name[i]]];
     }
 

@@ -31,7 +31,7 @@ static const char sql[] =
 /* "kind:start " for each event */
 static char *walk(struct prof_capture *c, struct prof_filter filter, uint32_t kinds)
 {
-    static const char letters[] = "KTMSARmab";
+    static const char letters[] = "KTMSARmabGovj";
     static char text[1024];
     struct prof_events *events;
     struct prof_event e;

@@ -63,7 +63,7 @@ for number, ends in flows.items():
                "flow end on no slice", end)
 
 shown = collections.Counter(e.get("cat") for e in events if e["ph"] in "Xi")
-finished = sum(row["count"] for row in report["kernels"]["rows"])
+finished = sum(row["count"] for table in ("kernels", "graphs") for row in report[table]["rows"])
 expect(sum(1 for e in events if e["ph"] == "X" and e.get("cat") == "kernel") == finished, "kernels", shown)
 copies = sum(row["count"] for row in report["transfers"]["rows"])
 expect(shown["gpu_memcpy"] + shown["gpu_memset"] == copies, "transfers", shown, copies)

@@ -7,7 +7,7 @@ if ! command -v python3 >/dev/null; then
     exit 77
 fi
 mkdir -p "$work" || exit 1
-for fixture in normal awkward hostile empty live; do
+for fixture in normal awkward hostile empty live more; do
     "$tool" make "$source/$fixture.sql" "$work/$fixture.sqlite" &&
         "$tool" write chrome-trace "$work/$fixture.sqlite" "$work/$fixture.trace" &&
         "$tool" write json "$work/$fixture.sqlite" "$work/$fixture.json" &&

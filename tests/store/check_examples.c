@@ -17,6 +17,9 @@ static const char rows[] =
     "INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES(2000, 10, 1, 64, 1);"
     "INSERT INTO range(start, duration, thread, name, depth) VALUES(600, 200, 1, 3, 0);"
     "INSERT INTO allocation(process, start, bytes, kind, thread) VALUES(1, 5, 8, 3, 1);"
+    "INSERT INTO kernel(start, duration, stream, config, graph_node) VALUES(3000, 50, 1, 1, 2);"
+    "INSERT INTO graph_node(start, thread, node, graph, original) VALUES(1, 1, 2, 2, 1);"
+    "INSERT INTO overhead(start, duration, kind) VALUES(1, 1, 7);"
     "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', 1);";
 
 static char *page_text(void)

@@ -364,11 +364,42 @@ START_TEST(a_read_only_folder_is_enough)
 }
 END_TEST
 
+/* recover, of a capture that the perfkit before an update had begun. */
+START_TEST(an_older_capture_is_completed)
+{
+    enter();
+    struct prof_store *store = create();
+    run(store, "INSERT INTO capture(state) VALUES('recording');"
+               "INSERT INTO context(process, api, native) VALUES(1, 'cuda', 5);"
+               "DROP TABLE jit; DROP TABLE recording;"
+               "CREATE TABLE old (\n \"id\" INTEGER PRIMARY KEY, -- row\n \"process\" INTEGER, "
+               "\"device\" INTEGER, \"api\" TEXT,\n  \"native\" INTEGER -- the API's\n);"
+               "INSERT INTO old SELECT id, process, device, api, native FROM context;"
+               "DROP TABLE context; ALTER TABLE old RENAME TO context");
+    prof_store_close(store);
+    ck_assert_msg(prof_store_open(path, &store, &err) == PROF_OK, "%s", err.message);
+    ck_assert_int_eq(ask(store, "SELECT count(*) FROM jit"), 0);
+    ck_assert_int_eq(ask(store, "SELECT native=5 AND green IS NULL FROM context"), 1);
+    ck_assert_int_eq(ask(store, "SELECT count(*) FROM main.sqlite_master WHERE name='jit'"), 0);
+    prof_store_close(store);
+    ck_assert_msg(prof_store_reopen(path, &store, &err) == PROF_OK, "%s", err.message);
+    run(store, "INSERT INTO jit(start, operation) VALUES(1, 3); INSERT INTO recording(begins) VALUES(1)");
+    run(store, "UPDATE context SET green=1, units=8, name='x' WHERE native=5");
+    ck_assert_int_eq(ask(store, "SELECT count(*) FROM main.sqlite_master WHERE name='jit'"), 1);
+    prof_store_close(store);
+    ck_assert_msg(prof_store_open(path, &store, &err) == PROF_OK, "%s", err.message);
+    ck_assert_int_eq(ask(store, "SELECT units FROM context WHERE green=1"), 8);
+    ck_assert_int_eq(ask(store, "SELECT operation FROM jit"), 3);
+    prof_store_close(store);
+    leave();
+}
+END_TEST
+
 CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_kept_unless_asked,
            old_side_files_do_not_enter_a_new_capture, an_unwritable_place_is_told,
            a_published_capture_is_one_file, readers_see_whole_transactions_of_a_growing_capture,
            an_attached_reader_delays_publication_by_3_s_at_most,
            a_capture_left_in_wal_settles_later, a_capture_in_the_making_is_not_settled,
            what_is_not_a_capture_is_refused_with_the_reason, a_newer_version_is_refused,
-           a_truncated_capture_is_refused, a_damaged_capture_is_survived,
+           an_older_capture_is_completed, a_truncated_capture_is_refused, a_damaged_capture_is_survived,
            a_read_only_folder_is_enough)
