@@ -6,14 +6,14 @@
 
 static void name_a(enum wire_named what, uint64_t object, const char *name)
 {
-    nvtx_name_cuda(what, object, name, name ? strlen(name) : 0);
+    nvtx_name_object(what, object, name, name ? strlen(name) : 0);
 }
 
 static void name_w(enum wire_named what, uint64_t object, const wchar_t *name)
 {
     struct nvtx_text text;
     nvtx_narrow(&text, name);
-    nvtx_name_cuda(what, object, text.text, text.length);
+    nvtx_name_object(what, object, text.text, text.length);
     nvtx_narrow_done(&text);
 }
 

@@ -176,13 +176,13 @@ static void name_category_w(uint32_t category, const wchar_t *name)
 }
 static void name_os_thread_a(uint32_t tid, const char *name)
 {
-    nvtx_name_thread(tid, name, name ? strlen(name) : 0);
+    nvtx_name_object(WIRE_NAMED_THREAD, tid, name, name ? strlen(name) : 0);
 }
 static void name_os_thread_w(uint32_t tid, const wchar_t *name)
 {
     struct nvtx_text text;
     nvtx_narrow(&text, name);
-    nvtx_name_thread(tid, text.text, text.length);
+    nvtx_name_object(WIRE_NAMED_THREAD, tid, text.text, text.length);
     nvtx_narrow_done(&text);
 }
 
@@ -222,23 +222,56 @@ static int domain_range_pop(struct pk_nvtx_domain *handle)
     return nvtx_pop(nvtx_domain_of(handle));
 }
 
+/* What of a program's resources perfkit shows; 0 = nothing. */
+static enum wire_named named(int32_t type)
+{
+    switch (type) {
+    case PK_NVTX_RESOURCE_THREAD_NATIVE:
+        return WIRE_NAMED_THREAD;
+    case PK_NVTX_RESOURCE_CUDA_DEVICE:
+    case PK_NVTX_RESOURCE_CUDART_DEVICE:
+        return WIRE_NAMED_CUDA_DEVICE;
+    case PK_NVTX_RESOURCE_CUDA_CONTEXT:
+        return WIRE_NAMED_CUDA_CONTEXT;
+    case PK_NVTX_RESOURCE_CUDA_STREAM:
+    case PK_NVTX_RESOURCE_CUDART_STREAM:
+        return WIRE_NAMED_CUDA_STREAM;
+    case PK_NVTX_RESOURCE_CUDA_EVENT:
+    case PK_NVTX_RESOURCE_CUDART_EVENT:
+        return WIRE_NAMED_CUDA_EVENT;
+    default:
+        return 0;
+    }
+}
+
+static void name_resource(const struct pk_nvtx_resource_attributes *given)
+{
+    enum wire_named what = named(given->identifier_type);
+    uint64_t object = given->identifier.value;
+    if (what == WIRE_NAMED_THREAD || what == WIRE_NAMED_CUDA_DEVICE)
+        object = (uint32_t)object;
+    if (what == 0)
+        return;
+    if (given->message_type == PK_NVTX_MESSAGE_ASCII && given->message.ascii) {
+        nvtx_name_object(what, object, given->message.ascii, strlen(given->message.ascii));
+    } else if (given->message_type == PK_NVTX_MESSAGE_UNICODE) {
+        struct nvtx_text text;
+        nvtx_narrow(&text, given->message.unicode);
+        nvtx_name_object(what, object, text.text, text.length);
+        nvtx_narrow_done(&text);
+    } else if (given->message_type == PK_NVTX_MESSAGE_REGISTERED) {
+        struct nvtx_object *name = nvtx_object_of(given->message.registered, NVTX_STRING);
+        if (name)
+            nvtx_name_object(what, object, name->text, name->length);
+    }
+}
+
 static struct pk_nvtx_resource *domain_resource_create(struct pk_nvtx_domain *handle,
                                                        struct pk_nvtx_resource_attributes *given)
 {
     (void)handle;
-    /* Of all resources only threads by their kernel id can be told apart from outside. */
-    if (given && given->size >= sizeof *given &&
-        given->identifier_type == PK_NVTX_RESOURCE_THREAD_NATIVE) {
-        if (given->message_type == PK_NVTX_MESSAGE_ASCII)
-            name_os_thread_a((uint32_t)given->identifier.value, given->message.ascii);
-        else if (given->message_type == PK_NVTX_MESSAGE_UNICODE)
-            name_os_thread_w((uint32_t)given->identifier.value, given->message.unicode);
-        else if (given->message_type == PK_NVTX_MESSAGE_REGISTERED) {
-            struct nvtx_object *name = nvtx_object_of(given->message.registered, NVTX_STRING);
-            if (name)
-                nvtx_name_thread(given->identifier.value, name->text, name->length);
-        }
-    }
+    if (given && given->size >= sizeof *given)
+        name_resource(given);
     return (struct pk_nvtx_resource *)nvtx_object_get(NVTX_RESOURCE, NULL, 0, "", 0);
 }
 static void domain_resource_destroy(struct pk_nvtx_resource *resource)

@@ -94,9 +94,8 @@ void nvtx_name_category(struct nvtx_object *domain, uint32_t category, const cha
                         size_t length);
 /* Define every category named so far: in the new spool, at its first event. */
 void nvtx_define_categories(void);
-void nvtx_name_thread(uint64_t tid, const char *name, size_t length);
-/* A CUDA object, by the program's handle or ordinal. */
-void nvtx_name_cuda(enum wire_named what, uint64_t object, const char *name, size_t length);
+/* A thread by its kernel id, or a CUDA object by the program's handle or ordinal. */
+void nvtx_name_object(enum wire_named what, uint64_t object, const char *name, size_t length);
 
 /* ---- depth.c: how deep each thread is in each domain ----------------------------------------- */
 

@@ -318,7 +318,7 @@ void nvtx_define_categories(void)
     }
 }
 
-static void name_object(enum wire_named what, uint64_t object, const char *text, size_t length)
+void nvtx_name_object(enum wire_named what, uint64_t object, const char *text, size_t length)
 {
     if (!text || !nvtx_begin())
         return;
@@ -328,14 +328,4 @@ static void name_object(enum wire_named what, uint64_t object, const char *text,
         .name = collector_string(text, length),
     };
     collector_define(&name);
-}
-
-void nvtx_name_thread(uint64_t tid, const char *text, size_t length)
-{
-    name_object(WIRE_NAMED_THREAD, tid, text, length);
-}
-
-void nvtx_name_cuda(enum wire_named what, uint64_t object, const char *text, size_t length)
-{
-    name_object(what, object, text, length);
 }

@@ -931,7 +931,22 @@ START_TEST(cuda_objects_are_named)
     CUDART(PK_NVTX_CUDART_NAME_STREAM_W, pk_nvtx_name_handle_w_fn)(NULL, L"default stream");
     CUDART(PK_NVTX_CUDART_NAME_EVENT_A, pk_nvtx_name_handle_a_fn)(handle, "other event");
     CUDART(PK_NVTX_CUDART_NAME_STREAM_A, pk_nvtx_name_handle_a_fn)(handle, NULL); /* no name */
-    ck_assert_uint_eq(fake_type_count(WIRE_NAME), 7);
+    /* The same as resources of a domain. */
+    struct pk_nvtx_resource_attributes resource = {
+        .version = PK_NVTX_VERSION,
+        .size = sizeof resource,
+        .identifier_type = PK_NVTX_RESOURCE_CUDART_STREAM,
+        .identifier = {.value = 77},
+        .message_type = PK_NVTX_MESSAGE_ASCII,
+        .message = {.ascii = "resource"},
+    };
+    pk_nvtx_domain_resource_create_fn create =
+        CORE2(first, PK_NVTX_CORE2_DOMAIN_RESOURCE_CREATE, pk_nvtx_domain_resource_create_fn);
+    create(NULL, &resource);
+    resource.identifier_type = PK_NVTX_RESOURCE_HANDLE; /* of nothing that we know */
+    create(NULL, &resource);
+    ck_assert_uint_eq(fake_type_count(WIRE_NAME), 8);
+    assert_named(7, WIRE_NAMED_CUDA_STREAM, 77, "resource");
     assert_named(0, WIRE_NAMED_CUDA_DEVICE, 1, "device");
     assert_named(1, WIRE_NAMED_CUDA_CONTEXT, (uintptr_t)handle, "context");
     assert_named(2, WIRE_NAMED_CUDA_STREAM, (uintptr_t)handle, "stream");

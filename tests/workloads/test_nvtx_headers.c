@@ -5,6 +5,11 @@
  */
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
+#if __has_include(<cuda.h>) && __has_include(<cuda_runtime_api.h>)
+#include <nvtx3/nvToolsExtCuda.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
+#define HAVE_CUDA_RESOURCES
+#endif
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -113,6 +118,12 @@ CORE2(DOMAIN_DESTROY, DomainDestroy);
 CORE2(INITIALIZE, Initialize);
 CORE2(COUNT, SIZE);
 
+#ifdef HAVE_CUDA_RESOURCES
+SAME(PK_NVTX_RESOURCE_CUDA_DEVICE, NVTX_RESOURCE_TYPE_CUDA_DEVICE);
+SAME(PK_NVTX_RESOURCE_CUDA_EVENT, NVTX_RESOURCE_TYPE_CUDA_EVENT);
+SAME(PK_NVTX_RESOURCE_CUDART_DEVICE, NVTX_RESOURCE_TYPE_CUDART_DEVICE);
+SAME(PK_NVTX_RESOURCE_CUDART_EVENT, NVTX_RESOURCE_TYPE_CUDART_EVENT);
+#endif
 #define CUDA(ours, theirs) SAME(PK_NVTX_CUDA_##ours, NVTX_CBID_CUDA_##theirs)
 CUDA(NAME_DEVICE_A, NameCuDeviceA);
 CUDA(NAME_DEVICE_W, NameCuDeviceW);

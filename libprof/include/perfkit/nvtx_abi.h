@@ -131,6 +131,13 @@ enum pk_nvtx_resource_type {
     PK_NVTX_RESOURCE_HANDLE = (1 << 16) | 2,
     PK_NVTX_RESOURCE_THREAD_NATIVE = (1 << 16) | 3,
     PK_NVTX_RESOURCE_THREAD_POSIX = (1 << 16) | 4,
+    PK_NVTX_RESOURCE_CUDA_DEVICE = (4 << 16) | 1, /* of the driver API */
+    PK_NVTX_RESOURCE_CUDA_CONTEXT = (4 << 16) | 2,
+    PK_NVTX_RESOURCE_CUDA_STREAM = (4 << 16) | 3,
+    PK_NVTX_RESOURCE_CUDA_EVENT = (4 << 16) | 4,
+    PK_NVTX_RESOURCE_CUDART_DEVICE = (5 << 16) | 0, /* of the runtime API */
+    PK_NVTX_RESOURCE_CUDART_STREAM = (5 << 16) | 1,
+    PK_NVTX_RESOURCE_CUDART_EVENT = (5 << 16) | 2,
 };
 
 struct pk_nvtx_resource_attributes {
