@@ -1,4 +1,5 @@
-/* For the files that describe tables (tables.c, tables_more.c): how a column says where its value lies. */
+/* For the files that describe tables (tables.c, tables_more.c): how a column says where its value
+ * lies. */
 #ifndef PERFKIT_REPORT_COLUMNS_H
 #define PERFKIT_REPORT_COLUMNS_H
 
@@ -42,8 +43,8 @@ static inline struct prof_report_value prof_report_int(int64_t value)
         .kind = value == PROF_UNKNOWN ? PROF_VALUE_NONE : PROF_VALUE_INT, .integer = value};
 }
 
-static inline struct prof_report_value prof_report_device_name(
-    const struct prof_report_data *data, int64_t id)
+static inline struct prof_report_value prof_report_device_name(const struct prof_report_data *data,
+                                                               int64_t id)
 {
     const struct prof_device *device = prof_device(data->capture, id);
     return prof_report_text(device ? device->name : NULL);

@@ -1,5 +1,6 @@
-/* The tables that only some programs have something for: graphs recorded whole, overhead, code compiled at
- * run time, unified memory, memory pools; and the lists of streams, contexts and threads. */
+/* The tables that only some programs have something for: graphs recorded whole, overhead, code
+ * compiled at run time, unified memory, memory pools; and the lists of streams, contexts and
+ * threads. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Summaries of what happens beside kernels, copies, calls and ranges: one engine over one query a family.
- * Adding a family is a row of `families`. */
+/* Summaries of what happens beside kernels, copies, calls and ranges: one engine over one query a
+ * family. Adding a family is a row of `families`. */
 #include <stdlib.h>
 
 #include "libprof/analysis/group.h"
@@ -32,9 +32,10 @@ static const struct family {
     [PROF_ACTIVITY_GRAPHS] = {"SELECT start, duration, stream, NULL, NULL, NULL, graph, NULL, NULL "
                               "FROM graph_launch",
                               NULL, true},
-    [PROF_ACTIVITY_OVERHEAD] = {"SELECT start, duration, stream, thread, process, NULL, kind, NULL, "
-                                "NULL FROM overhead",
-                                prof_overhead_kind_text, false},
+    [PROF_ACTIVITY_OVERHEAD] =
+        {"SELECT start, duration, stream, thread, process, NULL, kind, NULL, "
+         "NULL FROM overhead",
+         prof_overhead_kind_text, false},
     [PROF_ACTIVITY_MIGRATIONS] = {"SELECT start, duration, stream, NULL, process, "
                                   "coalesce(target, source), kind, bytes, faults FROM migration",
                                   prof_migration_kind_text, false},
@@ -54,8 +55,8 @@ static struct group *group_of(struct work *w, int64_t kind, int64_t process)
         struct group *g = prof_array_add(&w->groups);
         if (!g)
             return NULL;
-        *g = (struct group){.kind = kind, .process = process, .bytes = PROF_UNKNOWN,
-                            .faults = PROF_UNKNOWN};
+        *g = (struct group){
+            .kind = kind, .process = process, .bytes = PROF_UNKNOWN, .faults = PROF_UNKNOWN};
     }
     return &w->groups.data[number];
 }

@@ -1,5 +1,5 @@
-/* See graph_nodes.h. Nodes are looked up by number until one was not cloned from another, then calls by
- * thread and time. */
+/* See graph_nodes.h. Nodes are looked up by number until one was not cloned from another, then
+ * calls by thread and time. */
 #include <stdlib.h>
 
 #include "libprof/analysis/graph_nodes.h"
@@ -105,13 +105,14 @@ enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_g
     if (!w.next)
         return prof_out_of_memory(err);
     for (int i = 0; !status && w.moved && i < MOST_CLONINGS; i++)
-        status = !want_all(&w) ? prof_out_of_memory(err)
-                               : prof_scan(capture, "SELECT thread, node, original, start FROM graph_node",
-                                           see_node, &w, err);
+        status = !want_all(&w)
+                     ? prof_out_of_memory(err)
+                     : prof_scan(capture, "SELECT thread, node, original, start FROM graph_node",
+                                 see_node, &w, err);
     if (!status) {
         qsort(nodes, count, sizeof *nodes, by_thread_and_start);
-        status = prof_scan(capture, "SELECT thread, start, duration, name FROM api_call", see_call, &w,
-                           err);
+        status = prof_scan(capture, "SELECT thread, start, duration, name FROM api_call", see_call,
+                           &w, err);
     }
     free(w.next);
     prof_map_free(&w.wanted);

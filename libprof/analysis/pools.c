@@ -46,8 +46,8 @@ static bool add_row(void *user, sqlite3_stmt *row)
     if (!prof_scope_time(&w->scope, start) ||
         !prof_scope_place(&w->scope, 0, prof_column_id(row, THREAD), process, device))
         return true;
-    struct prof_pool *pool = pool_of(w, process, prof_column_id(row, POOL),
-                                     operation == WIRE_POOL_CREATED);
+    struct prof_pool *pool =
+        pool_of(w, process, prof_column_id(row, POOL), operation == WIRE_POOL_CREATED);
     if (!pool)
         return false;
     int64_t bytes = prof_column_int(row, BYTES), used = prof_column_int(row, USED);

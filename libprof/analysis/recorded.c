@@ -1,4 +1,5 @@
-/* See recorded.h: the marks of each process make its intervals, their union is what was recorded. */
+/* See recorded.h: the marks of each process make its intervals, their union is what was recorded.
+ */
 #include <stdlib.h>
 
 #include "libprof/analysis/recorded.h"
@@ -92,14 +93,17 @@ static void unite(struct work *w, int64_t *windows, int64_t *recorded_ns)
 enum prof_status prof_recorded(struct prof_capture *capture, int64_t *windows, int64_t *recorded_ns,
                                struct prof_error *err)
 {
-    struct work w = {.capture = capture, .process = -1, .open_since = PROF_UNKNOWN,
+    struct work w = {.capture = capture,
+                     .process = -1,
+                     .open_since = PROF_UNKNOWN,
                      .wall = prof_wall_ns(capture, NULL)};
     size_t marks = 0;
     sqlite3_stmt *row;
     *windows = 0;
     *recorded_ns = PROF_UNKNOWN;
-    enum prof_status status = prof_query(capture, "SELECT process, start, begins FROM recording "
-                                                  "WHERE start NOT NULL ORDER BY process, start, id",
+    enum prof_status status = prof_query(capture,
+                                         "SELECT process, start, begins FROM recording "
+                                         "WHERE start NOT NULL ORDER BY process, start, id",
                                          &row, err);
     if (status)
         return status;

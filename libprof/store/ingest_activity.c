@@ -10,7 +10,8 @@ static void set_time(struct prof_ingest *ingest, struct ingest_row *row, int at,
 }
 
 /* start in column 1, duration in 2; an end before its start counts as one at it. */
-static void set_span(struct prof_ingest *ingest, struct ingest_row *row, uint64_t start, uint64_t end)
+static void set_span(struct prof_ingest *ingest, struct ingest_row *row, uint64_t start,
+                     uint64_t end)
 {
     set_time(ingest, row, 1, start);
     if (start && end)
@@ -19,7 +20,8 @@ static void set_span(struct prof_ingest *ingest, struct ingest_row *row, uint64_
         row_null(row, 2);
 }
 
-/* The row of a thread that a record names by its number; *row = 0 for none. False: out of memory. */
+/* The row of a thread that a record names by its number; *row = 0 for none. False: out of memory.
+ */
 static bool thread_row(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                        int64_t *row)
 {
@@ -75,7 +77,8 @@ static bool overhead(struct prof_ingest *ingest, struct ingest_spool *spool,
 static bool migration(struct prof_ingest *ingest, struct ingest_spool *spool,
                       const struct wire_migration *record)
 {
-    bool fault = record->kind == WIRE_MIGRATION_CPU_FAULT || record->kind == WIRE_MIGRATION_GPU_FAULT;
+    bool fault =
+        record->kind == WIRE_MIGRATION_CPU_FAULT || record->kind == WIRE_MIGRATION_GPU_FAULT;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_MIGRATION);
     set_span(ingest, out, record->start, record->end);
     row_set(out, 3, spool->process);
@@ -138,7 +141,8 @@ static bool jit(struct prof_ingest *ingest, struct ingest_spool *spool,
         return false;
     bind_time(ingest, sql, 1, record->start);
     if (record->start && record->end)
-        ingest_bind(sql, 2, record->end > record->start ? (int64_t)(record->end - record->start) : 0);
+        ingest_bind(sql, 2,
+                    record->end > record->start ? (int64_t)(record->end - record->start) : 0);
     else
         sqlite3_bind_null(sql, 2);
     ingest_bind(sql, 3, spool->process);

@@ -1,5 +1,5 @@
-/* The row that says what was recorded, where and when; and the kernel filter, which it keeps so that a
- * recovered capture has the same. */
+/* The row that says what was recorded, where and when; and the kernel filter, which it keeps so
+ * that a recovered capture has the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +41,13 @@ static char *processor_model(void)
 }
 
 enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
-                                      const struct prof_ingest_about *about,
-                                      struct prof_error *err)
+                                      const struct prof_ingest_about *about, struct prof_error *err)
 {
     sqlite3_stmt *sql;
     if (sqlite3_prepare_v2(
             ingest->db,
-            "INSERT INTO capture(id,state,perfkit_version,command,directory,host,boot_id,kernel,cpu,"
+            "INSERT INTO "
+            "capture(id,state,perfkit_version,command,directory,host,boot_id,kernel,cpu,"
             "cpu_count,start_realtime_ns,start_mono_ns,start_raw_ns,spool,trace,kernel_filter) "
             "VALUES(1,'recording',?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
             -1, &sql, NULL) != SQLITE_OK)
@@ -114,7 +114,8 @@ void ingest_filter_free(struct prof_ingest *ingest)
     ingest->has_kernel_filter = false;
 }
 
-static enum prof_status compile(struct prof_ingest *ingest, const char *text, struct prof_error *err)
+static enum prof_status compile(struct prof_ingest *ingest, const char *text,
+                                struct prof_error *err)
 {
     int code = regcomp(&ingest->kernel_filter, text, REG_EXTENDED | REG_NOSUB);
     char why[128];

@@ -1,6 +1,6 @@
-/* Names: of threads, by the program (NVTX) or as the kernel has them; of CUDA's objects, which NVTX knows
- * by the program's handles only. Handles are used again: a name counts for the newest object that had
- * the handle when it was named, or else for the next one that comes with it. */
+/* Names: of threads, by the program (NVTX) or as the kernel has them; of CUDA's objects, which NVTX
+ * knows by the program's handles only. Handles are used again: a name counts for the newest object
+ * that had the handle when it was named, or else for the next one that comes with it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +34,10 @@ static const struct {
     [WIRE_NAMED_CUDA_STREAM] = {INGEST_SQL_STREAM_NAME, "stream",
                                 "SELECT id,handle FROM stream WHERE process=?1 AND handle NOT NULL "
                                 "ORDER BY id"},
-    [WIRE_NAMED_CUDA_CONTEXT] = {INGEST_SQL_CONTEXT_NAME, "context",
-                                 "SELECT id,native FROM context WHERE process=?1 AND api='cuda' AND "
-                                 "native!=0 ORDER BY id"},
+    [WIRE_NAMED_CUDA_CONTEXT] =
+        {INGEST_SQL_CONTEXT_NAME, "context",
+         "SELECT id,native FROM context WHERE process=?1 AND api='cuda' AND "
+         "native!=0 ORDER BY id"},
     [WIRE_NAMED_CUDA_DEVICE] = {INGEST_SQL_DEVICE_NAME, "device",
                                 "SELECT id,ordinal FROM device WHERE process=?1 AND api='cuda' "
                                 "ORDER BY id"},
@@ -204,11 +205,13 @@ static bool read_comm(const char *path, char name[16])
     return name[0] != '\0';
 }
 
-bool ingest_comm(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid, char name[16])
+bool ingest_comm(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                 char name[16])
 {
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     char path[64];
-    /* In a container threads have other numbers than we see; of a process that is gone none is left. */
+    /* In a container threads have other numbers than we see; of a process that is gone none is
+     * left. */
     if (!process || process->gone || tid == process->pid ||
         process->seen_pid != (pid_t)process->pid)
         return false;

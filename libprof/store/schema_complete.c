@@ -1,6 +1,7 @@
-/* Captures of earlier versions, brought up to the present schema. Readers then ask one set of questions
- * whatever the file's age: what it lacks is an empty table, or a column of NULL. A capture that may only
- * be read gets them as temporary objects of the connection, which hide those of the file. */
+/* Captures of earlier versions, brought up to the present schema. Readers then ask one set of
+ * questions whatever the file's age: what it lacks is an empty table, or a column of NULL. A
+ * capture that may only be read gets them as temporary objects of the connection, which hide those
+ * of the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,8 @@ static bool add_table(sqlite3 *db, const struct prof_table *table, bool writable
 {
     char *columns = sqlite3_mprintf("%s", "");
     for (const struct prof_column *c = table->columns; columns && c->name; c++)
-        columns = sqlite3_mprintf("%z%s\"%w\" %s", columns, c == table->columns ? "" : ", ", c->name,
-                                  c->type);
+        columns = sqlite3_mprintf("%z%s\"%w\" %s", columns, c == table->columns ? "" : ", ",
+                                  c->name, c->type);
     return columns && run(db, sqlite3_mprintf("CREATE TABLE %s.\"%w\" (%z)",
                                               writable ? "main" : "temp", table->name, columns));
 }
@@ -59,10 +60,11 @@ static bool hide_table(sqlite3 *db, const struct prof_table *table, const bool *
 {
     char *columns = sqlite3_mprintf("%s", "");
     for (int i = 0; columns && table->columns[i].name; i++)
-        columns = sqlite3_mprintf("%z%s%s\"%w\"", columns, i ? ", " : "", present[i] ? "" : "NULL AS ",
-                                  table->columns[i].name);
-    return columns && run(db, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT %z FROM main.\"%w\"",
-                                              table->name, columns, table->name));
+        columns = sqlite3_mprintf("%z%s%s\"%w\"", columns, i ? ", " : "",
+                                  present[i] ? "" : "NULL AS ", table->columns[i].name);
+    return columns &&
+           run(db, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT %z FROM main.\"%w\"",
+                                   table->name, columns, table->name));
 }
 
 bool prof_schema_complete(sqlite3 *db, bool writable)
