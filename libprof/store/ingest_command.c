@@ -270,6 +270,7 @@ bool ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool
     if (!set_call(ingest, spool, pending, &row))
         return false;
     bool filtered = is_filtered(spool, head, pending);
+    spool->tally[TALLY_KERNEL_FILTERED] += filtered;
     tally_command(spool, pending, of_graph, outstanding, filtered);
     if (filtered)
         return true;

@@ -112,6 +112,9 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
            write_record_line(ingest, spool->process, "orphan_times",
                              spool->tally[TALLY_ORPHAN_TIMES],
                              "device times whose command was dropped") &&
+           write_record_line(ingest, spool->process, "filtered",
+                             spool->tally[TALLY_KERNEL_FILTERED],
+                             "kernels left out as the kernel filter asks") &&
            write_record_line(ingest, spool->process, "damaged", spool->tally[TALLY_DAMAGED],
                              "spool chunks cut short by damaged records");
 }
@@ -278,16 +281,18 @@ static void say_what_may_be_missing(const struct prof_ingest *ingest,
     out[0] = '\0';
     if (!spool || !was_cut_off(ingest, process))
         return;
-    uint64_t since = process->start_ns, end = process->end_ns ? process->end_ns : ingest->now_ns;
+    uint64_t since = process->start_ns, end = process->end_ns;
     if (spool->tally[TALLY_FETCHED_NS] > since)
         since = spool->tally[TALLY_FETCHED_NS];
     if (spool->tally[TALLY_DEVICE_NEWEST_NS] > since)
         since = spool->tally[TALLY_DEVICE_NEWEST_NS];
     uint64_t window_ms = end > since ? (end - since + 999999) / 1000000 : 0;
     unsigned long long unrecorded = spool->tally[TALLY_LAUNCH_UNRECORDED];
-    snprintf(out, size,
-             ": device records of its last %llu ms may be missing; %llu launch%s no device record",
-             (unsigned long long)window_ms, unrecorded, unrecorded == 1 ? " has" : "es have");
+    char window[80] = "since they were last fetched"; /* nobody saw when it ended */
+    if (end)
+        snprintf(window, sizeof window, "of its last %llu ms", (unsigned long long)window_ms);
+    snprintf(out, size, ": device records %s may be missing; %llu launch%s no device record", window,
+             unrecorded, unrecorded == 1 ? " has" : "es have");
 }
 
 static bool write_end_line(struct prof_ingest *ingest, const struct ingest_process *process)

@@ -188,6 +188,7 @@ enum ingest_tally {
     TALLY_LAUNCH_FILTERED,
     TALLY_DEVICE_NEWEST_NS, /* no count: CLOCK_MONOTONIC of the newest device record's end */
     TALLY_FETCHED_NS,       /* when the process last asked for its device records */
+    TALLY_KERNEL_FILTERED,   /* every kernel left out, nodes of graphs too */
     TALLY_LAUNCH_UNRECORDED, /* launches called without a device record, known at the end */
     TALLIES                 /* new ones at the end: captures under way keep them as an array */
 };
@@ -311,6 +312,7 @@ struct ingest_process {
     bool ended;      /* its row says how */
     bool gone;       /* the kernel has no such process any more */
     bool reaped;     /* wait() told us */
+    bool unwatched;  /* it was gone when perfkit came back: nobody knows when it ended */
     bool has_status;
     uint32_t how;    /* enum lifecycle_end */
     int status;      /* exit status */

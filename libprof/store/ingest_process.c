@@ -225,8 +225,10 @@ bool ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *p
     if (sqlite3_column_type(row, 8) != SQLITE_NULL)
         process->end_ns = ingest->zero_ns + (uint64_t)sqlite3_column_int64(row, 8);
     process->gone = process->ended && process->how != LIFECYCLE_EXEC;
-    if (!process->gone)
+    if (!process->gone) {
         find_process(ingest, process);
+        process->unwatched = process->gone;
+    }
     return true;
 }
 
@@ -408,7 +410,7 @@ static bool watch(struct prof_ingest *ingest, struct ingest_process *process)
     if (!process->reaped && process->how == LIFECYCLE_UNSEEN && !learn_status(process) &&
         process->pidfd >= 0 && ingest->now_ns - process->gone_ns < STATUS_PATIENCE_NS)
         return true; /* its parent may still have to reap it */
-    if (!process->end_ns)
+    if (!process->end_ns && !process->unwatched)
         process->end_ns = ingest->now_ns;
     return write_end(ingest, process);
 }
@@ -443,7 +445,7 @@ bool ingest_processes_finish(struct prof_ingest *ingest)
         if (process->ended)
             continue;
         read_entry(ingest, process);
-        if (process->gone && !process->end_ns)
+        if (process->gone && !process->end_ns && !process->unwatched)
             process->end_ns = process->gone_ns ? process->gone_ns : ingest->now_ns;
         if (!write_end(ingest, process))
             return false;

@@ -294,6 +294,8 @@ START_TEST(kernels_are_filtered_by_readable_name)
     ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 4);
     ck_assert_int_eq(NUMBER(LAUNCH("filtered")), 6);
     ck_assert_int_eq(NUMBER(LAUNCH("remainder")), 0);
+    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='record' AND "
+                            "item='filtered'"), 6);
     ck_assert_str_eq(run_text(&run, "SELECT kernel_filter FROM capture"), "kernel<(float|double)>");
     run_done(&run);
 }
@@ -341,6 +343,38 @@ START_TEST(what_a_killed_process_may_lack)
     ck_assert_uint_eq(launches, 2);
     /* No older than the process, and told of the last fetch, not of its start. */
     ck_assert_int_lt(window, NUMBER("SELECT (end-start)/1000000 FROM process") - 150);
+    run_done(&run);
+}
+END_TEST
+
+/* perfkit was killed too, and comes back when all is over: it cannot know when. */
+START_TEST(what_is_said_when_nobody_watched)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test",
+                                      .start_mono_ns = prof_now_ns() - 1000000000u};
+    run_prepare(&run, NULL);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    run_start(&run, is_killed, NULL);
+    while (access(run.directory, F_OK) == 0 &&
+           prof_ingest_step(ingest, NULL, &err) == PROF_OK &&
+           run_number(&run, "SELECT count(*) FROM process WHERE spool NOT NULL") == 0)
+        usleep(1000);
+    prof_ingest_close(ingest);
+    waitpid(run.target, &run.wait_status, 0);
+    usleep(50000);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, NULL, &ingest, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_finish(ingest, "recovered", false, &err), PROF_OK);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+    ck_assert_int_eq(NUMBER("SELECT end IS NULL AND end_reason='unseen' FROM process"), 1);
+    ck_assert_int_eq(NUMBER("SELECT note LIKE '%since they were last fetched may be missing; 2 launches"
+                            " have%' FROM capture_health WHERE subject='end'"), 1);
     run_done(&run);
 }
 END_TEST
@@ -394,6 +428,7 @@ int main(void)
     tcase_add_test(core, kernels_are_filtered_by_readable_name);
     tcase_add_test(core, a_bad_filter_is_refused);
     tcase_add_test(core, what_a_killed_process_may_lack);
+    tcase_add_test(core, what_is_said_when_nobody_watched);
     tcase_add_test(core, records_of_other_versions);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
