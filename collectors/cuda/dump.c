@@ -95,6 +95,8 @@ static void put_pending(void)
 
 static void put(const void *data, size_t bytes)
 {
+    if (bytes == 0)
+        return;
     if (bytes > sizeof pending - pending_bytes)
         put_pending();
     if (bytes > sizeof pending) {
