@@ -154,6 +154,8 @@ static void define_context(uint32_t id, uint32_t context, uint32_t ordinal,
 
 uint32_t cuda_context(uint32_t context, uint32_t ordinal)
 {
+    if (context == RECORD_NONE) /* cuMemCreate belongs to none */
+        return 0;
     bool is_new;
     uint32_t id = id_of(&contexts, context, &is_new);
     if (id && is_new) {
