@@ -239,19 +239,21 @@ void scope_started(struct scope *scope, int pid)
 }
 
 /* A writer that does not let go is met again at the next step. */
-static bool turn(struct scope *scope, bool open_now)
+static bool turn(struct scope *scope, bool open_now, uint64_t *changed_ns)
 {
-    uint64_t changed;
-    return control_set(&scope->control, open_now, WIRE_WINDOW_TIME, &changed, NULL) == PROF_OK;
+    return control_set(&scope->control, open_now, WIRE_WINDOW_TIME, changed_ns, NULL) == PROF_OK;
 }
 
 int scope_step(struct scope *scope)
 {
-    uint64_t now = prof_now_ns();
-    if (scope->opens_at_ns && now >= scope->opens_at_ns && turn(scope, true))
+    uint64_t now = prof_now_ns(), changed;
+    if (scope->opens_at_ns && now >= scope->opens_at_ns && turn(scope, true, &changed)) {
         scope->opens_at_ns = 0;
+        if (scope->closes_at_ns) /* counted from when it really opened */
+            scope->closes_at_ns = changed + scope->asked->duration_ns;
+    }
     if (!scope->opens_at_ns && scope->closes_at_ns && now >= scope->closes_at_ns &&
-        turn(scope, false))
+        turn(scope, false, &changed))
         scope->closes_at_ns = 0;
     uint64_t next = scope->opens_at_ns ? scope->opens_at_ns : scope->closes_at_ns;
     if (!next)

@@ -16,8 +16,11 @@
 static bool is_wanted(const char *folder, bool running)
 {
     char path[PATH_MAX + 8];
+    struct stat info;
     snprintf(path, sizeof path, "%s/owner", folder);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (lstat(folder, &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid())
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return false;
     bool orphan = flock(fd, LOCK_SH | LOCK_NB) == 0;
@@ -68,9 +71,7 @@ void spool_find_running(spool_found found, void *context)
 
 bool spool_is_running(const char *folder)
 {
-    struct stat info;
-    return lstat(folder, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-           is_wanted(folder, true);
+    return is_wanted(folder, true);
 }
 
 struct search {

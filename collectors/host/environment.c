@@ -40,7 +40,7 @@ static const struct {
 #define PRELOAD "LD_PRELOAD="
 #define PRELOAD_BYTES (sizeof PRELOAD - 1)
 
-static char store[8192];
+static char store[16384];
 static size_t store_used;
 static char *kept[VARIABLES]; /* NAME=value in `store`, NULL = was not set */
 static char *kept_preload;    /* LD_PRELOAD=our library, NULL = we were not preloaded */
