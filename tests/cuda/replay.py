@@ -120,6 +120,6 @@ def recorded_dumps():
     for name in sorted(os.listdir(DATA)) if os.path.isdir(DATA) else []:
         if name.endswith(".cuptidump.gz"):
             path = os.path.join(DATA, name)
-            with open(path[:-3] + ".json") as file:
+            with open(path[:-len(".cuptidump.gz")] + ".json") as file:
                 found.append((name.split(".")[0], path, json.load(file)))
     return found
