@@ -1,12 +1,16 @@
-/* What CUPTI tells on the program's threads, as it happens. Only single callback ids are enabled: the
- * whole resource domain would fire on every launch, the API domains twice per call.
+/* What CUPTI tells on the program's threads, as it happens. Only single callback ids are enabled:
+ * the whole resource domain would fire on every launch, the API domains twice per call.
  *
- * Graphs being built: a launch that is captured into a graph makes no device record; without word of
- * the node it made, every capture would look like lost kernels. Ingest marks the call around that
- * moment as captured. The nodes that execute are clones, so cloning is told too. Streams and contexts:
- * CUPTI's records give their numbers, NVTX names them by handle, and only here both are known.
+ * Graphs being built: a launch that is captured into a graph makes no device record; without word
+ * of the node it made, every capture would look like lost kernels. Ingest marks the call around
+ * that moment as captured. The nodes that execute are clones, so cloning is told too. Streams and
+ * contexts: CUPTI's records give their numbers, NVTX names them by handle, and only here both are
+ * known. Resource callbacks run with CUPTI's locks held: they ask for a number or two and leave.
  *
- * Callbacks run with CUPTI's locks held: they ask for a number or two and leave. */
+ * API callbacks come for a handful of functions: marks of the program's own profiling, and those
+ * that unload code. The names in kernel records are CUPTI's and die with the code, so before that
+ * happens the helper thread is let read what CUPTI has. The program waits for it a fifth of a
+ * second at most. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -14,13 +18,7 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-#define HANDLES 1024u /* streams and contexts between two ticks; more stay without NVTX names */
-
-static struct cuda_handle handles[HANDLES];
-static _Atomic uint64_t handle_states[HANDLES]; /* round of the ring that wrote the slot, +1 */
-static _Atomic uint64_t handle_next;
-static uint64_t handle_read;                    /* helper thread */
-static bool by_profiler;                        /* cudaProfilerStart opens windows */
+static bool by_profiler; /* cudaProfilerStart opens windows */
 static _Atomic bool profiler_open;
 
 /* The class of a node by CUgraphNodeType. */
@@ -64,8 +62,8 @@ static void graph_node(const CUpti_GraphData *graph, bool cloned)
         collector_emit(&out);
     cuda_dump_callback(&(struct dump_callback){
         .domain = CUPTI_CB_DOMAIN_RESOURCE,
-        .cbid = cloned ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
-                       : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+        .cbid =
+            cloned ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
         .graph = out.graph,
         .node = out.node,
         .original_node = out.original,
@@ -73,60 +71,68 @@ static void graph_node(const CUpti_GraphData *graph, bool cloned)
     });
 }
 
-/* To the helper thread, which keeps the ids; never waits. */
-static void hand_over(struct cuda_handle handle)
+static void tell_handle(uint32_t what, const void *object, uint32_t context, uint32_t stream)
 {
-    uint64_t at = atomic_fetch_add(&handle_next, 1);
-    handles[at % HANDLES] = handle;
-    atomic_store_explicit(&handle_states[at % HANDLES], at + 1, memory_order_release);
+    struct wire_handle out = {
+        .head = {sizeof out, WIRE_HANDLE, 0, what},
+        .handle = (uintptr_t)object,
+        .context = context,
+        .stream = stream,
+    };
+    collector_define(&out);
 }
 
-bool cuda_callback_handle(struct cuda_handle *handle)
+static void stream_created(const CUpti_ResourceData *resource)
 {
-    uint64_t next = atomic_load(&handle_next);
-    if (next > HANDLES && handle_read < next - HANDLES)
-        handle_read = next - HANDLES; /* overwritten */
-    while (handle_read < next) {
-        uint64_t at = handle_read;
-        uint64_t state = atomic_load_explicit(&handle_states[at % HANDLES], memory_order_acquire);
-        if (state < at + 1)
-            return false; /* being written; the next tick finds it */
-        handle_read++;
-        *handle = handles[at % HANDLES];
-        atomic_thread_fence(memory_order_acquire);
-        if (state == at + 1 && atomic_load(&handle_next) <= at + HANDLES)
+    uint32_t context = 0, stream = 0;
+    CUstream object = resource->resourceHandle.stream;
+    if (!cupti.GetContextId || !cupti.GetStreamIdEx || !object ||
+        cupti.GetContextId(resource->context, &context) != CUPTI_SUCCESS ||
+        cupti.GetStreamIdEx(resource->context, object, 0, &stream) != CUPTI_SUCCESS)
+        return;
+    tell_handle(WIRE_NAMED_CUDA_STREAM, object, context, stream);
+    cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
+                                               .cbid = CUPTI_CBID_RESOURCE_STREAM_CREATED,
+                                               .context = context,
+                                               .stream = stream,
+                                               .handle = (uintptr_t)object});
+}
+
+static void context_created(const CUpti_ResourceData *resource)
+{
+    uint32_t context = 0;
+    if (cupti.GetContextId && resource->context &&
+        cupti.GetContextId(resource->context, &context) == CUPTI_SUCCESS) {
+        tell_handle(WIRE_NAMED_CUDA_CONTEXT, resource->context, context, 0);
+        cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
+                                                   .cbid = CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
+                                                   .context = context,
+                                                   .handle = (uintptr_t)resource->context});
+    }
+    cuda_kinds_managed_wanted();
+}
+
+static bool has_any(const char *name, const char *const *parts)
+{
+    for (; *parts; parts++) {
+        if (strstr(name, *parts))
             return true;
     }
     return false;
 }
 
-static void stream_created(const CUpti_ResourceData *resource)
-{
-    struct cuda_handle handle = {.handle = (uintptr_t)resource->resourceHandle.stream};
-    if (cupti.GetContextId && cupti.GetStreamIdEx && handle.handle &&
-        cupti.GetContextId(resource->context, &handle.context) == CUPTI_SUCCESS &&
-        cupti.GetStreamIdEx(resource->context, resource->resourceHandle.stream, 0,
-                            &handle.stream) == CUPTI_SUCCESS) {
-        hand_over(handle);
-        cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
-                                                   .cbid = CUPTI_CBID_RESOURCE_STREAM_CREATED,
-                                                   .context = handle.context,
-                                                   .stream = handle.stream,
-                                                   .handle = handle.handle});
-    }
-}
+static const char *const unloads[] = {"ModuleUnload", "LibraryUnload",      "CtxDestroy",
+                                      "DeviceReset",  "DevicePrimaryCtxRe", NULL};
+static const char *const marks[] = {"ProfilerStart", "ProfilerStop", NULL};
 
-static void context_created(const CUpti_ResourceData *resource)
+/* Calls nest (the runtime's in the driver's); each is told, and the second finds nothing to wait
+ * for but a flush. */
+static void unload(const CUpti_CallbackData *call)
 {
-    struct cuda_handle handle = {.handle = (uintptr_t)resource->context, .is_context = true};
-    if (cupti.GetContextId && handle.handle &&
-        cupti.GetContextId(resource->context, &handle.context) == CUPTI_SUCCESS) {
-        hand_over(handle);
-        cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
-                                                   .cbid = CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
-                                                   .context = handle.context,
-                                                   .handle = handle.handle});
-    }
+    if (call->callbackSite == CUPTI_API_ENTER)
+        cuda_flush_settle();
+    else
+        cuda_names_unloaded(collector_now());
 }
 
 /* cudaProfilerStart calls cuProfilerStart and both may be told; only a change counts. The window
@@ -158,15 +164,27 @@ static void resource_told(CUpti_CallbackId id, const CUpti_ResourceData *resourc
     case CUPTI_CBID_RESOURCE_CU_INIT_FINISHED:
         cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
                                                    .cbid = CUPTI_CBID_RESOURCE_CU_INIT_FINISHED});
-        cuda_kinds_managed();
+        cuda_kinds_managed_wanted();
         break;
     default:
         break;
     }
 }
 
-void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                   const void *data)
+static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                      const CUpti_CallbackData *call)
+{
+    cuda_dump_callback(&(struct dump_callback){.domain = domain,
+                                               .cbid = id,
+                                               .site = call->callbackSite,
+                                               .correlation = call->correlationId});
+    if (call->functionName && has_any(call->functionName, unloads))
+        unload(call);
+    else if (by_profiler)
+        profiler(call);
+}
+
+void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     (void)unused;
     if (!data)
@@ -174,19 +192,12 @@ void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId i
     int saved = errno;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         resource_told(id, data);
-    else if (by_profiler &&
-             (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API)) {
-        const CUpti_CallbackData *call = data;
-        cuda_dump_callback(&(struct dump_callback){.domain = domain,
-                                                   .cbid = id,
-                                                   .site = call->callbackSite,
-                                                   .correlation = call->correlationId});
-        profiler(call);
-    }
+    else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API)
+        call_told(domain, id, data);
     errno = saved;
 }
 
-static void enable_profiler_marks(CUpti_SubscriberHandle subscriber)
+static void enable_calls(CUpti_SubscriberHandle subscriber, const char *const *parts)
 {
     static const CUpti_CallbackDomain domains[CUDA_DOMAINS] = {
         [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
@@ -194,8 +205,7 @@ static void enable_profiler_marks(CUpti_SubscriberHandle subscriber)
     };
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
-            const char *name = cuda_function(domain, cbid)->name;
-            if (strstr(name, "ProfilerStart") || strstr(name, "ProfilerStop"))
+            if (has_any(cuda_function(domain, cbid)->name, parts))
                 CUPTI(EnableCallback, 1, subscriber, domains[domain], cbid);
         }
     }
@@ -211,16 +221,14 @@ void cuda_callback_start(CUpti_SubscriberHandle subscriber)
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
         CUPTI(EnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, told[i]);
     char range[32];
-    by_profiler = collector_option("capture", range, sizeof range) &&
-                  strcmp(range, "cudaProfilerApi") == 0;
+    by_profiler =
+        collector_option("capture", range, sizeof range) && strcmp(range, "cudaProfilerApi") == 0;
     if (by_profiler)
-        enable_profiler_marks(subscriber);
+        enable_calls(subscriber, marks);
+    enable_calls(subscriber, unloads);
 }
 
 void cuda_callback_forked(void)
 {
-    atomic_store(&handle_next, 0);
-    handle_read = 0;
-    memset(handle_states, 0, sizeof handle_states);
     atomic_store(&profiler_open, false);
 }

@@ -5,14 +5,13 @@
  * its device records, and the ids of nested driver calls (calls.c) are known before a kernel uses
  * them. A pass costs some 5 ns per record.
  *
- * Names are copied here: the pointers in kernel records may die when their module is unloaded. */
+ * Names are copied here: the pointers in kernel records die when their module is unloaded (names.c). */
 #include <stdio.h>
 #include <string.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-#define MAX_NAME_BYTES 65536u /* of a mangled kernel name */
 #define CLOCK_SLACK_NS 1000000000u
 
 static uint64_t latest; /* no device time of this decode may be later */
@@ -44,13 +43,20 @@ static void count_batched(uint64_t correlation, uint64_t graph_node, enum wire_c
         collector_count(which, 1);
 }
 
+/* CUPTI 13.0 says 0 per thread for every kernel, and how much the context has for all. */
+static bool has_local(const struct record_kernel *record)
+{
+    return record->local_per_thread != 0 || record->local_total == 0;
+}
+
 static uint32_t kernel_config(const struct record_kernel *record)
 {
     struct wire_config config = {
         .head = {sizeof config, WIRE_CONFIG,
-                 WIRE_CONFIG_HAS_REGISTERS | WIRE_CONFIG_HAS_SHARED | WIRE_CONFIG_HAS_LOCAL, 0},
-        .name = record->name ? collector_string(record->name, strnlen(record->name, MAX_NAME_BYTES))
-                             : 0,
+                 (uint8_t)(WIRE_CONFIG_HAS_REGISTERS | WIRE_CONFIG_HAS_SHARED |
+                           (has_local(record) ? WIRE_CONFIG_HAS_LOCAL : 0)),
+                 0},
+        .name = cuda_kernel_name(record->name, record->start),
         .registers = record->registers,
         .shared_static = (uint32_t)record->shared_static,
         .shared_dynamic = (uint32_t)record->shared_dynamic,

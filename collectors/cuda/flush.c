@@ -19,10 +19,13 @@
 
 #define FINISH_NS 4000000000u   /* the exiting thread waits no longer */
 #define NO_HELPER_NS 1000000000u /* ... and not that long when no tick ever begins */
+#define SETTLE_NS 200000000u /* ... nor a thread that unloads code */
 #define FLUSH_FORCED 1u         /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
 
 static _Atomic uint32_t running;  /* CUPTI collects for us */
 static _Atomic uint32_t ticks;    /* begun */
+static _Atomic uint32_t settled;  /* ticks that have ended; futex word */
+static _Atomic uint32_t settling; /* threads that wait for one */
 static _Atomic uint32_t wanted;   /* final flushes asked for */
 static _Atomic uint32_t finished; /* final flushes done; futex word */
 
@@ -45,7 +48,6 @@ static void flush(uint32_t how)
 static void drain(void)
 {
     struct cuda_buffer *list = cuda_buffers_take();
-    cuda_streams_tick(); /* after the taking: what a record needs is then known */
     if (list)
         cuda_decode(list, collector_now());
     size_t dropped = 0;
@@ -73,6 +75,29 @@ void cuda_tick(void)
         atomic_store(&finished, want);
         syscall(SYS_futex, &finished, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
     }
+    atomic_store(&settled, atomic_load(&ticks));
+    if (atomic_load(&settling))
+        syscall(SYS_futex, &settled, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+void cuda_flush_settle(void)
+{
+    if (!atomic_load(&running) || !cuda_buffers_used() || collector_is_helper() ||
+        collector_ended())
+        return;
+    uint64_t start = collector_now();
+    uint32_t want = atomic_load(&ticks) + 1; /* one that begins from now on */
+    atomic_fetch_add(&settling, 1);
+    collector_wake();
+    for (;;) {
+        uint32_t done = atomic_load(&settled);
+        uint64_t waited = collector_now() - start;
+        if ((int32_t)(done - want) >= 0 || waited >= SETTLE_NS)
+            break;
+        struct timespec pause = {.tv_nsec = (long)(SETTLE_NS - waited)};
+        syscall(SYS_futex, &settled, FUTEX_WAIT_PRIVATE, done, &pause, NULL, 0);
+    }
+    atomic_fetch_sub(&settling, 1);
 }
 
 /* True when the final flush number `want` is done. */
@@ -119,6 +144,8 @@ void cuda_flush_forked(void)
     cuda_dump_forked();
     atomic_store(&running, 0);
     atomic_store(&ticks, 0);
+    atomic_store(&settled, 0);
+    atomic_store(&settling, 0);
     atomic_store(&wanted, 0);
     atomic_store(&finished, 0);
 }

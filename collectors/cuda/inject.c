@@ -26,6 +26,7 @@ static void forked(void)
     cuda_streams_forked();
     cuda_kinds_forked();
     cuda_callback_forked();
+    cuda_names_forked();
 }
 
 static const struct collector_source source = {

@@ -31,7 +31,9 @@ static const struct kind {
     const char *call;
 } kinds[] = {
 #define KIND(name, group, since)                                                                   \
-    {CUPTI_ACTIVITY_KIND_##name, group, since, "cuptiActivityEnable(" #name ")"}
+    {                                                                                              \
+        CUPTI_ACTIVITY_KIND_##name, group, since, "cuptiActivityEnable(" #name ")"                 \
+    }
     KIND(DEVICE, ALWAYS, 0),
     KIND(CONTEXT, ALWAYS, 0),
     KIND(STREAM, ALWAYS, 0),
@@ -52,12 +54,15 @@ static const struct kind {
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 static bool whole_graphs;
-static _Atomic bool managed; /* configured */
-static _Atomic bool wanted;  /* a window is open */
-static _Atomic bool on;      /* kinds are enabled */
-static _Atomic bool busy;    /* somebody is switching */
-static _Atomic bool windows; /* has recording ever been off? */
-static uint32_t closed_ticks; /* helper thread */
+static bool late;                   /* past the start: the driver may be up */
+static _Atomic bool managed;        /* configured */
+static _Atomic bool managed_wanted; /* a context exists */
+static bool managed_tried;          /* helper thread */
+static _Atomic bool wanted;         /* a window is open */
+static _Atomic bool on;             /* kinds are enabled */
+static _Atomic bool busy;           /* somebody is switching */
+static _Atomic bool windows;        /* has recording ever been off? */
+static uint32_t closed_ticks;       /* helper thread */
 
 static bool in_use(const struct kind *kind)
 {
@@ -75,27 +80,29 @@ static bool in_use(const struct kind *kind)
     }
 }
 
-/* One function at a time: enabling a kind as a whole would undo the choice, and costs a record for
- * each cudaGetLastError. Without the per-function calls (not seen from 12.0 on) the kinds come
- * whole, and calls.c leaves out what is not wanted. */
-static void switch_functions(enum cuda_domain domain,
-                             CUptiResult (*enable)(CUpti_CallbackId, uint8_t),
+static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
+{
+    if (enabled)
+        return cupti.ActivityEnable(kind);
+    return cupti.ActivityDisable ? cupti.ActivityDisable(kind) : CUPTI_SUCCESS;
+}
+
+/* API calls by function: the kind as a whole would bring a record for each cudaGetLastError. Before
+ * the driver is up the wanted functions are switched on, one by one. Later that has no effect (seen
+ * with 13.0): then the kind is switched on and the others off. Without the per-function calls (not
+ * seen from 12.0 on) the kinds come whole. Whatever comes unwanted, calls.c leaves out. */
+static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_CallbackId, uint8_t),
                              CUpti_ActivityKind kind, bool enabled)
 {
-    if (!enable) {
-        CUptiResult result =
-            enabled ? cupti.ActivityEnable(kind)
-                    : (cupti.ActivityDisable ? cupti.ActivityDisable(kind) : CUPTI_SUCCESS);
-        cupti_check(result, "cuptiActivityEnable(API calls)");
-        return;
-    }
+    bool whole = late || !set;
     uint32_t failed = 0;
-    CUptiResult last = CUPTI_SUCCESS;
-    for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
+    CUptiResult last = whole ? set_kind(kind, enabled) : CUPTI_SUCCESS;
+    failed += last != CUPTI_SUCCESS;
+    for (uint32_t cbid = 1; set && (enabled || !whole) && cbid < CUDA_MAX_CBID; cbid++) {
         const struct cuda_function *function = cuda_function(domain, cbid);
-        if (!function->wanted || cuda_function(domain, CUDA_MAX_CBID) == function)
-            continue; /* quiet, or no such function */
-        CUptiResult result = enable(cbid, enabled);
+        if (cuda_function(domain, CUDA_MAX_CBID) == function || function->wanted == whole)
+            continue; /* no such function, or as it should be */
+        CUptiResult result = set(cbid, enabled && !whole);
         if (result != CUPTI_SUCCESS) {
             last = result;
             failed++;
@@ -119,8 +126,8 @@ static void switch_all(bool enabled)
     }
     switch_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,
                      CUPTI_ACTIVITY_KIND_RUNTIME, enabled);
-    switch_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi,
-                     CUPTI_ACTIVITY_KIND_DRIVER, enabled);
+    switch_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi, CUPTI_ACTIVITY_KIND_DRIVER,
+                     enabled);
     if (!enabled && cupti.ActivityDisable) {
         for (size_t i = 0; i < KINDS; i++) {
             if (in_use(&kinds[i]))
@@ -129,7 +136,8 @@ static void switch_all(bool enabled)
     }
 }
 
-/* Bring CUPTI to what is wanted, unless somebody is at it; whoever is looks again before leaving. */
+/* Bring CUPTI to what is wanted, unless somebody is at it; whoever is looks again before leaving.
+ */
 static void apply(bool may_switch_off)
 {
     for (;;) {
@@ -156,39 +164,9 @@ void cuda_kinds_recording(bool open)
     apply(false);
 }
 
-void cuda_kinds_tick(void)
-{
-    if (atomic_load(&wanted) || !atomic_load(&on)) {
-        closed_ticks = 0;
-        apply(false);
-    } else if (++closed_ticks >= OFF_TICKS) {
-        apply(true);
-    }
-}
-
-bool cuda_kinds_windows(void)
-{
-    return atomic_load_explicit(&windows, memory_order_relaxed);
-}
-
-void cuda_kinds_start(void)
-{
-    char value[16];
-    whole_graphs = collector_option("cuda-graph", value, sizeof value) && !strcmp(value, "graph");
-    /* Only synchronisations that succeed: failed ones are in the API records. */
-    if (cupti.ActivityEnableAllSyncRecords)
-        CUPTI(ActivityEnableAllSyncRecords, 0);
-    for (size_t i = 0; i < KINDS; i++) {
-        if (kinds[i].group == ALWAYS)
-            cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
-    }
-    cuda_kinds_recording(collector_recording());
-}
-
-/* Unified memory can be configured only when the driver is up (CU_INIT_FINISHED), and need not be
- * there at all: then there is nothing to record. Faults cost the program more than moves, so they
- * come by option. */
-void cuda_kinds_managed(void)
+/* Unified memory can be configured only when the driver is up, and need not be there at all: then
+ * there is nothing to record. Faults cost the program more than moves, so they come by option. */
+static void configure_managed(void)
 {
     static const struct {
         CUpti_ActivityUnifiedMemoryCounterKind kind;
@@ -203,7 +181,7 @@ void cuda_kinds_managed(void)
         {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, true},
         {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, true},
     };
-    if (!cupti.ActivityConfigureUnifiedMemoryCounter || atomic_load(&managed))
+    if (!cupti.ActivityConfigureUnifiedMemoryCounter)
         return;
     char value[16];
     bool faults = collector_option("cuda-managed", value, sizeof value) && !strcmp(value, "1");
@@ -231,9 +209,53 @@ void cuda_kinds_managed(void)
         CUPTI(ActivityEnable, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
 }
 
+/* In a callback of CUPTI's: the helper thread does it, soon. */
+void cuda_kinds_managed_wanted(void)
+{
+    if (!atomic_exchange(&managed_wanted, true))
+        collector_wake();
+}
+
+void cuda_kinds_tick(void)
+{
+    if (atomic_load(&managed_wanted) && !managed_tried) {
+        managed_tried = true;
+        configure_managed();
+    }
+    if (atomic_load(&wanted) || !atomic_load(&on)) {
+        closed_ticks = 0;
+        apply(false);
+    } else if (++closed_ticks >= OFF_TICKS) {
+        apply(true);
+    }
+}
+
+bool cuda_kinds_windows(void)
+{
+    return atomic_load_explicit(&windows, memory_order_relaxed);
+}
+
+void cuda_kinds_start(void)
+{
+    char value[16];
+    whole_graphs = collector_option("cuda-graph", value, sizeof value) && !strcmp(value, "graph");
+    /* Only synchronisations that succeed: failed ones are in the API records. */
+    if (cupti.ActivityEnableAllSyncRecords)
+        CUPTI(ActivityEnableAllSyncRecords, 0);
+    for (size_t i = 0; i < KINDS; i++) {
+        if (kinds[i].group == ALWAYS)
+            cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
+    }
+    cuda_kinds_recording(collector_recording());
+    late = true;
+}
+
 void cuda_kinds_forked(void)
 {
     atomic_store(&managed, false);
+    atomic_store(&managed_wanted, false);
+    managed_tried = false;
+    late = false;
     atomic_store(&wanted, false);
     atomic_store(&on, false);
     atomic_store(&busy, false);

@@ -92,8 +92,13 @@ uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal);
 void cuda_device_record(const struct record_device *record);
 void cuda_context_record(const struct record_context *record);
 void cuda_stream_record(const struct record_stream *record);
-void cuda_streams_tick(void); /* handles that callbacks brought */
 void cuda_streams_forked(void);
+
+/* ---- names.c */
+/* The string id of a kernel's name. `start` is the kernel's, 0 = unknown. Helper only. */
+uint32_t cuda_kernel_name(const char *name, uint64_t start);
+void cuda_names_unloaded(uint64_t time); /* code was unloaded; any thread */
+void cuda_names_forked(void);
 
 /* ---- memory.c, waits.c */
 void cuda_memory_record(const struct record_memory *record);
@@ -109,7 +114,7 @@ void cuda_kinds_start(void);
 void cuda_kinds_recording(bool open); /* a window opened or closed; any thread */
 void cuda_kinds_tick(void);
 bool cuda_kinds_windows(void); /* has recording ever been off? */
-void cuda_kinds_managed(void); /* the driver is up: configure unified memory */
+void cuda_kinds_managed_wanted(void); /* a context exists: unified memory may be configured */
 void cuda_kinds_forked(void);
 
 /* ---- decode.c */
@@ -122,14 +127,6 @@ void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId i
                    const void *data);
 void cuda_callback_start(CUpti_SubscriberHandle subscriber);
 void cuda_callback_forked(void);
-
-/* What the program calls one of CUPTI's streams or contexts. */
-struct cuda_handle {
-    uint64_t handle;
-    uint32_t context, stream;
-    bool is_context;
-};
-bool cuda_callback_handle(struct cuda_handle *handle); /* the next one; helper only */
 
 /* ---- dump.c: everything CUPTI hands over into a file, when the option cupti-dump asks for it */
 void cuda_dump_start(void);
@@ -145,6 +142,8 @@ void cuda_dump_callback(const struct dump_callback *what);
 void cuda_tick(void);
 void cuda_at_exit(void);
 void cuda_flush_start(void);
+/* Wait until what CUPTI has is read; any thread of the program, in an API callback at most. */
+void cuda_flush_settle(void);
 void cuda_flush_forked(void);
 
 #endif

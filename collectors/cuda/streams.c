@@ -11,8 +11,6 @@
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
-#define MAX_HANDLES 65536u /* streams and contexts with handles; more stay without NVTX names */
-#define CONTEXT_KEY (1ull << 63)
 #define FACTS(priority, flags) ((uint32_t)(priority) << 8 | (flags))
 
 static struct cuda_map devices;  /* ordinal -> id */
@@ -20,11 +18,7 @@ static struct cuda_map contexts; /* CUPTI's context -> id */
 static struct cuda_map context_devices; /* CUPTI's context -> ordinal */
 static struct cuda_map context_nulls;   /* CUPTI's context -> number of its NULL stream */
 static struct cuda_map streams;  /* context << 32 | stream -> id, LACKS_DEVICE */
-/* The program's handles, by which NVTX names things: 64 bits, in a table of their own. */
-static struct cuda_map stream_facts; /* the same key -> what CUPTI's record said: PRIORITY, flags */
-static struct cuda_map handle_index; /* key of the stream, or the context -> index, + 1 */
-static uint64_t handles[MAX_HANDLES];
-static uint32_t handle_count;
+static struct cuda_map stream_facts; /* the same key -> what CUPTI's record said */
 #define LACKS_DEVICE 0x80000000u /* was defined before its device was known */
 
 /* The id under `key`; a fresh one (*is_new) at first sight. */
@@ -113,27 +107,6 @@ void cuda_device_record(const struct record_device *record)
     define_device(id, &device);
 }
 
-static uint64_t handle_of(uint64_t key)
-{
-    const uint32_t *index = cuda_map_get(&handle_index, key);
-    return index ? handles[*index] : 0;
-}
-
-/* True when it is news. */
-static bool keep_handle(uint64_t key, uint64_t handle)
-{
-    const uint32_t *index = cuda_map_get(&handle_index, key);
-    if (index) {
-        bool changed = handles[*index] != handle;
-        handles[*index] = handle;
-        return changed;
-    }
-    if (handle_count == MAX_HANDLES || !cuda_map_put(&handle_index, key, handle_count))
-        return false;
-    handles[handle_count++] = handle;
-    return true;
-}
-
 static void define_context(uint32_t id, uint32_t context, uint32_t ordinal,
                            const struct record_context *record)
 {
@@ -142,7 +115,6 @@ static void define_context(uint32_t id, uint32_t context, uint32_t ordinal,
         .native = context,
         .source = WIRE_SOURCE_CUDA,
         .device = cuda_device(ordinal),
-        .handle = handle_of(CONTEXT_KEY | context),
     };
     if (record && cuda_cupti_version() >= RECORD_SINCE_GREEN && record->green) {
         definition.head.flags = WIRE_CONTEXT_GREEN;
@@ -198,7 +170,6 @@ static void define_stream(uint32_t id, uint32_t context, uint32_t stream, uint32
         .context = cuda_context(context, ordinal),
         .device = cuda_device(ordinal),
         .priority = facts ? (int32_t)*facts >> 8 : 0,
-        .handle = handle_of(key),
     };
     collector_define(&definition);
 }
@@ -236,26 +207,6 @@ void cuda_stream_record(const struct record_stream *record)
                       context_ordinal(record->context));
 }
 
-/* Handles come through callbacks, before or after CUPTI's record of the thing: streams and contexts
- * that are known already are defined again, the others with their first definition. */
-void cuda_streams_tick(void)
-{
-    struct cuda_handle handle;
-    while (cuda_callback_handle(&handle)) {
-        uint64_t key = handle.is_context ? CONTEXT_KEY | handle.context
-                                         : (uint64_t)handle.context << 32 | handle.stream;
-        if (!keep_handle(key, handle.handle))
-            continue;
-        const uint32_t *id = handle.is_context ? cuda_map_get(&contexts, handle.context)
-                                               : cuda_map_get(&streams, key);
-        if (id && handle.is_context)
-            define_context(*id, handle.context, context_ordinal(handle.context), NULL);
-        else if (id)
-            define_stream(*id & ~LACKS_DEVICE, handle.context, handle.stream,
-                          context_ordinal(handle.context));
-    }
-}
-
 void cuda_streams_forked(void)
 {
     cuda_map_clear(&devices);
@@ -264,6 +215,4 @@ void cuda_streams_forked(void)
     cuda_map_clear(&context_nulls);
     cuda_map_clear(&streams);
     cuda_map_clear(&stream_facts);
-    cuda_map_clear(&handle_index);
-    handle_count = 0;
 }

@@ -317,6 +317,7 @@ static const struct {
     [WIRE_CONTEXT] = {sizeof(struct wire_context), 24},
     [WIRE_STREAM] = {sizeof(struct wire_stream), 40},
     [WIRE_NAME] = SINCE_EVER(wire_name),
+    [WIRE_HANDLE] = SINCE_EVER(wire_handle),
     [WIRE_MODULE] = SINCE_EVER(wire_module),
     [WIRE_CLOCK] = SINCE_EVER(wire_clock),
     [WIRE_HEALTH] = SINCE_EVER(wire_health),

@@ -32,6 +32,7 @@
     X(CONTEXT, 1, "context id aux")                                                                \
     X(STREAM, 1, "stream or queue id aux")                                                         \
     X(NAME, 1, "a name given to a thread, category, stream, device or context")                    \
+    X(HANDLE, 1, "what a handle of the program means from now on")                                 \
     X(MODULE, 1, "a loaded object file or GPU module")                                             \
     X(CLOCK, 1, "a pair of simultaneous times of clock aux and CLOCK_MONOTONIC")                   \
     X(HEALTH, 1, "what became of a collector")                                                     \
@@ -192,6 +193,15 @@ struct wire_name {
     uint64_t object;
     uint32_t name;   /* string id */
     uint32_t domain; /* string id of the NVTX domain, 0 = default */
+};
+
+/* head.aux = WIRE_NAMED_CUDA_STREAM or WIRE_NAMED_CUDA_CONTEXT. Sent when the thing is created, before
+ * any NAME for it; handles are used again after the thing is destroyed. */
+struct wire_handle {
+    struct wire_head head;
+    uint64_t handle;
+    uint32_t context; /* wire_context.native */
+    uint32_t stream;  /* wire_stream.native; 0 for a context */
 };
 
 /* head.aux = module id */
@@ -619,6 +629,7 @@ WIRE_ASSERT(wire_device, 112);
 WIRE_ASSERT(wire_context, 40);
 WIRE_ASSERT(wire_stream, 48);
 WIRE_ASSERT(wire_name, 24);
+WIRE_ASSERT(wire_handle, 24);
 WIRE_ASSERT(wire_module, 40);
 WIRE_ASSERT(wire_clock, 40);
 WIRE_ASSERT(wire_health, 24);

@@ -118,6 +118,11 @@ bool collector_option(const char *name, char *value, size_t size)
     return false;
 }
 
+bool collector_ended(void)
+{
+    return false;
+}
+
 bool collector_recording(void)
 {
     return core.window_to == UINT64_MAX;

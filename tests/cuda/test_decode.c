@@ -519,6 +519,54 @@ START_TEST(windows)
 }
 END_TEST
 
+static void launched(const char *name, uint64_t start)
+{
+    KERNEL k;
+    memset(&k, 0, sizeof k);
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    k.name = name;
+    k.start = start, k.end = start + 1;
+    add(&k, sizeof k);
+}
+
+static const char *last_kernel_name(void)
+{
+    uint32_t name = 0;
+    for (size_t i = 0; i < core.count; i++) {
+        if (core.records[i].head.type == WIRE_CONFIG)
+            name = core.records[i].config.name;
+    }
+    return name ? core.texts[name] : "(none)";
+}
+
+/* Names live in memory that dies with its module; the same address then has another. */
+START_TEST(names_after_unloading)
+{
+    static char memory[64] = "first";
+    launched(memory, 10);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "first");
+    cuda_names_unloaded(20);
+    strcpy(memory, "second");
+    launched(memory, 12); /* comes late: ran before the unloading */
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "first");
+    launched(memory, 30);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "second");
+    ck_assert_str_eq(core.health, "");
+    /* What ran between two unloadings and was not seen then: read without trust, and told. */
+    cuda_names_unloaded(40), cuda_names_unloaded(50);
+    launched(memory, 45);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "second");
+    ck_assert_ptr_nonnull(strstr(core.health, "name of another kernel"));
+    launched((const char *)16, 46); /* gone altogether */
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "(none)");
+}
+END_TEST
+
 START_TEST(damaged_buffer)
 {
     KERNEL k;
@@ -689,6 +737,7 @@ int main(void)
     tcase_add_test(cases, waits_and_overhead);
     tcase_add_test(cases, pools_managed_memory_and_graphs);
     tcase_add_test(cases, windows);
+    tcase_add_test(cases, names_after_unloading);
     tcase_add_test(cases, damaged_buffer);
     tcase_add_test(cases, driver_calls_wait);
     tcase_add_test(cases, many_threads);

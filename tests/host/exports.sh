@@ -16,7 +16,7 @@ memchr memcmp memcpy memmove memset strchr strchrnul strcmp strcspn strlen strnc
 strspn strstr strtol strtoul strtoull snprintf vsnprintf strncat
 open close read pread pwrite write fallocate ftruncate unlink lseek fstat stat access readlink
 mmap munmap madvise mprotect getpid getppid gettid getrlimit prctl sysconf getauxval
-clock_gettime nanosleep clock_nanosleep sched_yield strerrordesc_np
+clock_gettime nanosleep clock_nanosleep sched_yield strerror_r
 pthread_create pthread_attr_init pthread_attr_destroy pthread_attr_setdetachstate
 pthread_attr_setstacksize pthread_key_create pthread_setspecific pthread_getspecific
 pthread_sigmask sigfillset sigemptyset pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock

@@ -1,0 +1,112 @@
+/* The names in kernel records. They are CUPTI's memory and die when their module is unloaded: the
+ * same address then holds another name, or nothing. Records come up to 100 ms late, so before code
+ * is unloaded the helper thread reads what CUPTI has (callback.c), and what still comes later is
+ * told by its time: a kernel that ran before the last unloading gets the name its address had then.
+ * When that was never seen, the name is read without trust in the address, and the capture says so.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/map.h"
+#include "collectors/cuda/parts.h"
+
+#define MAX_NAME_BYTES 65536u /* of a mangled name */
+#define UNSURE_BYTES 4096u    /* of a name at an address that may be gone */
+
+#define NAMES 65536u /* addresses remembered */
+#define UNLOADS 64u  /* times remembered; what is older counts as unloaded since */
+
+static struct cuda_map index_of; /* address -> index of the last name there */
+static struct {
+    uint32_t id;
+    uint64_t time; /* a kernel of that name ran then */
+} names[NAMES];
+static uint32_t name_count;
+static _Atomic uint64_t unloads[UNLOADS]; /* when code was unloaded */
+static _Atomic uint64_t unload_count, last_unload;
+static uint32_t unsure; /* names read without trust */
+
+void cuda_names_unloaded(uint64_t time)
+{
+    atomic_store(&unloads[atomic_fetch_add(&unload_count, 1) % UNLOADS], time);
+    atomic_store(&last_unload, time);
+}
+
+/* Was code unloaded after `from` and before `to`? */
+static bool unloaded_between(uint64_t from, uint64_t to)
+{
+    uint64_t count = atomic_load(&unload_count);
+    if (count > UNLOADS && from < atomic_load(&unloads[count % UNLOADS]))
+        return true; /* further back than we remember */
+    for (uint64_t i = 0; i < count && i < UNLOADS; i++) {
+        uint64_t time = atomic_load(&unloads[i]);
+        if (from < time && time < to)
+            return true;
+    }
+    return false;
+}
+
+/* Through the kernel, which answers with an error where the program would crash. */
+static uint32_t read_unsure(const char *name)
+{
+    static char text[UNSURE_BYTES + 1];
+    size_t page = 4096 - (uintptr_t)name % 4096; /* a name at the end of what is mapped */
+    struct iovec to = {text, UNSURE_BYTES};
+    struct iovec from[2] = {{(void *)(uintptr_t)name, page},
+                            {(void *)((uintptr_t)name + page), UNSURE_BYTES - page}};
+    long got = syscall(SYS_process_vm_readv, getpid(), &to, 1ul, from, 2ul, 0ul);
+    if (unsure++ == 0)
+        collector_health(
+            WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE,
+            "kernels that ran while their code was being unloaded may have the name of "
+            "another kernel, or none",
+            0);
+    if (got <= 0)
+        return 0;
+    text[got] = '\0';
+    return collector_string(text, strlen(text));
+}
+
+static void remember(const char *name, const uint32_t *index, uint32_t id, uint64_t time)
+{
+    uint32_t at = index ? *index : name_count;
+    if (!index) {
+        if (at == NAMES || !cuda_map_put(&index_of, (uintptr_t)name, at))
+            return;
+        name_count++;
+        names[at].time = 0;
+    }
+    names[at].id = id;
+    if (time > names[at].time)
+        names[at].time = time;
+}
+
+uint32_t cuda_kernel_name(const char *name, uint64_t start)
+{
+    if (!name)
+        return 0;
+    uint32_t *index = cuda_map_get(&index_of, (uintptr_t)name);
+    if (start != 0 && start < atomic_load(&last_unload)) {
+        bool same = index && !unloaded_between(names[*index].time, start) &&
+                    !unloaded_between(start, names[*index].time);
+        return same ? names[*index].id : read_unsure(name);
+    }
+    uint32_t id = collector_string(name, strnlen(name, MAX_NAME_BYTES));
+    if (id)
+        remember(name, index, id, start);
+    return id;
+}
+
+void cuda_names_forked(void)
+{
+    cuda_map_clear(&index_of);
+    name_count = 0;
+    atomic_store(&unload_count, 0);
+    atomic_store(&last_unload, 0);
+    unsure = 0;
+}
