@@ -167,7 +167,7 @@ enum prof_status prof_report_write_chrome_trace(struct prof_capture *capture,
 {
     struct prof_chrome t = {.capture = capture, .options = options};
     enum prof_status status = PROF_OK;
-    t.end_ns = prof_wall_ns(capture, NULL);
+    t.end_ns = prof_end_ns(capture);
     t.strays = calloc(PROF_CHROME_SLOTS, sizeof *t.strays);
     t.graphs = calloc(PROF_CHROME_SLOTS, sizeof *t.graphs);
     prof_json_to_file(&t.json, out, 0);

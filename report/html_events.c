@@ -216,9 +216,11 @@ static bool add_event(struct prof_html_events *e, const struct prof_event *event
 static void set_window(struct prof_html_events *e, const struct prof_report_options *options)
 {
     const struct prof_filter *filter = options ? options->filter : NULL;
-    int64_t wall = prof_wall_ns(e->capture, filter);
+    int64_t end = prof_end_ns(e->capture);
     e->begin_ns = filter ? filter->begin_ns : 0;
-    e->end_ns = e->begin_ns + (wall == PROF_UNKNOWN ? 0 : wall);
+    if (filter && filter->end_ns && end != PROF_UNKNOWN && filter->end_ns < end)
+        end = filter->end_ns;
+    e->end_ns = end == PROF_UNKNOWN || end < e->begin_ns ? e->begin_ns : end;
 }
 
 enum prof_status prof_html_collect(struct prof_capture *capture,

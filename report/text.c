@@ -27,9 +27,9 @@ static void print_machine(const struct prof_report_page *page, const struct prof
     char *kernel = prof_report_cut(info->kernel, 80);
     prof_report_when(info->start_realtime_ns, when, sizeof when);
     bool so_far = data->info->duration_ns == PROF_UNKNOWN && !data->filter;
-    snprintf(line, sizeof line, "%s%s from %s on %s",
-             prof_duration_ns(so_far ? data->wall_ns : info->duration_ns).text,
-             so_far && data->wall_ns != PROF_UNKNOWN ? " so far" : "", when, host ? host : "");
+    int64_t ran_ns = so_far ? prof_end_ns(data->capture) : info->duration_ns;
+    snprintf(line, sizeof line, "%s%s from %s on %s", prof_duration_ns(ran_ns).text,
+             so_far && ran_ns != PROF_UNKNOWN ? " so far" : "", when, host ? host : "");
     headline(page, "Ran", line);
     snprintf(line, sizeof line, "%s, %s processors, %s", cpu ? cpu : "",
              prof_count(info->cpu_count).text, kernel ? kernel : "");
@@ -61,7 +61,7 @@ static void print_scope(const struct prof_report_page *page, const struct prof_r
 {
     char line[600];
     if (data->trust.recorded_ns != PROF_UNKNOWN) {
-        snprintf(line, sizeof line, "%s of it, in %s window%s",
+        snprintf(line, sizeof line, "%s of it, in %s window%s: shares and idle times are of these",
                  prof_duration_ns(data->trust.recorded_ns).text,
                  prof_count(data->trust.windows).text, data->trust.windows == 1 ? "" : "s");
         headline(page, "Recorded", line);
@@ -144,7 +144,7 @@ static void print_filter(const struct prof_report_page *page, const struct prof_
 
 /* One character per span of time: how busy the device was in it. */
 static void print_strip(const struct prof_report_page *page, const struct prof_utilisation_row *row,
-                        size_t buckets)
+                        size_t buckets, int64_t length)
 {
     static const char levels[] = " .:+*#";
     if (!row->busy_share || !buckets)
@@ -162,7 +162,7 @@ static void print_strip(const struct prof_report_page *page, const struct prof_u
         size_t level = share <= 0 ? 0 : 1 + (size_t)(share * 4.999);
         fputc(levels[level < 5 ? level : 5], page->out);
     }
-    fprintf(page->out, "| %s\n", prof_duration_ns(row->window_ns).text);
+    fprintf(page->out, "| %s\n", prof_duration_ns(length).text);
 }
 
 static void print_device(const struct prof_report_page *page, const struct prof_report_data *data,
@@ -197,7 +197,8 @@ static void print_device(const struct prof_report_page *page, const struct prof_
                  row->gap_count == 1 ? "" : "s", prof_duration_ns(row->gap_ns).text);
         prof_report_wrap(page, 2, "", line);
     }
-    print_strip(page, row, data->utilisation.buckets);
+    print_strip(page, row, data->utilisation.buckets,
+                data->utilisation.end_ns - data->utilisation.begin_ns);
 }
 
 static void print_devices(const struct prof_report_page *page, const struct prof_report_data *data)

@@ -5,15 +5,11 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/base/saturate.h"
 
-struct span {
-    int64_t begin, end;
-};
-
 struct work {
     struct prof_capture *capture;
-    PROF_ARRAY(struct span) spans;
-    bool *marked; /* per process of the capture */
-    int64_t wall;
+    PROF_ARRAY(struct prof_recorded_span) spans;
+    bool *marked;                /* per process of the capture */
+    int64_t end;                 /* of the capture */
     int64_t process, open_since; /* whose marks are read; PROF_UNKNOWN = not recording */
     bool first;                  /* no mark of it was read yet */
     bool out_of_memory;
@@ -26,14 +22,14 @@ static int64_t begin_of(const struct prof_process *p)
 
 static int64_t end_of(const struct work *w, const struct prof_process *p)
 {
-    return p && p->end_ns != PROF_UNKNOWN ? p->end_ns : w->wall;
+    return p && p->end_ns != PROF_UNKNOWN ? p->end_ns : w->end;
 }
 
 static void add_span(struct work *w, int64_t begin, int64_t end)
 {
-    struct span *span = end > begin ? prof_array_add(&w->spans) : NULL;
+    struct prof_recorded_span *span = end > begin ? prof_array_add(&w->spans) : NULL;
     if (span)
-        *span = (struct span){begin, end};
+        *span = (struct prof_recorded_span){begin, end};
     w->out_of_memory |= end > begin && !span;
 }
 
@@ -67,40 +63,34 @@ static void add_mark(struct work *w, int64_t process, int64_t time, bool begins)
 
 static int by_begin(const void *a, const void *b)
 {
-    const struct span *x = a, *y = b;
+    const struct prof_recorded_span *x = a, *y = b;
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-static void unite(struct work *w, int64_t *windows, int64_t *recorded_ns)
+/* In place: what overlaps or touches becomes one. */
+static void unite(struct work *w)
 {
-    int64_t until = INT64_MIN;
-    *recorded_ns = 0;
+    size_t kept = 0;
     if (w->spans.count)
         qsort(w->spans.data, w->spans.count, sizeof *w->spans.data, by_begin);
     for (size_t i = 0; i < w->spans.count; i++) {
-        struct span span = w->spans.data[i];
-        if (span.begin > until)
-            ++*windows;
-        else
-            span.begin = until;
-        if (span.end > span.begin)
-            *recorded_ns = prof_add(*recorded_ns, prof_subtract(span.end, span.begin));
-        if (span.end > until)
-            until = span.end;
+        struct prof_recorded_span span = w->spans.data[i];
+        struct prof_recorded_span *last = kept ? &w->spans.data[kept - 1] : NULL;
+        if (!last || span.begin > last->end)
+            w->spans.data[kept++] = span;
+        else if (span.end > last->end)
+            last->end = span.end;
     }
+    w->spans.count = kept;
 }
 
-enum prof_status prof_recorded(struct prof_capture *capture, int64_t *windows, int64_t *recorded_ns,
+enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorded *result,
                                struct prof_error *err)
 {
-    struct work w = {.capture = capture,
-                     .process = -1,
-                     .open_since = PROF_UNKNOWN,
-                     .wall = prof_wall_ns(capture, NULL)};
+    struct work w = {.capture = capture, .process = -1, .open_since = PROF_UNKNOWN};
     size_t marks = 0;
     sqlite3_stmt *row;
-    *windows = 0;
-    *recorded_ns = PROF_UNKNOWN;
+    *result = (struct prof_recorded){0};
     enum prof_status status = prof_query(capture,
                                          "SELECT process, start, begins FROM recording "
                                          "WHERE start NOT NULL ORDER BY process, start, id",
@@ -109,9 +99,12 @@ enum prof_status prof_recorded(struct prof_capture *capture, int64_t *windows, i
         return status;
     w.marked = calloc(capture->processes.count + 1, sizeof *w.marked);
     w.out_of_memory = !w.marked;
-    for (; !w.out_of_memory && prof_row(row); marks++)
+    for (; !w.out_of_memory && prof_row(row); marks++) {
+        if (!marks)
+            w.end = prof_end_ns(capture);
         add_mark(&w, prof_column_id(row, 0), prof_column_int(row, 1),
                  sqlite3_column_int64(row, 2) != 0);
+    }
     status = prof_query_end(capture, row, err);
     close_process(&w);
     for (size_t i = 0; marks && !w.out_of_memory && i < capture->processes.count; i++) {
@@ -121,9 +114,31 @@ enum prof_status prof_recorded(struct prof_capture *capture, int64_t *windows, i
     }
     if (!status && w.out_of_memory)
         status = prof_out_of_memory(err);
-    if (!status && marks)
-        unite(&w, windows, recorded_ns);
+    unite(&w);
+    result->in_part = marks != 0;
+    result->spans.data = w.spans.data;
+    result->spans.count = w.spans.count;
+    result->spans.capacity = w.spans.capacity;
     free(w.marked);
-    prof_array_free(&w.spans);
     return status;
+}
+
+void prof_recorded_free(struct prof_recorded *result)
+{
+    prof_array_free(&result->spans);
+}
+
+int64_t prof_recorded_length(const struct prof_recorded *recorded, int64_t begin, int64_t end)
+{
+    int64_t length = 0;
+    if (!recorded->in_part)
+        return end > begin ? prof_subtract(end, begin) : 0;
+    for (size_t i = 0; i < recorded->spans.count; i++) {
+        struct prof_recorded_span span = recorded->spans.data[i];
+        int64_t from = span.begin > begin ? span.begin : begin;
+        int64_t to = span.end < end ? span.end : end;
+        if (to > from)
+            length = prof_add(length, prof_subtract(to, from));
+    }
+    return length;
 }

@@ -4,9 +4,24 @@
 
 #include "libprof/analysis/capture.h"
 
-/* Stretches of time in which at least one process with events was being recorded, and their length
- * together. *windows is 0 and *recorded_ns PROF_UNKNOWN when there are no marks. */
-enum prof_status prof_recorded(struct prof_capture *capture, int64_t *windows, int64_t *recorded_ns,
+struct prof_recorded_span {
+    int64_t begin, end;
+};
+
+/* Stretches of time in which at least one process with events was being recorded: rising, apart
+ * from each other. */
+struct prof_recorded {
+    bool in_part; /* there are marks; else it was recorded all the time and there are no spans */
+    PROF_ARRAY(struct prof_recorded_span) spans;
+};
+
+/* Read the marks; few, so whoever wants them reads them anew. Free the result also after a failure.
+ */
+enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorded *result,
                                struct prof_error *err);
+void prof_recorded_free(struct prof_recorded *result);
+
+/* How much of [begin, end) was recorded. */
+int64_t prof_recorded_length(const struct prof_recorded *recorded, int64_t begin, int64_t end);
 
 #endif

@@ -293,12 +293,17 @@ static void state_capture(struct work *w)
 static enum prof_status state_scope(struct work *w, struct prof_trust *result, struct prof_error *err)
 {
     const struct prof_info *info = &w->capture->info;
-    enum prof_status status =
-        prof_recorded(w->capture, &result->windows, &result->recorded_ns, err);
+    struct prof_recorded recorded;
+    enum prof_status status = prof_recorded(w->capture, &recorded, err);
+    if (!status && recorded.in_part) {
+        result->windows = (int64_t)recorded.spans.count;
+        result->recorded_ns = prof_recorded_length(&recorded, INT64_MIN, INT64_MAX);
+    }
+    prof_recorded_free(&recorded);
     if (!status && result->recorded_ns != PROF_UNKNOWN)
         state(w, PROF_TRUST_NOTE, 0, "recorded %s of %s, in %s window%s, as asked",
               prof_duration_ns(result->recorded_ns).text,
-              prof_duration_ns(prof_wall_ns(w->capture, NULL)).text,
+              prof_duration_ns(prof_end_ns(w->capture)).text,
               prof_count(result->windows).text, result->windows == 1 ? "" : "s");
     if (!status && info->kernel_filter)
         state(w, PROF_TRUST_NOTE, 0, "only kernels whose name matches \"%s\" have rows",

@@ -5,6 +5,7 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/ordered.h"
+#include "libprof/analysis/recorded.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
 
@@ -17,12 +18,14 @@ struct device {
     int64_t busy_since; /* begin of the stretch that ends there */
     size_t gap_room, buckets;
     int64_t begin_ns, end_ns; /* the window */
+    const struct prof_recorded *recorded;
 };
 
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
     int64_t begin_ns, end_ns;
+    struct prof_recorded recorded;
     size_t gaps, buckets;
     struct prof_map by_device;
     PROF_ARRAY(struct device *) devices; /* stable addresses: sweeps point at them */
@@ -62,6 +65,22 @@ static void add_gap(struct device *d, struct prof_gap gap)
     } else if (gap.duration_ns > r->gaps[0].duration_ns) {
         r->gaps[0] = gap;
         gap_down(r->gaps, r->gaps_listed, 0);
+    }
+}
+
+/* Idle from `begin` to `end`; where nothing was recorded nobody knows. */
+static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t before_ns)
+{
+    if (!d->recorded->in_part) {
+        add_gap(d, (struct prof_gap){begin, prof_subtract(end, begin), before_ns});
+        return;
+    }
+    for (size_t i = 0; i < d->recorded->spans.count; i++) {
+        struct prof_recorded_span span = d->recorded->spans.data[i];
+        int64_t from = span.begin > begin ? span.begin : begin;
+        int64_t to = span.end < end ? span.end : end;
+        if (to > from)
+            add_gap(d, (struct prof_gap){from, prof_subtract(to, from), from == begin ? before_ns : 0});
     }
 }
 
@@ -111,8 +130,7 @@ static void span(void *user, int64_t begin, int64_t end, unsigned active)
     if (d->busy_until == INT64_MIN) {
         d->busy_since = begin;
     } else if (begin > d->busy_until) {
-        add_gap(d, (struct prof_gap){d->busy_until, prof_subtract(begin, d->busy_until),
-                                     prof_subtract(d->busy_until, d->busy_since)});
+        add_gaps(d, d->busy_until, begin, prof_subtract(d->busy_until, d->busy_since));
         d->busy_since = begin;
     }
     d->busy_until = end;
@@ -143,6 +161,7 @@ static struct device *new_device(struct work *w, int64_t id)
     d->buckets = w->buckets;
     d->begin_ns = w->begin_ns;
     d->end_ns = w->end_ns;
+    d->recorded = &w->recorded;
     prof_sweep_open(&d->sweep, span, d);
     if (w->gaps && !(d->row.gaps = calloc(w->gaps, sizeof *d->row.gaps)))
         return NULL;
@@ -249,11 +268,11 @@ static void finish_device(struct device *d)
     struct prof_utilisation_row *r = &d->row;
     prof_sweep_close(&d->sweep);
     r->max_concurrent_kernels = (int64_t)d->sweep.most_running;
-    r->window_ns = prof_subtract(d->end_ns, d->begin_ns);
-    r->idle_ns = prof_subtract(r->window_ns, r->busy_ns);
+    r->window_ns = prof_recorded_length(d->recorded, d->begin_ns, d->end_ns);
+    r->idle_ns = r->busy_ns < r->window_ns ? prof_subtract(r->window_ns, r->busy_ns) : 0;
     if (r->gaps_listed)
         qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_first);
-    double width = (double)r->window_ns / (double)d->buckets;
+    double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
     double *const shares[] = {r->busy_share, r->kernel_share, r->transfer_share};
     for (size_t s = 0; s < 3; s++) {
         for (size_t i = 0; shares[s] && i < d->buckets; i++)
@@ -298,9 +317,9 @@ static bool make_rows(struct work *w, struct prof_utilisation *result)
  * plus idle is the window, always. */
 static void set_window(struct work *w, const struct prof_filter *filter)
 {
-    int64_t wall = prof_wall_ns(w->capture, NULL);
+    int64_t end = prof_end_ns(w->capture);
     w->begin_ns = filter && filter->begin_ns ? filter->begin_ns : 0;
-    w->end_ns = filter && filter->end_ns ? filter->end_ns : wall == PROF_UNKNOWN ? 0 : wall;
+    w->end_ns = filter && filter->end_ns ? filter->end_ns : end == PROF_UNKNOWN ? 0 : end;
     if (w->end_ns < w->begin_ns)
         w->end_ns = w->begin_ns;
 }
@@ -318,7 +337,9 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
         set_window(&w, filter);
         result->begin_ns = w.begin_ns;
         result->end_ns = w.end_ns;
-        status = scan(&w, err);
+        status = prof_recorded(capture, &w.recorded, err);
+        if (!status)
+            status = scan(&w, err);
         prof_end(capture);
     }
     if (!status && !make_rows(&w, result))
@@ -330,6 +351,7 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
         free_row(&d->row);
         free(d);
     }
+    prof_recorded_free(&w.recorded);
     prof_array_free(&w.devices);
     prof_map_free(&w.by_device);
     prof_scope_close(&w.scope);

@@ -1,5 +1,5 @@
 /* What shares of wall time refer to. */
-#include "libprof/analysis/capture.h"
+#include "libprof/analysis/recorded.h"
 
 /* A capture that is being recorded, or was recovered without its end, lasts until the last thing it
  * knows of. Only the last rows of each table are looked at: enough for a live view, and cheap. */
@@ -32,16 +32,25 @@ static int64_t last_known(struct prof_capture *capture)
     return last;
 }
 
+int64_t prof_end_ns(struct prof_capture *capture)
+{
+    int64_t end = capture->info.duration_ns;
+    return end == PROF_UNKNOWN ? last_known(capture) : end;
+}
+
 int64_t prof_wall_ns(struct prof_capture *capture, const struct prof_filter *filter)
 {
-    int64_t begin = 0, end = capture->info.duration_ns;
-    if (end == PROF_UNKNOWN)
-        end = last_known(capture);
+    struct prof_recorded recorded;
+    int64_t begin = 0, end = prof_end_ns(capture);
     if (end == PROF_UNKNOWN)
         return PROF_UNKNOWN;
     if (filter && filter->begin_ns > begin)
         begin = filter->begin_ns;
     if (filter && filter->end_ns && filter->end_ns < end)
         end = filter->end_ns;
-    return end > begin ? end - begin : 0;
+    if (prof_recorded(capture, &recorded, NULL))
+        recorded.in_part = false; /* whoever reads events next tells the error */
+    int64_t wall = prof_recorded_length(&recorded, begin, end);
+    prof_recorded_free(&recorded);
+    return wall;
 }

@@ -210,8 +210,13 @@ struct prof_filter {
     const void *reserved[4]; /* zero */
 };
 
-/* Length of the time that shares of wall time refer to: the capture's duration, or until its last
- * known event while it is recorded, cut to the filter's range. PROF_UNKNOWN without any. */
+/* End of the capture: its duration, or its last known event while it is recorded. PROF_UNKNOWN
+ * without any. */
+int64_t prof_end_ns(struct prof_capture *capture);
+
+/* Length of the time that shares of wall time refer to: from the start of the capture to its end, cut
+ * to the filter's range, less the time in which nothing was to be recorded (prof_trust.windows).
+ * PROF_UNKNOWN without an end. */
 int64_t prof_wall_ns(struct prof_capture *capture, const struct prof_filter *filter);
 
 /* ---- summaries -------------------------------------------------------------------------------- */
@@ -507,7 +512,7 @@ struct prof_utilisation_row {
     int64_t first_ns, last_ns; /* first start and last end of its operations, PROF_UNKNOWN if none */
     int64_t window_ns;     /* prof_wall_ns of the filter */
     int64_t busy_ns;       /* union of kernels, whole graphs, copies and fills */
-    int64_t idle_ns;       /* window_ns - busy_ns */
+    int64_t idle_ns;       /* window_ns - busy_ns, at least 0: what began in a window may end after */
     int64_t kernel_ns;     /* union of kernels and whole graphs */
     int64_t transfer_ns;   /* union of copies and fills */
     int64_t overlap_ns;    /* intersection of the two unions */
@@ -516,7 +521,7 @@ struct prof_utilisation_row {
     int64_t graphs;          /* whole-graph executions; their time is in kernel_sum_ns */
     int64_t unfinished;      /* operations without known start or end: in none of the above */
     int64_t max_concurrent_kernels;
-    int64_t gap_count, gap_ns; /* between first_ns and last_ns */
+    int64_t gap_count, gap_ns; /* between first_ns and last_ns, while recording */
     struct prof_gap *gaps;     /* the largest of them, largest first */
     size_t gaps_listed;
     /* busy share of equal spans of the window, `buckets` values each, 0..1 (NULL when 0) */

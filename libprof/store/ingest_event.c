@@ -180,6 +180,8 @@ static bool node_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
         ingest_thread_of(ingest, spool, node->tid ? node->tid : tid);
     if (!thread)
         return false;
+    if (node->original) /* a clone: no captured call made it */
+        return ingest_activity(ingest, spool, tid, &node->head);
     if (thread->nodes.count >= MAX_NODES)
         thread->nodes.count = 0; /* built by hand, not captured: nobody comes for them */
     struct ingest_node *kept = prof_array_add(&thread->nodes);

@@ -212,6 +212,38 @@ START_TEST(windows_are_united)
 }
 END_TEST
 
+/* Shares and idle time are of what was recorded; what nobody saw is no gap. */
+START_TEST(idle_is_what_was_recorded_as_idle)
+{
+    struct prof_capture *c = fixture_with_base(
+        MARKS "(1, 1000, 1), (1, 3000, 0), (1, 5000, 1), (1, 6000, 0);"
+        "INSERT INTO kernel(start, duration, stream, config) VALUES(1500, 500, 1, 1), "
+        "(5100, 500, 1, 1), (5700, 400, 1, 1)"); /* the last ends after its window */
+    struct prof_utilisation u;
+    struct prof_kernel_summary k;
+    ck_ok(prof_utilisation(c, NULL, 5, 10, &u, &err));
+    ck_assert_int_eq(prof_end_ns(c), 1000000);
+    ck_assert_int_eq(prof_wall_ns(c, NULL), 3000);
+    ck_assert_int_eq(prof_wall_ns(c, &(struct prof_filter){.begin_ns = 2500, .end_ns = 5500}), 1000);
+    ck_assert_int_eq(u.rows[0].window_ns, 3000);
+    ck_assert_int_eq(u.rows[0].busy_ns, 1400);
+    ck_assert_int_eq(u.rows[0].idle_ns, 1600);
+    ck_assert_int_eq(u.rows[0].gap_count, 3);
+    ck_assert_int_eq(u.rows[0].gap_ns, 1000 + 100 + 100);
+    ck_assert_int_eq(u.rows[0].gaps[0].start_ns, 2000);
+    ck_assert_int_eq(u.rows[0].gaps[0].duration_ns, 1000);
+    ck_near(u.rows[0].busy_share[0], 1400.0 / 100000); /* of the whole line of time */
+    prof_utilisation_free(&u);
+    ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &k, &err));
+    ck_near(k.rows[0].wall_share, 1400.0 / 3000);
+    prof_kernel_summary_free(&k);
+    ck_ok(prof_utilisation(c, &(struct prof_filter){.begin_ns = 3000, .end_ns = 5000}, 5, 0, &u, &err));
+    ck_assert_uint_eq(u.count, 0);
+    prof_utilisation_free(&u);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(filtered_launches_are_accounted_for)
 {
     struct prof_capture *c = fixture_with_base(
@@ -270,4 +302,5 @@ END_TEST
 
 CHECK_MAIN("activity", activities_by_kind, activities_in_a_filter, graphs_keep_the_device_busy,
            graphs_belong_to_ranges, nodes_lead_to_their_call, pools_live_and_die, windows_are_united,
+           idle_is_what_was_recorded_as_idle,
            filtered_launches_are_accounted_for, an_older_capture_reads_as_one_without)
