@@ -7,12 +7,16 @@
 //     bench_cuda_launch [--rounds R] copy [COPIES [BYTES]]
 //     bench_cuda_launch [--rounds R] event [RECORDS]
 //
+// Each thread that launches stays on a processor of its own, the same in every run: where a thread happens
+// to run differs by more than what is measured. Threads of a collector are free to run anywhere.
+//
 // launch: empty kernels. graph: a chain of them. copy: pinned host to device. event: recordings.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <pthread.h>
+#include <sched.h>
 #include <thread>
 #include <vector>
 
@@ -103,8 +107,27 @@ static long warm_up(void)
     return work.count < 100 ? work.count : 100;
 }
 
+// The allowed processors, every second one first: neighbours often share a core.
+static void stay(long number)
+{
+    cpu_set_t allowed, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    long count = CPU_COUNT(&allowed);
+    long wanted = count < 4 ? number % count : (2 + 2 * number + 2 * number / count) % count;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &allowed) && wanted-- == 0) {
+            CPU_SET(cpu, &one);
+            pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+            return;
+        }
+    }
+}
+
 static void run_lane(long number)
 {
+    stay(number);
     struct lane lane = {};
     prepare(&lane);
     for (;;) {

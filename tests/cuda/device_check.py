@@ -171,8 +171,16 @@ def compare_device_work(report, db, made):
     report.equal("launches", launches(db), made.get("launches", {}))
     for table, column in (("registers", "registers"), ("shared_static", "shared_static"),
                           ("local_bytes", "local_bytes")):
-        if table in made:
-            report.equal(table, among(resources(db, column), made[table]), made[table])
+        if table not in made:
+            continue
+        got = among(resources(db, column), made[table])
+        if column == "shared_static":
+            report.equal(table, got, made[table])
+            continue
+        # Registers are given out in steps, and CUPTI 13.0 does not tell local memory.
+        report.true(f"{table} at least", all(n is None or n >= made[table][name]
+                                             for name, n in got.items()),
+                    f"{got}, the functions' attributes {made[table]}")
     report.equal("transfers by kind", db.table(
         "SELECT kind, count(*), sum(bytes) FROM transfer GROUP BY 1"), made.get("transfers", {}))
     if "copies_between" in made:
@@ -243,8 +251,10 @@ def compare_objects(report, db, made):
     if "pools" in made:
         own = ("pool IN (SELECT pool FROM memory_pool WHERE operation=3)"
                if "memory_pool" in db.tables else "0")
-        report.equal("pools", {op: db.count("memory_pool", f"operation={op} AND {own}")
-                               for op in made["pools"]}, made["pools"])
+        # The runtime trims pools of its own accord, and tells of its default pool too.
+        got = {op: db.count("memory_pool", f"operation={op} AND {own}") for op in made["pools"]}
+        report.true("pools at least", all(got[op] >= n for op, n in made["pools"].items()),
+                    f"{got}, the program's {made['pools']}")
     if "green" in made:
         got = (db.table("SELECT units, count(*) FROM context WHERE green GROUP BY 1")
                if "green" in [r[1] for r in db.rows("PRAGMA table_info(context)")] else None)

@@ -292,13 +292,15 @@ static void memory()
     allocated(PINNED, 65536);
     free_pinned(mapped);
     DO(cudaFree, NULL); /* ends nothing */
-    /* Registered memory is the program's own: a call, no allocation. */
+    /* CUPTI reports registered memory as a pinned allocation, as long as it is registered. */
     void *own = aligned_alloc(4096, 1 << 20);
     DO(cudaHostRegister, own, 1 << 20, cudaHostRegisterDefault);
+    allocated(PINNED, 1 << 20);
     char *device = device_memory(1 << 20);
     DO(cudaMemcpy, device, own, 1 << 20, cudaMemcpyHostToDevice);
     copied(COPY_HTOD, PINNED, DEVICE, 1 << 20);
     DO(cudaHostUnregister, own);
+    freed();
     free_device(device);
     free(own);
 }
@@ -643,6 +645,10 @@ static void threads()
         pthread_join(thread[i], NULL);
     launched("parity_thread", 1, 32, 0, THREADS * 100);
     done.n("launching_threads", "all", THREADS);
+    done.n("api", "cudaDeviceSynchronize", THREADS);
+    done.n("waits", "cudaDeviceSynchronize 4", THREADS);
+    done.n("api", "cudaMalloc", THREADS);
+    done.n("api", "cudaFree", THREADS + 1);
     done.n("ranges", "parity launch", THREADS * 100);
     for (int i = 0; i < THREADS; i++) {
         allocated(DEVICE, 4096);
