@@ -53,6 +53,21 @@ async function load(browser, url) {
 }
 
 const tests = {
+  async 'tables of rare things are there'(browser) {
+    const { url } = report('more');
+    await load(browser, url);
+    const text = await browser.run('return document.body.textContent');
+    for (const words of ['launches waited for room in the queue', 'GPU page faults', 'compiled', 'copy, "in"',
+      'loader <0>', 'cudaGraphAddKernelNode', 'Memory pools', 'green'])
+      assert.ok(text.includes(words), words + ' is not on the page');
+    await isQuiet(browser, url);
+    const plain = report('normal');
+    await load(browser, plain.url);
+    const other = await browser.run('return document.body.textContent');
+    for (const words of ['Unified memory', 'Memory pools', 'Overhead'])
+      assert.ok(!other.includes(words), words + ' is on a page without it');
+  },
+
   async 'counts equal the database'(browser) {
     const { url, json } = report('normal');
     await load(browser, url);
