@@ -7,8 +7,9 @@
 //     bench_cuda_launch [--rounds R] copy [COPIES [BYTES]]
 //     bench_cuda_launch [--rounds R] event [RECORDS]
 //
-// Each thread that launches stays on a processor of its own, the same in every run: where a thread happens
-// to run differs by more than what is measured. Threads of a collector are free to run anywhere.
+// Each thread that launches stays on a processor of its own, the same in every run: where a thread
+// happens to run differs by more than what is measured. Threads of a collector are free to run
+// anywhere.
 //
 // launch: empty kernels. graph: a chain of them. copy: pinned host to device. event: recordings.
 #include <cstdint>
