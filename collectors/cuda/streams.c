@@ -202,9 +202,12 @@ void cuda_stream_record(const struct record_stream *record)
                     : record->flag == NULL_STREAM ? WIRE_STREAM_DEFAULT
                                                   : 0;
     cuda_map_put(&stream_facts, key, FACTS(record->priority, flags));
-    if (id)
-        define_stream(id & ~LACKS_DEVICE, record->context, record->stream,
-                      context_ordinal(record->context));
+    if (!id)
+        return;
+    uint32_t ordinal = context_ordinal(record->context);
+    id &= ~LACKS_DEVICE;
+    define_stream(id, record->context, record->stream, ordinal);
+    cuda_map_put(&streams, key, ordinal == CUDA_NO_DEVICE ? id | LACKS_DEVICE : id);
 }
 
 void cuda_streams_forked(void)

@@ -540,6 +540,34 @@ static const char *last_kernel_name(void)
 }
 
 /* Names live in memory that dies with its module; the same address then has another. */
+/* CUPTI may tell of a stream a flush before it tells of its context. */
+START_TEST(stream_before_its_context)
+{
+    CUpti_ActivityStream stream = {.kind = CUPTI_ACTIVITY_KIND_STREAM,
+                                   .contextId = 77,
+                                   .streamId = 7,
+                                   .priority = (uint32_t)-3,
+                                   .flag = CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING};
+    add(&stream, sizeof stream);
+    decode(10);
+    ck_assert_uint_eq(((const struct wire_stream *)first(WIRE_STREAM))->device, 0);
+    KERNEL k;
+    memset(&k, 0, sizeof k);
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    k.contextId = 77, k.streamId = 7;
+    add(&k, sizeof k);
+    decode(10);
+    const struct wire_stream *last = NULL;
+    for (size_t i = 0; i < core.count; i++) {
+        if (core.records[i].head.type == WIRE_STREAM)
+            last = &core.records[i].stream;
+    }
+    ck_assert_uint_ne(last->device, 0);
+    ck_assert_int_eq(last->priority, -3);
+    ck_assert_uint_eq(last->head.flags, WIRE_STREAM_NON_BLOCKING);
+}
+END_TEST
+
 START_TEST(names_after_unloading)
 {
     static char memory[64] = "first";
@@ -738,6 +766,7 @@ int main(void)
     tcase_add_test(cases, pools_managed_memory_and_graphs);
     tcase_add_test(cases, windows);
     tcase_add_test(cases, names_after_unloading);
+    tcase_add_test(cases, stream_before_its_context);
     tcase_add_test(cases, damaged_buffer);
     tcase_add_test(cases, driver_calls_wait);
     tcase_add_test(cases, many_threads);
