@@ -57,6 +57,20 @@ class Dumps(replay.Case):
         self.assertGreater(len(dump.buffers), 100)
         self.assertEqual(len({asked for _, asked, _, _ in dump.buffers}), 20)
 
+    def test_text_that_changes(self):
+        script = Script()
+        for i in range(10):
+            script.text("_Z5name%dv" % i, 0x1234)
+            script.kernel(0x1234, script.call("cudaLaunchKernel"))
+            script.kernel("_Z4samev", script.call("cudaLaunchKernel"))
+            script.flush()
+        original = script.finish()
+        self.play(original, fake="flushes=1", options=self.options())
+        [dump] = self.written()
+        self.assert_same(dump, original)
+        self.assertEqual(len([b for b in dump.blocks if b.type == dump_reader.STRING and
+                              b.body[8:] == b"_Z4samev"]), 1)
+
     def test_callbacks(self):
         script = Script()
         for i in range(3000):

@@ -339,17 +339,15 @@ EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
     stats[FAKE_FLUSH_MAIN] += syscall(SYS_gettid) == getpid();
     if (flag && fake_knob("stuck", 0))
         sleep((unsigned)fake_knob("stuck", 0));
-    long late = flag ? fake_knob("late", 0) : 0;
+    long late = fake_knob("late", 0);
     if (fake_knob("null", 0)) {
         complete(NULL, 0, NULL, 0, 0);
         complete(NULL, 0, NULL, 4096, 80);
     }
     for (unsigned i = 0; i < buffer_count && i < MAX_THREADS; i++) {
         pthread_mutex_lock(&buffers[i].lock);
-        if (late && buffers[i].data && buffers[i].valid) {
+        if (late && i == 0 && buffers[i].data && buffers[i].valid)
             finish_late(&buffers[i], late);
-            late = 0;
-        }
         finish(&buffers[i]);
         pthread_mutex_unlock(&buffers[i].lock);
     }

@@ -13,14 +13,16 @@
  *   clock=N       the result of registering the timestamp callback
  *   dropped=N     records that CUPTI says it lost, told once
  *   stuck=S       a forced flush takes S seconds
- *   late=MS       a forced flush leaves one buffer behind and brings it back MS milliseconds later
+ *   late=MS       a flush leaves the first thread's buffer behind and brings it back MS milliseconds
+ *                 later
  *   null=1        buffers that are NULL are brought back at every flush
  *   small=B       offer no more than B bytes of each buffer
  *
  * A dump of CUPTI's buffers (collectors/cuda/dump.h) is played by fake_cupti_replay:
  *   replay=FILE   the dump
  *   pace=1        at the speed of the dump; else as fast as it goes
- *   flushes=1     where the dump has a flush, wait for one of the collector's
+ *   flushes=1     where the dump has a flush, wait for one of the collector's; texts that change
+ *                 under their address then do so here
  *   span=MS       no longer than that is waited so that the dump's times lie in the past (5000);
  *                 what a longer dump began with then lies before the program's start
  * and spoiled on the way; N: every N-th kernel, copy or fill

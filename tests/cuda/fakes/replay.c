@@ -21,6 +21,7 @@
 #include "tests/cuda/fakes/internal.h"
 
 #define MAX_WORKERS 200u
+#define MAX_TEXT_BYTES 65536u
 #define NS_PER_MS 1000000u
 
 struct worker {
@@ -49,7 +50,7 @@ struct buffer {
 };
 
 /* What happens, ordered by time. */
-enum what { DECIDE, API_CALL, CALLBACK, BUFFER, FLUSH };
+enum what { DECIDE, API_CALL, CALLBACK, TEXT, BUFFER, FLUSH };
 struct happening {
     uint64_t time;
     size_t order;
@@ -58,6 +59,7 @@ struct happening {
         size_t record;
         size_t buffer;
         const struct dump_callback *callback;
+        const struct dump_block *text;
     };
     int site; /* of an API_CALL */
 };
@@ -80,6 +82,8 @@ static struct {
 static size_t text_count, text_room;
 static uint64_t shift; /* added to a time of the dump */
 static fake_clock_fn lend_clock;
+static bool in_place;  /* a text that changed in the dump changes under its address here too */
+static size_t untold;  /* happenings from here on are texts of the next buffer */
 static bool api_told[3]; /* domains whose callbacks are in the dump */
 
 static void *grown(void *array, size_t *room, size_t count, size_t size)
@@ -293,27 +297,49 @@ static void each_time(struct record *record, void (*change)(uint8_t *))
 
 /* ---- reading the dump */
 
-static void add_text(uint64_t address, const uint8_t *text, size_t length)
+static void put_text(size_t i, const struct dump_block *block)
+{
+    size_t length = block->bytes - sizeof(struct dump_string);
+    memcpy(texts[i].text, (const uint8_t *)(block + 1) + sizeof(struct dump_string), length);
+    texts[i].text[length] = '\0';
+}
+
+static size_t text_number(uint64_t address)
 {
     size_t i = 0;
     while (i < text_count && texts[i].address != address)
         i++;
-    if (i == text_count) {
+    return i;
+}
+
+/* A buffer that was played before may be undecoded yet, so a new text gets a place of its own, unless
+ * the replay waits for the collector's flushes. */
+static void add_text(const struct dump_block *block)
+{
+    uint64_t address = get64((const uint8_t *)(block + 1));
+    size_t i = text_number(address);
+    bool is_new = i == text_count;
+    if (is_new) {
         texts = grown(texts, &text_room, text_count, sizeof texts[0]);
         texts[text_count++].address = address;
     }
-    texts[i].text = malloc(length + 1); /* an older text may still be in use */
-    memcpy(texts[i].text, text, length);
-    texts[i].text[length] = '\0';
+    if (is_new || !in_place)
+        texts[i].text = malloc(in_place ? MAX_TEXT_BYTES + 1 : block->bytes);
+    if (!texts[i].text)
+        abort();
+    if (in_place) {
+        struct happening happening = {.order = happening_count, .what = TEXT, .text = block};
+        texts[i].text[0] = '\0';
+        ADD(happening, happening);
+    } else {
+        put_text(i, block);
+    }
 }
 
 static const char *text_of(uint64_t address)
 {
-    for (size_t i = 0; i < text_count; i++) {
-        if (texts[i].address == address)
-            return texts[i].text;
-    }
-    return NULL;
+    size_t i = text_number(address);
+    return i < text_count ? texts[i].text : NULL;
 }
 
 static void add_record(uint8_t *at, size_t size)
@@ -353,11 +379,16 @@ static void add_block(const struct dump_block *block, uint8_t *body)
         fake_set_size(get32(body), get32(body + 4));
         break;
     case DUMP_STRING:
-        add_text(get64(body), body + sizeof(struct dump_string),
-                 block->bytes - sizeof(struct dump_string));
+        if (block->bytes >= sizeof(struct dump_string) &&
+            block->bytes <= sizeof(struct dump_string) + MAX_TEXT_BYTES)
+            add_text(block);
         break;
     case DUMP_BUFFER:
         add_buffer(block, body);
+        for (; untold < happening_count; untold++) {
+            if (happenings[untold].what == TEXT)
+                happenings[untold].time = block->time;
+        }
         happening.what = BUFFER;
         happening.buffer = buffer_count - 1;
         ADD(happening, happening);
@@ -778,6 +809,9 @@ static int play(void)
             run_on(worker_of(call->threadId), play_callback, happening);
             break;
         }
+        case TEXT:
+            put_text(text_number(get64((const uint8_t *)(happening->text + 1))), happening->text);
+            break;
         case BUFFER:
             status |= play_one_buffer(happening->buffer, false);
             since_flush = true;
@@ -803,6 +837,7 @@ int fake_cupti_replay(void)
     char path[512];
     void *clock = dlsym(RTLD_DEFAULT, "fake_clock");
     memcpy(&lend_clock, &clock, sizeof clock);
+    in_place = fake_knob("flushes", 0);
     if (!fake_knob_text("replay", path, sizeof path) || !load(path))
         return 1;
     calls_late = fake_knob_text("calls", path, sizeof path) && strcmp(path, "late") == 0;
