@@ -220,8 +220,6 @@ bool scope_note(const struct scope *scope, char *text, size_t size)
     if (asked->range)
         APPEND("%s within --capture-range=%s", asked->delay_ns || asked->duration_ns ? "," : "",
                asked->range);
-    if (asked->kernel)
-        APPEND("%skernels only whose name matches %s", used ? "; " : "", asked->kernel);
     return used > 0;
 }
 

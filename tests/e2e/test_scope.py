@@ -1,13 +1,13 @@
 """Scope control: what was begun inside the windows is there to its end, what was begun outside is not
 there at all, and the trust block of either is whole. Windows by time, by capture range, by
 `perfkit ctl`; damaged control pages; capture files that ctl cannot use."""
+import fcntl
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
-import time
+import unittest
 
 import e2e
 
@@ -230,9 +230,8 @@ class Control(ScopeCase):
         self.go(program, "one")
         self.ctl("stop", program.capture)
         state = self.status(program.capture)
-        environment = dict(e.split("=", 1) for e in open(
-            "/proc/%d/environ" % state["program_pid"], errors="surrogateescape").read().split("\0")
-            if "=" in e)
+        with open("/proc/%d/environ" % state["program_pid"], errors="surrogateescape") as file:
+            environment = dict(e.split("=", 1) for e in file.read().split("\0") if "=" in e)
         subprocess.run([SCOPE, "ranges", "push", "1"], env=environment, check=True)
         self.ctl("start", program.capture)
         subprocess.run([SCOPE, "nested"], env=environment, check=True)
@@ -364,6 +363,43 @@ class Damage(ScopeCase):
         self.ctl("start", program.capture, status=1)
         self.assertEqual(self.names(self.end(program)), {})
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make a file of somebody else")
+    def test_owner(self):
+        """Somebody else's control page, or folder, is not touched."""
+        program = self.start_dormant()
+        os.chown(self.page(), 12345, 12345)
+        self.assertIn(b"is not what perfkit run made",
+                      self.ctl("start", program.capture, status=1).err)
+        os.chown(self.page(), 0, 0)
+        os.chown(self.spool_folders()[0], 12345, 12345)
+        self.ctl("start", program.capture, status=1)
+        self.ctl("start", str(program.pid), status=1)
+        os.chown(self.spool_folders()[0], 0, 0)
+        self.ctl("start", program.capture)
+        self.go(program, "two")
+        self.assert_work(self.names(self.end(program)), "two", 1)
+
+    def test_busy(self):
+        """Another writer that does not let go: ctl says so, the program and perfkit run on."""
+        program = self.start_dormant()
+        with open(self.page(), "rb") as page:
+            fcntl.flock(page, fcntl.LOCK_EX)
+            self.assertIn(b"try again", self.ctl("start", program.capture, status=1).err)
+        self.ctl("start", program.capture)
+        self.end(program)
+
+    def test_stopped(self):
+        """A process that cannot answer: ctl says so and does not wait for ever."""
+        program = self.start_dormant()
+        target = self.status(program.capture)["program_pid"]
+        os.kill(target, signal.SIGSTOP)
+        result = self.ctl("start", program.capture)
+        self.assertIn(b"1 of its processes have not answered", result.err)
+        os.kill(target, signal.SIGCONT)
+        os.kill(program.pid, signal.SIGCONT)  # perfkit stops with its program
+        self.go(program, "two")
+        self.assert_work(self.names(self.end(program)), "two", 1)
+
     def preset(self, content):
         """The page as a new process finds it: replaced before its first event."""
         gate = self.path("gate")
@@ -431,6 +467,17 @@ class Runs(ScopeCase):
         self.assertEqual((options["cuda-graph"], options["cuda-managed"], options["cupti-dump"]),
                          ("graph", "1", os.path.realpath(dump)))
         self.assertTrue(os.path.isdir(dump))
+
+    @e2e.needs_opencl
+    def test_kernel(self):
+        """Kernels by name: the others are counted, and nothing counts as lost."""
+        result = self.record(e2e.opencl_target("exact"), "--rounds", 2, options=["--kernel=^(sum|pl)"])
+        db = self.open(result.capture)
+        self.assert_conserved(db)
+        self.assertEqual([row[0] for row in db.execute(
+            "SELECT DISTINCT value FROM kernel JOIN launch_config c ON c.id = config JOIN string s ON "
+            "s.id = c.name ORDER BY 1")], ["plane", "sum_rows"])
+        self.assertGreater(self.health(db, "launch", "filtered"), 0)
 
     def test_layers_without_preload(self):
         """Children get the whole list of OpenCL layers, also when the loader cuts it."""
