@@ -1,5 +1,5 @@
-/* See control.h. The file gets its full length and its room at once and keeps them: the processes of
- * the target read it without looking. */
+/* See control.h. The file gets its full length and its room at once and keeps them: the processes
+ * of the target read it without looking. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

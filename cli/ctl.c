@@ -28,7 +28,9 @@ struct ctl_options {
 };
 
 static const struct cli_option ctl_options[] = {
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(struct ctl_options, json),
+    {.name = "json",
+     .type = CLI_FLAG,
+     .offset = offsetof(struct ctl_options, json),
      .text = "print the status as JSON"},
     {0},
 };
@@ -40,7 +42,7 @@ static const struct cli_text_row ctl_examples[] = {
     {0},
 };
 
-/* ---- waiting for the processes ------------------------------------------------------------------ */
+/* ---- waiting for the processes --------------------------------------------------------------- */
 
 /* Has this process not looked at the control page since `time`? The answer of one that has ended or
  * whose file is not whole does not matter. */
@@ -53,8 +55,7 @@ static bool is_behind(int folder, const char *name, uint64_t time)
     ssize_t got = pread(fd, &header, sizeof header, 0);
     close(fd);
     return got == (ssize_t)sizeof header && header.magic == SPOOL_MAGIC && !header.ended &&
-           header.heartbeat_ns < time &&
-           !(kill((pid_t)header.pid, 0) < 0 && errno == ESRCH);
+           header.heartbeat_ns < time && !(kill((pid_t)header.pid, 0) < 0 && errno == ESRCH);
 }
 
 static unsigned count_behind(const char *folder, uint64_t time)
@@ -82,7 +83,7 @@ static unsigned wait_for_processes(const char *folder, uint64_t time)
     return behind;
 }
 
-/* ---- status --------------------------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 static int print_status(const struct ctl_target *target, struct control *control, bool as_json)
 {
@@ -124,7 +125,7 @@ static int print_status(const struct ctl_target *target, struct control *control
     return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
 }
 
-/* ---- the command ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static bool print_running(void *context, const char *folder, const char *live, const char *final)
 {

@@ -1,5 +1,6 @@
-/* See ctl_find.h. Folders in the usual places are found by looking; those of --spool-dir through the
- * capture file, which names its folder while it grows, or through the environment of the program. */
+/* See ctl_find.h. Folders in the usual places are found by looking; those of --spool-dir through
+ * the capture file, which names its folder while it grows, or through the environment of the
+ * program. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

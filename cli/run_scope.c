@@ -223,7 +223,7 @@ bool scope_note(const struct scope *scope, char *text, size_t size)
     return used > 0;
 }
 
-/* ---- the clock ---------------------------------------------------------------------------------- */
+/* ---- the clock ------------------------------------------------------------------------------- */
 
 void scope_started(struct scope *scope, int pid)
 {

@@ -23,12 +23,13 @@ extern const char *const scope_cupti[], *const scope_graph[];
 struct scope {
     const struct scope_options *asked;
     struct control control;
-    char dump[PATH_MAX];   /* absolute */
-    uint64_t opens_at_ns;  /* CLOCK_MONOTONIC; 0 = nothing to do */
+    char dump[PATH_MAX];  /* absolute */
+    uint64_t opens_at_ns; /* CLOCK_MONOTONIC; 0 = nothing to do */
     uint64_t closes_at_ns;
 };
 
-/* False, said on stderr, when an option is wrong or two do not go together. `trace` as in --trace. */
+/* False, said on stderr, when an option is wrong or two do not go together. `trace` as in --trace.
+ */
 bool scope_check(const char *command, const struct scope_options *options, const char *trace);
 
 /* Make the control page, and the folder of --cupti-dump. */

@@ -98,7 +98,7 @@ bool collector_recording(void)
            inside_now();
 }
 
-/* ---- following the changes, under the lock ---------------------------------------------------- */
+/* ---- following the changes, under the lock --------------------------------------------------- */
 
 static uint64_t last_change(const struct core_state *state, uint64_t count)
 {
@@ -181,7 +181,7 @@ static void follow_safely(struct core_state *state)
     }
 }
 
-/* ---- telling the sources ------------------------------------------------------------------------ */
+/* ---- telling the sources --------------------------------------------------------------------- */
 
 /* One thread at a time; who comes meanwhile leaves a request, which the first one serves. */
 static void tell(struct core_state *state)
@@ -258,8 +258,9 @@ void core_window_announce(void)
     if (page->limited == 0 && reason == WIRE_WINDOW_UNKNOWN && (first & 1))
         return;
     if (reason == WIRE_WINDOW_UNKNOWN || !control_open(state->window_seen))
-        reason = atomic_load(&page->change[control_generation(state->window_seen) %
-                                           CONTROL_CHANGES]) & 255u;
+        reason =
+            atomic_load(&page->change[control_generation(state->window_seen) % CONTROL_CHANGES]) &
+            255u;
     emit_window(first >> 1, first & 1, reason);
 }
 

@@ -1,6 +1,7 @@
-/* --capture-range=nvtx:NAME[@DOMAIN]: ranges of that name open a window when they begin and close it
- * when they end. perfkit run hands name and domain over with '%' and ',' as %XX; without a domain
- * the default domain is meant, "*" is any. Without the option one flag is tested per range. */
+/* --capture-range=nvtx:NAME[@DOMAIN]: ranges of that name open a window when they begin and close
+ * it when they end. perfkit run hands name and domain over with '%' and ',' as %XX; without a
+ * domain the default domain is meant, "*" is any. Without the option one flag is tested per range.
+ */
 #include <string.h>
 
 #include "collectors/nvtx/nvtx.h"
@@ -17,7 +18,7 @@ static _Atomic uint64_t started_ids[MOST_STARTED]; /* 0 = free */
 
 static unsigned digit(char c)
 {
-    return c >= '0' && c <= '9' ? (unsigned)(c - '0')
+    return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
            : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
                                   : 16;
 }

@@ -3,8 +3,8 @@
  * read-only by every process of the target and never made shorter. A process that finds none, or
  * one that is short, foreign or of another version, records always.
  *
- * Whoever changes it holds flock on the file, writes the moment of the change into its slot and then
- * publishes by a release store of `state`. Each change flips open to closed or back, so the
+ * Whoever changes it holds flock on the file, writes the moment of the change into its slot and
+ * then publishes by a release store of `state`. Each change flips open to closed or back, so the
  * state before is known from the generation alone, and a reader that comes late can follow the
  * changes it missed as far back as there are slots. */
 #ifndef PERFKIT_SPOOL_CONTROL_H
@@ -25,12 +25,13 @@
 struct control_page {
     _Atomic uint64_t magic; /* stored last: the page is complete */
     uint32_t version;
-    uint32_t owner;          /* pid of perfkit run */
-    _Atomic uint32_t target; /* pid of the command, 0 = not started yet */
-    uint32_t limited; /* 1 = made with an option that closes it or may */
-    uint64_t start_ns; /* CLOCK_MONOTONIC when the page was made */
+    uint32_t owner;                      /* pid of perfkit run */
+    _Atomic uint32_t target;             /* pid of the command, 0 = not started yet */
+    uint32_t limited;                    /* 1 = made with an option that closes it or may */
+    uint64_t start_ns;                   /* CLOCK_MONOTONIC when the page was made */
     _Alignas(64) _Atomic uint64_t state; /* generation << 1 | open */
-    /* Slot of a generation, modulo CONTROL_CHANGES: CLOCK_MONOTONIC << 8 | enum wire_window_reason */
+    /* Slot of a generation modulo CONTROL_CHANGES: CLOCK_MONOTONIC << 8 | enum wire_window_reason
+     */
     _Alignas(64) _Atomic uint64_t change[CONTROL_CHANGES];
     char range[512]; /* --capture-range as given, NUL-terminated, "" = none */
 };

@@ -1,6 +1,6 @@
-/* Recording windows: the control page, capture ranges, threads, signal handlers, fork. Every test runs
- * in a process of its own (Check forks), which is the collector's process; what it published is read
- * back from its spool. */
+/* Recording windows: the control page, capture ranges, threads, signal handlers, fork. Every test
+ * runs in a process of its own (Check forks), which is the collector's process; what it published
+ * is read back from its spool. */
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
@@ -78,7 +78,7 @@ static void ranged(void)
     setenv("PERFKIT_OPTIONS", "trace=nvtx,capture=nvtx,capture-name=x", 1);
 }
 
-/* ---- what was published ----------------------------------------------------------------------------- */
+/* ---- what was published ---------------------------------------------------------------------- */
 
 struct seen {
     unsigned count;
@@ -147,7 +147,7 @@ static void assert_alternate(const struct seen *seen, unsigned count, bool first
         ck_assert_int_eq(seen->window[i].head.flags, first ^ (i & 1));
 }
 
-/* ---- a source ------------------------------------------------------------------------------------------ */
+/* ---- a source -------------------------------------------------------------------------------- */
 
 static _Atomic int told, told_on, told_at_once, telling;
 
@@ -169,7 +169,7 @@ static void wait_for(_Atomic int *what, int value)
     ck_assert_int_eq(atomic_load(what), value);
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 START_TEST(without_option)
 {
@@ -431,7 +431,8 @@ START_TEST(forked)
 }
 END_TEST
 
-/* What `perfkit ctl` waits for: after the heartbeat that follows a change, every source was told. */
+/* What `perfkit ctl` waits for: after the heartbeat that follows a change, every source was told.
+ */
 START_TEST(heartbeat)
 {
     make_page(false, true, CONTROL_BYTES);

@@ -1,14 +1,13 @@
 /* Does a known number of things inside and outside capture windows and says when it is where.
  *
- *   scope ranges WAY N        N times: outside(i), then inside(i) within the capture range, opened as
- *                             WAY says: push, push_w, push_registered, start, start_w, domain
- *   scope steps               works on; each line read from standard input is a phase: what it does
- *                             then is named after the line; prints it back when the phase is reached
- *   scope straddle            waits on standard input four times: see the code
- *   scope nested              the capture range within itself and within other ranges
- *   scope fork                forks inside the capture range; parent and child go on
- *   scope names               threads named by pthread_setname_np before and after their first event
- *   scope idle SECONDS        NVTX marks every millisecond
+ *   scope ranges WAY N        N times: outside(i), then inside(i) within the capture range, opened
+ * as WAY says: push, push_w, push_registered, start, start_w, domain scope steps works on; each
+ * line read from standard input is a phase: what it does then is named after the line; prints it
+ * back when the phase is reached scope straddle            waits on standard input four times: see
+ * the code scope nested              the capture range within itself and within other ranges scope
+ * fork                forks inside the capture range; parent and child go on scope names threads
+ * named by pthread_setname_np before and after their first event scope idle SECONDS        NVTX
+ * marks every millisecond
  *
  * OpenCL work is done where the device is there (--opencl 1 after the way's own arguments). */
 #include <pthread.h>
@@ -27,7 +26,7 @@
 #include <CL/cl.h>
 #endif
 
-/* ---- the forms of NVTX that annotate.h has no need of ------------------------------------------ */
+/* ---- the forms of NVTX that annotate.h has no need of ---------------------------------------- */
 
 #define SLOT(module, id, type) ((type)perfkit_annotate_slot(PK_NVTX_MODULE_##module, id))
 
@@ -55,8 +54,8 @@ static struct pk_nvtx_domain *domain_of(const char *name)
 /* In a domain (NULL = default), by a registered string. */
 static void push_registered(const char *domain_name, const char *name)
 {
-    pk_nvtx_domain_register_string_a_fn record = SLOT(
-        CORE2, PK_NVTX_CORE2_DOMAIN_REGISTER_STRING_A, pk_nvtx_domain_register_string_a_fn);
+    pk_nvtx_domain_register_string_a_fn record =
+        SLOT(CORE2, PK_NVTX_CORE2_DOMAIN_REGISTER_STRING_A, pk_nvtx_domain_register_string_a_fn);
     pk_nvtx_domain_range_push_ex_fn push =
         SLOT(CORE2, PK_NVTX_CORE2_DOMAIN_RANGE_PUSH_EX, pk_nvtx_domain_range_push_ex_fn);
     struct pk_nvtx_domain *domain = domain_of(domain_name);
@@ -79,7 +78,7 @@ static void pop_domain(const char *name)
         pop(domain_of(name));
 }
 
-/* ---- work ----------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 static bool opencl;
 #ifdef HAVE_OPENCL
@@ -150,7 +149,7 @@ static void reached(const char *phase)
     fflush(stdout);
 }
 
-/* ---- the ways --------------------------------------------------------------------------------------- */
+/* ---- the ways -------------------------------------------------------------------------------- */
 
 static void ranges(const char *way, int n)
 {
