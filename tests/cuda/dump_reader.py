@@ -186,8 +186,11 @@ class Dump:
 
 
 def load(path):
-    with (gzip.open if str(path).endswith(".gz") else open)(path, "rb") as file:
-        return Dump(file.read())
+    try:
+        with (gzip.open if str(path).endswith(".gz") else open)(path, "rb") as file:
+            return Dump(file.read())
+    except (struct.error, EOFError) as error:
+        raise BadDump("damaged: %s" % error) from None
 
 
 # ---- what a capture of it must hold

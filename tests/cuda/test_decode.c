@@ -182,6 +182,57 @@ SAME(record_stream, stream, CUpti_ActivityStream, streamId);
 SAME(record_stream, priority, CUpti_ActivityStream, priority);
 SAME(record_stream, flag, CUpti_ActivityStream, flag);
 
+/* What a dump says of the places of texts and times (dump.h), against the headers. */
+static const struct place {
+    uint32_t kind, at;
+} dump_texts[] = {
+#define X(kind, offset) {kind, offset},
+    DUMP_STRINGS(X)
+}, dump_times[] = {
+    DUMP_TIMES(X)
+#undef X
+}, true_texts[] = {
+#define AT(kind, type, field) {CUPTI_ACTIVITY_KIND_##kind, offsetof(type, field)}
+    AT(KERNEL, KERNEL, name), AT(CONCURRENT_KERNEL, KERNEL, name), AT(DEVICE, DEVICE, name),
+    AT(NAME, CUpti_ActivityName, name), AT(MARKER, CUpti_ActivityMarker2, name),
+    AT(MARKER, CUpti_ActivityMarker2, domain), AT(FUNCTION, CUpti_ActivityFunction, name),
+    AT(MEMORY2, MEMORY, name), AT(MEMORY2, MEMORY, source),
+    AT(JIT, CUpti_ActivityJit2, cachePath),
+}, true_times[] = {
+    AT(KERNEL, KERNEL, start), AT(KERNEL, KERNEL, end), AT(KERNEL, KERNEL, completed),
+    AT(KERNEL, KERNEL, queued), AT(KERNEL, KERNEL, submitted),
+    AT(CONCURRENT_KERNEL, KERNEL, start), AT(CONCURRENT_KERNEL, KERNEL, end),
+    AT(CONCURRENT_KERNEL, KERNEL, completed), AT(CONCURRENT_KERNEL, KERNEL, queued),
+    AT(CONCURRENT_KERNEL, KERNEL, submitted), AT(MEMCPY, COPY, start), AT(MEMCPY, COPY, end),
+    AT(MEMCPY2, PEER, start), AT(MEMCPY2, PEER, end), AT(MEMSET, FILL, start),
+    AT(MEMSET, FILL, end), AT(DRIVER, CALL, start), AT(DRIVER, CALL, end),
+    AT(RUNTIME, CALL, start), AT(RUNTIME, CALL, end), AT(INTERNAL_LAUNCH_API, CALL, start),
+    AT(INTERNAL_LAUNCH_API, CALL, end), AT(MARKER, CUpti_ActivityMarker2, timestamp),
+    AT(OVERHEAD, CUpti_ActivityOverhead3, start), AT(OVERHEAD, CUpti_ActivityOverhead3, end),
+    AT(ENVIRONMENT, CUpti_ActivityEnvironment, timestamp),
+    AT(UNIFIED_MEMORY_COUNTER, CUpti_ActivityUnifiedMemoryCounter3, start),
+    AT(UNIFIED_MEMORY_COUNTER, CUpti_ActivityUnifiedMemoryCounter3, end),
+    AT(CUDA_EVENT, CUpti_ActivityCudaEvent2, deviceTimestamp), AT(SYNCHRONIZATION, SYNC, start),
+    AT(SYNCHRONIZATION, SYNC, end), AT(MEMORY2, MEMORY, timestamp),
+    AT(MEMORY_POOL, CUpti_ActivityMemoryPool3, timestamp),
+    AT(GRAPH_TRACE, CUpti_ActivityGraphTrace2, start), AT(GRAPH_TRACE, CUpti_ActivityGraphTrace2, end),
+    AT(JIT, CUpti_ActivityJit2, start), AT(JIT, CUpti_ActivityJit2, end),
+    AT(DEVICE_GRAPH_TRACE, CUpti_ActivityDeviceGraphTrace, start),
+    AT(DEVICE_GRAPH_TRACE, CUpti_ActivityDeviceGraphTrace, end),
+    AT(MEM_DECOMPRESS, CUpti_ActivityMemDecompress, start),
+    AT(MEM_DECOMPRESS, CUpti_ActivityMemDecompress, end),
+#undef AT
+};
+
+START_TEST(dump_places)
+{
+    ck_assert_uint_eq(sizeof dump_texts, sizeof true_texts);
+    ck_assert_mem_eq(dump_texts, true_texts, sizeof true_texts);
+    ck_assert_uint_eq(sizeof dump_times, sizeof true_times);
+    ck_assert_mem_eq(dump_times, true_times, sizeof true_times);
+}
+END_TEST
+
 /* The sizes that cuptiActivityGetNextRecord steps by in 13.0. */
 _Static_assert(sizeof(KERNEL) == 216 && sizeof(COPY) == 96 && sizeof(PEER) == 96, "sizes");
 _Static_assert(sizeof(FILL) == 88 && sizeof(CALL) == 40 && sizeof(SYNC) == 56, "sizes");
@@ -756,6 +807,7 @@ int main(void)
     Suite *suite = suite_create("cuda_decode");
     TCase *cases = tcase_create("records");
     tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_test(cases, dump_places);
     tcase_add_test(cases, kernel_fields);
     tcase_add_test(cases, name_may_be_missing);
     tcase_add_test(cases, device_fields);

@@ -4,6 +4,7 @@ import unittest
 
 import replay
 from dump_writer import Script
+from test_replay import everything
 
 THREADS = 3
 LAUNCHES = 300  # and as many copies and fills as LAUNCHES / 10 each
@@ -179,6 +180,17 @@ class Faults(replay.Case):
     def test_correlation_wraps(self):
         self.assert_all(steady(), "wrap=1")
         self.assert_all(steady(), "wrap=1,flushes=1")
+        # Numbers go on beyond 32 bits: the graph launch comes after the middle.
+        script = Script()
+        for _ in range(10):
+            script.launch("_Z1kv")
+        id = script.call("cudaGraphLaunch")
+        script.kernel("_Z4nodev", id, graph_node=5, graph=1)
+        db = self.assert_all(script.finish(), "wrap=1")
+        [(first,), (second,)] = [db.execute("SELECT correlation FROM %s WHERE correlation NOT NULL" %
+                                            table).fetchone() for table in ("kernel", "api_call")]
+        self.assertEqual(first, second)
+        self.assertGreater(first, 0xffffffff)
 
     def test_reverse_order(self):
         self.assert_all(steady(), "reverse=1")
@@ -199,6 +211,19 @@ class Faults(replay.Case):
     def test_old_cupti(self):
         db = self.assert_all(steady(), "version=18", library=replay.OLD_FAKES)
         self.assert_note(db, "running", "CUPTI 18")
+
+    def test_old_records(self):
+        # CUPTI 12.0 has no JIT records and says less in the others.
+        dump = everything().finish()
+        self.told_streams = ["-1"]
+        found = self.found(self.play(dump, "version=18", library=replay.OLD_FAKES))
+        expected = self.expected(dump, jits={})
+        for key in ("kernels", "kernel_names", "kernel_ns", "kernel_configs", "launching_calls",
+                    "launches_called", "transfers", "transfer_bytes", "transfer_memory", "memsets",
+                    "memset_bytes", "syncs", "allocations", "allocated_bytes", "frees", "devices",
+                    "contexts", "events", "pools", "jits"):
+            self.assertEqual(found[key], expected[key], key)
+        self.assertEqual(found["overheads"], {"7": 1})
 
     def test_too_old_cupti(self):
         db = self.open(self.fake_run("refused", "version=17", library=replay.OLD_FAKES,
