@@ -143,7 +143,7 @@ static void apply(bool may_switch_off)
     for (;;) {
         bool free = false;
         bool want = atomic_load(&wanted);
-        if (want == atomic_load(&on) || (!want && !may_switch_off))
+        if (!atomic_load(&started) || want == atomic_load(&on) || (!want && !may_switch_off))
             return;
         if (!atomic_compare_exchange_strong(&busy, &free, true))
             return;
@@ -246,6 +246,7 @@ void cuda_kinds_start(void)
         if (kinds[i].group == ALWAYS)
             cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
     }
+    atomic_store(&started, true);
     cuda_kinds_recording(collector_recording());
     late = true;
 }
@@ -256,6 +257,7 @@ void cuda_kinds_forked(void)
     atomic_store(&managed_wanted, false);
     managed_tried = false;
     late = false;
+    atomic_store(&started, false);
     atomic_store(&wanted, false);
     atomic_store(&on, false);
     atomic_store(&busy, false);
