@@ -58,6 +58,7 @@ static bool late;                   /* past the start: the driver may be up */
 static _Atomic bool managed;        /* configured */
 static _Atomic bool managed_wanted; /* a context exists */
 static bool managed_tried;          /* helper thread */
+static _Atomic bool started;        /* CUPTI can be told */
 static _Atomic bool wanted;         /* a window is open */
 static _Atomic bool on;             /* kinds are enabled */
 static _Atomic bool busy;           /* somebody is switching */
