@@ -8,6 +8,10 @@ struct dev_ops {
     void (*close)(struct dev *dev);
     int (*alloc)(struct dev *dev, struct dev_buffer *buffer);
     int (*view)(struct dev_buffer *view, size_t offset);
+    int (*limit)(struct dev *dev, size_t bytes); /* NULL: counted by the layer alone */
+    int (*alloc_mapped)(struct dev *dev, struct dev_buffer *buffer);
+    int (*map)(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access, void **out);
+    int (*unmap)(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer);
     void (*free)(struct dev_buffer *buffer);
     int (*alloc_host)(struct dev *dev, struct dev_host *host);
     void (*free_host)(struct dev_host *host);
@@ -22,6 +26,18 @@ struct dev_ops {
                 size_t bytes, enum dev_sync sync, struct dev_event *event);
     int (*fill)(struct dev_queue *queue, struct dev_buffer *to, uint8_t byte,
                 struct dev_event *event);
+    int (*copy)(struct dev_queue *queue, const struct dev_buffer *from, size_t from_offset,
+                struct dev_buffer *to, size_t to_offset, size_t bytes, struct dev_event *event);
+    int (*mark)(struct dev_queue *queue, struct dev_event *event);
+    int (*elapsed_ns)(struct dev_event *from, struct dev_event *to, uint64_t *out_ns);
+    int (*call)(struct dev_queue *queue, int (*call)(void *stream, void *context), void *context,
+                struct dev_event *event); /* NULL: not available, as the next ones */
+    int (*kernel_shape)(struct dev_kernel *kernel, uint32_t group_items, size_t dynamic_bytes,
+                        struct dev_kernel_shape *out);
+    int (*graph_begin)(struct dev_queue *queue);
+    int (*graph_end)(struct dev_queue *queue, struct dev_graph *graph);
+    int (*graph_launch)(struct dev_queue *queue, struct dev_graph *graph, struct dev_event *event);
+    void (*graph_free)(struct dev_graph *graph);
     int (*kernel)(struct dev *dev, const struct dev_module *module, struct dev_kernel *kernel);
     void (*kernel_free)(struct dev_kernel *kernel);
     int (*launch)(struct dev_queue *queue, struct dev_kernel *kernel, struct dev_grid grid,
@@ -36,6 +52,7 @@ struct dev {
     const struct dev_ops *ops;
     struct dev_info info;
     struct dev_kernel *kernels; /* all that were looked up, freed by dev_close */
+    struct dev_memory memory;
     char error[1024];
 };
 
@@ -44,6 +61,8 @@ struct dev_buffer {
     struct dev_buffer *parent; /* of a view, else NULL */
     size_t bytes;
     void *handle; /* cl_mem, CUDA device pointer, host memory */
+    bool mapped;
+    void *host; /* CUDA: where the host sees a mapped one */
 };
 
 struct dev_host {
@@ -56,6 +75,12 @@ struct dev_host {
 struct dev_queue {
     struct dev *dev;
     void *handle;
+    bool recording; /* into a graph */
+};
+
+struct dev_graph {
+    struct dev *dev;
+    void *handle;
 };
 
 struct dev_event {
@@ -63,6 +88,7 @@ struct dev_event {
     void *handle;  /* cl_event, or the CUDA event after the command */
     void *started; /* the CUDA event before the command */
     uint64_t duration_ns;
+    uint64_t end_ns; /* CPU only */
 };
 
 struct dev_kernel {
@@ -73,11 +99,8 @@ struct dev_kernel {
     void *handle;
     dev_cpu_function cpu;
     const void *cuda;
+    size_t cuda_dynamic_bytes; /* of shared memory that the kernel was allowed so far */
 };
-
-/* Notes "WHAT: WHY" as the device's last error; returns -1. */
-int dev_fail(struct dev *dev, const char *what, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* Each opens a device or writes into `why`. Those that were not built say so. */
 struct dev *dev_open_cuda(char *why, size_t why_bytes);

@@ -145,6 +145,23 @@ static void cpu_free_host(struct dev_host *host)
     free(host->pointer);
 }
 
+static int cpu_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access,
+                   void **out)
+{
+    (void)queue;
+    (void)access;
+    *out = buffer->handle;
+    return 0;
+}
+
+static int cpu_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer)
+{
+    (void)queue;
+    (void)buffer;
+    (void)pointer;
+    return 0;
+}
+
 static int cpu_queue_create(struct dev_queue *queue)
 {
     (void)queue;
@@ -177,8 +194,10 @@ static int cpu_queue_wait(struct dev_queue *queue, struct dev_event *event)
 
 static void note_duration(struct dev_event *event, uint64_t start_ns)
 {
-    if (event)
-        event->duration_ns = now_ns() - start_ns;
+    if (!event)
+        return;
+    event->end_ns = now_ns();
+    event->duration_ns = event->end_ns - start_ns;
 }
 
 static int cpu_write(struct dev_queue *queue, struct dev_buffer *to, size_t offset,
@@ -213,6 +232,30 @@ static int cpu_fill(struct dev_queue *queue, struct dev_buffer *to, uint8_t byte
     (void)queue;
     memset(to->handle, byte, to->bytes);
     note_duration(event, start_ns);
+    return 0;
+}
+
+static int cpu_copy(struct dev_queue *queue, const struct dev_buffer *from, size_t from_offset,
+                    struct dev_buffer *to, size_t to_offset, size_t bytes, struct dev_event *event)
+{
+    uint64_t start_ns = now_ns();
+
+    (void)queue;
+    memcpy((char *)to->handle + to_offset, (const char *)from->handle + from_offset, bytes);
+    note_duration(event, start_ns);
+    return 0;
+}
+
+static int cpu_mark(struct dev_queue *queue, struct dev_event *event)
+{
+    (void)queue;
+    note_duration(event, now_ns());
+    return 0;
+}
+
+static int cpu_elapsed_ns(struct dev_event *from, struct dev_event *to, uint64_t *out_ns)
+{
+    *out_ns = to->end_ns > from->end_ns ? to->end_ns - from->end_ns : 0;
     return 0;
 }
 
@@ -302,6 +345,9 @@ static const struct dev_ops cpu_ops = {
     .alloc = cpu_alloc,
     .view = cpu_view,
     .free = cpu_free,
+    .alloc_mapped = cpu_alloc,
+    .map = cpu_map,
+    .unmap = cpu_unmap,
     .alloc_host = cpu_alloc_host,
     .free_host = cpu_free_host,
     .queue_create = cpu_queue_create,
@@ -312,6 +358,9 @@ static const struct dev_ops cpu_ops = {
     .write = cpu_write,
     .read = cpu_read,
     .fill = cpu_fill,
+    .copy = cpu_copy,
+    .mark = cpu_mark,
+    .elapsed_ns = cpu_elapsed_ns,
     .kernel = cpu_kernel,
     .kernel_free = cpu_kernel_free,
     .launch = cpu_launch,

@@ -19,6 +19,7 @@ struct cuda_dev {
     struct dev base;
     cudaEvent_t stock[EVENT_STOCK];
     size_t stocked;
+    void *ballast; /* of dev_limit */
 };
 
 static struct cuda_dev *self(struct dev *dev)
@@ -85,14 +86,36 @@ static int cuda_event_wait(struct dev_event *event)
     return check(event->dev, "cudaEventSynchronize", cudaEventSynchronize(event->handle));
 }
 
-static int cuda_event_duration_ns(struct dev_event *event, uint64_t *out_ns)
+static int elapsed(struct dev *dev, cudaEvent_t from, cudaEvent_t to, uint64_t *out_ns)
 {
     float ms = 0;
 
-    if (check(event->dev, "cudaEventElapsedTime",
-              cudaEventElapsedTime(&ms, event->started, event->handle)) != 0)
+    if (check(dev, "cudaEventElapsedTime", cudaEventElapsedTime(&ms, from, to)) != 0)
         return -1;
     *out_ns = (uint64_t)((double)ms * 1e6);
+    return 0;
+}
+
+static int cuda_elapsed_ns(struct dev_event *from, struct dev_event *to, uint64_t *out_ns)
+{
+    return elapsed(from->dev, from->handle, to->handle, out_ns);
+}
+
+static int cuda_mark(struct dev_queue *queue, struct dev_event *event)
+{
+    cudaEvent_t at;
+
+    if (take_event(queue->dev, &at) != 0)
+        return -1;
+    event->handle = at;
+    return check(queue->dev, "cudaEventRecord", cudaEventRecord(at, queue->handle));
+}
+
+static int cuda_event_duration_ns(struct dev_event *event, uint64_t *out_ns)
+{
+    if (event->started)
+        return elapsed(event->dev, event->started, event->handle, out_ns);
+    *out_ns = 0; /* a mark */
     return 0;
 }
 
@@ -111,6 +134,49 @@ static int cuda_alloc(struct dev *dev, struct dev_buffer *buffer)
     return check(dev, "cudaMalloc", cudaMalloc(&buffer->handle, buffer->bytes));
 }
 
+/* The rest of what is free, so that a later cudaMalloc beyond the limit fails by itself. The
+ * driver hands memory out in pieces of 2 MiB, so the limit is met to within a few of them. */
+static int cuda_limit(struct dev *dev, size_t bytes)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+
+    if (check(dev, "cudaMemGetInfo", cudaMemGetInfo(&free_bytes, &total_bytes)) != 0)
+        return -1;
+    if (free_bytes <= bytes)
+        return 0;
+    return check(dev, "cudaMalloc", cudaMalloc(&self(dev)->ballast, free_bytes - bytes));
+}
+
+static int cuda_alloc_mapped(struct dev *dev, struct dev_buffer *buffer)
+{
+    if (check(dev, "cudaHostAlloc",
+              cudaHostAlloc(&buffer->host, buffer->bytes, cudaHostAllocMapped)) != 0)
+        return -1;
+    if (check(dev, "cudaHostGetDevicePointer",
+              cudaHostGetDevicePointer(&buffer->handle, buffer->host, 0)) == 0)
+        return 0;
+    cudaFreeHost(buffer->host);
+    return -1;
+}
+
+static int cuda_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access,
+                    void **out)
+{
+    (void)access;
+    if (check(queue->dev, "cudaStreamSynchronize", cudaStreamSynchronize(queue->handle)) != 0)
+        return -1;
+    *out = buffer->host;
+    return 0;
+}
+
+static int cuda_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer)
+{
+    (void)queue; /* the device sees what the host wrote before the next launch */
+    (void)buffer;
+    (void)pointer;
+    return 0;
+}
+
 static int cuda_view(struct dev_buffer *view, size_t offset)
 {
     view->handle = (char *)view->parent->handle + offset;
@@ -119,7 +185,9 @@ static int cuda_view(struct dev_buffer *view, size_t offset)
 
 static void cuda_free(struct dev_buffer *buffer)
 {
-    if (!buffer->parent)
+    if (buffer->host)
+        cudaFreeHost(buffer->host);
+    else if (!buffer->parent)
         cudaFree(buffer->handle);
 }
 
@@ -207,6 +275,21 @@ static int cuda_fill(struct dev_queue *queue, struct dev_buffer *to, uint8_t byt
     return event_end(queue, event);
 }
 
+static int cuda_copy(struct dev_queue *queue, const struct dev_buffer *from, size_t from_offset,
+                     struct dev_buffer *to, size_t to_offset, size_t bytes, struct dev_event *event)
+{
+    return copy(queue, (char *)to->handle + to_offset, (const char *)from->handle + from_offset,
+                bytes, cudaMemcpyDeviceToDevice, DEV_ASYNC, event);
+}
+
+static int cuda_call(struct dev_queue *queue, int (*call)(void *stream, void *context),
+                     void *context, struct dev_event *event)
+{
+    if (event_begin(queue, event) != 0 || call(queue->handle, context) != 0)
+        return -1;
+    return event_end(queue, event);
+}
+
 static int cuda_kernel(struct dev *dev, const struct dev_module *module, struct dev_kernel *kernel)
 {
     for (const struct dev_cuda_kernel *row = module->cuda; row && row->name; row++) {
@@ -221,6 +304,44 @@ static int cuda_kernel(struct dev *dev, const struct dev_module *module, struct 
 static void cuda_kernel_free(struct dev_kernel *kernel)
 {
     (void)kernel;
+}
+
+/* More dynamic shared memory than 48 KiB has to be asked for, once per kernel and size. */
+static int allow_shared(struct dev *dev, struct dev_kernel *kernel, size_t bytes)
+{
+    if (bytes <= 48 * 1024 || bytes <= kernel->cuda_dynamic_bytes)
+        return 0;
+    if (check(dev, kernel->name,
+              cudaFuncSetAttribute(kernel->cuda, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   (int)bytes)) != 0)
+        return -1;
+    kernel->cuda_dynamic_bytes = bytes;
+    return 0;
+}
+
+static int cuda_kernel_shape(struct dev_kernel *kernel, uint32_t group_items, size_t dynamic_bytes,
+                             struct dev_kernel_shape *out)
+{
+    struct cudaFuncAttributes attributes;
+    struct cudaDeviceProp properties;
+    struct dev *dev = kernel->dev;
+    int groups = 0;
+
+    if (allow_shared(dev, kernel, dynamic_bytes) != 0 ||
+        check(dev, "cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernel->cuda)) ||
+        check(dev, "cudaGetDeviceProperties", cudaGetDeviceProperties(&properties, 0)) ||
+        check(dev, "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+              cudaOccupancyMaxActiveBlocksPerMultiprocessor(&groups, kernel->cuda, (int)group_items,
+                                                            dynamic_bytes)))
+        return -1;
+    *out = (struct dev_kernel_shape){
+        .registers = (uint32_t)attributes.numRegs,
+        .spill_bytes = attributes.localSizeBytes,
+        .local_bytes = attributes.sharedSizeBytes,
+        .unit_groups = (uint32_t)groups,
+        .occupancy = (double)groups * group_items / properties.maxThreadsPerMultiProcessor,
+    };
+    return 0;
 }
 
 static int cuda_launch(struct dev_queue *queue, struct dev_kernel *kernel, struct dev_grid grid,
@@ -248,13 +369,52 @@ static int cuda_launch(struct dev_queue *queue, struct dev_kernel *kernel, struc
             break;
         }
     }
-    if (event_begin(queue, event) != 0)
+    if (allow_shared(queue->dev, kernel, shared_bytes) != 0 || event_begin(queue, event) != 0)
         return -1;
     if (check(queue->dev, kernel->name,
               cudaLaunchKernel(kernel->cuda, blocks, threads, parameter, shared_bytes,
                                queue->handle)) != 0)
         return -1;
     return event_end(queue, event);
+}
+
+/* ---- graphs --------------------------------------------------------------------------------- */
+
+static int cuda_graph_begin(struct dev_queue *queue)
+{
+    return check(queue->dev, "cudaStreamBeginCapture",
+                 cudaStreamBeginCapture(queue->handle, cudaStreamCaptureModeThreadLocal));
+}
+
+static int cuda_graph_end(struct dev_queue *queue, struct dev_graph *graph)
+{
+    cudaGraph_t recorded = NULL;
+    cudaGraphExec_t executable = NULL;
+    int result =
+        check(queue->dev, "cudaStreamEndCapture", cudaStreamEndCapture(queue->handle, &recorded));
+
+    if (result == 0)
+        result = check(queue->dev, "cudaGraphInstantiate",
+                       cudaGraphInstantiateWithFlags(&executable, recorded, 0));
+    if (recorded)
+        cudaGraphDestroy(recorded);
+    graph->handle = executable;
+    return result;
+}
+
+static int cuda_graph_launch(struct dev_queue *queue, struct dev_graph *graph,
+                             struct dev_event *event)
+{
+    if (event_begin(queue, event) != 0)
+        return -1;
+    if (check(queue->dev, "cudaGraphLaunch", cudaGraphLaunch(graph->handle, queue->handle)) != 0)
+        return -1;
+    return event_end(queue, event);
+}
+
+static void cuda_graph_free(struct dev_graph *graph)
+{
+    cudaGraphExecDestroy(graph->handle);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -265,6 +425,7 @@ static void cuda_close(struct dev *dev)
 
     while (cuda->stocked > 0)
         cudaEventDestroy(cuda->stock[--cuda->stocked]);
+    cudaFree(cuda->ballast);
     free(cuda);
 }
 
@@ -273,6 +434,10 @@ static const struct dev_ops cuda_ops = {
     .alloc = cuda_alloc,
     .view = cuda_view,
     .free = cuda_free,
+    .limit = cuda_limit,
+    .alloc_mapped = cuda_alloc_mapped,
+    .map = cuda_map,
+    .unmap = cuda_unmap,
     .alloc_host = cuda_alloc_host,
     .free_host = cuda_free_host,
     .queue_create = cuda_queue_create,
@@ -283,6 +448,15 @@ static const struct dev_ops cuda_ops = {
     .write = cuda_write,
     .read = cuda_read,
     .fill = cuda_fill,
+    .copy = cuda_copy,
+    .mark = cuda_mark,
+    .elapsed_ns = cuda_elapsed_ns,
+    .call = cuda_call,
+    .kernel_shape = cuda_kernel_shape,
+    .graph_begin = cuda_graph_begin,
+    .graph_end = cuda_graph_end,
+    .graph_launch = cuda_graph_launch,
+    .graph_free = cuda_graph_free,
     .kernel = cuda_kernel,
     .kernel_free = cuda_kernel_free,
     .launch = cuda_launch,
@@ -326,5 +500,9 @@ struct dev *dev_open_cuda(char *why, size_t why_bytes)
     info->max_group_items = (uint32_t)properties.maxThreadsPerBlock;
     info->local_bytes = properties.sharedMemPerBlock;
     info->global_bytes = properties.totalGlobalMem;
+    info->arch = (uint32_t)(10 * properties.major + properties.minor);
+    info->fp16 = info->arch >= 53;
+    info->bf16 = info->arch >= 80;
+    info->graphs = true;
     return &cuda->base;
 }

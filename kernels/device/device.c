@@ -1,6 +1,6 @@
 /* The part of the device layer that no backend repeats: choosing a backend, allocating and
  * freeing the handles, remembering kernels and the last error. Everything else is passed on
- * through the backend's table of functions.
+ * through the backend's table of functions. Memory is in memory.c, graphs are in graph.c.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -105,87 +105,6 @@ int dev_fail(struct dev *dev, const char *what, const char *format, ...)
     return -1;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
-
-int dev_alloc(struct dev *dev, size_t bytes, struct dev_buffer **out)
-{
-    struct dev_buffer *buffer = calloc(1, sizeof *buffer);
-
-    *out = NULL;
-    if (!buffer)
-        return dev_fail(dev, "dev_alloc", "out of host memory");
-    buffer->dev = dev;
-    buffer->bytes = bytes ? bytes : 1; /* no API allocates nothing */
-    if (dev->ops->alloc(dev, buffer) != 0) {
-        free(buffer);
-        return -1;
-    }
-    *out = buffer;
-    return 0;
-}
-
-int dev_view(struct dev_buffer *parent, size_t offset, size_t bytes, struct dev_buffer **out)
-{
-    struct dev *dev = parent->dev;
-    struct dev_buffer *view = NULL;
-
-    *out = NULL;
-    if (offset % DEV_VIEW_ALIGN_BYTES != 0 || bytes == 0 || offset > parent->bytes ||
-        bytes > parent->bytes - offset)
-        return dev_fail(dev, "dev_view", "%zu bytes at %zu of a buffer of %zu", bytes, offset,
-                        parent->bytes);
-    view = calloc(1, sizeof *view);
-    if (!view)
-        return dev_fail(dev, "dev_view", "out of host memory");
-    view->dev = dev;
-    view->parent = parent;
-    view->bytes = bytes;
-    if (dev->ops->view(view, offset) != 0) {
-        free(view);
-        return -1;
-    }
-    *out = view;
-    return 0;
-}
-
-void dev_free(struct dev_buffer *buffer)
-{
-    if (!buffer)
-        return;
-    buffer->dev->ops->free(buffer);
-    free(buffer);
-}
-
-int dev_alloc_host(struct dev *dev, size_t bytes, struct dev_host **out)
-{
-    struct dev_host *host = calloc(1, sizeof *host);
-
-    *out = NULL;
-    if (!host)
-        return dev_fail(dev, "dev_alloc_host", "out of host memory");
-    host->dev = dev;
-    host->bytes = bytes ? bytes : 1;
-    if (dev->ops->alloc_host(dev, host) != 0) {
-        free(host);
-        return -1;
-    }
-    *out = host;
-    return 0;
-}
-
-void *dev_host_pointer(const struct dev_host *host)
-{
-    return host->pointer;
-}
-
-void dev_free_host(struct dev_host *host)
-{
-    if (!host)
-        return;
-    host->dev->ops->free_host(host);
-    free(host);
-}
-
 /* ---- queues and events ---------------------------------------------------------------------- */
 
 int dev_queue_create(struct dev *dev, struct dev_queue **out)
@@ -227,11 +146,18 @@ int dev_queue_wait(struct dev_queue *queue, struct dev_event *event)
     return queue->dev->ops->queue_wait(queue, event);
 }
 
-/* The event object for a command that wants one; false only when memory ran out. */
-static bool event_new(struct dev *dev, struct dev_event **event)
+/* The event object for a command that wants one; false when there can be none. */
+static bool event_new(struct dev_queue *queue, struct dev_event **event)
 {
+    struct dev *dev = queue->dev;
+
     if (!event)
         return true;
+    *event = NULL;
+    if (queue->recording) {
+        dev_fail(dev, "event", "a command that is recorded into a graph has none");
+        return false;
+    }
     *event = calloc(1, sizeof **event);
     if (!*event) {
         dev_fail(dev, "event", "out of host memory");
@@ -283,7 +209,7 @@ static int check_range(const struct dev_buffer *buffer, const char *what, size_t
 int dev_write(struct dev_queue *queue, struct dev_buffer *to, size_t offset, const void *from,
               size_t bytes, enum dev_sync sync, struct dev_event **event)
 {
-    if (check_range(to, "dev_write", offset, bytes) || !event_new(queue->dev, event))
+    if (check_range(to, "dev_write", offset, bytes) || !event_new(queue, event))
         return -1;
     return event_settle(
         queue->dev->ops->write(queue, to, offset, from, bytes, sync, event ? *event : NULL), event);
@@ -292,7 +218,7 @@ int dev_write(struct dev_queue *queue, struct dev_buffer *to, size_t offset, con
 int dev_read(struct dev_queue *queue, const struct dev_buffer *from, size_t offset, void *to,
              size_t bytes, enum dev_sync sync, struct dev_event **event)
 {
-    if (check_range(from, "dev_read", offset, bytes) || !event_new(queue->dev, event))
+    if (check_range(from, "dev_read", offset, bytes) || !event_new(queue, event))
         return -1;
     return event_settle(
         queue->dev->ops->read(queue, from, offset, to, bytes, sync, event ? *event : NULL), event);
@@ -300,9 +226,62 @@ int dev_read(struct dev_queue *queue, const struct dev_buffer *from, size_t offs
 
 int dev_fill(struct dev_queue *queue, struct dev_buffer *to, uint8_t byte, struct dev_event **event)
 {
-    if (!event_new(queue->dev, event))
+    if (!event_new(queue, event))
         return -1;
     return event_settle(queue->dev->ops->fill(queue, to, byte, event ? *event : NULL), event);
+}
+
+int dev_copy(struct dev_queue *queue, const struct dev_buffer *from, size_t from_offset,
+             struct dev_buffer *to, size_t to_offset, size_t bytes, struct dev_event **event)
+{
+    if (check_range(from, "dev_copy", from_offset, bytes) ||
+        check_range(to, "dev_copy", to_offset, bytes) || !event_new(queue, event))
+        return -1;
+    return event_settle(queue->dev->ops->copy(queue, from, from_offset, to, to_offset, bytes,
+                                              event ? *event : NULL),
+                        event);
+}
+
+int dev_mark(struct dev_queue *queue, struct dev_event **event)
+{
+    if (!event_new(queue, event))
+        return -1;
+    return event_settle(queue->dev->ops->mark(queue, *event), event);
+}
+
+int dev_elapsed_ns(struct dev_event *from, struct dev_event *to, uint64_t *out_ns)
+{
+    return from->dev->ops->elapsed_ns(from, to, out_ns);
+}
+
+int dev_call(struct dev_queue *queue, int (*call)(void *stream, void *context), void *context,
+             struct dev_event **event)
+{
+    struct dev *dev = queue->dev;
+
+    if (!dev->ops->call)
+        return dev_fail(dev, "dev_call", "no libraries on %s", dev_backend_name(dev->info.backend));
+    if (!event_new(queue, event))
+        return -1;
+    return event_settle(dev->ops->call(queue, call, context, event ? *event : NULL), event);
+}
+
+int dev_graph_launch(struct dev_queue *queue, struct dev_graph *graph, struct dev_event **event)
+{
+    if (!event_new(queue, event))
+        return -1;
+    return event_settle(queue->dev->ops->graph_launch(queue, graph, event ? *event : NULL), event);
+}
+
+int dev_kernel_shape(struct dev_kernel *kernel, uint32_t group_items, size_t dynamic_local_bytes,
+                     struct dev_kernel_shape *out)
+{
+    struct dev *dev = kernel->dev;
+
+    if (!dev->ops->kernel_shape)
+        return dev_fail(dev, "dev_kernel_shape", "%s does not tell",
+                        dev_backend_name(dev->info.backend));
+    return dev->ops->kernel_shape(kernel, group_items, dynamic_local_bytes, out);
 }
 
 int dev_kernel(struct dev *dev, const struct dev_module *module, const char *name,
@@ -343,7 +322,7 @@ int dev_launch(struct dev_queue *queue, struct dev_kernel *kernel, struct dev_gr
     if (grid.group_items > dev->info.max_group_items)
         return dev_fail(dev, kernel->name, "groups of %u, the device has at most %u",
                         grid.group_items, dev->info.max_group_items);
-    if (!event_new(dev, event))
+    if (!event_new(queue, event))
         return -1;
     return event_settle(
         dev->ops->launch(queue, kernel, grid, args, arg_count, event ? *event : NULL), event);

@@ -36,11 +36,15 @@ struct dev_info {
     uint32_t max_group_items;
     size_t local_bytes; /* memory shared by a group */
     size_t global_bytes;
+    uint32_t arch; /* CUDA compute capability, 90 for 9.0; 0 elsewhere */
+    bool fp16;     /* computes in half precision; every backend can store it */
+    bool bf16;     /* computes in bfloat16 */
+    bool graphs;   /* dev_graph_begin works */
 };
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-#define DEV_MAX_ARGS 16
+#define DEV_MAX_ARGS 24
 
 /* What a CPU kernel sees of its launch. Argument i is the address of the scalar, or for a buffer
  * the memory itself; local arguments are NULL, a CPU kernel brings its own scratch. */
@@ -133,6 +137,11 @@ const char *dev_backend_name(enum dev_backend backend);
 /* What the last failing call on `dev` was and why, for a person to read. */
 const char *dev_error_text(const struct dev *dev);
 
+/* Notes "WHAT: WHY" as the device's last error; returns -1. For what is built on this layer and
+ * fails in its own way (a library that is loaded at run time, say). */
+int dev_fail(struct dev *dev, const char *what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 #define DEV_VIEW_ALIGN_BYTES 256
@@ -143,6 +152,48 @@ int dev_alloc(struct dev *dev, size_t bytes, struct dev_buffer **out);
  * freed before its parent. */
 int dev_view(struct dev_buffer *parent, size_t offset, size_t bytes, struct dev_buffer **out);
 void dev_free(struct dev_buffer *buffer); /* NULL is allowed */
+
+/* What this layer's buffers take of the device: now, at most so far, and the limit (0: none). */
+struct dev_memory {
+    size_t used_bytes;
+    size_t peak_bytes;
+    size_t limit_bytes;
+};
+
+struct dev_memory dev_memory(const struct dev *dev);
+
+/* From now on buffers of more than `bytes` in all cannot be had, as if the device were that
+ * small. On CUDA a ballast takes the rest of the free memory, so that it is the driver that says
+ * no and a profiler sees it; elsewhere this layer counts. Once per device. */
+int dev_limit(struct dev *dev, size_t bytes);
+
+/* A buffer that the host reaches without a copy where the backend has such (CUDA: mapped
+ * page-locked memory of the host; OpenCL: CL_MEM_ALLOC_HOST_PTR; CPU: any memory). */
+int dev_alloc_mapped(struct dev *dev, size_t bytes, struct dev_buffer **out);
+
+enum dev_map { DEV_MAP_READ, DEV_MAP_WRITE /* what was in it before is lost */ };
+
+/* Waits for the queue, then gives the whole mapped buffer to the host until dev_unmap; commands
+ * must not touch it in between. */
+int dev_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access, void **out);
+int dev_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer);
+
+/* Freed buffers are kept by size, rounded up to a power of two, and handed out again: after the
+ * first round a program that allocates for each operation asks the driver for nothing. A buffer
+ * of a pool may be handed out again at once: right for commands of one in-order queue. */
+struct dev_pool;
+
+struct dev_pool_stats {
+    uint64_t requests;
+    uint64_t allocations; /* of those, how many the device had to serve */
+    size_t held_bytes;    /* by buffers in use and kept ones */
+};
+
+int dev_pool_create(struct dev *dev, struct dev_pool **out);
+void dev_pool_destroy(struct dev_pool *pool); /* with all its buffers; NULL is allowed */
+int dev_pool_alloc(struct dev_pool *pool, size_t bytes, struct dev_buffer **out);
+void dev_pool_free(struct dev_pool *pool, struct dev_buffer *buffer); /* NULL is allowed */
+struct dev_pool_stats dev_pool_stats(const struct dev_pool *pool);
 
 /* Page-locked host memory (CUDA: cudaHostAlloc; OpenCL: a mapped CL_MEM_ALLOC_HOST_PTR buffer),
  * mapped for its whole life. */
@@ -174,12 +225,59 @@ int dev_read(struct dev_queue *queue, const struct dev_buffer *from, size_t offs
 int dev_fill(struct dev_queue *queue, struct dev_buffer *to, uint8_t byte,
              struct dev_event **event);
 
+/* Between two buffers, or two parts of one that do not overlap. */
+int dev_copy(struct dev_queue *queue, const struct dev_buffer *from, size_t from_offset,
+             struct dev_buffer *to, size_t to_offset, size_t bytes, struct dev_event **event);
+
 /* Looks a kernel up by name; OpenCL builds the module's source at the first one. Kernels live as
  * long as the device. */
 int dev_kernel(struct dev *dev, const struct dev_module *module, const char *name,
                struct dev_kernel **out);
 int dev_launch(struct dev_queue *queue, struct dev_kernel *kernel, struct dev_grid grid,
                const struct dev_arg *args, size_t arg_count, struct dev_event **event);
+
+/* What the compiler and the hardware make of a kernel in groups of `group_items`. */
+struct dev_kernel_shape {
+    uint32_t registers;   /* per work item */
+    size_t spill_bytes;   /* of private memory per work item */
+    size_t local_bytes;   /* static, per group */
+    uint32_t unit_groups; /* groups that one compute unit holds at a time */
+    double occupancy;     /* work items held over those that the unit could hold */
+};
+
+/* -1 where the backend does not tell (all but CUDA). */
+int dev_kernel_shape(struct dev_kernel *kernel, uint32_t group_items, size_t dynamic_local_bytes,
+                     struct dev_kernel_shape *out);
+
+/* Lets `call` enqueue work of a library on the queue's native stream (CUDA: cudaStream_t) as one
+ * command. `call` returns 0, or -1 after dev_fail. Fails on backends without such libraries. */
+int dev_call(struct dev_queue *queue, int (*call)(void *stream, void *context), void *context,
+             struct dev_event **event);
+
+/* The native address of a buffer's memory, for dev_call: CUDA's device pointer, the CPU's own;
+ * NULL on OpenCL. */
+void *dev_buffer_address(const struct dev_buffer *buffer);
+
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+/* Commands of a queue recorded once and replayed with one call. While recording, commands are not
+ * run, take no event, and must not wait for the device; a command that cannot be recorded fails,
+ * and dev_graph_end with it. dev_graph_end must follow each successful dev_graph_begin. Where
+ * dev_info.graphs is false dev_graph_begin fails and says why. */
+struct dev_graph;
+
+int dev_graph_begin(struct dev_queue *queue);
+int dev_graph_end(struct dev_queue *queue, struct dev_graph **out);
+int dev_graph_launch(struct dev_queue *queue, struct dev_graph *graph, struct dev_event **event);
+void dev_graph_free(struct dev_graph *graph); /* NULL is allowed */
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+/* An event of its own behind all that was enqueued so far. */
+int dev_mark(struct dev_queue *queue, struct dev_event **event);
+
+/* From the end of one completed command or mark to the end of a later one, ns. */
+int dev_elapsed_ns(struct dev_event *from, struct dev_event *to, uint64_t *out_ns);
 
 /* Waits for the command on the host. */
 int dev_event_wait(struct dev_event *event);

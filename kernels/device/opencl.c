@@ -87,6 +87,33 @@ static void opencl_free(struct dev_buffer *buffer)
     clReleaseMemObject(buffer->handle);
 }
 
+static int opencl_alloc_mapped(struct dev *dev, struct dev_buffer *buffer)
+{
+    cl_int status;
+
+    buffer->handle = clCreateBuffer(self(dev)->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                    buffer->bytes, NULL, &status);
+    return buffer->handle ? 0 : fail(dev, "clCreateBuffer", status);
+}
+
+static int opencl_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access,
+                      void **out)
+{
+    cl_map_flags flags = access == DEV_MAP_READ ? CL_MAP_READ : CL_MAP_WRITE_INVALIDATE_REGION;
+    cl_int status;
+
+    *out = clEnqueueMapBuffer(queue->handle, buffer->handle, CL_TRUE, flags, 0, buffer->bytes, 0,
+                              NULL, NULL, &status);
+    return *out ? 0 : fail(queue->dev, "clEnqueueMapBuffer", status);
+}
+
+static int opencl_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer)
+{
+    cl_int status = clEnqueueUnmapMemObject(queue->handle, buffer->handle, pointer, 0, NULL, NULL);
+
+    return status == CL_SUCCESS ? 0 : fail(queue->dev, "clEnqueueUnmapMemObject", status);
+}
+
 static int opencl_alloc_host(struct dev *dev, struct dev_host *host)
 {
     struct opencl_dev *cl = self(dev);
@@ -193,6 +220,23 @@ static int opencl_fill(struct dev_queue *queue, struct dev_buffer *to, uint8_t b
                                         event_slot(event));
 
     return status == CL_SUCCESS ? 0 : fail(queue->dev, "clEnqueueFillBuffer", status);
+}
+
+static int opencl_copy(struct dev_queue *queue, const struct dev_buffer *from, size_t from_offset,
+                       struct dev_buffer *to, size_t to_offset, size_t bytes,
+                       struct dev_event *event)
+{
+    cl_int status = clEnqueueCopyBuffer(queue->handle, from->handle, to->handle, from_offset,
+                                        to_offset, bytes, 0, NULL, event_slot(event));
+
+    return status == CL_SUCCESS ? 0 : fail(queue->dev, "clEnqueueCopyBuffer", status);
+}
+
+static int opencl_mark(struct dev_queue *queue, struct dev_event *event)
+{
+    cl_int status = clEnqueueMarkerWithWaitList(queue->handle, 0, NULL, event_slot(event));
+
+    return status == CL_SUCCESS ? 0 : fail(queue->dev, "clEnqueueMarkerWithWaitList", status);
 }
 
 static int build_fail(struct dev *dev, const struct dev_module *module, cl_program program)
@@ -312,6 +356,21 @@ static int opencl_event_duration_ns(struct dev_event *event, uint64_t *out_ns)
     return 0;
 }
 
+static int opencl_elapsed_ns(struct dev_event *from, struct dev_event *to, uint64_t *out_ns)
+{
+    cl_ulong first = 0, last = 0;
+    cl_int status =
+        clGetEventProfilingInfo(from->handle, CL_PROFILING_COMMAND_END, sizeof first, &first, NULL);
+
+    if (status == CL_SUCCESS)
+        status =
+            clGetEventProfilingInfo(to->handle, CL_PROFILING_COMMAND_END, sizeof last, &last, NULL);
+    if (status != CL_SUCCESS)
+        return fail(from->dev, "clGetEventProfilingInfo", status);
+    *out_ns = last > first ? last - first : 0;
+    return 0;
+}
+
 static void opencl_event_release(struct dev_event *event)
 {
     if (event->handle)
@@ -343,6 +402,9 @@ static const struct dev_ops opencl_ops = {
     .alloc = opencl_alloc,
     .view = opencl_view,
     .free = opencl_free,
+    .alloc_mapped = opencl_alloc_mapped,
+    .map = opencl_map,
+    .unmap = opencl_unmap,
     .alloc_host = opencl_alloc_host,
     .free_host = opencl_free_host,
     .queue_create = opencl_queue_create,
@@ -353,6 +415,9 @@ static const struct dev_ops opencl_ops = {
     .write = opencl_write,
     .read = opencl_read,
     .fill = opencl_fill,
+    .copy = opencl_copy,
+    .mark = opencl_mark,
+    .elapsed_ns = opencl_elapsed_ns,
     .kernel = opencl_kernel,
     .kernel_free = opencl_kernel_free,
     .launch = opencl_launch,
@@ -390,6 +455,7 @@ static void read_info(struct opencl_dev *cl, cl_platform_id platform)
     cl_uint units = 0;
     cl_ulong local = 0, global = 0;
     size_t group_items = 1;
+    char extensions[4096] = "";
 
     clGetDeviceInfo(cl->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     clGetDeviceInfo(cl->device, CL_DEVICE_NAME, sizeof info->name - 1, info->name, NULL);
@@ -400,7 +466,9 @@ static void read_info(struct opencl_dev *cl, cl_platform_id platform)
     clGetDeviceInfo(cl->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global, NULL);
     clGetDeviceInfo(cl->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group_items, &group_items,
                     NULL);
+    clGetDeviceInfo(cl->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     info->backend = DEV_OPENCL;
+    info->fp16 = strstr(extensions, "cl_khr_fp16") != NULL;
     info->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
     info->compute_units = units;
     info->local_bytes = local;

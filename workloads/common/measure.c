@@ -36,58 +36,139 @@ void session_close(struct session *session)
     *session = (struct session){0};
 }
 
-/* Where the next command's event goes; NULL when memory ran out, which fails the command: later
- * ones may have to wait for its event. */
-static struct dev_event **next_event(struct session *session, enum command_kind kind)
+/* Where the next command's event goes: *out, NULL while recording. -1 when memory ran out, which
+ * fails the command: later ones may have to wait for its event. */
+static int next_event(struct session *session, enum command_kind kind, struct dev_event ***out)
 {
+    *out = NULL;
+    if (session->recording)
+        return 0;
     if (session->command_count == session->command_capacity) {
         size_t capacity = session->command_capacity ? 2 * session->command_capacity : 64;
         void *commands = realloc(session->commands, capacity * sizeof session->commands[0]);
 
         if (!commands)
-            return NULL;
+            return -1;
         session->commands = commands;
         session->command_capacity = capacity;
     }
     session->commands[session->command_count] = (struct timed_command){.kind = kind};
-    return &session->commands[session->command_count++].event;
+    *out = &session->commands[session->command_count++].event;
+    return 0;
+}
+
+/* Opens the declaration of one launch and counts it. */
+static void work_begin(struct session *session, const struct work *work)
+{
+    if (session->recording)
+        return;
+    perfkit_work_push(work->label, work->flop, work->bytes_read, work->bytes_written);
+    session->tally.launches++;
+    session->tally.flop += work->flop;
+    session->tally.bytes_read += work->bytes_read;
+    session->tally.bytes_written += work->bytes_written;
+}
+
+static void work_end(const struct session *session)
+{
+    if (!session->recording)
+        perfkit_work_pop();
 }
 
 int session_launch(struct session *session, struct dev_queue *queue, struct dev_kernel *kernel,
                    struct dev_grid grid, const struct dev_arg *args, size_t arg_count,
                    const struct work *work)
 {
-    struct dev_event **event = next_event(session, COMMAND_KERNEL);
+    struct dev_event **event;
     int result;
 
-    if (!event)
+    if (next_event(session, COMMAND_KERNEL, &event) != 0)
         return -1;
-    perfkit_work_push(work->label, work->flop, work->bytes_read, work->bytes_written);
+    work_begin(session, work);
     result = dev_launch(queue, kernel, grid, args, arg_count, event);
-    perfkit_work_pop();
-    session->tally.launches++;
-    session->tally.flop += work->flop;
-    session->tally.bytes_read += work->bytes_read;
-    session->tally.bytes_written += work->bytes_written;
+    work_end(session);
+    return result;
+}
+
+int session_call(struct session *session, struct dev_queue *queue,
+                 int (*call)(void *stream, void *context), void *context, const struct work *work)
+{
+    struct dev_event **event;
+    int result;
+
+    if (next_event(session, COMMAND_KERNEL, &event) != 0)
+        return -1;
+    work_begin(session, work);
+    result = dev_call(queue, call, context, event);
+    work_end(session);
+    return result;
+}
+
+int session_graph_begin(struct session *session, struct dev_queue *queue)
+{
+    int result = dev_graph_begin(queue);
+
+    session->recording = result == 0;
+    return result;
+}
+
+int session_graph_end(struct session *session, struct dev_queue *queue, struct dev_graph **out)
+{
+    session->recording = false;
+    return dev_graph_end(queue, out);
+}
+
+int session_graph_launch(struct session *session, struct dev_queue *queue, struct dev_graph *graph,
+                         const struct work *work)
+{
+    struct dev_event **event;
+    int result;
+
+    if (next_event(session, COMMAND_KERNEL, &event) != 0)
+        return -1;
+    work_begin(session, work);
+    result = dev_graph_launch(queue, graph, event);
+    work_end(session);
     return result;
 }
 
 int session_clear(struct session *session, struct dev_queue *queue, struct dev_buffer *buffer)
 {
-    struct dev_event **event = next_event(session, COMMAND_KERNEL);
+    struct dev_event **event;
 
-    session->tally.launches++;
-    return event ? dev_fill(queue, buffer, 0, event) : -1;
+    if (next_event(session, COMMAND_KERNEL, &event) != 0)
+        return -1;
+    session->tally.launches += !session->recording;
+    return dev_fill(queue, buffer, 0, event);
+}
+
+static int next_transfer(struct session *session, size_t bytes, struct dev_event ***event)
+{
+    if (!session->recording) {
+        session->tally.transfers++;
+        session->tally.transfer_bytes += bytes;
+    }
+    return next_event(session, COMMAND_TRANSFER, event);
 }
 
 int session_write(struct session *session, struct dev_queue *queue, struct dev_buffer *to,
                   const void *from, size_t bytes, enum dev_sync sync)
 {
-    struct dev_event **event = next_event(session, COMMAND_TRANSFER);
+    struct dev_event **event;
 
-    session->tally.transfers++;
-    session->tally.transfer_bytes += bytes;
-    return event ? dev_write(queue, to, 0, from, bytes, sync, event) : -1;
+    if (next_transfer(session, bytes, &event) != 0)
+        return -1;
+    return dev_write(queue, to, 0, from, bytes, sync, event);
+}
+
+int session_read(struct session *session, struct dev_queue *queue, const struct dev_buffer *from,
+                 void *to, size_t bytes, enum dev_sync sync)
+{
+    struct dev_event **event;
+
+    if (next_transfer(session, bytes, &event) != 0)
+        return -1;
+    return dev_read(queue, from, 0, to, bytes, sync, event);
 }
 
 int session_alloc(struct session *session, size_t bytes, struct dev_buffer **out)

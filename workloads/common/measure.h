@@ -33,6 +33,7 @@ struct session {
     struct timed_command *commands; /* of the running iteration */
     size_t command_count, command_capacity;
     struct tally tally;
+    bool recording; /* commands go into a graph: no times, nothing counted */
 };
 
 /* The work of one launch, as declared to profilers. */
@@ -52,7 +53,20 @@ int session_launch(struct session *session, struct dev_queue *queue, struct dev_
 int session_clear(struct session *session, struct dev_queue *queue, struct dev_buffer *buffer);
 int session_write(struct session *session, struct dev_queue *queue, struct dev_buffer *to,
                   const void *from, size_t bytes, enum dev_sync sync);
+int session_read(struct session *session, struct dev_queue *queue, const struct dev_buffer *from,
+                 void *to, size_t bytes, enum dev_sync sync);
 int session_alloc(struct session *session, size_t bytes, struct dev_buffer **out);
+
+/* A library's work as one command (dev_call), counted as a launch. */
+int session_call(struct session *session, struct dev_queue *queue,
+                 int (*call)(void *stream, void *context), void *context, const struct work *work);
+
+/* dev_graph_*. Launches between begin and end are recorded with their declared work left out: the
+ * work of a replay is declared at its launch, which counts as one. */
+int session_graph_begin(struct session *session, struct dev_queue *queue);
+int session_graph_end(struct session *session, struct dev_queue *queue, struct dev_graph **out);
+int session_graph_launch(struct session *session, struct dev_queue *queue, struct dev_graph *graph,
+                         const struct work *work);
 
 /* The event of the command that was enqueued last; the session's until the iteration ends. */
 struct dev_event *session_last_event(const struct session *session);

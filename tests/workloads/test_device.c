@@ -1,0 +1,236 @@
+/* The device layer beyond what the kernels' test uses: copies, mapped buffers, the pool, the
+ * limit, marks and graphs, on every backend that this machine has. A backend without a device is
+ * skipped and named.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/device/device.h"
+
+#define BYTES 4096
+
+static const enum dev_backend backends[] = {DEV_CUDA, DEV_OPENCL, DEV_CPU};
+
+static struct dev *dev;
+static struct dev_queue *queue;
+
+/* Asserts that a call of the layer succeeded. */
+static void done(int result)
+{
+    ck_assert_msg(result == 0, "%s", dev_error_text(dev));
+}
+
+static bool open_backend(int index)
+{
+    char why[512];
+
+    if (dev_open(backends[index], 2, &dev, why, sizeof why) != 0) {
+        printf("SKIP %s\n", why);
+        return false;
+    }
+    done(dev_queue_create(dev, &queue));
+    return true;
+}
+
+static void close_backend(void)
+{
+    dev_queue_destroy(queue);
+    dev_close(dev);
+}
+
+static struct dev_buffer *filled(uint8_t byte)
+{
+    struct dev_buffer *buffer;
+
+    done(dev_alloc(dev, BYTES, &buffer));
+    done(dev_fill(queue, buffer, byte, NULL));
+    return buffer;
+}
+
+static void expect_bytes(struct dev_buffer *buffer, size_t offset, size_t bytes, uint8_t byte)
+{
+    unsigned char back[BYTES];
+
+    done(dev_read(queue, buffer, offset, back, bytes, DEV_BLOCKING, NULL));
+    for (size_t i = 0; i < bytes; i++)
+        ck_assert_uint_eq(back[i], byte);
+}
+
+START_TEST(copies_between_buffers)
+{
+    struct dev_buffer *from, *to;
+    struct dev_event *event;
+    uint64_t ns;
+
+    if (!open_backend(_i))
+        return;
+    from = filled(1);
+    to = filled(2);
+    done(dev_copy(queue, from, 256, to, 512, 1024, &event));
+    expect_bytes(to, 0, 512, 2);
+    expect_bytes(to, 512, 1024, 1);
+    expect_bytes(to, 1536, BYTES - 1536, 2);
+    done(dev_event_duration_ns(event, &ns));
+    dev_event_release(event);
+    ck_assert_int_ne(dev_copy(queue, from, 0, to, BYTES - 8, 16, NULL), 0);
+    dev_free(from);
+    dev_free(to);
+    close_backend();
+}
+END_TEST
+
+START_TEST(mapped_buffers_are_the_devices)
+{
+    struct dev_buffer *mapped, *to = NULL;
+    void *pointer;
+
+    if (!open_backend(_i))
+        return;
+    to = filled(2);
+    done(dev_alloc_mapped(dev, BYTES, &mapped));
+    done(dev_map(queue, mapped, DEV_MAP_WRITE, &pointer));
+    memset(pointer, 7, BYTES);
+    done(dev_unmap(queue, mapped, pointer));
+    done(dev_copy(queue, mapped, 0, to, 0, BYTES, NULL));
+    expect_bytes(to, 0, BYTES, 7);
+    done(dev_fill(queue, mapped, 9, NULL));
+    done(dev_map(queue, mapped, DEV_MAP_READ, &pointer));
+    ck_assert_uint_eq(((unsigned char *)pointer)[BYTES - 1], 9);
+    done(dev_unmap(queue, mapped, pointer));
+    done(dev_queue_finish(queue));
+    ck_assert_int_ne(dev_map(queue, to, DEV_MAP_READ, &pointer), 0);
+    dev_free(mapped);
+    dev_free(to);
+    close_backend();
+}
+END_TEST
+
+START_TEST(pool_hands_out_again)
+{
+    struct dev_pool *pool;
+    struct dev_buffer *first, *second, *other;
+    struct dev_pool_stats stats;
+
+    if (!open_backend(_i))
+        return;
+    done(dev_pool_create(dev, &pool));
+    done(dev_pool_alloc(pool, 3000, &first));
+    done(dev_pool_alloc(pool, 3000, &second));
+    ck_assert_ptr_ne(first, second);
+    dev_pool_free(pool, first);
+    done(dev_pool_alloc(pool, 4096, &other)); /* the same power of two */
+    ck_assert_ptr_eq(other, first);
+    done(dev_pool_alloc(pool, 4097, &first));
+    done(dev_fill(queue, first, 3, NULL));
+    expect_bytes(first, 0, BYTES, 3);
+    stats = dev_pool_stats(pool);
+    ck_assert_uint_eq(stats.requests, 4);
+    ck_assert_uint_eq(stats.allocations, 3);
+    ck_assert_uint_eq(stats.held_bytes, 4096 + 4096 + 8192);
+    ck_assert_uint_eq(dev_memory(dev).used_bytes, stats.held_bytes);
+    dev_pool_destroy(pool);
+    ck_assert_uint_eq(dev_memory(dev).used_bytes, 0);
+    ck_assert_uint_eq(dev_memory(dev).peak_bytes, stats.held_bytes);
+    close_backend();
+}
+END_TEST
+
+START_TEST(limit_is_kept)
+{
+    const size_t limit = (size_t)64 << 20;
+    struct dev_buffer *half, *more;
+
+    if (!open_backend(_i))
+        return;
+    done(dev_limit(dev, limit));
+    ck_assert_int_ne(dev_limit(dev, limit), 0);
+    done(dev_alloc(dev, limit / 2, &half));
+    ck_assert_int_ne(dev_alloc(dev, limit, &more), 0);
+    ck_assert_ptr_null(more);
+    ck_assert_ptr_nonnull(strstr(dev_error_text(dev), "memory"));
+    done(dev_alloc(dev, limit / 4, &more));
+    dev_free(half);
+    dev_free(more);
+    close_backend();
+}
+END_TEST
+
+START_TEST(marks_have_times)
+{
+    struct dev_event *before, *after;
+    struct dev_buffer *buffer;
+    uint64_t ns = 0;
+
+    if (!open_backend(_i))
+        return;
+    done(dev_alloc(dev, (size_t)8 << 20, &buffer));
+    done(dev_mark(queue, &before));
+    done(dev_fill(queue, buffer, 1, NULL));
+    done(dev_mark(queue, &after));
+    done(dev_event_wait(after));
+    done(dev_elapsed_ns(before, after, &ns));
+    ck_assert_uint_gt(ns, 0);
+    dev_event_release(before);
+    dev_event_release(after);
+    dev_free(buffer);
+    close_backend();
+}
+END_TEST
+
+START_TEST(graphs_replay_or_say_why)
+{
+    struct dev_graph *graph;
+    struct dev_buffer *from, *to;
+    struct dev_event *event;
+    unsigned char back[16];
+
+    if (!open_backend(_i))
+        return;
+    from = filled(5);
+    to = filled(6);
+    done(dev_queue_finish(queue));
+    if (!dev_info(dev)->graphs) {
+        ck_assert_int_ne(dev_graph_begin(queue), 0);
+        ck_assert_ptr_nonnull(strstr(dev_error_text(dev), "graphs"));
+    } else {
+        done(dev_graph_begin(queue));
+        ck_assert_int_ne(dev_copy(queue, from, 0, to, 0, BYTES, &event), 0); /* no event there */
+        done(dev_copy(queue, from, 0, to, 0, BYTES, NULL));
+        done(dev_graph_end(queue, &graph));
+        expect_bytes(to, 0, BYTES, 6); /* recorded, not run */
+        done(dev_graph_launch(queue, graph, &event));
+        expect_bytes(to, 0, BYTES, 5);
+        dev_event_release(event);
+        dev_graph_free(graph);
+        done(dev_graph_begin(queue)); /* waiting for the device cannot be recorded */
+        ck_assert_int_ne(dev_read(queue, to, 0, back, sizeof back, DEV_BLOCKING, NULL), 0);
+        ck_assert_int_ne(dev_graph_end(queue, &graph), 0);
+        expect_bytes(to, 0, BYTES, 5); /* and the queue goes on working */
+    }
+    dev_free(from);
+    dev_free(to);
+    close_backend();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("device");
+    TCase *cases = tcase_create("backends");
+    SRunner *runner = srunner_create(suite);
+    int failures;
+
+    tcase_set_timeout(cases, 60);
+    tcase_add_loop_test(cases, copies_between_buffers, 0, 3);
+    tcase_add_loop_test(cases, mapped_buffers_are_the_devices, 0, 3);
+    tcase_add_loop_test(cases, pool_hands_out_again, 0, 3);
+    tcase_add_loop_test(cases, limit_is_kept, 0, 3);
+    tcase_add_loop_test(cases, marks_have_times, 0, 3);
+    tcase_add_loop_test(cases, graphs_replay_or_say_why, 0, 3);
+    suite_add_tcase(suite, cases);
+    srunner_run_all(runner, CK_NORMAL);
+    failures = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failures != 0;
+}
