@@ -83,9 +83,9 @@ void collector_wake(void);
 /* Is the calling thread the helper thread? */
 bool collector_is_helper(void);
 
-/* Option text handed over by `perfkit run` in PERFKIT_OPTIONS, "name=value,name=value" (today
- * "trace=cuda+nvtx+opencl" and "spool-limit=BYTES"): the value of `name` copied into value[size]
- * (NUL-terminated), or false when it is not there. */
+/* Option text handed over by `perfkit run` in PERFKIT_OPTIONS, "name=value,name=value"
+ * (cli/run_environment.c, cli/run_scope.c): the value of `name` copied into value[size]
+ * (NUL-terminated), or false when it is not there. Names of ranges have '%' and ',' as %XX. */
 bool collector_option(const char *name, char *value, size_t size);
 
 /* Is `domain` ("cuda", "nvtx", "opencl") within --trace? True when no --trace was given. */
