@@ -17,7 +17,7 @@
 #define CORE_STRING_ARENA (64u << 20) /* address space, touched as names come */
 #define CORE_CONFIG_SLOTS (1u << 14)
 #define CORE_NAMED 1024u /* threads whose names are followed */
-#define CORE_WINDOWS 64u /* changes remembered for collector_recorded_at */
+#define CORE_WINDOWS 8192u /* changes remembered for collector_recorded_at; a power of two */
 
 enum core_phase {
     CORE_UNBORN = 0, /* no event yet; also a forked child (wiped) */

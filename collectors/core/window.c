@@ -134,6 +134,8 @@ static void change(struct core_state *state, uint64_t time, bool open, uint32_t 
                           memory_order_relaxed);
     atomic_store_explicit(&state->window_count, count + 1, memory_order_release);
     emit_window(time, open, reason);
+    if ((count + 1) % (CORE_WINDOWS / 4) == 0)
+        collector_wake(); /* let the helper read what is due before we forget when it was */
 }
 
 /* What the page did since the last look, change by change, then what the ranges did just now. */
@@ -270,12 +272,21 @@ bool collector_recorded_at(uint64_t time)
     uint64_t count = state ? atomic_load_explicit(&state->window_count, memory_order_acquire) : 0;
     if (count == 0)
         return true;
+    /* The last change at or before `time`; times never go back. */
     uint64_t oldest = count > CORE_WINDOWS ? count - CORE_WINDOWS : 0;
-    uint64_t entry = 0;
-    for (uint64_t i = count; i-- > oldest;) {
-        entry = atomic_load_explicit(&state->window_change[i % CORE_WINDOWS], memory_order_relaxed);
+    uint64_t from = oldest, to = count;
+    while (from < to) {
+        uint64_t middle = from + (to - from) / 2;
+        uint64_t entry = atomic_load_explicit(&state->window_change[middle % CORE_WINDOWS],
+                                              memory_order_relaxed);
         if (entry >> 1 <= time)
-            return entry & 1;
+            from = middle + 1;
+        else
+            to = middle;
     }
-    return oldest == 0 ? entry & 1 : !(entry & 1);
+    uint64_t found = from > oldest ? from - 1 : oldest;
+    bool on =
+        atomic_load_explicit(&state->window_change[found % CORE_WINDOWS], memory_order_relaxed) & 1;
+    /* Before the oldest that is remembered it was the other way, but before the first of all. */
+    return from > oldest || oldest == 0 ? on : !on;
 }

@@ -44,6 +44,7 @@ static struct calling_thread threads[THREADS];
 static uint32_t thread_count;
 static struct cuda_map thread_index; /* tid -> index */
 
+static uint32_t last_tid; /* of the last call */
 static uint64_t newest; /* highest correlation of a call seen, 64-bit */
 static struct {
     uint64_t from, to;
@@ -270,6 +271,8 @@ void cuda_call(enum cuda_domain domain, const struct record_call *record)
 {
     if (!cuda_function(domain, record->cbid)->wanted)
         return;
+    if (record->thread != last_tid)
+        collector_saw_thread(last_tid = record->thread);
     if (domain == CUDA_DOMAIN_DRIVER)
         hold(record);
     else
@@ -305,6 +308,7 @@ void cuda_calls_forked(void)
     thread_count = 0;
     cuda_map_clear(&thread_index);
     newest = 0;
+    last_tid = 0;
     has_aliases = has_batches = false;
     memset(aliases, 0, sizeof aliases);
     memset(outside, 0, sizeof outside);

@@ -118,6 +118,11 @@ bool collector_option(const char *name, char *value, size_t size)
     return false;
 }
 
+void collector_saw_thread(uint32_t tid)
+{
+    (void)tid;
+}
+
 bool collector_ended(void)
 {
     return false;
