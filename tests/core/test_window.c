@@ -220,6 +220,29 @@ START_TEST(no_good_page)
 }
 END_TEST
 
+/* One a step of a fast program: all of them are told apart until the helper thread has looked. */
+START_TEST(many_windows)
+{
+    enum { MANY = 2000 };
+    static uint64_t inside[MANY], between[MANY];
+    ranged();
+    make_page(true, true, CONTROL_BYTES);
+    ck_assert(collector_active());
+    for (int i = 0; i < MANY; i++) {
+        collector_window(true, WIRE_WINDOW_RANGE);
+        inside[i] = prof_now_ns();
+        collector_window(false, WIRE_WINDOW_RANGE);
+        between[i] = prof_now_ns();
+    }
+    for (int i = 0; i < MANY; i++) {
+        ck_assert(collector_recorded_at(inside[i]));
+        ck_assert(!collector_recorded_at(between[i]));
+    }
+    collector_end(1, 0);
+    remove_folder();
+}
+END_TEST
+
 START_TEST(opens_and_closes)
 {
     make_page(false, true, CONTROL_BYTES);
@@ -484,6 +507,7 @@ int main(void)
     tcase_add_test(tests, without_option);
     tcase_add_loop_test(tests, no_good_page, 0, 7);
     tcase_add_test(tests, opens_and_closes);
+    tcase_add_test(tests, many_windows);
     tcase_add_test(tests, missed_changes);
     tcase_add_test(tests, many_changes);
     tcase_add_test(tests, hostile_page);
