@@ -1,8 +1,9 @@
-/* A dump of everything CUPTI hands over, for bug reports and for tests that replay it without a GPU:
- * `perfkit run --cupti-dump DIR` makes one file per process, DIR/PID.cuptidump (layout: dump.h).
+/* A dump of everything CUPTI hands over, for bug reports and for tests that replay it without a
+ * GPU: `perfkit run --cupti-dump DIR` makes one file per process, DIR/PID.cuptidump (layout:
+ * dump.h).
  *
- * Written on the helper thread alone. Callbacks come on the program's threads and go through a ring;
- * those that find it full are counted in the dump. An error ends the dump with a note in the
+ * Written on the helper thread alone. Callbacks come on the program's threads and go through a
+ * ring; those that find it full are counted in the dump. An error ends the dump with a note in the
  * capture's health, never the program.
  *
  * The file is opened anew for each batch and not kept: a program that closes every descriptor, as
@@ -20,11 +21,11 @@
 #include "collectors/cuda/dump.h"
 #include "collectors/cuda/parts.h"
 
-#define RING 8192u      /* callbacks between two ticks; a power of two */
-#define KINDS 128u      /* of activity */
-#define TEXTS 16384u    /* addresses whose text is remembered; a power of two */
+#define RING 8192u   /* callbacks between two ticks; a power of two */
+#define KINDS 128u   /* of activity */
+#define TEXTS 16384u /* addresses whose text is remembered; a power of two */
 #define MAX_TEXT_BYTES 65536u
-#define MAX_FILES 100u  /* of one pid: every exec makes one */
+#define MAX_FILES 100u /* of one pid: every exec makes one */
 
 /* A bounded queue for many writers. A slot may be filled when its turn equals the ticket, and read
  * when its turn is one more. */

@@ -1,6 +1,6 @@
-/* A libcupti.so.13 without a GPU: the functions the collector uses, honouring what was enabled, with
- * errors on demand (fake_cupti.h). Records come from the test program or from a dump (replay.c);
- * buffers are per thread, are completed when full or at a flush, as CUPTI 13 does.
+/* A libcupti.so.13 without a GPU: the functions the collector uses, honouring what was enabled,
+ * with errors on demand (fake_cupti.h). Records come from the test program or from a dump
+ * (replay.c); buffers are per thread, are completed when full or at a flush, as CUPTI 13 does.
  *
  * With FAKE_CUPTI_OLD it lacks the functions that some CUPTI before 13.0 lacked. */
 #include <pthread.h>
@@ -124,8 +124,8 @@ static size_t record_size(uint32_t kind)
         [CUPTI_ACTIVITY_KIND_CUDA_EVENT] = {24, sizeof(CUpti_ActivityCudaEvent2)},
         [CUPTI_ACTIVITY_KIND_STREAM] = {24, sizeof(CUpti_ActivityStream)},
         [CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = {40, sizeof(CUpti_ActivitySynchronization2)},
-        [CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] =
-            {24, sizeof(CUpti_ActivityExternalCorrelation)},
+        [CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] = {24,
+                                                      sizeof(CUpti_ActivityExternalCorrelation)},
         [CUPTI_ACTIVITY_KIND_INTERNAL_LAUNCH_API] = {40, sizeof(CUpti_ActivityAPI)},
         [CUPTI_ACTIVITY_KIND_MEMORY2] = {120, sizeof(CUpti_ActivityMemory4)},
         [CUPTI_ACTIVITY_KIND_MEMORY_POOL] = {72, sizeof(CUpti_ActivityMemoryPool3)},
@@ -409,7 +409,8 @@ uint64_t fake_record_clock(uint64_t monotonic)
 
 bool fake_wants_callback(CUpti_CallbackDomain domain, uint32_t cbid)
 {
-    return callback && (unsigned)domain < MAX_DOMAIN && cbid < MAX_CBID && callback_ids[domain][cbid];
+    return callback && (unsigned)domain < MAX_DOMAIN && cbid < MAX_CBID &&
+           callback_ids[domain][cbid];
 }
 
 bool fake_call_back(CUpti_CallbackDomain domain, uint32_t cbid, const void *data)
@@ -444,8 +445,8 @@ int fake_cupti_stream(uint64_t handle, uint32_t stream, uint32_t context)
     CUpti_ResourceData resource = {.context = (CUcontext)(uintptr_t)fake_context.handle,
                                    .resourceHandle.stream = (CUstream)(uintptr_t)handle};
     fake_present(&fake_stream, &fake_context);
-    bool told = fake_call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED,
-                               &resource);
+    bool told =
+        fake_call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED, &resource);
     fake_present(NULL, NULL);
     return told;
 }
@@ -474,8 +475,8 @@ bool fake_wants_record(const void *record)
     uint32_t kind = *(const uint32_t *)record;
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
         uint32_t cbid = ((const CUpti_ActivityAPI *)record)->cbid % MAX_CBID;
-        return kinds[kind] || (kind == CUPTI_ACTIVITY_KIND_RUNTIME ? runtime_cbids[cbid]
-                                                                   : driver_cbids[cbid]);
+        return kinds[kind] ||
+               (kind == CUPTI_ACTIVITY_KIND_RUNTIME ? runtime_cbids[cbid] : driver_cbids[cbid]);
     }
     return kinds[kind % MAX_KIND];
 }

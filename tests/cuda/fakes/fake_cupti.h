@@ -13,8 +13,7 @@
  *   clock=N       the result of registering the timestamp callback
  *   dropped=N     records that CUPTI says it lost, told once
  *   stuck=S       a forced flush takes S seconds
- *   late=MS       a flush leaves the first thread's buffer behind and brings it back MS milliseconds
- *                 later
+ *   late=MS       a flush leaves the first thread's buffer behind and brings it back MS ms later
  *   null=1        buffers that are NULL are brought back at every flush
  *   small=B       offer no more than B bytes of each buffer
  *
@@ -39,8 +38,8 @@
  * records, its function) is enabled. Returns 1 when it was written. */
 typedef int (*fake_cupti_record_fn)(const void *record, size_t size);
 
-/* Tell the subscriber of a new graph node, a clone of `original` unless that is 0. Returns 1 when it
- * wanted to know. */
+/* Tell the subscriber of a new graph node, a clone of `original` unless that is 0. Returns 1 when
+ * it wanted to know. */
 typedef int (*fake_cupti_node_fn)(int type, uint64_t node, uint32_t graph, uint64_t original);
 
 /* Tell the subscriber of a new stream. Returns as above. */

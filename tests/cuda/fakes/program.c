@@ -1,6 +1,6 @@
-/* A program that "uses CUDA": it opens libcuda.so.1, calls cuInit, and plays one scenario by writing
- * records through the fake libcupti. Its exit status is 0 when everything it can see itself is
- * right. test_inject.c then reads its spool. */
+/* A program that "uses CUDA": it opens libcuda.so.1, calls cuInit, and plays one scenario by
+ * writing records through the fake libcupti. Its exit status is 0 when everything it can see itself
+ * is right. test_inject.c then reads its spool. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,13 @@
 
 #include "tests/cuda/fakes/fake_cupti.h"
 
-enum { LAUNCH_CBID = 505, COPY_CBID = 31, DRIVER_LAUNCH_CBID = 307, MALLOC_CBID = 20, FREE_CBID = 22 };
+enum {
+    LAUNCH_CBID = 505,
+    COPY_CBID = 31,
+    DRIVER_LAUNCH_CBID = 307,
+    MALLOC_CBID = 20,
+    FREE_CBID = 22
+};
 enum { MEMSET_CBID = 49, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165 };
 enum { START_CBID = 171, STOP_CBID = 172, UNKNOWN_CBID = FAKE_UNKNOWN_FUNCTION };
 
@@ -255,7 +261,10 @@ static int times(void)
 {
     topology();
     uint64_t start = now();
-    const uint64_t cases[][2] = {{0, 0}, {start, 0}, {start, start - 1}, {start, start + 1},
+    const uint64_t cases[][2] = {{0, 0},
+                                 {start, 0},
+                                 {start, start - 1},
+                                 {start, start + 1},
                                  {start + (1ull << 60), start + (1ull << 60) + 5}};
     for (unsigned i = 0; i < 5; i++) {
         uint32_t id = next_id++;
@@ -365,7 +374,7 @@ static int streams(void)
         CUpti_ActivityStream s = {.kind = CUPTI_ACTIVITY_KIND_STREAM,
                                   .contextId = 1,
                                   .streamId = 20 + i,
-                                  .priority = (uint32_t)-(int32_t)i,
+                                  .priority = 0u - i,
                                   .flag = 2};
         record(&s, sizeof s);
     }
@@ -387,10 +396,10 @@ static const struct {
     const char *name;
     int (*run)(void);
 } scenarios[] = {
-    {"basic", basic}, {"threads", threads}, {"driver", driver}, {"times", times},
-    {"wrap", wrap},   {"graph", graph},     {"twice", twice},   {"fork", forking},
-    {"refused", refused}, {"nothing", nothing},
-    {"profiler", profiler}, {"streams", streams}, {"replay", replay},
+    {"basic", basic},     {"threads", threads}, {"driver", driver},     {"times", times},
+    {"wrap", wrap},       {"graph", graph},     {"twice", twice},       {"fork", forking},
+    {"refused", refused}, {"nothing", nothing}, {"profiler", profiler}, {"streams", streams},
+    {"replay", replay},
 };
 
 static void *symbol(void *library, const char *name)
@@ -413,8 +422,8 @@ int main(int argc, char **argv)
         const char *name;
         void *function;
     } wanted[] = {
-        {"fake_cupti_record", &record},  {"fake_cupti_node", &node},
-        {"fake_cupti_stat", &stat_of},   {"fake_cupti_api", &api_call},
+        {"fake_cupti_record", &record},     {"fake_cupti_node", &node},
+        {"fake_cupti_stat", &stat_of},      {"fake_cupti_api", &api_call},
         {"fake_cupti_stream", &new_stream}, {"fake_cupti_replay", &replay_dump},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {

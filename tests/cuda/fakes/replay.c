@@ -3,8 +3,8 @@
  * Everything happens in the order of the dump's times: a record is kept when its kind, and for API
  * records its function, is enabled at the moment the record tells of; callbacks are called on a
  * thread that stands for the dump's; buffers are filled by such threads and brought back where the
- * dump's were. Times are moved as a whole to lie just before now, names are ours, thread ids those of
- * the threads that stand in. A callback finds the time of the dump when the program lends us its
+ * dump's were. Times are moved as a whole to lie just before now, names are ours, thread ids those
+ * of the threads that stand in. A callback finds the time of the dump when the program lends us its
  * clock, so that a graph node lies inside the call that made it. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -78,12 +78,12 @@ static size_t sizes[256];
 static struct {
     uint64_t address;
     char *text;
-} *texts;
+} * texts;
 static size_t text_count, text_room;
 static uint64_t shift; /* added to a time of the dump */
 static fake_clock_fn lend_clock;
-static bool in_place;  /* a text that changed in the dump changes under its address here too */
-static size_t untold;  /* happenings from here on are texts of the next buffer */
+static bool in_place;    /* a text that changed in the dump changes under its address here too */
+static size_t untold;    /* happenings from here on are texts of the next buffer */
 static bool api_told[3]; /* domains whose callbacks are in the dump */
 
 static void *grown(void *array, size_t *room, size_t count, size_t size)
@@ -231,11 +231,11 @@ static bool is_device_work(uint32_t kind)
 
 static const struct place {
     uint32_t kind, at;
-} time_places[] = {
+} time_places[] =
+    {
 #define X(kind, offset) {kind, offset},
-    DUMP_TIMES(X)
-}, text_places[] = {
-    DUMP_STRINGS(X)
+        DUMP_TIMES(X)},
+  text_places[] = {DUMP_STRINGS(X)
 #undef X
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -312,8 +312,8 @@ static size_t text_number(uint64_t address)
     return i;
 }
 
-/* A buffer that was played before may be undecoded yet, so a new text gets a place of its own, unless
- * the replay waits for the collector's flushes. */
+/* A buffer that was played before may be undecoded yet, so a new text gets a place of its own,
+ * unless the replay waits for the collector's flushes. */
 static void add_text(const struct dump_block *block)
 {
     uint64_t address = get64((const uint8_t *)(block + 1));
@@ -347,8 +347,7 @@ static void add_record(uint8_t *at, size_t size)
     struct record record = {at, size, UNDECIDED};
     for (size_t i = 0; i < COUNT(text_places); i++) {
         if (text_places[i].kind == get32(at) && text_places[i].at + 8 <= size)
-            put64(at + text_places[i].at,
-                  (uintptr_t)text_of(get64(at + text_places[i].at)));
+            put64(at + text_places[i].at, (uintptr_t)text_of(get64(at + text_places[i].at)));
     }
     ADD(record, record);
 }
@@ -519,10 +518,8 @@ static int by_time(const void *a, const void *b)
 static void add_happenings(void)
 {
     for (size_t i = 0; i < record_count; i++) {
-        struct happening happening = {.time = first_time(&records[i]),
-                                      .order = happening_count,
-                                      .what = DECIDE,
-                                      .record = i};
+        struct happening happening = {
+            .time = first_time(&records[i]), .order = happening_count, .what = DECIDE, .record = i};
         ADD(happening, happening);
         if (is_call(get32(records[i].at)))
             add_api_calls(i);
