@@ -24,7 +24,8 @@ class Script:
              "cudaMemset": (5, 49), "cudaMalloc": (5, 20), "cudaFree": (5, 22),
              "cudaDeviceSynchronize": (5, 165), "cudaStreamSynchronize": (5, 131),
              "cudaGraphLaunch": (5, 311), "cudaMemPoolCreate": (5, 383), "cudaGraphInstantiate": (5, 310),
-             "cuLaunchKernel": (4, 307), "cuModuleLoadData": (4, 19)}
+             "cuLaunchKernel": (4, 307), "cuModuleLoadData": (4, 19),
+             "cuModuleUnload": (4, 22)}
 
     def __init__(self, cupti_version=130001, pid=4000, start=5_000_000_000_000):
         self.pid, self.now, self.next_id = pid, start, 1

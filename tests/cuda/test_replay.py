@@ -92,6 +92,16 @@ class Scripted(replay.Case):
             script.flush()
         self.holds(script, fake="flushes=1")
 
+    def test_modules_unloaded(self):
+        # The same at full speed: what was launched must have its name before the module is gone.
+        script = Script()
+        for i in range(20):
+            script.text("_Z6modu%02dv" % i, 0x1234)
+            script.kernel(0x1234, script.call("cuLaunchKernel"))
+            script.give()
+            script.call("cuModuleUnload")
+        self.holds(script, fake="inplace=1")
+
     def test_graph(self):
         script = Script()
 

@@ -22,6 +22,7 @@
  *   pace=1        at the speed of the dump; else as fast as it goes
  *   flushes=1     where the dump has a flush, wait for one of the collector's; texts that change
  *                 under their address then do so here
+ *   inplace=1     texts do so without waiting, as when a module is unloaded
  *   span=MS       no longer than that is waited so that the dump's times lie in the past (5000);
  *                 what a longer dump began with then lies before the program's start
  * and spoiled on the way; N: every N-th kernel, copy or fill

@@ -834,7 +834,7 @@ int fake_cupti_replay(void)
     char path[512];
     void *clock = dlsym(RTLD_DEFAULT, "fake_clock");
     memcpy(&lend_clock, &clock, sizeof clock);
-    in_place = fake_knob("flushes", 0);
+    in_place = fake_knob("flushes", 0) || fake_knob("inplace", 0);
     if (!fake_knob_text("replay", path, sizeof path) || !load(path))
         return 1;
     calls_late = fake_knob_text("calls", path, sizeof path) && strcmp(path, "late") == 0;
