@@ -146,7 +146,6 @@ static bool read_stream(struct reader *r)
     s->out_of_order = next_flag(r);
     s->non_blocking = next_flag(r);
     s->clock = next_text(r);
-    s->handle = next_int(r);
     return true;
 }
 
@@ -213,7 +212,7 @@ static const struct {
      read_device},
     {"SELECT id, process, device, api, native, name, green, parent, units FROM context ORDER BY id", read_context},
     {"SELECT id, process, device, context, api, native, name, priority, is_default, out_of_order, "
-     "non_blocking, clock, handle FROM stream ORDER BY id",
+     "non_blocking, clock FROM stream ORDER BY id",
      read_stream},
     {"SELECT id, name, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, "
      "cluster_y, cluster_z, registers, shared_static, shared_dynamic, local_bytes, ragged "

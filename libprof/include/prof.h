@@ -153,7 +153,6 @@ struct prof_stream {
     int64_t priority;
     bool is_default, out_of_order, non_blocking;
     const char *clock;
-    int64_t handle; /* the program's; PROF_UNKNOWN = not known */
 };
 
 /* A kernel with its launch geometry and resources. */

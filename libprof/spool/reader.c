@@ -315,7 +315,7 @@ static const struct {
     [WIRE_CONFIG] = SINCE_EVER(wire_config),
     [WIRE_DEVICE] = SINCE_EVER(wire_device),
     [WIRE_CONTEXT] = {sizeof(struct wire_context), 24},
-    [WIRE_STREAM] = {sizeof(struct wire_stream), 40},
+    [WIRE_STREAM] = SINCE_EVER(wire_stream),
     [WIRE_NAME] = SINCE_EVER(wire_name),
     [WIRE_HANDLE] = SINCE_EVER(wire_handle),
     [WIRE_MODULE] = SINCE_EVER(wire_module),

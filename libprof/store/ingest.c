@@ -65,6 +65,7 @@ static void spool_free(struct ingest_spool *spool)
     prof_array_free(&spool->live_holes);
     prof_array_free(&spool->freed);
     prof_map_free(&spool->handles);
+    prof_map_free(&spool->objects);
     prof_array_free(&spool->unclaimed);
     prof_map_free(&spool->unclaimed_at);
     prof_spool_close(spool->reader);

@@ -261,7 +261,7 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return ingest_run(ingest, INGEST_SQL_DEVICE) &&
            define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row, 0) &&
            (!cuda ||
-            ingest_handle(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
+            ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
 }
 
 static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -279,9 +279,10 @@ static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *
     ingest_bind_known(sql, 8, context->units);
     bool cuda = wire_space(context->source) == WIRE_SOURCE_CUDA;
     return ingest_run(ingest, INGEST_SQL_CONTEXT) &&
-           define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row, 0) &&
-           (!cuda || !context->native ||
-            ingest_handle(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
+           define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row,
+                        (uint32_t)context->native) &&
+           (!cuda ||
+            ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
 }
 
 static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -302,11 +303,13 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
     ingest_bind(sql, 10, flags & WIRE_STREAM_OUT_OF_ORDER ? 1 : 0);
     ingest_bind(sql, 11, flags & WIRE_STREAM_NON_BLOCKING ? 1 : 0);
     ingest_bind_text(sql, 12, stream->clock ? "device" : "CLOCK_MONOTONIC");
-    ingest_bind_known(sql, 13, (int64_t)stream->handle);
+    const struct ingest_local *context = ingest_lookup(spool, stream->context, WIRE_CONTEXT);
+    bool cuda = wire_space(stream->source) == WIRE_SOURCE_CUDA;
     return ingest_run(ingest, INGEST_SQL_STREAM) &&
            define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock) &&
-           (!stream->handle ||
-            ingest_handle(ingest, spool, WIRE_NAMED_CUDA_STREAM, stream->handle, row));
+           (!cuda || !context ||
+            ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM,
+                          ingest_stream_object(context->extra, stream->native), row));
 }
 
 static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -456,6 +459,8 @@ bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
         return stream_definition(ingest, spool, record);
     case WIRE_NAME:
         return ingest_name(ingest, spool, record);
+    case WIRE_HANDLE:
+        return ingest_handle(ingest, spool, record);
     case WIRE_MODULE:
         return module_definition(ingest, spool, record);
     case WIRE_CLOCK:

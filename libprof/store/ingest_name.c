@@ -1,6 +1,7 @@
 /* Names: of threads, by the program (NVTX) or as the kernel has them; of CUDA's objects, which NVTX
- * knows by the program's handles only. Handles are used again: a name counts for the newest object
- * that had the handle when it was named, or else for the next one that comes with it. */
+ * knows by the program's handles only. Handles are used again at once and objects are described 100
+ * ms later: the collector says at their creation which object a handle means from then on, and a
+ * name waits for its object, not for the handle. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,15 +30,15 @@ static bool run_name(struct prof_ingest *ingest, struct ingest_spool *spool, enu
 
 static const struct {
     enum ingest_sql update;
-    const char *text, *load;
+    const char *text, *load; /* row, object */
 } kinds[] = {
     [WIRE_NAMED_CUDA_STREAM] = {INGEST_SQL_STREAM_NAME, "stream",
-                                "SELECT id,handle FROM stream WHERE process=?1 AND handle NOT NULL "
-                                "ORDER BY id"},
+                                "SELECT s.id,(c.native<<32)|(s.native&4294967295) FROM stream s "
+                                "JOIN context c ON c.id=s.context WHERE s.process=?1 AND "
+                                "s.api='cuda' ORDER BY s.id"},
     [WIRE_NAMED_CUDA_CONTEXT] =
         {INGEST_SQL_CONTEXT_NAME, "context",
-         "SELECT id,native FROM context WHERE process=?1 AND api='cuda' AND "
-         "native!=0 ORDER BY id"},
+         "SELECT id,native FROM context WHERE process=?1 AND api='cuda' ORDER BY id"},
     [WIRE_NAMED_CUDA_DEVICE] = {INGEST_SQL_DEVICE_NAME, "device",
                                 "SELECT id,ordinal FROM device WHERE process=?1 AND api='cuda' "
                                 "ORDER BY id"},
@@ -45,10 +46,10 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Addresses leave the top bits free. */
-static uint64_t object_key(uint32_t kind, uint64_t handle)
+/* Addresses leave the top bits free, as do CUPTI's numbers of contexts. */
+static uint64_t key_of(uint32_t kind, uint64_t number)
 {
-    return handle ^ (uint64_t)kind << 60;
+    return number ^ (uint64_t)kind << 60;
 }
 
 static bool write_object_name(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -66,70 +67,134 @@ static bool write_object_name(struct prof_ingest *ingest, struct ingest_spool *s
 
 static void drop_unclaimed(struct ingest_spool *spool, size_t at)
 {
-    struct wire_name last = spool->unclaimed.data[--spool->unclaimed.count];
+    struct ingest_unclaimed last = spool->unclaimed.data[--spool->unclaimed.count];
     spool->unclaimed.data[at] = last;
-    uint64_t *place = prof_map_get(&spool->unclaimed_at, object_key(last.head.aux, last.object));
+    uint64_t *place = prof_map_get(&spool->unclaimed_at, key_of(last.name.head.aux, last.object));
     if (place)
         *place = at;
 }
 
 static bool keep_unclaimed(struct prof_ingest *ingest, struct ingest_spool *spool,
-                           const struct wire_name *name)
+                           const struct wire_name *name, uint64_t object)
 {
-    uint64_t key = object_key(name->head.aux, name->object);
+    uint64_t key = key_of(name->head.aux, object);
     uint64_t *at = prof_map_get(&spool->unclaimed_at, key);
     if (at) {
-        spool->unclaimed.data[*at] = *name;
+        spool->unclaimed.data[*at].name = *name;
         return true;
     }
     if (spool->unclaimed.count >= MOST_UNCLAIMED)
         return write_object_name(ingest, spool, name);
-    struct wire_name *kept = prof_array_add(&spool->unclaimed);
+    struct ingest_unclaimed *kept = prof_array_add(&spool->unclaimed);
     if (!kept)
         return false;
-    *kept = *name;
+    *kept = (struct ingest_unclaimed){*name, object};
     return prof_map_put(&spool->unclaimed_at, key, spool->unclaimed.count - 1);
+}
+
+static bool has_handle(uint32_t kind)
+{
+    return kind == WIRE_NAMED_CUDA_STREAM || kind == WIRE_NAMED_CUDA_CONTEXT;
 }
 
 static bool name_by_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
                            const struct wire_name *name)
 {
     uint32_t kind = name->head.aux;
-    if (kind == WIRE_NAMED_CUDA_EVENT) /* no record knows an event by its handle */
+    uint64_t object = name->object;
+    if (has_handle(kind)) {
+        uint64_t *known = prof_map_get(&spool->handles, key_of(kind, name->object));
+        if (!known) /* made before anybody looked, or the default stream */
+            return write_object_name(ingest, spool, name);
+        object = *known;
+    } else if (kind == WIRE_NAMED_CUDA_EVENT) /* no record knows an event by its handle */
         return write_object_name(ingest, spool, name);
-    uint64_t *row = prof_map_get(&spool->handles, object_key(kind, name->object));
+    uint64_t *row = prof_map_get(&spool->objects, key_of(kind, object));
     return row ? run_name(ingest, spool, kinds[kind].update, (int64_t)*row, name->name)
-               : keep_unclaimed(ingest, spool, name);
+               : keep_unclaimed(ingest, spool, name, object);
 }
 
-bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
-                   uint64_t handle, int64_t row)
+bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
+                   const struct wire_handle *handle)
 {
-    uint64_t key = object_key(kind, handle), at;
-    if (!prof_map_put(&spool->handles, key, (uint64_t)row))
+    uint32_t kind = handle->head.aux;
+    uint64_t object = kind == WIRE_NAMED_CUDA_STREAM
+                          ? ingest_stream_object(handle->context, handle->stream)
+                          : handle->context;
+    if (!has_handle(kind))
+        return true; /* of a later version */
+    if (!prof_map_put(&spool->handles, key_of(kind, handle->handle), object))
+        return false;
+    if (spool->restoring)
+        return true;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
+    ingest_bind(sql, 1, spool->id);
+    ingest_bind(sql, 2, (int64_t)handle->handle);
+    ingest_bind(sql, 3, WIRE_HANDLE);
+    ingest_bind(sql, 4, (int64_t)object);
+    ingest_bind(sql, 5, kind);
+    return ingest_run(ingest, INGEST_SQL_MAP);
+}
+
+bool ingest_handle_of(const struct ingest_unclaimed *unclaimed, struct wire_handle *handle)
+{
+    uint32_t kind = unclaimed->name.head.aux;
+    uint64_t object = unclaimed->object;
+    bool stream = kind == WIRE_NAMED_CUDA_STREAM;
+    *handle = (struct wire_handle){
+        .head = {sizeof *handle, WIRE_HANDLE, 0, kind},
+        .handle = unclaimed->name.object,
+        .context = (uint32_t)(stream ? object >> 32 : object),
+        .stream = stream ? (uint32_t)object : 0,
+    };
+    return has_handle(kind);
+}
+
+bool ingest_object(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
+                   uint64_t object, int64_t row)
+{
+    uint64_t key = key_of(kind, object), at;
+    if (!prof_map_put(&spool->objects, key, (uint64_t)row))
         return false;
     if (!prof_map_remove(&spool->unclaimed_at, key, &at))
         return true;
-    uint32_t name = spool->unclaimed.data[at].name;
+    uint32_t name = spool->unclaimed.data[at].name.name;
     drop_unclaimed(spool, at);
     return run_name(ingest, spool, kinds[kind].update, row, name);
+}
+
+static bool load_objects(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t kind)
+{
+    sqlite3_stmt *row;
+    bool ok = sqlite3_prepare_v2(ingest->db, kinds[kind].load, -1, &row, NULL) == SQLITE_OK;
+    sqlite3_bind_int64(row, 1, spool->process);
+    while (ok && sqlite3_step(row) == SQLITE_ROW)
+        ok = prof_map_put(&spool->objects, key_of(kind, (uint64_t)sqlite3_column_int64(row, 1)),
+                          (uint64_t)sqlite3_column_int64(row, 0));
+    sqlite3_finalize(row);
+    return ok;
 }
 
 bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     bool ok = true;
-    for (uint32_t kind = 0; ok && kind < KINDS; kind++) {
-        sqlite3_stmt *row;
-        if (!kinds[kind].load)
-            continue;
-        ok = sqlite3_prepare_v2(ingest->db, kinds[kind].load, -1, &row, NULL) == SQLITE_OK;
-        sqlite3_bind_int64(row, 1, spool->process);
-        while (ok && sqlite3_step(row) == SQLITE_ROW)
-            ok = prof_map_put(&spool->handles,
-                              object_key(kind, (uint64_t)sqlite3_column_int64(row, 1)),
-                              (uint64_t)sqlite3_column_int64(row, 0));
-        sqlite3_finalize(row);
-    }
+    for (uint32_t kind = 0; ok && kind < KINDS; kind++)
+        ok = !kinds[kind].load || load_objects(ingest, spool, kind);
+    sqlite3_stmt *row;
+    ok = ok && sqlite3_prepare_v2(ingest->db,
+                                  "SELECT local,global,extra FROM ingest_map WHERE spool=?1 AND "
+                                  "kind=?2 ORDER BY rowid",
+                                  -1, &row, NULL) == SQLITE_OK;
+    if (!ok)
+        return false;
+    sqlite3_bind_int64(row, 1, spool->id);
+    sqlite3_bind_int64(row, 2, WIRE_HANDLE);
+    while (ok && sqlite3_step(row) == SQLITE_ROW)
+        ok = prof_map_put(
+            &spool->handles,
+            key_of((uint32_t)sqlite3_column_int64(row, 2), (uint64_t)sqlite3_column_int64(row, 0)),
+            (uint64_t)sqlite3_column_int64(row, 1));
+    sqlite3_finalize(row);
     return ok;
 }
 
@@ -138,7 +203,7 @@ bool ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < spool->unclaimed.count; i++)
-        ok = write_object_name(ingest, spool, &spool->unclaimed.data[i]);
+        ok = write_object_name(ingest, spool, &spool->unclaimed.data[i].name);
     spool->unclaimed.count = 0;
     prof_map_clear(&spool->unclaimed_at);
     return ok;

@@ -59,8 +59,8 @@
                "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,(SELECT name FROM context WHERE id=?1))")           \
     X(CONTEXT_NAME, "UPDATE context SET name=?2 WHERE id=?1")                                      \
     X(STREAM, "REPLACE INTO stream(id,process,device,context,api,native,name,priority,is_default,"  \
-              "out_of_order,non_blocking,clock,handle) VALUES(?1,?2,?3,?4,?5,?6,"                  \
-              "coalesce(?7,(SELECT name FROM stream WHERE id=?1)),?8,?9,?10,?11,?12,?13)")         \
+              "out_of_order,non_blocking,clock) VALUES(?1,?2,?3,?4,?5,?6,"                         \
+              "coalesce(?7,(SELECT name FROM stream WHERE id=?1)),?8,?9,?10,?11,?12)")             \
     X(STREAM_NAME, "UPDATE stream SET name=?2 WHERE id=?1")                                        \
     X(OBJECT_NAME, "INSERT INTO object_name(process,kind,handle,name) VALUES(?1,?2,?3,?4)")        \
     X(CATEGORY, "INSERT INTO category(process,domain,category,name) VALUES(?1,?2,?3,?4)")          \
@@ -154,7 +154,7 @@ struct ingest_batch {
 /* A local id of a spool and what it stands for. */
 struct ingest_local {
     uint32_t kind;   /* enum wire_type: STRING, CONFIG, DEVICE, CONTEXT, STREAM, CLOCK; 0 = none */
-    uint32_t extra;  /* STREAM: clock id; CONFIG: INGEST_CONFIG_FILTERED */
+    uint32_t extra;  /* STREAM: clock id; CONTEXT: native; CONFIG: INGEST_CONFIG_FILTERED */
     int64_t global;  /* row id */
 };
 
@@ -246,6 +246,12 @@ struct ingest_live {
     uint32_t next; /* index + 1 of an older allocation with the same id */
 };
 
+/* The name of an object that has no row yet. */
+struct ingest_unclaimed {
+    struct wire_name name;
+    uint64_t object; /* as in ingest_object */
+};
+
 struct ingest_freed {
     uint32_t tid;
     struct wire_free free;
@@ -289,9 +295,10 @@ struct ingest_spool {
     PROF_ARRAY(struct ingest_freed) freed; /* frees seen before their allocation */
     struct prof_names modules; /* "address path" of those written */
     uint64_t modules_ns;       /* when they were last looked for */
-    struct prof_map handles;               /* object key -> newest row with that handle */
-    PROF_ARRAY(struct wire_name) unclaimed; /* names by handle whose object is still to come */
-    struct prof_map unclaimed_at;          /* object key -> index in unclaimed */
+    struct prof_map handles; /* kind and handle -> the object that has it now */
+    struct prof_map objects; /* kind and object -> row */
+    PROF_ARRAY(struct ingest_unclaimed) unclaimed;
+    struct prof_map unclaimed_at; /* kind and object -> index in unclaimed */
     char comm[16];       /* the process's own name, as of comm_ns */
     uint64_t comm_ns;
     uint64_t threads_ns; /* when threads' names were last looked at */
@@ -460,10 +467,18 @@ char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spoo
 /* ingest_name.c */
 bool ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
                  const struct wire_name *name);
-/* An object of the program with this handle has come (kind: WIRE_NAMED_CUDA_*; handle 0 is none): a
- * name that waits for it becomes its own. */
-bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
-                   uint64_t handle, int64_t row);
+bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
+                   const struct wire_handle *handle);
+/* An object of the program has a row: a name that waits for it becomes its own. `object` is the number
+ * of a device or context, or ingest_stream_object(). */
+bool ingest_object(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
+                   uint64_t object, int64_t row);
+static inline uint64_t ingest_stream_object(uint64_t context, uint64_t stream)
+{
+    return context << 32 | (uint32_t)stream;
+}
+/* The handle that the name's object had, as a record; false when the object is not known by one. */
+bool ingest_handle_of(const struct ingest_unclaimed *unclaimed, struct wire_handle *handle);
 bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool);
 bool ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
 /* The name a thread gave itself, when it is not that of its process; false = none. */

@@ -90,6 +90,14 @@ static bool put_open_range(struct bytes *out, const struct ingest_open_range *op
            (!open->has_work || put_record(out, open->tid, false, &open->work));
 }
 
+/* With what its handle meant when it was given; what it means now is loaded after it. */
+static bool put_name(struct bytes *out, const struct ingest_unclaimed *unclaimed)
+{
+    struct wire_handle handle;
+    return (!ingest_handle_of(unclaimed, &handle) || put_record(out, 0, true, &handle)) &&
+           put_record(out, 0, true, &unclaimed->name);
+}
+
 static bool put_waiting(struct bytes *out, const struct ingest_spool *spool)
 {
     bool ok = put_partial_name(out, spool);
@@ -99,7 +107,7 @@ static bool put_waiting(struct bytes *out, const struct ingest_spool *spool)
             ok = put_record(out, 0, true, &clock->recent.data[k]);
     }
     for (size_t i = 0; ok && i < spool->unclaimed.count; i++)
-        ok = put_record(out, 0, true, &spool->unclaimed.data[i]);
+        ok = put_name(out, &spool->unclaimed.data[i]);
     for (size_t i = 0; ok && i < spool->pending_list.count; i++) {
         const struct ingest_pending *pending = &spool->pending_list.data[i];
         if (pending->has_call)
@@ -226,8 +234,10 @@ static bool load_processes(struct prof_ingest *ingest)
 static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok = query(ingest, "SELECT local,kind,global,extra FROM ingest_map WHERE spool=?1", &sql);
+    bool ok = query(ingest, "SELECT local,kind,global,extra FROM ingest_map WHERE spool=?1 AND "
+                            "kind!=?2 ORDER BY rowid", &sql);
     sqlite3_bind_int64(sql, 1, spool->id);
+    sqlite3_bind_int64(sql, 2, WIRE_HANDLE); /* ingest_name.c */
     while (ok && sqlite3_step(sql) == SQLITE_ROW)
         ok = ingest_set_local(spool, (uint32_t)sqlite3_column_int64(sql, 0),
                               (uint32_t)sqlite3_column_int64(sql, 1), sqlite3_column_int64(sql, 2),
@@ -395,8 +405,8 @@ static bool load_spools(struct prof_ingest *ingest)
             continue;
         }
         ok = load_locals(ingest, spool) && load_threads(ingest, spool) &&
-             ingest_handles_load(ingest, spool) && load_live(ingest, spool) &&
-             load_modules(ingest, spool) && load_waiting(ingest, spool) &&
+             load_live(ingest, spool) && load_modules(ingest, spool) &&
+             load_waiting(ingest, spool) && ingest_handles_load(ingest, spool) &&
              load_cursors(ingest, spool);
     }
     sqlite3_finalize(sql);

@@ -154,7 +154,6 @@ struct wire_context {
     uint32_t device; /* device id; 0 when it has several */
     uint32_t parent; /* context id of a green context's parent, 0 = none */
     uint32_t units;  /* SMs of a green context, 0 = all of the device */
-    uint64_t handle; /* the program's handle, by which NVTX names contexts; 0 = not known */
 };
 
 /* head.aux = stream id; flags = WIRE_STREAM_* */
@@ -171,7 +170,6 @@ struct wire_stream {
     uint32_t clock; /* clock id of this stream's device times; 0 = CLOCK_MONOTONIC */
     int32_t priority;
     uint32_t name; /* string id */
-    uint64_t handle; /* the program's handle, by which NVTX names streams; 0 = not known */
 };
 
 /* head.aux = enum wire_named */
@@ -181,9 +179,9 @@ enum wire_named {
     WIRE_NAMED_STREAM,     /* object = stream id */
     WIRE_NAMED_DEVICE,
     WIRE_NAMED_CONTEXT,
-    /* By NVTX, which knows CUDA's objects by the program's handles. A name counts for the newest
-     * stream with that handle at the time of the naming, or else for the next one. */
-    WIRE_NAMED_CUDA_STREAM,  /* object = the handle (wire_stream.handle) */
+    /* By NVTX, which knows CUDA's objects by the program's handles. A name counts for what had the
+     * handle when it was named (HANDLE), also when that is described only later. */
+    WIRE_NAMED_CUDA_STREAM,  /* object = the handle */
     WIRE_NAMED_CUDA_CONTEXT, /* object = the handle */
     WIRE_NAMED_CUDA_DEVICE,  /* object = the ordinal */
     WIRE_NAMED_CUDA_EVENT,   /* object = the handle */
@@ -626,8 +624,8 @@ WIRE_ASSERT(wire_head, 8);
 WIRE_ASSERT(wire_string, 16);
 WIRE_ASSERT(wire_config, 64);
 WIRE_ASSERT(wire_device, 112);
-WIRE_ASSERT(wire_context, 40);
-WIRE_ASSERT(wire_stream, 48);
+WIRE_ASSERT(wire_context, 32);
+WIRE_ASSERT(wire_stream, 40);
 WIRE_ASSERT(wire_name, 24);
 WIRE_ASSERT(wire_handle, 24);
 WIRE_ASSERT(wire_module, 40);

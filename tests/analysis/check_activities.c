@@ -288,7 +288,6 @@ START_TEST(an_older_capture_reads_as_one_without)
         ck_assert_uint_eq(s.count, 0);
         prof_activity_summary_free(&s);
     }
-    ck_assert_int_eq(prof_stream(c, 1)->handle, PROF_UNKNOWN);
     ck_assert_int_eq(prof_stream(c, 2)->native, 13);
     ck_assert(!prof_context(c, 1)->green);
     ck_assert_int_eq(prof_device(c, 1)->units, 132);

@@ -168,10 +168,25 @@ static void give_name(enum wire_named kind, uint64_t object, const char *text)
     collector_define(&name);
 }
 
-static uint32_t handled_stream(uint32_t id, uint64_t handle)
+static void give_handle(enum wire_named kind, uint64_t handle, uint32_t context, uint32_t stream)
+{
+    struct wire_handle given = {.head = {sizeof given, WIRE_HANDLE, 0, kind}, .handle = handle,
+                                .context = context, .stream = stream};
+    collector_define(&given);
+}
+
+static uint32_t describe_context(uint32_t native)
+{
+    struct wire_context context = {.head = {sizeof context, WIRE_CONTEXT, 0, collector_new_id()},
+                                   .source = WIRE_SOURCE_CUDA, .native = native};
+    collector_define(&context);
+    return context.head.aux;
+}
+
+static uint32_t describe_stream(uint32_t id, uint32_t context, uint32_t native)
 {
     struct wire_stream stream = {.head = {sizeof stream, WIRE_STREAM, 0, id ? id : collector_new_id()},
-                                 .source = WIRE_SOURCE_CUDA, .handle = handle, .native = id};
+                                 .source = WIRE_SOURCE_CUDA, .context = context, .native = native};
     collector_define(&stream);
     return stream.head.aux;
 }
@@ -179,15 +194,31 @@ static uint32_t handled_stream(uint32_t id, uint64_t handle)
 static void named_objects(void *unused)
 {
     (void)unused;
-    uint32_t first = handled_stream(0, 0xa0);
-    give_name(WIRE_NAMED_CUDA_STREAM, 0xa0, "first");
-    handled_stream(first, 0xa0); /* defined again: it keeps its name */
-    handled_stream(0, 0xa0);     /* the handle is used again: not named */
-    give_name(WIRE_NAMED_CUDA_STREAM, 0xb0, "given up");
-    give_name(WIRE_NAMED_CUDA_STREAM, 0xb0, "early");
-    handled_stream(0, 0xb0);
-    handled_stream(0, 0xb0); /* the name was for the one before */
+    static const char *const names[] = {"low", "high", "middle"};
+    give_handle(WIRE_NAMED_CUDA_CONTEXT, 0xc0, 1, 0);
+    give_name(WIRE_NAMED_CUDA_CONTEXT, 0xc0, "ctx");
+    for (uint32_t i = 0; i < 3; i++) { /* destroyed and made anew, described later: one handle */
+        give_handle(WIRE_NAMED_CUDA_STREAM, 0xa0, 1, 20 + i);
+        give_name(WIRE_NAMED_CUDA_STREAM, 0xa0, "given up");
+        give_name(WIRE_NAMED_CUDA_STREAM, 0xa0, names[i]);
+    }
+    give_handle(WIRE_NAMED_CUDA_STREAM, 0xa0, 1, 23); /* not named */
+    give_handle(WIRE_NAMED_CUDA_STREAM, 0xb0, 2, 20); /* the number of another context's */
+    give_name(WIRE_NAMED_CUDA_STREAM, 0xb0, "other context");
+    uint32_t late = describe_stream(0, 0, 20); /* its context is not known yet */
+    uint32_t contexts[] = {describe_context(1), describe_context(2)};
+    describe_stream(late, contexts[0], 20);
+    for (uint32_t i = 1; i < 4; i++)
+        describe_stream(0, contexts[0], 20 + i);
+    describe_stream(late, contexts[0], 20); /* defined again: it keeps its name */
+    describe_stream(0, contexts[1], 20);
+    give_handle(WIRE_NAMED_CUDA_STREAM, 0xe8, 2, 21);
+    describe_stream(0, contexts[1], 21);
+    give_name(WIRE_NAMED_CUDA_STREAM, 0xe8, "at once");
+    give_handle(WIRE_NAMED_CUDA_STREAM, 0xd0, 1, 30);
     give_name(WIRE_NAMED_CUDA_STREAM, 0xd0, "never used");
+    give_name(WIRE_NAMED_CUDA_STREAM, 0, "default");
+    give_handle(99, 1, 1, 1); /* of a later version */
     give_name(WIRE_NAMED_CUDA_EVENT, 0xe0, "event");
     give_name(WIRE_NAMED_CUDA_DEVICE, 1, "second gpu");
     for (uint32_t i = 0; i < 2; i++) {
@@ -195,10 +226,6 @@ static void named_objects(void *unused)
                                      .source = WIRE_SOURCE_CUDA, .ordinal = i};
         collector_define(&device);
     }
-    struct wire_context context = {.head = {sizeof context, WIRE_CONTEXT, 0, collector_new_id()},
-                                   .source = WIRE_SOURCE_CUDA, .native = 0xc0};
-    collector_define(&context);
-    give_name(WIRE_NAMED_CUDA_CONTEXT, 0xc0, "ctx");
     emit_mark(1, 0);
 }
 
@@ -206,12 +233,14 @@ START_TEST(names_by_handle)
 {
     CASE(named_objects);
     ck_assert_str_eq(run_text(&run, "SELECT group_concat(coalesce(name,'-')) FROM "
-                                    "(SELECT name FROM stream ORDER BY id)"), "first,-,early,-");
+                                    "(SELECT name FROM stream ORDER BY id)"),
+                     "low,high,middle,-,other context,at once");
     ck_assert_str_eq(run_text(&run, "SELECT group_concat(kind||' '||name) FROM (SELECT * FROM "
-                                    "object_name ORDER BY handle)"), "stream never used,event event");
+                                    "object_name ORDER BY handle)"),
+                     "stream default,stream never used,event event");
     ck_assert_str_eq(run_text(&run, "SELECT label FROM device WHERE ordinal=1"), "second gpu");
     ck_assert_int_eq(NUMBER("SELECT label IS NULL FROM device WHERE ordinal=0"), 1);
-    ck_assert_str_eq(run_text(&run, "SELECT name FROM context"), "ctx");
+    ck_assert_str_eq(run_text(&run, "SELECT group_concat(name) FROM context"), "ctx");
     run_done(&run);
 }
 END_TEST
@@ -386,7 +415,7 @@ static void short_records(void *unused)
     (void)unused;
     uint64_t t = prof_now_ns();
     struct wire_stream stream = {.head = {40, WIRE_STREAM, 0, collector_new_id()},
-                                 .source = WIRE_SOURCE_CUDA, .native = 7, .handle = 1};
+                                 .source = WIRE_SOURCE_CUDA, .native = 7};
     collector_define(&stream);
     struct wire_context context = {.head = {24, WIRE_CONTEXT, 0, collector_new_id()},
                                    .source = WIRE_SOURCE_CUDA, .native = 1, .units = 5};
@@ -407,7 +436,7 @@ static void short_records(void *unused)
 START_TEST(records_of_other_versions)
 {
     CASE(short_records);
-    ck_assert_int_eq(NUMBER("SELECT handle IS NULL AND native=7 FROM stream"), 1);
+    ck_assert_int_eq(NUMBER("SELECT native=7 FROM stream"), 1);
     ck_assert_int_eq(NUMBER("SELECT units IS NULL FROM context"), 1);
     ck_assert_int_eq(NUMBER("SELECT recorded IS NULL AND kind=3 FROM sync"), 1);
     ck_assert_int_eq(NUMBER("SELECT original IS NULL AND node=8 FROM graph_node"), 1);

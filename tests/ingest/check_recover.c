@@ -19,6 +19,44 @@
 
 #define LAUNCHES 4000
 
+static void named_stream(uint32_t native, const char *text)
+{
+    struct wire_handle handle = {.head = {sizeof handle, WIRE_HANDLE, 0, WIRE_NAMED_CUDA_STREAM},
+                                 .handle = 4096, .context = 1, .stream = native};
+    collector_define(&handle);
+    struct wire_name name = {.head = {sizeof name, WIRE_NAME, 0, WIRE_NAMED_CUDA_STREAM},
+                             .object = 4096, .name = collector_text(text)};
+    collector_define(&name);
+}
+
+static void described_stream(uint32_t native)
+{
+    static uint32_t context;
+    if (!context) {
+        struct wire_context made = {.head = {sizeof made, WIRE_CONTEXT, 0, collector_new_id()},
+                                    .source = WIRE_SOURCE_CUDA, .native = 1};
+        collector_define(&made);
+        context = made.head.aux;
+    }
+    struct wire_stream stream = {.head = {sizeof stream, WIRE_STREAM, 0, collector_new_id()},
+                                 .source = WIRE_SOURCE_CUDA, .context = context, .native = native};
+    collector_define(&stream);
+}
+
+/* All streams have one handle, and are described when the next ones have it already; half of them
+ * never are. */
+static void name_streams(uint32_t i)
+{
+    char name[32];
+    snprintf(name, sizeof name, "stream %u", i);
+    named_stream(i, name);
+    named_stream(i + LAUNCHES, "unused");
+    if (i > 50)
+        described_stream(i - 50);
+    if (i == LAUNCHES)
+        described_stream(i);
+}
+
 /* Launches in the OpenCL manner: call and command at once, times 64 launches later; a range around
  * every ten; an allocation now and then; names of which some are long. */
 static void launches(void *argument)
@@ -55,9 +93,7 @@ static void launches(void *argument)
             struct wire_graph_node node = {.head = {sizeof node, WIRE_GRAPH_NODE, 1, 0},
                                            .time = 1, .node = i, .graph = 1};
             collector_emit(&node);
-            struct wire_name named = {.head = {sizeof named, WIRE_NAME, 0, WIRE_NAMED_CUDA_STREAM},
-                                      .object = i, .name = collector_text("unused")};
-            collector_define(&named);
+            name_streams((uint32_t)i);
             struct wire_overhead overhead = {.head = {sizeof overhead, WIRE_OVERHEAD, 0, 0},
                                              .start = now, .end = now + 1, .kind = 2};
             collector_emit(&overhead);
@@ -99,9 +135,11 @@ static void check_capture(const struct run *run)
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM graph_node"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT node) FROM graph_node"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM overhead"), LAUNCHES / 50);
-    ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT handle) FROM object_name WHERE "
-                                     "name='unused'"), LAUNCHES / 50);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM object_name WHERE name='unused' "
+                                     "AND handle=4096"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM object_name"), LAUNCHES / 50);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM stream WHERE name='stream '||native AND "
+                                     "api='cuda'"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM allocation WHERE end IS NULL"), 10);
     ck_assert_int_eq(run_number(run, "SELECT sum(count) FROM rollup"), LAUNCHES - 64);
     ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT value) FROM string"), 0);

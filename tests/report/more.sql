@@ -12,8 +12,8 @@ INSERT INTO device(process, api, ordinal, name, uuid, kind, units, memory_bytes,
 VALUES(1, 'cuda', 0, 'NVIDIA H200', 'u0', 'gpu', 132, 150039945216, 'first');
 INSERT INTO context(process, device, api, native, name, green, parent, units) VALUES
   (1, 1, 'cuda', 1, NULL, NULL, NULL, NULL), (1, 1, 'cuda', 2, 'decode', 1, 1, 16);
-INSERT INTO stream(process, device, context, api, native, name, priority, is_default, non_blocking, handle) VALUES
-  (1, 1, 1, 'cuda', 7, NULL, 0, 1, 0, NULL), (1, 1, 2, 'cuda', 13, 'copy, "in"', -5, 0, 1, 4096);
+INSERT INTO stream(process, device, context, api, native, name, priority, is_default, non_blocking) VALUES
+  (1, 1, 1, 'cuda', 7, NULL, 0, 1, 0), (1, 1, 2, 'cuda', 13, 'copy, "in"', -5, 0, 1);
 INSERT INTO string(id, value) VALUES(1, 'gemm'), (2, 'softmax'), (3, 'cudaLaunchKernel'), (4, 'cudaGraphLaunch'),
   (5, 'cudaGraphAddKernelNode'), (6, 'cudaGraphInstantiate'), (7, '/home/user/.nv/ComputeCache/a');
 INSERT INTO launch_config(name, grid_x, grid_y, grid_z, block_x, block_y, block_z) VALUES
