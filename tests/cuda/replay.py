@@ -21,9 +21,9 @@ def names():
 
 
 class Case(e2e.Case):
-    def fake_run(self, scenario, fake="", options=(), end="return", library=FAKES, **more):
+    def fake_run(self, scenario, fake="", options=(), end="return", library=FAKES, env=None, **more):
         """Record the fake program; FAKE_CUPTI is `fake`."""
-        environment = e2e.clean_environment(LD_LIBRARY_PATH=library, FAKE_CUPTI=fake)
+        environment = e2e.clean_environment(LD_LIBRARY_PATH=library, FAKE_CUPTI=fake, **(env or {}))
         return self.record(PROGRAM, scenario, end, options=options, env=environment, **more)
 
     def play(self, dump, fake="", **more):

@@ -113,6 +113,19 @@ class Dumps(replay.Case):
         [dump] = self.written()
         self.assert_same(dump, everything().finish())
 
+    def test_fork_before_cuda(self):
+        result = self.fake_run("basic", options=self.options(), env={"FAKE_FORK_FIRST": "1"})
+        db = self.open(result.capture)
+        self.assertEqual(self.rows(db, "SELECT p.id, count(*) FROM kernel k JOIN thread t ON t.id = "
+                                       "k.thread JOIN process p ON p.id = t.process GROUP BY 1"),
+                         {"1": 1000, "2": 1000})
+        dumps = self.written()
+        self.assertEqual(sorted(dump.pid for dump in dumps),
+                         sorted(row[0] for row in db.execute("SELECT pid FROM process")))
+        for dump in dumps:
+            self.assertTrue(dump.complete)
+            self.assertEqual(len(dump.records(10)), 1000)
+
     def test_damaged_buffer(self):
         script = Script()
         for _ in range(100):

@@ -413,6 +413,8 @@ int main(int argc, char **argv)
     void *found = symbol(cuda, "cuInit");
     if (argc < 2 || !found)
         return 99;
+    /* As a worker of multiprocessing: the process forks, and both then use CUDA. */
+    pid_t child = getenv("FAKE_FORK_FIRST") ? fork() : -1;
     int (*init)(unsigned);
     memcpy(&init, &found, sizeof init);
     init(0);
@@ -434,7 +436,9 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], scenarios[i].name) == 0) {
             if (!record && scenarios[i].run != nothing)
                 return 98;
-            int status = scenarios[i].run();
+            int status = scenarios[i].run(), ended = 0;
+            if (child > 0 && (waitpid(child, &ended, 0) != child || ended != 0))
+                return 96;
             const char *how = argc > 2 ? argv[2] : "settle";
             if (strcmp(how, "settle") == 0)
                 pause_ms(600); /* some ticks: nothing depends on the way out */
