@@ -67,8 +67,72 @@ static uint64_t widen(uint32_t id)
     return wide > 0 ? (uint64_t)wide : id;
 }
 
+/* Which ids belong outside the recording windows, by their low bits. The first record of an id
+ * decides for all others: a call and what it made on the device are recorded together or not at all,
+ * whichever CUPTI brings first and however long the device takes. Untouched, and so without memory,
+ * when there are no windows. */
+static uint64_t decided[OUTSIDE / 64], outside[OUTSIDE / 64];
+static uint64_t front;  /* highest id with a place there; those OUTSIDE behind it have lost theirs */
+static uint64_t before; /* ids up to this one came when there was no window yet: recorded */
+static bool watching;
+
+static void watch(void)
+{
+    if (!watching && cuda_kinds_windows()) {
+        watching = true;
+        before = front = newest;
+    }
+}
+
+/* Make a place for an id. One that is far ahead of the calls is not believed. */
+static bool has_place(uint64_t correlation)
+{
+    if (correlation == 0 || correlation > newest + OUTSIDE / 2)
+        return false;
+    if (correlation > front + OUTSIDE) {
+        memset(decided, 0, sizeof decided);
+        front = correlation;
+    }
+    while (front < correlation) {
+        front++;
+        decided[front % OUTSIDE / 64] &= ~(1ull << (front % 64));
+    }
+    return correlation + OUTSIDE > front;
+}
+
+/* Does a record of that id and time belong outside? Time 0 is none and decides nothing. */
+static bool is_outside(uint64_t correlation, uint64_t time)
+{
+    watch();
+    bool late = time != 0 && !collector_recorded_at(time);
+    if (!has_place(correlation))
+        return late;
+    if (correlation <= before)
+        return false;
+    uint64_t bit = 1ull << (correlation % 64);
+    uint64_t at = correlation % OUTSIDE / 64;
+    if (decided[at] & bit)
+        return outside[at] & bit;
+    if (time != 0) {
+        decided[at] |= bit;
+        outside[at] = late ? outside[at] | bit : outside[at] & ~bit;
+    }
+    return late;
+}
+
+bool cuda_calls_recorded(uint64_t correlation, uint64_t time)
+{
+    if (!cuda_kinds_windows() || !is_outside(correlation, time))
+        return true;
+    collector_count(WIRE_COUNT_OUTSIDE, 1);
+    return false;
+}
+
 static uint64_t widen_call(uint32_t id)
 {
+    if (id == 0)
+        return 0;
+    watch();
     uint64_t wide = widen(id);
     if (wide > newest)
         newest = wide;
@@ -99,29 +163,6 @@ bool cuda_calls_many(uint64_t correlation)
            recent_calls[slot].many;
 }
 
-/* What was called outside the recording windows, by the low bits of its id; device records follow
- * their call. Untouched, and so without memory, when there are no windows. */
-static uint64_t outside[OUTSIDE / 64];
-
-static void mark_outside(uint64_t correlation, bool is)
-{
-    uint64_t bit = 1ull << (correlation % 64);
-    uint64_t *word = &outside[correlation % OUTSIDE / 64];
-    *word = is ? *word | bit : *word & ~bit;
-}
-
-bool cuda_calls_recorded(uint64_t correlation, uint64_t time)
-{
-    if (!cuda_kinds_windows())
-        return true;
-    bool known = correlation != 0 && correlation <= newest;
-    bool is = known ? !(outside[correlation % OUTSIDE / 64] >> (correlation % 64) & 1)
-                    : time == 0 || collector_recorded_at(time);
-    if (!is)
-        collector_count(WIRE_COUNT_OUTSIDE, 1);
-    return is;
-}
-
 static void remember(uint64_t correlation, uint32_t tid, bool many)
 {
     uint32_t slot = correlation % RECENT_CALLS;
@@ -134,6 +175,16 @@ static void remember(uint64_t correlation, uint32_t tid, bool many)
 static bool is_balanced(uint8_t klass)
 {
     return klass >= WIRE_CLASS_LAUNCH && klass <= WIRE_CLASS_MEMSET;
+}
+
+/* What the records of the device will ask of the call. */
+static void note(const struct record_call *record, uint64_t correlation, uint8_t klass,
+                 uint8_t expects)
+{
+    bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
+    bool noted = correlation && recent_calls[correlation % RECENT_CALLS].correlation == correlation;
+    if (many || noted || klass == WIRE_CLASS_ALLOC || klass == WIRE_CLASS_FREE)
+        remember(correlation, record->thread, many);
 }
 
 /* What the call adds to the conservation counters. Allocations that succeed are counted where
@@ -173,18 +224,9 @@ static void emit_call(enum cuda_domain domain, const struct record_call *record,
         .expects = expects,
         .klass = klass,
     };
-    if (cuda_kinds_windows()) {
-        bool is_outside = !collector_recorded_at(record->start);
-        if (correlation)
-            mark_outside(correlation, is_outside);
-        if (is_outside) {
-            collector_count(WIRE_COUNT_OUTSIDE, 1);
-            return;
-        }
-    }
-    bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
-    if (many || klass == WIRE_CLASS_ALLOC || klass == WIRE_CLASS_FREE)
-        remember(correlation, record->thread, many);
+    if (!cuda_calls_recorded(correlation, record->start))
+        return;
+    note(record, correlation, klass, expects);
     if (record->end < record->start)
         collector_count(WIRE_COUNT_TIME_REPAIRED, 1);
     count(record, klass, expects);
@@ -217,6 +259,15 @@ static void drop_first(struct calling_thread *thread, uint32_t n)
     memmove(thread->held, thread->held + n, thread->count * sizeof thread->held[0]);
 }
 
+/* What it made on the device may be read before it is known whether anything encloses it. */
+static void announce(const struct record_call *record)
+{
+    const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
+    uint64_t correlation = widen_call(record->correlation);
+    if (!cuda_kinds_windows() || !is_outside(correlation, record->start))
+        note(record, correlation, function->klass, function->expects);
+}
+
 static void hold(const struct record_call *record)
 {
     struct calling_thread *thread = calling_thread(record->thread, true);
@@ -229,6 +280,7 @@ static void hold(const struct record_call *record)
         drop_first(thread, 1);
     }
     thread->held[thread->count++] = (struct held_call){*record, 0};
+    announce(record);
 }
 
 static void runtime_call(const struct record_call *outer)
@@ -311,6 +363,8 @@ void cuda_calls_forked(void)
     last_tid = 0;
     has_aliases = has_batches = false;
     memset(aliases, 0, sizeof aliases);
-    memset(outside, 0, sizeof outside);
+    memset(decided, 0, sizeof decided);
+    front = before = 0;
+    watching = false;
     memset(recent_calls, 0, sizeof recent_calls);
 }

@@ -570,6 +570,136 @@ START_TEST(windows)
 }
 END_TEST
 
+static void called(CUpti_ActivityKind kind, uint32_t cbid, uint32_t id, uint64_t start)
+{
+    CALL c = {.kind = kind,
+              .cbid = cbid,
+              .start = start,
+              .end = start + 5,
+              .threadId = 5,
+              .correlationId = id};
+    add(&c, sizeof c);
+}
+
+static void ran(uint32_t id, uint64_t start)
+{
+    KERNEL k;
+    memset(&k, 0, sizeof k);
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    k.correlationId = id;
+    k.start = start, k.end = start + 5;
+    add(&k, sizeof k);
+}
+
+enum { LAUNCH_CBID = 211, DRIVER_LAUNCH_CBID = 307 };
+
+static void check_recorded(size_t both, uint64_t left_out)
+{
+    ck_assert_uint_eq(number(WIRE_CALL), both);
+    ck_assert_uint_eq(number(WIRE_KERNEL), both);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_LAUNCH_CALLED], both);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_OUTSIDE], left_out);
+}
+
+/* A driver call waits for one around it, its kernel does not; newer calls are read meanwhile. */
+START_TEST(windows_of_driver_calls)
+{
+    core.window_from = 100, core.window_to = 200;
+    cuda_kinds_recording(false);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 90, 50);
+    called(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, 10, 80), ran(10, 120);
+    called(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, 11, 190), ran(11, 250);
+    called(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, 91, 60), ran(91, 130);
+    called(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, 92, 195), ran(92, 260);
+    decode(1000);
+    cuda_calls_age(true);
+    check_recorded(2, 5);
+}
+END_TEST
+
+/* A kernel's record may come a flush before its call's: then it decides for both. */
+START_TEST(windows_of_late_calls)
+{
+    core.window_from = 100, core.window_to = 200;
+    cuda_kinds_recording(false);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 90, 50);
+    ran(10, 120), ran(11, 250), ran(100, 110), ran(101, 201);
+    decode(1000);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 10, 80);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 11, 190);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 100, 99);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 101, 199);
+    decode(1000);
+    check_recorded(2, 5);
+}
+END_TEST
+
+/* What an id of long ago decided is not true for one with the same low bits; ids far ahead of every
+ * call, and such as lie too far back, go by their own time. */
+START_TEST(windows_of_many_ids)
+{
+    enum { TURN = 1 << 22 };
+    core.window_from = 100, core.window_to = 200;
+    cuda_kinds_recording(false);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 7, 50); /* outside */
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 8, 150), ran(8, 250);
+    decode(1000);
+    check_recorded(1, 1);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, TURN + 6, 150), ran(TURN + 6, 150);
+    decode(1000);
+    ran(TURN + 7, 160), ran(TURN + 8, 210), ran(0x40000000, 170), ran(7, 180);
+    decode(1000);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, TURN + 7, 150);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, TURN + 8, 150);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 5 * TURN, 150), ran(5 * TURN, 190);
+    decode(1000);
+    ck_assert_uint_eq(number(WIRE_CALL), 4);
+    ck_assert_uint_eq(number(WIRE_KERNEL), 6); /* and those of 0x40000000 and 7 */
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_OUTSIDE], 3);
+}
+END_TEST
+
+/* Calls that were read before the first window closed have their device records to the end. */
+START_TEST(first_window_closes)
+{
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 1, 150);
+    decode(1000);
+    core.window_from = 0, core.window_to = 140; /* closed before, known only now */
+    cuda_kinds_recording(false);
+    ran(1, 300);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 2, 310), ran(2, 320);
+    decode(1000);
+    check_recorded(1, 2);
+}
+END_TEST
+
+/* A batch of copies made with the driver API: its copies are read while the call is held. */
+START_TEST(driver_batch)
+{
+    uint32_t cbid = 0;
+    for (uint32_t i = 1; i < CUDA_MAX_CBID && !cbid; i++) {
+        if (strncmp(cuda_function(CUDA_DOMAIN_DRIVER, i)->name, "cuMemcpyBatchAsync", 18) == 0)
+            cbid = i;
+    }
+    if (!cbid)
+        return; /* not known to this libcupti */
+    called(CUPTI_ACTIVITY_KIND_DRIVER, cbid, 10, 100);
+    for (unsigned i = 0; i < 3; i++) {
+        COPY copy;
+        memset(&copy, 0, sizeof copy);
+        copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+        copy.correlationId = 10;
+        copy.start = 110 + i, copy.end = 200;
+        add(&copy, sizeof copy);
+    }
+    decode(1000);
+    cuda_calls_age(true);
+    ck_assert_uint_eq(number(WIRE_CALL), 1);
+    ck_assert_uint_eq(number(WIRE_TRANSFER), 3);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_TRANSFER_CALLED], 3);
+}
+END_TEST
+
 static void launched(const char *name, uint64_t start)
 {
     KERNEL k;
@@ -817,6 +947,11 @@ int main(void)
     tcase_add_test(cases, waits_and_overhead);
     tcase_add_test(cases, pools_managed_memory_and_graphs);
     tcase_add_test(cases, windows);
+    tcase_add_test(cases, windows_of_driver_calls);
+    tcase_add_test(cases, windows_of_late_calls);
+    tcase_add_test(cases, windows_of_many_ids);
+    tcase_add_test(cases, first_window_closes);
+    tcase_add_test(cases, driver_batch);
     tcase_add_test(cases, names_after_unloading);
     tcase_add_test(cases, stream_before_its_context);
     tcase_add_test(cases, damaged_buffer);
