@@ -304,12 +304,12 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
     ingest_bind(sql, 11, flags & WIRE_STREAM_NON_BLOCKING ? 1 : 0);
     ingest_bind_text(sql, 12, stream->clock ? "device" : "CLOCK_MONOTONIC");
     const struct ingest_local *context = ingest_lookup(spool, stream->context, WIRE_CONTEXT);
-    bool cuda = wire_space(stream->source) == WIRE_SOURCE_CUDA;
+    bool is_object = context && wire_space(stream->source) == WIRE_SOURCE_CUDA;
+    /* Asked for now: define_local may move what `context` points to. */
+    uint64_t object = is_object ? ingest_stream_object(context->extra, stream->native) : 0;
     return ingest_run(ingest, INGEST_SQL_STREAM) &&
            define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock) &&
-           (!cuda || !context ||
-            ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM,
-                          ingest_stream_object(context->extra, stream->native), row));
+           (!is_object || ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM, object, row));
 }
 
 static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
