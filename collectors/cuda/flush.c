@@ -23,15 +23,18 @@
 #define FLUSH_FORCED 1u         /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
 
 static _Atomic uint32_t running;  /* CUPTI collects for us */
+static _Atomic int32_t owner;     /* ... in this process, and not in its forked children */
 static _Atomic uint32_t ticks;    /* begun */
 static _Atomic uint32_t settled;  /* ticks that have ended; futex word */
 static _Atomic uint32_t settling; /* threads that wait for one */
+static _Atomic uint32_t in_vain;  /* `settled` + 1 when a thread waited for nothing */
 static _Atomic uint32_t wanted;   /* final flushes asked for */
 static _Atomic uint32_t finished; /* final flushes done; futex word */
 
 void cuda_flush_start(void)
 {
     cuda_dump_start();
+    atomic_store(&owner, (int32_t)getpid());
     atomic_store(&running, 1);
 }
 
@@ -56,13 +59,21 @@ static void drain(void)
     cuda_dump_dropped(dropped);
 }
 
+/* Is a tick begun and not ended? */
+static bool ticking(void)
+{
+    return atomic_load(&ticks) != atomic_load(&settled);
+}
+
 void cuda_tick(void)
 {
     if (!atomic_load(&running))
         return;
-    atomic_fetch_add(&ticks, 1);
     uint32_t want = atomic_load(&wanted);
     bool finishing = want != atomic_load(&finished);
+    if (!finishing && collector_ended())
+        return; /* the destructors of CUPTI and of the driver are next, or at it */
+    atomic_fetch_add(&ticks, 1);
     if (cuda_buffers_used()) { /* before that CUPTI has nothing, and cuInit may still be at work */
         flush(finishing ? FLUSH_FORCED : 0);
         drain();
@@ -83,7 +94,8 @@ void cuda_tick(void)
 void cuda_flush_settle(void)
 {
     if (!atomic_load(&running) || !cuda_buffers_used() || collector_is_helper() ||
-        collector_ended())
+        collector_ended() || atomic_load(&owner) != (int32_t)getpid() ||
+        atomic_load(&in_vain) == atomic_load(&settled) + 1) /* no helper thread, or it is stuck */
         return;
     uint64_t start = collector_now();
     uint32_t want = atomic_load(&ticks) + 1; /* one that begins from now on */
@@ -92,8 +104,12 @@ void cuda_flush_settle(void)
     for (;;) {
         uint32_t done = atomic_load(&settled);
         uint64_t waited = collector_now() - start;
-        if ((int32_t)(done - want) >= 0 || waited >= SETTLE_NS)
+        if ((int32_t)(done - want) >= 0)
             break;
+        if (waited >= SETTLE_NS) {
+            atomic_store(&in_vain, done + 1);
+            break;
+        }
         struct timespec pause = {.tv_nsec = (long)(SETTLE_NS - waited)};
         syscall(SYS_futex, &settled, FUTEX_WAIT_PRIVATE, done, &pause, NULL, 0);
     }
@@ -111,7 +127,7 @@ static bool wait_for(uint32_t want)
             return true;
         uint64_t waited = collector_now() - start;
         if (waited >= FINISH_NS ||
-            (waited >= NO_HELPER_NS && atomic_load(&ticks) == first_tick))
+            (waited >= NO_HELPER_NS && atomic_load(&ticks) == first_tick && !ticking()))
             return false;
         struct timespec pause = {.tv_nsec = 100000000};
         syscall(SYS_futex, &finished, FUTEX_WAIT_PRIVATE, done, &pause, NULL, 0);
@@ -124,10 +140,16 @@ void cuda_at_exit(void)
         return;
     int saved = errno;
     bool done = true;
-    if (cuda_buffers_used() && !collector_is_helper()) {
+    if (cuda_buffers_used()) {
         uint32_t want = atomic_fetch_add(&wanted, 1) + 1;
-        collector_wake();
-        done = wait_for(want);
+        if (!collector_is_helper()) {
+            collector_wake();
+            done = wait_for(want);
+        } else if (!ticking()) {
+            cuda_tick(); /* the process ends with its last thread, which is the helper */
+        } else {
+            done = false;
+        }
     }
     if (done)
         collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_ENDED, NULL, 0);
@@ -146,6 +168,7 @@ void cuda_flush_forked(void)
     atomic_store(&ticks, 0);
     atomic_store(&settled, 0);
     atomic_store(&settling, 0);
+    atomic_store(&in_vain, 0);
     atomic_store(&wanted, 0);
     atomic_store(&finished, 0);
 }

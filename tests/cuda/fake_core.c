@@ -82,7 +82,8 @@ void collector_count(enum wire_count which, uint64_t n)
 void collector_health(enum wire_source source, enum wire_health_state state, const char *why,
                       uint32_t value)
 {
-    (void)source, (void)state, (void)value;
+    (void)source, (void)value;
+    core.health_state = state;
     snprintf(core.health, sizeof core.health, "%s", why ? why : "");
 }
 
@@ -105,11 +106,12 @@ void collector_register(const struct collector_source *source)
 
 void collector_wake(void)
 {
+    core.wakes++;
 }
 
 bool collector_is_helper(void)
 {
-    return false;
+    return core.helper;
 }
 
 bool collector_option(const char *name, char *value, size_t size)
@@ -125,7 +127,7 @@ void collector_saw_thread(uint32_t tid)
 
 bool collector_ended(void)
 {
-    return false;
+    return core.ended;
 }
 
 bool collector_recording(void)

@@ -37,6 +37,9 @@ struct fake_core {
     char texts[256][1024]; /* by string id */
     uint32_t text_count;
     char health[512]; /* the last one's reason */
+    enum wire_health_state health_state;
+    bool helper, ended; /* collector_is_helper, collector_ended */
+    unsigned wakes;
     bool tracing;     /* collector_traces and collector_active */
     uint64_t window_from, window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
     const struct collector_source *source;

@@ -356,10 +356,10 @@ END_TEST
 /* A sanitizer's runtime must come first in the process, so such a build is not preloaded. */
 #ifdef SANITIZED
 #define PRELOAD NULL
-enum { END_CASES = 1 };
+enum { END_CASES = 2 };
 #else
 #define PRELOAD COLLECTOR
-enum { END_CASES = 3 };
+enum { END_CASES = 4 };
 #endif
 
 /* Leaving at once: the last records come by the final flush, which host/ asks for. */
@@ -367,6 +367,7 @@ START_TEST(final_flush)
 {
     static const struct how ends[] = {
         {.scenario = "basic", .end = "return"}, /* by the environment alone */
+        {.scenario = "basic", .end = "alone"},
         {.scenario = "basic", .end = "return", .preload = PRELOAD},
         {.scenario = "basic", .end = "_exit", .preload = PRELOAD}, /* only seen when preloaded */
     };

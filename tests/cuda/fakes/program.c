@@ -446,6 +446,8 @@ int main(int argc, char **argv)
                 pause_ms(600), raise(SIGKILL);
             else if (strcmp(how, "_exit") == 0)
                 _exit(status);
+            else if (strcmp(how, "alone") == 0)
+                pthread_exit(NULL); /* the process ends with its last thread */
             else if (strcmp(how, "abort") == 0)
                 pause_ms(600), abort();
             if (stat_of && (stat_of(FAKE_FINALIZED) || stat_of(FAKE_FLUSH_MAIN)))
