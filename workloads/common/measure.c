@@ -36,12 +36,12 @@ void session_close(struct session *session)
     *session = (struct session){0};
 }
 
-/* Where the next command's event goes: *out, NULL while recording. -1 when memory ran out, which
- * fails the command: later ones may have to wait for its event. */
+/* Where the next command's event goes: *out, NULL while recording or untimed. -1 when memory ran
+ * out, which fails the command: later ones may have to wait for its event. */
 static int next_event(struct session *session, enum command_kind kind, struct dev_event ***out)
 {
     *out = NULL;
-    if (session->recording)
+    if (session->recording || session->untimed)
         return 0;
     if (session->command_count == session->command_capacity) {
         size_t capacity = session->command_capacity ? 2 * session->command_capacity : 64;
@@ -201,6 +201,30 @@ static int collect(struct session *session, double *kernel_ns, double *transfer_
     return 0;
 }
 
+/* The step of a subject that is timed as a whole. */
+static int step_between_marks(struct session *session, struct subject *subject, double *kernel_ns)
+{
+    struct dev_event *before = NULL, *after = NULL;
+    bool untimed = session->untimed;
+    uint64_t ns = 0;
+    int result = dev_mark(session->queue, &before);
+
+    session->untimed = true;
+    if (result == 0)
+        result = subject->step(subject->context);
+    session->untimed = untimed;
+    if (result == 0)
+        result = dev_mark(session->queue, &after);
+    if (dev_queue_finish(session->queue) != 0)
+        result = -1;
+    if (result == 0)
+        result = dev_elapsed_ns(before, after, &ns);
+    dev_event_release(before);
+    dev_event_release(after);
+    *kernel_ns = (double)ns;
+    return result;
+}
+
 static int run_once(struct session *session, struct subject *subject, const char *phase,
                     double sample[3])
 {
@@ -212,13 +236,17 @@ static int run_once(struct session *session, struct subject *subject, const char
     session->tally = (struct tally){0};
     release_commands(session);
     start_ns = now_ns();
-    result = subject->step(subject->context);
-    if (dev_queue_finish(session->queue) != 0)
-        result = -1;
+    if (subject->whole) {
+        result = step_between_marks(session, subject, &sample[0]);
+    } else {
+        result = subject->step(subject->context);
+        if (dev_queue_finish(session->queue) != 0)
+            result = -1;
+    }
     sample[2] = (double)(now_ns() - start_ns);
     perfkit_range_pop();
     perfkit_range_pop();
-    if (result == 0)
+    if (result == 0 && !subject->whole)
         result = collect(session, &sample[0], &sample[1]);
     subject->result.tally = session->tally;
     release_commands(session);
@@ -229,7 +257,7 @@ int measure(struct session *session, struct subject *subjects, size_t count, uin
             uint32_t warmup)
 {
     double *samples = calloc(count * 3 * iterations, sizeof samples[0]);
-    double one[3];
+    double one[3] = {0};
     int result = samples ? 0 : -1;
 
     for (uint32_t i = 0; i < warmup && result == 0; i++)
@@ -246,8 +274,8 @@ int measure(struct session *session, struct subject *subjects, size_t count, uin
         struct measurement *m = &subjects[s].result;
 
         m->kernel = stats_of(samples + (s * 3 + 0) * iterations, iterations);
-        m->transfer =
-            stats_of(samples + (s * 3 + 1) * iterations, m->tally.transfers ? iterations : 0);
+        m->transfer = stats_of(samples + (s * 3 + 1) * iterations,
+                               m->tally.transfers && !subjects[s].whole ? iterations : 0);
         m->wall = stats_of(samples + (s * 3 + 2) * iterations, iterations);
     }
     free(samples);

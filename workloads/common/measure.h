@@ -34,6 +34,7 @@ struct session {
     size_t command_count, command_capacity;
     struct tally tally;
     bool recording; /* commands go into a graph: no times, nothing counted */
+    bool untimed;   /* commands are counted, but take no events: only wall time is measured */
 };
 
 /* The work of one launch, as declared to profilers. */
@@ -84,6 +85,10 @@ struct subject {
     const char *name; /* of the range around its iterations */
     int (*step)(void *context);
     void *context;
+    /* Where the cost of a launch is the subject, events around each would add to it: then the
+     * device's time is taken from a mark before the step to one behind it, with the gaps between
+     * the commands, and stands in `kernel`; `transfer` is NaN. */
+    bool whole;
     struct measurement result;
 };
 
