@@ -121,18 +121,21 @@ static bool has_any(const char *name, const char *const *parts)
     return false;
 }
 
-static const char *const unloads[] = {"ModuleUnload", "LibraryUnload",      "CtxDestroy",
-                                      "DeviceReset",  "DevicePrimaryCtxRe", NULL};
+static const char *const unloads[] = {"ModuleUnload", "LibraryUnload",           "CtxDestroy",
+                                      "DeviceReset",  "DevicePrimaryCtxRelease", "PrimaryCtxReset",
+                                      NULL};
 static const char *const marks[] = {"ProfilerStart", "ProfilerStop", NULL};
 
 /* Calls nest (the runtime's in the driver's); each is told, and the second finds nothing to wait
  * for but a flush. */
 static void unload(const CUpti_CallbackData *call)
 {
-    if (call->callbackSite == CUPTI_API_ENTER)
+    if (call->callbackSite == CUPTI_API_ENTER) {
         cuda_flush_settle();
-    else
+        cuda_names_unloading(collector_now());
+    } else {
         cuda_names_unloaded(collector_now());
+    }
 }
 
 /* cudaProfilerStart calls cuProfilerStart and both may be told; only a change counts. The window

@@ -223,7 +223,11 @@ static void put_text(uint64_t time, uint64_t address)
     if (!address)
         return;
     const char *text = (const char *)(uintptr_t)address;
-    size_t length = strnlen(text, MAX_TEXT_BYTES);
+    static char copy[4096]; /* names of kernels die with their code, see names.c */
+    size_t length = cuda_names_die() ? cuda_names_read(text, copy, sizeof copy)
+                                     : strnlen(text, MAX_TEXT_BYTES);
+    if (cuda_names_die())
+        text = copy;
     uint64_t hash = hash_text(text, length);
     /* A place that another address has taken is overwritten: that one's text is then told twice. */
     size_t place = (size_t)((address >> 3 ^ address >> 17) % TEXTS);

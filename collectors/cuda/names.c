@@ -2,8 +2,8 @@
  * same address then holds another name, or nothing. Records come up to 100 ms late, so before code
  * is unloaded the helper thread reads what CUPTI has (callback.c), and what still comes later is
  * told by its time: a kernel that ran before the last unloading gets the name its address had then.
- * When that was never seen, the name is read without trust in the address, and the capture says so.
- */
+ * When that was never seen, or while code is being unloaded, the name is read without trust in the
+ * address, and the capture says so. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define UNSURE_BYTES 4096u    /* of a name at an address that may be gone */
 
 #define NAMES 65536u /* addresses remembered */
-#define UNLOADS 64u  /* times remembered; what is older counts as unloaded since */
+#define UNLOADS 128u /* times remembered; what is older counts as unloaded since */
 
 static struct cuda_map index_of; /* address -> index of the last name there */
 static struct {
@@ -27,14 +27,34 @@ static struct {
     uint64_t time; /* a kernel of that name ran then */
 } names[NAMES];
 static uint32_t name_count;
-static _Atomic uint64_t unloads[UNLOADS]; /* when code was unloaded */
+static _Atomic uint64_t unloads[UNLOADS]; /* when unloading began and when it was done */
+static _Atomic uint32_t unloading;        /* threads that are at it */
 static _Atomic uint64_t unload_count, last_unload;
 static uint32_t unsure; /* names read without trust */
 
-void cuda_names_unloaded(uint64_t time)
+static void mark(uint64_t time)
 {
     atomic_store(&unloads[atomic_fetch_add(&unload_count, 1) % UNLOADS], time);
     atomic_store(&last_unload, time);
+}
+
+void cuda_names_unloading(uint64_t time)
+{
+    atomic_fetch_add(&unloading, 1);
+    mark(time);
+}
+
+void cuda_names_unloaded(uint64_t time)
+{
+    mark(time);
+    uint32_t now = atomic_load(&unloading);
+    while (now > 0 && !atomic_compare_exchange_weak(&unloading, &now, now - 1)) {
+    }
+}
+
+bool cuda_names_die(void)
+{
+    return atomic_load(&unloading) != 0 || atomic_load(&last_unload) != 0;
 }
 
 /* Was code unloaded after `from` and before `to`? */
@@ -52,24 +72,30 @@ static bool unloaded_between(uint64_t from, uint64_t to)
 }
 
 /* Through the kernel, which answers with an error where the program would crash. */
+size_t cuda_names_read(const char *at, char *text, size_t size)
+{
+    size_t bytes = size - 1, page = 4096 - (uintptr_t)at % 4096; /* at the end of what is mapped */
+    if (page > bytes)
+        page = bytes;
+    struct iovec to = {text, bytes};
+    struct iovec from[2] = {{(void *)(uintptr_t)at, page},
+                            {(void *)((uintptr_t)at + page), bytes - page}};
+    long got = syscall(SYS_process_vm_readv, getpid(), &to, 1ul, from, 2ul, 0ul);
+    text[got > 0 ? got : 0] = '\0';
+    return strlen(text);
+}
+
 static uint32_t read_unsure(const char *name)
 {
     static char text[UNSURE_BYTES + 1];
-    size_t page = 4096 - (uintptr_t)name % 4096; /* a name at the end of what is mapped */
-    struct iovec to = {text, UNSURE_BYTES};
-    struct iovec from[2] = {{(void *)(uintptr_t)name, page},
-                            {(void *)((uintptr_t)name + page), UNSURE_BYTES - page}};
-    long got = syscall(SYS_process_vm_readv, getpid(), &to, 1ul, from, 2ul, 0ul);
+    size_t length = cuda_names_read(name, text, sizeof text);
     if (unsure++ == 0)
         collector_health(
             WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE,
             "kernels that ran while their code was being unloaded may have the name of "
             "another kernel, or none",
             0);
-    if (got <= 0)
-        return 0;
-    text[got] = '\0';
-    return collector_string(text, strlen(text));
+    return length > 0 ? collector_string(text, length) : 0;
 }
 
 static void remember(const char *name, const uint32_t *index, uint32_t id, uint64_t time)
@@ -91,8 +117,10 @@ uint32_t cuda_kernel_name(const char *name, uint64_t start)
     if (!name)
         return 0;
     uint32_t *index = cuda_map_get(&index_of, (uintptr_t)name);
-    if (start != 0 && start < atomic_load(&last_unload)) {
-        bool same = index && !unloaded_between(names[*index].time, start) &&
+    bool dying = atomic_load(&unloading) != 0;
+    uint64_t last = atomic_load(&last_unload);
+    if (dying || start < last) {
+        bool same = index && start != 0 && !unloaded_between(names[*index].time, start) &&
                     !unloaded_between(start, names[*index].time);
         return same ? names[*index].id : read_unsure(name);
     }
@@ -108,5 +136,6 @@ void cuda_names_forked(void)
     name_count = 0;
     atomic_store(&unload_count, 0);
     atomic_store(&last_unload, 0);
+    atomic_store(&unloading, 0);
     unsure = 0;
 }

@@ -97,7 +97,11 @@ void cuda_streams_forked(void);
 /* ---- names.c */
 /* The string id of a kernel's name. `start` is the kernel's, 0 = unknown. Helper only. */
 uint32_t cuda_kernel_name(const char *name, uint64_t start);
-void cuda_names_unloaded(uint64_t time); /* code was unloaded; any thread */
+void cuda_names_unloading(uint64_t time); /* code is about to be unloaded; any thread */
+void cuda_names_unloaded(uint64_t time);  /* and it was */
+bool cuda_names_die(void); /* has code been unloaded, or is it just now? */
+/* The text at an address that may be gone, NUL-terminated. Its length, 0 when there is none. */
+size_t cuda_names_read(const char *at, char *text, size_t size);
 void cuda_names_forked(void);
 
 /* ---- memory.c, waits.c */

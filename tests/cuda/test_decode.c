@@ -782,6 +782,69 @@ START_TEST(names_after_unloading)
 }
 END_TEST
 
+/* Addresses of names are not believed while code is being unloaded, nor in a record without a time
+ * once code has been unloaded. */
+START_TEST(names_that_die)
+{
+    static char memory[64] = "alive";
+    const char *gone = (const char *)16; /* to read it would end the process */
+    launched(memory, 10);
+    decode(1000);
+    cuda_names_unloading(20);
+    launched(gone, 25);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "(none)");
+    strcpy(memory, "next"); /* another thread loads code at once */
+    launched(memory, 26);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "next");
+    cuda_names_unloaded(30);
+    launched(memory, 27);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "next");
+    launched(memory, 12);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "alive");
+    launched(gone, 0);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "(none)");
+    launched(memory, 40);
+    decode(1000);
+    ck_assert_str_eq(last_kernel_name(), "next");
+}
+END_TEST
+
+static uint8_t told[2 * CUDA_MAX_CBID];
+
+static CUptiResult callback_enabled(uint32_t enable, CUpti_SubscriberHandle subscriber,
+                                    CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+{
+    (void)subscriber;
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API && cbid < CUDA_MAX_CBID)
+        told[cbid] = (uint8_t)enable;
+    return CUPTI_SUCCESS;
+}
+
+/* The program waits for the helper thread before code is unloaded, and at no other time. */
+START_TEST(what_unloads_code)
+{
+    cupti.EnableCallback = callback_enabled;
+    cuda_callback_start(NULL);
+    unsigned unloads = 0, retains = 0;
+    for (uint32_t i = 1; i < CUDA_MAX_CBID; i++) {
+        const char *name = cuda_function(CUDA_DOMAIN_DRIVER, i)->name;
+        if (strcmp(name, "cuModuleUnload") == 0 || strcmp(name, "cuLibraryUnload") == 0 ||
+            strncmp(name, "cuDevicePrimaryCtxRelease", 25) == 0 ||
+            strncmp(name, "cuDevicePrimaryCtxReset", 23) == 0)
+            unloads += told[i];
+        if (strcmp(name, "cuDevicePrimaryCtxRetain") == 0)
+            retains += 1 + told[i];
+    }
+    ck_assert_uint_ge(unloads, 4);
+    ck_assert_uint_eq(retains, 1);
+}
+END_TEST
+
 START_TEST(damaged_buffer)
 {
     KERNEL k;
@@ -1058,6 +1121,8 @@ int main(void)
     tcase_add_test(cases, first_window_closes);
     tcase_add_test(cases, driver_batch);
     tcase_add_test(cases, names_after_unloading);
+    tcase_add_test(cases, names_that_die);
+    tcase_add_test(cases, what_unloads_code);
     tcase_add_test(cases, stream_before_its_context);
     tcase_add_test(cases, damaged_buffer);
     tcase_add_test(cases, driver_calls_wait);
