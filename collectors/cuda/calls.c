@@ -104,7 +104,7 @@ static bool has_place(uint64_t correlation)
 static bool is_outside(uint64_t correlation, uint64_t time)
 {
     watch();
-    bool late = time != 0 && !collector_recorded_at(time);
+    bool late = time != 0 && (time < cuda_kinds_since() || !collector_recorded_at(time));
     if (!has_place(correlation))
         return late;
     if (correlation <= before)

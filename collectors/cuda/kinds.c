@@ -54,7 +54,7 @@ static const struct kind {
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 static bool whole_graphs;
-static bool late;                   /* past the start: the driver may be up */
+static _Atomic bool late;           /* past the start: the driver may be up */
 static _Atomic bool managed;        /* configured */
 static _Atomic bool managed_wanted; /* a context exists */
 static bool managed_tried;          /* helper thread */
@@ -62,6 +62,7 @@ static _Atomic bool started;        /* CUPTI can be told */
 static _Atomic bool wanted;         /* a window is open */
 static _Atomic bool on;             /* kinds are enabled */
 static _Atomic bool busy;           /* somebody is switching */
+static _Atomic uint64_t since;      /* when the kinds were last switched on */
 static _Atomic bool windows;        /* has recording ever been off? */
 static uint32_t closed_ticks;       /* helper thread */
 
@@ -117,24 +118,24 @@ static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_C
     }
 }
 
+/* The calls first, so that nothing on the device is recorded without its call; what was called before
+ * all was on is left out by calls.c. */
 static void switch_all(bool enabled)
 {
-    if (enabled) {
-        for (size_t i = 0; i < KINDS; i++) {
-            if (in_use(&kinds[i]))
-                cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
-        }
-    }
     switch_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,
                      CUPTI_ACTIVITY_KIND_RUNTIME, enabled);
     switch_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi, CUPTI_ACTIVITY_KIND_DRIVER,
                      enabled);
-    if (!enabled && cupti.ActivityDisable) {
-        for (size_t i = 0; i < KINDS; i++) {
-            if (in_use(&kinds[i]))
-                cupti_check(cupti.ActivityDisable(kinds[i].kind), "cuptiActivityDisable");
-        }
+    for (size_t i = 0; i < KINDS; i++) {
+        if (!in_use(&kinds[i]))
+            continue;
+        if (enabled)
+            cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
+        else if (cupti.ActivityDisable)
+            cupti_check(cupti.ActivityDisable(kinds[i].kind), "cuptiActivityDisable");
     }
+    if (enabled)
+        atomic_store(&since, collector_now());
 }
 
 /* Bring CUPTI to what is wanted, unless somebody is at it; whoever is looks again before leaving.
@@ -206,7 +207,8 @@ static void configure_managed(void)
         return;
     }
     atomic_store(&managed, true);
-    if (atomic_load(&on))
+    bool switching = atomic_load(&busy); /* perhaps too far on to see it; before `on` */
+    if (switching || atomic_load(&on))
         CUPTI(ActivityEnable, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
 }
 
@@ -231,6 +233,11 @@ void cuda_kinds_tick(void)
     }
 }
 
+uint64_t cuda_kinds_since(void)
+{
+    return atomic_load_explicit(&since, memory_order_relaxed);
+}
+
 bool cuda_kinds_windows(void)
 {
     return atomic_load_explicit(&windows, memory_order_relaxed);
@@ -248,7 +255,11 @@ void cuda_kinds_start(void)
             cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
     }
     atomic_store(&started, true);
-    cuda_kinds_recording(collector_recording());
+    bool open;
+    do { /* once more when the helper thread was told of a change meanwhile, before us */
+        open = collector_recording();
+        cuda_kinds_recording(open);
+    } while (open != collector_recording());
     late = true;
 }
 
@@ -263,5 +274,6 @@ void cuda_kinds_forked(void)
     atomic_store(&on, false);
     atomic_store(&busy, false);
     atomic_store(&windows, false);
+    atomic_store(&since, 0);
     closed_ticks = 0;
 }

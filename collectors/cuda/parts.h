@@ -117,6 +117,7 @@ void cuda_jit_record(const struct record_jit *record);
 void cuda_kinds_start(void);
 void cuda_kinds_recording(bool open); /* a window opened or closed; any thread */
 void cuda_kinds_tick(void);
+uint64_t cuda_kinds_since(void); /* what was called before that may have no records of its work */
 bool cuda_kinds_windows(void); /* has recording ever been off? */
 void cuda_kinds_managed_wanted(void); /* a context exists: unified memory may be configured */
 void cuda_kinds_forked(void);

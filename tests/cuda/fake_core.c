@@ -132,7 +132,12 @@ bool collector_ended(void)
 
 bool collector_recording(void)
 {
-    return core.window_to == UINT64_MAX;
+    bool is = core.window_to == UINT64_MAX;
+    void (*meanwhile)(void) = core.meanwhile;
+    core.meanwhile = NULL;
+    if (meanwhile)
+        meanwhile();
+    return is;
 }
 
 bool collector_recorded_at(uint64_t time)

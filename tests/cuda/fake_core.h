@@ -40,6 +40,7 @@ struct fake_core {
     enum wire_health_state health_state;
     bool helper, ended; /* collector_is_helper, collector_ended */
     unsigned wakes;
+    void (*meanwhile)(void); /* done once, after the next answer of collector_recording */
     bool tracing;     /* collector_traces and collector_active */
     uint64_t window_from, window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
     const struct collector_source *source;

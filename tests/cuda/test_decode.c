@@ -1028,6 +1028,95 @@ START_TEST(end_in_a_long_tick)
 }
 END_TEST
 
+/* ---- what is switched on (kinds.c) */
+
+static bool kind_on[128];
+static unsigned switched, runtime_at, kernel_at; /* in what order */
+
+static CUptiResult enable(CUpti_ActivityKind kind)
+{
+    kind_on[kind % 128] = true;
+    switched++;
+    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        kernel_at = switched;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult disable(CUpti_ActivityKind kind)
+{
+    kind_on[kind % 128] = false;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult enable_function(CUpti_CallbackId cbid, uint8_t on)
+{
+    (void)cbid, (void)on;
+    runtime_at = ++switched;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult sync_records(uint8_t all)
+{
+    return all ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
+}
+
+static void begin_switching(bool open)
+{
+    cupti.ActivityEnable = enable;
+    cupti.ActivityDisable = disable;
+    cupti.ActivityEnableRuntimeApi = cupti.ActivityEnableDriverApi = enable_function;
+    cupti.ActivityEnableAllSyncRecords = sync_records;
+    core.window_to = open ? UINT64_MAX : 0;
+    cuda_kinds_start();
+}
+
+static void open_window(void)
+{
+    core.window_to = UINT64_MAX;
+    cuda_kinds_recording(true);
+}
+
+static void close_window(void)
+{
+    core.window_to = 0;
+    cuda_kinds_recording(false);
+}
+
+/* The helper thread tells of a change while the collector starts. */
+START_TEST(window_opens_at_the_start)
+{
+    core.meanwhile = open_window;
+    begin_switching(false);
+    for (unsigned i = 0; i < 40; i++)
+        cuda_kinds_tick();
+    ck_assert(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
+    core.meanwhile = close_window;
+    begin_switching(true);
+    for (unsigned i = 0; i < 40; i++)
+        cuda_kinds_tick();
+    ck_assert(!kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
+    ck_assert(cuda_kinds_windows());
+}
+END_TEST
+
+/* A program that launches while a window is opened under it: no kernel without its call, no call
+ * without its kernel. */
+START_TEST(launches_while_switching)
+{
+    begin_switching(false);
+    uint64_t opened = collector_now();
+    open_window();
+    core.window_from = opened;
+    ck_assert_uint_gt(runtime_at, 0);
+    ck_assert_uint_gt(kernel_at, runtime_at);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 1, opened); /* no kernel was recorded */
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 2, opened), ran(2, collector_now());
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 3, collector_now()), ran(3, collector_now());
+    decode(collector_now());
+    check_recorded(1, 3);
+}
+END_TEST
+
 START_TEST(classes)
 {
     static const struct {
@@ -1132,6 +1221,8 @@ int main(void)
     tcase_add_test(cases, settling_in_vain);
     tcase_add_test(cases, no_flush_after_the_end);
     tcase_add_test(cases, end_in_a_long_tick);
+    tcase_add_test(cases, window_opens_at_the_start);
+    tcase_add_test(cases, launches_while_switching);
     tcase_add_test(cases, classes);
     tcase_add_test(cases, known_ids);
     suite_add_tcase(suite, cases);
