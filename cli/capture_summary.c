@@ -1,5 +1,6 @@
 /* Says what was recorded, whether it is complete and why not, and how to see it. Read back from the
  * finished file: what is printed is what a report will find there. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,20 +43,60 @@ static const struct {
     {"range", "NVTX range", "NVTX ranges"},
 };
 
+__attribute__((format(printf, 4, 5))) static void add_text(char *out, size_t size, size_t *used,
+                                                           const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int wrote = *used < size ? vsnprintf(out + *used, size - *used, format, arguments) : 0;
+    va_end(arguments);
+    *used += wrote > 0 ? (size_t)wrote : 0;
+}
+
+/* "30 graph launches (9,000 kernels, 30 copies)" */
+static void list_graphs(const struct prof_graph_work *work, char *out, size_t size, size_t *used)
+{
+    const struct {
+        int64_t value;
+        const char *one, *many;
+    } parts[] = {{work->kernels, "kernel", "kernels"},
+                 {work->transfers, "copy", "copies"},
+                 {work->memsets, "fill", "fills"},
+                 {work->whole, "execution recorded as a whole", "executions recorded as a whole"}};
+    const char *separator = " (";
+    int64_t all = work->launched + work->kernels + work->transfers + work->memsets + work->whole;
+    if (all <= 0)
+        return;
+    add_text(out, size, used, "%s%s graph launch%s", *used ? ", " : "",
+             prof_count(work->launched).text, work->launched == 1 ? "" : "es");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].value <= 0)
+            continue;
+        add_text(out, size, used, "%s%s %s", separator, prof_count(parts[i].value).text,
+                 parts[i].value == 1 ? parts[i].one : parts[i].many);
+        separator = ", ";
+    }
+    if (separator[0] == ',')
+        add_text(out, size, used, ")");
+}
+
 /* "12 kernel launches, 3 copies"; false when there is nothing. */
 static bool list_recorded(const struct prof_trust *trust, char *out, size_t size)
 {
     size_t used = 0;
     out[0] = '\0';
-    for (size_t n = 0; n < sizeof nouns / sizeof nouns[0]; n++)
+    for (size_t n = 0; n < sizeof nouns / sizeof nouns[0]; n++) {
+        if (n == 1) /* after the launches */
+            list_graphs(&trust->graphs, out, size, &used);
         for (size_t i = 0; i < trust->total_count && used < size; i++) {
             const struct prof_balance *total = &trust->totals[i];
             if (strcmp(total->subject, nouns[n].subject) != 0 || total->recorded <= 0)
                 continue;
-            used += (size_t)snprintf(out + used, size - used, "%s%s %s", used ? ", " : "",
-                                     prof_count(total->recorded).text,
-                                     total->recorded == 1 ? nouns[n].one : nouns[n].many);
+            add_text(out, size, &used, "%s%s %s", used ? ", " : "",
+                     prof_count(total->recorded).text,
+                     total->recorded == 1 ? nouns[n].one : nouns[n].many);
         }
+    }
     return used > 0;
 }
 
@@ -72,6 +113,25 @@ static void say_trust(const char *command, const struct prof_trust *trust)
         cli_say(command, "INCOMPLETE: %s (and %zu more)", first, losses - 1);
     else
         cli_say(command, "INCOMPLETE: %s", first);
+}
+
+/* CUPTI serves one tool: when the program wanted it too, or was given it, figures of one side lack.
+ */
+static bool say_contention(const char *command, const struct prof_trust *trust)
+{
+    const char *first = NULL;
+    size_t more = 0;
+    for (size_t i = 0; i < trust->statement_count; i++) {
+        if (!trust->statements[i].contended)
+            continue;
+        more += first != NULL;
+        first = first ? first : trust->statements[i].text;
+    }
+    if (more)
+        cli_say(command, "%s (and in %zu more process%s)", first, more, more == 1 ? "" : "es");
+    else if (first)
+        cli_say(command, "%s", first);
+    return first != NULL;
 }
 
 /* The likely reason is among the statements. */
@@ -94,6 +154,7 @@ void capture_summary(const char *command, const char *path, const char *shown, c
     struct prof_error err = {0};
     struct prof_trust trust = {0};
     char recorded[512], quoted[4200];
+    bool nothing = false;
     enum prof_status status = prof_open(path, &capture, &err);
     if (status || (status = prof_trust(capture, &trust, &err)) != PROF_OK) {
         cli_say(command, "wrote %s, but cannot read it back: %s", shown, err.message);
@@ -105,7 +166,12 @@ void capture_summary(const char *command, const char *path, const char *shown, c
         cli_say(command, "recorded %s in %s%s", recorded, prof_duration_ns(info->duration_ns).text,
                 trust.complete ? "; complete" : "");
     else
+        nothing = true;
+    bool contended = say_contention(command, &trust);
+    if (nothing && (reason || !contended))
         say_nothing(command, &trust, reason);
+    else if (nothing)
+        cli_say(command, "nothing was recorded");
     say_trust(command, &trust);
     cli_say(command, "%s (%s); see it with: perfkit report %s%s", shown,
             prof_bytes_of(info->file_bytes).text, shown[0] == '-' ? "./" : "",

@@ -42,6 +42,24 @@ static enum prof_status flatten_gaps(struct prof_report_data *data, struct prof_
     return PROF_OK;
 }
 
+static enum prof_status list_streams(struct prof_report_data *data, struct prof_error *err)
+{
+    const struct prof_stream *all;
+    size_t count = prof_streams(data->capture, &all);
+    if (!count)
+        return PROF_OK;
+    data->streams = calloc(count, sizeof *data->streams);
+    if (!data->streams)
+        return prof_fail(err, PROF_NOMEM, "cannot list streams: out of memory");
+    for (size_t i = 0; i < count; i++) {
+        int64_t operations = data->utilisation.stream_operations[i];
+        if (operations || all[i].name)
+            data->streams[data->stream_count++] =
+                (struct prof_report_stream){.stream = &all[i], .operations = operations};
+    }
+    return PROF_OK;
+}
+
 enum prof_status prof_report_load(struct prof_capture *capture,
                                   const struct prof_report_options *options,
                                   struct prof_report_data *data, struct prof_error *err)
@@ -58,6 +76,8 @@ enum prof_status prof_report_load(struct prof_capture *capture,
             prof_utilisation(capture, filter, GAPS_PER_DEVICE, BUCKETS, &data->utilisation, err);
     if (!status)
         status = flatten_gaps(data, err);
+    if (!status)
+        status = list_streams(data, err);
     if (!status)
         status = prof_kernel_summary(capture, filter, PROF_BY_NAME, &data->kernels, err);
     if (!status)
@@ -82,6 +102,7 @@ void prof_report_unload(struct prof_report_data *data)
     prof_trust_free(&data->trust);
     prof_utilisation_free(&data->utilisation);
     free(data->gaps);
+    free(data->streams);
     prof_kernel_summary_free(&data->kernels);
     prof_transfer_summary_free(&data->transfers);
     prof_api_summary_free(&data->api);

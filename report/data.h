@@ -11,6 +11,12 @@ struct prof_report_gap {
     struct prof_gap gap;
 };
 
+/* A stream that did something, or that the program named. */
+struct prof_report_stream {
+    const struct prof_stream *stream;
+    int64_t operations; /* kernels, whole graphs, copies, fills */
+};
+
 struct prof_report_data {
     struct prof_capture *capture; /* borrowed, outlives this */
     const struct prof_filter *filter;
@@ -30,6 +36,8 @@ struct prof_report_data {
     struct prof_memory_summary memory;
     struct prof_activity_summary activities[PROF_ACTIVITIES];
     struct prof_pool_summary pools;
+    struct prof_report_stream *streams;
+    size_t stream_count;
 };
 
 /* Run the analyses. `data` may be freed whatever the outcome. */

@@ -66,9 +66,26 @@ static void put_balances(struct prof_json *json, const char *key, const struct p
         prof_json_known(json, "dropped", row->dropped);
         prof_json_known(json, "outstanding", row->outstanding);
         prof_json_known(json, "filtered", row->filtered);
+        prof_json_known(json, "uncalled", row->uncalled);
         prof_json_known(json, "remainder", row->remainder);
         prof_json_end(json);
     }
+    prof_json_end(json);
+}
+
+/* A capture of an earlier version does not count it, one without graphs neither. */
+static void put_graph_work(struct prof_json *json, const struct prof_graph_work *work)
+{
+    if (!(work->launched | work->kernels | work->transfers | work->memsets | work->whole)) {
+        prof_json_null(json, "graphs");
+        return;
+    }
+    prof_json_object(json, "graphs");
+    prof_json_int(json, "launched", work->launched);
+    prof_json_int(json, "kernels", work->kernels);
+    prof_json_int(json, "transfers", work->transfers);
+    prof_json_int(json, "memsets", work->memsets);
+    prof_json_int(json, "whole", work->whole);
     prof_json_end(json);
 }
 
@@ -84,6 +101,7 @@ void prof_report_json_trust(struct prof_json *json, const struct prof_report_dat
     prof_json_known(json, "recorded_ns", trust->recorded_ns);
     put_balances(json, "totals", trust->totals, trust->total_count);
     put_balances(json, "balances", trust->balances, trust->balance_count);
+    put_graph_work(json, &trust->graphs);
     prof_json_array(json, "statements");
     for (size_t i = 0; i < trust->statement_count; i++) {
         const struct prof_statement *statement = &trust->statements[i];

@@ -44,12 +44,18 @@ static void about_idle_time(const struct prof_report_data *data, struct steps *s
         return;
     double busy = (double)row->busy_ns / (double)row->window_ns;
     prof_report_device_label(prof_device(data->capture, row->device), label, sizeof label);
-    if (busy < 0.5 && row->gaps_listed)
+    int64_t lead = row->first_ns == PROF_UNKNOWN ? 0 : row->first_ns - data->utilisation.begin_ns;
+    int64_t longest = row->gaps_listed ? row->gaps[0].duration_ns : 0;
+    if (busy < 0.5 && lead > longest)
+        add(steps,
+            "%s was idle %s of the time, %s of it before its first work: the timeline shows what "
+            "the host did then.",
+            label, prof_percent(1 - busy).text, prof_duration_ns(lead).text);
+    else if (busy < 0.5 && longest)
         add(steps,
             "%s was idle %s of the time, the longest for %s from %s on: the timeline shows what "
-            "the "
-            "host did then.",
-            label, prof_percent(1 - busy).text, prof_duration_ns(row->gaps[0].duration_ns).text,
+            "the host did then.",
+            label, prof_percent(1 - busy).text, prof_duration_ns(longest).text,
             prof_duration_ns(row->gaps[0].start_ns).text);
     if (row->transfer_ns > row->kernel_ns)
         add(steps,
@@ -88,7 +94,8 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
     struct steps steps = {.text = text};
     if (!data->trust.complete)
         add(&steps, "Read what is missing under Trust first: the figures above may lack work.");
-    if (!data->kernels.kernels && !data->transfers.transfers)
+    if (!data->kernels.kernels && !data->transfers.transfers &&
+        !data->activities[PROF_ACTIVITY_GRAPHS].events)
         add(&steps, "No device work was recorded%s",
             data->filter ? " within the filter."
                          : ": `perfkit doctor` says what can be recorded "

@@ -153,9 +153,17 @@ static const void *kernel_rows(const struct prof_report_data *data, size_t *coun
 static void kernel_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_kernel_summary *all = &data->kernels;
-    int n = snprintf(out, size, "%s launch%s of %s kernel%s, %s", prof_count(all->kernels).text,
-                     all->kernels == 1 ? "" : "es", prof_count((int64_t)all->count).text,
-                     all->count == 1 ? "" : "s", prof_duration_ns(all->listed_ns).text);
+    int64_t nodes = 0;
+    for (size_t i = 0; i < all->count; i++)
+        nodes += all->rows[i].graph_nodes;
+    const char *what = nodes             ? all->kernels == 1 ? "execution" : "executions"
+                       : all->kernels == 1 ? "launch"
+                                           : "launches";
+    int n = snprintf(out, size, "%s %s of %s kernel%s, %s", prof_count(all->kernels).text, what,
+                     prof_count((int64_t)all->count).text, all->count == 1 ? "" : "s",
+                     prof_duration_ns(all->listed_ns).text);
+    if (nodes > 0 && n > 0 && (size_t)n < size)
+        n += snprintf(out + n, size - (size_t)n, "; %s in graphs", prof_count(nodes).text);
     if (all->unfinished > 0 && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, "; %s not seen to end",
                  prof_count(all->unfinished).text);
@@ -414,6 +422,7 @@ static const struct prof_report_column balance_columns[] = {
     INT64("dropped", "Dropped", COUNT, 1, prof_balance, dropped),
     INT64("outstanding", "Outstanding", COUNT, 1, prof_balance, outstanding),
     INT64("filtered", "Filtered", COUNT, 4, prof_balance, filtered),
+    INT64("uncalled", "Uncalled", COUNT, 5, prof_balance, uncalled),
     INT64("remainder", "Missing", COUNT, 1, prof_balance, remainder),
     STRING("name", "What", WORD, 1, prof_balance, subject),
     {0},
@@ -456,7 +465,7 @@ const struct prof_report_table prof_report_tables[] = {
      .screen_rows = 6, .optional = true, .totals = prof_report_overhead_totals,
      ROWS(prof_activity_row, prof_report_overhead)},
     {.name = "jit", .title = "Code compiled at run time", .none = "none",
-     .help = "Device code that the driver compiled while the program ran, and its cache.",
+     .help = "Device code that the driver compiled while the program ran, or loaded from its cache.",
      .screen_rows = 4, .optional = true, .totals = prof_report_jit_totals,
      ROWS(prof_activity_row, prof_report_jit)},
     {.name = "migrations", .title = "Unified memory", .none = "none moved",
@@ -478,9 +487,10 @@ const struct prof_report_table prof_report_tables[] = {
      .help = "Reserved is what a pool held at most, Used what allocations took of it.",
      .screen_rows = 4, .optional = true, ROWS(prof_pool, prof_report_pool)},
     {.name = "streams", .title = "Streams", .none = "no streams",
-     .help = "Streams and queues; a lower priority number goes first.",
+     .help = "Streams and queues that did something, or have a name; a lower priority number goes "
+             "first.",
      .screen_rows = 8, .optional = true, .worth = prof_report_stream_worth,
-     ROWS(prof_stream, prof_report_stream)},
+     ROWS(prof_report_stream, prof_report_stream)},
     {.name = "contexts", .title = "Contexts", .none = "no contexts",
      .help = "A green context has some of its device's SMs.",
      .screen_rows = 6, .optional = true, .worth = prof_report_context_worth,

@@ -94,7 +94,6 @@ void prof_report_overhead_totals(const struct prof_report_data *data, char *out,
 
 const struct prof_report_column prof_report_jit_columns[] = {
     ACTIVITY_TIMES,
-    INT64("cache_bytes", "Cache", BYTES, 2, prof_activity_row, bytes),
     STRING("name", "What", WORD, 1, prof_activity_row, kind_text),
     {0},
 };
@@ -169,7 +168,7 @@ const void *prof_report_pool_rows(const struct prof_report_data *data, size_t *c
 
 /* ---- streams, contexts, threads ------------------------------------------------------------ */
 
-#define STREAM(row) ((const struct prof_stream *)(row))
+#define STREAM(row) (((const struct prof_report_stream *)(row))->stream)
 #define CONTEXT(row) ((const struct prof_context *)(row))
 #define THREAD(row) ((const struct prof_thread *)(row))
 
@@ -182,6 +181,31 @@ static struct prof_report_value stream_kind(const struct prof_report_data *data,
     return prof_report_text(STREAM(row)->is_default     ? "default"
                             : STREAM(row)->non_blocking ? "non-blocking"
                                                         : NULL);
+}
+
+static struct prof_report_value stream_native(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(STREAM(row)->native);
+}
+
+static struct prof_report_value stream_id(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(STREAM(row)->id);
+}
+
+static struct prof_report_value stream_priority(const struct prof_report_data *data,
+                                                const void *row)
+{
+    (void)data;
+    return prof_report_int(STREAM(row)->priority);
+}
+
+static struct prof_report_value stream_name(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(STREAM(row)->name);
 }
 
 static struct prof_report_value stream_units(const struct prof_report_data *data, const void *row)
@@ -201,30 +225,29 @@ static struct prof_report_value stream_device(const struct prof_report_data *dat
 }
 
 const struct prof_report_column prof_report_stream_columns[] = {
-    INT64("native", "Stream", NUMBER, 1, prof_stream, native),
-    INT64("priority", "Priority", NUMBER, 1, prof_stream, priority),
+    COMPUTED("native", "Stream", NUMBER, 1, stream_native),
+    INT64("operations", "Operations", COUNT, 1, prof_report_stream, operations),
+    COMPUTED("priority", "Priority", NUMBER, 1, stream_priority),
     COMPUTED("kind", "Kind", WORD, 2, stream_kind),
     COMPUTED("units", "SMs", NUMBER, 3, stream_units),
-    INT64("id", "Id", NUMBER, 0, prof_stream, id),
+    COMPUTED("id", "Id", NUMBER, 0, stream_id),
     COMPUTED("pid", "Process", NUMBER, 4, stream_pid),
     COMPUTED("device", "Device", NAME, 3, stream_device),
-    STRING("name", "Name", NAME, 1, prof_stream, name),
+    COMPUTED("name", "Name", NAME, 1, stream_name),
     {0},
 };
 
 const void *prof_report_stream_rows(const struct prof_report_data *data, size_t *count)
 {
-    const struct prof_stream *list;
-    *count = prof_streams(data->capture, &list);
-    return list;
+    *count = data->stream_count;
+    return data->streams;
 }
 
 bool prof_report_stream_worth(const struct prof_report_data *data)
 {
-    const struct prof_stream *list;
-    size_t count = prof_streams(data->capture, &list);
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].name || (list[i].priority != PROF_UNKNOWN && list[i].priority != 0))
+    for (size_t i = 0; i < data->stream_count; i++) {
+        const struct prof_stream *stream = data->streams[i].stream;
+        if (stream->name || (stream->priority != PROF_UNKNOWN && stream->priority != 0))
             return true;
     }
     return false;

@@ -212,7 +212,7 @@ static void print_devices(const struct prof_report_page *page, const struct prof
 
 static bool is_even(const struct prof_balance *row)
 {
-    return row->called == row->recorded && row->called != PROF_UNKNOWN;
+    return row->called == row->recorded && row->called != PROF_UNKNOWN && !row->uncalled;
 }
 
 static void print_balance(const struct prof_report_page *page, const struct prof_balance *row)
@@ -220,16 +220,53 @@ static void print_balance(const struct prof_report_page *page, const struct prof
     const struct {
         const char *word;
         int64_t value;
-    } parts[] = {{"failed", row->failed},
-                 {"captured into graphs", row->captured},
-                 {"dropped", row->dropped},
-                 {"outstanding", row->outstanding},
-                 {"filtered out", row->filtered},
+    } parts[] = {{"failed", row->failed},         {"captured into graphs", row->captured},
+                 {"dropped", row->dropped},       {"outstanding", row->outstanding},
+                 {"filtered out", row->filtered}, {"without their call", row->uncalled},
                  {"missing", row->remainder}};
     fprintf(page->out, "  %-11s %s called, %s recorded", row->subject ? row->subject : "n/a",
             prof_count(row->called).text, prof_count(row->recorded).text);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].value != 0 && parts[i].value != PROF_UNKNOWN)
+            fprintf(page->out, ", %s %s", prof_count(parts[i].value).text, parts[i].word);
+    }
+    fputc('\n', page->out);
+}
+
+/* What a subject of the trust block is called when there are several. */
+static const char *plural(const char *subject)
+{
+    static const struct {
+        const char *one, *many;
+    } words[] = {{"launch", "launches"},        {"transfer", "transfers"}, {"memset", "memsets"},
+                 {"allocation", "allocations"}, {"free", "frees"},         {"range", "ranges"},
+                 {"range_end", "range ends"}};
+    for (size_t i = 0; subject && i < sizeof words / sizeof *words; i++) {
+        if (!strcmp(words[i].one, subject))
+            return words[i].many;
+    }
+    return subject ? subject : "n/a";
+}
+
+/* Work of graphs has no calls of its own to be balanced with. */
+static void print_graph_work(const struct prof_report_page *page,
+                             const struct prof_graph_work *work)
+{
+    const struct {
+        const char *word;
+        int64_t value;
+    } parts[] = {{"kernels", work->kernels},
+                 {"transfers", work->transfers},
+                 {"memsets", work->memsets},
+                 {"executions recorded as a whole", work->whole}};
+    int64_t any = work->launched;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        any |= parts[i].value;
+    if (!any)
+        return;
+    fprintf(page->out, "  %-11s %s launched", "graph", prof_count(work->launched).text);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i].value)
             fprintf(page->out, ", %s %s", prof_count(parts[i].value).text, parts[i].word);
     }
     fputc('\n', page->out);
@@ -248,11 +285,13 @@ static void print_balances(const struct prof_report_page *page, const struct pro
             print_balance(page, row);
             continue;
         }
-        int wrote = snprintf(line + n, sizeof line - n, "%s %s %s", even++ ? "," : "",
-                             prof_count(row->called).text, row->subject ? row->subject : "n/a");
+        int wrote = snprintf(
+            line + n, sizeof line - n, "%s %s %s", even++ ? "," : "", prof_count(row->called).text,
+            row->called == 1 && row->subject ? row->subject : plural(row->subject));
         if (wrote > 0 && (size_t)wrote < sizeof line - n)
             n += (size_t)wrote;
     }
+    print_graph_work(page, &trust->graphs);
     if (even)
         prof_report_wrap(page, 2, "", line);
 }
@@ -310,10 +349,10 @@ static enum prof_status print_tables(const struct prof_report_page *page,
     static const struct {
         const char *name;
         size_t least; /* rows below which the table is not worth its line */
-    } parts[] = {{"kernels", 0},    {"graphs", 1},   {"transfers", 0}, {"migrations", 1},
-                 {"api", 0},        {"waits", 0},    {"overhead", 1},  {"jit", 1},
-                 {"ranges", 0},     {"memory", 0},   {"leaks", 1},     {"pools", 1},
-                 {"streams", 1},    {"contexts", 1}, {"processes", 2}};
+    } parts[] = {{"kernels", 0}, {"graphs", 1},   {"transfers", 0}, {"migrations", 1},
+                 {"api", 0},     {"waits", 0},    {"overhead", 1},  {"jit", 1},
+                 {"ranges", 0},  {"memory", 0},   {"leaks", 1},     {"pools", 1},
+                 {"streams", 1}, {"contexts", 1}, {"processes", 2}};
     enum prof_status status = PROF_OK;
     bool line_before = false;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {

@@ -40,7 +40,7 @@ static const struct family {
                                   "coalesce(target, source), kind, bytes, faults FROM migration",
                                   prof_migration_kind_text, false},
     [PROF_ACTIVITY_JIT] = {"SELECT start, duration, NULL, thread, process, device, operation, "
-                           "cache_bytes, NULL FROM jit",
+                           "NULL, NULL FROM jit",
                            prof_jit_operation_text, false},
 };
 

@@ -6,6 +6,7 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/analysis/spread.h"
+#include "libprof/wire/wire.h"
 
 struct group {
     uint32_t name; /* number in work.texts */
@@ -139,6 +140,12 @@ static bool make_api_rows(struct work *w, struct prof_api_summary *result)
     return true;
 }
 
+/* cudaEventQuery is not recorded as a call; the driver reports it like a wait for the event. */
+static const char *wait_text(int kind, const char *call)
+{
+    return kind == WIRE_SYNC_EVENT && !call ? "event (query)" : prof_sync_kind_text(kind);
+}
+
 static bool make_sync_rows(struct work *w, struct prof_sync_summary *result)
 {
     if (!w->groups.count)
@@ -150,7 +157,7 @@ static bool make_sync_rows(struct work *w, struct prof_sync_summary *result)
         struct group *g = &w->groups.data[i];
         struct prof_sync_row *r = &result->rows[result->count++];
         *r = (struct prof_sync_row){.kind = g->kind,
-                                    .kind_text = prof_sync_kind_text(g->kind),
+                                    .kind_text = wait_text(g->kind, w->texts.list.data[g->name]),
                                     .api_name = w->texts.list.data[g->name],
                                     .duration_ns = prof_gather_result(&g->duration),
                                     .unfinished = g->unfinished};

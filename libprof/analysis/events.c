@@ -422,7 +422,7 @@ static const struct source sources[] = {
       "migration", "", 0},
      decode_activity},
     {PROF_EVENT_JIT, 0,
-     {"start", "duration, thread, process, NULL, device, operation, cache_bytes, NULL", "jit", "", 0},
+     {"start", "duration, thread, process, NULL, device, operation, NULL, NULL", "jit", "", 0},
      decode_activity},
 };
 enum { SOURCES = sizeof sources / sizeof sources[0] };

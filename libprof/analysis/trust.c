@@ -15,6 +15,7 @@ struct work {
     struct prof_capture *capture;
     PROF_ARRAY(struct prof_balance) balances, totals;
     PROF_ARRAY(struct prof_statement) statements;
+    struct prof_graph_work graphs;
     bool out_of_memory;
 };
 
@@ -31,6 +32,7 @@ static const struct {
     {"dropped", offsetof(struct prof_balance, dropped)},
     {"outstanding", offsetof(struct prof_balance, outstanding)},
     {"filtered", offsetof(struct prof_balance, filtered)},
+    {"uncalled", offsetof(struct prof_balance, uncalled)},
     {"remainder", offsetof(struct prof_balance, remainder)}, /* read, then computed anew */
 };
 enum { ITEMS = sizeof items / sizeof items[0] };
@@ -76,7 +78,7 @@ static void close_balance(struct prof_balance *b)
     b->remainder = PROF_UNKNOWN;
     if (b->called == PROF_UNKNOWN)
         return;
-    int64_t rest = b->called;
+    int64_t rest = prof_add(b->called, b->uncalled);
     const int64_t parts[] = {b->recorded, b->failed, b->captured, b->dropped, b->outstanding,
                              b->filtered};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -108,6 +110,7 @@ static void add_total(struct work *w, const struct prof_balance *b)
     total->dropped = prof_add(total->dropped, b->dropped);
     total->outstanding = prof_add(total->outstanding, b->outstanding);
     total->filtered = prof_add(total->filtered, b->filtered);
+    total->uncalled = prof_add(total->uncalled, b->uncalled);
     close_balance(total);
 }
 
@@ -126,7 +129,7 @@ static void state(struct work *w, enum prof_trust_level level, int64_t process, 
     va_end(args);
     struct prof_statement *slot = length < 0 ? NULL : prof_array_add(&w->statements);
     if (slot)
-        *slot = (struct prof_statement){level, process, text};
+        *slot = (struct prof_statement){.level = level, .process = process, .text = text};
     else if (length >= 0)
         free(text);
     w->out_of_memory |= !slot;
@@ -186,6 +189,14 @@ static enum prof_trust_level grade(const char *subject, const char *item)
     return PROF_TRUST_NOTE;
 }
 
+/* The program and perfkit wanted the same, or the user gave it to the program (--cupti=yield, off). */
+static bool is_contention(const char *subject, const char *item, const char *note)
+{
+    return subject && item && !strcmp(subject, "collector") &&
+           (ends_with(item, " contended") ||
+            (ends_with(item, " note") && note && strstr(note, "(--cupti=")));
+}
+
 static void state_line(struct work *w, int64_t process, const char *subject, const char *item,
                        int64_t value, const char *note)
 {
@@ -199,6 +210,8 @@ static void state_line(struct work *w, int64_t process, const char *subject, con
                   separator, note);
         else
             state(w, level, process, "%sended by %s%s%s", name.text, item, separator, note);
+    } else if (is_contention(subject, item, note)) {
+        state(w, level, process, "%s%s", name.text, note);
     } else if (value == PROF_UNKNOWN) {
         state(w, level, process, "%s%s%s%s", name.text, item, separator, note);
     } else if (level != PROF_TRUST_NOTE && value == 0) {
@@ -226,9 +239,30 @@ static void state_balance(struct work *w, const struct prof_balance *b)
     if (b->outstanding > 0)
         state(w, PROF_TRUST_WARNING, b->process, "%s%s: %s not finished when the capture ended",
               name.text, b->subject, prof_count(b->outstanding).text);
+    if (b->uncalled > 0)
+        state(w, PROF_TRUST_WARNING, b->process,
+              "%s%s: %s recorded whose call was not told before the process was cut off", name.text,
+              b->subject, prof_count(b->uncalled).text);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
+
+static int64_t *graph_item(struct prof_graph_work *graphs, const char *item)
+{
+    const struct {
+        const char *item;
+        int64_t *value;
+    } known[] = {{"launched", &graphs->launched},
+                 {"kernels", &graphs->kernels},
+                 {"transfers", &graphs->transfers},
+                 {"memsets", &graphs->memsets},
+                 {"whole", &graphs->whole}};
+    for (size_t i = 0; item && i < sizeof known / sizeof known[0]; i++) {
+        if (!strcmp(item, known[i].item))
+            return known[i].value;
+    }
+    return NULL;
+}
 
 static void read_line(struct work *w, sqlite3_stmt *row)
 {
@@ -237,6 +271,11 @@ static void read_line(struct work *w, sqlite3_stmt *row)
     const char *item = (const char *)sqlite3_column_text(row, 2);
     const char *note = (const char *)sqlite3_column_text(row, 4);
     const char *balanced = subject_of(subject);
+    int64_t *graphs = subject && !strcmp(subject, "graph") ? graph_item(&w->graphs, item) : NULL;
+    if (graphs) {
+        *graphs = prof_add(*graphs, value > 0 ? value : 0);
+        return;
+    }
     if (balanced && value != PROF_UNKNOWN) {
         struct prof_balance *b = balance_of(w, process, balanced);
         int64_t *slot = b ? item_of(b, item) : NULL;
@@ -246,7 +285,10 @@ static void read_line(struct work *w, sqlite3_stmt *row)
         if (!b || slot)
             return;
     }
+    size_t before = w->statements.count;
     state_line(w, process, subject ? subject : "", item ? item : "", value, note);
+    if (w->statements.count > before)
+        w->statements.data[before].contended = is_contention(subject, item, note);
 }
 
 static enum prof_status read_health(struct work *w, struct prof_error *err)
@@ -373,6 +415,7 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
     result->total_count = w.totals.count;
     result->statements = w.statements.data;
     result->statement_count = w.statements.count;
+    result->graphs = w.graphs;
     if (!status && w.out_of_memory)
         status = prof_out_of_memory(err);
     if (status)

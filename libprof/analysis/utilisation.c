@@ -27,6 +27,8 @@ struct work {
     int64_t begin_ns, end_ns;
     struct prof_recorded recorded;
     size_t gaps, buckets;
+    const struct prof_stream *streams; /* all, and how much each did */
+    int64_t *operations;
     struct prof_map by_device;
     PROF_ARRAY(struct device *) devices; /* stable addresses: sweeps point at them */
 };
@@ -211,6 +213,9 @@ static bool add_row(struct work *w, int query, const struct prof_ordered_row *ro
     struct device *d = device_of(w, stream);
     if (!d)
         return false;
+    const struct prof_stream *place = prof_stream(w->capture, stream);
+    if (place)
+        w->operations[place - w->streams]++;
     if (!known) {
         d->row.unfinished++;
         return true;
@@ -331,6 +336,9 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
     struct work w = {.capture = capture, .gaps = gaps, .buckets = buckets};
     *result = (struct prof_utilisation){.buckets = buckets};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    w.operations = calloc(prof_streams(capture, &w.streams) + 1, sizeof *w.operations);
+    if (!status && !w.operations)
+        status = prof_out_of_memory(err);
     if (!status)
         status = prof_begin(capture, err);
     if (!status) {
@@ -344,6 +352,10 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
     }
     if (!status && !make_rows(&w, result))
         status = prof_out_of_memory(err);
+    if (status)
+        free(w.operations);
+    else
+        result->stream_operations = w.operations;
     for (size_t i = 0; i < w.devices.count; i++) {
         struct device *d = w.devices.data[i];
         d->sweep.span = NULL;
@@ -363,5 +375,6 @@ void prof_utilisation_free(struct prof_utilisation *result)
     for (size_t i = 0; i < result->count; i++)
         free_row(&result->rows[i]);
     free(result->rows);
+    free(result->stream_operations);
     *result = (struct prof_utilisation){0};
 }

@@ -394,7 +394,7 @@ struct prof_activity_row {
     struct prof_spread duration_ns;
     int64_t moments; /* of them without a duration (page faults); not in duration_ns */
     int64_t count;   /* all of them */
-    int64_t bytes;   /* moved, mapped, or cached; PROF_UNKNOWN where none has any */
+    int64_t bytes;   /* moved or mapped; PROF_UNKNOWN where none has any */
     int64_t faults;  /* page faults; PROF_UNKNOWN where none has any */
     double share;
     double wall_share; /* plain sum over prof_wall_ns: above 1 where they overlap */
@@ -532,6 +532,7 @@ struct prof_utilisation {
     size_t count;
     int64_t begin_ns, end_ns; /* the window */
     size_t buckets;
+    int64_t *stream_operations; /* kernels, whole graphs, copies and fills of each of prof_streams() */
 };
 
 /* Busy and idle time of each device by unions of intervals, never sums: B = K u X with K the union
@@ -545,13 +546,14 @@ void prof_utilisation_free(struct prof_utilisation *result);
 /* ---- trust ------------------------------------------------------------------------------------ */
 
 /* One conservation equation:
- * called = recorded + failed + captured + dropped + outstanding + filtered. */
+ * called + uncalled = recorded + failed + captured + dropped + outstanding + filtered. */
 struct prof_balance {
     int64_t process;     /* id; 0 in prof_trust.totals and for the capture as a whole */
     const char *subject; /* launch, transfer, memset, allocation, range */
     int64_t called, recorded, failed, captured, dropped, outstanding;
-    int64_t remainder; /* called minus all the others; 0 = balanced, PROF_UNKNOWN = no count */
+    int64_t remainder; /* called and uncalled minus all the others; 0 = balanced, PROF_UNKNOWN = no count */
     int64_t filtered;  /* recorded, and left out as prof_info.kernel_filter asks */
+    int64_t uncalled;  /* recorded by a process that was cut off before it told of the call */
 };
 
 enum prof_trust_level { PROF_TRUST_NOTE, PROF_TRUST_WARNING, PROF_TRUST_LOSS };
@@ -560,6 +562,15 @@ struct prof_statement {
     enum prof_trust_level level; /* LOSS: makes the capture incomplete */
     int64_t process;             /* id, 0 = the capture */
     char *text;                  /* one sentence, for people */
+    bool contended; /* CUPTI was wanted by the program too, or left to it as asked */
+};
+
+/* What CUDA graphs did: their work has no calls that it could be balanced against. All 0 where there
+ * were none, and in captures of earlier versions. */
+struct prof_graph_work {
+    int64_t launched;                    /* calls */
+    int64_t kernels, transfers, memsets; /* their records */
+    int64_t whole;                       /* executions recorded as a whole, without their nodes */
 };
 
 struct prof_trust {
@@ -568,6 +579,7 @@ struct prof_trust {
     size_t balance_count;
     struct prof_balance *totals; /* per subject */
     size_t total_count;
+    struct prof_graph_work graphs; /* of all processes */
     struct prof_statement *statements; /* LOSS first; imbalances and drops included as sentences */
     size_t statement_count;
     int64_t clock_error_ns; /* the worst of clock_sync; PROF_UNKNOWN without conversion */
@@ -710,7 +722,7 @@ struct prof_event {
     int64_t flags;      /* device events: 1 cooperative, 2 launched by the device, 4 failed, 8 abandoned */
     int64_t graph_node; /* device events, or PROF_UNKNOWN */
 
-    int64_t bytes; /* TRANSFER, MEMSET, ALLOC, FREE, MIGRATION; JIT: of the cache */
+    int64_t bytes; /* TRANSFER, MEMSET, ALLOC, FREE, MIGRATION */
     int copy_kind; /* TRANSFER */
     int source_kind, target_kind; /* TRANSFER; MEMSET, ALLOC and FREE: target_kind */
     int64_t blocking;             /* TRANSFER: 1, 0, PROF_UNKNOWN */

@@ -231,18 +231,25 @@ static bool is_filtered(const struct ingest_spool *spool, const struct wire_head
 static void tally_command(struct ingest_spool *spool, const struct ingest_pending *pending,
                           bool of_graph, bool outstanding, bool filtered)
 {
-    static const uint8_t recorded[WIRE_TYPES] = {
-        [WIRE_KERNEL] = TALLY_LAUNCH_RECORDED,
-        [WIRE_TRANSFER] = TALLY_TRANSFER_RECORDED,
-        [WIRE_MEMSET] = TALLY_MEMSET_RECORDED,
+    static const struct {
+        uint8_t recorded, uncalled, of_graph;
+    } tallies[WIRE_TYPES] = {
+        [WIRE_KERNEL] = {TALLY_LAUNCH_RECORDED, TALLY_LAUNCH_UNCALLED, TALLY_GRAPH_KERNELS},
+        [WIRE_TRANSFER] = {TALLY_TRANSFER_RECORDED, TALLY_TRANSFER_UNCALLED, TALLY_GRAPH_TRANSFERS},
+        [WIRE_MEMSET] = {TALLY_MEMSET_RECORDED, TALLY_MEMSET_UNCALLED, TALLY_GRAPH_MEMSETS},
     };
     uint8_t type = pending->command.head.type;
-    if (of_graph || type == WIRE_SYNC || pending->command.head.flags & WIRE_DEVICE_LAUNCHED)
+    if (type == WIRE_SYNC || pending->command.head.flags & WIRE_DEVICE_LAUNCHED)
         return;
+    if (of_graph) {
+        spool->tally[tallies[type].of_graph] += !filtered;
+        return;
+    }
+    spool->tally[tallies[type].uncalled] += !pending->has_call;
     if (filtered)
         spool->tally[TALLY_LAUNCH_FILTERED]++;
-    else
-        spool->tally[recorded[type] + (outstanding ? 1 : 0)]++; /* OUTSTANDING follows RECORDED */
+    else /* OUTSTANDING follows RECORDED */
+        spool->tally[tallies[type].recorded + (outstanding ? 1 : 0)]++;
 }
 
 /* `correlation` is kept when the call has a row of its own. */
@@ -291,6 +298,7 @@ bool ingest_graph(struct prof_ingest *ingest, struct ingest_spool *spool,
 {
     struct device_row row = {0};
     set_times(ingest, spool, graph->head.aux, &graph->times, &row);
+    spool->tally[TALLY_GRAPH_WHOLE]++;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_GRAPH_LAUNCH);
     bind_times(out, &row);
     row_known(out, 4, graph->graph);

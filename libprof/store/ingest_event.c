@@ -102,6 +102,7 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
 {
     if (call->head.aux)
         tid = call->head.aux;
+    spool->tally[TALLY_GRAPH_LAUNCHED] += call->klass == WIRE_CLASS_GRAPH_LAUNCH && !call->result;
     if (call->result != 0 || call->expects != WIRE_EXPECTS_ONE)
         return ingest_write_call(ingest, spool, tid, call);
     if (take_nodes(ingest, spool, tid, call)) {

@@ -25,14 +25,36 @@ bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char 
     return ingest_run(ingest, INGEST_SQL_HEALTH);
 }
 
+/* What the process wrote of itself; false when it wrote nothing. */
+static bool read_entry(const struct prof_ingest *ingest, const struct ingest_process *process,
+                       struct lifecycle_entry *entry)
+{
+    off_t at = (off_t)(LIFECYCLE_HEADER_BYTES + (uint64_t)process->entry * sizeof *entry);
+    return process->entry < LIFECYCLE_MAX_ENTRIES &&
+           pread(ingest->lifecycle_fd, entry, sizeof *entry, at) == (ssize_t)sizeof *entry;
+}
+
+/* Did it end without a chance to hand over what the device had done last? */
+static bool was_cut_off(const struct prof_ingest *ingest, const struct ingest_process *process)
+{
+    struct lifecycle_entry entry;
+    if (process->how == LIFECYCLE_FAST_EXIT && process->has_spool)
+        return read_entry(ingest, process, &entry) && atomic_load(&entry.state) != LIFECYCLE_ENDED;
+    return process->how == LIFECYCLE_UNSEEN || process->how == LIFECYCLE_SIGNAL;
+}
+
 struct balance {
     const char *subject;
     uint64_t called, recorded, failed, captured, dropped, outstanding;
     uint64_t unanswered; /* part of outstanding: the call is known, its command is not */
     uint64_t filtered;   /* recorded, and left out of the capture as asked */
+    uint64_t uncalled;   /* device records without their call */
 };
 
-static bool write_balance(struct prof_ingest *ingest, int64_t process, const struct balance *balance)
+/* `cut_off`: the process ended before it could hand over all it had. Then the last device records
+ * may be there without their calls; in any other process such a rest is a loss. */
+static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_off,
+                          const struct balance *balance)
 {
     if (!balance->called && !balance->recorded && !balance->dropped && !balance->outstanding &&
         !balance->filtered)
@@ -44,17 +66,29 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, const str
     int64_t remainder =
         (int64_t)(balance->called - balance->recorded - balance->failed - balance->captured -
                   balance->dropped - outstanding - balance->filtered);
+    uint64_t uncalled = 0;
+    if (cut_off && remainder < 0)
+        uncalled =
+            (uint64_t)-remainder < balance->uncalled ? (uint64_t)-remainder : balance->uncalled;
+    remainder += (int64_t)uncalled;
     const struct {
         const char *item;
         int64_t value;
+        bool rare; /* 0 needs no line */
     } lines[] = {
-        {"called", (int64_t)balance->called},     {"recorded", (int64_t)balance->recorded},
-        {"failed", (int64_t)balance->failed},     {"captured", (int64_t)balance->captured},
-        {"dropped", (int64_t)balance->dropped},   {"outstanding", (int64_t)outstanding},
-        {"remainder", remainder},                 {"filtered", (int64_t)balance->filtered},
+        {"called", (int64_t)balance->called, false},
+        {"recorded", (int64_t)balance->recorded, false},
+        {"failed", (int64_t)balance->failed, false},
+        {"captured", (int64_t)balance->captured, false},
+        {"dropped", (int64_t)balance->dropped, false},
+        {"outstanding", (int64_t)outstanding, false},
+        {"remainder", remainder, false},
+        {"filtered", (int64_t)balance->filtered, true},
+        {"uncalled", (int64_t)uncalled, true},
     };
-    size_t count = sizeof lines / sizeof lines[0] - (balance->filtered ? 0 : 1);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (lines[i].rare && !lines[i].value)
+            continue;
         if (!ingest_health_line(ingest, process, balance->subject, lines[i].item, &lines[i].value,
                                 NULL))
             return false;
@@ -119,6 +153,27 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
                              "spool chunks cut short by damaged records");
 }
 
+/* The work of graphs has no call of its own: nothing to balance, but who sums up a capture must not
+ * have to read millions of rows. */
+static bool write_graphs(struct prof_ingest *ingest, const struct ingest_spool *spool)
+{
+    static const struct {
+        const char *item;
+        enum ingest_tally tally;
+    } lines[] = {
+        {"launched", TALLY_GRAPH_LAUNCHED},   {"kernels", TALLY_GRAPH_KERNELS},
+        {"transfers", TALLY_GRAPH_TRANSFERS}, {"memsets", TALLY_GRAPH_MEMSETS},
+        {"whole", TALLY_GRAPH_WHOLE},
+    };
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof lines / sizeof lines[0]; i++) {
+        int64_t value = (int64_t)spool->tally[lines[i].tally];
+        ok = !value ||
+             ingest_health_line(ingest, spool->process, "graph", lines[i].item, &value, NULL);
+    }
+    return ok;
+}
+
 bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     const struct prof_spool *r = spool->reader;
@@ -129,35 +184,39 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
         {"launch", COUNT(LAUNCH_CALLED), tally[TALLY_LAUNCH_RECORDED], COUNT(LAUNCH_FAILED),
          COUNT(LAUNCH_CAPTURED) + tally[TALLY_LAUNCH_CAPTURED], DROPPED(KERNEL),
          tally[TALLY_LAUNCH_OUTSTANDING], tally[TALLY_LAUNCH_UNANSWERED],
-         tally[TALLY_LAUNCH_FILTERED]},
-        {"transfer", COUNT(TRANSFER_CALLED), tally[TALLY_TRANSFER_RECORDED],
-         COUNT(TRANSFER_FAILED), COUNT(TRANSFER_CAPTURED) + tally[TALLY_TRANSFER_CAPTURED],
-         DROPPED(TRANSFER), tally[TALLY_TRANSFER_OUTSTANDING], tally[TALLY_TRANSFER_UNANSWERED], 0},
+         tally[TALLY_LAUNCH_FILTERED], tally[TALLY_LAUNCH_UNCALLED]},
+        {"transfer", COUNT(TRANSFER_CALLED), tally[TALLY_TRANSFER_RECORDED], COUNT(TRANSFER_FAILED),
+         COUNT(TRANSFER_CAPTURED) + tally[TALLY_TRANSFER_CAPTURED], DROPPED(TRANSFER),
+         tally[TALLY_TRANSFER_OUTSTANDING], tally[TALLY_TRANSFER_UNANSWERED], 0,
+         tally[TALLY_TRANSFER_UNCALLED]},
         {"memset", COUNT(MEMSET_CALLED), tally[TALLY_MEMSET_RECORDED], COUNT(MEMSET_FAILED),
          COUNT(MEMSET_CAPTURED) + tally[TALLY_MEMSET_CAPTURED], DROPPED(MEMSET),
-         tally[TALLY_MEMSET_OUTSTANDING], tally[TALLY_MEMSET_UNANSWERED], 0},
+         tally[TALLY_MEMSET_OUTSTANDING], tally[TALLY_MEMSET_UNANSWERED], 0,
+         tally[TALLY_MEMSET_UNCALLED]},
         {"allocation", COUNT(ALLOC_CALLED), tally[TALLY_ALLOC_RECORDED], COUNT(ALLOC_FAILED), 0,
-         DROPPED(ALLOC), 0, 0, 0},
+         DROPPED(ALLOC), 0, 0, 0, 0},
         {"free", COUNT(FREE_CALLED),
          tally[TALLY_FREE_RECORDED] + tally[TALLY_FREE_UNMATCHED] + spool->freed.count, 0, 0,
-         DROPPED(FREE), 0, 0, 0},
+         DROPPED(FREE), 0, 0, 0, 0},
         {"range", COUNT(RANGE_PUSHED) + COUNT(RANGE_STARTED) + COUNT(MARKED),
          tally[TALLY_RANGE_PUSHED] + tally[TALLY_RANGE_STARTED] + tally[TALLY_MARKED], 0, 0,
-         DROPPED(RANGE_PUSH) + DROPPED(RANGE_START) + DROPPED(MARK), 0, 0, 0},
+         DROPPED(RANGE_PUSH) + DROPPED(RANGE_START) + DROPPED(MARK), 0, 0, 0, 0},
         {"range_end", COUNT(RANGE_POPPED) + COUNT(RANGE_ENDED),
          tally[TALLY_RANGE_POPPED] + tally[TALLY_RANGE_ENDED], 0, 0,
-         DROPPED(RANGE_POP) + DROPPED(RANGE_END), 0, 0, 0},
+         DROPPED(RANGE_POP) + DROPPED(RANGE_END), 0, 0, 0, 0},
     };
 #undef COUNT
 #undef DROPPED
     const struct balance *launches = &balances[0];
-    uint64_t answered = launches->recorded + launches->failed + launches->captured +
-                        launches->filtered;
+    uint64_t answered =
+        launches->recorded + launches->failed + launches->captured + launches->filtered;
     tally[TALLY_LAUNCH_UNRECORDED] =
         launches->called > answered ? launches->called - answered : launches->outstanding;
-    bool ok = write_losses(ingest, spool);
+    const struct ingest_process *process = ingest_process_find(ingest, spool->process);
+    bool cut_off = !process || !process->gone || was_cut_off(ingest, process);
+    bool ok = write_losses(ingest, spool) && write_graphs(ingest, spool);
     for (size_t i = 0; ok && i < sizeof balances / sizeof balances[0]; i++)
-        ok = write_balance(ingest, spool->process, &balances[i]);
+        ok = write_balance(ingest, spool->process, cut_off, &balances[i]);
     return ok;
 }
 
@@ -185,15 +244,6 @@ static bool is_unborn(int directory, const char *name)
     return n >= 0;
 }
 
-/* What the process wrote of itself; false when it wrote nothing. */
-static bool read_entry(const struct prof_ingest *ingest, const struct ingest_process *process,
-                       struct lifecycle_entry *entry)
-{
-    off_t at = (off_t)(LIFECYCLE_HEADER_BYTES + (uint64_t)process->entry * sizeof *entry);
-    return process->entry < LIFECYCLE_MAX_ENTRIES &&
-           pread(ingest->lifecycle_fd, entry, sizeof *entry, at) == (ssize_t)sizeof *entry;
-}
-
 /* Did the process say that it made a spool, and none was found? */
 static bool misses_spool(const struct prof_ingest *ingest, const struct ingest_process *process)
 {
@@ -205,7 +255,8 @@ static bool misses_spool(const struct prof_ingest *ingest, const struct ingest_p
 static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)
 {
     for (size_t i = 0; i < ingest->processes.count; i++) {
-        if (ingest->processes.data[i].pid == pid && misses_spool(ingest, &ingest->processes.data[i]))
+        if (ingest->processes.data[i].pid == pid &&
+            misses_spool(ingest, &ingest->processes.data[i]))
             return true;
     }
     return false;
@@ -243,8 +294,8 @@ static bool state_missing_spools(struct prof_ingest *ingest)
 static bool state_lost_spools(struct prof_ingest *ingest)
 {
     sqlite3_stmt *sql;
-    bool ok = sqlite3_prepare_v2(ingest->db, "SELECT process FROM ingest_spool WHERE finished=0", -1,
-                                 &sql, NULL) == SQLITE_OK;
+    bool ok = sqlite3_prepare_v2(ingest->db, "SELECT process FROM ingest_spool WHERE finished=0",
+                                 -1, &sql, NULL) == SQLITE_OK;
     while (ok && sqlite3_step(sql) == SQLITE_ROW)
         ok = state_unreadable(ingest, sqlite3_column_int64(sql, 0));
     sqlite3_finalize(sql);
@@ -252,16 +303,6 @@ static bool state_lost_spools(struct prof_ingest *ingest)
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
-
-/* Did it end without a chance to hand over what the device had done last? */
-static bool was_cut_off(const struct prof_ingest *ingest, const struct ingest_process *process)
-{
-    struct lifecycle_entry entry;
-    if (process->how == LIFECYCLE_FAST_EXIT && process->has_spool)
-        return read_entry(ingest, process, &entry) &&
-               atomic_load(&entry.state) != LIFECYCLE_ENDED;
-    return process->how == LIFECYCLE_UNSEEN || process->how == LIFECYCLE_SIGNAL;
-}
 
 static const struct ingest_spool *spool_of(const struct prof_ingest *ingest, int64_t process)
 {
@@ -291,8 +332,8 @@ static void say_what_may_be_missing(const struct prof_ingest *ingest,
     char window[80] = "since they were last fetched"; /* nobody saw when it ended */
     if (end)
         snprintf(window, sizeof window, "of its last %llu ms", (unsigned long long)window_ms);
-    snprintf(out, size, ": device records %s may be missing; %llu launch%s no device record", window,
-             unrecorded, unrecorded == 1 ? " has" : "es have");
+    snprintf(out, size, ": device records %s may be missing; %llu launch%s no device record",
+             window, unrecorded, unrecorded == 1 ? " has" : "es have");
 }
 
 static bool write_end_line(struct prof_ingest *ingest, const struct ingest_process *process)
@@ -325,8 +366,8 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
 /* How the processes that had events (and the command itself) ended. */
 bool ingest_health_finish(struct prof_ingest *ingest)
 {
-    bool ok = state_refused_files(ingest) && state_missing_spools(ingest) &&
-              state_lost_spools(ingest);
+    bool ok =
+        state_refused_files(ingest) && state_missing_spools(ingest) && state_lost_spools(ingest);
     for (size_t i = 0; ok && i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];
         if (process->has_spool || process->reaped)

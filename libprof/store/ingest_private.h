@@ -190,6 +190,14 @@ enum ingest_tally {
     TALLY_FETCHED_NS,       /* when the process last asked for its device records */
     TALLY_KERNEL_FILTERED,   /* every kernel left out, nodes of graphs too */
     TALLY_LAUNCH_UNRECORDED, /* launches called without a device record, known at the end */
+    TALLY_LAUNCH_UNCALLED,   /* device records whose call was not seen; part of RECORDED */
+    TALLY_TRANSFER_UNCALLED,
+    TALLY_MEMSET_UNCALLED,
+    TALLY_GRAPH_LAUNCHED,    /* graph launches that the API took */
+    TALLY_GRAPH_KERNELS,     /* rows of device records of graphs */
+    TALLY_GRAPH_TRANSFERS,
+    TALLY_GRAPH_MEMSETS,
+    TALLY_GRAPH_WHOLE,       /* executions recorded as a whole */
     TALLIES                 /* new ones at the end: captures under way keep them as an array */
 };
 

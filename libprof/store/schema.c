@@ -48,7 +48,7 @@ const struct prof_table prof_tables[] = {
      C(ID, {"process", "INTEGER", "process.id, NULL = the capture as a whole"},
        {"subject", "TEXT", "launch, transfer, memset, allocation, range, record, collector, ..."},
        {"item", "TEXT", "called, recorded, failed, captured, dropped, outstanding, filtered, "
-                        "remainder, or a collector's name"},
+                        "uncalled, remainder, or a collector's name"},
        {"value", "INTEGER", "count; NULL when the line is a statement"},
        {"note", "TEXT", "statement for people"})},
     {"clock_sync", "Pairs of simultaneous clock readings, about one a second and clock.",
@@ -214,7 +214,8 @@ const struct prof_table prof_tables[] = {
        {"input", "INTEGER", "1 PTX, 2 NVVM; 0 unknown"},
        {"operation", "INTEGER", "1 loaded from the cache, 2 stored into the cache, 3 compiled; "
                                 "0 unknown"},
-       {"cache_bytes", "INTEGER", "size of the cache entry, or NULL"},
+       {"cache_bytes", "INTEGER",
+        "size that the driver gives for the cache as a whole (its limit), or NULL"},
        {"path", "INTEGER", "string.id of the cache's file, or NULL"},
        {"correlation", "INTEGER", "the API's number of the call, or NULL"}),
      .later = true},

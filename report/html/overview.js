@@ -104,7 +104,8 @@
 
   function balance(row) {
     const words = [['failed', row.failed], ['captured into graphs', row.captured],
-      ['dropped', row.dropped], ['outstanding', row.outstanding], ['missing', row.remainder]];
+      ['dropped', row.dropped], ['outstanding', row.outstanding], ['filtered out', row.filtered],
+      ['without their call', row.uncalled], ['missing', row.remainder]];
     const rest = words.filter(([, v]) => v).map(([w, v]) => f.count(v) + ' ' + w);
     return el('li', null, row.subject + ': ' + [f.count(row.called) + ' called',
       f.count(row.recorded) + ' recorded', ...rest].join(', '));

@@ -50,7 +50,7 @@ START_TEST(activities_by_kind)
 
     s = summary(c, PROF_ACTIVITY_JIT, all);
     ck_assert_str_eq(s.rows[0].kind_text, "compiled");
-    ck_assert_int_eq(s.rows[1].bytes, 512);
+    ck_assert_int_eq(s.rows[1].bytes, PROF_UNKNOWN); /* of the whole cache, not of what was loaded */
     prof_activity_summary_free(&s);
 
     s = summary(c, PROF_ACTIVITY_GRAPHS, all);
@@ -244,6 +244,61 @@ START_TEST(idle_is_what_was_recorded_as_idle)
 }
 END_TEST
 
+static const struct prof_statement *statement_with(const struct prof_trust *t, const char *text)
+{
+    for (size_t i = 0; i < t->statement_count; i++) {
+        if (strstr(t->statements[i].text, text))
+            return &t->statements[i];
+    }
+    return NULL;
+}
+
+START_TEST(what_has_no_call_to_balance_with)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO capture_health(process, subject, item, value) VALUES"
+        "(1, 'launch', 'called', 10), (1, 'launch', 'recorded', 11), (1, 'launch', 'uncalled', 1),"
+        "(1, 'graph', 'launched', 5), (1, 'graph', 'kernels', 500), (2, 'graph', 'kernels', 7),"
+        "(2, 'graph', 'whole', 3), (2, 'graph', 'memsets', -4)");
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(t.complete);
+    ck_assert_int_eq(t.balances[0].remainder, 0);
+    ck_assert_int_eq(t.totals[0].uncalled, 1);
+    ck_assert_int_eq(t.totals[0].remainder, 0);
+    const struct prof_statement *cut = statement_with(&t, "1 recorded whose call was not told");
+    ck_assert_ptr_nonnull(cut);
+    ck_assert_int_eq(cut->level, PROF_TRUST_WARNING);
+    ck_assert_int_eq(t.graphs.launched, 5);
+    ck_assert_int_eq(t.graphs.kernels, 507);
+    ck_assert_int_eq(t.graphs.whole, 3);
+    ck_assert_int_eq(t.graphs.memsets, 0);
+    ck_assert_ptr_null(statement_with(&t, "kernels"));
+    prof_trust_free(&t);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(who_has_cupti)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO capture_health(process, subject, item, note) VALUES"
+        "(1, 'collector', 'cuda contended', 'libx.so uses CUPTI itself'),"
+        "(1, 'collector', 'cuda note', 'CUPTI is left to the program (--cupti=yield): no CUDA'),"
+        "(1, 'collector', 'cuda note', 'something else')");
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(t.complete);
+    const struct prof_statement *wanted = statement_with(&t, ": libx.so uses CUPTI itself");
+    const struct prof_statement *left = statement_with(&t, ": CUPTI is left to the program");
+    ck_assert(wanted && wanted->contended && wanted->level == PROF_TRUST_WARNING);
+    ck_assert(left && left->contended && left->level == PROF_TRUST_NOTE);
+    ck_assert(!statement_with(&t, "something else")->contended);
+    prof_trust_free(&t);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(filtered_launches_are_accounted_for)
 {
     struct prof_capture *c = fixture_with_base(
@@ -301,5 +356,5 @@ END_TEST
 
 CHECK_MAIN("activity", activities_by_kind, activities_in_a_filter, graphs_keep_the_device_busy,
            graphs_belong_to_ranges, nodes_lead_to_their_call, pools_live_and_die, windows_are_united,
-           idle_is_what_was_recorded_as_idle,
-           filtered_launches_are_accounted_for, an_older_capture_reads_as_one_without)
+           idle_is_what_was_recorded_as_idle, filtered_launches_are_accounted_for,
+           what_has_no_call_to_balance_with, who_has_cupti, an_older_capture_reads_as_one_without)

@@ -39,10 +39,10 @@ struct fake_core {
     char health[512]; /* the last one's reason */
     enum wire_health_state health_state;
     bool helper, ended; /* collector_is_helper, collector_ended */
-    unsigned wakes;
+    _Atomic unsigned wakes;
     void (*meanwhile)(void); /* done once, after the next answer of collector_recording */
     bool tracing;     /* collector_traces and collector_active */
-    uint64_t window_from, window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
+    _Atomic uint64_t window_from, window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
     const struct collector_source *source;
 };
 extern struct fake_core core;

@@ -547,7 +547,8 @@ END_TEST
 /* Device work follows its call, also when it runs after the window closed. */
 START_TEST(windows)
 {
-    core.window_from = 100, core.window_to = 200;
+    core.window_from = 100;
+    core.window_to = 200;
     cuda_kinds_recording(false);
     static const struct {
         uint64_t call, start;
@@ -610,7 +611,8 @@ static void check_recorded(size_t both, uint64_t left_out)
 /* A driver call waits for one around it, its kernel does not; newer calls are read meanwhile. */
 START_TEST(windows_of_driver_calls)
 {
-    core.window_from = 100, core.window_to = 200;
+    core.window_from = 100;
+    core.window_to = 200;
     cuda_kinds_recording(false);
     called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 90, 50);
     called(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, 10, 80), ran(10, 120);
@@ -626,7 +628,8 @@ END_TEST
 /* A kernel's record may come a flush before its call's: then it decides for both. */
 START_TEST(windows_of_late_calls)
 {
-    core.window_from = 100, core.window_to = 200;
+    core.window_from = 100;
+    core.window_to = 200;
     cuda_kinds_recording(false);
     called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 90, 50);
     ran(10, 120), ran(11, 250), ran(100, 110), ran(101, 201);
@@ -645,7 +648,8 @@ END_TEST
 START_TEST(windows_of_many_ids)
 {
     enum { TURN = 1 << 22 };
-    core.window_from = 100, core.window_to = 200;
+    core.window_from = 100;
+    core.window_to = 200;
     cuda_kinds_recording(false);
     called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 7, 50); /* outside */
     called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 8, 150), ran(8, 250);
@@ -670,7 +674,8 @@ START_TEST(first_window_closes)
 {
     called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 1, 150);
     decode(1000);
-    core.window_from = 0, core.window_to = 140; /* closed before, known only now */
+    core.window_from = 0;
+    core.window_to = 140; /* closed before, known only now */
     cuda_kinds_recording(false);
     ran(1, 300);
     called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 2, 310), ran(2, 320);
@@ -1117,6 +1122,103 @@ START_TEST(launches_while_switching)
 }
 END_TEST
 
+/* ---- everything at once: what ThreadSanitizer is for */
+
+enum { WRITERS = 4, BUFFERS = 100, LAUNCHES = 20 };
+static _Atomic unsigned writing;
+static _Atomic uint32_t next_launch = 1;
+
+static void *write_buffers(void *unused)
+{
+    static const char name[] = "busy";
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        uint8_t *mine;
+        size_t bytes, most, at = 0;
+        cuda_buffers_request(&mine, &bytes, &most);
+        for (unsigned k = 0; k < LAUNCHES; k++) {
+            CALL c = {.kind = k % 2 ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER,
+                      .cbid = k % 2 ? LAUNCH_CBID : DRIVER_LAUNCH_CBID,
+                      .start = collector_now(),
+                      .threadId = collector_tid(),
+                      .correlationId = atomic_fetch_add(&next_launch, 1)};
+            c.end = collector_now();
+            KERNEL kernel;
+            memset(&kernel, 0, sizeof kernel);
+            kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+            kernel.correlationId = c.correlationId;
+            kernel.name = name;
+            kernel.start = c.end, kernel.end = collector_now();
+            memcpy(mine + at, &c, sizeof c), at += sizeof c;
+            memcpy(mine + at, &kernel, sizeof kernel), at += sizeof kernel;
+        }
+        cuda_buffers_complete(NULL, 0, mine, bytes, at);
+    }
+    atomic_fetch_sub(&writing, 1);
+    return unused;
+}
+
+static void *unload_code(void *unused)
+{
+    CUpti_CallbackData call = {.functionName = "cuModuleUnload"};
+    while (writing > 0) {
+        call.callbackSite = CUPTI_API_ENTER;
+        cuda_callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &call);
+        call.callbackSite = CUPTI_API_EXIT;
+        cuda_callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &call);
+    }
+    return unused;
+}
+
+static void *open_and_close(void *unused)
+{
+    while (writing > 0) {
+        open_window();
+        sched_yield();
+        close_window();
+    }
+    open_window();
+    return unused;
+}
+
+static _Atomic bool helping;
+
+static void *help(void *unused)
+{
+    while (helping) {
+        cuda_tick();
+        sched_yield();
+    }
+    return unused;
+}
+
+START_TEST(all_at_once)
+{
+    pthread_t writers[WRITERS], others[2], helper;
+    begin_flushing();
+    begin_switching(true);
+    helping = true;
+    writing = WRITERS;
+    pthread_create(&helper, NULL, help, NULL);
+    pthread_create(&others[0], NULL, unload_code, NULL);
+    pthread_create(&others[1], NULL, open_and_close, NULL);
+    for (unsigned i = 0; i < WRITERS; i++)
+        pthread_create(&writers[i], NULL, write_buffers, NULL);
+    for (unsigned i = 0; i < WRITERS; i++)
+        pthread_join(writers[i], NULL);
+    pthread_join(others[0], NULL);
+    pthread_join(others[1], NULL);
+    cuda_at_exit();
+    helping = false;
+    pthread_join(helper, NULL);
+    ck_assert_int_eq(core.health_state, WIRE_HEALTH_ENDED);
+    ck_assert(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
+    /* Each call and each kernel once, recorded or left out; as many of the one as of the other. */
+    uint64_t calls = core.counts[WIRE_COUNT_LAUNCH_CALLED], out = core.counts[WIRE_COUNT_OUTSIDE];
+    uint64_t all = WRITERS * BUFFERS * LAUNCHES;
+    ck_assert_uint_eq(2 * calls + out, 2 * all);
+}
+END_TEST
+
 START_TEST(classes)
 {
     static const struct {
@@ -1223,6 +1325,7 @@ int main(void)
     tcase_add_test(cases, end_in_a_long_tick);
     tcase_add_test(cases, window_opens_at_the_start);
     tcase_add_test(cases, launches_while_switching);
+    tcase_add_test(cases, all_at_once);
     tcase_add_test(cases, classes);
     tcase_add_test(cases, known_ids);
     suite_add_tcase(suite, cases);

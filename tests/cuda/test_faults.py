@@ -244,6 +244,24 @@ class Faults(replay.Case):
             "SELECT begins FROM recording WHERE start > 0 ORDER BY start")][-2:], [1, 0])
         self.assert_conserved(db)
 
+    def summary(self, scenario, *options):
+        """What `perfkit run` says at the end."""
+        line = self.run_line([replay.PROGRAM, scenario, "return"], self.new_capture(), options)
+        line.remove("--quiet")
+        return self.plain(line, env=replay.e2e.clean_environment(
+            LD_LIBRARY_PATH=replay.FAKES)).err.decode()
+
+    def test_summary_of_graphs(self):
+        said = self.summary("graph")
+        self.assertIn("recorded 1 graph launch (10 kernels) in", said)
+        self.assertNotIn("nothing was recorded", said)
+
+    def test_summary_of_cupti_left_alone(self):
+        said = self.summary("graph", "--cupti=yield")
+        self.assertEqual(said.count("CUPTI is left to the program (--cupti=yield)"), 1, said)
+        self.assertIn("nothing was recorded", said)
+        self.assertNotIn("doctor", said)
+
     def test_streams(self):
         db = self.open(self.fake_run("streams").capture)
         self.assertEqual(

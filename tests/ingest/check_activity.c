@@ -49,6 +49,15 @@ static void emit_graphs(uint64_t t, uint32_t stream)
     node = (struct wire_graph_node){.head = node.head, .time = t + 2, .node = 12, .graph = 5,
                                     .original = 11};
     collector_emit(&node);
+    emit_call(71, t + 600, t + 610, collector_text("cudaGraphLaunch"), WIRE_EXPECTS_MANY,
+              WIRE_CLASS_GRAPH_LAUNCH);
+    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, 0, stream}, .correlation = 71,
+                                 .times = {0, 0, t + 620, t + 630}, .graph = 5, .graph_node = 12};
+    for (unsigned i = 0; i < 3; i++)
+        collector_emit(&kernel);
+    struct wire_memset fill = {.head = {sizeof fill, WIRE_MEMSET, 0, stream}, .correlation = 71,
+                               .times = {0, 0, t + 640, t + 650}, .graph_node = 13};
+    collector_emit(&fill);
 }
 
 static void emit_migrations(uint64_t t, uint32_t device)
@@ -155,6 +164,8 @@ START_TEST(every_record_has_its_row)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM context g JOIN context p ON g.parent=p.id WHERE "
                             "g.green=1 AND g.units=16 AND p.green IS NULL AND p.units IS NULL"), 1);
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE item='outside'"), 3);
+    ck_assert_str_eq(run_text(&run, "SELECT group_concat(item||' '||value) FROM capture_health WHERE "
+                                    "subject='graph'"), "launched 2,kernels 3,memsets 1,whole 1");
     run_done(&run);
 }
 END_TEST
@@ -376,6 +387,38 @@ START_TEST(what_a_killed_process_may_lack)
 }
 END_TEST
 
+/* Device records come from another thread than calls: the last call of a killed process may lack. */
+static void uncalled(void *end)
+{
+    uint64_t t = prof_now_ns();
+    uint32_t stream = define_stream(0), config = define_config("k", 1, 1);
+    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
+                                 .correlation = 7, .times = {0, 0, t, t + 10}, .config = config};
+    emit_launch(1, t, stream, config);
+    emit_launch(2, t, stream, config);
+    collector_emit(&kernel);
+    if (end)
+        raise(SIGKILL);
+}
+
+START_TEST(a_record_without_its_call)
+{
+    static int killed;
+    for (unsigned i = 0; i < 2; i++) {
+        struct run run;
+        run_prepare(&run, NULL);
+        run_start(&run, uncalled, i ? &killed : NULL);
+        run_ingest(&run, 1000);
+        ck_assert_int_eq(NUMBER(LAUNCH("called")), 2);
+        ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 3);
+        /* In a process that told all it had, it is one too many. */
+        ck_assert_int_eq(NUMBER(LAUNCH("remainder")), i ? 0 : -1);
+        ck_assert_int_eq(NUMBER("SELECT coalesce((" LAUNCH("uncalled") "),-5)"), i ? 1 : -5);
+        run_done(&run);
+    }
+}
+END_TEST
+
 /* perfkit was killed too, and comes back when all is over: it cannot know when. */
 START_TEST(what_is_said_when_nobody_watched)
 {
@@ -457,6 +500,7 @@ int main(void)
     tcase_add_test(core, kernels_are_filtered_by_readable_name);
     tcase_add_test(core, a_bad_filter_is_refused);
     tcase_add_test(core, what_a_killed_process_may_lack);
+    tcase_add_test(core, a_record_without_its_call);
     tcase_add_test(core, what_is_said_when_nobody_watched);
     tcase_add_test(core, records_of_other_versions);
     suite_add_tcase(suite, core);

@@ -13,7 +13,9 @@ VALUES(1, 'cuda', 0, 'NVIDIA H200', 'u0', 'gpu', 132, 150039945216, 'first');
 INSERT INTO context(process, device, api, native, name, green, parent, units) VALUES
   (1, 1, 'cuda', 1, NULL, NULL, NULL, NULL), (1, 1, 'cuda', 2, 'decode', 1, 1, 16);
 INSERT INTO stream(process, device, context, api, native, name, priority, is_default, non_blocking) VALUES
-  (1, 1, 1, 'cuda', 7, NULL, 0, 1, 0), (1, 1, 2, 'cuda', 13, 'copy, "in"', -5, 0, 1);
+  (1, 1, 1, 'cuda', 7, NULL, 0, 1, 0), (1, 1, 2, 'cuda', 13, 'copy, "in"', -5, 0, 1),
+  (1, 1, 2, 'cuda', 12, NULL, -5, 0, 1); -- CUPTI's own, which did nothing
+INSERT INTO sync(start, duration, stream, kind) VALUES(8900000, 4000, 1, 1); -- cudaEventQuery
 INSERT INTO string(id, value) VALUES(1, 'gemm'), (2, 'softmax'), (3, 'cudaLaunchKernel'), (4, 'cudaGraphLaunch'),
   (5, 'cudaGraphAddKernelNode'), (6, 'cudaGraphInstantiate'), (7, '/home/user/.nv/ComputeCache/a');
 INSERT INTO launch_config(name, grid_x, grid_y, grid_z, block_x, block_y, block_z) VALUES
@@ -45,5 +47,7 @@ INSERT INTO capture_health(process, subject, item, value, note) VALUES
   (1, 'launch', 'called', 12, NULL), (1, 'launch', 'recorded', 1, NULL), (1, 'launch', 'failed', 0, NULL),
   (1, 'launch', 'captured', 0, NULL), (1, 'launch', 'dropped', 0, NULL), (1, 'launch', 'outstanding', 1, NULL),
   (1, 'launch', 'remainder', 0, NULL), (1, 'launch', 'filtered', 10, NULL),
+  (1, 'graph', 'launched', 2, NULL), (1, 'graph', 'kernels', 2, NULL),
+  (1, 'collector', 'cuda contended', NULL, 'libtool.so uses CUPTI itself and gets no GPU events'),
   (1, 'record', 'outside', 42, 'records left out because nothing was to be recorded at their time'),
   (1, 'end', 'signal', 9, 'killed by a signal: device records of its last 37 ms may be missing; 1 launch has no device record');
