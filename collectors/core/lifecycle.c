@@ -130,6 +130,11 @@ void collector_hooked(void)
     hooked = true;
 }
 
+bool core_hooked(void)
+{
+    return hooked;
+}
+
 void collector_hello(int argc, char *const *argv)
 {
     (void)argc;

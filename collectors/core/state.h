@@ -144,7 +144,7 @@ void core_run_recording(bool on);
 
 /* window.c */
 void core_window_born(struct core_state *state, uint64_t now); /* before the epoch is published */
-void core_window_announce(void);                               /* and after */
+void core_window_announce(void); /* and after: what it was at birth, and what the page did since */
 void core_window_follow(void); /* write down what the control page did */
 void core_window_look(void);   /* and tell the sources */
 
@@ -157,6 +157,7 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
                           enum lifecycle_birth birth);
 void core_lifecycle_end(struct core_state *state, unsigned how, int status);
 void core_lifecycle_revive(struct core_state *state);
+bool core_hooked(void); /* was the library preloaded? */
 
 /* options.c */
 const char *core_directory(void); /* PERFKIT_DIR, or NULL */

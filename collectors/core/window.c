@@ -238,16 +238,44 @@ void collector_window(bool open, enum wire_window_reason reason)
     errno = saved;
 }
 
+/* Since when the state at birth is told: a program may run for long before its first event, and the
+ * windows of that time were open or closed all the same. The library sees a process start only when
+ * it was preloaded; the start of the run is at least not later. Inside a range that its parent
+ * opened a child is from its birth on. */
+static uint64_t told_since(const struct core_state *state, const struct control_page *page,
+                           uint64_t birth)
+{
+    bool in_range = atomic_load(&ranged) != WIRE_WINDOW_UNKNOWN && inside_now();
+    uint64_t since = in_range                        ? birth
+                     : state->entry && core_hooked() ? state->entry->start_ns
+                                                     : page->start_ns;
+    return since && since < birth ? since : birth; /* 0: there is no page */
+}
+
+/* The page as it was at `time`, as far back as it has slots. */
+static uint64_t state_at(struct control_page *page, uint64_t time)
+{
+    uint64_t state = atomic_load_explicit(&page->state, memory_order_acquire);
+    for (unsigned i = 1; i < CONTROL_CHANGES && control_generation(state) > 0; i++) {
+        uint64_t generation = control_generation(state);
+        if (atomic_load(&page->change[generation % CONTROL_CHANGES]) >> 8 <= time)
+            break;
+        state = (generation - 1) << 1 | !control_open(state);
+    }
+    return state;
+}
+
 /* Before the spool is open to others. A run without windows gets no WINDOW record until somebody
  * closes one. */
 void core_window_born(struct core_state *state, uint64_t now)
 {
     struct control_page *page = page_now();
-    state->window_seen = atomic_load_explicit(&page->state, memory_order_acquire);
+    uint64_t since = told_since(state, page, now);
+    state->window_seen = state_at(page, since);
     state->window_inside = inside_now();
     bool open = control_open(state->window_seen) && state->window_inside;
-    atomic_store(&state->window_told, open); /* a source asks when it starts */
-    atomic_store(&state->window_change[0], now << 1 | open);
+    atomic_store(&state->window_told, collector_recording()); /* a source asks when it starts */
+    atomic_store(&state->window_change[0], since << 1 | open);
     atomic_store(&state->window_count, 1);
 }
 
@@ -257,13 +285,14 @@ void core_window_announce(void)
     struct control_page *page = page_now();
     uint64_t first = atomic_load(&state->window_change[0]);
     uint32_t reason = atomic_load(&ranged);
-    if (page->limited == 0 && reason == WIRE_WINDOW_UNKNOWN && (first & 1))
-        return;
+    bool plain = page->limited == 0 && reason == WIRE_WINDOW_UNKNOWN && (first & 1);
     if (reason == WIRE_WINDOW_UNKNOWN || !control_open(state->window_seen))
         reason =
             atomic_load(&page->change[control_generation(state->window_seen) % CONTROL_CHANGES]) &
             255u;
-    emit_window(first >> 1, first & 1, reason);
+    if (!plain)
+        emit_window(first >> 1, first & 1, reason);
+    core_window_follow();
 }
 
 bool collector_recorded_at(uint64_t time)

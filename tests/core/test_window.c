@@ -269,6 +269,34 @@ START_TEST(opens_and_closes)
 }
 END_TEST
 
+/* The first event comes late: what the page did before is told with its times. */
+START_TEST(born_late)
+{
+    make_page(false, true, CONTROL_BYTES);
+    uint64_t times[3];
+    for (unsigned i = 0; i < 3; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        times[i] = prof_now_ns();
+        control_flip(page, times[i], WIRE_WINDOW_CONTROL);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    collector_register(&source);
+    ck_assert(collector_active());
+    ck_assert(collector_recording());
+    const struct seen *seen = published(getpid());
+    assert_alternate(seen, 4, false);
+    ck_assert_uint_eq(seen->window[0].time, page->start_ns);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(seen->window[i + 1].time, times[i]);
+    ck_assert(!collector_recorded_at(times[0] - 1));
+    ck_assert(collector_recorded_at(times[1] - 1));
+    ck_assert(!collector_recorded_at(times[2] - 1));
+    core_window_look();
+    ck_assert_int_eq(told, 0); /* nothing has changed since the sources asked */
+    remove_folder();
+}
+END_TEST
+
 /* Changes between two looks are made up for, with their times. */
 START_TEST(missed_changes)
 {
@@ -508,6 +536,7 @@ int main(void)
     tcase_add_loop_test(tests, no_good_page, 0, 7);
     tcase_add_test(tests, opens_and_closes);
     tcase_add_test(tests, many_windows);
+    tcase_add_test(tests, born_late);
     tcase_add_test(tests, missed_changes);
     tcase_add_test(tests, many_changes);
     tcase_add_test(tests, hostile_page);
