@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "report/utf8.h"
 
 const struct cli_option cli_help_option = {
     .name = "help", .letter = 'h', .type = CLI_FLAG, .text = "show this help and exit"};
@@ -25,6 +26,11 @@ void cli_say(const char *command, const char *format, ...)
     va_start(args, format);
     vsnprintf(line + used, sizeof line - used - 1, format, args);
     va_end(args);
+    /* Names come from the user, the program and the capture: none may steer the terminal. */
+    char *clean = prof_report_clean(line + used);
+    if (clean)
+        snprintf(line + used, sizeof line - used - 1, "%s", clean);
+    free(clean);
     used = strlen(line);
     line[used++] = '\n';
     /* Nobody may be left to read it; there is nowhere else to say that. */

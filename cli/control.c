@@ -74,6 +74,11 @@ enum prof_status control_find(struct control *control, const char *folder, struc
     if (!path_of(folder, path))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder);
     control->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (control->fd < 0 && errno == ENOENT)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "the capture has just ended (%s is gone): only one that is being recorded "
+                         "can be controlled",
+                         path);
     if (control->fd < 0)
         return prof_fail_errno(err, PROF_IO, "cannot open %s", path);
     if (fstat(control->fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid() ||

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "libprof/spool/layout.h"
+#include "report/utf8.h"
 
 #define PATIENCE_NS 3000000000ull /* for processes that are busy: they look every 100 ms */
 #define LOOK_NS 10000000l
@@ -99,11 +101,14 @@ static int print_status(const struct ctl_target *target, struct control *control
     snprintf(range, sizeof range, "%.*s", (int)sizeof page->range - 1, page->range);
     bool open_now = control_open(state);
     if (!as_json) {
+        char *name = prof_report_clean(target->final), *within = prof_report_clean(range);
         printf("%s: %s%s%s for %s; windows: %llu; processes: %u; perfkit run %u, program %u\n",
-               target->final, open_now ? "recording" : "not recording",
-               open_now && range[0] ? " within " : "", open_now ? range : "",
+               name ? name : "", open_now ? "recording" : "not recording",
+               open_now && range[0] ? " within " : "", open_now && range[0] && within ? within : "",
                prof_duration_ns(since).text, (unsigned long long)control_windows(state), processes,
                page->owner, program);
+        free(name);
+        free(within);
         return CLI_OK;
     }
     struct prof_json json;
@@ -134,7 +139,9 @@ static bool print_running(void *context, const char *folder, const char *live, c
     (void)live;
     if (control_find(&control, folder, NULL))
         return true;
-    printf("%u\t%s\n", control.page->owner, final);
+    char *name = prof_report_clean(final); /* one line each */
+    printf("%u\t%s\n", control.page->owner, name ? name : "");
+    free(name);
     control_close(&control);
     return true;
 }

@@ -85,7 +85,8 @@ static const struct cli_option run_options[] = {
     {.name = "capture-range", .type = CLI_TEXT, AT(scope.range), .argument = "RANGE",
      .text = "record only inside every instance of a range: cudaProfilerApi (between "
              "cudaProfilerStart and cudaProfilerStop) or nvtx:NAME[@DOMAIN] (the NVTX range of "
-             "that name; in the default domain without @DOMAIN, in any with @*)"},
+             "that name; in the default domain without @DOMAIN, in any with @*; a name that holds "
+             "an @ itself needs one more at its end)"},
     {.name = "dormant", .type = CLI_FLAG, AT(scope.dormant),
      .text = "be ready but record nothing until `perfkit ctl start`"},
     {.name = "spool-limit", .type = CLI_SIZE, AT(spool_limit), .argument = "SIZE", .fallback = "1G",
@@ -232,7 +233,10 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
         return status;
     status =
         spool_folder_write_capture(&run->spool, run->output.live, run->output.final, err);
-    return status ? status : open_ingest(run, err);
+    status = status ? status : open_ingest(run, err);
+    if (!status)
+        scope_ready(&run->scope);
+    return status;
 }
 
 /* Undo prepare: the folder looks as if perfkit had not been there. */
@@ -241,7 +245,7 @@ static void undo(struct run *run)
     prof_ingest_close(run->ingest);
     prof_store_close(run->store);
     output_discard(&run->output);
-    control_close(&run->scope.control);
+    scope_undo(&run->scope);
     spool_folder_remove(&run->spool);
     environment_free(&run->environment);
     inherited_forget(&run->inherited);
@@ -407,13 +411,6 @@ static void say_inner(const struct run *run, const char *first, unsigned count)
                 count, first);
 }
 
-static const char *never_opened(const struct run *run)
-{
-    return run->options.scope.dormant
-               ? "nothing was recorded: the capture was dormant and `perfkit ctl start` never came"
-               : "nothing was recorded: the program ended before --delay was over";
-}
-
 static void finish(struct run *run, bool abandon)
 {
     static char last_words[PATH_MAX + 160];
@@ -442,8 +439,9 @@ static void finish(struct run *run, bool abandon)
     if (done && !run->options.quiet) {
         const char *slash = strrchr(run->output.final, '/');
         const char *shown = run->options.output ? run->options.output : slash + 1;
+        char text[512];
         capture_summary(run->name, run->output.final, shown,
-                        scope_recorded(&run->scope) ? NULL : never_opened(run));
+                        scope_why_nothing(&run->scope, text, sizeof text));
         if (inner_count)
             say_inner(run, inner, inner_count);
     }
@@ -454,7 +452,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
 {
     struct run run = {
         .name = command->name,
-        .options = {.spool_limit = DEFAULT_SPOOL_LIMIT},
+        .options = {.spool_limit = DEFAULT_SPOOL_LIMIT, .scope = {.duration_ns = SCOPE_ALWAYS}},
         .spool = {.owner_fd = -1},
         .scope = {.control = {.fd = -1}},
     };

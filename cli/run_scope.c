@@ -17,6 +17,9 @@
 #define NVTX_WORD "nvtx:"
 #define MOST_NAME_BYTES 160 /* of NAME; escaped it must fit the collector's 511 */
 #define MOST_DOMAIN_BYTES 80
+#define MOST_DUMP_BYTES 399u /* what the collector keeps of the path */
+#define MOST_PATTERN_BYTES 1000u
+#define MOST_COPIES 1000u /* of a part of the pattern, by {n} within {n} */
 
 const char *const scope_cupti[] = {"own", "yield", "off", NULL};
 const char *const scope_graph[] = {"node", "graph", NULL};
@@ -54,10 +57,19 @@ static bool check_range(const char *command, const char *range, const char *trac
     size_t bytes;
     const char *domain = split_range(range, &bytes);
     if (bytes == 0 || bytes > MOST_NAME_BYTES || strlen(domain) > MOST_DOMAIN_BYTES) {
-        cli_say(command,
-                "--capture-range=%.100s: %s: give the range's whole name, as in nvtx:step or "
-                "nvtx:step@my_domain",
-                range, bytes == 0 ? "the name of the range is missing" : "the name is too long");
+        if (bytes == 0)
+            cli_say(
+                command,
+                "--capture-range=%.100s: the name of the range is missing: give it whole, as in "
+                "nvtx:step or nvtx:step@my_domain",
+                range);
+        else
+            cli_say(
+                command,
+                "--capture-range=%.100s: %s is too long: give a range whose name has at most %d "
+                "bytes, in a domain whose name has at most %d",
+                range, bytes > MOST_NAME_BYTES ? "the name" : "the domain's name", MOST_NAME_BYTES,
+                MOST_DOMAIN_BYTES);
         return false;
     }
     if (!trace_has(trace, "nvtx")) {
@@ -67,9 +79,47 @@ static bool check_range(const char *command, const char *range, const char *trac
     return true;
 }
 
+/* What the C library's matcher cannot take: it recurses over the pattern (20,000 brackets overflow
+ * its stack), writes counted repetitions out (a{255}){255}){255} takes 4 GB) and tries
+ * back-references in exponential time. */
+static const char *excess(const char *pattern)
+{
+    unsigned long long copies = 1;
+    bool in_list = false;
+    if (strlen(pattern) > MOST_PATTERN_BYTES)
+        return "it is longer than 1000 bytes";
+    for (const char *at = pattern; *at; at++) {
+        if (in_list) { /* between [ and ], where a ] in front means itself */
+            in_list = *at != ']';
+        } else if (*at == '[') {
+            in_list = true;
+            at += at[1] == '^';
+            at += at[1] == ']';
+        } else if (*at == '\\' && at[1]) {
+            at++;
+            if (*at >= '1' && *at <= '9')
+                return "it has a back-reference";
+        } else if (*at == '{') {
+            unsigned long least = strtoul(at + 1, NULL, 10), most = least;
+            const char *comma = at + 1 + strspn(at + 1, "0123456789");
+            if (*comma == ',')
+                most = strtoul(comma + 1, NULL, 10);
+            most = most > least ? most : least;
+            if (most > MOST_COPIES || (copies *= most ? most : 1) > MOST_COPIES)
+                return "it repeats too often";
+        }
+    }
+    return NULL;
+}
+
 static bool check_kernel(const char *command, const char *pattern, const char *trace)
 {
     regex_t regex;
+    const char *too_much = excess(pattern);
+    if (too_much) {
+        cli_say(command, "--kernel='%.100s': %s: give a simpler pattern", pattern, too_much);
+        return false;
+    }
     int failed = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
     if (failed) {
         char why[128];
@@ -94,8 +144,15 @@ static bool conflict(const char *command, const char *a, const char *b, const ch
     return false;
 }
 
-bool scope_check(const char *command, const struct scope_options *options, const char *trace)
+bool scope_check(const char *command, struct scope_options *options, const char *trace)
 {
+    if (options->duration_ns == 0) {
+        cli_say(command, "--duration: no time at all records nothing: give a longer one, or leave "
+                         "it out to record to the end");
+        return false;
+    }
+    if (options->duration_ns == SCOPE_ALWAYS)
+        options->duration_ns = 0;
     if (options->dormant && options->delay_ns)
         return conflict(command, "--dormant", "--delay",
                         "--dormant waits for `perfkit ctl start`; leave one of them out");
@@ -137,12 +194,21 @@ static enum prof_status prepare_dump(struct scope *scope, const char *folder,
                                      struct prof_error *err)
 {
     struct stat info;
-    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+    scope->made_dump = mkdir(folder, 0700) == 0;
+    if (!scope->made_dump && errno != EEXIST)
         return prof_fail_errno(err, PROF_IO, "cannot make the folder %s of --cupti-dump", folder);
     if (!realpath(folder, scope->dump) || stat(scope->dump, &info) < 0)
         return prof_fail_errno(err, PROF_IO, "cannot use %s for --cupti-dump", folder);
     if (!S_ISDIR(info.st_mode))
         return prof_fail(err, PROF_INVALID, "--cupti-dump: %s is not a folder: give one", folder);
+    if (access(scope->dump, W_OK | X_OK) < 0)
+        return prof_fail_errno(err, PROF_IO,
+                               "--cupti-dump: nothing can be written into %s (give another folder)",
+                               folder);
+    if (strlen(scope->dump) > MOST_DUMP_BYTES)
+        return prof_fail(err, PROF_INVALID,
+                         "--cupti-dump: the path %s is too long: give a folder of at most %u bytes",
+                         scope->dump, MOST_DUMP_BYTES);
     if (strchr(scope->dump, ','))
         return prof_fail(err, PROF_INVALID,
                          "--cupti-dump: the path %s holds a comma: give another folder",
@@ -236,6 +302,20 @@ void scope_started(struct scope *scope, int pid)
         scope->closes_at_ns = now + asked->delay_ns + asked->duration_ns;
 }
 
+void scope_undo(struct scope *scope)
+{
+    control_close(&scope->control);
+    if (scope->made_dump)
+        rmdir(scope->asked->dump);
+}
+
+void scope_ready(struct scope *scope)
+{
+    struct control_page *page = scope->control.page;
+    page->start_ns = prof_now_ns();
+    atomic_store(&page->change[0], page->start_ns << 8 | (atomic_load(&page->change[0]) & 255u));
+}
+
 /* A writer that does not let go is met again at the next step. */
 static bool turn(struct scope *scope, bool open_now, uint64_t *changed_ns)
 {
@@ -260,7 +340,34 @@ int scope_step(struct scope *scope)
     return wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
 }
 
-bool scope_recorded(const struct scope *scope)
+const char *scope_why_nothing(const struct scope *scope, char *text, size_t size)
 {
-    return control_windows(atomic_load(&scope->control.page->state)) > 0;
+    const struct scope_options *asked = scope->asked;
+    uint64_t state = atomic_load(&scope->control.page->state);
+    bool turned = control_generation(state) > 0;
+    if (control_windows(state) == 0)
+        return asked->dormant ? "nothing was recorded: the capture was dormant and `perfkit ctl "
+                                "start` never came"
+                              : "nothing was recorded: the program ended before --delay was over";
+    if (asked->range && is_nvtx(asked->range)) {
+        size_t bytes;
+        const char *domain = split_range(asked->range, &bytes);
+        bool any = strcmp(domain, "*") == 0, named = *domain && !any;
+        snprintf(text, size,
+                 "nothing was recorded: no NVTX range '%.*s' began in %s%s%s%s: check the name%s",
+                 (int)bytes, asked->range + strlen(NVTX_WORD),
+                 any     ? "any domain"
+                 : named ? "the domain '"
+                         : "the default domain",
+                 named ? domain : "", named ? "'" : "", turned ? " while the recording was on" : "",
+                 any ? "" : ", and the domain (@* behind the name is any domain)");
+        return text;
+    }
+    if (asked->range)
+        return "nothing was recorded: no GPU or NVTX call was seen between cudaProfilerStart and "
+               "cudaProfilerStop: does the program call them?";
+    if (turned)
+        return "nothing was recorded: no GPU or NVTX call was seen while the recording was on "
+               "(--delay, --duration, perfkit ctl)";
+    return NULL;
 }

@@ -10,9 +10,12 @@
 
 #include "cli/control.h"
 
+#define SCOPE_ALWAYS UINT64_MAX /* --duration was not given: it cannot be reached by a time */
+
 struct scope_options {
-    uint64_t delay_ns, duration_ns; /* 0 = none */
-    const char *range;              /* --capture-range */
+    uint64_t delay_ns;    /* 0 = none */
+    uint64_t duration_ns; /* 0 = none; SCOPE_ALWAYS before scope_check */
+    const char *range;    /* --capture-range */
     const char *kernel;
     const char *dump;
     unsigned cupti, graph; /* indexes into scope_cupti, scope_graph */
@@ -24,13 +27,14 @@ struct scope {
     const struct scope_options *asked;
     struct control control;
     char dump[PATH_MAX];  /* absolute */
+    bool made_dump;       /* the folder was not there before */
     uint64_t opens_at_ns; /* CLOCK_MONOTONIC; 0 = nothing to do */
     uint64_t closes_at_ns;
 };
 
 /* False, said on stderr, when an option is wrong or two do not go together. `trace` as in --trace.
  */
-bool scope_check(const char *command, const struct scope_options *options, const char *trace);
+bool scope_check(const char *command, struct scope_options *options, const char *trace);
 
 /* Make the control page, and the folder of --cupti-dump. */
 enum prof_status scope_prepare(struct scope *scope, const struct scope_options *options,
@@ -42,12 +46,19 @@ bool scope_hand_over(const struct scope *scope, char *text, size_t size);
 /* What the trust block says about it; false = nothing. */
 bool scope_note(const struct scope *scope, char *text, size_t size);
 
+/* Nothing was started: leave nothing behind. */
+void scope_undo(struct scope *scope);
+
+/* The capture begins: no process of the target is there yet. */
+void scope_ready(struct scope *scope);
+
 /* The program runs as process `pid`: the clock starts. */
 void scope_started(struct scope *scope, int pid);
 /* Do what is due; returns the milliseconds to the next thing to do, or -1. */
 int scope_step(struct scope *scope);
 
-/* Has there been a window? */
-bool scope_recorded(const struct scope *scope);
+/* What to say of a capture without a record, as far as the windows tell; NULL = they were no
+ * hindrance. */
+const char *scope_why_nothing(const struct scope *scope, char *text, size_t size);
 
 #endif

@@ -328,6 +328,59 @@ class Time(ScopeCase):
         self.assertIn(b"ended before --delay was over", result.err)
         self.assertEqual(self.names(self.open(capture)), {})
 
+    def late(self, *options):
+        """(windows, their ns) of a program whose first event comes after half a second."""
+        result = self.record(SCOPE, "late", 0.5, options=options)
+        self.assert_conserved(self.open(result.capture))
+        report = self.perfkit("report", "--format", "json", result.capture)
+        trust = json.loads(report.out)["trust"]
+        return self.open(result.capture), trust["windows"], trust["recorded_ns"]
+
+    def test_late_first_event(self):
+        """The time before a process's first event counts as its windows were."""
+        for preload in ((), ("--no-preload",)):
+            for closed in ("--dormant", "--capture-range=nvtx:nowhere"):
+                db, windows, recorded = self.late(closed, *preload)
+                self.assertEqual((windows, recorded), (0, 0), closed)
+            db, windows, recorded = self.late("--capture-range=nvtx:capture", *preload)
+            self.assertEqual(self.windows(db), [(0, 4), (1, 4), (0, 4)])
+            self.assertEqual(windows, 1)
+            db, windows, recorded = self.late("--delay=200ms", "--duration=100ms", *preload)
+            self.assertEqual(self.windows(db), [(0, 1), (1, 1), (0, 1)])
+            opens, closes = [row[0] for row in db.execute(
+                "SELECT start FROM recording ORDER BY id LIMIT 2 OFFSET 1")]
+            self.assertEqual((windows, recorded), (1, closes - opens))
+
+
+class Empty(ScopeCase):
+    """A capture without a record says what the windows had to do with it."""
+
+    def says(self, text, *options, command=(SCOPE, "ranges", "push", "2")):
+        result = self.plain([e2e.PERFKIT, "run", "-o", self.new_capture(),
+                             "--spool-dir=" + self.spools, *options, "--", *command])
+        self.assertIn("perfkit run: nothing was recorded: " + text, result.err.decode())
+        self.assertNotIn("perfkit doctor", result.err.decode())
+
+    def test_range(self):
+        self.says("no NVTX range 'nowhere' began in the default domain: check the name, and the "
+                  "domain (@* behind the name is any domain)\n", "--capture-range=nvtx:nowhere")
+        self.says("no NVTX range 'capture' began in the domain 'mine': ",
+                  "--capture-range=nvtx:capture@mine")
+        self.says("no NVTX range 'nowhere' began in any domain: check the name\n",
+                  "--capture-range=nvtx:nowhere@*")
+
+    def test_profiler(self):
+        self.says("no GPU or NVTX call was seen between cudaProfilerStart and cudaProfilerStop: ",
+                  "--capture-range=cudaProfilerApi")
+
+    def test_duration(self):
+        self.says("no GPU or NVTX call was seen while the recording was on",
+                  "--duration=10ms", command=(SCOPE, "late", "0.5"))
+
+    def test_terminal(self):
+        """What a name holds does not reach the terminal."""
+        self.says("no NVTX range 'a\\n\\x1b[31mb' began ", "--capture-range=nvtx:a\n\x1b[31mb")
+
 
 class Damage(ScopeCase):
     """Whatever stands in the control page, or if it is gone, the program runs on as it would."""
@@ -440,17 +493,39 @@ class Names(ScopeCase):
 
 class Runs(ScopeCase):
     def test_refused_combinations(self):
+        long = os.path.join(self.spools, 200 * "d", 200 * "e")
+        os.makedirs(long)
         for words in (["--dormant", "--delay=1"], ["--dormant", "--duration=1"],
                       ["--dormant", "--capture-range=nvtx:a"], ["--capture-range=a"],
                       ["--capture-range=nvtx:"], ["--capture-range=nvtx:a", "--trace=cuda"],
                       ["--capture-range=cudaProfilerApi", "--trace=nvtx"], ["--kernel=a("],
                       ["--kernel=a", "--trace=nvtx"], ["--cuda-managed", "--trace=nvtx"],
                       ["--cupti=off", "--cuda-graph=graph"], ["--delay=soon"], ["--delay=-1"],
-                      ["--duration=1e9h"], ["--cupti-dump=/dev/null"]):
+                      ["--duration=1e9h"], ["--cupti-dump=/dev/null"], ["--duration=0"],
+                      ["--duration=0.0000000001"], ["--capture-range=nvtx:" + 161 * "n"],
+                      ["--capture-range=nvtx:n@" + 81 * "d"], ["--kernel=a{1001}"],
+                      ["--kernel=(((a{255}){255}){255})"], ["--kernel=(((a{1,255}){1,255}){1,255})"],
+                      ["--kernel=" + 20000 * "(" + 20000 * ")"], ["--kernel=(.*)*\\1x"],
+                      ["--kernel=(\n\x1b[31m"], ["--cupti-dump=" + long]):
             result = self.perfkit("run", *words, "--", "true")
             self.assertEqual(result.status, 125, words)
             self.assertRegex(result.err.decode(), r"^perfkit run: [^\n]*: [^\n]*\n$")
         self.assertEqual([n for n in os.listdir(self.folder)], [])
+
+    def test_nothing_left_behind(self):
+        """A program that cannot be started: the folder of --cupti-dump is not there either."""
+        dump, there = self.path("dump"), self.path("there")
+        os.mkdir(there)
+        for folder in (dump, there):
+            result = self.perfkit("run", "--cupti-dump=" + folder, "--", "/nowhere")
+            self.assertEqual(result.status, 127)
+        self.assertEqual(os.listdir(self.folder), ["there"])
+
+    def test_patterns(self):
+        """What only looks as if it were too much."""
+        for pattern in ("[\\1]sum|[]{99999}]", "[[:alpha:]]{3}_r", "a{1000}", "\\{99999",
+                        499 * "(" + "a" + 499 * ")"):
+            self.record("true", options=["--kernel=" + pattern])
 
     def test_handed_over(self):
         result = self.record("env", options=[

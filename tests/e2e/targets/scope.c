@@ -8,6 +8,7 @@
  * fork                forks inside the capture range; parent and child go on scope names threads
  * named by pthread_setname_np before and after their first event scope idle SECONDS        NVTX
  * marks every millisecond
+ *   scope late SECONDS        sleeps before its first event, then as ranges push 1
  *
  * OpenCL work is done where the device is there (--opencl 1 after the way's own arguments). */
 #include <pthread.h>
@@ -306,6 +307,13 @@ static void idle(double seconds)
              seconds);
 }
 
+/* The process is there long before its first event. */
+static void late(double seconds)
+{
+    usleep((useconds_t)(seconds * 1e6));
+    ranges("push", 1);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2)
@@ -331,6 +339,8 @@ int main(int argc, char **argv)
         names();
     else if (strcmp(argv[1], "idle") == 0 && argc > 2)
         idle(atof(argv[2]));
+    else if (strcmp(argv[1], "late") == 0 && argc > 2)
+        late(atof(argv[2]));
     else
         return 2;
     return 0;
