@@ -41,17 +41,25 @@ __device__ float sum_of_edges(const float *__restrict__ values, const float *__r
     return sum;
 }
 
-/* sum[t] += row t of the tile times this thread's column of the weights. */
+/* Tiles are kept in shared memory with their elements innermost, [k][tile], so that one load of 16
+ * bytes serves four of a thread's multiplications. */
+
+/* Adds to sum[t] row t of the tile times this thread's column of the weights. Unrolled far: for a
+ * small molecule there are few threads, and only loads in flight hide the memory's latency. */
 __device__ void multiply(const float *tile, const float *__restrict__ weight, uint32_t width,
                          uint32_t column, float sum[tile_atoms])
 {
-#pragma unroll 4
+    const float4 *rows = reinterpret_cast<const float4 *>(tile);
+
+#pragma unroll 16
     for (uint32_t k = 0; k < width; k++) {
         float w = weight[k * width + column];
+        float4 x = rows[k];
 
-#pragma unroll
-        for (uint32_t t = 0; t < tile_atoms; t++)
-            sum[t] += tile[t * width + k] * w;
+        sum[0] += x.x * w;
+        sum[1] += x.y * w;
+        sum[2] += x.z * w;
+        sum[3] += x.w * w;
     }
 }
 
@@ -80,16 +88,27 @@ extern "C" __global__ void message_filter(const float *__restrict__ rbf,
 
     if (in_tile == 0)
         return;
-    for (uint32_t i = column; i < tile_edges * functions; i += width)
-        tile[i] = i < in_tile * functions ? rbf[(size_t)base * functions + i] : 0.0f;
+    for (uint32_t i = column; i < tile_edges * functions; i += width) {
+        uint32_t t = i / functions, k = i - t * functions;
+
+        tile[k * tile_edges + t] = t < in_tile ? rbf[(size_t)base * functions + i] : 0.0f;
+    }
     __syncthreads();
+    const float4 *rows = reinterpret_cast<const float4 *>(tile);
+
 #pragma unroll 4
     for (uint32_t k = 0; k < functions; k++) {
         float w = weight[k * width + column];
+        float4 low = rows[2 * k], high = rows[2 * k + 1];
 
-#pragma unroll
-        for (uint32_t t = 0; t < tile_edges; t++)
-            sum[t] += tile[t * functions + k] * w;
+        sum[0] += low.x * w;
+        sum[1] += low.y * w;
+        sum[2] += low.z * w;
+        sum[3] += low.w * w;
+        sum[4] += high.x * w;
+        sum[5] += high.y * w;
+        sum[6] += high.z * w;
+        sum[7] += high.w * w;
     }
 #pragma unroll
     for (uint32_t t = 0; t < tile_edges; t++)
@@ -120,7 +139,7 @@ message_update(const float *__restrict__ a, const float *__restrict__ weight,
 
 #pragma unroll
     for (uint32_t t = 0; t < tile_atoms; t++) {
-        tile[t * width + column] = t < in_tile ? a[(size_t)(base + t) * width + column] : 0.0f;
+        tile[column * tile_atoms + t] = t < in_tile ? a[(size_t)(base + t) * width + column] : 0.0f;
         sum[t] = bias[column];
     }
     __syncthreads();
@@ -151,7 +170,7 @@ extern "C" __global__ void message_update_backward(const float *__restrict__ g,
     for (uint32_t t = 0; t < tile_atoms; t++) {
         size_t at = (size_t)(base + t) * width + column;
 
-        tile[t * width + column] = t < in_tile ? g[at] * silu_slope(z[at]) : 0.0f;
+        tile[column * tile_atoms + t] = t < in_tile ? g[at] * silu_slope(z[at]) : 0.0f;
     }
     __syncthreads();
     multiply(tile, weight_transposed, width, column, sum);
@@ -197,7 +216,7 @@ message_filter_backward(const float *__restrict__ da, const float *__restrict__ 
         size_t at = (size_t)base * functions + i;
         float sum = add ? drbf[at] : 0.0f;
 
-#pragma unroll 8
+#pragma unroll 16
         for (uint32_t c = 0; c < width; c++)
             sum += tile[t * width + c] * weight_transposed[c * functions + k];
         drbf[at] = sum;

@@ -25,17 +25,22 @@ __device__ uint32_t tile_count(uint32_t base, uint32_t atoms)
     return base < atoms ? min(atoms - base, tile_atoms) : 0;
 }
 
-/* sum[t] += row t of the tile times this thread's column of the weights. */
+/* Adds to sum[t] row t of the tile, [k][tile_atoms], times this thread's column of the weights;
+ * message.cu says why so. */
 __device__ void multiply(const float *tile, const float *__restrict__ weight, uint32_t width,
                          uint32_t column, float sum[tile_atoms])
 {
-#pragma unroll 4
+    const float4 *rows = reinterpret_cast<const float4 *>(tile);
+
+#pragma unroll 16
     for (uint32_t k = 0; k < width; k++) {
         float w = weight[k * width + column];
+        float4 x = rows[k];
 
-#pragma unroll
-        for (uint32_t t = 0; t < tile_atoms; t++)
-            sum[t] += tile[t * width + k] * w;
+        sum[0] += x.x * w;
+        sum[1] += x.y * w;
+        sum[2] += x.z * w;
+        sum[3] += x.w * w;
     }
 }
 
@@ -53,7 +58,7 @@ extern "C" __global__ void readout_hidden(const float *__restrict__ h,
 
 #pragma unroll
     for (uint32_t t = 0; t < tile_atoms; t++) {
-        tile[t * width + column] = t < in_tile ? h[(size_t)(base + t) * width + column] : 0.0f;
+        tile[column * tile_atoms + t] = t < in_tile ? h[(size_t)(base + t) * width + column] : 0.0f;
         sum[t] = bias[column];
     }
     __syncthreads();
@@ -98,7 +103,7 @@ extern "C" __global__ void readout_backward(const float *__restrict__ z,
 
 #pragma unroll
     for (uint32_t t = 0; t < tile_atoms; t++)
-        tile[t * width + column] =
+        tile[column * tile_atoms + t] =
             t < in_tile ? v[column] * silu_slope(z[(size_t)(base + t) * width + column]) : 0.0f;
     __syncthreads();
     multiply(tile, weight_transposed, width, column, sum);

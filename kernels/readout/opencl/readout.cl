@@ -19,25 +19,30 @@ uint tile_count(uint base, uint atoms)
     return base < atoms ? min(atoms - base, (uint)TILE_ATOMS) : 0;
 }
 
+/* A column of the product of a tile, [k][TILE_ATOMS], and the weights; message.cl says why so. */
+float4 multiply(__local const float *tile, __global const float *weight, uint width, uint column)
+{
+    float4 sum = 0.0f;
+    uint k;
+
+    for (k = 0; k < width; k++)
+        sum += vload4(k, tile) * weight[k * width + column];
+    return sum;
+}
+
 __kernel void readout_hidden(__global const float *h, __global const float *weight,
                              __global const float *bias, __global float *z, uint atoms, uint width,
                              __local float *tile)
 {
     uint column = (uint)get_local_id(0), base = (uint)get_group_id(0) * TILE_ATOMS;
-    uint in_tile = tile_count(base, atoms), k, t;
+    uint in_tile = tile_count(base, atoms), t;
     float sum[TILE_ATOMS];
 
     for (t = 0; t < TILE_ATOMS; t++)
-        tile[t * width + column] = t < in_tile ? h[(size_t)(base + t) * width + column] : 0.0f;
+        tile[column * TILE_ATOMS + t] =
+            t < in_tile ? h[(size_t)(base + t) * width + column] : 0.0f;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (t = 0; t < TILE_ATOMS; t++)
-        sum[t] = bias[column];
-    for (k = 0; k < width; k++) {
-        float w = weight[k * width + column];
-
-        for (t = 0; t < TILE_ATOMS; t++)
-            sum[t] += tile[t * width + k] * w;
-    }
+    vstore4(bias[column] + multiply(tile, weight, width, column), 0, sum);
     for (t = 0; t < in_tile; t++)
         z[(size_t)(base + t) * width + column] = sum[t];
 }
@@ -67,21 +72,14 @@ __kernel void readout_backward(__global const float *z, __global const float *v,
                                uint atoms, uint width, __local float *tile)
 {
     uint column = (uint)get_local_id(0), base = (uint)get_group_id(0) * TILE_ATOMS;
-    uint in_tile = tile_count(base, atoms), k, t;
+    uint in_tile = tile_count(base, atoms), t;
     float sum[TILE_ATOMS];
 
     for (t = 0; t < TILE_ATOMS; t++)
-        tile[t * width + column] =
+        tile[column * TILE_ATOMS + t] =
             t < in_tile ? v[column] * silu_slope(z[(size_t)(base + t) * width + column]) : 0.0f;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (t = 0; t < TILE_ATOMS; t++)
-        sum[t] = 0.0f;
-    for (k = 0; k < width; k++) {
-        float w = weight_transposed[k * width + column];
-
-        for (t = 0; t < TILE_ATOMS; t++)
-            sum[t] += tile[t * width + k] * w;
-    }
+    vstore4(multiply(tile, weight_transposed, width, column), 0, sum);
     for (t = 0; t < in_tile; t++)
         g[(size_t)(base + t) * width + column] = sum[t];
 }
