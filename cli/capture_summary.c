@@ -134,14 +134,35 @@ static bool say_contention(const char *command, const struct prof_trust *trust)
     return first != NULL;
 }
 
+/* A pattern with a slip in it must not look like a program without kernels. */
+static bool say_filtered(const char *command, const struct prof_trust *trust, const char *filter)
+{
+    for (size_t i = 0; filter && i < trust->total_count; i++) {
+        const struct prof_balance *total = &trust->totals[i];
+        if (strcmp(total->subject, "launch") != 0 || total->recorded > 0 || total->filtered <= 0)
+            continue;
+        cli_say(command,
+                "none of %s kernel launches matches --kernel='%s': leave it out once to see their "
+                "names",
+                prof_count(total->filtered).text, filter);
+        return true;
+    }
+    return false;
+}
+
 /* The likely reason is among the statements. */
 static void say_nothing(const char *command, const struct prof_trust *trust, const char *reason)
 {
+    bool called = false;
+    for (size_t i = 0; i < trust->total_count; i++)
+        called |= trust->totals[i].called > 0;
     cli_say(command, "%s",
-            reason ? reason
-                   : "nothing was recorded: no GPU or NVTX call was seen; `perfkit doctor` says "
-                     "what can be seen here");
-    if (reason)
+            called   ? "nothing was recorded of the calls that were seen: the trust block of the "
+                       "report says what became of them"
+            : reason ? reason
+                     : "nothing was recorded: no GPU or NVTX call was seen; `perfkit doctor` says "
+                       "what can be seen here");
+    if (called || reason)
         return;
     for (size_t i = 0; i < trust->statement_count; i++)
         if (trust->statements[i].process == 0)
@@ -168,6 +189,8 @@ void capture_summary(const char *command, const char *path, const char *shown, c
     else
         nothing = true;
     bool contended = say_contention(command, &trust);
+    if (say_filtered(command, &trust, info->kernel_filter))
+        nothing = false; /* that is the reason */
     if (nothing && (reason || !contended))
         say_nothing(command, &trust, reason);
     else if (nothing)

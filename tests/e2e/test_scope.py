@@ -377,6 +377,15 @@ class Empty(ScopeCase):
         self.says("no GPU or NVTX call was seen while the recording was on",
                   "--duration=10ms", command=(SCOPE, "late", "0.5"))
 
+    @e2e.needs_opencl
+    def test_kernel(self):
+        """No kernel has such a name; the rest is there."""
+        result = self.plain([e2e.PERFKIT, "run", "-o", self.new_capture(),
+                             "--spool-dir=" + self.spools, "--kernel=^nothing$", "--",
+                             e2e.opencl_target("exact"), "--rounds", 2])
+        self.assertRegex(result.err.decode(),
+                         r"none of \d+ kernel launches matches --kernel='\^nothing\$': ")
+
     def test_terminal(self):
         """What a name holds does not reach the terminal."""
         self.says("no NVTX range 'a\\n\\x1b[31mb' began ", "--capture-range=nvtx:a\n\x1b[31mb")
