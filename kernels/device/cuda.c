@@ -14,12 +14,14 @@
 #include "kernels/device/backend.h"
 
 #define EVENT_STOCK 256
+#define BALLAST_BLOCKS 32
+#define BALLAST_SPARE ((size_t)32 << 20) /* for the driver's own needs */
 
 struct cuda_dev {
     struct dev base;
     cudaEvent_t stock[EVENT_STOCK];
     size_t stocked;
-    void *ballast; /* of dev_limit */
+    void *ballast[BALLAST_BLOCKS]; /* of dev_limit */
 };
 
 static struct cuda_dev *self(struct dev *dev)
@@ -134,17 +136,28 @@ static int cuda_alloc(struct dev *dev, struct dev_buffer *buffer)
     return check(dev, "cudaMalloc", cudaMalloc(&buffer->handle, buffer->bytes));
 }
 
-/* The rest of what is free, so that a later cudaMalloc beyond the limit fails by itself. The
- * driver hands memory out in pieces of 2 MiB, so the limit is met to within a few of them. */
+/* Takes the rest of what is free, so that a later cudaMalloc beyond the limit fails by itself: in
+ * one block, or in smaller and smaller ones where the free memory is in pieces. */
 static int cuda_limit(struct dev *dev, size_t bytes)
 {
-    size_t free_bytes = 0, total_bytes = 0;
+    size_t free_bytes = 0, total_bytes = 0, rest, block;
 
     if (check(dev, "cudaMemGetInfo", cudaMemGetInfo(&free_bytes, &total_bytes)) != 0)
         return -1;
-    if (free_bytes <= bytes)
-        return 0;
-    return check(dev, "cudaMalloc", cudaMalloc(&self(dev)->ballast, free_bytes - bytes));
+    rest = free_bytes > bytes + BALLAST_SPARE ? free_bytes - bytes - BALLAST_SPARE : 0;
+    block = rest;
+    for (int i = 0; i < BALLAST_BLOCKS && block > BALLAST_SPARE;
+         block = block < rest ? block : rest) {
+        if (cudaMalloc(&self(dev)->ballast[i], block) == cudaSuccess) {
+            rest -= block;
+            i++;
+        } else {
+            cudaGetLastError();
+            self(dev)->ballast[i] = NULL;
+            block /= 2;
+        }
+    }
+    return 0;
 }
 
 static int cuda_alloc_mapped(struct dev *dev, struct dev_buffer *buffer)
@@ -425,7 +438,8 @@ static void cuda_close(struct dev *dev)
 
     while (cuda->stocked > 0)
         cudaEventDestroy(cuda->stock[--cuda->stocked]);
-    cudaFree(cuda->ballast);
+    for (int i = 0; i < BALLAST_BLOCKS; i++)
+        cudaFree(cuda->ballast[i]);
     free(cuda);
 }
 

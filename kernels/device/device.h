@@ -163,8 +163,9 @@ struct dev_memory {
 struct dev_memory dev_memory(const struct dev *dev);
 
 /* From now on buffers of more than `bytes` in all cannot be had, as if the device were that
- * small. On CUDA a ballast takes the rest of the free memory, so that it is the driver that says
- * no and a profiler sees it; elsewhere this layer counts. Once per device. */
+ * small: this layer counts. On CUDA a ballast takes the rest of the free memory too, less 32 MiB
+ * that the driver needs for itself, so that for a request well beyond the limit it is the driver
+ * that says no, and a profiler sees it. Once per device. */
 int dev_limit(struct dev *dev, size_t bytes);
 
 /* A buffer that the host reaches without a copy where the backend has such (CUDA: mapped

@@ -3,15 +3,21 @@
 
 #include "kernels/device/backend.h"
 
-/* Whether `bytes` more stay within the limit. A backend that enforces
- * the limit itself is asked every time: its refusal is what a profiler should see. */
+/* Whether `bytes` more stay within the limit. */
 static bool fits(const struct dev *dev, size_t bytes)
 {
     const struct dev_memory *memory = &dev->memory;
 
-    return !memory->limit_bytes || dev->ops->limit ||
-           (memory->used_bytes <= memory->limit_bytes &&
-            bytes <= memory->limit_bytes - memory->used_bytes);
+    return !memory->limit_bytes || (memory->used_bytes <= memory->limit_bytes &&
+                                    bytes <= memory->limit_bytes - memory->used_bytes);
+}
+
+static int refuse(struct dev *dev, size_t bytes)
+{
+    return dev_fail(dev, "dev_alloc",
+                    "out of device memory: %zu bytes more than the %zu in use exceed the limit of "
+                    "%zu",
+                    bytes, dev->memory.used_bytes, dev->memory.limit_bytes);
 }
 
 static void count_in(struct dev *dev, size_t bytes)
@@ -43,11 +49,8 @@ static int alloc_with(struct dev *dev, size_t bytes, bool mapped, struct dev_buf
     struct dev_buffer *buffer = NULL;
 
     *out = NULL;
-    if (!fits(dev, bytes))
-        return dev_fail(dev, "dev_alloc",
-                        "out of device memory: %zu bytes more than the %zu in "
-                        "use exceed the limit of %zu",
-                        bytes, dev->memory.used_bytes, dev->memory.limit_bytes);
+    if (!fits(dev, bytes) && !dev->ops->limit)
+        return refuse(dev, bytes);
     buffer = calloc(1, sizeof *buffer);
     if (!buffer)
         return dev_fail(dev, "dev_alloc", "out of host memory");
@@ -57,6 +60,11 @@ static int alloc_with(struct dev *dev, size_t bytes, bool mapped, struct dev_buf
     if ((mapped ? dev->ops->alloc_mapped : dev->ops->alloc)(dev, buffer) != 0) {
         free(buffer);
         return -1;
+    }
+    if (!fits(dev, bytes)) { /* the driver, which was to refuse, had a little left */
+        dev->ops->free(buffer);
+        free(buffer);
+        return refuse(dev, bytes);
     }
     count_in(dev, buffer->bytes);
     *out = buffer;

@@ -108,9 +108,7 @@ void gemm_library_close(struct gemm_library *library)
         return;
     if (library->handle)
         library->destroy(library->handle);
-    if (library->object)
-        dlclose(library->object);
-    free(library);
+    free(library); /* the library stays loaded: its kernels are registered with the driver */
 }
 
 const char *gemm_library_name(const struct gemm_library *library)

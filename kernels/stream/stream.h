@@ -6,7 +6,8 @@
  *   scale_float4    in, out, n/4, a, b: the same, four floats per item
  *   window_direct   in, weights, out, n: out[i] = sum of weights[j] * in[i + j - STREAM_RADIUS],
  *                   in[] outside counting as 0; every item reads its whole window
- *   window_local    the same; a group reads what it needs once, into group memory
+ *   window_local    the same, four outputs per item; a group reads what it needs once, into group
+ *                   memory, and an item from there into registers
  *   mix_plain       in, gain, shift, out, n: item t of a group takes elements t, t + group items,
  *                   ...: STREAM_MIX_STEPS of them. out = gain[0] * in + shift[0], pointers that
  *                   may overlap as far as the compiler knows

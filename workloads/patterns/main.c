@@ -60,6 +60,10 @@ static void apply_preset(int preset, void *values)
         options->copy_bytes = (uint64_t)256 << 20;
         options->floats = 64 << 20;
         options->samples = 8192;
+        options->memory_limit = 256 << 20;
+        options->large_batch = 3 << 18;
+        options->micro_batch = 3 << 15;
+        options->features = 64;
     }
 }
 

@@ -36,7 +36,7 @@ static const struct {
     [LOAD_SCALAR] = {"scale_scalar", 1, 2, NULL},
     [LOAD_FLOAT4] = {"scale_float4", 4, 2, "the compiler chooses the width of loads on a CPU"},
     [SMEM_NONE] = {"window_direct", 1, 2 * STREAM_WEIGHTS, NULL},
-    [SMEM_PREFETCH] = {"window_local", 1, 2 * STREAM_WEIGHTS,
+    [SMEM_PREFETCH] = {"window_local", 4, 2 * STREAM_WEIGHTS,
                        "the threads of a CPU share no memory but the caches"},
     [RESTRICT_OFF] = {"mix_plain", STREAM_MIX_STEPS, 2, NULL},
     [RESTRICT_ON] = {"mix_restrict", STREAM_MIX_STEPS, 2, NULL},

@@ -1,6 +1,6 @@
 /* Passes over arrays in CUDA; stream.h describes the kernels and their arguments. Arrays are a
- * multiple of STREAM_UNIT floats, so the loops that unroll need no test of their end but the
- * one that ends the grid. */
+ * multiple of STREAM_UNIT floats, so loops that unroll need no test at each step: a group of
+ * mix_* (256 items) is inside or outside as a whole. */
 #include <cstdint>
 
 #include "kernels/device/cuda_kernel.h"
@@ -59,42 +59,61 @@ extern "C" __global__ void window_direct(const float *__restrict__ in,
 
     if (i >= n)
         return;
-    for (uint32_t j = 0; j < STREAM_WEIGHTS; j++)
-        if (i + j >= STREAM_RADIUS && i + j - STREAM_RADIUS < n)
+    if (i >= STREAM_RADIUS && i + STREAM_RADIUS < n) {
+#pragma unroll
+        for (uint32_t j = 0; j < STREAM_WEIGHTS; j++)
             sum += weights[j] * in[i + j - STREAM_RADIUS];
+    } else {
+        for (uint32_t j = 0; j < STREAM_WEIGHTS; j++)
+            if (i + j >= STREAM_RADIUS && i + j - STREAM_RADIUS < n)
+                sum += weights[j] * in[i + j - STREAM_RADIUS];
+    }
     out[i] = sum;
 }
 
+/* Offsets in quads of four floats; the radius is a multiple of four. */
+#define HALO (STREAM_RADIUS / 4)
+
 extern "C" __global__ void __launch_bounds__(GROUP)
-    window_local(const float *__restrict__ in, const float *__restrict__ weights,
-                 float *__restrict__ out, uint32_t n)
+    window_local(const float4 *__restrict__ in, const float *__restrict__ weights,
+                 float4 *__restrict__ out, uint32_t n)
 {
-    __shared__ float near[GROUP + 2 * STREAM_RADIUS];
-    uint32_t item = threadIdx.x, base = blockIdx.x * GROUP;
-    float sum = 0.0f;
+    __shared__ float4 near[GROUP + 2 * HALO];
+    uint32_t item = threadIdx.x, base = blockIdx.x * GROUP, quads = n / 4;
+    float window[STREAM_WEIGHTS + 3], sum[4] = {};
 
-    for (uint32_t e = item; e < GROUP + 2 * STREAM_RADIUS; e += GROUP) {
-        uint32_t at = base + e;
-
-        near[e] = at >= STREAM_RADIUS && at - STREAM_RADIUS < n ? in[at - STREAM_RADIUS] : 0.0f;
-    }
+    for (uint32_t e = item; e < GROUP + 2 * HALO; e += GROUP)
+        near[e] = base + e >= HALO && base + e - HALO < quads ? in[base + e - HALO]
+                                                              : make_float4(0, 0, 0, 0);
     __syncthreads();
 #pragma unroll
+    for (uint32_t q = 0; q <= 2 * HALO; q++) {
+        float4 v = near[item + q];
+
+        window[4 * q] = v.x;
+        window[4 * q + 1] = v.y;
+        window[4 * q + 2] = v.z;
+        window[4 * q + 3] = v.w;
+    }
+#pragma unroll
     for (uint32_t j = 0; j < STREAM_WEIGHTS; j++)
-        sum += weights[j] * near[item + j];
-    if (base + item < n)
-        out[base + item] = sum;
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++)
+            sum[i] += weights[j] * window[i + j];
+    if (base + item < quads)
+        out[base + item] = make_float4(sum[0], sum[1], sum[2], sum[3]);
 }
 
 extern "C" __global__ void mix_plain(const float *in, const float *gain, const float *shift,
                                      float *out, uint32_t n)
 {
-    uint32_t i = blockIdx.x * blockDim.x * STREAM_MIX_STEPS + threadIdx.x;
+    uint32_t base = blockIdx.x * GROUP * STREAM_MIX_STEPS, i = base + threadIdx.x;
 
+    if (base >= n)
+        return;
 #pragma unroll
-    for (uint32_t step = 0; step < STREAM_MIX_STEPS; step++, i += blockDim.x)
-        if (i < n)
-            out[i] = gain[0] * in[i] + shift[0];
+    for (uint32_t step = 0; step < STREAM_MIX_STEPS; step++)
+        out[i + step * GROUP] = gain[0] * in[i + step * GROUP] + shift[0];
 }
 
 extern "C" __global__ void mix_restrict(const float *__restrict__ in,
@@ -102,12 +121,13 @@ extern "C" __global__ void mix_restrict(const float *__restrict__ in,
                                         const float *__restrict__ shift, float *__restrict__ out,
                                         uint32_t n)
 {
-    uint32_t i = blockIdx.x * blockDim.x * STREAM_MIX_STEPS + threadIdx.x;
+    uint32_t base = blockIdx.x * GROUP * STREAM_MIX_STEPS, i = base + threadIdx.x;
 
+    if (base >= n)
+        return;
 #pragma unroll
-    for (uint32_t step = 0; step < STREAM_MIX_STEPS; step++, i += blockDim.x)
-        if (i < n)
-            out[i] = gain[0] * in[i] + shift[0];
+    for (uint32_t step = 0; step < STREAM_MIX_STEPS; step++)
+        out[i + step * GROUP] = gain[0] * in[i + step * GROUP] + shift[0];
 }
 
 extern "C" __global__ void newton_step(const float *__restrict__ a, float *__restrict__ y,
