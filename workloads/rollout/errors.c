@@ -1,0 +1,36 @@
+/* The error table: how far a state is from another one, in the measures of the seed document. */
+#include <math.h>
+
+#include "workloads/rollout/workload.h"
+
+struct errors errors_between(const float *out, const double *reference, size_t count)
+{
+    struct errors errors = {.done = true};
+    double squares = 0, difference = 0, floor_value;
+    size_t relative = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double error = fabs((double)out[i] - reference[i]);
+
+        squares += reference[i] * reference[i];
+        difference += error * error;
+        errors.mean_absolute += error / (double)count;
+        if (!(error <= errors.max_absolute)) /* NaN stays */
+            errors.max_absolute = error;
+    }
+    floor_value = 1e-3 * sqrt(squares / (double)count);
+    for (size_t i = 0; i < count; i++) {
+        if (fabs(reference[i]) < floor_value || reference[i] == 0)
+            continue;
+        errors.mean_relative += fabs((double)out[i] - reference[i]) / fabs(reference[i]);
+        relative++;
+    }
+    errors.mean_relative /= relative ? (double)relative : 1;
+    errors.norm = squares > 0 ? sqrt(difference / squares) : difference > 0 ? INFINITY : 0;
+    return errors;
+}
+
+bool result_passed(const struct result *result)
+{
+    return !result->reference.done || result->reference.norm <= result->tolerance;
+}

@@ -1,0 +1,203 @@
+/* rollout: a stochastic neural operator that evolves fields step by step, in the precisions and
+ * with the convolutions and normalisations that its project tried. Options, the device, and the
+ * exit status: 0, 1 for a failed verification, 2 for usage or a device that failed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perfkit/annotate.h"
+#include "workloads/rollout/workload.h"
+
+static const char *const without_names[] = {"none", "bf16", "fp16", NULL};
+
+#define OWN(member) offsetof(struct rollout_options, member)
+
+static const struct option_row rows[] = {
+    {"grid", OPTION_U32, "N", OWN(grid), NULL, "rows and columns of the fields", 1},
+    {"fields", OPTION_U32, "N", OWN(fields), NULL, "channels of the state", 1},
+    {"channels", OPTION_U32, "N", OWN(channels), NULL, "channels between the layers", 1},
+    {"layers", OPTION_U32, "N", OWN(layers), NULL, "layers of the operator, 2 to 16", 2},
+    {"steps", OPTION_U32, "N", OWN(steps), NULL, "time steps of a rollout", 1},
+    {"realisations", OPTION_U32, "N", OWN(realisations), NULL,
+     "rollouts of one initial state, each with its own noise", 1},
+    {"batch", OPTION_U32, "N", OWN(batch), NULL, "initial states at a time", 1},
+    {"norm-groups", OPTION_U32, "N", OWN(norm_groups), NULL,
+     "groups of group-norm; divides the channels", 1},
+    {"verify-steps", OPTION_U32, "N", OWN(verify_steps), NULL,
+     "steps that --verify compares with double precision", 1},
+    {"memory-limit", OPTION_TEXT, "BYTES", OWN(memory_limit), NULL,
+     "leave this much device memory (8G, 512M)", 0},
+    {"without", OPTION_CHOICE, NULL, OWN(without), without_names,
+     "act as on a device without bf16, or without fp16 and bf16", 0},
+};
+
+static void apply_preset(int preset, void *values)
+{
+    struct rollout_options *options = values;
+
+    if (preset == PRESET_SMALL) {
+        options->grid = 32;
+        options->channels = 16;
+        options->layers = 4;
+        options->steps = 3;
+        options->verify_steps = 3;
+        options->realisations = 2;
+        options->common.iterations = 3;
+    } else { /* the benchmark of the seed document */
+        options->grid = 128;
+        options->channels = 64;
+        options->layers = 5;
+        options->steps = 500;
+        options->realisations = 5;
+    }
+}
+
+static const struct option_set options_set = {
+    .program = "rollout",
+    .summary = "Fields evolved by a stochastic neural operator: convolution, normalisation, GELU, "
+               "dropout and noise.",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .apply_preset = apply_preset,
+};
+
+uint64_t parse_bytes(const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double number = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+
+    if (end == text || !(number > 0) || (*end && (!unit || end[1])))
+        return 0;
+    for (const char *u = units; unit && u <= unit; u++)
+        number *= 1024;
+    return number < 0x1p63 ? (uint64_t)number : 0;
+}
+
+static int complain(const char *option, const char *what)
+{
+    fprintf(stderr, "rollout: --%s: %s\n", option, what);
+    return -1;
+}
+
+static int check_options(struct rollout_options *options)
+{
+    uint64_t widest = options->channels > options->fields ? options->channels : options->fields;
+    uint64_t batch = options->batch > 3 ? options->batch : 3;
+
+    if (options->layers < 2 || options->layers > MAX_LAYERS)
+        return complain("layers", "takes 2 to 16");
+    if (options->channels % options->norm_groups != 0)
+        return complain("norm-groups", "does not divide the channels: take 1, 2, 4 or 8");
+    if (options->grid > 16384 || widest > 4096 || options->realisations > 4096 || batch > 4096 ||
+        batch * options->realisations * widest * options->grid * options->grid > UINT32_MAX / 4)
+        return complain("grid", "the fields exceed 2^30 elements: take fewer or smaller ones");
+    if (options->memory_limit && parse_bytes(options->memory_limit) == 0)
+        return complain("memory-limit", "is no number of bytes: write 8G or 512M");
+    if (options->verify_steps > options->steps)
+        options->verify_steps = options->steps;
+    return 0;
+}
+
+static bool known_variant(const char *name)
+{
+    for (size_t i = 0; i < variant_count; i++)
+        if (strcmp(variants[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static int open_device(const struct rollout_options *options, struct dev **dev)
+{
+    char why[1024];
+
+    perfkit_range_push("open device");
+    dev_open((enum dev_backend)options->common.backend, 0, dev, why, sizeof why);
+    perfkit_range_pop();
+    if (!*dev) {
+        fprintf(stderr, "rollout: no device for --backend %s: %s: try --backend auto\n",
+                dev_backend_name((enum dev_backend)options->common.backend), why);
+        return -1;
+    }
+    if (options->memory_limit && dev_limit(*dev, parse_bytes(options->memory_limit)) != 0) {
+        fprintf(stderr, "rollout: --memory-limit %s: %s\n", options->memory_limit,
+                dev_error_text(*dev));
+        dev_close(*dev);
+        return -1;
+    }
+    return 0;
+}
+
+static int run_everything(const struct rollout_options *options, struct dev *dev)
+{
+    struct result *results = calloc(variant_count, sizeof results[0]);
+    struct model model;
+    size_t count = 0;
+    int status = -1;
+
+    perfkit_range_push("data");
+    if (results)
+        status = model_make(options, &model);
+    perfkit_range_pop();
+    if (status == 0)
+        status = run_variants(options, &model, dev, results, &count);
+    if (status == 0)
+        print_results(options, dev, results, count);
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        if (result_passed(&results[i]))
+            continue;
+        fprintf(stderr, "rollout: %s: relative error %g, allowed %g\n", results[i].variant->name,
+                results[i].reference.norm, results[i].tolerance);
+        status = 1;
+    }
+    if (results)
+        model_free(&model);
+    free(results);
+    return status < 0 ? 2 : status;
+}
+
+int main(int argc, char **argv)
+{
+    struct rollout_options options = {
+        .common = {.iterations = 5, .warmup = 1, .seed = 1},
+        .grid = 128,
+        .fields = 3,
+        .channels = 16,
+        .layers = 4,
+        .steps = 4,
+        .realisations = 2,
+        .batch = 1,
+        .norm_groups = 8,
+        .verify_steps = 2,
+    };
+    const struct rollout_options defaults = options;
+    struct dev *dev;
+    int status;
+
+    if (options_parse(&options_set, argc, argv, &options) != 0)
+        return 2;
+    if (options.common.help) {
+        options_help(&options_set, &defaults);
+        return 0;
+    }
+    if (options.common.list_variants) {
+        for (size_t i = 0; i < variant_count; i++)
+            printf("%-16s %s\n", variants[i].name, variants[i].summary);
+        return 0;
+    }
+    if (options.common.variant && !known_variant(options.common.variant)) {
+        fprintf(stderr, "rollout: no such variant: %s: --list-variants shows them\n",
+                options.common.variant);
+        return 2;
+    }
+    if (check_options(&options) != 0)
+        return 2;
+    perfkit_thread_name("main");
+    if (open_device(&options, &dev) != 0)
+        return 2;
+    status = run_everything(&options, dev);
+    dev_close(dev);
+    return status;
+}

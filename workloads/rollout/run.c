@@ -1,0 +1,344 @@
+/* Variants from options to result rows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "perfkit/annotate.h"
+#include "workloads/rollout/workload.h"
+
+#define SET_MAX 8        /* variants of a set */
+#define PROFILED_STEPS 4 /* with an event for each launch */
+
+/* Relative to the double reference after a few steps: fp32 adds up roundings of 6e-8, fp16 of
+ * 5e-4, bf16 of 4e-3, each some twenty times a step. */
+static const double tolerances[STORAGE_COUNT] = {1e-4, 1e-2, 6e-2};
+
+/* One variant that is being measured. */
+struct runner {
+    struct rollout *rollout; /* NULL when it cannot run here */
+    struct result *result;
+    double *wall, *device; /* samples */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int failed(const char *what, const struct dev *dev)
+{
+    const char *why = dev_error_text(dev);
+
+    fprintf(stderr, "rollout: %s: %s\n", what, *why ? why : "out of memory");
+    return -1;
+}
+
+/* The storage that the device computes with when `asked` is wanted; a warning for each step down,
+ * once per run. */
+static enum storage fall_back(const struct rollout_options *options, const struct dev_info *info,
+                              enum storage asked)
+{
+    static bool warned[STORAGE_COUNT];
+    bool stores_all = info->backend != DEV_CUDA; /* and computes in float */
+    bool bf16 = options->without < WITHOUT_BF16 && (stores_all || info->bf16);
+    bool fp16 = options->without < WITHOUT_FP16 && (stores_all || info->fp16);
+
+    if (asked == STORAGE_BF16 && !bf16) {
+        if (!warned[STORAGE_BF16])
+            fprintf(stderr, "rollout: %s has no bf16: computing in fp16 instead\n", info->name);
+        warned[STORAGE_BF16] = true;
+        asked = STORAGE_F16;
+    }
+    if (asked == STORAGE_F16 && !fp16) {
+        if (!warned[STORAGE_F16])
+            fprintf(stderr, "rollout: %s has no fp16: computing in fp32 instead\n", info->name);
+        warned[STORAGE_F16] = true;
+        asked = STORAGE_F32;
+    }
+    return asked;
+}
+
+/* ---- verification ---------------------------------------------------------------------------- */
+
+/* The reference of the last shape that was asked for; variants mostly share one. */
+struct reference {
+    uint32_t images, group_channels;
+    double *trajectory;
+};
+
+static const double *reference_for(const struct rollout_options *options, const struct model *model,
+                                   uint32_t images, uint32_t group_channels)
+{
+    static struct reference cached[4];
+    static size_t next;
+    size_t states = (size_t)images * options->fields * options->grid * options->grid;
+    struct reference *slot;
+
+    for (size_t i = 0; i < sizeof cached / sizeof cached[0]; i++)
+        if (cached[i].trajectory && cached[i].images == images &&
+            cached[i].group_channels == group_channels)
+            return cached[i].trajectory;
+    slot = &cached[next++ % (sizeof cached / sizeof cached[0])];
+    free(slot->trajectory);
+    *slot = (struct reference){images, group_channels, NULL};
+    slot->trajectory = malloc(options->verify_steps * states * sizeof slot->trajectory[0]);
+    if (slot->trajectory && model_reference(model, images, options->realisations, group_channels,
+                                            options->verify_steps, slot->trajectory) != 0) {
+        free(slot->trajectory);
+        slot->trajectory = NULL;
+    }
+    return slot->trajectory;
+}
+
+/* Runs the steps from poisoned outputs; the state and the trajectory's last slot must both be
+ * what the reference has. */
+static int verify(const struct rollout_options *options, const struct model *model,
+                  struct rollout *rollout, struct result *result)
+{
+    size_t states = rollout_state_elements(rollout);
+    uint32_t group_channels =
+        result->variant->group_norm ? options->channels / options->norm_groups : 1;
+    const double *reference = reference_for(options, model, result->images, group_channels);
+    float *state = malloc(2 * states * sizeof state[0]);
+    int status = -1;
+
+    if (reference && state) {
+        uint32_t last = options->verify_steps - 1;
+        const double *expected = reference + last * states;
+        struct errors trajectory;
+
+        if (rollout_rewind(rollout, true) == 0 &&
+            rollout_steps(rollout, options->verify_steps) == 0 &&
+            rollout_read(rollout, state, last, state + states) == 0) {
+            result->reference = errors_between(state, expected, states);
+            trajectory = errors_between(state + states, expected, states);
+            if (!(trajectory.norm <= result->reference.norm))
+                result->reference.norm = trajectory.norm;
+            result->checked_steps = options->verify_steps;
+            status = 0;
+        }
+    }
+    free(state);
+    return status;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+static int run_once(const struct rollout_options *options, struct dev_queue *queue,
+                    struct runner *runner, const char *phase, double *wall, double *device)
+{
+    struct dev_event *begin = NULL, *end = NULL;
+    uint64_t start_ns, ns = 0;
+    int result;
+
+    perfkit_range_push(runner->result->variant->name);
+    perfkit_range_push(phase);
+    start_ns = now_ns();
+    result = rollout_rewind(runner->rollout, false) || dev_mark(queue, &begin) ||
+             rollout_steps(runner->rollout, options->steps) || dev_mark(queue, &end) ||
+             dev_queue_finish(queue);
+    *wall = (double)(now_ns() - start_ns);
+    perfkit_range_pop();
+    perfkit_range_pop();
+    if (result == 0)
+        result = dev_elapsed_ns(begin, end, &ns);
+    *device = (double)ns;
+    dev_event_release(begin);
+    dev_event_release(end);
+    return result;
+}
+
+static int measure_set(const struct rollout_options *options, struct dev_queue *queue,
+                       struct runner *runners, size_t count)
+{
+    uint32_t rounds = options->common.warmup + options->common.iterations;
+    double wall, device;
+
+    for (uint32_t i = 0; i < rounds; i++) {
+        bool warmup = i < options->common.warmup;
+
+        for (size_t s = 0; s < count; s++) {
+            if (!runners[s].rollout)
+                continue;
+            if (run_once(options, queue, &runners[s], warmup ? "warmup" : "rollout", &wall,
+                         &device) != 0)
+                return -1;
+            if (!warmup) {
+                runners[s].wall[i - options->common.warmup] = wall;
+                runners[s].device[i - options->common.warmup] = device;
+            }
+        }
+    }
+    return 0;
+}
+
+/* How the final state differs from the fp32 variant's, which comes first in its set. */
+static int compare_with_fp32(struct runner *runners, size_t count, uint32_t last)
+{
+    size_t states;
+    float *state, *trajectory;
+    double *fp32;
+    int result = 0;
+
+    if (!runners[0].rollout || runners[0].result->storage != STORAGE_F32)
+        return 0;
+    states = rollout_state_elements(runners[0].rollout);
+    state = malloc(states * sizeof state[0]);
+    trajectory = malloc(states * sizeof trajectory[0]);
+    fp32 = malloc(states * sizeof fp32[0]);
+    if (!state || !trajectory || !fp32)
+        result = -1;
+    for (size_t s = 0; s < count && result == 0; s++) {
+        if (!runners[s].rollout)
+            continue;
+        result = rollout_read(runners[s].rollout, state, last, trajectory);
+        for (size_t i = 0; s == 0 && i < states; i++)
+            fp32[i] = (double)state[i];
+        if (s > 0 && result == 0)
+            runners[s].result->fp32 = errors_between(state, fp32, states);
+    }
+    free(state);
+    free(trajectory);
+    free(fp32);
+    return result;
+}
+
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+static bool out_of_memory(const struct rollout_options *options, const struct dev *dev,
+                          const struct result *result)
+{
+    struct dev_memory memory = dev_memory(dev);
+    uint64_t capacity = memory.limit_bytes ? memory.limit_bytes : dev_info(dev)->global_bytes;
+    uint64_t bytes[MEMORY_KINDS], needed = memory.used_bytes;
+
+    rollout_estimate(options, result->variant, result->storage, result->batch, bytes);
+    for (int kind = 0; kind < MEMORY_KINDS; kind++)
+        needed += bytes[kind];
+    return needed > capacity;
+}
+
+/* What a variant cannot do here is a row that says so; anything else is a failure. */
+static int open_runner(const struct rollout_options *options, const struct model *model,
+                       struct dev *dev, struct dev_queue *queue, struct runner *runner)
+{
+    struct result *result = runner->result;
+    const struct variant *variant = result->variant;
+    bool library =
+        variant->convolution == CONVOLUTION_CUDNN || variant->convolution == CONVOLUTION_CUDNN_BEST;
+    int status;
+
+    if (variant->graph && !dev_info(dev)->graphs) {
+        snprintf(result->skipped, sizeof result->skipped,
+                 "not available: the %s backend has no graphs",
+                 dev_backend_name(dev_info(dev)->backend));
+        return 0;
+    }
+    perfkit_range_push(variant->name);
+    perfkit_range_push("setup");
+    status = rollout_open(options, model, variant, result->storage, dev, queue, &runner->rollout);
+    perfkit_range_pop();
+    if (status != 0 && (library || out_of_memory(options, dev, result))) {
+        snprintf(result->skipped, sizeof result->skipped, "%s: %.200s",
+                 library ? "not available" : "out of memory", dev_error_text(dev));
+        status = 0;
+    } else if (status == 0) {
+        memcpy(result->memory, rollout_memory(runner->rollout), sizeof result->memory);
+        result->compile_ns = rollout_compile_ns(runner->rollout);
+        if (options->common.verify) {
+            perfkit_range_push("verify");
+            status = verify(options, model, runner->rollout, result);
+            perfkit_range_pop();
+        }
+    }
+    perfkit_range_pop();
+    return status;
+}
+
+static int finish_runner(const struct rollout_options *options, struct runner *runner)
+{
+    struct result *result = runner->result;
+    uint32_t steps = options->steps < PROFILED_STEPS ? options->steps : PROFILED_STEPS;
+    int status;
+
+    if (!runner->rollout)
+        return 0;
+    result->wall = stats_of(runner->wall, options->common.iterations);
+    result->device = stats_of(runner->device, options->common.iterations);
+    perfkit_range_push(result->variant->name);
+    perfkit_range_push("profile");
+    status = rollout_rewind(runner->rollout, false) ||
+             rollout_profile(runner->rollout, steps, result->part_ns);
+    perfkit_range_pop();
+    perfkit_range_pop();
+    memcpy(result->tally, rollout_step_tally(runner->rollout), sizeof result->tally);
+    return status;
+}
+
+static int run_set(const struct rollout_options *options, const struct model *model,
+                   struct dev *dev, struct result *results, size_t count)
+{
+    size_t samples = options->common.iterations;
+    struct runner runners[SET_MAX] = {{0}};
+    double *storage = calloc(2 * SET_MAX * samples, sizeof storage[0]);
+    struct dev_queue *queue = NULL;
+    int status = storage ? dev_queue_create(dev, &queue) : -1;
+
+    for (size_t s = 0; s < count && status == 0; s++) {
+        runners[s] = (struct runner){.result = &results[s],
+                                     .wall = storage + 2 * s * samples,
+                                     .device = storage + (2 * s + 1) * samples};
+        status = open_runner(options, model, dev, queue, &runners[s]);
+    }
+    if (status == 0)
+        status = measure_set(options, queue, runners, count);
+    if (status == 0 && results[0].variant->set == SET_PRECISION)
+        status = compare_with_fp32(runners, count, options->steps - 1);
+    for (size_t s = 0; s < count && status == 0; s++)
+        status = finish_runner(options, &runners[s]);
+    perfkit_range_push("teardown");
+    for (size_t s = 0; s < count; s++)
+        rollout_close(runners[s].rollout);
+    dev_queue_destroy(queue);
+    perfkit_range_pop();
+    free(storage);
+    return status;
+}
+
+static void describe(const struct rollout_options *options, const struct dev_info *info,
+                     const struct variant *variant, struct result *result)
+{
+    *result = (struct result){.variant = variant,
+                              .storage = fall_back(options, info, variant->storage),
+                              .batch = variant->batch ? variant->batch : options->batch,
+                              .steps = options->steps};
+    result->images = result->batch * options->realisations;
+    result->tolerance = tolerances[result->storage];
+}
+
+int run_variants(const struct rollout_options *options, const struct model *model, struct dev *dev,
+                 struct result *results, size_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < variant_count;) {
+        size_t set = *count;
+        int which = variants[i].set;
+
+        for (; i < variant_count && variants[i].set == which; i++)
+            if (!options->common.variant || strcmp(options->common.variant, variants[i].name) == 0)
+                describe(options, dev_info(dev), &variants[i], &results[(*count)++]);
+        for (size_t first = set; first < *count;) {
+            /* Under a limit one at a time: a set together takes a multiple of the memory. */
+            size_t together = options->memory_limit ? 1 : *count - set;
+
+            if (run_set(options, model, dev, &results[first], together) != 0)
+                return failed(results[first].variant->name, dev);
+            first += together;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,169 @@
+/* What the files of this workload share: its options, the model, a rollout on a device, and the
+ * results. */
+#ifndef WORKLOADS_ROLLOUT_WORKLOAD_H
+#define WORKLOADS_ROLLOUT_WORKLOAD_H
+
+#include "kernels/conv2d/conv2d.h"
+#include "kernels/norm/norm.h"
+#include "workloads/common/measure.h"
+#include "workloads/common/options.h"
+
+struct rollout_options {
+    struct common_options common; /* first: options.h */
+    uint32_t grid;                /* the fields are grid x grid */
+    uint32_t fields;              /* channels of the state */
+    uint32_t channels;            /* between the layers */
+    uint32_t layers;
+    uint32_t steps;
+    uint32_t realisations;
+    uint32_t batch; /* initial states; images = batch x realisations */
+    uint32_t norm_groups;
+    uint32_t verify_steps;
+    const char *memory_limit; /* "8G", or NULL */
+    int without;              /* enum without */
+};
+
+/* Precisions that the device is taken not to have; each includes the ones before it. */
+enum without { WITHOUT_NONE, WITHOUT_BF16, WITHOUT_FP16 };
+
+/* Bytes from "8G", "512M", "64K" or a plain number; 0 when the text is none of them. */
+uint64_t parse_bytes(const char *text);
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+#define MAX_LAYERS 16
+#define DROP 3277 /* of 65536: 5 % */
+#define KEEP_SCALE (65536.0f / (65536 - DROP))
+#define SIGMA 0.05f /* of the noise */
+#define ALPHA 0.25f /* state = (1 - ALPHA) state + ALPHA operator(state) */
+
+/* Layers of convolution, normalisation, GELU, dropout and noise; the last one is the convolution
+ * alone, back to the channels of the state. */
+struct model {
+    uint32_t layers, grid, fields, channels;
+    uint32_t seed;
+    float *weight[MAX_LAYERS]; /* [out][in][3][3] */
+    float *scale, *shift;      /* of the normalisations, one per channel */
+};
+
+int model_make(const struct rollout_options *options, struct model *model);
+void model_free(struct model *model);
+struct conv2d_shape model_conv2d(const struct model *model, uint32_t layer, uint32_t images);
+
+/* The initial states, `images` of them: realisations of one start alike. */
+void model_initial_state(const struct model *model, uint32_t images, uint32_t realisations,
+                         float *state);
+
+/* The states after each of `steps` steps in double precision, into `trajectory`, which holds
+ * steps x images x fields x grid x grid. -1 when memory ran out. */
+int model_reference(const struct model *model, uint32_t images, uint32_t realisations,
+                    uint32_t group_channels, uint32_t steps, double *trajectory);
+
+/* ---- variants -------------------------------------------------------------------------------- */
+
+enum convolution {
+    CONVOLUTION_TILED,
+    CONVOLUTION_DIRECT,
+    CONVOLUTION_CUDNN,
+    CONVOLUTION_CUDNN_BEST
+};
+
+struct variant {
+    const char *name;
+    const char *summary;
+    enum storage storage;
+    enum convolution convolution;
+    bool group_norm;
+    bool graph;
+    uint32_t batch; /* 0: the option's */
+    int set;        /* variants of a set are measured in turn, so that one change meets all */
+};
+
+enum { SET_PRECISION, SET_CONVOLUTION, SET_NORM, SET_BATCH_2, SET_BATCH_3, SET_GRAPH };
+
+extern const struct variant variants[];
+extern const size_t variant_count;
+
+/* ---- one rollout on a device ----------------------------------------------------------------- */
+
+enum memory {
+    MEMORY_STATES,
+    MEMORY_WEIGHTS,
+    MEMORY_ACTIVATIONS,
+    MEMORY_WORKSPACE,
+    MEMORY_TRAJECTORIES,
+    MEMORY_KINDS
+};
+extern const char *const memory_names[MEMORY_KINDS];
+
+enum part { PART_CONVOLUTION, PART_NORM, PART_ACTIVATION, PART_NOISE, PART_STEP, PART_KINDS };
+extern const char *const part_names[PART_KINDS];
+
+struct rollout;
+
+/* Allocates and fills everything; -1 with dev_error_text. NULL is allowed for close. */
+int rollout_open(const struct rollout_options *options, const struct model *model,
+                 const struct variant *variant, enum storage storage, struct dev *dev,
+                 struct dev_queue *queue, struct rollout **out);
+void rollout_close(struct rollout *rollout);
+
+/* Back to the initial states; outputs are poisoned with NaN when `poison`. */
+int rollout_rewind(struct rollout *rollout, bool poison);
+
+/* Enqueues `steps` steps, each an NVTX range. */
+int rollout_steps(struct rollout *rollout, uint32_t steps);
+
+/* Runs `steps` steps with an event for each launch and adds up the parts' times, ns. */
+int rollout_profile(struct rollout *rollout, uint32_t steps, double part_ns[PART_KINDS]);
+
+/* The state, and slot `step` of the trajectory, as floats. */
+int rollout_read(struct rollout *rollout, float *state, uint32_t step, float *trajectory);
+
+size_t rollout_state_elements(const struct rollout *rollout);
+const uint64_t *rollout_memory(const struct rollout *rollout);
+const struct tally *rollout_step_tally(const struct rollout *rollout); /* PART_KINDS of them */
+double rollout_compile_ns(const struct rollout *rollout); /* of the graph; 0 without one */
+
+/* The bytes that a rollout of `batch` initial states takes, by kind, workspace not included. */
+void rollout_estimate(const struct rollout_options *options, const struct variant *variant,
+                      enum storage storage, uint32_t batch, uint64_t bytes[MEMORY_KINDS]);
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* Of a state against another; relative to the other's elements, those below a thousandth of its
+ * root mean square left out. */
+struct errors {
+    bool done;
+    double max_absolute, mean_absolute, mean_relative;
+    double norm; /* ||out - reference|| / ||reference|| */
+};
+
+struct errors errors_between(const float *out, const double *reference, size_t count);
+
+struct result {
+    const struct variant *variant;
+    enum storage storage; /* after fallbacks */
+    uint32_t images, batch;
+    uint32_t steps;
+    struct stats wall, device;  /* of a whole rollout, ns */
+    double part_ns[PART_KINDS]; /* of one step */
+    struct tally tally[PART_KINDS];
+    uint64_t memory[MEMORY_KINDS];
+    double compile_ns;
+    struct errors reference; /* against double precision after verify_steps */
+    struct errors fp32;      /* against the fp32 variant after all steps */
+    uint32_t checked_steps;
+    double tolerance;
+    char skipped[256]; /* why there is nothing to measure, or "" */
+};
+
+bool result_passed(const struct result *result); /* true when it was not checked */
+
+/* Measures the variants that the options ask for. -1 after saying on stderr what failed. */
+int run_variants(const struct rollout_options *options, const struct model *model, struct dev *dev,
+                 struct result *results, size_t *count);
+
+void print_results(const struct rollout_options *options, const struct dev *dev,
+                   const struct result *results, size_t count);
+
+#endif
