@@ -1,0 +1,58 @@
+#!/bin/sh
+# A workload on a GPU: every variant verified, the capture of a run complete, and nothing for
+# compute-sanitizer to say where that is installed. Skipped (77) without a CUDA device or where
+# the program was built without CUDA.  usage: cuda_check.sh PROGRAM PERFKIT [OPTION...]
+# SANITIZED_OPTIONS in the environment: more options for the runs under compute-sanitizer, which
+# needs device memory of its own.
+set -u
+program=$1
+perfkit=$2
+shift 2
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+
+if "$program" --backend cuda --preset small --iterations 1 --warmup 0 >"$dir/out" 2>&1; then
+    :
+elif grep -q 'no device for --backend cuda' "$dir/out"; then
+    echo "SKIP $(cat "$dir/out")"
+    exit 77
+else
+    echo 'FAILED: a first run'
+    cat "$dir/out"
+    exit 1
+fi
+failed=0
+
+# check WHAT COMMAND...: runs it; says what failed and prints its output.
+check()
+{
+    what=$1
+    shift
+    "$@" >"$dir/out" 2>&1 && return
+    echo "FAILED: $what: $*"
+    cat "$dir/out"
+    failed=1
+}
+
+run="--backend cuda --preset small --iterations 2 --warmup 1"
+check 'a comparison' "$program" $run --verify "$@"
+cat "$dir/out"
+
+check 'a capture' "$perfkit" run -q -o "$dir/capture.sqlite" -- "$program" $run "$@"
+check 'a report' "$perfkit" report --format json "$dir/capture.sqlite"
+python3 -c 'import json, sys
+trust = json.load(sys.stdin)["trust"]
+assert trust["complete"] is True, trust["statements"]
+' <"$dir/out" || { echo 'FAILED: the capture is not complete'; failed=1; }
+
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+if [ -n "$sanitizer" ]; then
+    for tool in memcheck racecheck; do # what the driver refuses (memory, a graph) is on purpose
+        check "$tool" "$sanitizer" --tool $tool --error-exitcode 9 --report-api-errors no \
+            "$program" --backend cuda --preset small --iterations 1 --warmup 0 "$@" \
+            ${SANITIZED_OPTIONS:-}
+    done
+else
+    echo 'no compute-sanitizer here: not checked'
+fi
+exit $failed
