@@ -59,7 +59,6 @@ static _Atomic bool managed;        /* configured */
 static _Atomic bool managed_wanted; /* a context exists */
 static bool managed_tried;          /* helper thread */
 static _Atomic bool started;        /* CUPTI can be told */
-static _Atomic bool wanted;         /* a window is open */
 static _Atomic bool on;             /* kinds are enabled */
 static _Atomic bool busy;           /* somebody is switching */
 static _Atomic uint64_t since;      /* when the kinds were last switched on */
@@ -138,18 +137,27 @@ static void switch_all(bool enabled)
         atomic_store(&since, collector_now());
 }
 
+/* Is a window open? Asked afresh each time: what a thread was told may be overtaken. */
+static bool wanted(void)
+{
+    bool open = collector_recording();
+    if (!open)
+        atomic_store(&windows, true);
+    return open;
+}
+
 /* Bring CUPTI to what is wanted, unless somebody is at it; whoever is looks again before leaving.
  */
 static void apply(bool may_switch_off)
 {
     for (;;) {
         bool free = false;
-        bool want = atomic_load(&wanted);
+        bool want = wanted();
         if (!atomic_load(&started) || want == atomic_load(&on) || (!want && !may_switch_off))
             return;
         if (!atomic_compare_exchange_strong(&busy, &free, true))
             return;
-        want = atomic_load(&wanted);
+        want = wanted();
         if (want != atomic_load(&on) && (want || may_switch_off)) {
             switch_all(want);
             atomic_store(&on, want);
@@ -162,7 +170,6 @@ void cuda_kinds_recording(bool open)
 {
     if (!open)
         atomic_store(&windows, true);
-    atomic_store(&wanted, open);
     apply(false);
 }
 
@@ -225,7 +232,7 @@ void cuda_kinds_tick(void)
         managed_tried = true;
         configure_managed();
     }
-    if (atomic_load(&wanted) || !atomic_load(&on)) {
+    if (wanted() || !atomic_load(&on)) {
         closed_ticks = 0;
         apply(false);
     } else if (++closed_ticks >= OFF_TICKS) {
@@ -255,11 +262,7 @@ void cuda_kinds_start(void)
             cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
     }
     atomic_store(&started, true);
-    bool open;
-    do { /* once more when the helper thread was told of a change meanwhile, before us */
-        open = collector_recording();
-        cuda_kinds_recording(open);
-    } while (open != collector_recording());
+    apply(false);
     late = true;
 }
 
@@ -270,7 +273,6 @@ void cuda_kinds_forked(void)
     managed_tried = false;
     late = false;
     atomic_store(&started, false);
-    atomic_store(&wanted, false);
     atomic_store(&on, false);
     atomic_store(&busy, false);
     atomic_store(&windows, false);

@@ -1104,6 +1104,22 @@ START_TEST(window_opens_at_the_start)
 }
 END_TEST
 
+/* A window that opens and closes between two looks of the core: nobody is told. */
+START_TEST(window_that_nobody_tells_of)
+{
+    begin_switching(true);
+    ck_assert(!cuda_kinds_windows());
+    core.window_to = 0;
+    for (unsigned i = 0; i < 40; i++)
+        cuda_kinds_tick();
+    ck_assert(!kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
+    ck_assert(cuda_kinds_windows());
+    core.window_to = UINT64_MAX;
+    cuda_kinds_tick();
+    ck_assert(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
+}
+END_TEST
+
 /* A program that launches while a window is opened under it: no kernel without its call, no call
  * without its kernel. */
 START_TEST(launches_while_switching)
@@ -1324,6 +1340,7 @@ int main(void)
     tcase_add_test(cases, no_flush_after_the_end);
     tcase_add_test(cases, end_in_a_long_tick);
     tcase_add_test(cases, window_opens_at_the_start);
+    tcase_add_test(cases, window_that_nobody_tells_of);
     tcase_add_test(cases, launches_while_switching);
     tcase_add_test(cases, all_at_once);
     tcase_add_test(cases, classes);
