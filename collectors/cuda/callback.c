@@ -121,8 +121,12 @@ static bool has_any(const char *name, const char *const *parts)
     return false;
 }
 
-static const char *const unloads[] = {"ModuleUnload", "LibraryUnload",           "CtxDestroy",
-                                      "DeviceReset",  "DevicePrimaryCtxRelease", "PrimaryCtxReset",
+static const char *const unloads[] = {"ModuleUnload",
+                                      "LibraryUnload",
+                                      "CtxDestroy",
+                                      "DeviceReset",
+                                      "DevicePrimaryCtxRelease",
+                                      "PrimaryCtxReset",
                                       NULL};
 static const char *const marks[] = {"ProfilerStart", "ProfilerStop", NULL};
 

@@ -22,10 +22,10 @@
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
-#define THREADS 1024u   /* with held calls at one time; more threads' calls are sent at once */
-#define HELD 8u         /* driver calls inside one runtime call */
-#define HOLD_TICKS 2u   /* a call's record comes at most a flush after those inside it */
-#define ALIASES 65536u  /* powers of two */
+#define THREADS 1024u  /* with held calls at one time; more threads' calls are sent at once */
+#define HELD 8u        /* driver calls inside one runtime call */
+#define HOLD_TICKS 2u  /* a call's record comes at most a flush after those inside it */
+#define ALIASES 65536u /* powers of two */
 #define RECENT_CALLS 8192u
 #define OUTSIDE (1u << 22) /* ids told apart: seconds of launches */
 
@@ -45,7 +45,7 @@ static uint32_t thread_count;
 static struct cuda_map thread_index; /* tid -> index */
 
 static uint32_t last_tid; /* of the last call */
-static uint64_t newest; /* highest correlation of a call seen, 64-bit */
+static uint64_t newest;   /* highest correlation of a call seen, 64-bit */
 static struct {
     uint64_t from, to;
 } aliases[ALIASES]; /* ids of nested calls, by their low bits */
@@ -68,11 +68,11 @@ static uint64_t widen(uint32_t id)
 }
 
 /* Which ids belong outside the recording windows, by their low bits. The first record of an id
- * decides for all others: a call and what it made on the device are recorded together or not at all,
- * whichever CUPTI brings first and however long the device takes. Untouched, and so without memory,
- * when there are no windows. */
+ * decides for all others: a call and what it made on the device are recorded together or not at
+ * all, whichever CUPTI brings first and however long the device takes. Untouched, and so without
+ * memory, when there are no windows. */
 static uint64_t decided[OUTSIDE / 64], outside[OUTSIDE / 64];
-static uint64_t front;  /* highest id with a place there; those OUTSIDE behind it have lost theirs */
+static uint64_t front; /* highest id with a place there; those OUTSIDE behind it have lost theirs */
 static uint64_t before; /* ids up to this one came when there was no window yet: recorded */
 static bool watching;
 
@@ -209,8 +209,8 @@ static void count(const struct record_call *record, uint8_t klass, uint8_t expec
     }
 }
 
-static void emit_call(enum cuda_domain domain, const struct record_call *record, uint64_t correlation,
-                 uint8_t klass, uint8_t expects)
+static void emit_call(enum cuda_domain domain, const struct record_call *record,
+                      uint64_t correlation, uint8_t klass, uint8_t expects)
 {
     struct wire_call call = {
         .head = {sizeof call, WIRE_CALL,
@@ -237,7 +237,7 @@ static void emit_driver(const struct record_call *record)
 {
     const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
     emit_call(CUDA_DOMAIN_DRIVER, record, widen_call(record->correlation), function->klass,
-         function->expects);
+              function->expects);
 }
 
 static struct calling_thread *calling_thread(uint32_t tid, bool make)

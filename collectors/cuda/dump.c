@@ -224,8 +224,8 @@ static void put_text(uint64_t time, uint64_t address)
         return;
     const char *text = (const char *)(uintptr_t)address;
     static char copy[4096]; /* names of kernels die with their code, see names.c */
-    size_t length = cuda_names_die() ? cuda_names_read(text, copy, sizeof copy)
-                                     : strnlen(text, MAX_TEXT_BYTES);
+    size_t length =
+        cuda_names_die() ? cuda_names_read(text, copy, sizeof copy) : strnlen(text, MAX_TEXT_BYTES);
     if (cuda_names_die())
         text = copy;
     uint64_t hash = hash_text(text, length);

@@ -17,10 +17,10 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-#define FINISH_NS 4000000000u   /* the exiting thread waits no longer */
+#define FINISH_NS 4000000000u    /* the exiting thread waits no longer */
 #define NO_HELPER_NS 1000000000u /* ... and not that long when no tick ever begins */
-#define SETTLE_NS 200000000u /* ... nor a thread that unloads code */
-#define FLUSH_FORCED 1u         /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
+#define SETTLE_NS 200000000u     /* ... nor a thread that unloads code */
+#define FLUSH_FORCED 1u          /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
 
 static _Atomic uint32_t running;  /* CUPTI collects for us */
 static _Atomic int32_t owner;     /* ... in this process, and not in its forked children */

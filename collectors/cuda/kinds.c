@@ -117,8 +117,8 @@ static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_C
     }
 }
 
-/* The calls first, so that nothing on the device is recorded without its call; what was called before
- * all was on is left out by calls.c. */
+/* The calls first, so that nothing on the device is recorded without its call; what was called
+ * before all was on is left out by calls.c. */
 static void switch_all(bool enabled)
 {
     switch_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,

@@ -1,11 +1,11 @@
-/* What the files of collectors/cuda share. inject.c starts CUPTI; buffers.c hands it memory; flush.c
- * fetches full buffers on the helper thread; decode.c, calls.c and streams.c turn them into wire
- * records; memory.c and waits.c are decode.c's for what the device did not do; classes.c knows the API
- * functions; kinds.c says what is recorded; callback.c is told things as they happen.
+/* What the files of collectors/cuda share. inject.c starts CUPTI; buffers.c hands it memory;
+ * flush.c fetches full buffers on the helper thread; decode.c, calls.c and streams.c turn them into
+ * wire records; memory.c and waits.c are decode.c's for what the device did not do; classes.c knows
+ * the API functions; kinds.c says what is recorded; callback.c is told things as they happen.
  *
- * Threads: request and complete (buffers.c), the callback (callback.c) and the opening of a recording
- * window (kinds.c) run on any thread of the program or of CUPTI. Everything else runs on the helper
- * thread, or before it can run (inject.c). */
+ * Threads: request and complete (buffers.c), the callback (callback.c) and the opening of a
+ * recording window (kinds.c) run on any thread of the program or of CUPTI. Everything else runs on
+ * the helper thread, or before it can run (inject.c). */
 #ifndef PERFKIT_COLLECTORS_CUDA_PARTS_H
 #define PERFKIT_COLLECTORS_CUDA_PARTS_H
 
@@ -20,14 +20,14 @@
 
 /* ---- inject.c */
 uint32_t cuda_cupti_version(void); /* what cuptiGetVersion said; 0 before */
-bool cuda_holds_cupti(void); /* is CUPTI ours in this process, or will it be? Any thread. */
+bool cuda_holds_cupti(void);       /* is CUPTI ours in this process, or will it be? Any thread. */
 
 /* ---- buffers.c */
 struct cuda_buffer {
     _Atomic uint32_t next; /* free and full lists: number + 1, 0 = end */
     uint32_t number;
-    uint32_t valid; /* bytes that hold records */
-    uint32_t spill; /* to be thrown away: the helper thread is too far behind */
+    uint32_t valid;              /* bytes that hold records */
+    uint32_t spill;              /* to be thrown away: the helper thread is too far behind */
     uint32_t asked_by, given_by; /* threads */
     uint64_t given_ns;
 };
@@ -36,14 +36,14 @@ bool cuda_buffers_start(void); /* maps the first few; false: no memory */
 void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records);
 void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                            size_t valid);
-bool cuda_buffers_used(void);  /* has CUPTI ever asked for one? */
+bool cuda_buffers_used(void); /* has CUPTI ever asked for one? */
 
 /* All full buffers, oldest first, as a list by `next`; NULL when there is none. Helper only. */
 struct cuda_buffer *cuda_buffers_take(void);
 struct cuda_buffer *cuda_buffers_next(const struct cuda_buffer *buffer);
 uint8_t *cuda_buffers_data(struct cuda_buffer *buffer);
 void cuda_buffers_give_back(struct cuda_buffer *buffer); /* after decoding; zeroes it */
-void cuda_buffers_top_up(void); /* keep a few free ones ready */
+void cuda_buffers_top_up(void);                          /* keep a few free ones ready */
 void cuda_buffers_forked(void);
 
 /* ---- classes.c */
@@ -78,8 +78,8 @@ void cuda_calls_age(bool all);
 /* The 64-bit correlation of a 32-bit id of CUPTI, led back to the outermost call. 0 stays 0. */
 uint64_t cuda_correlation(uint32_t id);
 uint32_t cuda_calls_thread(uint64_t correlation); /* of a recent allocation call; 0 = not known */
-/* Was a record's call made inside a recording window? `time`, its own (0 = none), decides when the call
- * is not known. Counts what is left out. */
+/* Was a record's call made inside a recording window? `time`, its own (0 = none), decides when the
+ * call is not known. Counts what is left out. */
 bool cuda_calls_recorded(uint64_t correlation, uint64_t time);
 bool cuda_calls_many(uint64_t correlation); /* a recent call that makes several device records */
 void cuda_calls_forked(void);
@@ -99,7 +99,7 @@ void cuda_streams_forked(void);
 uint32_t cuda_kernel_name(const char *name, uint64_t start);
 void cuda_names_unloading(uint64_t time); /* code is about to be unloaded; any thread */
 void cuda_names_unloaded(uint64_t time);  /* and it was */
-bool cuda_names_die(void); /* has code been unloaded, or is it just now? */
+bool cuda_names_die(void);                /* has code been unloaded, or is it just now? */
 /* The text at an address that may be gone, NUL-terminated. Its length, 0 when there is none. */
 size_t cuda_names_read(const char *at, char *text, size_t size);
 void cuda_names_forked(void);
@@ -118,7 +118,7 @@ void cuda_kinds_start(void);
 void cuda_kinds_recording(bool open); /* a window opened or closed; any thread */
 void cuda_kinds_tick(void);
 uint64_t cuda_kinds_since(void); /* what was called before that may have no records of its work */
-bool cuda_kinds_windows(void); /* has recording ever been off? */
+bool cuda_kinds_windows(void);   /* has recording ever been off? */
 void cuda_kinds_managed_wanted(void); /* a context exists: unified memory may be configured */
 void cuda_kinds_forked(void);
 

@@ -10,14 +10,14 @@
 
 #include <stdint.h>
 
-#define RECORD_OLDEST_CUPTI 18u           /* 12.0 */
-#define RECORD_SINCE_LAUNCHED_BY 130000u  /* isDeviceLaunched; 13.0 has it, 12.0 does not */
-#define RECORD_SINCE_GREEN 24u            /* 12.6: green contexts */
-#define RECORD_SINCE_OVERHEAD_CALL 24u    /* 12.6: whose call an overhead belongs to */
-#define RECORD_SINCE_RECORDED 130000u     /* cudaEventSyncId */
-#define RECORD_SINCE_JIT 20u              /* 12.2; 12.1 has it too but says 18, as 12.0 does */
-#define RECORD_SINCE_JIT_THREAD 24u       /* 12.6 */
-#define RECORD_KIND_JIT 52                /* CUPTI_ACTIVITY_KIND_JIT, which older headers lack */
+#define RECORD_OLDEST_CUPTI 18u          /* 12.0 */
+#define RECORD_SINCE_LAUNCHED_BY 130000u /* isDeviceLaunched; 13.0 has it, 12.0 does not */
+#define RECORD_SINCE_GREEN 24u           /* 12.6: green contexts */
+#define RECORD_SINCE_OVERHEAD_CALL 24u   /* 12.6: whose call an overhead belongs to */
+#define RECORD_SINCE_RECORDED 130000u    /* cudaEventSyncId */
+#define RECORD_SINCE_JIT 20u             /* 12.2; 12.1 has it too but says 18, as 12.0 does */
+#define RECORD_SINCE_JIT_THREAD 24u      /* 12.6 */
+#define RECORD_KIND_JIT 52               /* CUPTI_ACTIVITY_KIND_JIT, which older headers lack */
 
 struct record_kernel {
     uint32_t kind;

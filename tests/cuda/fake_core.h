@@ -1,4 +1,5 @@
-/* A recording stand-in for collectors/core: what the collector under test sends is kept in memory. */
+/* A recording stand-in for collectors/core: what the collector under test sends is kept in memory.
+ */
 #ifndef PERFKIT_TESTS_CUDA_FAKE_CORE_H
 #define PERFKIT_TESTS_CUDA_FAKE_CORE_H
 
@@ -41,8 +42,9 @@ struct fake_core {
     bool helper, ended; /* collector_is_helper, collector_ended */
     _Atomic unsigned wakes;
     void (*meanwhile)(void); /* done once, after the next answer of collector_recording */
-    bool tracing;     /* collector_traces and collector_active */
-    _Atomic uint64_t window_from, window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
+    bool tracing;            /* collector_traces and collector_active */
+    _Atomic uint64_t window_from,
+        window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
     const struct collector_source *source;
 };
 extern struct fake_core core;

@@ -191,42 +191,72 @@ SAME(record_stream, flag, CUpti_ActivityStream, flag);
 /* What a dump says of the places of texts and times (dump.h), against the headers. */
 static const struct place {
     uint32_t kind, at;
-} dump_texts[] = {
+} dump_texts[] =
+    {
 #define X(kind, offset) {kind, offset},
-    DUMP_STRINGS(X)
-}, dump_times[] = {
-    DUMP_TIMES(X)
+        DUMP_STRINGS(X)},
+  dump_times[] = {DUMP_TIMES(X)
 #undef X
-}, true_texts[] = {
-#define AT(kind, type, field) {CUPTI_ACTIVITY_KIND_##kind, offsetof(type, field)}
-    AT(KERNEL, KERNEL, name), AT(CONCURRENT_KERNEL, KERNEL, name), AT(DEVICE, DEVICE, name),
-    AT(NAME, CUpti_ActivityName, name), AT(MARKER, CUpti_ActivityMarker2, name),
-    AT(MARKER, CUpti_ActivityMarker2, domain), AT(FUNCTION, CUpti_ActivityFunction, name),
-    AT(MEMORY2, MEMORY, name), AT(MEMORY2, MEMORY, source),
-    AT(JIT, CUpti_ActivityJit2, cachePath),
-}, true_times[] = {
-    AT(KERNEL, KERNEL, start), AT(KERNEL, KERNEL, end), AT(KERNEL, KERNEL, completed),
-    AT(KERNEL, KERNEL, queued), AT(KERNEL, KERNEL, submitted),
-    AT(CONCURRENT_KERNEL, KERNEL, start), AT(CONCURRENT_KERNEL, KERNEL, end),
-    AT(CONCURRENT_KERNEL, KERNEL, completed), AT(CONCURRENT_KERNEL, KERNEL, queued),
-    AT(CONCURRENT_KERNEL, KERNEL, submitted), AT(MEMCPY, COPY, start), AT(MEMCPY, COPY, end),
-    AT(MEMCPY2, PEER, start), AT(MEMCPY2, PEER, end), AT(MEMSET, FILL, start),
-    AT(MEMSET, FILL, end), AT(DRIVER, CALL, start), AT(DRIVER, CALL, end),
-    AT(RUNTIME, CALL, start), AT(RUNTIME, CALL, end), AT(INTERNAL_LAUNCH_API, CALL, start),
-    AT(INTERNAL_LAUNCH_API, CALL, end), AT(MARKER, CUpti_ActivityMarker2, timestamp),
-    AT(OVERHEAD, CUpti_ActivityOverhead3, start), AT(OVERHEAD, CUpti_ActivityOverhead3, end),
-    AT(ENVIRONMENT, CUpti_ActivityEnvironment, timestamp),
-    AT(UNIFIED_MEMORY_COUNTER, CUpti_ActivityUnifiedMemoryCounter3, start),
-    AT(UNIFIED_MEMORY_COUNTER, CUpti_ActivityUnifiedMemoryCounter3, end),
-    AT(CUDA_EVENT, CUpti_ActivityCudaEvent2, deviceTimestamp), AT(SYNCHRONIZATION, SYNC, start),
-    AT(SYNCHRONIZATION, SYNC, end), AT(MEMORY2, MEMORY, timestamp),
-    AT(MEMORY_POOL, CUpti_ActivityMemoryPool3, timestamp),
-    AT(GRAPH_TRACE, CUpti_ActivityGraphTrace2, start), AT(GRAPH_TRACE, CUpti_ActivityGraphTrace2, end),
-    AT(JIT, CUpti_ActivityJit2, start), AT(JIT, CUpti_ActivityJit2, end),
-    AT(DEVICE_GRAPH_TRACE, CUpti_ActivityDeviceGraphTrace, start),
-    AT(DEVICE_GRAPH_TRACE, CUpti_ActivityDeviceGraphTrace, end),
-    AT(MEM_DECOMPRESS, CUpti_ActivityMemDecompress, start),
-    AT(MEM_DECOMPRESS, CUpti_ActivityMemDecompress, end),
+},
+  true_texts[] =
+      {
+#define AT(kind, type, field)                                                                      \
+    {                                                                                              \
+        CUPTI_ACTIVITY_KIND_##kind, offsetof(type, field)                                          \
+    }
+          AT(KERNEL, KERNEL, name),
+          AT(CONCURRENT_KERNEL, KERNEL, name),
+          AT(DEVICE, DEVICE, name),
+          AT(NAME, CUpti_ActivityName, name),
+          AT(MARKER, CUpti_ActivityMarker2, name),
+          AT(MARKER, CUpti_ActivityMarker2, domain),
+          AT(FUNCTION, CUpti_ActivityFunction, name),
+          AT(MEMORY2, MEMORY, name),
+          AT(MEMORY2, MEMORY, source),
+          AT(JIT, CUpti_ActivityJit2, cachePath),
+},
+  true_times[] = {
+      AT(KERNEL, KERNEL, start),
+      AT(KERNEL, KERNEL, end),
+      AT(KERNEL, KERNEL, completed),
+      AT(KERNEL, KERNEL, queued),
+      AT(KERNEL, KERNEL, submitted),
+      AT(CONCURRENT_KERNEL, KERNEL, start),
+      AT(CONCURRENT_KERNEL, KERNEL, end),
+      AT(CONCURRENT_KERNEL, KERNEL, completed),
+      AT(CONCURRENT_KERNEL, KERNEL, queued),
+      AT(CONCURRENT_KERNEL, KERNEL, submitted),
+      AT(MEMCPY, COPY, start),
+      AT(MEMCPY, COPY, end),
+      AT(MEMCPY2, PEER, start),
+      AT(MEMCPY2, PEER, end),
+      AT(MEMSET, FILL, start),
+      AT(MEMSET, FILL, end),
+      AT(DRIVER, CALL, start),
+      AT(DRIVER, CALL, end),
+      AT(RUNTIME, CALL, start),
+      AT(RUNTIME, CALL, end),
+      AT(INTERNAL_LAUNCH_API, CALL, start),
+      AT(INTERNAL_LAUNCH_API, CALL, end),
+      AT(MARKER, CUpti_ActivityMarker2, timestamp),
+      AT(OVERHEAD, CUpti_ActivityOverhead3, start),
+      AT(OVERHEAD, CUpti_ActivityOverhead3, end),
+      AT(ENVIRONMENT, CUpti_ActivityEnvironment, timestamp),
+      AT(UNIFIED_MEMORY_COUNTER, CUpti_ActivityUnifiedMemoryCounter3, start),
+      AT(UNIFIED_MEMORY_COUNTER, CUpti_ActivityUnifiedMemoryCounter3, end),
+      AT(CUDA_EVENT, CUpti_ActivityCudaEvent2, deviceTimestamp),
+      AT(SYNCHRONIZATION, SYNC, start),
+      AT(SYNCHRONIZATION, SYNC, end),
+      AT(MEMORY2, MEMORY, timestamp),
+      AT(MEMORY_POOL, CUpti_ActivityMemoryPool3, timestamp),
+      AT(GRAPH_TRACE, CUpti_ActivityGraphTrace2, start),
+      AT(GRAPH_TRACE, CUpti_ActivityGraphTrace2, end),
+      AT(JIT, CUpti_ActivityJit2, start),
+      AT(JIT, CUpti_ActivityJit2, end),
+      AT(DEVICE_GRAPH_TRACE, CUpti_ActivityDeviceGraphTrace, start),
+      AT(DEVICE_GRAPH_TRACE, CUpti_ActivityDeviceGraphTrace, end),
+      AT(MEM_DECOMPRESS, CUpti_ActivityMemDecompress, start),
+      AT(MEM_DECOMPRESS, CUpti_ActivityMemDecompress, end),
 #undef AT
 };
 
@@ -344,7 +374,8 @@ START_TEST(kernel_fields)
     ck_assert_uint_eq(config->local_per_thread, 8);
     const struct wire_stream *stream = first(WIRE_STREAM);
     ck_assert_uint_eq(stream->native, 13);
-    ck_assert_uint_eq(stream->context, ((const struct wire_context *)first(WIRE_CONTEXT))->head.aux);
+    ck_assert_uint_eq(stream->context,
+                      ((const struct wire_context *)first(WIRE_CONTEXT))->head.aux);
     ck_assert_uint_eq(((const struct wire_device *)first(WIRE_DEVICE))->ordinal, 2);
 }
 END_TEST
@@ -731,7 +762,6 @@ static const char *last_kernel_name(void)
     return name ? core.texts[name] : "(none)";
 }
 
-/* Names live in memory that dies with its module; the same address then has another. */
 /* CUPTI may tell of a stream a flush before it tells of its context. */
 START_TEST(stream_before_its_context)
 {
@@ -760,6 +790,7 @@ START_TEST(stream_before_its_context)
 }
 END_TEST
 
+/* Names live in memory that dies with its module; the same address then has another. */
 START_TEST(names_after_unloading)
 {
     static char memory[64] = "first";

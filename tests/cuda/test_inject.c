@@ -1,6 +1,6 @@
-/* The CUDA collector end to end, without a GPU: a program with a fake libcuda and libcupti runs with
- * the real libperfkit_collector.so injected by environment alone, and its spool is compared with
- * what the program did. */
+/* The CUDA collector end to end, without a GPU: a program with a fake libcuda and libcupti runs
+ * with the real libperfkit_collector.so injected by environment alone, and its spool is compared
+ * with what the program did. */
 #include <check.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -332,9 +332,8 @@ START_TEST(real_cupti_without_driver)
 {
     if (access("/usr/local/cuda/lib64/libcupti.so.13", R_OK) != 0)
         return; /* no CUPTI on this machine */
-    struct capture capture =
-        run_ok(&(struct how){.scenario = "nothing",
-                             .library_path = FAKES "/only_cuda:/usr/local/cuda/lib64"});
+    struct capture capture = run_ok(&(struct how){
+        .scenario = "nothing", .library_path = FAKES "/only_cuda:/usr/local/cuda/lib64"});
     ck_assert_ptr_nonnull(capture_health(&capture, WIRE_HEALTH_REFUSED, "CUPTI_ERROR"));
     capture_free(&capture);
 }
@@ -367,7 +366,7 @@ START_TEST(final_flush)
 {
     static const struct how ends[] = {
         {.scenario = "basic", .end = "return"}, /* by the environment alone */
-        {.scenario = "basic", .end = "alone"}, /* a sanitizer has a thread of its own */
+        {.scenario = "basic", .end = "alone"},  /* a sanitizer has a thread of its own */
         {.scenario = "basic", .end = "return", .preload = PRELOAD},
         {.scenario = "basic", .end = "_exit", .preload = PRELOAD}, /* only seen when preloaded */
     };
