@@ -100,17 +100,16 @@ uint32_t collector_string(const char *text, size_t length)
     uint32_t id = find_string(state, hash, text, length, &slot);
     if (id)
         return id;
-    struct core_thread *self = &core_thread;
-    if (self->busy) {
+    if (core_thread.busy) {
         collector_count(WIRE_COUNT_REENTERED, 1);
         return 0;
     }
     int saved = errno;
-    self->busy = 1;
+    core_thread.busy = 1;
     core_lock(&state->define_lock);
     id = add_string(state, hash, text, length);
     core_unlock(&state->define_lock);
-    self->busy = 0;
+    core_thread.busy = 0;
     errno = saved;
     return id;
 }
@@ -172,17 +171,16 @@ uint32_t collector_config(const struct wire_config *config)
     uint32_t id = find_config(state, hash, config, &slot);
     if (id)
         return id;
-    struct core_thread *self = &core_thread;
-    if (self->busy) {
+    if (core_thread.busy) {
         collector_count(WIRE_COUNT_REENTERED, 1);
         return 0;
     }
     int saved = errno;
-    self->busy = 1;
+    core_thread.busy = 1;
     core_lock(&state->define_lock);
     id = add_config(state, hash, config);
     core_unlock(&state->define_lock);
-    self->busy = 0;
+    core_thread.busy = 0;
     errno = saved;
     return id;
 }

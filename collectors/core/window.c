@@ -167,19 +167,18 @@ static void follow(struct core_state *state)
 /* A signal handler that interrupts its own thread in here leaves word and returns. */
 static void follow_safely(struct core_state *state)
 {
-    struct core_thread *self = &core_thread;
     atomic_store(&state->window_again, 1);
-    if (self->in_window)
+    if (core_thread.in_window)
         return;
     while (atomic_load(&state->window_again)) {
-        self->in_window = 1;
+        core_thread.in_window = 1;
         atomic_signal_fence(memory_order_acq_rel);
         core_lock(&state->window_lock);
         atomic_store(&state->window_again, 0);
         follow(state);
         core_unlock(&state->window_lock);
         atomic_signal_fence(memory_order_acq_rel);
-        self->in_window = 0;
+        core_thread.in_window = 0;
     }
 }
 
