@@ -182,6 +182,54 @@ START_TEST(measuring_repeats_and_stops)
 }
 END_TEST
 
+struct copier {
+    struct session *session;
+    struct dev_buffer *buffer;
+    int events; /* commands of the session that had an event in the last step */
+};
+
+static int copy_step(void *context)
+{
+    struct copier *c = context;
+    float number = 1;
+    int result = 0;
+
+    for (int i = 0; i < 3 && result == 0; i++)
+        result = session_write(c->session, c->session->queue, c->buffer, &number, sizeof number,
+                               DEV_BLOCKING);
+    c->events = (int)c->session->command_count;
+    return result;
+}
+
+START_TEST(a_whole_step_has_no_events_inside)
+{
+    struct session session;
+    struct dev *dev;
+    char why[256];
+    struct copier copier[2] = {{.session = &session}, {.session = &session}};
+    struct subject subjects[] = {
+        {.name = "each", .step = copy_step, .context = &copier[0]},
+        {.name = "whole", .step = copy_step, .context = &copier[1], .whole = true}};
+
+    ck_assert_int_eq(dev_open(DEV_CPU, 1, &dev, why, sizeof why), 0);
+    ck_assert_int_eq(session_open(&session, dev), 0);
+    ck_assert_int_eq(dev_alloc(dev, sizeof(float), &copier[0].buffer), 0);
+    copier[1].buffer = copier[0].buffer;
+    ck_assert_int_eq(measure(&session, subjects, 2, 3, 1), 0);
+    ck_assert_int_eq(copier[0].events, 3);
+    ck_assert_int_eq(copier[1].events, 0);
+    ck_assert_uint_eq(subjects[1].result.tally.transfers, 3); /* counted all the same */
+    ck_assert_uint_eq(subjects[1].result.tally.transfer_bytes, 3 * sizeof(float));
+    ck_assert_uint_eq(subjects[0].result.transfer.count, 3);
+    ck_assert(isnan(subjects[1].result.transfer.median));
+    ck_assert_double_gt(subjects[1].result.kernel.median, 0);
+    ck_assert_double_le(subjects[1].result.kernel.median, subjects[1].result.wall.max);
+    dev_free(copier[0].buffer);
+    session_close(&session);
+    dev_close(dev);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("workload common");
@@ -195,6 +243,7 @@ int main(void)
     tcase_add_test(cases, options_parse_and_complain);
     tcase_add_test(cases, random_numbers_are_never_zero);
     tcase_add_test(cases, measuring_repeats_and_stops);
+    tcase_add_test(cases, a_whole_step_has_no_events_inside);
     suite_add_tcase(suite, cases);
     srunner_run_all(runner, CK_NORMAL);
     failures = srunner_ntests_failed(runner);
