@@ -76,8 +76,8 @@ enum prof_status control_find(struct control *control, const char *folder, struc
     control->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (control->fd < 0 && errno == ENOENT)
         return prof_fail(err, PROF_NOTFOUND,
-                         "the capture has just ended (%s is gone): only one that is being recorded "
-                         "can be controlled",
+                         "there is no %s: the capture has just ended, or an older perfkit that "
+                         "cannot be controlled records it",
                          path);
     if (control->fd < 0)
         return prof_fail_errno(err, PROF_IO, "cannot open %s", path);

@@ -422,7 +422,8 @@ class Damage(ScopeCase):
         program = self.start_dormant()
         os.unlink(self.page())
         self.go(program, "two")
-        self.ctl("start", program.capture, status=1)
+        self.assertIn(b"just ended, or an older perfkit",
+                      self.ctl("start", program.capture, status=1).err)
         self.assertEqual(self.names(self.end(program)), {})
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to make a file of somebody else")
