@@ -32,6 +32,7 @@ static const struct {
 struct results {
     const struct result *rows;
     size_t count;
+    double ceiling; /* bytes per second of a copy, or NaN */
 };
 
 static const struct result *find(const struct results *results, const char *name)
@@ -59,6 +60,14 @@ static double break_even_steps(const struct result *eager, const struct result *
     double gain_ns = step_ns(eager) - step_ns(graph);
 
     return gain_ns > 0 ? ceil(graph->compile_ns / gain_ns) : NAN;
+}
+
+/* Bytes per second that a part moves of those it declares. */
+static double bandwidth(const struct result *row, int part)
+{
+    const struct tally *tally = &row->tally[part];
+
+    return (tally->bytes_read + tally->bytes_written) / row->part_ns[part] * 1e9;
 }
 
 static double launches(const struct result *row)
@@ -126,7 +135,10 @@ static void print_parts(const struct results *results)
                                          "sum",        "launches",    NULL};
     struct table table;
 
-    printf("\nparts of a step, device times with an event for each launch\n");
+    printf("\nparts of a step, device times with an event for each launch");
+    if (!isnan(results->ceiling))
+        printf("; bandwidths in %% of a copy's, %.1f GB/s", results->ceiling / 1e9);
+    putchar('\n');
     table_begin(&table, header);
     for (size_t i = 0; i < results->count; i++) {
         const struct result *row = &results->rows[i];
@@ -143,9 +155,11 @@ static void print_parts(const struct results *results)
             table_duration(&table, row->part_ns[part]);
             if (part == PART_CONVOLUTION)
                 table_cell(&table, "%.1f", tally->flop / row->part_ns[part]);
+            else if (part != PART_STEP && isnan(results->ceiling))
+                table_cell(&table, "%.2f", bandwidth(row, part) / 1e9);
             else if (part != PART_STEP)
-                table_cell(&table, "%.2f",
-                           (tally->bytes_read + tally->bytes_written) / row->part_ns[part]);
+                table_cell(&table, "%.2f, %.0f %%", bandwidth(row, part) / 1e9,
+                           100 * bandwidth(row, part) / results->ceiling);
         }
         table_duration(&table, sum);
         table_cell(&table, "%.0f", launches(row));
@@ -314,7 +328,7 @@ static void errors_json(struct json *json, const char *key, const struct errors 
     json_object_end(json);
 }
 
-static void parts_json(struct json *json, const struct result *row)
+static void parts_json(struct json *json, const struct result *row, double ceiling)
 {
     json_object_begin(json, "parts");
     for (int part = 0; part < PART_KINDS; part++) {
@@ -326,12 +340,14 @@ static void parts_json(struct json *json, const struct result *row)
         json_number(json, "flop", tally->flop);
         json_number(json, "bytes_read", tally->bytes_read);
         json_number(json, "bytes_written", tally->bytes_written);
+        if (part == PART_NORM || part == PART_ACTIVATION || part == PART_NOISE)
+            json_number(json, "share_of_copy_bandwidth", bandwidth(row, part) / ceiling);
         json_object_end(json);
     }
     json_object_end(json);
 }
 
-static void result_json(struct json *json, const struct result *row)
+static void result_json(struct json *json, const struct result *row, double ceiling)
 {
     json_object_begin(json, NULL);
     json_text(json, "variant", row->variant->name);
@@ -347,7 +363,7 @@ static void result_json(struct json *json, const struct result *row)
     stats_json(json, "wall_ns", &row->wall);
     stats_json(json, "device_ns", &row->device);
     json_number(json, "image_steps_per_s", 1e9 / image_step_ns(row));
-    parts_json(json, row);
+    parts_json(json, row, ceiling);
     json_object_begin(json, "memory_bytes");
     for (int kind = 0; kind < MEMORY_KINDS; kind++)
         json_integer(json, memory_names[kind], row->memory[kind]);
@@ -413,19 +429,20 @@ static void print_json(const struct rollout_options *options, const struct dev *
     json_integer(&json, "layers", options->layers);
     json_integer(&json, "realisations", options->realisations);
     json_integer(&json, "capacity_bytes", capacity_of(dev));
+    json_number(&json, "copy_bytes_per_s", results->ceiling);
     json_text(&json, "arithmetic", arithmetic(info));
     json_array_begin(&json, "results");
     for (size_t i = 0; i < results->count; i++)
-        result_json(&json, &results->rows[i]);
+        result_json(&json, &results->rows[i], results->ceiling);
     json_array_end(&json);
     claims_json(&json, results);
     json_object_end(&json);
 }
 
-void print_results(const struct rollout_options *options, const struct dev *dev,
+void print_results(const struct rollout_options *options, const struct dev *dev, double ceiling,
                    const struct result *rows, size_t count)
 {
-    const struct results results = {rows, count};
+    const struct results results = {rows, count, ceiling};
 
     if (options->common.json)
         print_json(options, dev, &results);

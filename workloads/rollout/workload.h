@@ -163,7 +163,8 @@ bool result_passed(const struct result *result); /* true when it was not checked
 int run_variants(const struct rollout_options *options, const struct model *model, struct dev *dev,
                  struct result *results, size_t *count);
 
-void print_results(const struct rollout_options *options, const struct dev *dev,
+/* ceiling: bytes per second that copying within the device's memory reaches, NaN when unknown. */
+void print_results(const struct rollout_options *options, const struct dev *dev, double ceiling,
                    const struct result *results, size_t count);
 
 #endif
