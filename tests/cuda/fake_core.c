@@ -1,4 +1,5 @@
 /* See fake_core.h. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -133,8 +134,7 @@ bool collector_ended(void)
 bool collector_recording(void)
 {
     bool is = core.window_to == UINT64_MAX;
-    void (*meanwhile)(void) = core.meanwhile;
-    core.meanwhile = NULL;
+    void (*meanwhile)(void) = atomic_exchange(&core.meanwhile, NULL);
     if (meanwhile)
         meanwhile();
     return is;

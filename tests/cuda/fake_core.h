@@ -41,8 +41,8 @@ struct fake_core {
     enum wire_health_state health_state;
     bool helper, ended; /* collector_is_helper, collector_ended */
     _Atomic unsigned wakes;
-    void (*meanwhile)(void); /* done once, after the next answer of collector_recording */
-    bool tracing;            /* collector_traces and collector_active */
+    void (*_Atomic meanwhile)(void); /* done once, after the next answer of collector_recording */
+    bool tracing;                    /* collector_traces and collector_active */
     _Atomic uint64_t window_from,
         window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */
     const struct collector_source *source;
