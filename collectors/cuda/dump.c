@@ -224,9 +224,10 @@ static void put_text(uint64_t time, uint64_t address)
         return;
     const char *text = (const char *)(uintptr_t)address;
     static char copy[4096]; /* names of kernels die with their code, see names.c */
+    bool may_be_gone = cuda_names_die();
     size_t length =
-        cuda_names_die() ? cuda_names_read(text, copy, sizeof copy) : strnlen(text, MAX_TEXT_BYTES);
-    if (cuda_names_die())
+        may_be_gone ? cuda_names_read(text, copy, sizeof copy) : strnlen(text, MAX_TEXT_BYTES);
+    if (may_be_gone)
         text = copy;
     uint64_t hash = hash_text(text, length);
     /* A place that another address has taken is overwritten: that one's text is then told twice. */
