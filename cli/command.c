@@ -16,21 +16,32 @@
 const struct cli_option cli_help_option = {
     .name = "help", .letter = 'h', .type = CLI_FLAG, .text = "show this help and exit"};
 
+/* What is wrong stands in front and how to mend it at the end: a long name loses its middle. */
+static void put_text(char *out, size_t room, const char *text)
+{
+    size_t length = strlen(text), half = (room - sizeof " ... ") / 2;
+    if (length < room)
+        memcpy(out, text, length + 1);
+    else
+        snprintf(out, room, "%.*s ... %s", (int)half, text, text + length - half);
+}
+
 void cli_say(const char *command, const char *format, ...)
 {
     int saved = errno;
-    char line[2048];
+    char line[2048], *text = NULL;
     size_t used =
         (size_t)snprintf(line, sizeof line, "perfkit%s%s: ", *command ? " " : "", command);
     va_list args;
     va_start(args, format);
-    vsnprintf(line + used, sizeof line - used - 1, format, args);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
     va_end(args);
     /* Names come from the user, the program and the capture: none may steer the terminal. */
-    char *clean = prof_report_clean(line + used);
-    if (clean)
-        snprintf(line + used, sizeof line - used - 1, "%s", clean);
+    char *clean = text ? prof_report_clean(text) : NULL;
+    put_text(line + used, sizeof line - used - 1, clean ? clean : "out of memory");
     free(clean);
+    free(text);
     used = strlen(line);
     line[used++] = '\n';
     /* Nobody may be left to read it; there is nowhere else to say that. */

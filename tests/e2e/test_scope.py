@@ -522,6 +522,15 @@ class Runs(ScopeCase):
             self.assertRegex(result.err.decode(), r"^perfkit run: [^\n]*: [^\n]*\n$")
         self.assertEqual([n for n in os.listdir(self.folder)], [])
 
+    def test_long_values(self):
+        """However long what is wrong: how to mend it is said."""
+        for word, mend in (("--capture-range=", "when the range is in a domain"),
+                           ("--delay=", "(as in 1.5s or 500ms)")):
+            result = self.perfkit("run", word + 5000 * "x", "--", "true")
+            self.assertEqual(result.status, 125)
+            self.assertRegex(result.err.decode(), r"^perfkit run: --.*x \.\.\. x.*\n$")
+            self.assertIn(mend, result.err.decode())
+
     def test_nothing_left_behind(self):
         """A program that cannot be started: the folder of --cupti-dump is not there either."""
         dump, there = self.path("dump"), self.path("there")
