@@ -71,6 +71,7 @@ expect 2 --variant nosuch
 grep -q 'no such variant: nosuch' "$dir/err" || fail 'an unknown variant goes unnamed'
 expect 2 --width 48
 expect 2 --functions 6
+expect 2 --functions 132
 expect 2 --layers 9
 expect 2 --molecules 0
 expect 2 --set water

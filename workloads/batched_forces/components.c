@@ -169,13 +169,12 @@ static int rbf_fused(struct model *m, const struct pass *pass)
 {
     double e = pass->edges, values = e * m->shape.functions;
 
-    return LAUNCH(
-        m, RBF_FUSED,
-        ((struct dev_grid){dev_grid_for(m->max_edges, RBF_TILE_EDGES).groups, RBF_GROUP_ITEMS}),
-        RBF_FUNCTION_FLOP * values + RBF_CUTOFF_FLOP * e, e, values, buffer(m, DISTANCE),
-        buffer(m, ROW), buffer(m, BASIS), dev_arg_u32(pass->atoms), dev_arg_u32(m->shape.functions),
-        dev_arg_f32(m->shape.gamma), dev_arg_f32(m->shape.spacing), dev_arg_f32(CUTOFF),
-        dev_arg_local(RBF_TILE_LOCAL_BYTES));
+    return LAUNCH(m, RBF_FUSED, rbf_fused_grid(m->max_edges, m->shape.functions),
+                  RBF_FUNCTION_FLOP * values + RBF_CUTOFF_FLOP * e, e, values, buffer(m, DISTANCE),
+                  buffer(m, ROW), buffer(m, BASIS), dev_arg_u32(pass->atoms),
+                  dev_arg_u32(m->shape.functions), dev_arg_f32(m->shape.gamma),
+                  dev_arg_f32(m->shape.spacing), dev_arg_f32(CUTOFF),
+                  dev_arg_local(RBF_TILE_LOCAL_BYTES));
 }
 
 static int rbf_separate(struct model *m, const struct pass *pass)

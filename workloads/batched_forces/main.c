@@ -3,10 +3,13 @@
  * choice of variants, and the exit status: 0, 1 for a failed verification, 2 for usage or a device
  * that failed.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/rbf/rbf.h"
+#include "kernels/stream/stream.h"
 #include "perfkit/annotate.h"
 #include "workloads/batched_forces/workload.h"
 
@@ -116,6 +119,19 @@ static int check_results(const struct reference *reference, const struct results
     return status;
 }
 
+/* Copies large enough to leave the caches behind. */
+static double measure_ceiling(struct session *session)
+{
+    size_t bytes = (size_t)(dev_info(session->dev)->is_cpu ? 32 : 256) << 20;
+    double ceiling;
+
+    perfkit_range_push("copy bandwidth");
+    if (stream_ceiling(session->dev, session->queue, bytes, &ceiling) != 0)
+        ceiling = NAN;
+    perfkit_range_pop();
+    return ceiling;
+}
+
 static int run_on(const struct forces_options *options, struct dev *dev,
                   const struct molecules *set, const struct network *network,
                   const struct reference *reference)
@@ -133,6 +149,7 @@ static int run_on(const struct forces_options *options, struct dev *dev,
         fprintf(stderr, "batched_forces: %s\n", dev_error_text(dev));
         return 2;
     }
+    results.ceiling = measure_ceiling(&session);
     status = run_selected(&run, &results) == 0 ? 0 : 2;
     if (status == 0) {
         perfkit_range_push("output");
@@ -186,9 +203,9 @@ static int check_options(const struct forces_options *options)
         fprintf(stderr, "batched_forces: --width %u: take 32, 64, 128 or 256\n", options->width);
         return -1;
     }
-    if (options->functions % 4 || options->functions > 128) {
-        fprintf(stderr, "batched_forces: --functions %u: take a multiple of 4 up to 128\n",
-                options->functions);
+    if (options->functions % 4 || options->functions > RBF_MAX_FUNCTIONS) {
+        fprintf(stderr, "batched_forces: --functions %u: take a multiple of 4 up to %d\n",
+                options->functions, RBF_MAX_FUNCTIONS);
         return -1;
     }
     if (options->layers > MAX_LAYERS) {

@@ -8,7 +8,34 @@
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static void result_row(struct table *table, const struct result *row, bool verified)
+/* Bytes per second of the device's time, both ways together. */
+static double bandwidth_of(const struct result *row)
+{
+    const struct measurement *m = &row->measured;
+
+    return 1e9 * (m->tally.bytes_read + m->tally.bytes_written) / m->kernel.median;
+}
+
+static void bandwidth_cells(struct table *table, const struct results *results,
+                            const struct result *row)
+{
+    double bandwidth = bandwidth_of(row);
+
+    if (isnan(bandwidth)) {
+        table_cell(table, "n/a");
+        table_cell(table, "n/a");
+        return;
+    }
+    table_cell(table, "%.2f", bandwidth / 1e9);
+    /* Message passing multiplies matrices: the copy bandwidth is no ceiling for the whole. */
+    if (row->variant->operation == COMPONENTS || isnan(results->ceiling))
+        table_cell(table, "-");
+    else
+        table_cell(table, "%.0f %%", 100 * bandwidth / results->ceiling);
+}
+
+static void result_row(struct table *table, const struct results *results, const struct result *row,
+                       bool verified)
 {
     const struct measurement *m = &row->measured;
     bool whole = row->variant->operation == COMPONENTS;
@@ -25,6 +52,7 @@ static void result_row(struct table *table, const struct result *row, bool verif
     table_duration(table, m->wall.median / (whole ? row->molecules : OPERATIONS_PER_STEP));
     table_cell(table, "%s", whole ? "molecule" : "operation");
     table_cell(table, "%.2f", m->tally.flop / m->wall.median);
+    bandwidth_cells(table, results, row);
     if (verified)
         table_cell(table, "%.1e %s", row->check.error, check_passed(&row->check) ? "ok" : "FAILED");
 }
@@ -91,12 +119,12 @@ static void print_components(const struct results *results)
 static void print_tables(const struct forces_options *options, const struct dev_info *info,
                          const struct reference *reference, const struct results *results)
 {
-    static const char *const plain[] = {"<variant", "batch",  "launches", "kernels",
-                                        "+-",       "copies", "wall",     "+-",
-                                        "time",     "<per",   "GFLOP/s",  NULL};
+    static const char *const plain[] = {"<variant", "batch", "launches", "kernels", "+-",
+                                        "copies",   "wall",  "+-",       "time",    "<per",
+                                        "GFLOP/s",  "GB/s",  "of copy",  NULL};
     static const char *const checked[] = {"<variant", "batch", "launches", "kernels", "+-",
                                           "copies",   "wall",  "+-",       "time",    "<per",
-                                          "GFLOP/s",  "error", NULL};
+                                          "GFLOP/s",  "GB/s",  "of copy",  "error",   NULL};
     static const char *const claim_header[] = {"<claim", "<before", "batch",    "time",  "<after",
                                                "batch",  "time",    "speed-up", "<seed", NULL};
     const struct result *any = results->count ? &results->rows[0] : NULL;
@@ -112,13 +140,15 @@ static void print_tables(const struct forces_options *options, const struct dev_
         "medians of %u iterations after %u for warm-up, +- is the median deviation; an iteration "
         "takes all molecules, or %d operations\n",
         options->common.iterations, options->common.warmup, OPERATIONS_PER_STEP);
+    if (!isnan(results->ceiling))
+        printf("copies within the device run at %.1f GB/s\n", results->ceiling / 1e9);
     if (reference)
         printf("forces in double against central differences: %.1e, allowed %.0e\n",
                reference->difference_error, DIFFERENCE_TOLERANCE);
     putchar('\n');
     table_begin(&table, options->common.verify ? checked : plain);
     for (size_t i = 0; i < results->count; i++)
-        result_row(&table, &results->rows[i], options->common.verify);
+        result_row(&table, results, &results->rows[i], options->common.verify);
     table_end(&table);
     print_components(results);
     table_begin(&table, claim_header);
@@ -159,7 +189,7 @@ static void components_json(struct json *json, const struct result *row)
     json_number(json, "components_total_ns", total);
 }
 
-static void result_json(struct json *json, const struct result *row)
+static void result_json(struct json *json, const struct results *results, const struct result *row)
 {
     const struct measurement *m = &row->measured;
     bool whole = row->variant->operation == COMPONENTS;
@@ -181,6 +211,9 @@ static void result_json(struct json *json, const struct result *row)
     json_number(json, "flop", m->tally.flop);
     json_number(json, "bytes_read", m->tally.bytes_read);
     json_number(json, "bytes_written", m->tally.bytes_written);
+    json_number(json, "bytes_per_second", bandwidth_of(row));
+    if (!whole)
+        json_number(json, "share_of_copy_bandwidth", bandwidth_of(row) / results->ceiling);
     if (row->variant->form.apart)
         components_json(json, row);
     if (row->check.done) {
@@ -234,9 +267,10 @@ static void print_json(const struct forces_options *options, const struct dev_in
         json_number(&json, "difference_error", reference->difference_error);
         json_number(&json, "difference_tolerance", DIFFERENCE_TOLERANCE);
     }
+    json_number(&json, "copy_bytes_per_second", results->ceiling);
     json_array_begin(&json, "results");
     for (size_t i = 0; i < results->count; i++)
-        result_json(&json, &results->rows[i]);
+        result_json(&json, results, &results->rows[i]);
     json_array_end(&json);
     json_array_begin(&json, "claims");
     claims_evaluate(results, claim_json, &json);

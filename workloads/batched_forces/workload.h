@@ -164,6 +164,7 @@ struct result {
 struct results {
     struct result *rows;
     size_t count, capacity;
+    double ceiling; /* copy bandwidth of the device, bytes/s; NaN when it cannot be had */
 };
 
 #define RUN_TOGETHER 2

@@ -3,8 +3,9 @@
 
 #include "kernels/device/cuda_kernel.h"
 
-namespace
-{
+namespace {
+
+constexpr uint32_t group_items = 256; /* EDGE_GROUP_ITEMS */
 
 __device__ uint32_t item()
 {
@@ -59,24 +60,31 @@ extern "C" __global__ void edge_normalise(const float *__restrict__ vector,
         direction[i] = vector[i] / distance[i / 3];
 }
 
+/* The directions go through shared memory, so that neighbouring threads write neighbouring floats.
+ */
 extern "C" __global__ void
 edge_fused(const float *__restrict__ positions, const uint32_t *__restrict__ receiver,
            const uint32_t *__restrict__ sender, const uint32_t *__restrict__ row,
            float *__restrict__ distance, float *__restrict__ direction, uint32_t atoms)
 {
-    uint32_t e = item();
+    __shared__ float tile[3 * group_items];
+    uint32_t e = item(), lane = threadIdx.x, edges = row[atoms], base = blockIdx.x * group_items;
+    uint32_t in_tile = base < edges ? min(edges - base, group_items) : 0;
 
-    if (e >= row[atoms])
-        return;
-    uint32_t i = 3 * receiver[e], j = 3 * sender[e];
-    float x = positions[j] - positions[i], y = positions[j + 1] - positions[i + 1],
-          z = positions[j + 2] - positions[i + 2];
-    float d = sqrtf(x * x + y * y + z * z), scale = 1.0f / d;
+    if (e < edges) {
+        uint32_t i = 3 * receiver[e], j = 3 * sender[e];
+        float x = positions[j] - positions[i], y = positions[j + 1] - positions[i + 1],
+              z = positions[j + 2] - positions[i + 2];
+        float d = sqrtf(x * x + y * y + z * z), scale = 1.0f / d;
 
-    distance[e] = d;
-    direction[3 * e] = x * scale;
-    direction[3 * e + 1] = y * scale;
-    direction[3 * e + 2] = z * scale;
+        distance[e] = d;
+        tile[3 * lane] = x * scale;
+        tile[3 * lane + 1] = y * scale;
+        tile[3 * lane + 2] = z * scale;
+    }
+    __syncthreads();
+    for (uint32_t i = lane; i < 3 * in_tile; i += group_items)
+        direction[3 * (size_t)base + i] = tile[i];
 }
 
 extern "C" __global__ void edge_forces(const float *__restrict__ pair_gradient,

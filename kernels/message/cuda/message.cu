@@ -3,8 +3,7 @@
 
 #include "kernels/device/cuda_kernel.h"
 
-namespace
-{
+namespace {
 
 constexpr uint32_t tile_edges = 8; /* MESSAGE_TILE_EDGES */
 constexpr uint32_t tile_atoms = 4; /* MESSAGE_TILE_ATOMS */
@@ -35,6 +34,7 @@ __device__ float sum_of_edges(const float *__restrict__ values, const float *__r
     float sum = 0.0f;
     uint32_t end = row[atom + 1];
 
+#pragma unroll 4
     for (uint32_t e = row[atom]; e < end; e++)
         sum += values[((size_t)sender[e] << width_log2) + column] *
                filter[((size_t)e << width_log2) + column];

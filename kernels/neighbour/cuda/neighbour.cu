@@ -3,8 +3,7 @@
 
 #include "kernels/device/cuda_kernel.h"
 
-namespace
-{
+namespace {
 
 /* The same from both ends of a pair: only signs differ before the squares. */
 __device__ bool near_enough(const float *__restrict__ positions, uint32_t i, uint32_t j,

@@ -3,8 +3,7 @@
 
 #include "kernels/device/cuda_kernel.h"
 
-namespace
-{
+namespace {
 
 constexpr uint32_t tile_edges = 64; /* RBF_TILE_EDGES */
 constexpr float pi = 3.14159265f;
@@ -119,17 +118,18 @@ extern "C" __global__ void rbf_fused(const float *__restrict__ distance,
     extern __shared__ float tile[];
     uint32_t lane = threadIdx.x, base = blockIdx.x * tile_edges, edges = row[atoms];
     uint32_t in_tile = base < edges ? min(edges - base, tile_edges) : 0, quads = functions / 4;
+    float inverse = 1.0f / (float)quads;
     float4 *out = reinterpret_cast<float4 *>(rbf) + (size_t)base * quads;
 
-    if (lane < in_tile) {
-        float d = distance[base + lane];
+    for (uint32_t i = lane; i < in_tile; i += blockDim.x) {
+        float d = distance[base + i];
 
-        tile[lane] = d;
-        tile[tile_edges + lane] = d < cutoff ? 0.5f * (cosf(d * (pi / cutoff)) + 1.0f) : 0.0f;
+        tile[i] = d;
+        tile[tile_edges + i] = d < cutoff ? 0.5f * (cosf(d * (pi / cutoff)) + 1.0f) : 0.0f;
     }
     __syncthreads();
     for (uint32_t q = lane; q < in_tile * quads; q += blockDim.x) {
-        uint32_t e = q / quads;
+        uint32_t e = (uint32_t)(((float)q + 0.5f) * inverse); /* q / quads; exact, q is small */
         float k = (float)(4 * (q - e * quads)), d = tile[e], c = tile[tile_edges + e];
 
         out[q] =

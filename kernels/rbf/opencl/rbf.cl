@@ -80,7 +80,8 @@ __kernel void rbf_multiply(__global const float *c, __global const uint *row, __
 }
 
 /* The cutoff is computed once per edge, into group memory; then the items share out the tile's
- * values in fours, neighbours next to each other. */
+ * values in fours, neighbours next to each other. Which edge a four belongs to comes from a product:
+ * a tile's numbers are so small that it is exact, and integers divide slowly. */
 __kernel void rbf_fused(__global const float *distance, __global const uint *row,
                         __global float *rbf, uint atoms, uint functions, float gamma,
                         float spacing, float cutoff, __local float *tile)
@@ -88,18 +89,18 @@ __kernel void rbf_fused(__global const float *distance, __global const uint *row
     uint lane = (uint)get_local_id(0), lanes = (uint)get_local_size(0);
     uint base = (uint)get_group_id(0) * TILE_EDGES, edges = row[atoms];
     uint in_tile = base < edges ? min(edges - base, (uint)TILE_EDGES) : 0;
-    uint quads = functions / 4, q;
+    uint quads = functions / 4, i, q;
+    float inverse = 1.0f / (float)quads;
 
-    if (lane < in_tile) {
-        float d = distance[base + lane];
+    for (i = lane; i < in_tile; i += lanes) {
+        float d = distance[base + i];
 
-        tile[lane] = d;
-        tile[TILE_EDGES + lane] =
-            d < cutoff ? 0.5f * (cos(d * (M_PI_F / cutoff)) + 1.0f) : 0.0f;
+        tile[i] = d;
+        tile[TILE_EDGES + i] = d < cutoff ? 0.5f * (cos(d * (M_PI_F / cutoff)) + 1.0f) : 0.0f;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (q = lane; q < in_tile * quads; q += lanes) {
-        uint e = q / quads;
+        uint e = (uint)(((float)q + 0.5f) * inverse);
         float k = (float)(4 * (q - e * quads));
         float4 t = tile[e] - spacing * (float4)(k, k + 1.0f, k + 2.0f, k + 3.0f);
 

@@ -3,8 +3,7 @@
 
 #include "kernels/device/cuda_kernel.h"
 
-namespace
-{
+namespace {
 
 constexpr uint32_t tile_atoms = 4; /* READOUT_TILE_ATOMS */
 
