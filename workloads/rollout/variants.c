@@ -13,6 +13,8 @@ const struct variant variants[] = {
      CONVOLUTION_CUDNN, .set = SET_CONVOLUTION},
     {"conv-cudnn-best", "convolutions by cuDNN, the best of all its algorithms (fp32)", STORAGE_F32,
      CONVOLUTION_CUDNN_BEST, .set = SET_CONVOLUTION},
+    {"conv-cudnn-fp16", "convolutions by cuDNN, the best of all its algorithms (fp16)", STORAGE_F16,
+     CONVOLUTION_CUDNN_BEST, .set = SET_CONVOLUTION},
     {"instance-norm", "each channel normalised by itself (fp16)", STORAGE_F16, .set = SET_NORM},
     {"group-norm", "channels normalised in --norm-groups groups (fp16)", STORAGE_F16,
      .group_norm = true, .set = SET_NORM},
