@@ -18,7 +18,6 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-static bool by_profiler; /* cudaProfilerStart opens windows */
 static _Atomic bool profiler_open;
 
 /* The class of a node by CUgraphNodeType. */
@@ -121,6 +120,18 @@ static bool has_any(const char *name, const char *const *parts)
     return false;
 }
 
+/* What the API functions that are told mean to us, by id; set before they are told. */
+enum action {
+    NOTHING,
+    MARK,
+    UNLOAD,
+    LAUNCH,        /* cuLaunchKernel and the like: the function is the first parameter */
+    LAUNCH_SECOND, /* ... or the second */
+    LAUNCH_SYMBOL, /* a runtime launch: only CUPTI knows the function */
+};
+static uint8_t actions[CUDA_DOMAINS][CUDA_MAX_CBID];
+static CUpti_SubscriberHandle told_by;
+
 static const char *const unloads[] = {"ModuleUnload",
                                       "LibraryUnload",
                                       "CtxDestroy",
@@ -129,6 +140,33 @@ static const char *const unloads[] = {"ModuleUnload",
                                       "PrimaryCtxReset",
                                       NULL};
 static const char *const marks[] = {"ProfilerStart", "ProfilerStop", NULL};
+
+static void tell_calls(enum cuda_domain domain, uint32_t cbid, enum action action)
+{
+    static const CUpti_CallbackDomain domains[CUDA_DOMAINS] = {
+        [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
+        [CUDA_DOMAIN_DRIVER] = CUPTI_CB_DOMAIN_DRIVER_API,
+    };
+    actions[domain][cbid] = (uint8_t)action;
+    CUPTI(EnableCallback, 1, told_by, domains[domain], cbid);
+}
+
+/* From the first unloading on. */
+static void tell_launches(void)
+{
+    for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
+        for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
+            const struct cuda_function *function = cuda_function(domain, cbid);
+            if (function->klass != WIRE_CLASS_LAUNCH || function->expects != WIRE_EXPECTS_ONE)
+                continue;
+            bool second = strncmp(function->name, "cuLaunchKernelEx", 16) == 0;
+            tell_calls(domain, cbid,
+                       domain == CUDA_DOMAIN_RUNTIME ? LAUNCH_SYMBOL
+                       : second                      ? LAUNCH_SECOND
+                                                     : LAUNCH);
+        }
+    }
+}
 
 /* Calls nest (the runtime's in the driver's); each is told, and the second finds nothing to wait
  * for but a flush. */
@@ -139,7 +177,20 @@ static void unload(const CUpti_CallbackData *call)
         cuda_names_unloading(collector_now());
     } else {
         cuda_names_unloaded(collector_now());
+        if (cuda_launch_names_begin())
+            tell_launches();
     }
+}
+
+static void launch(const CUpti_CallbackData *call, enum action action)
+{
+    if (call->callbackSite != CUPTI_API_ENTER)
+        return;
+    const void *const *parameters = call->functionParams;
+    const void *function = !parameters || action == LAUNCH_SYMBOL ? NULL
+                           : action == LAUNCH_SECOND              ? parameters[1]
+                                                                  : parameters[0];
+    cuda_launch_named(function, call->symbolName, call->correlationId);
 }
 
 /* cudaProfilerStart calls cuProfilerStart and both may be told; only a change counts. The window
@@ -181,14 +232,28 @@ static void resource_told(CUpti_CallbackId id, const CUpti_ResourceData *resourc
 static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
                       const CUpti_CallbackData *call)
 {
+    enum cuda_domain ours =
+        domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUDA_DOMAIN_DRIVER : CUDA_DOMAIN_RUNTIME;
+    enum action action = id < CUDA_MAX_CBID ? actions[ours][id] : NOTHING;
     cuda_dump_callback(&(struct dump_callback){.domain = domain,
                                                .cbid = id,
                                                .site = call->callbackSite,
                                                .correlation = call->correlationId});
-    if (call->functionName && has_any(call->functionName, unloads))
-        unload(call);
-    else if (by_profiler)
+    switch (action) {
+    case MARK:
         profiler(call);
+        break;
+    case UNLOAD:
+        unload(call);
+        break;
+    case LAUNCH:
+    case LAUNCH_SECOND:
+    case LAUNCH_SYMBOL:
+        launch(call, action);
+        break;
+    case NOTHING:
+        break;
+    }
 }
 
 void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
@@ -204,16 +269,12 @@ void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId i
     errno = saved;
 }
 
-static void enable_calls(CUpti_SubscriberHandle subscriber, const char *const *parts)
+static void tell_named(const char *const *parts, enum action action)
 {
-    static const CUpti_CallbackDomain domains[CUDA_DOMAINS] = {
-        [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
-        [CUDA_DOMAIN_DRIVER] = CUPTI_CB_DOMAIN_DRIVER_API,
-    };
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
             if (has_any(cuda_function(domain, cbid)->name, parts))
-                CUPTI(EnableCallback, 1, subscriber, domains[domain], cbid);
+                tell_calls(domain, cbid, action);
         }
     }
 }
@@ -225,14 +286,13 @@ void cuda_callback_start(CUpti_SubscriberHandle subscriber)
         CUPTI_CBID_RESOURCE_STREAM_CREATED,    CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,
     };
+    told_by = subscriber;
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
         CUPTI(EnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, told[i]);
     char range[32];
-    by_profiler =
-        collector_option("capture", range, sizeof range) && strcmp(range, "cudaProfilerApi") == 0;
-    if (by_profiler)
-        enable_calls(subscriber, marks);
-    enable_calls(subscriber, unloads);
+    if (collector_option("capture", range, sizeof range) && strcmp(range, "cudaProfilerApi") == 0)
+        tell_named(marks, MARK);
+    tell_named(unloads, UNLOAD);
 }
 
 void cuda_callback_forked(void)

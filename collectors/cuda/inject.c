@@ -27,6 +27,7 @@ static void forked(void)
     cuda_kinds_forked();
     cuda_callback_forked();
     cuda_names_forked();
+    cuda_launch_names_forked();
 }
 
 static const struct collector_source source = {

@@ -104,6 +104,13 @@ bool cuda_names_die(void);                /* has code been unloaded, or is it ju
 size_t cuda_names_read(const char *at, char *text, size_t size);
 void cuda_names_forked(void);
 
+/* ---- launch_names.c */
+bool cuda_launch_names_begin(void); /* any thread; true the first time: have launches told */
+/* A launch begins; `function` or `symbol` may be NULL. The program's thread. */
+void cuda_launch_named(const void *function, const char *symbol, uint32_t correlation);
+uint32_t cuda_launch_name(uint32_t correlation); /* string id, 0 = not told */
+void cuda_launch_names_forked(void);
+
 /* ---- memory.c, waits.c */
 void cuda_memory_record(const struct record_memory *record);
 void cuda_pool_record(const struct record_pool *record);

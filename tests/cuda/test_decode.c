@@ -881,6 +881,62 @@ START_TEST(what_unloads_code)
 }
 END_TEST
 
+static uint32_t cbid_of(enum cuda_domain domain, const char *name)
+{
+    for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
+        if (strcmp(cuda_function(domain, cbid)->name, name) == 0)
+            return cbid;
+    }
+    ck_abort_msg("no function %s", name);
+    return 0;
+}
+
+static void driver_told(uint32_t cbid, CUpti_ApiCallbackSite site, const char *symbol,
+                        uint32_t correlation)
+{
+    const void *parameters[2] = {NULL, NULL};
+    CUpti_CallbackData call = {.callbackSite = site,
+                               .functionParams = parameters,
+                               .symbolName = symbol,
+                               .correlationId = correlation};
+    cuda_callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &call);
+}
+
+/* CUPTI gives the functions of later modules the names of earlier ones at the same addresses. */
+START_TEST(names_of_later_modules)
+{
+    uint32_t launch = cbid_of(CUDA_DOMAIN_DRIVER, "cuLaunchKernel");
+    cuda_callback_start(NULL);
+    driver_told(launch, CUPTI_API_ENTER, "too early", 1); /* nothing was unloaded: not asked */
+    uint32_t unload = cbid_of(CUDA_DOMAIN_DRIVER, "cuModuleUnload");
+    driver_told(unload, CUPTI_API_ENTER, NULL, 2);
+    driver_told(unload, CUPTI_API_EXIT, NULL, 2);
+    driver_told(launch, CUPTI_API_ENTER, "second_module", 3);
+    driver_told(launch, CUPTI_API_EXIT, "second_module", 3);
+    static const struct {
+        uint32_t correlation;
+        uint64_t node;
+        const char *name;
+    } kernels[] = {
+        {3, 0, "second_module"},
+        {4, 0, "first_module"}, /* its launch was not told */
+        {3, 7, "first_module"}, /* of a graph: the id is not the kernel's own */
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        KERNEL k;
+        memset(&k, 0, sizeof k);
+        k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        k.name = "first_module";
+        k.start = collector_now(), k.end = k.start + 1;
+        k.correlationId = kernels[i].correlation;
+        k.graphNodeId = kernels[i].node;
+        add(&k, sizeof k);
+        decode(collector_now());
+        ck_assert_str_eq(last_kernel_name(), kernels[i].name);
+    }
+}
+END_TEST
+
 START_TEST(damaged_buffer)
 {
     KERNEL k;
@@ -1359,6 +1415,7 @@ int main(void)
     tcase_add_test(cases, first_window_closes);
     tcase_add_test(cases, driver_batch);
     tcase_add_test(cases, names_after_unloading);
+    tcase_add_test(cases, names_of_later_modules);
     tcase_add_test(cases, names_that_die);
     tcase_add_test(cases, what_unloads_code);
     tcase_add_test(cases, stream_before_its_context);

@@ -1,0 +1,90 @@
+/* The names of kernels once code has been unloaded.
+ *
+ * CUPTI 13.0 keeps names by the function's address and does not forget them when the module goes;
+ * the next module's functions come to lie at the same addresses, and their records carry the old
+ * names (docs/cupti-notes.md). So from the first unloading on launches are told, and the driver is
+ * asked for the name of the function at the moment of its launch. The decoder finds it by the
+ * launch's id. Programs that unload nothing pay nothing. Kernels of graphs are launched all at once
+ * and keep what CUPTI says. */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+#define SLOTS 65536u /* launches between two ticks */
+#define MAX_NAME_BYTES 65536u
+
+typedef CUresult (*name_of_fn)(const char **name, const void *function);
+
+static struct {
+    _Atomic uint32_t id;  /* string id */
+    _Atomic uint32_t key; /* low bits of the launch's id, 0 = empty */
+} slots[SLOTS];
+static _Atomic bool wanted;
+static _Atomic(name_of_fn) name_of_function, name_of_kernel; /* NULL: before CUDA 12.3 */
+
+static name_of_fn find(void *library, const char *name)
+{
+    void *symbol = library ? dlsym(library, name) : NULL;
+    name_of_fn function = NULL;
+    memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+bool cuda_launch_names_begin(void)
+{
+    if (atomic_exchange(&wanted, true))
+        return false;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    atomic_store(&name_of_function, find(library, "cuFuncGetName"));
+    atomic_store(&name_of_kernel, find(library, "cuKernelGetName"));
+    return true;
+}
+
+/* cuLaunchKernel takes both kinds of handle. */
+static const char *ask(const void *function)
+{
+    const char *name = NULL;
+    name_of_fn ask_function = atomic_load(&name_of_function);
+    name_of_fn ask_kernel = atomic_load(&name_of_kernel);
+    if (function && ask_function && ask_function(&name, function) != CUDA_SUCCESS)
+        name = NULL;
+    if (function && !name && ask_kernel && ask_kernel(&name, function) != CUDA_SUCCESS)
+        name = NULL;
+    return name;
+}
+
+void cuda_launch_named(const void *function, const char *symbol, uint32_t correlation)
+{
+    const char *name = ask(function);
+    if (!name)
+        name = symbol;
+    uint32_t id = name ? collector_string(name, strnlen(name, MAX_NAME_BYTES)) : 0;
+    if (!id || !correlation)
+        return;
+    uint32_t at = correlation % SLOTS;
+    atomic_store_explicit(&slots[at].key, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&slots[at].id, id, memory_order_relaxed);
+    atomic_store_explicit(&slots[at].key, correlation, memory_order_release);
+}
+
+uint32_t cuda_launch_name(uint32_t correlation)
+{
+    uint32_t at = correlation % SLOTS;
+    if (!atomic_load_explicit(&wanted, memory_order_relaxed) || !correlation ||
+        atomic_load_explicit(&slots[at].key, memory_order_acquire) != correlation)
+        return 0;
+    uint32_t id = atomic_load_explicit(&slots[at].id, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&slots[at].key, memory_order_relaxed) == correlation ? id : 0;
+}
+
+void cuda_launch_names_forked(void)
+{
+    atomic_store(&wanted, false);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        atomic_store_explicit(&slots[i].key, 0, memory_order_relaxed);
+}
