@@ -55,7 +55,8 @@ struct cli_command {
     const struct cli_text_row *statuses;  /* exit status, meaning; NULL = 0, 1 and 2 as usual */
     const struct cli_text_row *variables; /* environment; NULL = none */
     enum cli_type operand;                /* CLI_FLAG = nothing to complete, CLI_TEXT = a command */
-    unsigned least, most;                 /* operands */
+    const char *const *verbs; /* what the first operand may be, ends with NULL; NULL = anything */
+    unsigned least, most;     /* operands */
     enum cli_status usage_status;
     bool verbatim; /* the first operand ends the options (it is somebody else's command line) */
     int (*run)(const struct cli_command *command, int argc, char **argv);

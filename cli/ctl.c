@@ -164,9 +164,10 @@ static int turn(const struct cli_command *command, const struct ctl_target *targ
     return CLI_OK;
 }
 
+static const char *const verbs[] = {"start", "stop", "status", NULL};
+
 static int ctl_run(const struct cli_command *command, int argc, char **argv)
 {
-    static const char *const verbs[] = {"start", "stop", "status"};
     struct ctl_options options = {0};
     struct cli_operands operands;
     struct prof_error err = {0};
@@ -214,6 +215,7 @@ const struct cli_command ctl_command = {
     .options = ctl_options,
     .examples = ctl_examples,
     .operand = CLI_FILE,
+    .verbs = verbs,
     .least = 1,
     .most = 2,
     .usage_status = CLI_USAGE,

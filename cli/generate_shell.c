@@ -125,6 +125,11 @@ void generate_bash(FILE *out)
             fprintf(out, "%s ", (*other)->name);
             fputs("' -- \"$cur\"))", out);
         } else if ((*c)->operand != CLI_FLAG) {
+            if ((*c)->verbs) {
+                fputs("; elif [ \"$COMP_CWORD\" -eq 2 ]; then COMPREPLY=($(compgen -W '", out);
+                put_words(out, (*c)->verbs, " ");
+                fputs("' -- \"$cur\"))", out);
+            }
             fprintf(out, "; else COMPREPLY=($(compgen -%s -- \"$cur\"))",
                     (*c)->operand == CLI_FOLDER ? "d"
                     : (*c)->operand == CLI_TEXT ? "c -f"
@@ -189,7 +194,11 @@ void generate_zsh(FILE *out)
         fputs("        ", out);
         if (strcmp((*c)->name, "help") == 0)
             fputs("'1:command:{_describe command commands}' ", out);
-        else if ((*c)->operand == CLI_TEXT)
+        else if ((*c)->verbs) {
+            fputs("'1:what to do:(", out);
+            put_words(out, (*c)->verbs, " ");
+            fputs(")' '*:file:_files' ", out);
+        } else if ((*c)->operand == CLI_TEXT)
             fputs("'(-)1:command:_command_names -e' '*::arguments:_normal' ", out);
         else if ((*c)->operand == CLI_FOLDER)
             fputs("'*:folder:_files -/' ", out);
@@ -231,6 +240,12 @@ void generate_fish(FILE *out)
         fputs("'\n", out);
         FOR_OPTIONS(o, *c)
         fish_option(out, (*c)->name, o);
+        if ((*c)->verbs) {
+            fprintf(out, "complete -c perfkit -n '__fish_seen_subcommand_from %s' -a '",
+                    (*c)->name);
+            put_words(out, (*c)->verbs, " ");
+            fputs("'\n", out);
+        }
         if ((*c)->operand == CLI_TEXT)
             fprintf(out,
                     "complete -c perfkit -n '__fish_seen_subcommand_from %s' -x -a "
