@@ -96,6 +96,10 @@ static bool see_call(void *user, sqlite3_stmt *row)
     return true;
 }
 
+/* CUPTI tells of a clone twice: as created, and then as cloned. max() takes its row's columns along. */
+static const char nodes_sql[] =
+    "SELECT thread, node, max(original), start FROM graph_node GROUP BY thread, node";
+
 enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_graph_node **nodes,
                                      size_t count, struct prof_error *err)
 {
@@ -107,8 +111,7 @@ enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_g
     for (int i = 0; !status && w.moved && i < MOST_CLONINGS; i++)
         status = !want_all(&w)
                      ? prof_out_of_memory(err)
-                     : prof_scan(capture, "SELECT thread, node, original, start FROM graph_node",
-                                 see_node, &w, err);
+                     : prof_scan(capture, nodes_sql, see_node, &w, err);
     if (!status) {
         qsort(nodes, count, sizeof *nodes, by_thread_and_start);
         status = prof_scan(capture, "SELECT thread, start, duration, name FROM api_call", see_call,

@@ -131,13 +131,14 @@ START_TEST(graphs_belong_to_ranges)
 }
 END_TEST
 
-/* Node 3 runs: a clone of 2, which is a clone of 1, which the program made in "zeta". The same numbers
- * in another process mean another node. */
+/* Node 3 runs: a clone of 2, which is a clone of 1, which the program made in "zeta". CUPTI tells of a
+ * clone as created first. The same numbers in another process mean another node. */
 START_TEST(nodes_lead_to_their_call)
 {
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO process(pid) VALUES(200); INSERT INTO thread(process, tid) VALUES(2, 200);"
         "INSERT INTO graph_node(start, thread, node, graph, original, class) VALUES"
+        "(299, 2, 3, 3, NULL, 1), (199, 1, 2, 2, NULL, 1),"
         "(300, 2, 3, 3, 2, 1), (100, 1, 1, 1, NULL, 1), (200, 1, 2, 2, 1, 1),"
         "(100, 3, 3, 1, NULL, 1), (500, 1, 8, 4, 8, 1);" /* its own original: damage */
         "INSERT INTO api_call(start, duration, thread, name) VALUES"
