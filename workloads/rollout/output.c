@@ -217,7 +217,7 @@ static void print_memory(const struct rollout_options *options, const struct dev
     double capacity = (double)capacity_of(dev);
     struct table table;
 
-    printf("\ndevice memory in MiB, of %.0f MiB%s\n", capacity / MIB,
+    printf("\ndevice memory in MiB, of %.1f MiB%s\n", capacity / MIB,
            dev_memory(dev).limit_bytes ? " (--memory-limit)" : "");
     table_begin(&table, header);
     for (size_t i = 0; i < results->count; i++) {

@@ -209,9 +209,12 @@ static int compare_with_fp32(struct runner *runners, size_t count, uint32_t last
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
+/* Whether a rollout that could not be opened asked for more memory than there is, and if so what
+ * it needs, for its row. Close to a limit the driver's own needs decide, so it is believed. */
 static bool out_of_memory(const struct rollout_options *options, const struct dev *dev,
-                          const struct result *result)
+                          struct result *result)
 {
+    const double mib = 1024 * 1024;
     struct dev_memory memory = dev_memory(dev);
     uint64_t capacity = memory.limit_bytes ? memory.limit_bytes : dev_info(dev)->global_bytes;
     uint64_t bytes[MEMORY_KINDS], needed = memory.used_bytes;
@@ -219,7 +222,11 @@ static bool out_of_memory(const struct rollout_options *options, const struct de
     rollout_estimate(options, result->variant, result->storage, result->batch, bytes);
     for (int kind = 0; kind < MEMORY_KINDS; kind++)
         needed += bytes[kind];
-    return needed > capacity;
+    if (needed <= capacity && !(options->memory_limit && strstr(dev_error_text(dev), "memory")))
+        return false;
+    snprintf(result->skipped, sizeof result->skipped, "out of memory: %.1f of %.1f MiB needed",
+             (double)needed / mib, (double)capacity / mib);
+    return true;
 }
 
 /* What a variant cannot do here is a row that says so; anything else is a failure. */
@@ -242,9 +249,11 @@ static int open_runner(const struct rollout_options *options, const struct model
     perfkit_range_push("setup");
     status = rollout_open(options, model, variant, result->storage, dev, queue, &runner->rollout);
     perfkit_range_pop();
-    if (status != 0 && (library || out_of_memory(options, dev, result))) {
-        snprintf(result->skipped, sizeof result->skipped, "%s: %.200s",
-                 library ? "not available" : "out of memory", dev_error_text(dev));
+    if (status != 0 && library) {
+        snprintf(result->skipped, sizeof result->skipped, "not available: %.200s",
+                 dev_error_text(dev));
+        status = 0;
+    } else if (status != 0 && out_of_memory(options, dev, result)) {
         status = 0;
     } else if (status == 0) {
         memcpy(result->memory, rollout_memory(runner->rollout), sizeof result->memory);
