@@ -65,29 +65,28 @@ static bool known_variant(const char *name)
     return false;
 }
 
-/* At the batch asked for, or at each of the variant's own up to the number of molecules. */
-static int run_batches(struct run *run, const struct variant *variant, size_t together,
+/* The `together` variants at the batch asked for, or at each of their own up to the number of
+ * molecules. */
+static int run_batches(const struct run *run, const struct variant *first, size_t together,
                        struct results *results)
 {
     const uint32_t asked[] = {run->options->batch, 0};
-    const uint32_t *batch = asked[0] ? asked : variant->batches;
+    const uint32_t *batches = asked[0] ? asked : first->batches;
+    struct choice choices[RUN_TOGETHER];
+    size_t count = 0;
 
-    for (; *batch; batch++) {
-        if (*batch > run->set->count && batch != asked && batch != variant->batches)
-            break;
-        run->batch = *batch;
-        if (run_variants(run, variant, together, results) != 0)
-            return -1;
-    }
-    return 0;
+    for (size_t b = 0; batches[b] && (b == 0 || batches[b] <= run->set->count); b++)
+        for (size_t v = 0; v < together && count < RUN_TOGETHER; v++)
+            choices[count++] = (struct choice){&first[v], batches[b]};
+    return run_choices(run, choices, count, results);
 }
 
-static int run_selected(struct run *run, struct results *results)
+static int run_selected(const struct run *run, struct results *results)
 {
     const char *name = run->options->common.variant;
 
     for (size_t i = 0; i < variant_count; i++) {
-        size_t together = variants[i].with_next && !name ? RUN_TOGETHER : 1;
+        size_t together = variants[i].with_next && !name ? 2 : 1;
 
         if (name && strcmp(name, variants[i].name) != 0)
             continue;

@@ -60,28 +60,36 @@ const size_t variant_count = sizeof variants / sizeof variants[0];
 struct state {
     struct model *model;
     const struct variant *variant;
+    struct dev_queue *queue;
+    char name[48]; /* of the ranges: each batch size by itself */
 };
 
 static int step(void *argument)
 {
     struct state *s = argument;
     enum component operation = s->variant->operation;
+    int result;
 
     if (operation == COMPONENTS)
         return model_step(s->model);
     for (int i = 0; i < OPERATIONS_PER_STEP; i++)
         if (model_components(s->model, operation, operation + 1) != 0)
             return -1;
-    return 0;
+    perfkit_range_push("wait");
+    result = dev_queue_finish(s->queue);
+    perfkit_range_pop();
+    return result;
 }
 
-static int open(const struct run *run, const struct variant *variant, struct state *state)
+static int open(const struct run *run, const struct choice *choice, struct state *state)
 {
+    const struct variant *variant = choice->variant;
     struct model *model;
 
-    if (model_open(run->session, run->set, run->network, variant->form, run->batch, &model) != 0)
+    if (model_open(run->session, run->set, run->network, variant->form, choice->batch, &model) != 0)
         return -1;
-    *state = (struct state){model, variant};
+    state->model = model;
+    state->queue = run->session->queue;
     if (variant->operation == COMPONENTS)
         return 0;
     if (model_components(model, TRANSFER_IN, variant->operation) == 0) /* what it works on */
@@ -197,18 +205,21 @@ static struct result *add_rows(struct results *results, size_t count)
     return &results->rows[results->count - count];
 }
 
-static int prepare(const struct run *run, const struct variant *variant, struct state *state,
+static int prepare(const struct run *run, const struct choice *choice, struct state *state,
                    struct result *row)
 {
     const struct molecules *set = run->set;
     int status;
 
-    *row = (struct result){.variant = variant, .batch = run->batch, .molecules = set->count};
+    state->variant = choice->variant;
+    snprintf(state->name, sizeof state->name, "%s, batch %u", choice->variant->name, choice->batch);
+    *row = (struct result){
+        .variant = choice->variant, .batch = choice->batch, .molecules = set->count};
     row->atoms = set->atoms;
     row->edges = count_edges(set, 0, set->count, CUTOFF);
-    perfkit_range_push(variant->name);
+    perfkit_range_push(state->name);
     perfkit_range_push("setup");
-    status = open(run, variant, state);
+    status = open(run, choice, state);
     perfkit_range_pop();
     if (status == 0 && run->reference) {
         perfkit_range_push("verify");
@@ -249,30 +260,31 @@ static int measure_both(const struct run *run, struct subject *subjects, size_t 
     return status;
 }
 
-int run_variants(const struct run *run, const struct variant *first, size_t count,
-                 struct results *results)
+int run_choices(const struct run *run, const struct choice *choices, size_t count,
+                struct results *results)
 {
-    struct state states[RUN_TOGETHER] = {{0}};
+    struct state states[RUN_TOGETHER] = {{.model = NULL}};
     struct subject subjects[RUN_TOGETHER] = {{0}};
     struct result *rows = add_rows(results, count);
     int status = rows ? 0 : -1;
 
     for (size_t i = 0; i < count && status == 0; i++) {
-        subjects[i] = (struct subject){.name = first[i].name, .step = step, .context = &states[i]};
-        status = prepare(run, &first[i], &states[i], &rows[i]);
+        status = prepare(run, &choices[i], &states[i], &rows[i]);
+        subjects[i] = (struct subject){.name = states[i].name, .step = step, .context = &states[i]};
     }
     if (status == 0)
         status = measure_both(run, subjects, count);
     for (size_t i = 0; i < count && status == 0; i++) {
         rows[i].measured = subjects[i].result;
-        if (first[i].form.apart)
+        if (choices[i].variant->form.apart)
             model_component_times(states[i].model, run->options->common.iterations,
                                   rows[i].component_ns);
     }
     if (status != 0) {
         const char *why = dev_error_text(run->session->dev);
 
-        fprintf(stderr, "batched_forces: %s: %s\n", first->name, *why ? why : "out of memory");
+        fprintf(stderr, "batched_forces: %s: %s\n", choices->variant->name,
+                *why ? why : "out of memory");
     }
     for (size_t i = 0; i < count; i++)
         model_close(states[i].model);

@@ -138,7 +138,6 @@ struct run {
     const struct network *network;
     const struct reference *reference; /* NULL without --verify */
     struct session *session;
-    uint32_t batch;
 };
 
 struct variant {
@@ -146,7 +145,7 @@ struct variant {
     const char *summary;
     struct model_form form;
     enum component operation; /* COMPONENTS: the whole computation; else this one alone */
-    bool with_next;           /* measured in turn with the next variant */
+    bool with_next;           /* measured in turn with the next variant, at the same batches */
     const uint32_t *batches;  /* those measured without --batch; ends with 0 */
 };
 
@@ -167,12 +166,18 @@ struct results {
     double ceiling; /* copy bandwidth of the device, bytes/s; NaN when it cannot be had */
 };
 
-#define RUN_TOGETHER 2
+#define RUN_TOGETHER 10
 
-/* Measures (and with --verify checks) one or RUN_TOGETHER variants at one batch size, adding rows.
- * 0, or -1 after saying on stderr what failed. */
-int run_variants(const struct run *run, const struct variant *first, size_t count,
-                 struct results *results);
+struct choice {
+    const struct variant *variant;
+    uint32_t batch;
+};
+
+/* Measures (and with --verify checks) up to RUN_TOGETHER choices in turn, adding a row each: what
+ * the rows are compared for must not depend on when each was measured. 0, or -1 after saying on
+ * stderr what failed. */
+int run_choices(const struct run *run, const struct choice *choices, size_t count,
+                struct results *results);
 
 /* A variant of a single operation repeats it within a step, as one would in a timed loop, so that
  * waiting for the end does not hide it. */
