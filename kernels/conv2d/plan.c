@@ -72,8 +72,8 @@ static void plan_tiled(const struct dev_info *info, const struct conv2d_shape *s
         plan->grid =
             (struct dev_grid){shape->images * blocks * divide_up(shape->height, CPU_ROWS), 1};
     } else {
-        /* Few different sizes: an OpenCL compiler for CPUs compiles a kernel for each. */
-        uint32_t items = shape->width <= 32 ? 32 : 64;
+        /* One size for every field: an OpenCL compiler for CPUs compiles a kernel for each. */
+        uint32_t items = 64;
 
         plan->grid =
             (struct dev_grid){shape->images * blocks * divide_up(shape->height, CONV2D_ROWS) *

@@ -208,13 +208,14 @@ END_TEST
 START_TEST(library_matches)
 {
     struct conv2d_shape shape = {2, 3, 16, 33, 41};
-    double in[2 * 3 * 33 * 41], *reference = malloc(2 * 16 * 33 * 41 * sizeof in[0]);
+    double in[2 * 3 * 33 * 41], *reference;
     float weight[3 * 16 * CONV2D_TAPS];
     float stored[3 * 16 * CONV2D_TAPS];
     struct conv2d_cudnn *cudnn;
 
     if (!open_backend(_i))
         return;
+    reference = malloc(2 * 16 * 33 * 41 * sizeof reference[0]);
     if (conv2d_cudnn_open(dev, &cudnn) != 0) {
         ck_assert_ptr_null(cudnn);
         printf("SKIP %s\n", dev_error_text(dev));
