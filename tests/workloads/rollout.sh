@@ -88,9 +88,9 @@ grep -q -- '--realisations N' "$dir/out" || fail '--help lacks an option'
 "$perfkit" run -q -o "$dir/x.sqlite" -- "$program" $small --json >"$dir/out" 2>"$dir/err" ||
     fail 'the program under perfkit'
 "$perfkit" report --format json "$dir/x.sqlite" >"$dir/report" 2>"$dir/err" || fail 'the report'
-python3 - "$dir/out" "$dir/report" >"$dir/err" 2>&1 <<'PYTHON' || fail 'the capture'
-import json, sys
-program, report = (json.load(open(path)) for path in sys.argv[1:])
+python3 - "$dir/out" "$dir/report" "$dir/x.sqlite" >"$dir/err" 2>&1 <<'PYTHON' || fail 'the capture'
+import json, sqlite3, sys
+program, report = (json.load(open(path)) for path in sys.argv[1:3])
 assert report["trust"]["complete"], report["trust"]
 rows = [r for r in program["results"] if "skipped" not in r]
 ranges = {r["name"]: r for r in report["ranges"]["rows"] if r["domain"] is None}
@@ -103,5 +103,13 @@ assert ranges["fp32"]["count"] == 3 and launches == 3 * 5 + 1 + 2, launches
 if program["backend"] != "cpu":
     # Every operation of every step of every rollout is a launch inside the step.
     assert ranges["step"]["kernels"] == launches * ranges["step"]["count"], ranges["step"]
+    # The allocations in the range of each kind of memory are what the program says they are.
+    allocated = dict(sqlite3.connect(sys.argv[3]).execute("""
+        SELECT string.value, sum(allocation.bytes) FROM allocation JOIN range
+        ON allocation.start BETWEEN range.start AND range.start + range.duration
+        JOIN string ON string.id = range.name WHERE range.domain IS NULL GROUP BY string.value"""))
+    for kind in rows[0]["memory_bytes"]:
+        expected = sum(r["memory_bytes"][kind] for r in rows)
+        assert allocated[kind] == expected, (kind, allocated, expected)
 PYTHON
 exit $failed

@@ -366,10 +366,8 @@ static int open_workspace(struct rollout *r)
 
     if (alloc(r, MEMORY_WORKSPACE, norm_partial_floats(&r->norm) * sizeof(float), &r->partial) != 0)
         return -1;
-    if (!search && r->variant->convolution != CONVOLUTION_CUDNN)
+    if (!r->cudnn)
         return 0;
-    if (conv2d_cudnn_open(r->dev, &r->cudnn) != 0)
-        return -1;
     for (uint32_t index = 0; index < r->model->layers; index++) {
         struct layer *l = &r->layer[index];
 
@@ -491,7 +489,10 @@ int rollout_open(const struct rollout_options *options, const struct model *mode
     r->norm =
         (struct norm_shape){r->images, options->channels, (uint32_t)plane,
                             variant->group_norm ? options->channels / options->norm_groups : 1};
-    if (open_memory(r) != 0 || find_kernels(r) != 0 || compile(r) != 0) {
+    if (((variant->convolution == CONVOLUTION_CUDNN ||
+          variant->convolution == CONVOLUTION_CUDNN_BEST) &&
+         conv2d_cudnn_open(dev, &r->cudnn) != 0) ||
+        open_memory(r) != 0 || find_kernels(r) != 0 || compile(r) != 0) {
         rollout_close(r);
         return -1;
     }
