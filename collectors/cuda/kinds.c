@@ -92,23 +92,31 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
  * the driver is up the wanted functions are switched on, one by one. Later that has no effect (seen
  * with 13.0): then the kind is switched on and the others off. Without the per-function calls (not
  * seen from 12.0 on) the kinds come whole. Whatever comes unwanted, calls.c leaves out. */
+static bool is_named(enum cuda_domain domain, uint32_t cbid)
+{
+    return cuda_function(domain, cbid) != cuda_function(domain, CUDA_MAX_CBID);
+}
+
 static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_CallbackId, uint8_t),
                              CUpti_ActivityKind kind, bool enabled)
 {
-    bool whole = late || !set;
+    static bool singly[CUDA_DOMAINS]; /* under `busy` */
+    bool whole = enabled ? late || !set : !singly[domain];
     uint32_t failed = 0;
     CUptiResult last = whole ? set_kind(kind, enabled) : CUPTI_SUCCESS;
     failed += last != CUPTI_SUCCESS;
-    for (uint32_t cbid = 1; set && (enabled || !whole) && cbid < CUDA_MAX_CBID; cbid++) {
-        const struct cuda_function *function = cuda_function(domain, cbid);
-        if (cuda_function(domain, CUDA_MAX_CBID) == function || function->wanted == whole)
-            continue; /* no such function, or as it should be */
+    for (uint32_t cbid = 1; set && cbid < CUDA_MAX_CBID; cbid++) {
+        /* The wanted ones, on or off; or those that the kind would bring unwanted, off. */
+        bool mine = cuda_function(domain, cbid)->wanted != whole;
+        if (!mine || !is_named(domain, cbid) || (whole && !enabled))
+            continue;
         CUptiResult result = set(cbid, enabled && !whole);
         if (result != CUPTI_SUCCESS) {
             last = result;
             failed++;
         }
     }
+    singly[domain] = enabled && !whole;
     if (failed && enabled) {
         char why[160];
         snprintf(why, sizeof why, "%u %s functions could not be recorded: %s", failed,

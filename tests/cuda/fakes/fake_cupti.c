@@ -30,7 +30,10 @@ static CUpti_BuffersCallbackCompleteFunc complete;
 static CUpti_CallbackFunc callback;
 static void *callback_data;
 static CUpti_TimestampCallbackFunc timestamp;
-static unsigned char kinds[MAX_KIND], runtime_cbids[MAX_CBID], driver_cbids[MAX_CBID];
+static unsigned char kinds[MAX_KIND];
+enum { UNSAID, ON, OFF };
+static unsigned char runtime_cbids[MAX_CBID], driver_cbids[MAX_CBID]; /* what was said of each */
+static _Atomic int running; /* the program's records have begun */
 static unsigned char callback_ids[MAX_DOMAIN][MAX_CBID];
 static uint32_t said_version = 130001;
 static size_t said_sizes[MAX_KIND]; /* 0: the headers' */
@@ -260,6 +263,10 @@ EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
     if ((long)kind == fake_knob("refuse", 0))
         return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     kinds[kind % MAX_KIND] = 1;
+    if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) /* undoes what was said of single functions */
+        memset(runtime_cbids, UNSAID, sizeof runtime_cbids);
+    else if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
+        memset(driver_cbids, UNSAID, sizeof driver_cbids);
     return CUPTI_SUCCESS;
 }
 
@@ -281,16 +288,25 @@ EXPORT CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
     return cuptiActivityEnable(kind);
 }
 
+/* As CUPTI 13.0 on a GPU: a function that is switched on when the program already runs brings nothing,
+ * and says so to nobody. */
+static CUptiResult say(unsigned char *of, uint8_t enable)
+{
+    if (!enable)
+        *of = OFF;
+    else if (!running)
+        *of = ON;
+    return CUPTI_SUCCESS;
+}
+
 EXPORT CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 {
-    runtime_cbids[cbid % MAX_CBID] = enable;
-    return CUPTI_SUCCESS;
+    return say(&runtime_cbids[cbid % MAX_CBID], enable);
 }
 
 EXPORT CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
 {
-    driver_cbids[cbid % MAX_CBID] = enable;
-    return CUPTI_SUCCESS;
+    return say(&driver_cbids[cbid % MAX_CBID], enable);
 }
 
 EXPORT CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
@@ -472,11 +488,13 @@ uint64_t fake_cupti_stat(enum fake_cupti_stat which)
 
 bool fake_wants_record(const void *record)
 {
+    running = 1;
     uint32_t kind = *(const uint32_t *)record;
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
         uint32_t cbid = ((const CUpti_ActivityAPI *)record)->cbid % MAX_CBID;
-        return kinds[kind] ||
-               (kind == CUPTI_ACTIVITY_KIND_RUNTIME ? runtime_cbids[cbid] : driver_cbids[cbid]);
+        unsigned char said =
+            kind == CUPTI_ACTIVITY_KIND_RUNTIME ? runtime_cbids[cbid] : driver_cbids[cbid];
+        return said == ON || (said == UNSAID && kinds[kind]);
     }
     return kinds[kind % MAX_KIND];
 }
