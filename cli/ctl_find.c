@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/control.h"
@@ -17,8 +16,6 @@
 #include "cli/spool_find.h"
 #include "cli/spool_folder.h"
 #include "libprof/include/prof.h"
-
-#define MOST_TRIES 15u /* of 20 ms, to open a capture file */
 
 struct search {
     struct ctl_target *target;
@@ -75,13 +72,9 @@ static enum prof_status by_file(const char *file, struct ctl_target *target, str
     if (search.found)
         return PROF_OK;
     struct prof_capture *capture;
-    enum prof_status status;
-    /* A capture that has just ended is made one plain file, which cannot be read for a moment. */
-    for (unsigned i = 0; (status = prof_open(real, &capture, err)) != PROF_OK; i++) {
-        if (i == MOST_TRIES)
-            return status;
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    }
+    enum prof_status status = prof_open(real, &capture, err);
+    if (status)
+        return status;
     const struct prof_info *info = prof_info(capture);
     if (info->state != PROF_STATE_RECORDING)
         status = prof_fail(err, PROF_NOTFOUND,

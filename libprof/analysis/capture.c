@@ -3,10 +3,13 @@
  * kernel summary needs none. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "libprof/analysis/capture.h"
 
 #define ARENA_BLOCK (64u << 10)
+#define OPEN_TRIES 25 /* of 20 ms */
 
 enum prof_status prof_out_of_memory(struct prof_error *err)
 {
@@ -98,7 +101,8 @@ size_t prof_find_id(const void *list, size_t count, size_t element, int64_t id)
     return SIZE_MAX;
 }
 
-enum prof_status prof_open(const char *path, struct prof_capture **capture, struct prof_error *err)
+static enum prof_status open_once(const char *path, struct prof_capture **capture,
+                                  struct prof_error *err)
 {
     *capture = NULL;
     struct prof_capture *c = calloc(1, sizeof *c);
@@ -115,6 +119,20 @@ enum prof_status prof_open(const char *path, struct prof_capture **capture, stru
     }
     *capture = c;
     return PROF_OK;
+}
+
+/* A capture that ends is made one plain file: for a moment it has a journal that only a writer could
+ * undo, and SQLite refuses the reader ("attempt to write a readonly database"). */
+enum prof_status prof_open(const char *path, struct prof_capture **capture, struct prof_error *err)
+{
+    enum prof_status status = open_once(path, capture, err);
+    for (int i = 0; status == PROF_IO && i < OPEN_TRIES && access(path, R_OK) == 0; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        status = open_once(path, capture, err);
+    }
+    if (!status && err)
+        *err = (struct prof_error){0};
+    return status;
 }
 
 enum prof_status prof_refresh(struct prof_capture *capture, struct prof_error *err)

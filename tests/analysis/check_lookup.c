@@ -1,7 +1,13 @@
 /* Opening captures and the lookups: what the file says, what it does not, and growth. */
+#include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "libprof/store/store.h"
 #include "tests/analysis/fixture.h"
 
 START_TEST(an_empty_capture_answers_everything)
@@ -167,6 +173,38 @@ START_TEST(a_growing_capture_is_seen_to_grow)
 }
 END_TEST
 
-CHECK_MAIN("lookup", an_empty_capture_answers_everything, lookups_tell_what_the_file_says,
+/* While the writer makes it one plain file there is a journal, which a reader may not undo. */
+START_TEST(a_capture_that_is_being_closed_opens_a_moment_later)
+{
+    char folder[] = "/tmp/check_lookup.XXXXXX", path[64], journal[80];
+    struct prof_store *store;
+    struct prof_capture *c;
+    struct prof_error why = {0};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/c.sqlite", folder);
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    ck_ok(prof_store_create(path, false, &store, &err));
+    ck_ok(prof_store_publish(store, &err));
+    prof_store_close(store);
+    int fd = open(journal, O_WRONLY | O_CREAT, 0600);
+    ck_assert_int_eq(write(fd, "journal", 7), 7);
+    close(fd);
+    ck_assert_int_eq(prof_open(path, &c, &why), PROF_IO); /* it stays: an error in the end */
+    ck_assert_ptr_null(c);
+    pid_t child = fork();
+    if (!child) {
+        usleep(50000);
+        _exit(unlink(journal) != 0);
+    }
+    ck_assert_msg(!prof_open(path, &c, &why), "%s", why.message);
+    ck_assert_str_eq(why.message, "");
+    prof_close(c);
+    waitpid(child, NULL, 0);
+    unlink(path);
+    rmdir(folder);
+}
+END_TEST
+
+CHECK_MAIN("lookup", a_capture_that_is_being_closed_opens_a_moment_later, an_empty_capture_answers_everything, lookups_tell_what_the_file_says,
            one_gpu_of_several_processes_is_one_device, wall_time_is_cut_to_the_filter,
            a_growing_capture_is_seen_to_grow)
