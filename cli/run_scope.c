@@ -12,14 +12,13 @@
 #include "cli/run_environment.h"
 #include "cli/run_scope.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/pattern.h"
 
 #define PROFILER_WORD "cudaProfilerApi"
 #define NVTX_WORD "nvtx:"
 #define MOST_NAME_BYTES 160 /* of NAME; escaped it must fit the collector's 511 */
 #define MOST_DOMAIN_BYTES 80
 #define MOST_DUMP_BYTES 399u /* what the collector keeps of the path */
-#define MOST_PATTERN_BYTES 1000u
-#define MOST_COPIES 1000u /* of a part of the pattern, by {n} within {n} */
 
 const char *const scope_cupti[] = {"own", "yield", "off", NULL};
 const char *const scope_graph[] = {"node", "graph", NULL};
@@ -79,43 +78,10 @@ static bool check_range(const char *command, const char *range, const char *trac
     return true;
 }
 
-/* What the C library's matcher cannot take: it recurses over the pattern (20,000 brackets overflow
- * its stack), writes counted repetitions out (a{255}){255}){255} takes 4 GB) and tries
- * back-references in exponential time. */
-static const char *excess(const char *pattern)
-{
-    unsigned long long copies = 1;
-    bool in_list = false;
-    if (strlen(pattern) > MOST_PATTERN_BYTES)
-        return "it is longer than 1000 bytes";
-    for (const char *at = pattern; *at; at++) {
-        if (in_list) { /* between [ and ], where a ] in front means itself */
-            in_list = *at != ']';
-        } else if (*at == '[') {
-            in_list = true;
-            at += at[1] == '^';
-            at += at[1] == ']';
-        } else if (*at == '\\' && at[1]) {
-            at++;
-            if (*at >= '1' && *at <= '9')
-                return "it has a back-reference";
-        } else if (*at == '{') {
-            unsigned long least = strtoul(at + 1, NULL, 10), most = least;
-            const char *comma = at + 1 + strspn(at + 1, "0123456789");
-            if (*comma == ',')
-                most = strtoul(comma + 1, NULL, 10);
-            most = most > least ? most : least;
-            if (most > MOST_COPIES || (copies *= most ? most : 1) > MOST_COPIES)
-                return "it repeats too often";
-        }
-    }
-    return NULL;
-}
-
 static bool check_kernel(const char *command, const char *pattern, const char *trace)
 {
     regex_t regex;
-    const char *too_much = excess(pattern);
+    const char *too_much = prof_pattern_excess(pattern);
     if (too_much) {
         cli_say(command, "--kernel='%.100s': %s: give a simpler pattern", pattern, too_much);
         return false;

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libprof/base/pattern.h"
 #include "libprof/store/ingest_private.h"
 
 static char *read_line(const char *path)
@@ -117,6 +118,10 @@ void ingest_filter_free(struct prof_ingest *ingest)
 static enum prof_status compile(struct prof_ingest *ingest, const char *text,
                                 struct prof_error *err)
 {
+    const char *excess = prof_pattern_excess(text);
+    if (excess)
+        return prof_fail(err, PROF_INVALID, "kernel filter '%.100s': %s: give a simpler pattern",
+                         text, excess);
     int code = regcomp(&ingest->kernel_filter, text, REG_EXTENDED | REG_NOSUB);
     char why[128];
     ingest->has_kernel_filter = code == 0;
@@ -124,7 +129,7 @@ static enum prof_status compile(struct prof_ingest *ingest, const char *text,
         return PROF_OK;
     regerror(code, &ingest->kernel_filter, why, sizeof why);
     return prof_fail(err, PROF_INVALID,
-                     "kernel filter '%s': %s: give a POSIX extended regular expression", text, why);
+                     "kernel filter '%.100s': %s: give a POSIX extended regular expression", text, why);
 }
 
 enum prof_status ingest_filter_load(struct prof_ingest *ingest, struct prof_error *err)
