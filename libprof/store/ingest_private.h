@@ -200,6 +200,8 @@ enum ingest_tally {
     TALLY_GRAPH_WHOLE,       /* executions recorded as a whole */
     TALLIES                 /* new ones at the end: captures under way keep them as an array */
 };
+_Static_assert(TALLY_MEMSET_UNANSWERED == 22 && TALLY_GRAPH_WHOLE == 35,
+               "tallies keep their places");
 
 /* A call and its device record on the way to each other. */
 struct ingest_pending {

@@ -20,6 +20,10 @@ static const char create_sql[] =
 static const char drop_sql[] = "DROP TABLE ingest_spool; DROP TABLE ingest_cursor;"
                                "DROP TABLE ingest_map; DROP TABLE ingest_state;";
 
+/* Of what is kept here. A capture of before it was said has none: it reads as this one. Numbers of
+ * wire types and tallies never move, so only what an older perfkit would misread counts it up. */
+#define STATE_VERSION 1
+
 #define MAP_PROCESS 255u /* ingest_map.kind: local = lifecycle entry, global = process.id */
 
 static enum prof_status run_sql(struct prof_ingest *ingest, const char *sql, const char *doing,
@@ -32,7 +36,11 @@ static enum prof_status run_sql(struct prof_ingest *ingest, const char *sql, con
 
 enum prof_status ingest_state_create(struct prof_ingest *ingest, struct prof_error *err)
 {
-    return run_sql(ingest, create_sql, "start", err);
+    char version[96];
+    snprintf(version, sizeof version, "INSERT INTO ingest_state VALUES('version', %d)",
+             STATE_VERSION);
+    enum prof_status status = run_sql(ingest, create_sql, "start", err);
+    return status ? status : run_sql(ingest, version, "start", err);
 }
 
 enum prof_status ingest_state_drop(struct prof_ingest *ingest, struct prof_error *err)
@@ -432,6 +440,12 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     if (one_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'") == 0)
         return prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                          prof_store_path(ingest->store));
+    long long version = one_number(ingest, "SELECT value FROM ingest_state WHERE key='version'");
+    if (version > STATE_VERSION)
+        return prof_fail(err, PROF_VERSION,
+                         "%s was begun by a newer perfkit (state of version %lld, this one reads up "
+                         "to %d): finish it with that one",
+                         prof_store_path(ingest->store), version, STATE_VERSION);
     enum prof_status status = ingest_filter_load(ingest, err);
     if (status != PROF_OK)
         return status;

@@ -22,7 +22,8 @@
 #define WIRE_MAX_RECORD 4096u  /* bytes; longer strings continue in further records */
 #define WIRE_STRING_BYTES (WIRE_MAX_RECORD - 16u)
 
-/* Record types: name, definition stream (1) or event stream (0), what it is */
+/* Record types: name, definition stream (1) or event stream (0), what it is. Their numbers are in
+ * spools and in the state of interrupted captures: new ones at the end. */
 #define WIRE_TYPE_MAP(X)                                                                           \
     X(PAD, 0, "filler, skipped")                                                                   \
     X(THREAD, 0, "the records that follow in this chunk belong to thread aux")                     \
@@ -32,7 +33,6 @@
     X(CONTEXT, 1, "context id aux")                                                                \
     X(STREAM, 1, "stream or queue id aux")                                                         \
     X(NAME, 1, "a name given to a thread, category, stream, device or context")                    \
-    X(HANDLE, 1, "what a handle of the program means from now on")                                 \
     X(MODULE, 1, "a loaded object file or GPU module")                                             \
     X(CLOCK, 1, "a pair of simultaneous times of clock aux and CLOCK_MONOTONIC")                   \
     X(HEALTH, 1, "what became of a collector")                                                     \
@@ -57,7 +57,8 @@
     X(POOL, 0, "a memory pool was made, trimmed or destroyed")                                     \
     X(MIGRATION, 0, "unified memory moved, or was missed")                                         \
     X(JIT, 0, "device code was compiled, or came from a cache")                                    \
-    X(WINDOW, 0, "recording began or stopped in this process")
+    X(WINDOW, 0, "recording began or stopped in this process")                                     \
+    X(HANDLE, 1, "what a handle of the program means from now on")
 
 enum wire_type {
 #define X(name, definition, text) WIRE_##name,
@@ -618,6 +619,8 @@ enum wire_count {
 #define WIRE_COUNT_SLOTS 32u /* room per slot, so that adding a counter keeps the layout */
 _Static_assert((unsigned)WIRE_COUNTS <= WIRE_COUNT_SLOTS, "counter slots");
 _Static_assert((unsigned)WIRE_TYPES <= 64u, "type bits");
+_Static_assert(WIRE_GRAPH_NODE == 25, "types of version 1 keep their numbers");
+_Static_assert(WIRE_WINDOW == 32 && WIRE_HANDLE == 33, "types of version 2 keep their numbers");
 
 #define WIRE_ASSERT(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 WIRE_ASSERT(wire_head, 8);
