@@ -313,6 +313,18 @@ static const struct ingest_spool *spool_of(const struct prof_ingest *ingest, int
     return NULL;
 }
 
+/* Did it have a device do anything, as far as either side of the balance knows? */
+static bool used_device(const struct ingest_spool *spool)
+{
+    const struct prof_spool *r = spool->reader;
+    return spool->tally[TALLY_DEVICE_NEWEST_NS] || spool->tally[TALLY_GRAPH_LAUNCHED] ||
+           spool->tally[TALLY_LAUNCH_UNRECORDED] || spool->tally[TALLY_LAUNCH_RECORDED] ||
+           spool->tally[TALLY_TRANSFER_RECORDED] || spool->tally[TALLY_MEMSET_RECORDED] ||
+           (r && (prof_spool_count(r, WIRE_COUNT_LAUNCH_CALLED) ||
+                  prof_spool_count(r, WIRE_COUNT_TRANSFER_CALLED) ||
+                  prof_spool_count(r, WIRE_COUNT_MEMSET_CALLED)));
+}
+
 /* How much may be missing at the end of such a process: what the device did since its records were
  * last asked for, or since the newest record that came, whichever is later. */
 static void say_what_may_be_missing(const struct prof_ingest *ingest,
@@ -320,7 +332,7 @@ static void say_what_may_be_missing(const struct prof_ingest *ingest,
 {
     const struct ingest_spool *spool = spool_of(ingest, process->row);
     out[0] = '\0';
-    if (!spool || !was_cut_off(ingest, process))
+    if (!spool || !was_cut_off(ingest, process) || !used_device(spool))
         return;
     uint64_t since = process->start_ns, end = process->end_ns;
     if (spool->tally[TALLY_FETCHED_NS] > since)

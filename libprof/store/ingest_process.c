@@ -433,8 +433,11 @@ bool ingest_processes_step(struct prof_ingest *ingest)
 uint32_t ingest_processes_alive(const struct prof_ingest *ingest)
 {
     uint32_t alive = 0;
-    for (size_t i = ingest->processes_done; i < ingest->processes.count; i++)
-        alive += !ingest->processes.data[i].gone;
+    for (size_t i = ingest->processes_done; i < ingest->processes.count; i++) {
+        const struct ingest_process *process = &ingest->processes.data[i];
+        bool replaced = process->ended && process->how == LIFECYCLE_EXEC; /* has its own entry */
+        alive += !process->gone && !replaced;
+    }
     return alive;
 }
 

@@ -392,6 +392,23 @@ START_TEST(what_a_killed_process_may_lack)
 }
 END_TEST
 
+static void is_killed_without_device_work(void *unused)
+{
+    (void)unused;
+    emit_mark(1, collector_text("mark"));
+    raise(SIGKILL);
+}
+
+START_TEST(what_a_killed_process_without_device_work_cannot_lack)
+{
+    CASE(is_killed_without_device_work);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM marker"), 1);
+    ck_assert_str_eq(run_text(&run, "SELECT note FROM capture_health WHERE subject='end'"),
+                     "killed by a signal");
+    run_done(&run);
+}
+END_TEST
+
 /* Device records come from another thread than calls: the last call of a killed process may lack. */
 static void uncalled(void *end)
 {
@@ -505,6 +522,7 @@ int main(void)
     tcase_add_test(core, kernels_are_filtered_by_readable_name);
     tcase_add_test(core, a_bad_filter_is_refused);
     tcase_add_test(core, what_a_killed_process_may_lack);
+    tcase_add_test(core, what_a_killed_process_without_device_work_cannot_lack);
     tcase_add_test(core, a_record_without_its_call);
     tcase_add_test(core, what_is_said_when_nobody_watched);
     tcase_add_test(core, records_of_other_versions);

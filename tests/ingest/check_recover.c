@@ -311,6 +311,79 @@ START_TEST(finishing_can_be_tried_again)
 }
 END_TEST
 
+/* Another perfkit may finish it: an older one's capture, never a newer one's. */
+START_TEST(the_state_of_another_version)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    run_prepare(&run, NULL);
+    run_start(&run, launches, &run);
+    waitpid(run.target, &run.wait_status, 0);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    sqlite3 *db = prof_store_db(store);
+    ck_assert_int_eq(run_number(&run, "SELECT value FROM ingest_state WHERE key='version'"), 1);
+    sqlite3_exec(db, "UPDATE ingest_state SET value=99 WHERE key='version'", NULL, NULL, NULL);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, NULL, &ingest, &err), PROF_VERSION);
+    ck_assert_ptr_nonnull(strstr(err.message, "newer perfkit"));
+    sqlite3_exec(db, "DELETE FROM ingest_state WHERE key='version'", NULL, NULL, NULL);
+    prof_store_close(store);
+    finish(&run);
+    check_capture(&run);
+    run_done(&run);
+}
+END_TEST
+
+static struct lifecycle_header *map_processes(const struct run *run, size_t bytes)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/" LIFECYCLE_FILE, run->directory);
+    int fd = open(path, O_RDWR);
+    struct lifecycle_header *header = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(header, MAP_FAILED);
+    close(fd);
+    return header;
+}
+
+/* A program that was replaced by another has the pid of the other one. */
+START_TEST(a_replaced_program_is_not_alive)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_progress progress;
+    struct prof_ingest_about about = {.command = "test",
+                                      .start_mono_ns = prof_now_ns() - 5000000000u};
+    run_prepare(&run, NULL);
+    size_t bytes = LIFECYCLE_HEADER_BYTES + 2 * sizeof(struct lifecycle_entry);
+    struct lifecycle_header *header = map_processes(&run, bytes);
+    struct lifecycle_entry *entries =
+        (struct lifecycle_entry *)(void *)((char *)header + LIFECYCLE_HEADER_BYTES);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        entries[i].pid = (uint32_t)getpid();
+        entries[i].how = i ? LIFECYCLE_UNSEEN : LIFECYCLE_EXEC;
+        entries[i].start_ns = about.start_mono_ns;
+        entries[i].end_ns = i ? 0 : about.start_mono_ns + 1;
+        atomic_store(&entries[i].state, i ? LIFECYCLE_ALIVE : LIFECYCLE_ENDED);
+        atomic_fetch_add(&header->next, 1);
+        ck_assert_int_eq(prof_ingest_step(ingest, &progress, &err), PROF_OK);
+        ck_assert_uint_eq(progress.alive, i);
+    }
+    munmap(header, bytes);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+    run_done(&run);
+}
+END_TEST
+
 /* A process has taken its number in the table but not yet filled it when perfkit dies. */
 START_TEST(an_entry_filled_late_is_found)
 {
@@ -319,14 +392,9 @@ START_TEST(an_entry_filled_late_is_found)
     struct prof_store *store;
     struct prof_ingest *ingest;
     struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns()};
-    char path[128];
     run_prepare(&run, NULL);
-    snprintf(path, sizeof path, "%s/" LIFECYCLE_FILE, run.directory);
-    int fd = open(path, O_RDWR);
     size_t bytes = LIFECYCLE_HEADER_BYTES + sizeof(struct lifecycle_entry);
-    struct lifecycle_header *header = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    ck_assert_ptr_ne(header, MAP_FAILED);
-    close(fd);
+    struct lifecycle_header *header = map_processes(&run, bytes);
     atomic_fetch_add(&header->next, 1);
     ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
     ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
@@ -355,7 +423,9 @@ int main(void)
     tcase_add_test(core, killed_at_random_moments);
     tcase_add_test(core, a_full_disk_loses_nothing);
     tcase_add_test(core, finishing_can_be_tried_again);
+    tcase_add_test(core, the_state_of_another_version);
     tcase_add_test(core, an_entry_filled_late_is_found);
+    tcase_add_test(core, a_replaced_program_is_not_alive);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
