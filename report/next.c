@@ -77,6 +77,28 @@ static void about_kernels(const struct prof_report_data *data, struct steps *ste
     free(name);
 }
 
+/* Why there is nothing: the narrowest limit that was asked for is the likeliest. */
+static void about_no_work(const struct prof_report_data *data, struct steps *steps)
+{
+    const struct prof_trust *trust = &data->trust;
+    if (data->filter)
+        add(steps, "No device work was recorded within the filter.");
+    else if (trust->recorded_ns == 0 && !trust->marks_lost)
+        add(steps,
+            "Nothing was recorded: no window was open while the program ran (--dormant, --delay, or "
+            "a capture range that %s).",
+            prof_report_is_live(data->info) ? "has not begun yet" : "never began");
+    else if (trust->recorded_ns != PROF_UNKNOWN)
+        add(steps,
+            "No device work was recorded in the %s (%s window%s) in which there was to be a record: "
+            "the program may have done it at another time.",
+            prof_duration_ns(trust->recorded_ns).text, prof_count(trust->windows).text,
+            trust->windows == 1 ? "" : "s");
+    else
+        add(steps, "No device work was recorded: `perfkit doctor` says what can be recorded here "
+                   "and what stands in the way.");
+}
+
 static void about_overhead(const struct prof_report_data *data, struct steps *steps)
 {
     const struct prof_activity_summary *all = &data->activities[PROF_ACTIVITY_OVERHEAD];
@@ -96,10 +118,7 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
         add(&steps, "Read what is missing under Trust first: the figures above may lack work.");
     if (!data->kernels.kernels && !data->transfers.transfers &&
         !data->activities[PROF_ACTIVITY_GRAPHS].events)
-        add(&steps, "No device work was recorded%s",
-            data->filter ? " within the filter."
-                         : ": `perfkit doctor` says what can be recorded "
-                           "here and what stands in the way.");
+        about_no_work(data, &steps);
     about_idle_time(data, &steps);
     about_kernels(data, &steps);
     about_overhead(data, &steps);

@@ -61,9 +61,15 @@ static void print_scope(const struct prof_report_page *page, const struct prof_r
 {
     char line[600];
     if (data->trust.recorded_ns != PROF_UNKNOWN) {
-        snprintf(line, sizeof line, "%s of it, in %s window%s: shares and idle times are of these",
-                 prof_duration_ns(data->trust.recorded_ns).text,
-                 prof_count(data->trust.windows).text, data->trust.windows == 1 ? "" : "s");
+        bool exact = !data->trust.marks_lost;
+        if (data->trust.recorded_ns == 0 && exact)
+            snprintf(line, sizeof line, "nothing: no window was open");
+        else
+            snprintf(line, sizeof line,
+                     "%s%s of it, in %s window%s%s: shares and idle times are of these",
+                     exact ? "" : "about ", prof_duration_ns(data->trust.recorded_ns).text,
+                     prof_count(data->trust.windows).text, data->trust.windows == 1 ? "" : "s",
+                     exact ? "" : " or more");
         headline(page, "Recorded", line);
     }
     if (data->info->kernel_filter) {

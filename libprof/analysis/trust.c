@@ -10,12 +10,14 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
+#include "libprof/wire/wire.h"
 
 struct work {
     struct prof_capture *capture;
     PROF_ARRAY(struct prof_balance) balances, totals;
     PROF_ARRAY(struct prof_statement) statements;
     struct prof_graph_work graphs;
+    bool marks_lost; /* of when recording began and stopped */
     bool out_of_memory;
 };
 
@@ -189,6 +191,22 @@ static enum prof_trust_level grade(const char *subject, const char *item)
     return PROF_TRUST_NOTE;
 }
 
+/* Records that found no room in the spool; the note says of which type. */
+static bool is_drop(const char *subject, const char *item)
+{
+    return subject && item && !strcmp(subject, "record") && !strcmp(item, "dropped");
+}
+
+static bool is_mark(const char *type)
+{
+    static const char *const types[] = {
+#define X(name, definition, text) [WIRE_##name] = text,
+        WIRE_TYPE_MAP(X)
+#undef X
+    };
+    return type && !strcmp(type, types[WIRE_WINDOW]);
+}
+
 /* The program and perfkit wanted the same, or the user gave it to the program (--cupti=yield, off). */
 static bool is_contention(const char *subject, const char *item, const char *note)
 {
@@ -216,6 +234,10 @@ static void state_line(struct work *w, int64_t process, const char *subject, con
         state(w, level, process, "%s%s%s%s", name.text, item, separator, note);
     } else if (level != PROF_TRUST_NOTE && value == 0) {
         return; /* counted, and there were none */
+    } else if (*note && is_drop(subject, item)) {
+        w->marks_lost |= is_mark(note);
+        state(w, level, process, "%s%s record%s dropped for want of room: %s", name.text,
+              prof_count(value).text, value == 1 ? "" : "s", note);
     } else if (*note && strcmp(subject, "collector") != 0) {
         state(w, level, process, "%s%s %s (%s)", name.text, prof_count(value).text, note, item);
     } else {
@@ -331,6 +353,17 @@ static void state_capture(struct work *w)
         state(w, PROF_TRUST_WARNING, 0, "finished by perfkit recover after perfkit was killed");
 }
 
+static void state_windows(struct work *w, const struct prof_trust *result)
+{
+    int64_t end = prof_end_ns(w->capture);
+    bool known = end != PROF_UNKNOWN; /* not while it is being recorded */
+    state(w, PROF_TRUST_NOTE, 0, "recorded %s%s%s%s, in %s window%s%s, as asked",
+          result->marks_lost ? "about " : "", prof_duration_ns(result->recorded_ns).text,
+          known ? " of " : "", known ? prof_duration_ns(end).text : "",
+          prof_count(result->windows).text, result->windows == 1 ? "" : "s",
+          result->marks_lost ? " or more (some of the marks were dropped)" : "");
+}
+
 /* What the user asked to leave out is no loss, but whoever reads the figures must know. */
 static enum prof_status state_scope(struct work *w, struct prof_trust *result, struct prof_error *err)
 {
@@ -342,11 +375,9 @@ static enum prof_status state_scope(struct work *w, struct prof_trust *result, s
         result->recorded_ns = prof_recorded_length(&recorded, INT64_MIN, INT64_MAX);
     }
     prof_recorded_free(&recorded);
+    result->marks_lost = w->marks_lost;
     if (!status && result->recorded_ns != PROF_UNKNOWN)
-        state(w, PROF_TRUST_NOTE, 0, "recorded %s of %s, in %s window%s, as asked",
-              prof_duration_ns(result->recorded_ns).text,
-              prof_duration_ns(prof_end_ns(w->capture)).text,
-              prof_count(result->windows).text, result->windows == 1 ? "" : "s");
+        state_windows(w, result);
     if (!status && info->kernel_filter)
         state(w, PROF_TRUST_NOTE, 0, "only kernels whose name matches \"%s\" have rows",
               info->kernel_filter);

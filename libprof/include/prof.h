@@ -584,8 +584,9 @@ struct prof_trust {
     size_t statement_count;
     int64_t clock_error_ns; /* the worst of clock_sync; PROF_UNKNOWN without conversion */
     /* When only part of the time was recorded (--delay, perfkit ctl, ...): */
-    int64_t windows;     /* stretches of time in which some process was recorded; 0 = all the time */
-    int64_t recorded_ns; /* their length together; PROF_UNKNOWN when windows is 0 */
+    int64_t recorded_ns; /* how much of it; PROF_UNKNOWN = all the time, 0 = none of it (dormant) */
+    int64_t windows;     /* in so many stretches; 0 also when all the time was recorded */
+    bool marks_lost;     /* some of the marks of when found no room: both figures are not exact */
 };
 
 /* What the capture may be trusted with (DESIGN: the trust block). Reads capture_health, clock_sync

@@ -184,6 +184,15 @@ START_TEST(pools_live_and_die)
 }
 END_TEST
 
+static const struct prof_statement *statement_with(const struct prof_trust *t, const char *text)
+{
+    for (size_t i = 0; i < t->statement_count; i++) {
+        if (strstr(t->statements[i].text, text))
+            return &t->statements[i];
+    }
+    return NULL;
+}
+
 static void check_windows(const char *sql, int64_t windows, int64_t recorded_ns)
 {
     struct prof_capture *c = fixture_with_base(sql);
@@ -210,6 +219,33 @@ START_TEST(windows_are_united)
     check_windows(SECOND MARKS "(1, 1000, 1), (1, 3000, 0), (2, 2000, 1), (2, 4000, 0)", 1, 3000);
     check_windows(SECOND MARKS "(1, 1000, 1), (1, 3000, 0)", 1, 899900); /* the second: all its life */
     check_windows(MARKS "(99, 1000, 1), (99, NULL, 0), (99, -9223372036854775807, 0)", 1, 1000000);
+}
+END_TEST
+
+static void check_window_words(const char *sql, const char *words)
+{
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    const struct prof_statement *said = statement_with(&t, "recorded ");
+    ck_assert_ptr_nonnull(said);
+    ck_assert_str_eq(said->text, words);
+    ck_assert_int_eq(t.marks_lost, strstr(words, "about") != NULL);
+    prof_trust_free(&t);
+    prof_close(c);
+}
+
+START_TEST(windows_in_words)
+{
+    check_window_words(MARKS "(1, 0, 0)", "recorded 0 ns of 1.00 ms, in 0 windows, as asked");
+    check_window_words("UPDATE capture SET state = 'recording', duration = NULL;"
+                       "UPDATE process SET \"end\" = NULL;" MARKS "(1, 0, 0)",
+                       "recorded 0 ns, in 0 windows, as asked");
+    check_window_words("INSERT INTO capture_health(process, subject, item, value, note) VALUES(1, "
+                       "'record', 'dropped', 3, 'recording began or stopped in this process');"
+                       MARKS "(1, 1000, 1), (1, 3000, 0)",
+                       "recorded about 2.00 us of 1.00 ms, in 1 window or more (some of the marks "
+                       "were dropped), as asked");
 }
 END_TEST
 
@@ -244,15 +280,6 @@ START_TEST(idle_is_what_was_recorded_as_idle)
     prof_close(c);
 }
 END_TEST
-
-static const struct prof_statement *statement_with(const struct prof_trust *t, const char *text)
-{
-    for (size_t i = 0; i < t->statement_count; i++) {
-        if (strstr(t->statements[i].text, text))
-            return &t->statements[i];
-    }
-    return NULL;
-}
 
 START_TEST(what_has_no_call_to_balance_with)
 {
@@ -357,5 +384,6 @@ END_TEST
 
 CHECK_MAIN("activity", activities_by_kind, activities_in_a_filter, graphs_keep_the_device_busy,
            graphs_belong_to_ranges, nodes_lead_to_their_call, pools_live_and_die, windows_are_united,
-           idle_is_what_was_recorded_as_idle, filtered_launches_are_accounted_for,
-           what_has_no_call_to_balance_with, who_has_cupti, an_older_capture_reads_as_one_without)
+           windows_in_words, idle_is_what_was_recorded_as_idle,
+           filtered_launches_are_accounted_for, what_has_no_call_to_balance_with, who_has_cupti,
+           an_older_capture_reads_as_one_without)

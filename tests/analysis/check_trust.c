@@ -102,7 +102,7 @@ START_TEST(statements_are_graded)
         ck_assert_int_le(t.statements[i].level, t.statements[i - 1].level);
     ck_assert_str_eq(statement(&t, "cuda")->text, "cuda refused: another profiler is attached");
     ck_assert_str_eq(statement(&t, "1,234")->text,
-                     "process 100: 1,234 a kernel execution (dropped)");
+                     "process 100: 1,234 records dropped for want of room: a kernel execution");
     ck_assert_int_eq(statement(&t, "put back")->level, PROF_TRUST_WARNING);
     ck_assert_str_eq(statement(&t, "signal 9")->text,
                      "process 100: ended by signal 9: killed by a signal");

@@ -38,6 +38,8 @@ for fixture in normal awkward hostile empty live more; do
     compare $fixture flamegraph
     compare $fixture csv
 done
+"$tool" make "$source/dormant.sql" dormant.sqlite || exit 1
+compare dormant text
 compare normal text width=60
 compare normal text width=140 top=2
 compare normal text kernel=gemm begin=10000000 end=20000000
