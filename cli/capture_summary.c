@@ -7,6 +7,7 @@
 #include "cli/capture_summary.h"
 #include "cli/command.h"
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "libprof/include/prof.h"
 
 const char *shell_quoted(const char *text, char *out, unsigned long size)
@@ -62,10 +63,11 @@ static void list_graphs(const struct prof_graph_work *work, char *out, size_t si
     } parts[] = {{work->kernels, "kernel", "kernels"},
                  {work->transfers, "copy", "copies"},
                  {work->memsets, "fill", "fills"},
-                 {work->whole, "execution recorded as a whole", "executions recorded as a whole"}};
+                 {work->whole, "execution recorded as a whole", "executions recorded as a whole"},
+                 {work->filtered, "kernel left out", "kernels left out"}};
     const char *separator = " (";
     int64_t all = work->launched + work->kernels + work->transfers + work->memsets + work->whole;
-    if (all <= 0)
+    if (all <= 0) /* what was left out is no record */
         return;
     add_text(out, size, used, "%s%s graph launch%s", *used ? ", " : "",
              prof_count(work->launched).text, work->launched == 1 ? "" : "es");
@@ -137,17 +139,20 @@ static bool say_contention(const char *command, const struct prof_trust *trust)
 /* A pattern with a slip in it must not look like a program without kernels. */
 static bool say_filtered(const char *command, const struct prof_trust *trust, const char *filter)
 {
-    for (size_t i = 0; filter && i < trust->total_count; i++) {
-        const struct prof_balance *total = &trust->totals[i];
-        if (strcmp(total->subject, "launch") != 0 || total->recorded > 0 || total->filtered <= 0)
+    int64_t kept = trust->graphs.kernels, left = trust->graphs.filtered;
+    for (size_t i = 0; i < trust->total_count; i++) {
+        if (strcmp(trust->totals[i].subject, "launch") != 0)
             continue;
-        cli_say(command,
-                "none of %s kernel launches matches --kernel='%s': leave it out once to see their "
-                "names",
-                prof_count(total->filtered).text, filter);
-        return true;
+        kept = prof_add(kept, trust->totals[i].recorded);
+        left = prof_add(left, trust->totals[i].filtered);
     }
-    return false;
+    if (!filter || kept > 0 || left <= 0)
+        return false;
+    cli_say(command, "none of %s kernel%s%s matches --kernel='%s': leave it out once to see their "
+                     "names",
+            prof_count(left).text, trust->graphs.filtered ? "" : " launch",
+            left == 1 ? "" : trust->graphs.filtered ? "s" : "es", filter);
+    return true;
 }
 
 /* The likely reason is among the statements. */

@@ -76,7 +76,8 @@ static void put_balances(struct prof_json *json, const char *key, const struct p
 /* A capture of an earlier version does not count it, one without graphs neither. */
 static void put_graph_work(struct prof_json *json, const struct prof_graph_work *work)
 {
-    if (!(work->launched | work->kernels | work->transfers | work->memsets | work->whole)) {
+    if (!(work->launched | work->kernels | work->transfers | work->memsets | work->whole |
+          work->filtered)) {
         prof_json_null(json, "graphs");
         return;
     }
@@ -86,6 +87,7 @@ static void put_graph_work(struct prof_json *json, const struct prof_graph_work 
     prof_json_int(json, "transfers", work->transfers);
     prof_json_int(json, "memsets", work->memsets);
     prof_json_int(json, "whole", work->whole);
+    prof_json_int(json, "filtered", work->filtered);
     prof_json_end(json);
 }
 

@@ -264,7 +264,8 @@ static void print_graph_work(const struct prof_report_page *page,
     } parts[] = {{"kernels", work->kernels},
                  {"transfers", work->transfers},
                  {"memsets", work->memsets},
-                 {"executions recorded as a whole", work->whole}};
+                 {"executions recorded as a whole", work->whole},
+                 {"kernels filtered out", work->filtered}};
     int64_t any = work->launched;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         any |= parts[i].value;

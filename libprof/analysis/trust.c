@@ -278,7 +278,8 @@ static int64_t *graph_item(struct prof_graph_work *graphs, const char *item)
                  {"kernels", &graphs->kernels},
                  {"transfers", &graphs->transfers},
                  {"memsets", &graphs->memsets},
-                 {"whole", &graphs->whole}};
+                 {"whole", &graphs->whole},
+                 {"filtered", &graphs->filtered}};
     for (size_t i = 0; item && i < sizeof known / sizeof known[0]; i++) {
         if (!strcmp(item, known[i].item))
             return known[i].value;

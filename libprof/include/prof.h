@@ -571,6 +571,7 @@ struct prof_graph_work {
     int64_t launched;                    /* calls */
     int64_t kernels, transfers, memsets; /* their records */
     int64_t whole;                       /* executions recorded as a whole, without their nodes */
+    int64_t filtered; /* kernels, left out as prof_info.kernel_filter asks; not in `kernels` */
 };
 
 struct prof_trust {

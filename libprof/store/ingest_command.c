@@ -242,7 +242,7 @@ static void tally_command(struct ingest_spool *spool, const struct ingest_pendin
     if (type == WIRE_SYNC || pending->command.head.flags & WIRE_DEVICE_LAUNCHED)
         return;
     if (of_graph) {
-        spool->tally[tallies[type].of_graph] += !filtered;
+        spool->tally[filtered ? TALLY_GRAPH_FILTERED : tallies[type].of_graph]++;
         return;
     }
     spool->tally[tallies[type].uncalled] += !pending->has_call;

@@ -163,7 +163,7 @@ static bool write_graphs(struct prof_ingest *ingest, const struct ingest_spool *
     } lines[] = {
         {"launched", TALLY_GRAPH_LAUNCHED},   {"kernels", TALLY_GRAPH_KERNELS},
         {"transfers", TALLY_GRAPH_TRANSFERS}, {"memsets", TALLY_GRAPH_MEMSETS},
-        {"whole", TALLY_GRAPH_WHOLE},
+        {"whole", TALLY_GRAPH_WHOLE},         {"filtered", TALLY_GRAPH_FILTERED},
     };
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof lines / sizeof lines[0]; i++) {

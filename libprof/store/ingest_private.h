@@ -198,6 +198,7 @@ enum ingest_tally {
     TALLY_GRAPH_TRANSFERS,
     TALLY_GRAPH_MEMSETS,
     TALLY_GRAPH_WHOLE,       /* executions recorded as a whole */
+    TALLY_GRAPH_FILTERED,    /* kernels of graphs left out as the kernel filter asks */
     TALLIES                 /* new ones at the end: captures under way keep them as an array */
 };
 _Static_assert(TALLY_MEMSET_UNANSWERED == 22 && TALLY_GRAPH_WHOLE == 35,

@@ -219,7 +219,9 @@ const struct prof_table prof_tables[] = {
        {"path", "INTEGER", "string.id of the cache's file, or NULL"},
        {"correlation", "INTEGER", "the API's number of the call, or NULL"}),
      .later = true},
-    {"recording", "When recording began and stopped in a process. Without a row it never stopped.",
+    {"recording", "When recording began and stopped in a process. Without a row it never stopped. Its "
+                  "first row says how it stood when the process started; without the preload, when "
+                  "the run started, so that `start` may be before `process.start`.",
      C(ID, {"process", "INTEGER", "process.id"}, {"start", "INTEGER", "ns since capture start"},
        {"begins", "INTEGER", "1 = recording begins, 0 = it stops"},
        {"reason", "INTEGER", "1 time (--delay, --duration), 2 perfkit ctl, 3 cudaProfilerStart or "

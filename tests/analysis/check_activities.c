@@ -287,7 +287,7 @@ START_TEST(what_has_no_call_to_balance_with)
         "INSERT INTO capture_health(process, subject, item, value) VALUES"
         "(1, 'launch', 'called', 10), (1, 'launch', 'recorded', 11), (1, 'launch', 'uncalled', 1),"
         "(1, 'graph', 'launched', 5), (1, 'graph', 'kernels', 500), (2, 'graph', 'kernels', 7),"
-        "(2, 'graph', 'whole', 3), (2, 'graph', 'memsets', -4)");
+        "(2, 'graph', 'whole', 3), (2, 'graph', 'memsets', -4), (1, 'graph', 'filtered', 9)");
     struct prof_trust t;
     ck_ok(prof_trust(c, &t, &err));
     ck_assert(t.complete);
@@ -298,6 +298,7 @@ START_TEST(what_has_no_call_to_balance_with)
     ck_assert_ptr_nonnull(cut);
     ck_assert_int_eq(cut->level, PROF_TRUST_WARNING);
     ck_assert_int_eq(t.graphs.launched, 5);
+    ck_assert_int_eq(t.graphs.filtered, 9);
     ck_assert_int_eq(t.graphs.kernels, 507);
     ck_assert_int_eq(t.graphs.whole, 3);
     ck_assert_int_eq(t.graphs.memsets, 0);

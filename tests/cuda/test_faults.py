@@ -256,6 +256,11 @@ class Faults(replay.Case):
         self.assertIn("recorded 1 graph launch (10 kernels) in", said)
         self.assertNotIn("nothing was recorded", said)
 
+    def test_summary_of_filtered_graphs(self):
+        said = self.summary("graph", "--kernel=^nothing$")
+        self.assertIn("recorded 1 graph launch (10 kernels left out) in", said)
+        self.assertIn("none of 10 kernels matches --kernel='^nothing$': ", said)
+
     def test_summary_of_cupti_left_alone(self):
         said = self.summary("graph", "--cupti=yield")
         self.assertEqual(said.count("CUPTI is left to the program (--cupti=yield)"), 1, said)
