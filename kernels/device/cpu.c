@@ -118,7 +118,7 @@ static int cpu_alloc(struct dev *dev, struct dev_buffer *buffer)
 {
     size_t rounded = (buffer->bytes + 63) / 64 * 64;
 
-    buffer->handle = aligned_alloc(64, rounded);
+    buffer->handle = rounded ? aligned_alloc(64, rounded) : NULL; /* 0: beyond a size_t */
     return buffer->handle ? 0 : dev_fail(dev, "dev_alloc", "out of memory");
 }
 

@@ -93,6 +93,11 @@ const char *dev_error_text(const struct dev *dev)
     return dev->error;
 }
 
+void dev_clear_error(struct dev *dev)
+{
+    dev->error[0] = '\0';
+}
+
 int dev_fail(struct dev *dev, const char *what, const char *format, ...)
 {
     int used = snprintf(dev->error, sizeof dev->error, "%s: ", what);

@@ -137,6 +137,10 @@ const char *dev_backend_name(enum dev_backend backend);
 /* What the last failing call on `dev` was and why, for a person to read. */
 const char *dev_error_text(const struct dev *dev);
 
+/* Forgets it, so that a failure that names no reason (the host's memory ran out, say) does not get
+ * the one of an earlier call. */
+void dev_clear_error(struct dev *dev);
+
 /* Notes "WHAT: WHY" as the device's last error; returns -1. For what is built on this layer and
  * fails in its own way (a library that is loaded at run time, say). */
 int dev_fail(struct dev *dev, const char *what, const char *format, ...)

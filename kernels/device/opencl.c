@@ -241,11 +241,32 @@ static int opencl_mark(struct dev_queue *queue, struct dev_event *event)
 
 static int build_fail(struct dev *dev, const struct dev_module *module, cl_program program)
 {
-    char log[800] = "";
+    cl_device_id device = self(dev)->device;
+    size_t bytes = 0; /* of the whole log: a smaller buffer would get nothing of it */
+    char *log = NULL;
 
-    clGetProgramBuildInfo(program, self(dev)->device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log,
-                          NULL);
-    return dev_fail(dev, module->name, "the OpenCL source does not build: %s", log);
+    if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) == CL_SUCCESS)
+        log = calloc(1, bytes + 1);
+    if (log)
+        clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+    dev_fail(dev, module->name, "the OpenCL source does not build: %s", log ? log : "no log");
+    free(log);
+    return -1;
+}
+
+static bool has_extension(cl_device_id device, const char *name)
+{
+    size_t bytes = 0;
+    char *extensions = NULL;
+    bool found;
+
+    if (clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) == CL_SUCCESS)
+        extensions = calloc(1, bytes + 1);
+    if (extensions)
+        clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, bytes, extensions, NULL);
+    found = extensions && strstr(extensions, name);
+    free(extensions);
+    return found;
 }
 
 static int get_program(struct dev *dev, const struct dev_module *module, cl_program *out)
@@ -455,7 +476,6 @@ static void read_info(struct opencl_dev *cl, cl_platform_id platform)
     cl_uint units = 0;
     cl_ulong local = 0, global = 0;
     size_t group_items = 1;
-    char extensions[4096] = "";
 
     clGetDeviceInfo(cl->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     clGetDeviceInfo(cl->device, CL_DEVICE_NAME, sizeof info->name - 1, info->name, NULL);
@@ -466,9 +486,8 @@ static void read_info(struct opencl_dev *cl, cl_platform_id platform)
     clGetDeviceInfo(cl->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global, NULL);
     clGetDeviceInfo(cl->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group_items, &group_items,
                     NULL);
-    clGetDeviceInfo(cl->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     info->backend = DEV_OPENCL;
-    info->fp16 = strstr(extensions, "cl_khr_fp16") != NULL;
+    info->fp16 = has_extension(cl->device, "cl_khr_fp16");
     info->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
     info->compute_units = units;
     info->local_bytes = local;
