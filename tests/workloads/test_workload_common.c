@@ -83,6 +83,7 @@ END_TEST
 struct values {
     struct common_options common;
     uint32_t size;
+    uint64_t limit;
     bool fast;
 };
 
@@ -92,10 +93,11 @@ static void preset(int number, void *values)
 }
 
 static const struct option_row own_rows[] = {
-    {"size", OPTION_U32, "N", offsetof(struct values, size), NULL, "how much", 1},
-    {"fast", OPTION_FLAG, NULL, offsetof(struct values, fast), NULL, "quick", 0},
+    {"size", OPTION_U32, "N", offsetof(struct values, size), NULL, "how much", 1, 1000},
+    {"fast", OPTION_FLAG, NULL, offsetof(struct values, fast), NULL, "quick", 0, 0},
+    {"limit", OPTION_BYTES, "BYTES", offsetof(struct values, limit), NULL, "room", 0, 0},
 };
-static const struct option_set own_set = {"test", "A test.", own_rows, 2, preset};
+static const struct option_set own_set = {"test", "A test.", own_rows, 3, preset};
 
 static int parse(struct values *values, int argc, const char *const *argv)
 {
@@ -122,10 +124,35 @@ START_TEST(options_parse_and_complain)
     ck_assert_int_ne(PARSE(&v, "--size", "-3"), 0);
     ck_assert_int_ne(PARSE(&v, "--size", "7x"), 0);
     ck_assert_int_ne(PARSE(&v, "--size", "4294967296"), 0);
+    ck_assert_int_ne(PARSE(&v, "--size", "1001"), 0);
+    ck_assert_int_ne(PARSE(&v, "--size", " 7"), 0);
+    ck_assert_int_ne(PARSE(&v, "--size", "+7"), 0);
+    ck_assert_int_ne(PARSE(&v, "--size", ""), 0);
+    ck_assert_int_ne(PARSE(&v, "--size", "7K"), 0);
+    ck_assert_int_ne(PARSE(&v, "--iterations", "4294967295"), 0);
+    ck_assert_int_ne(PARSE(&v, "--seed", " -1"), 0);
+    ck_assert_int_ne(PARSE(&v, "--seed", "18446744073709551616"), 0);
     ck_assert_int_ne(PARSE(&v, "--size"), 0);
     ck_assert_int_ne(PARSE(&v, "--fast=1"), 0);
     ck_assert_int_ne(PARSE(&v, "--backend", "metal"), 0);
     ck_assert_int_ne(PARSE(&v, "stray"), 0);
+}
+END_TEST
+
+START_TEST(options_read_bytes)
+{
+    const char *const none[] = {"nan", "inf", "-1",  "8X",   "8GB",
+                                "G",   ".",   "1.5", "0x10", "9999999999T"};
+    struct values v;
+
+    ck_assert_int_eq(PARSE(&v, "--limit", "1.5K"), 0);
+    ck_assert_uint_eq(v.limit, 1536);
+    ck_assert_int_eq(PARSE(&v, "--limit", "8G"), 0);
+    ck_assert_uint_eq(v.limit, (uint64_t)8 << 30);
+    ck_assert_int_eq(PARSE(&v, "--limit", "18446744073709551615"), 0);
+    ck_assert_uint_eq(v.limit, UINT64_MAX);
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        ck_assert_msg(PARSE(&v, "--limit", none[i]) != 0, "%s", none[i]);
 }
 END_TEST
 
@@ -241,6 +268,7 @@ int main(void)
     tcase_add_test(cases, verification_catches);
     tcase_add_test(cases, json_is_quoted);
     tcase_add_test(cases, options_parse_and_complain);
+    tcase_add_test(cases, options_read_bytes);
     tcase_add_test(cases, random_numbers_are_never_zero);
     tcase_add_test(cases, measuring_repeats_and_stops);
     tcase_add_test(cases, a_whole_step_has_no_events_inside);

@@ -13,12 +13,6 @@
 
 #define BENZENE_ATOMS 12
 
-/* Uniform in -1 .. 1. */
-static float random_signed(struct random *random)
-{
-    return 2 * random_unit(random) - 1;
-}
-
 static void make_benzene(struct random *random, uint32_t *species, float *positions)
 {
     for (uint32_t i = 0; i < BENZENE_ATOMS; i++) {

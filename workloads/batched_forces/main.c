@@ -3,28 +3,30 @@
  * choice of variants, and the exit status: 0, 1 for a failed verification, 2 for usage or a device
  * that failed.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/rbf/rbf.h"
-#include "kernels/stream/stream.h"
 #include "perfkit/annotate.h"
 #include "workloads/batched_forces/workload.h"
+#include "workloads/common/start.h"
 
 static const char *const set_names[] = {"benzene", "mixed", NULL};
 
 #define OWN(member) offsetof(struct forces_options, member)
 
 static const struct option_row rows[] = {
-    {"set", OPTION_CHOICE, NULL, OWN(set), set_names, "which molecules", 0},
-    {"molecules", OPTION_U32, "N", OWN(molecules), NULL, "how many", 1},
-    {"atoms", OPTION_U32, "N", OWN(atoms), NULL, "of the largest mixed molecule", 2},
-    {"batch", OPTION_U32, "N", OWN(batch), NULL, "molecules per launch; 0: 1, 4, 8, 16, 32", 0},
-    {"width", OPTION_U32, "N", OWN(width), NULL, "features of an atom: 32, 64, 128 or 256", 32},
-    {"functions", OPTION_U32, "N", OWN(functions), NULL, "of the radial basis, a multiple of 4", 4},
-    {"layers", OPTION_U32, "N", OWN(layers), NULL, "of message passing, up to 8", 1},
+    {"set", OPTION_CHOICE, NULL, OWN(set), set_names, "which molecules", 0, 0},
+    {"molecules", OPTION_U32, "N", OWN(molecules), NULL, "how many", 1, 65536},
+    {"atoms", OPTION_U32, "N", OWN(atoms), NULL, "of the largest mixed molecule", 2, 4096},
+    {"batch", OPTION_U32, "N", OWN(batch), NULL, "molecules per launch; 0: 1, 4, 8, 16, 32", 0,
+     65536},
+    {"width", OPTION_U32, "N", OWN(width), NULL, "features of an atom: 32, 64, 128 or 256", 32,
+     256},
+    {"functions", OPTION_U32, "N", OWN(functions), NULL, "of the radial basis, a multiple of 4", 4,
+     RBF_MAX_FUNCTIONS},
+    {"layers", OPTION_U32, "N", OWN(layers), NULL, "of message passing, up to 8", 1, MAX_LAYERS},
 };
 
 static void apply_preset(int preset, void *values)
@@ -118,19 +120,6 @@ static int check_results(const struct reference *reference, const struct results
     return status;
 }
 
-/* Copies large enough to leave the caches behind. */
-static double measure_ceiling(struct session *session)
-{
-    size_t bytes = (size_t)(dev_info(session->dev)->is_cpu ? 32 : 256) << 20;
-    double ceiling;
-
-    perfkit_range_push("copy bandwidth");
-    if (stream_ceiling(session->dev, session->queue, bytes, &ceiling) != 0)
-        ceiling = NAN;
-    perfkit_range_pop();
-    return ceiling;
-}
-
 static int run_on(const struct forces_options *options, struct dev *dev,
                   const struct molecules *set, const struct network *network,
                   const struct reference *reference)
@@ -148,7 +137,7 @@ static int run_on(const struct forces_options *options, struct dev *dev,
         fprintf(stderr, "batched_forces: %s\n", dev_error_text(dev));
         return 2;
     }
-    results.ceiling = measure_ceiling(&session);
+    results.ceiling = copy_bandwidth(dev, 0);
     status = run_selected(&run, &results) == 0 ? 0 : 2;
     if (status == 0) {
         perfkit_range_push("output");
@@ -198,22 +187,13 @@ static int check_options(const struct forces_options *options)
                 variant);
         return -1;
     }
-    if (options->width > 256 || (options->width & (options->width - 1))) {
+    if (options->width & (options->width - 1)) {
         fprintf(stderr, "batched_forces: --width %u: take 32, 64, 128 or 256\n", options->width);
         return -1;
     }
-    if (options->functions % 4 || options->functions > RBF_MAX_FUNCTIONS) {
-        fprintf(stderr, "batched_forces: --functions %u: take a multiple of 4 up to %d\n",
-                options->functions, RBF_MAX_FUNCTIONS);
-        return -1;
-    }
-    if (options->layers > MAX_LAYERS) {
-        fprintf(stderr, "batched_forces: --layers %u: take at most %d\n", options->layers,
-                MAX_LAYERS);
-        return -1;
-    }
-    if (options->atoms > 4096 || options->molecules > 65536) {
-        fprintf(stderr, "batched_forces: take at most 4096 --atoms and 65536 --molecules\n");
+    if (options->functions % 4) {
+        fprintf(stderr, "batched_forces: --functions %u: take a multiple of 4\n",
+                options->functions);
         return -1;
     }
     return 0;
@@ -230,7 +210,6 @@ int main(int argc, char **argv)
         .layers = 3,
     };
     const struct forces_options defaults = options;
-    char why[1024];
     struct dev *dev;
     int status;
 
@@ -247,14 +226,9 @@ int main(int argc, char **argv)
     if (check_options(&options) != 0)
         return 2;
     perfkit_thread_name("main");
-    perfkit_range_push("open device");
-    status = dev_open((enum dev_backend)options.common.backend, 0, &dev, why, sizeof why);
-    perfkit_range_pop();
-    if (status != 0) {
-        fprintf(stderr, "batched_forces: no device for --backend %s: %s: try --backend auto\n",
-                dev_backend_name((enum dev_backend)options.common.backend), why);
+    dev = open_device("batched_forces", (enum dev_backend)options.common.backend, 0);
+    if (!dev)
         return 2;
-    }
     status = run_everything(&options, dev);
     dev_close(dev);
     return status;

@@ -268,6 +268,7 @@ int run_choices(const struct run *run, const struct choice *choices, size_t coun
     struct result *rows = add_rows(results, count);
     int status = rows ? 0 : -1;
 
+    dev_clear_error(run->session->dev);
     for (size_t i = 0; i < count && status == 0; i++) {
         status = prepare(run, &choices[i], &states[i], &rows[i]);
         subjects[i] = (struct subject){.name = states[i].name, .step = step, .context = &states[i]};

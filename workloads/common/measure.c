@@ -48,7 +48,7 @@ static int next_event(struct session *session, enum command_kind kind, struct de
         void *commands = realloc(session->commands, capacity * sizeof session->commands[0]);
 
         if (!commands)
-            return -1;
+            return dev_fail(session->dev, "events", "out of host memory");
         session->commands = commands;
         session->command_capacity = capacity;
     }
@@ -258,7 +258,7 @@ int measure(struct session *session, struct subject *subjects, size_t count, uin
 {
     double *samples = calloc(count * 3 * iterations, sizeof samples[0]);
     double one[3] = {0};
-    int result = samples ? 0 : -1;
+    int result = samples ? 0 : dev_fail(session->dev, "samples", "out of host memory");
 
     for (uint32_t i = 0; i < warmup && result == 0; i++)
         for (size_t s = 0; s < count && result == 0; s++)

@@ -14,20 +14,21 @@ static const char *const preset_names[] = {"none", "small", "seed", NULL};
 
 static const struct option_row common_rows[] = {
     {"backend", OPTION_CHOICE, NULL, COMMON(backend), backend_names,
-     "what to run on; auto takes CUDA, else OpenCL, else the CPU", 0},
+     "what to run on; auto takes CUDA, else OpenCL, else the CPU", 0, 0},
     {"variant", OPTION_TEXT, "NAME", COMMON(variant), NULL,
-     "run this variant only; all of them otherwise", 0},
+     "run this variant only; all of them otherwise", 0, 0},
     {"preset", OPTION_CHOICE, NULL, COMMON(preset), preset_names,
-     "sizes: small for a quick run, seed for those of the original project", 0},
-    {"iterations", OPTION_U32, "N", COMMON(iterations), NULL, "measured iterations", 1},
-    {"warmup", OPTION_U32, "N", COMMON(warmup), NULL, "iterations before those, not measured", 0},
-    {"seed", OPTION_U64, "N", COMMON(seed), NULL, "seed of the generated data", 0},
+     "sizes: small for a quick run, seed for those of the original project", 0, 0},
+    {"iterations", OPTION_U32, "N", COMMON(iterations), NULL, "measured iterations", 1, 1000000},
+    {"warmup", OPTION_U32, "N", COMMON(warmup), NULL, "iterations before those, not measured", 0,
+     1000000},
+    {"seed", OPTION_U64, "N", COMMON(seed), NULL, "seed of the generated data", 0, 0},
     {"verify", OPTION_FLAG, NULL, COMMON(verify), NULL,
-     "compare every output with the double-precision reference; exit 1 on a mismatch", 0},
-    {"json", OPTION_FLAG, NULL, COMMON(json), NULL, "print JSON instead of tables", 0},
+     "compare every output with the double-precision reference; exit 1 on a mismatch", 0, 0},
+    {"json", OPTION_FLAG, NULL, COMMON(json), NULL, "print JSON instead of tables", 0, 0},
     {"list-variants", OPTION_FLAG, NULL, COMMON(list_variants), NULL,
-     "print the names of the variants and what they do", 0},
-    {"help", OPTION_FLAG, NULL, COMMON(help), NULL, "print this", 0},
+     "print the names of the variants and what they do", 0, 0},
+    {"help", OPTION_FLAG, NULL, COMMON(help), NULL, "print this", 0, 0},
 };
 
 #define COMMON_COUNT (sizeof common_rows / sizeof common_rows[0])
@@ -74,12 +75,41 @@ static int set_choice(const struct option_set *set, const struct option_row *row
     return -1;
 }
 
+static uint64_t largest(const struct option_row *row)
+{
+    if (row->max)
+        return row->max;
+    return row->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
+}
+
+/* Digits only, which keeps out the signs, blanks, and names of numbers that strtod takes. */
+static bool read_number(enum option_kind kind, const char *text, uint64_t *out)
+{
+    static const char units[] = "KMGT";
+    const char *unit = text + strspn(text, kind == OPTION_BYTES ? "0123456789." : "0123456789");
+    const char *found = *unit && kind == OPTION_BYTES ? strchr(units, *unit) : NULL;
+    char *end;
+    double number;
+
+    if (unit == text || (*unit && (!found || unit[1])))
+        return false;
+    errno = 0;
+    if (!found) {
+        *out = strtoull(text, &end, 10);
+        return errno == 0 && end == unit;
+    }
+    number = strtod(text, &end);
+    for (const char *u = units; u <= found; u++)
+        number *= 1024;
+    *out = number < 0x1p63 ? (uint64_t)number : 0;
+    return end == unit && number < 0x1p63;
+}
+
 static int set_value(const struct option_set *set, const struct option_row *row, const char *text,
                      void *values)
 {
     void *at = (char *)values + row->offset;
-    unsigned long long number;
-    char *end;
+    uint64_t number;
 
     switch (row->kind) {
     case OPTION_FLAG:
@@ -92,11 +122,15 @@ static int set_value(const struct option_set *set, const struct option_row *row,
         return set_choice(set, row, text, at);
     case OPTION_U32:
     case OPTION_U64:
-        errno = 0;
-        number = strtoull(text, &end, 10);
-        if (end == text || *end || errno || *text == '-' || number < row->min ||
-            (row->kind == OPTION_U32 && number > UINT32_MAX))
-            return complain(set, "not a number that this option takes", row->name, text);
+    case OPTION_BYTES:
+        if (!read_number(row->kind, text, &number) || number < row->min || number > largest(row)) {
+            fprintf(stderr,
+                    "%s: --%s %s: not a number that it takes: give one from %" PRIu64 " to %" PRIu64
+                    "%s\n",
+                    set->program, row->name, text, row->min, largest(row),
+                    row->kind == OPTION_BYTES ? ", or 512M, 8G" : "");
+            return -1;
+        }
         if (row->kind == OPTION_U32)
             *(uint32_t *)at = (uint32_t)number;
         else
@@ -161,6 +195,7 @@ static void print_default(const struct option_row *row, const void *values)
         printf(" [%" PRIu32 "]", *(const uint32_t *)at);
         break;
     case OPTION_U64:
+    case OPTION_BYTES:
         printf(" [%" PRIu64 "]", *(const uint64_t *)at);
         break;
     }

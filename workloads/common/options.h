@@ -14,6 +14,7 @@ enum option_kind {
     OPTION_FLAG,   /* bool; takes no value */
     OPTION_U32,    /* uint32_t */
     OPTION_U64,    /* uint64_t */
+    OPTION_BYTES,  /* uint64_t; 8G, 512M, 1.5K or a plain number */
     OPTION_CHOICE, /* int, the index of the value in choices */
     OPTION_TEXT,   /* const char *, points into argv */
 };
@@ -25,7 +26,7 @@ struct option_row {
     size_t offset;              /* of the variable in the values structure */
     const char *const *choices; /* NULL-terminated */
     const char *help;
-    uint64_t min; /* smallest number allowed */
+    uint64_t min, max; /* numbers allowed; max 0: as large as the kind holds */
 };
 
 /* What every workload takes. A workload's own values structure begins with this one. */

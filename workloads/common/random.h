@@ -30,4 +30,10 @@ static inline float random_unit(struct random *r)
     return (float)((random_u64(r) >> 40) + 1) * (1.0f / 16777216.0f);
 }
 
+/* Uniform in (-1, 1]. */
+static inline float random_signed(struct random *r)
+{
+    return 2 * random_unit(r) - 1;
+}
+
 #endif

@@ -106,17 +106,3 @@ size_t table_first_row(const struct dataset *data, uint32_t lookup)
         return (size_t)lookup * data->genera;
     return (size_t)data->top_k * data->genera + (size_t)(lookup - data->top_k) * data->families;
 }
-
-int upload(struct session *session, const void *from, size_t bytes, struct dev_buffer **out)
-{
-    if (dev_alloc(session->dev, bytes, out) != 0)
-        return -1;
-    return dev_write(session->queue, *out, 0, from, bytes, DEV_BLOCKING, NULL);
-}
-
-int alloc_poisoned(struct session *session, size_t bytes, struct dev_buffer **out)
-{
-    if (dev_alloc(session->dev, bytes, out) != 0)
-        return -1;
-    return dev_fill(session->queue, *out, 0xff, NULL);
-}

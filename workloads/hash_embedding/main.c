@@ -15,19 +15,19 @@ static const char *const order_names[] = {"sorted", "random", NULL};
 #define OWN(member) offsetof(struct hash_options, member)
 
 static const struct option_row rows[] = {
-    {"records", OPTION_U32, "N", OWN(records), NULL, "species records", 1},
-    {"plots", OPTION_U32, "N", OWN(plots), NULL, "plots they were made on", 1},
-    {"order", OPTION_CHOICE, NULL, OWN(order), order_names, "how the records stand", 0},
-    {"dim", OPTION_U32, "N", OWN(dim), NULL, "columns of the hashed embedding", 1},
-    {"genera", OPTION_U32, "N", OWN(genera), NULL, "different genera", 1},
-    {"families", OPTION_U32, "N", OWN(families), NULL, "different families", 1},
-    {"top-k", OPTION_U32, "N", OWN(top_k), NULL, "genera and families looked up per plot", 1},
+    {"records", OPTION_U32, "N", OWN(records), NULL, "species records", 1, 1 << 30},
+    {"plots", OPTION_U32, "N", OWN(plots), NULL, "plots they were made on", 1, 1 << 28},
+    {"order", OPTION_CHOICE, NULL, OWN(order), order_names, "how the records stand", 0, 0},
+    {"dim", OPTION_U32, "N", OWN(dim), NULL, "columns of the hashed embedding", 1, 65536},
+    {"genera", OPTION_U32, "N", OWN(genera), NULL, "different genera", 1, 1 << 24},
+    {"families", OPTION_U32, "N", OWN(families), NULL, "different families", 1, 1 << 24},
+    {"top-k", OPTION_U32, "N", OWN(top_k), NULL, "genera and families looked up per plot", 1, 1024},
     {"embed", OPTION_U32, "N", OWN(embed), NULL, "columns of a looked-up embedding, a power of two",
-     1},
+     1, 4096},
     {"batch", OPTION_U32, "PLOTS", OWN(batch), NULL,
-     "batch size; 0: 1024, and for prefetch 512 to 65536", 0},
+     "batch size; 0: 1024, and for prefetch 512 to 65536", 0, 1 << 28},
     {"sweep", OPTION_FLAG, NULL, OWN(sweep), NULL,
-     "compare the hash kernels with the choice of auto over many shapes", 0},
+     "compare the hash kernels with the choice of auto over many shapes", 0, 0},
 };
 
 static void apply_preset(int preset, void *values)
@@ -119,30 +119,16 @@ static int run_sizes(const struct hash_options *options, struct dev *dev, struct
     return 0;
 }
 
-static int open_device(enum dev_backend backend, uint32_t threads, struct dev **dev)
-{
-    char why[1024];
-
-    perfkit_range_push("open device");
-    dev_open(backend, threads, dev, why, sizeof why);
-    perfkit_range_pop();
-    if (*dev)
-        return 0;
-    fprintf(stderr, "hash_embedding: no device for --backend %s: %s: try --backend auto\n",
-            dev_backend_name(backend), why);
-    return -1;
-}
-
 /* What the CPU contributes: on the CPU backend everything on one core as well; next to a device
  * the sizes of the device-over-CPU claim, on all cores and on one. */
 static int run_on_cpu(const struct hash_options *options, const struct dev_info *info,
                       struct results *results)
 {
     for (uint32_t threads = info->backend == DEV_CPU; threads <= 1; threads++) {
-        struct dev *cpu;
+        struct dev *cpu = open_device("hash_embedding", DEV_CPU, threads);
         int status;
 
-        if (open_device(DEV_CPU, threads, &cpu) != 0)
+        if (!cpu)
             return -1;
         status = info->backend == DEV_CPU ? run_selected(options, cpu, results) : 0;
         if (status == 0 && !options->common.variant)
@@ -225,8 +211,14 @@ int main(int argc, char **argv)
                 options.embed);
         return 2;
     }
+    if ((uint64_t)options.plots * options.embed * 2 * options.top_k > UINT32_MAX) {
+        fprintf(stderr, "hash_embedding: --plots x --embed x --top-k: the lookups exceed 2^31 "
+                        "elements: take fewer\n");
+        return 2;
+    }
     perfkit_thread_name("main");
-    if (open_device((enum dev_backend)options.common.backend, 0, &dev) != 0)
+    dev = open_device("hash_embedding", (enum dev_backend)options.common.backend, 0);
+    if (!dev)
         return 2;
     status = options.sweep ? sweep(&options, dev) : run_everything(&options, dev);
     dev_close(dev);

@@ -157,6 +157,7 @@ int run_variants(const struct hash_options *options, struct dev *dev,
     struct dataset data;
     int status;
 
+    dev_clear_error(dev);
     if (skipped(variants, info, &shape, results))
         return 0;
     perfkit_range_push("data");

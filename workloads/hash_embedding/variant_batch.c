@@ -411,17 +411,18 @@ static int batch_open(struct run *run, int mode, void **out)
     s->session = session;
     s->data = data;
     s->mode = (enum mode)mode;
-    s->batch_plots = run->batch;
-    s->batches = (data->shape.plots + run->batch - 1) / run->batch;
+    s->batch_plots = run->batch < data->shape.plots ? run->batch : data->shape.plots;
+    s->batches = (data->shape.plots + s->batch_plots - 1) / s->batch_plots;
     for (uint32_t i = 0; i < s->batches; i++) {
         struct batch b = batch_at(s, i);
 
         max_records = b.records > max_records ? b.records : max_records;
     }
     if (upload(session, data->tables, data->table_floats * sizeof(float), &s->tables) ||
-        alloc_poisoned(session, (size_t)run->batch * data->shape.dim * sizeof(float),
+        alloc_poisoned(session, (size_t)s->batch_plots * data->shape.dim * sizeof(float),
                        &s->embedding) ||
-        alloc_poisoned(session, 2 * (size_t)data->top_k * run->batch * data->embed * sizeof(float),
+        alloc_poisoned(session,
+                       2 * (size_t)data->top_k * s->batch_plots * data->embed * sizeof(float),
                        &s->lookups) ||
         dev_kernel(session->dev, &gather_module, "gather_fused", &s->gather) ||
         open_mode(s, max_records)) {

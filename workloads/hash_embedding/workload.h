@@ -5,6 +5,7 @@
 #include "kernels/hash_embedding/hash_embedding.h"
 #include "workloads/common/measure.h"
 #include "workloads/common/options.h"
+#include "workloads/common/start.h"
 
 struct hash_options {
     struct common_options common; /* first: options.h */
@@ -79,12 +80,6 @@ extern const size_t hash_variant_count, lookup_variant_count, batch_variant_coun
 
 /* Every variant in the order above; NULL beyond the last. */
 const struct variant *variant_at(size_t index);
-
-/* Allocates a device buffer and copies `bytes` of `from` into it; -1 on failure. */
-int upload(struct session *session, const void *from, size_t bytes, struct dev_buffer **out);
-
-/* An output buffer full of NaN. */
-int alloc_poisoned(struct session *session, size_t bytes, struct dev_buffer **out);
 
 /* ---- results -------------------------------------------------------------------------------- */
 

@@ -7,25 +7,11 @@
 float *random_floats(const struct run *run, uint64_t salt, size_t count)
 {
     struct random random = {run->options->common.seed * 1000003u + salt};
-    float *floats = malloc(count * sizeof floats[0]);
+    float *floats = calloc(count, sizeof floats[0]);
 
     for (size_t i = 0; floats && i < count; i++)
         floats[i] = random_unit(&random);
     return floats;
-}
-
-int upload(struct session *session, const void *from, size_t bytes, struct dev_buffer **out)
-{
-    if (!from || dev_alloc(session->dev, bytes, out) != 0)
-        return -1;
-    return dev_write(session->queue, *out, 0, from, bytes, DEV_BLOCKING, NULL);
-}
-
-int alloc_poisoned(struct session *session, size_t bytes, struct dev_buffer **out)
-{
-    if (dev_alloc(session->dev, bytes, out) != 0)
-        return -1;
-    return dev_fill(session->queue, *out, 0xff, NULL);
 }
 
 int check_buffer(struct session *session, struct dev_buffer *buffer, const double *reference,

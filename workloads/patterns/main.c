@@ -2,13 +2,11 @@
  * advice allows. Options, the choice of variants and devices, and the exit status: 0, 1 for a
  * failed verification, 2 for usage or a device that failed.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/gemm/gemm.h"
-#include "kernels/stream/stream.h"
 #include "perfkit/annotate.h"
 #include "workloads/patterns/workload.h"
 
@@ -17,27 +15,34 @@ static const char *const gemm_names[] = {"auto", "own", "library", NULL};
 #define OWN(member) offsetof(struct pattern_options, member)
 
 static const struct option_row rows[] = {
-    {"copy-bytes", OPTION_U64, "N", OWN(copy_bytes), NULL, "size of the copied block", 4},
-    {"batches", OPTION_U32, "N", OWN(batches), NULL, "batches of the preallocation pair", 1},
-    {"batch-bytes", OPTION_U64, "N", OWN(batch_bytes), NULL, "size of one of those", 4},
+    {"copy-bytes", OPTION_BYTES, "BYTES", OWN(copy_bytes), NULL, "size of the copied block", 4,
+     (uint64_t)1 << 40},
+    {"batches", OPTION_U32, "N", OWN(batches), NULL, "batches of the preallocation pair", 1,
+     1 << 20},
+    {"batch-bytes", OPTION_BYTES, "BYTES", OWN(batch_bytes), NULL, "size of one of those", 4,
+     (uint64_t)1 << 33},
     {"gemm-size", OPTION_U32, "N", OWN(gemm_size), NULL, "rows and columns of the small matrices",
-     1},
-    {"gemm-count", OPTION_U32, "N", OWN(gemm_count), NULL, "how many of them are multiplied", 1},
+     1, 16384},
+    {"gemm-count", OPTION_U32, "N", OWN(gemm_count), NULL, "how many of them are multiplied", 1,
+     65536},
     {"gemm", OPTION_CHOICE, NULL, OWN(gemm), gemm_names,
-     "multiplied by cuBLAS or our own kernel; auto takes cuBLAS where it is", 0},
+     "multiplied by cuBLAS or our own kernel; auto takes cuBLAS where it is", 0, 0},
     {"width", OPTION_U32, "N", OWN(width), NULL,
-     "rows and columns of the layer of the batch size pair", 1},
+     "rows and columns of the layer of the batch size pair", 1, 16384},
     {"samples", OPTION_U32, "N", OWN(samples), NULL,
-     "samples that go through it, rounded up to 256", 1},
+     "samples that go through it, rounded up to 256", 1, 1 << 24},
     {"floats", OPTION_U32, "N", OWN(floats), NULL,
-     "length of the arrays of the kernel pairs, rounded up to 4096", 1},
-    {"launches", OPTION_U32, "N", OWN(launches), NULL, "length of the chain of short kernels", 1},
-    {"chain-floats", OPTION_U32, "N", OWN(chain_floats), NULL, "floats in each of them", 1},
-    {"memory-limit", OPTION_U64, "BYTES", OWN(memory_limit), NULL,
-     "device memory of the accumulation pair; 0: all there is", 0},
-    {"large-batch", OPTION_U32, "N", OWN(large_batch), NULL, "samples of its large batch", 1},
-    {"micro-batch", OPTION_U32, "N", OWN(micro_batch), NULL, "samples at a time", 1},
-    {"features", OPTION_U32, "N", OWN(features), NULL, "rows and columns of its layer", 1},
+     "length of the arrays of the kernel pairs, rounded up to 4096", 1, 1u << 31},
+    {"launches", OPTION_U32, "N", OWN(launches), NULL, "length of the chain of short kernels", 1,
+     1 << 20},
+    {"chain-floats", OPTION_U32, "N", OWN(chain_floats), NULL, "floats in each of them", 1,
+     1 << 30},
+    {"memory-limit", OPTION_BYTES, "BYTES", OWN(memory_limit), NULL,
+     "device memory of the accumulation pair; 0: all there is", 0, 0},
+    {"large-batch", OPTION_U32, "N", OWN(large_batch), NULL, "samples of its large batch", 1,
+     1 << 26},
+    {"micro-batch", OPTION_U32, "N", OWN(micro_batch), NULL, "samples at a time", 1, 1 << 26},
+    {"features", OPTION_U32, "N", OWN(features), NULL, "rows and columns of its layer", 1, 16384},
 };
 
 static void apply_preset(int preset, void *values)
@@ -112,20 +117,6 @@ static bool known_variant(const char *name)
     return false;
 }
 
-static int open_device(enum dev_backend backend, struct dev **dev)
-{
-    char why[1024];
-
-    perfkit_range_push("open device");
-    dev_open(backend, 0, dev, why, sizeof why);
-    perfkit_range_pop();
-    if (*dev)
-        return 0;
-    fprintf(stderr, "patterns: no device for --backend %s: %s: try --backend auto\n",
-            dev_backend_name(backend), why);
-    return -1;
-}
-
 /* The variants of one kind (limited or not) that are asked for. */
 static int run_selected(const struct pattern_options *options, struct dev *dev, bool limited,
                         struct results *results)
@@ -174,10 +165,10 @@ static int load_gemm(struct dev *dev)
 /* The variants about memory, on a device of their own. */
 static int run_limited(const struct pattern_options *options, struct results *results)
 {
-    struct dev *dev;
+    struct dev *dev = open_device("patterns", (enum dev_backend)options->common.backend, 0);
     int status;
 
-    if (open_device((enum dev_backend)options->common.backend, &dev) != 0)
+    if (!dev)
         return -1;
     perfkit_range_push("limit");
     status = load_gemm(dev);
@@ -192,22 +183,6 @@ static int run_limited(const struct pattern_options *options, struct results *re
     return status;
 }
 
-/* What the kernel pairs are measured against; NaN when it cannot be had. */
-static double measure_ceiling(const struct pattern_options *options, struct dev *dev)
-{
-    struct dev_queue *queue;
-    double ceiling = NAN;
-
-    perfkit_range_push("copy bandwidth");
-    if (dev_queue_create(dev, &queue) == 0) {
-        if (stream_ceiling(dev, queue, (size_t)options->floats * sizeof(float), &ceiling) != 0)
-            ceiling = NAN;
-        dev_queue_destroy(queue);
-    }
-    perfkit_range_pop();
-    return ceiling;
-}
-
 static bool wants_limited(const struct pattern_options *options)
 {
     for (size_t i = 0; i < accumulate_variant_count; i++)
@@ -219,7 +194,8 @@ static bool wants_limited(const struct pattern_options *options)
 
 static int run_everything(const struct pattern_options *options, struct dev *dev)
 {
-    struct results results = {.ceiling = measure_ceiling(options, dev)};
+    struct results results = {.ceiling =
+                                  copy_bandwidth(dev, (size_t)options->floats * sizeof(float))};
     int status = run_selected(options, dev, false, &results);
 
     if (status == 0 && wants_limited(options))
@@ -282,13 +258,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "patterns: --width %u: not even: take 512\n", options.width);
         return 2;
     }
-    if (options.samples > UINT32_MAX - 256 || options.floats > UINT32_MAX - STREAM_UNIT) {
-        fprintf(stderr, "patterns: --samples, --floats: too many: take 4294000000 at most\n");
-        return 2;
-    }
     options.samples = (options.samples + 255) / 256 * 256;
     perfkit_thread_name("main");
-    if (open_device((enum dev_backend)options.common.backend, &dev) != 0)
+    dev = open_device("patterns", (enum dev_backend)options.common.backend, 0);
+    if (!dev)
         return 2;
     status = run_everything(&options, dev);
     dev_close(dev);

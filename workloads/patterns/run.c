@@ -81,8 +81,10 @@ int run_variants(const struct pattern_options *options, struct dev *dev,
     struct session session;
     const char *failing = variants[0].name;
     size_t ready = 0;
-    int status = rows ? session_open(&session, dev) : -1;
+    int status;
 
+    dev_clear_error(dev);
+    status = rows ? session_open(&session, dev) : -1;
     if (status != 0) {
         fprintf(stderr, "patterns: %s: %s\n", failing, dev_error_text(dev));
         return -1;

@@ -4,6 +4,7 @@
 
 #include "workloads/common/measure.h"
 #include "workloads/common/options.h"
+#include "workloads/common/start.h"
 
 struct pattern_options {
     struct common_options common; /* first: options.h */
@@ -75,12 +76,6 @@ int unavailable(struct run *run, const char *format, ...) __attribute__((format(
 
 /* `count` floats in (0, 1] from the seed of the options and `salt`; NULL when memory ran out. */
 float *random_floats(const struct run *run, uint64_t salt, size_t count);
-
-/* Allocates a device buffer and copies `bytes` of `from` into it; -1 on failure. */
-int upload(struct session *session, const void *from, size_t bytes, struct dev_buffer **out);
-
-/* An output buffer full of NaN. */
-int alloc_poisoned(struct session *session, size_t bytes, struct dev_buffer **out);
 
 /* Reads `count` floats back and notes their error against `reference`. */
 int check_buffer(struct session *session, struct dev_buffer *buffer, const double *reference,

@@ -2,13 +2,12 @@
  * with the convolutions and normalisations that its project tried. Options, the device, and the
  * exit status: 0, 1 for a failed verification, 2 for usage or a device that failed.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/stream/stream.h"
 #include "perfkit/annotate.h"
+#include "workloads/common/start.h"
 #include "workloads/rollout/workload.h"
 
 static const char *const without_names[] = {"none", "bf16", "fp16", NULL};
@@ -16,22 +15,23 @@ static const char *const without_names[] = {"none", "bf16", "fp16", NULL};
 #define OWN(member) offsetof(struct rollout_options, member)
 
 static const struct option_row rows[] = {
-    {"grid", OPTION_U32, "N", OWN(grid), NULL, "rows and columns of the fields", 1},
-    {"fields", OPTION_U32, "N", OWN(fields), NULL, "channels of the state", 1},
-    {"channels", OPTION_U32, "N", OWN(channels), NULL, "channels between the layers", 1},
-    {"layers", OPTION_U32, "N", OWN(layers), NULL, "layers of the operator, 2 to 16", 2},
-    {"steps", OPTION_U32, "N", OWN(steps), NULL, "time steps of a rollout", 1},
+    {"grid", OPTION_U32, "N", OWN(grid), NULL, "rows and columns of the fields", 1, 16384},
+    {"fields", OPTION_U32, "N", OWN(fields), NULL, "channels of the state", 1, 4096},
+    {"channels", OPTION_U32, "N", OWN(channels), NULL, "channels between the layers", 1, 4096},
+    {"layers", OPTION_U32, "N", OWN(layers), NULL, "layers of the operator, 2 to 16", 2,
+     MAX_LAYERS},
+    {"steps", OPTION_U32, "N", OWN(steps), NULL, "time steps of a rollout", 1, 1000000},
     {"realisations", OPTION_U32, "N", OWN(realisations), NULL,
-     "rollouts of one initial state, each with its own noise", 1},
-    {"batch", OPTION_U32, "N", OWN(batch), NULL, "initial states at a time", 1},
+     "rollouts of one initial state, each with its own noise", 1, 4096},
+    {"batch", OPTION_U32, "N", OWN(batch), NULL, "initial states at a time", 1, 4096},
     {"norm-groups", OPTION_U32, "N", OWN(norm_groups), NULL,
-     "groups of group-norm; divides the channels", 1},
+     "groups of group-norm; divides the channels", 1, 4096},
     {"verify-steps", OPTION_U32, "N", OWN(verify_steps), NULL,
-     "steps that --verify compares with double precision", 1},
-    {"memory-limit", OPTION_TEXT, "BYTES", OWN(memory_limit), NULL,
-     "leave this much device memory (8G, 512M)", 0},
+     "steps that --verify compares with double precision", 1, 1000000},
+    {"memory-limit", OPTION_BYTES, "BYTES", OWN(memory_limit), NULL,
+     "leave this much device memory (8G, 512M); 0: all there is", 0, 0},
     {"without", OPTION_CHOICE, NULL, OWN(without), without_names,
-     "act as on a device without bf16, or without fp16 and bf16", 0},
+     "act as on a device without bf16, or without fp16 and bf16", 0, 0},
 };
 
 static void apply_preset(int preset, void *values)
@@ -64,20 +64,6 @@ static const struct option_set options_set = {
     .apply_preset = apply_preset,
 };
 
-uint64_t parse_bytes(const char *text)
-{
-    static const char units[] = "KMGT";
-    char *end;
-    double number = strtod(text, &end);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-
-    if (end == text || !(number > 0) || (*end && (!unit || end[1])))
-        return 0;
-    for (const char *u = units; unit && u <= unit; u++)
-        number *= 1024;
-    return number < 0x1p63 ? (uint64_t)number : 0;
-}
-
 static int complain(const char *option, const char *what)
 {
     fprintf(stderr, "rollout: --%s: %s\n", option, what);
@@ -87,17 +73,13 @@ static int complain(const char *option, const char *what)
 static int check_options(struct rollout_options *options)
 {
     uint64_t widest = options->channels > options->fields ? options->channels : options->fields;
-    uint64_t batch = options->batch > 3 ? options->batch : 3;
+    uint64_t images = (options->batch > 3 ? options->batch : 3) * (uint64_t)options->realisations;
+    uint64_t plane = (uint64_t)options->grid * options->grid;
 
-    if (options->layers < 2 || options->layers > MAX_LAYERS)
-        return complain("layers", "takes 2 to 16");
     if (options->channels % options->norm_groups != 0)
         return complain("norm-groups", "does not divide the channels: take 1, 2, 4 or 8");
-    if (options->grid > 16384 || widest > 4096 || options->realisations > 4096 || batch > 4096 ||
-        batch * options->realisations * widest * options->grid * options->grid > UINT32_MAX / 4)
+    if (plane * widest > UINT32_MAX / 4 || plane * widest * images > UINT32_MAX / 4)
         return complain("grid", "the fields exceed 2^30 elements: take fewer or smaller ones");
-    if (options->memory_limit && parse_bytes(options->memory_limit) == 0)
-        return complain("memory-limit", "is no number of bytes: write 8G or 512M");
     if (options->verify_steps > options->steps)
         options->verify_steps = options->steps;
     return 0;
@@ -111,41 +93,16 @@ static bool known_variant(const char *name)
     return false;
 }
 
-static int open_device(const struct rollout_options *options, struct dev **dev)
+static struct dev *open_limited(const struct rollout_options *options)
 {
-    char why[1024];
+    struct dev *dev = open_device("rollout", (enum dev_backend)options->common.backend, 0);
 
-    perfkit_range_push("open device");
-    dev_open((enum dev_backend)options->common.backend, 0, dev, why, sizeof why);
-    perfkit_range_pop();
-    if (!*dev) {
-        fprintf(stderr, "rollout: no device for --backend %s: %s: try --backend auto\n",
-                dev_backend_name((enum dev_backend)options->common.backend), why);
-        return -1;
+    if (dev && options->memory_limit && dev_limit(dev, options->memory_limit) != 0) {
+        fprintf(stderr, "rollout: --memory-limit: %s\n", dev_error_text(dev));
+        dev_close(dev);
+        return NULL;
     }
-    if (options->memory_limit && dev_limit(*dev, parse_bytes(options->memory_limit)) != 0) {
-        fprintf(stderr, "rollout: --memory-limit %s: %s\n", options->memory_limit,
-                dev_error_text(*dev));
-        dev_close(*dev);
-        return -1;
-    }
-    return 0;
-}
-
-/* Of arrays that no cache holds, as the operations' outputs together are. NaN where the memory
- * limit leaves no room for them. */
-static double measure_ceiling(struct dev *dev)
-{
-    size_t bytes = dev_info(dev)->is_cpu ? (size_t)32 << 20 : (size_t)256 << 20;
-    struct dev_queue *queue = NULL;
-    double ceiling = NAN;
-
-    perfkit_range_push("ceiling");
-    if (dev_queue_create(dev, &queue) == 0 && stream_ceiling(dev, queue, bytes, &ceiling) != 0)
-        ceiling = NAN;
-    dev_queue_destroy(queue);
-    perfkit_range_pop();
-    return ceiling;
+    return dev;
 }
 
 static int run_everything(const struct rollout_options *options, struct dev *dev)
@@ -159,10 +116,12 @@ static int run_everything(const struct rollout_options *options, struct dev *dev
     if (results)
         status = model_make(options, &model);
     perfkit_range_pop();
+    if (status != 0)
+        fprintf(stderr, "rollout: out of memory: take fewer --channels\n");
     if (status == 0)
         status = run_variants(options, &model, dev, results, &count);
     if (status == 0)
-        print_results(options, dev, measure_ceiling(dev), results, count);
+        print_results(options, dev, copy_bandwidth(dev, 0), results, count);
     for (size_t i = 0; i < count && status >= 0; i++) {
         if (result_passed(&results[i]))
             continue;
@@ -213,7 +172,8 @@ int main(int argc, char **argv)
     if (check_options(&options) != 0)
         return 2;
     perfkit_thread_name("main");
-    if (open_device(&options, &dev) != 0)
+    dev = open_limited(&options);
+    if (!dev)
         return 2;
     status = run_everything(&options, dev);
     dev_close(dev);

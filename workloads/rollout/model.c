@@ -20,12 +20,6 @@ struct conv2d_shape model_conv2d(const struct model *model, uint32_t layer, uint
     };
 }
 
-/* Uniform in [-1, 1). */
-static float random_signed(struct random *random)
-{
-    return 2 * random_unit(random) - 1;
-}
-
 int model_make(const struct rollout_options *options, struct model *model)
 {
     struct random random = {options->common.seed};

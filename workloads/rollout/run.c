@@ -295,8 +295,10 @@ static int run_set(const struct rollout_options *options, const struct model *mo
     struct runner runners[SET_MAX] = {{0}};
     double *storage = calloc(2 * SET_MAX * samples, sizeof storage[0]);
     struct dev_queue *queue = NULL;
-    int status = storage ? dev_queue_create(dev, &queue) : -1;
+    int status;
 
+    dev_clear_error(dev);
+    status = storage ? dev_queue_create(dev, &queue) : -1;
     for (size_t s = 0; s < count && status == 0; s++) {
         runners[s] = (struct runner){.result = &results[s],
                                      .wall = storage + 2 * s * samples,

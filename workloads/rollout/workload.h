@@ -19,15 +19,12 @@ struct rollout_options {
     uint32_t batch; /* initial states; images = batch x realisations */
     uint32_t norm_groups;
     uint32_t verify_steps;
-    const char *memory_limit; /* "8G", or NULL */
-    int without;              /* enum without */
+    uint64_t memory_limit; /* bytes; 0: none */
+    int without;           /* enum without */
 };
 
 /* Precisions that the device is taken not to have; each includes the ones before it. */
 enum without { WITHOUT_NONE, WITHOUT_BF16, WITHOUT_FP16 };
-
-/* Bytes from "8G", "512M", "64K" or a plain number; 0 when the text is none of them. */
-uint64_t parse_bytes(const char *text);
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
