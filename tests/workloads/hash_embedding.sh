@@ -54,6 +54,10 @@ expect 2 --variant nosuch
 grep -q 'no such variant: nosuch' "$dir/err" || fail 'an unknown variant goes unnamed'
 expect 2 --records x
 expect 2 --records 0
+expect 2 --genera 4294967295 --variant lookup-fused # sums and products of sizes that wrap
+expect 2 --plots 268435456 --embed 4096
+expect 2 --seed ' -1'
+expect 0 --preset small --iterations 1 --batch 268435456 --variant batch-collated --verify
 expect 2 --backend metal
 expect 2 --bogus
 expect 2 --embed 12

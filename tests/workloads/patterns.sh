@@ -75,6 +75,10 @@ fi
 expect 2 --variant nosuch
 grep -q 'no such variant: nosuch' "$dir/err" || fail 'an unknown variant goes unnamed'
 expect 2 --floats 0
+expect 2 --gemm-size 2147483648 --gemm-count 4 --variant gemm-loop
+expect 2 --batch-bytes 16G --variant alloc-once
+grep -q -- '--batch-bytes 16G: not a number that it takes: give one from 4 to ' "$dir/err" ||
+    fail 'a number too large says nothing'
 expect 2 --width 33
 expect 2 --backend metal
 expect 0 --help

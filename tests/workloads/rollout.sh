@@ -79,6 +79,8 @@ expect 2 --layers 1
 expect 2 --layers 17
 expect 2 --norm-groups 5
 expect 2 --memory-limit 8X
+expect 2 --memory-limit nan
+expect 2 --grid 16384 --channels 4096 --realisations 4096 --batch 4096 # 2^64 elements
 expect 2 --grid 100000
 expect 2 --backend metal
 expect 0 --help

@@ -212,7 +212,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if ((uint64_t)options.plots * options.embed * 2 * options.top_k > UINT32_MAX) {
-        fprintf(stderr, "hash_embedding: --plots x --embed x --top-k: the lookups exceed 2^31 "
+        fprintf(stderr, "hash_embedding: --plots x --embed x --top-k: the lookups exceed 2^32 "
                         "elements: take fewer\n");
         return 2;
     }
