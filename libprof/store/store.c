@@ -173,20 +173,34 @@ static enum prof_status new_store(const char *path, struct prof_store **store,
     return PROF_OK;
 }
 
+/* Readers may have found the file already: they are waited for. */
+static bool enter_wal(sqlite3 *db)
+{
+    uint64_t deadline = prof_now_ns() + PUBLISH_NS;
+    while (!answers(db, "PRAGMA journal_mode=WAL", "wal")) {
+        if ((sqlite3_errcode(db) & 0xff) != SQLITE_BUSY || prof_now_ns() >= deadline)
+            return false;
+        usleep(1000);
+    }
+    return true;
+}
+
+/* All in one transaction: nobody sees a capture without its tables. */
 static enum prof_status fill_new(struct prof_store *store, struct prof_error *err)
 {
     sqlite3 *db = store->db;
     char *script = schema_script();
     if (!script)
         return prof_fail(err, PROF_NOMEM, "out of memory");
+    sqlite3_busy_timeout(db, READER_WAIT_MS);
     bool ok = pragma(db, "page_size", PAGE_BYTES) && run(db, "PRAGMA synchronous=OFF") &&
-              pragma(db, "application_id", PROF_APPLICATION_ID) &&
-              pragma(db, "user_version", PROF_FORMAT_VERSION) && run(db, "BEGIN") &&
-              run(db, script) && run(db, "COMMIT");
+              run(db, "BEGIN") && pragma(db, "application_id", PROF_APPLICATION_ID) &&
+              pragma(db, "user_version", PROF_FORMAT_VERSION) && run(db, script) &&
+              run(db, "COMMIT");
     free(script);
     if (!ok)
         return prof_store_fail(store, "create", err);
-    if (!answers(db, "PRAGMA journal_mode=WAL", "wal"))
+    if (!enter_wal(db))
         return prof_fail(err, PROF_IO,
                          "cannot write %s in WAL mode (a network filesystem?): record to a local "
                          "folder",

@@ -118,6 +118,53 @@ START_TEST(an_existing_file_is_kept_unless_asked)
 }
 END_TEST
 
+#define NEW_CAPTURES 60
+
+static void name_capture(int number)
+{
+    snprintf(path, sizeof path, "%s/%d.sqlite", folder, number);
+}
+
+/* Reads each capture as soon as it is there, until the last one has its tables. */
+static void read_eagerly(void)
+{
+    for (int i = 0; i < NEW_CAPTURES;) {
+        struct prof_store *store;
+        name_capture(i);
+        if (!prof_store_open(path, &store, &err)) {
+            prof_store_close(store);
+            i++;
+        } else if (strstr(err.message, "no such table")) {
+            _exit(1);
+        }
+    }
+    _exit(0);
+}
+
+START_TEST(eager_readers_do_no_harm_to_a_new_capture)
+{
+    enter();
+    pid_t readers[2];
+    int ended;
+    for (int i = 0; i < 2; i++) {
+        readers[i] = fork();
+        if (!readers[i])
+            read_eagerly();
+    }
+    for (int i = 0; i < NEW_CAPTURES; i++) {
+        name_capture(i);
+        struct prof_store *store = create();
+        run(store, "INSERT INTO capture(state) VALUES('recording')");
+        prof_store_close(store);
+    }
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(waitpid(readers[i], &ended, 0), readers[i]);
+        ck_assert_msg(ended == 0, "saw a capture without its tables");
+    }
+    leave();
+}
+END_TEST
+
 /* The -wal of a killed run must not be replayed into the capture that takes its name. */
 START_TEST(old_side_files_do_not_enter_a_new_capture)
 {
@@ -396,7 +443,8 @@ START_TEST(an_older_capture_is_completed)
 END_TEST
 
 CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_kept_unless_asked,
-           old_side_files_do_not_enter_a_new_capture, an_unwritable_place_is_told,
+           eager_readers_do_no_harm_to_a_new_capture, old_side_files_do_not_enter_a_new_capture,
+           an_unwritable_place_is_told,
            a_published_capture_is_one_file, readers_see_whole_transactions_of_a_growing_capture,
            an_attached_reader_delays_publication_by_3_s_at_most,
            a_capture_left_in_wal_settles_later, a_capture_in_the_making_is_not_settled,
