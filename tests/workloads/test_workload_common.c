@@ -97,7 +97,7 @@ static const struct option_row own_rows[] = {
     {"fast", OPTION_FLAG, NULL, offsetof(struct values, fast), NULL, "quick", 0, 0},
     {"limit", OPTION_BYTES, "BYTES", offsetof(struct values, limit), NULL, "room", 0, 0},
 };
-static const struct option_set own_set = {"test", "A test.", own_rows, 3, preset};
+static const struct option_set own_set = {"test", "A test.", own_rows, 3, preset, NULL};
 
 static int parse(struct values *values, int argc, const char *const *argv)
 {

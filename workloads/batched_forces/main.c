@@ -45,27 +45,22 @@ static void apply_preset(int preset, void *values)
     }
 }
 
+static const char *describe_variant(size_t index, const char **summary)
+{
+    if (index >= variant_count)
+        return NULL;
+    *summary = variants[index].summary;
+    return variants[index].name;
+}
+
 static const struct option_set options_set = {
     .program = "batched_forces",
     .summary = "Energies and forces of molecules by a message-passing network.",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .apply_preset = apply_preset,
+    .variant = describe_variant,
 };
-
-static void list_variants(void)
-{
-    for (size_t i = 0; i < variant_count; i++)
-        printf("%-20s %s\n", variants[i].name, variants[i].summary);
-}
-
-static bool known_variant(const char *name)
-{
-    for (size_t i = 0; i < variant_count; i++)
-        if (strcmp(variants[i].name, name) == 0)
-            return true;
-    return false;
-}
 
 /* The `together` variants at the batch asked for, or at each of their own up to the number of
  * molecules. */
@@ -180,13 +175,6 @@ static int run_everything(const struct forces_options *options, struct dev *dev)
 
 static int check_options(const struct forces_options *options)
 {
-    const char *variant = options->common.variant;
-
-    if (variant && !known_variant(variant)) {
-        fprintf(stderr, "batched_forces: no such variant: %s: --list-variants shows them\n",
-                variant);
-        return -1;
-    }
     if (options->width & (options->width - 1)) {
         fprintf(stderr, "batched_forces: --width %u: take 32, 64, 128 or 256\n", options->width);
         return -1;
@@ -215,14 +203,9 @@ int main(int argc, char **argv)
 
     if (options_parse(&options_set, argc, argv, &options) != 0)
         return 2;
-    if (options.common.help) {
-        options_help(&options_set, &defaults);
-        return 0;
-    }
-    if (options.common.list_variants) {
-        list_variants();
-        return 0;
-    }
+    status = options_end(&options_set, &options, &defaults);
+    if (status >= 0)
+        return status;
     if (check_options(&options) != 0)
         return 2;
     perfkit_thread_name("main");

@@ -220,3 +220,41 @@ void options_help(const struct option_set *set, const void *values)
         putchar('\n');
     }
 }
+
+static void list_variants(const struct option_set *set)
+{
+    const char *name, *summary;
+
+    for (size_t i = 0; (name = set->variant(i, &summary)) != NULL; i++)
+        printf("%-22s %s\n", name, summary);
+}
+
+static bool known_variant(const struct option_set *set, const char *wanted)
+{
+    const char *name, *summary;
+
+    for (size_t i = 0; (name = set->variant(i, &summary)) != NULL; i++)
+        if (strcmp(name, wanted) == 0)
+            return true;
+    return false;
+}
+
+int options_end(const struct option_set *set, const void *values, const void *defaults)
+{
+    const struct common_options *common = values;
+
+    if (common->help) {
+        options_help(set, defaults);
+        return 0;
+    }
+    if (common->list_variants) {
+        list_variants(set);
+        return 0;
+    }
+    if (common->variant && !known_variant(set, common->variant)) {
+        fprintf(stderr, "%s: no such variant: %s: --list-variants shows them\n", set->program,
+                common->variant);
+        return 2;
+    }
+    return -1;
+}

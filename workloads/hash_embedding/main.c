@@ -44,6 +44,15 @@ static void apply_preset(int preset, void *values)
     }
 }
 
+static const char *describe_variant(size_t index, const char **summary)
+{
+    const struct variant *variant = variant_at(index);
+
+    if (variant)
+        *summary = variant->summary;
+    return variant ? variant->name : NULL;
+}
+
 static const struct option_set options_set = {
     .program = "hash_embedding",
     .summary = "Species records hashed into plot embeddings, the lookups, batches and loss around "
@@ -51,6 +60,7 @@ static const struct option_set options_set = {
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .apply_preset = apply_preset,
+    .variant = describe_variant,
 };
 
 const struct variant *variant_at(size_t index)
@@ -71,14 +81,6 @@ const struct variant *variant_at(size_t index)
         index -= groups[i].count;
     }
     return NULL;
-}
-
-static void list_variants(void)
-{
-    const struct variant *variant;
-
-    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++)
-        printf("%-20s %s\n", variant->name, variant->summary);
 }
 
 static int run_selected(const struct hash_options *options, struct dev *dev,
@@ -165,16 +167,6 @@ static int run_everything(const struct hash_options *options, struct dev *dev)
     return status < 0 ? 2 : status;
 }
 
-static bool known_variant(const char *name)
-{
-    const struct variant *variant;
-
-    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++)
-        if (strcmp(variant->name, name) == 0)
-            return true;
-    return false;
-}
-
 int main(int argc, char **argv)
 {
     struct hash_options options = {
@@ -193,19 +185,9 @@ int main(int argc, char **argv)
 
     if (options_parse(&options_set, argc, argv, &options) != 0)
         return 2;
-    if (options.common.help) {
-        options_help(&options_set, &defaults);
-        return 0;
-    }
-    if (options.common.list_variants) {
-        list_variants();
-        return 0;
-    }
-    if (options.common.variant && !known_variant(options.common.variant)) {
-        fprintf(stderr, "hash_embedding: no such variant: %s: --list-variants shows them\n",
-                options.common.variant);
-        return 2;
-    }
+    status = options_end(&options_set, &options, &defaults);
+    if (status >= 0)
+        return status;
     if (gather_embed_log2(options.embed) < 0) {
         fprintf(stderr, "hash_embedding: --embed %u: not a power of two: take 16 or 32\n",
                 options.embed);

@@ -72,12 +72,22 @@ static void apply_preset(int preset, void *values)
     }
 }
 
+static const char *describe_variant(size_t index, const char **summary)
+{
+    const struct variant *variant = variant_at(index);
+
+    if (variant)
+        *summary = variant->summary;
+    return variant ? variant->name : NULL;
+}
+
 static const struct option_set options_set = {
     .program = "patterns",
     .summary = "One pair of variants for each piece of advice of a performance guide.",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .apply_preset = apply_preset,
+    .variant = describe_variant,
 };
 
 const struct variant *variant_at(size_t index)
@@ -97,24 +107,6 @@ const struct variant *variant_at(size_t index)
         index -= groups[i].count;
     }
     return NULL;
-}
-
-static void list_variants(void)
-{
-    const struct variant *variant;
-
-    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++)
-        printf("%-22s %s\n", variant->name, variant->summary);
-}
-
-static bool known_variant(const char *name)
-{
-    const struct variant *variant;
-
-    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++)
-        if (strcmp(variant->name, name) == 0)
-            return true;
-    return false;
 }
 
 /* The variants of one kind (limited or not) that are asked for. */
@@ -241,19 +233,9 @@ int main(int argc, char **argv)
 
     if (options_parse(&options_set, argc, argv, &options) != 0)
         return 2;
-    if (options.common.help) {
-        options_help(&options_set, &defaults);
-        return 0;
-    }
-    if (options.common.list_variants) {
-        list_variants();
-        return 0;
-    }
-    if (options.common.variant && !known_variant(options.common.variant)) {
-        fprintf(stderr, "patterns: no such variant: %s: --list-variants shows them\n",
-                options.common.variant);
-        return 2;
-    }
+    status = options_end(&options_set, &options, &defaults);
+    if (status >= 0)
+        return status;
     if (options.width % 2 != 0) { /* parts of a buffer begin at multiples of 256 bytes */
         fprintf(stderr, "patterns: --width %u: not even: take 512\n", options.width);
         return 2;

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "perfkit/annotate.h"
 #include "workloads/common/start.h"
@@ -55,6 +54,14 @@ static void apply_preset(int preset, void *values)
     }
 }
 
+static const char *describe_variant(size_t index, const char **summary)
+{
+    if (index >= variant_count)
+        return NULL;
+    *summary = variants[index].summary;
+    return variants[index].name;
+}
+
 static const struct option_set options_set = {
     .program = "rollout",
     .summary = "Fields evolved by a stochastic neural operator: convolution, normalisation, GELU, "
@@ -62,6 +69,7 @@ static const struct option_set options_set = {
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .apply_preset = apply_preset,
+    .variant = describe_variant,
 };
 
 static int complain(const char *option, const char *what)
@@ -83,14 +91,6 @@ static int check_options(struct rollout_options *options)
     if (options->verify_steps > options->steps)
         options->verify_steps = options->steps;
     return 0;
-}
-
-static bool known_variant(const char *name)
-{
-    for (size_t i = 0; i < variant_count; i++)
-        if (strcmp(variants[i].name, name) == 0)
-            return true;
-    return false;
 }
 
 static struct dev *open_limited(const struct rollout_options *options)
@@ -155,20 +155,9 @@ int main(int argc, char **argv)
 
     if (options_parse(&options_set, argc, argv, &options) != 0)
         return 2;
-    if (options.common.help) {
-        options_help(&options_set, &defaults);
-        return 0;
-    }
-    if (options.common.list_variants) {
-        for (size_t i = 0; i < variant_count; i++)
-            printf("%-16s %s\n", variants[i].name, variants[i].summary);
-        return 0;
-    }
-    if (options.common.variant && !known_variant(options.common.variant)) {
-        fprintf(stderr, "rollout: no such variant: %s: --list-variants shows them\n",
-                options.common.variant);
-        return 2;
-    }
+    status = options_end(&options_set, &options, &defaults);
+    if (status >= 0)
+        return status;
     if (check_options(&options) != 0)
         return 2;
     perfkit_thread_name("main");
