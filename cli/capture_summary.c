@@ -148,10 +148,11 @@ static bool say_filtered(const char *command, const struct prof_trust *trust, co
     }
     if (!filter || kept > 0 || left <= 0)
         return false;
-    cli_say(command, "none of %s kernel%s%s matches --kernel='%s': leave it out once to see their "
-                     "names",
-            prof_count(left).text, trust->graphs.filtered ? "" : " launch",
-            left == 1 ? "" : trust->graphs.filtered ? "s" : "es", filter);
+    bool one = left == 1, graphs = trust->graphs.filtered > 0;
+    cli_say(command, "none of %s %s matches --kernel='%s': leave it out once to see their names",
+            prof_count(left).text,
+            graphs ? (one ? "kernel" : "kernels") : (one ? "kernel launch" : "kernel launches"),
+            filter);
     return true;
 }
 

@@ -85,13 +85,13 @@ static void about_no_work(const struct prof_report_data *data, struct steps *ste
         add(steps, "No device work was recorded within the filter.");
     else if (trust->recorded_ns == 0 && !trust->marks_lost)
         add(steps,
-            "Nothing was recorded: no window was open while the program ran (--dormant, --delay, or "
-            "a capture range that %s).",
+            "Nothing was recorded: no window was open while the program ran (--dormant, --delay, "
+            "or a capture range that %s).",
             prof_report_is_live(data->info) ? "has not begun yet" : "never began");
     else if (trust->recorded_ns != PROF_UNKNOWN)
         add(steps,
-            "No device work was recorded in the %s (%s window%s) in which there was to be a record: "
-            "the program may have done it at another time.",
+            "No device work was recorded in the %s (%s window%s) in which there was to be a "
+            "record: the program may have done it at another time.",
             prof_duration_ns(trust->recorded_ns).text, prof_count(trust->windows).text,
             trust->windows == 1 ? "" : "s");
     else

@@ -121,8 +121,8 @@ static enum prof_status open_once(const char *path, struct prof_capture **captur
     return PROF_OK;
 }
 
-/* A capture that ends is made one plain file: for a moment it has a journal that only a writer could
- * undo, and SQLite refuses the reader ("attempt to write a readonly database"). */
+/* A capture that ends is made one plain file: for a moment it has a journal that only a writer
+ * could undo, and SQLite refuses the reader ("attempt to write a readonly database"). */
 enum prof_status prof_open(const char *path, struct prof_capture **capture, struct prof_error *err)
 {
     enum prof_status status = open_once(path, capture, err);
