@@ -5,29 +5,20 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "perfkit/annotate.h"
 #include "workloads/batched_forces/model.h"
-
-static double now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 static int run_components(struct model *m, const struct pass *pass, enum component begin,
                           enum component end, double times[COMPONENTS])
 {
-    double start = now_ns();
+    uint64_t start = now_ns();
 
     for (int c = (int)begin; c < (int)end; c++) {
         int result;
-        double stop;
+        uint64_t stop;
 
         perfkit_range_push(component_names[c]);
         result = component_functions[c](m, pass);
@@ -37,7 +28,7 @@ static int run_components(struct model *m, const struct pass *pass, enum compone
         if (result != 0)
             return -1;
         stop = now_ns();
-        times[c] += stop - start;
+        times[c] += (double)(stop - start);
         start = stop; /* without a gap: the components sum to the step */
     }
     return 0;

@@ -3,17 +3,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "perfkit/annotate.h"
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 int session_open(struct session *session, struct dev *dev)
 {

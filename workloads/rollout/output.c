@@ -224,8 +224,8 @@ static void print_memory(const struct rollout_options *options, const struct dev
         const struct result *row = &results->rows[i];
         uint64_t bytes[MEMORY_KINDS], next[MEMORY_KINDS];
 
-        rollout_estimate(options, row->variant, row->storage, row->batch, bytes);
-        rollout_estimate(options, row->variant, row->storage, row->batch + 1, next);
+        rollout_estimate(options, row->storage, row->batch, bytes);
+        rollout_estimate(options, row->storage, row->batch + 1, next);
         if (!row->skipped[0])
             memcpy(bytes, row->memory, sizeof bytes);
         table_row(&table);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "kernels/activation/activation.h"
 #include "kernels/conv2d/cudnn.h"
@@ -51,14 +50,6 @@ struct rollout {
     struct timed *timed;            /* of rollout_profile, else NULL */
     size_t timed_count, timed_capacity;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
@@ -401,15 +392,14 @@ static int open_memory(struct rollout *r)
     return result;
 }
 
-void rollout_estimate(const struct rollout_options *options, const struct variant *variant,
-                      enum storage storage, uint32_t batch, uint64_t bytes[MEMORY_KINDS])
+void rollout_estimate(const struct rollout_options *options, enum storage storage, uint32_t batch,
+                      uint64_t bytes[MEMORY_KINDS])
 {
     uint64_t plane = (uint64_t)options->grid * options->grid, element = storage_bytes(storage);
     uint64_t images = (uint64_t)batch * options->realisations;
     uint64_t states = images * options->fields * plane, hidden = images * options->channels * plane;
     uint64_t inner = options->layers - 1;
 
-    (void)variant;
     bytes[MEMORY_STATES] = 2 * states * (sizeof(float) + element) + sizeof(uint32_t);
     bytes[MEMORY_WEIGHTS] = (2 * (uint64_t)options->fields * options->channels +
                              (inner - 1) * options->channels * options->channels) *

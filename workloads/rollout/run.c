@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "perfkit/annotate.h"
 #include "workloads/rollout/workload.h"
@@ -20,14 +19,6 @@ struct runner {
     struct result *result;
     double *wall, *device; /* samples */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int failed(const char *what, const struct dev *dev)
 {
@@ -219,7 +210,7 @@ static bool out_of_memory(const struct rollout_options *options, const struct de
     uint64_t capacity = memory.limit_bytes ? memory.limit_bytes : dev_info(dev)->global_bytes;
     uint64_t bytes[MEMORY_KINDS], needed = memory.used_bytes;
 
-    rollout_estimate(options, result->variant, result->storage, result->batch, bytes);
+    rollout_estimate(options, result->storage, result->batch, bytes);
     for (int kind = 0; kind < MEMORY_KINDS; kind++)
         needed += bytes[kind];
     if (needed <= capacity && !(options->memory_limit && strstr(dev_error_text(dev), "memory")))

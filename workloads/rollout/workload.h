@@ -122,8 +122,8 @@ const struct tally *rollout_step_tally(const struct rollout *rollout); /* PART_K
 double rollout_compile_ns(const struct rollout *rollout); /* of the graph; 0 without one */
 
 /* The bytes that a rollout of `batch` initial states takes, by kind, workspace not included. */
-void rollout_estimate(const struct rollout_options *options, const struct variant *variant,
-                      enum storage storage, uint32_t batch, uint64_t bytes[MEMORY_KINDS]);
+void rollout_estimate(const struct rollout_options *options, enum storage storage, uint32_t batch,
+                      uint64_t bytes[MEMORY_KINDS]);
 
 /* ---- results --------------------------------------------------------------------------------- */
 
