@@ -494,7 +494,10 @@ struct dev *dev_open_cuda(char *why, size_t why_bytes)
     if (status == cudaSuccess)
         status = cudaGetDeviceProperties(&properties, 0);
     if (status != cudaSuccess) {
-        snprintf(why, why_bytes, "%s (%d)", cudaGetErrorString(status), (int)status);
+        if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) /* "insufficient" */
+            snprintf(why, why_bytes, "no NVIDIA driver on this machine");
+        else
+            snprintf(why, why_bytes, "%s (%d)", cudaGetErrorString(status), (int)status);
         return NULL;
     }
     cuda = calloc(1, sizeof *cuda);
