@@ -53,7 +53,8 @@ static const struct kind {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static bool whole_graphs;
+static bool whole_graphs, with_managed;
+static bool singly[CUDA_DOMAINS];   /* functions were switched on one by one; under `busy` */
 static _Atomic bool late;           /* past the start: the driver may be up */
 static _Atomic bool managed;        /* configured */
 static _Atomic bool managed_wanted; /* a context exists */
@@ -88,19 +89,18 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
     return cupti.ActivityDisable ? cupti.ActivityDisable(kind) : CUPTI_SUCCESS;
 }
 
-/* API calls by function: the kind as a whole would bring a record for each cudaGetLastError. Before
- * the driver is up the wanted functions are switched on, one by one. Later that has no effect (seen
- * with 13.0): then the kind is switched on and the others off. Without the per-function calls (not
- * seen from 12.0 on) the kinds come whole. Whatever comes unwanted, calls.c leaves out. */
 static bool is_named(enum cuda_domain domain, uint32_t cbid)
 {
     return cuda_function(domain, cbid) != cuda_function(domain, CUDA_MAX_CBID);
 }
 
+/* API calls by function: the kind as a whole would bring a record for each cudaGetLastError. Before
+ * the driver is up the wanted functions are switched on, one by one. Later that has no effect (seen
+ * with 13.0): then the kind is switched on and the others off. Without the per-function calls (not
+ * seen from 12.0 on) the kinds come whole. Whatever comes unwanted, calls.c leaves out. */
 static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_CallbackId, uint8_t),
                              CUpti_ActivityKind kind, bool enabled)
 {
-    static bool singly[CUDA_DOMAINS]; /* under `busy` */
     bool whole = enabled ? late || !set : !singly[domain];
     uint32_t failed = 0;
     CUptiResult last = whole ? set_kind(kind, enabled) : CUPTI_SUCCESS;
@@ -182,38 +182,31 @@ void cuda_kinds_recording(bool open)
 }
 
 /* Unified memory can be configured only when the driver is up, and need not be there at all: then
- * there is nothing to record. Faults cost the program more than moves, so they come by option. */
+ * there is nothing to record. */
 static void configure_managed(void)
 {
-    static const struct {
-        CUpti_ActivityUnifiedMemoryCounterKind kind;
-        bool fault;
-    } counters[] = {
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD, false},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH, false},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD, false},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT, true},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT, true},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING, true},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, true},
-        {CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, true},
+    static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP,
     };
+    enum { COUNTERS = sizeof counters / sizeof counters[0] };
     if (!cupti.ActivityConfigureUnifiedMemoryCounter)
         return;
-    char value[16];
-    bool faults = collector_option("cuda-managed", value, sizeof value) && !strcmp(value, "1");
-    CUpti_ActivityUnifiedMemoryCounterConfig configs[sizeof counters / sizeof counters[0]];
-    uint32_t count = 0;
-    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
-        if (counters[i].fault && !faults)
-            continue;
-        configs[count++] = (CUpti_ActivityUnifiedMemoryCounterConfig){
+    CUpti_ActivityUnifiedMemoryCounterConfig configs[COUNTERS];
+    for (uint32_t i = 0; i < COUNTERS; i++) {
+        configs[i] = (CUpti_ActivityUnifiedMemoryCounterConfig){
             .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
-            .kind = counters[i].kind,
+            .kind = counters[i],
             .enable = 1,
         };
     }
-    CUptiResult result = cupti.ActivityConfigureUnifiedMemoryCounter(configs, count);
+    CUptiResult result = cupti.ActivityConfigureUnifiedMemoryCounter(configs, COUNTERS);
     if (result != CUPTI_SUCCESS) {
         char why[160];
         snprintf(why, sizeof why, "moves of unified memory are not recorded: %s",
@@ -227,10 +220,11 @@ static void configure_managed(void)
         CUPTI(ActivityEnable, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
 }
 
-/* In a callback of CUPTI's: the helper thread does it, soon. */
+/* In a callback of CUPTI's: the helper thread does it, soon. Only by option, because faults cost
+ * the program time. */
 void cuda_kinds_managed_wanted(void)
 {
-    if (!atomic_exchange(&managed_wanted, true))
+    if (with_managed && !atomic_exchange(&managed_wanted, true))
         collector_wake();
 }
 
@@ -262,6 +256,7 @@ void cuda_kinds_start(void)
 {
     char value[16];
     whole_graphs = collector_option("cuda-graph", value, sizeof value) && !strcmp(value, "graph");
+    with_managed = collector_option("cuda-managed", value, sizeof value) && !strcmp(value, "1");
     /* Only synchronisations that succeed: failed ones are in the API records. */
     if (cupti.ActivityEnableAllSyncRecords)
         CUPTI(ActivityEnableAllSyncRecords, 0);
@@ -280,6 +275,7 @@ void cuda_kinds_forked(void)
     atomic_store(&managed_wanted, false);
     managed_tried = false;
     late = false;
+    memset(singly, 0, sizeof singly);
     atomic_store(&started, false);
     atomic_store(&on, false);
     atomic_store(&busy, false);
