@@ -1,7 +1,5 @@
 /* Records of CUPTI to records of ours, and the classes of the function names that this libcupti
  * knows. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda/decode_case.h"

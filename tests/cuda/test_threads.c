@@ -1,9 +1,7 @@
 /* Ticks, the end, and those who wait for them (flush.c), with a CUPTI whose flush is ours. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/cuda/decode_case.h"

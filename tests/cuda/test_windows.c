@@ -2,9 +2,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "tests/cuda/decode_case.h"
 
