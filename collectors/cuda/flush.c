@@ -78,6 +78,7 @@ void cuda_tick(void)
         flush(finishing ? FLUSH_FORCED : 0);
         drain();
         cuda_calls_age(finishing);
+        cuda_memory_age(finishing);
         cuda_kinds_tick();
         cuda_buffers_top_up();
     }

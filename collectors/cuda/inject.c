@@ -23,6 +23,7 @@ static void forked(void)
     cuda_flush_forked();
     cuda_buffers_forked();
     cuda_calls_forked();
+    cuda_memory_forked();
     cuda_streams_forked();
     cuda_kinds_forked();
     cuda_callback_forked();

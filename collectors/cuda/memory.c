@@ -2,6 +2,9 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
+#define HELD 256u     /* records that wait for their call; more go without its thread */
+#define HOLD_TICKS 2u /* as calls.c holds driver calls */
+
 static uint8_t memory_kind(const struct record_memory *record)
 {
     if (record->pool_type)
@@ -41,7 +44,7 @@ static void allocated(const struct record_memory *record, uint64_t correlation)
     collector_emit(&out);
 }
 
-void cuda_memory_record(const struct record_memory *record)
+static void memory_record(const struct record_memory *record)
 {
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->time))
@@ -50,6 +53,43 @@ void cuda_memory_record(const struct record_memory *record)
         released(record, correlation);
     else if (record->operation == RECORD_MEMORY_ALLOCATED)
         allocated(record, correlation);
+}
+
+/* Whose allocation it is only its call tells, which may be read a flush later: then it waits, as
+ * driver calls do. What no call tells of (a module's variables) waits in vain, but not long. */
+static struct {
+    struct record_memory record;
+    uint32_t ticks;
+} held[HELD];
+static uint32_t held_count;
+
+void cuda_memory_record(const struct record_memory *record)
+{
+    uint64_t correlation = cuda_correlation(record->correlation);
+    if (correlation == 0 || cuda_calls_thread(correlation) != 0 || held_count == HELD) {
+        memory_record(record);
+        return;
+    }
+    held[held_count].record = *record;
+    held[held_count++].ticks = 0;
+}
+
+void cuda_memory_age(bool all)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < held_count; i++) {
+        uint64_t correlation = cuda_correlation(held[i].record.correlation);
+        if (all || ++held[i].ticks > HOLD_TICKS || cuda_calls_thread(correlation) != 0)
+            memory_record(&held[i].record);
+        else
+            held[kept++] = held[i];
+    }
+    held_count = kept;
+}
+
+void cuda_memory_forked(void)
+{
+    held_count = 0;
 }
 
 void cuda_pool_record(const struct record_pool *record)

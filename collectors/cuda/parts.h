@@ -113,6 +113,8 @@ void cuda_launch_names_forked(void);
 
 /* ---- memory.c, waits.c */
 void cuda_memory_record(const struct record_memory *record);
+void cuda_memory_age(bool all); /* a tick went by: records that waited for their call are sent */
+void cuda_memory_forked(void);
 void cuda_pool_record(const struct record_pool *record);
 void cuda_managed_record(const struct record_managed *record);
 void cuda_sync_record(const struct record_sync *record);

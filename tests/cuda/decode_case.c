@@ -41,6 +41,7 @@ void decode(uint64_t now)
     cuda_buffers_complete(NULL, 0, data, size, filled);
     cuda_decode(cuda_buffers_take(), now);
     cuda_calls_age(true);
+    cuda_memory_age(true);
     size_t most;
     cuda_buffers_request(&data, &size, &most);
     filled = 0;

@@ -158,6 +158,40 @@ START_TEST(pool_allocations)
 }
 END_TEST
 
+/* The record is read a flush before its call's: it waits for the thread. */
+START_TEST(allocation_before_its_call)
+{
+    MEMORY m;
+    memset(&m, 0, sizeof m);
+    m.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+    m.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+    m.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    m.address = 0xabc000, m.bytes = 77, m.timestamp = 15, m.correlationId = 3;
+    add(&m, sizeof m);
+    m.correlationId = 4, m.address = 0xdef000; /* no call ever tells of it */
+    add(&m, sizeof m);
+    cuda_buffers_complete(NULL, 0, data, size, filled);
+    cuda_decode(cuda_buffers_take(), 100);
+    cuda_memory_age(false);
+    ck_assert_uint_eq(number(WIRE_ALLOC), 0);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_ALLOC_CALLED], 0);
+    size_t most;
+    cuda_buffers_request(&data, &size, &most);
+    filled = 0;
+    CALL c = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME,
+              .cbid = 20, /* cudaMalloc */
+              .start = 10,
+              .end = 20,
+              .threadId = 55,
+              .correlationId = 3};
+    add(&c, sizeof c);
+    decode(100);
+    ck_assert_uint_eq(number(WIRE_ALLOC), 2);
+    ck_assert_uint_eq(((const struct wire_alloc *)first(WIRE_ALLOC))->tid, 55);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_ALLOC_CALLED], 2);
+}
+END_TEST
+
 START_TEST(waits_and_overhead)
 {
     EVENT event = {.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
@@ -435,6 +469,7 @@ void add_record_tests(TCase *cases)
     tcase_add_test(cases, late_description);
     tcase_add_test(cases, peer_copies);
     tcase_add_test(cases, pool_allocations);
+    tcase_add_test(cases, allocation_before_its_call);
     tcase_add_test(cases, waits_and_overhead);
     tcase_add_test(cases, pools_managed_memory_and_graphs);
     tcase_add_test(cases, stream_before_its_context);
