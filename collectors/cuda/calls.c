@@ -24,7 +24,6 @@
 
 #define THREADS 1024u  /* with held calls at one time; more threads' calls are sent at once */
 #define HELD 8u        /* driver calls inside one runtime call */
-#define HOLD_TICKS 2u  /* a call's record comes at most a flush after those inside it */
 #define ALIASES 65536u /* powers of two */
 #define RECENT_CALLS 8192u
 #define OUTSIDE (1u << 22) /* ids told apart: seconds of launches */
@@ -339,7 +338,7 @@ void cuda_calls_age(bool all)
         struct calling_thread *thread = &threads[i];
         uint32_t ready = 0; /* held in the order of their coming: the oldest are first */
         for (uint32_t k = 0; k < thread->count; k++) {
-            if (++thread->held[k].ticks > HOLD_TICKS || all)
+            if (++thread->held[k].ticks > CUDA_HOLD_TICKS || all)
                 ready = k + 1;
         }
         for (uint32_t k = 0; k < ready; k++)

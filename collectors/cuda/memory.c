@@ -2,8 +2,7 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-#define HELD 256u     /* records that wait for their call; more go without its thread */
-#define HOLD_TICKS 2u /* as calls.c holds driver calls */
+#define HELD 256u /* records that wait for their call; more go without its thread */
 
 static uint8_t memory_kind(const struct record_memory *record)
 {
@@ -79,7 +78,7 @@ void cuda_memory_age(bool all)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < held_count; i++) {
         uint64_t correlation = cuda_correlation(held[i].record.correlation);
-        if (all || ++held[i].ticks > HOLD_TICKS || cuda_calls_thread(correlation) != 0)
+        if (all || ++held[i].ticks > CUDA_HOLD_TICKS || cuda_calls_thread(correlation) != 0)
             memory_record(&held[i].record);
         else
             held[kept++] = held[i];

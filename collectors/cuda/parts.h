@@ -71,6 +71,7 @@ struct cuda_function cuda_classify(enum cuda_domain domain, const char *name);
 size_t cuda_plain_name(const char *name, char *plain, size_t size);
 
 /* ---- calls.c */
+#define CUDA_HOLD_TICKS 2u /* a call's record is read at most a flush after those made inside it */
 void cuda_call(enum cuda_domain domain, const struct record_call *record);
 /* A tick went by: driver calls that waited long enough for an enclosing runtime call are sent.
  * `all`: send every one, the process ends. */
