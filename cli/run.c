@@ -63,8 +63,11 @@ static const struct cli_option run_options[] = {
      .text = "record each `node` of a CUDA graph, or each launch of a `graph` as a whole, which "
              "costs less",
      .words = scope_graph},
-    {.name = "cuda-managed", .type = CLI_FLAG, AT(scope.managed),
-     .text = "record migrations and page faults of CUDA's unified memory"},
+    {.name = "cuda-managed", .type = CLI_CHOICE, AT(scope.managed), .argument = "WHAT",
+     .fallback = "moves",
+     .text = "of CUDA's unified memory: `moves` between host and devices, page `faults` too, which "
+             "costs the program time, or `off`",
+     .words = scope_managed},
     {.name = "cupti", .type = CLI_CHOICE, AT(scope.cupti), .argument = "HOW", .fallback = "own",
      .text = "`own` CUPTI, `yield` it to a program that profiles itself (NVTX is still recorded), "
              "or leave it `off`",

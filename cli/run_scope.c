@@ -22,6 +22,7 @@
 
 const char *const scope_cupti[] = {"own", "yield", "off", NULL};
 const char *const scope_graph[] = {"node", "graph", NULL};
+const char *const scope_managed[] = {"moves", "faults", "off", NULL};
 
 /* NAME and DOMAIN of nvtx:NAME[@DOMAIN]; the last @ divides. Empty domain = the default one. */
 static const char *split_range(const char *range, size_t *name_bytes)
@@ -137,7 +138,7 @@ bool scope_check(const char *command, struct scope_options *options, const char 
         const char *name;
     } cuda[] = {{options->cupti != 0, "--cupti"},
                 {options->graph != 0, "--cuda-graph"},
-                {options->managed, "--cuda-managed"},
+                {options->managed != 0, "--cuda-managed"},
                 {options->dump != NULL, "--cupti-dump"}};
     for (size_t i = 0; i < sizeof cuda / sizeof cuda[0]; i++) {
         if (!cuda[i].given)
@@ -230,7 +231,7 @@ bool scope_hand_over(const struct scope *scope, char *text, size_t size)
     if (asked->graph)
         APPEND(",cuda-graph=%s", scope_graph[asked->graph]);
     if (asked->managed)
-        APPEND(",cuda-managed=1");
+        APPEND(",cuda-managed=%s", scope_managed[asked->managed]);
     if (scope->dump[0])
         APPEND(",cupti-dump=%s", scope->dump);
     return used < size;

@@ -18,10 +18,10 @@ struct scope_options {
     const char *range;    /* --capture-range */
     const char *kernel;
     const char *dump;
-    unsigned cupti, graph; /* indexes into scope_cupti, scope_graph */
-    bool dormant, managed;
+    unsigned cupti, graph, managed; /* indexes into scope_cupti and so on */
+    bool dormant;
 };
-extern const char *const scope_cupti[], *const scope_graph[];
+extern const char *const scope_cupti[], *const scope_graph[], *const scope_managed[];
 
 struct scope {
     const struct scope_options *asked;

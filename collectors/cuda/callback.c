@@ -7,8 +7,8 @@
  * contexts: CUPTI's records give their numbers, NVTX names them by handle, and only here both are
  * known. Resource callbacks run with CUPTI's locks held: they ask for a number or two and leave.
  *
- * API callbacks come for a handful of functions: marks of the program's own profiling, and those
- * that unload code. The names in kernel records are CUPTI's and die with the code, so before that
+ * API callbacks come for a handful of functions: marks of the program's own profiling, the first
+ * allocation of unified memory, and those that unload code. The names in kernel records are CUPTI's and die with the code, so before that
  * happens the helper thread is let read what CUPTI has. The program waits for it a fifth of a
  * second at most. */
 #include <errno.h>
@@ -108,7 +108,7 @@ static void context_created(const CUpti_ResourceData *resource)
                                                    .context = context,
                                                    .handle = (uintptr_t)resource->context});
     }
-    cuda_kinds_managed_wanted();
+    cuda_managed_context();
 }
 
 static bool has_any(const char *name, const char *const *parts)
@@ -125,6 +125,7 @@ enum action {
     NOTHING,
     MARK,
     UNLOAD,
+    MANAGED, /* unified memory is allocated */
     LAUNCH,        /* cuLaunchKernel and the like: the function is the first parameter */
     LAUNCH_SECOND, /* ... or the second */
     LAUNCH_SYMBOL, /* a runtime launch: only CUPTI knows the function */
@@ -139,6 +140,7 @@ static const char *const unloads[] = {"ModuleUnload",
                                       "DevicePrimaryCtxRelease",
                                       "PrimaryCtxReset",
                                       NULL};
+static const char *const managed[] = {"MallocManaged", "MemAllocManaged", NULL};
 static const char *const marks[] = {"ProfilerStart", "ProfilerStop", NULL};
 
 static void tell_calls(enum cuda_domain domain, uint32_t cbid, enum action action)
@@ -222,7 +224,7 @@ static void resource_told(CUpti_CallbackId id, const CUpti_ResourceData *resourc
     case CUPTI_CBID_RESOURCE_CU_INIT_FINISHED:
         cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
                                                    .cbid = CUPTI_CBID_RESOURCE_CU_INIT_FINISHED});
-        cuda_kinds_managed_wanted();
+        cuda_managed_context();
         break;
     default:
         break;
@@ -245,6 +247,10 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
         break;
     case UNLOAD:
         unload(call);
+        break;
+    case MANAGED:
+        if (call->callbackSite == CUPTI_API_EXIT)
+            cuda_managed_allocated();
         break;
     case LAUNCH:
     case LAUNCH_SECOND:
@@ -293,6 +299,7 @@ void cuda_callback_start(CUpti_SubscriberHandle subscriber)
     if (collector_option("capture", range, sizeof range) && strcmp(range, "cudaProfilerApi") == 0)
         tell_named(marks, MARK);
     tell_named(unloads, UNLOAD);
+    tell_named(managed, MANAGED);
 }
 
 void cuda_callback_forked(void)

@@ -25,6 +25,7 @@ static void forked(void)
     cuda_calls_forked();
     cuda_memory_forked();
     cuda_streams_forked();
+    cuda_managed_forked();
     cuda_kinds_forked();
     cuda_callback_forked();
     cuda_names_forked();
@@ -184,6 +185,7 @@ static void start(void)
     cuda_classes_start();
     cuda_callback_start(subscriber);
     cuda_flush_start();
+    cuda_managed_start();
     cuda_kinds_start();
     char what[320];
     snprintf(what, sizeof what, "CUPTI %u from %s", cuda_cupti_version(), cupti_path());

@@ -53,12 +53,9 @@ static const struct kind {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static bool whole_graphs, with_managed;
+static bool whole_graphs;
 static bool singly[CUDA_DOMAINS];   /* functions were switched on one by one; under `busy` */
 static _Atomic bool late;           /* past the start: the driver may be up */
-static _Atomic bool managed;        /* configured */
-static _Atomic bool managed_wanted; /* a context exists */
-static bool managed_tried;          /* helper thread */
 static _Atomic bool started;        /* CUPTI can be told */
 static _Atomic bool on;             /* kinds are enabled */
 static _Atomic bool busy;           /* somebody is switching */
@@ -76,7 +73,7 @@ static bool in_use(const struct kind *kind)
     case WHOLE_GRAPH:
         return whole_graphs;
     case MANAGED:
-        return atomic_load(&managed);
+        return cuda_managed_on();
     default:
         return true;
     }
@@ -181,59 +178,15 @@ void cuda_kinds_recording(bool open)
     apply(false);
 }
 
-/* Unified memory can be configured only when the driver is up, and need not be there at all: then
- * there is nothing to record. */
-static void configure_managed(void)
+void cuda_kinds_managed(void)
 {
-    static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD,
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT,
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING,
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING,
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP,
-    };
-    enum { COUNTERS = sizeof counters / sizeof counters[0] };
-    if (!cupti.ActivityConfigureUnifiedMemoryCounter)
-        return;
-    CUpti_ActivityUnifiedMemoryCounterConfig configs[COUNTERS];
-    for (uint32_t i = 0; i < COUNTERS; i++) {
-        configs[i] = (CUpti_ActivityUnifiedMemoryCounterConfig){
-            .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
-            .kind = counters[i],
-            .enable = 1,
-        };
-    }
-    CUptiResult result = cupti.ActivityConfigureUnifiedMemoryCounter(configs, COUNTERS);
-    if (result != CUPTI_SUCCESS) {
-        char why[160];
-        snprintf(why, sizeof why, "moves of unified memory are not recorded: %s",
-                 cupti_result(result));
-        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE, why, (uint32_t)result);
-        return;
-    }
-    atomic_store(&managed, true);
     bool switching = atomic_load(&busy); /* perhaps too far on to see it; before `on` */
     if (switching || atomic_load(&on))
         CUPTI(ActivityEnable, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
 }
 
-/* In a callback of CUPTI's: the helper thread does it, soon. Only by option, because faults cost
- * the program time. */
-void cuda_kinds_managed_wanted(void)
-{
-    if (with_managed && !atomic_exchange(&managed_wanted, true))
-        collector_wake();
-}
-
 void cuda_kinds_tick(void)
 {
-    if (atomic_load(&managed_wanted) && !managed_tried) {
-        managed_tried = true;
-        configure_managed();
-    }
     if (wanted() || !atomic_load(&on)) {
         closed_ticks = 0;
         apply(false);
@@ -256,7 +209,6 @@ void cuda_kinds_start(void)
 {
     char value[16];
     whole_graphs = collector_option("cuda-graph", value, sizeof value) && !strcmp(value, "graph");
-    with_managed = collector_option("cuda-managed", value, sizeof value) && !strcmp(value, "1");
     /* Only synchronisations that succeed: failed ones are in the API records. */
     if (cupti.ActivityEnableAllSyncRecords)
         CUPTI(ActivityEnableAllSyncRecords, 0);
@@ -271,9 +223,6 @@ void cuda_kinds_start(void)
 
 void cuda_kinds_forked(void)
 {
-    atomic_store(&managed, false);
-    atomic_store(&managed_wanted, false);
-    managed_tried = false;
     late = false;
     memset(singly, 0, sizeof singly);
     atomic_store(&started, false);

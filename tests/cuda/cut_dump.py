@@ -8,7 +8,7 @@ Writes NAME.cuptidump.gz and NAME.json. Kept are everything that describes (devi
 nodes) and the first N (200) records of each kind, together with every record that shares a correlation
 id with one of them, so that no call loses its device record nor a device record its call; of a graph
 launch that is all its nodes. N is lowered until the compressed file has at most --bytes (200000).
-OPTION: of perfkit run, that the replay needs, such as --cuda-graph=graph or --cuda-managed.
+OPTION: of perfkit run, that the replay needs, such as --cuda-graph=graph or --cuda-managed=faults.
 """
 import argparse
 import gzip

@@ -509,7 +509,7 @@ class Runs(ScopeCase):
                       ["--dormant", "--capture-range=nvtx:a"], ["--capture-range=a"],
                       ["--capture-range=nvtx:"], ["--capture-range=nvtx:a", "--trace=cuda"],
                       ["--capture-range=cudaProfilerApi", "--trace=nvtx"], ["--kernel=a("],
-                      ["--kernel=a", "--trace=nvtx"], ["--cuda-managed", "--trace=nvtx"],
+                      ["--kernel=a", "--trace=nvtx"], ["--cuda-managed=faults", "--trace=nvtx"],
                       ["--cupti=off", "--cuda-graph=graph"], ["--delay=soon"], ["--delay=-1"],
                       ["--duration=1e9h"], ["--cupti-dump=/dev/null"], ["--duration=0"],
                       ["--duration=0.0000000001"], ["--capture-range=nvtx:" + 161 * "n"],
@@ -554,12 +554,12 @@ class Runs(ScopeCase):
         self.assertEqual((options["cupti"], options["capture"], options["capture-name"],
                           options["capture-domain"]), ("yield", "nvtx", "a%2Cb%25c", "d"))
         dump = self.path("dump")
-        result = self.record("env", options=["--cuda-graph=graph", "--cuda-managed",
+        result = self.record("env", options=["--cuda-graph=graph", "--cuda-managed=off",
                                              "--cupti-dump=dump"], quiet=False)
         line = re.search(rb"^PERFKIT_OPTIONS=(.*)$", result.out, re.M).group(1).decode()
         options = dict(o.split("=", 1) for o in line.split(","))
         self.assertEqual((options["cuda-graph"], options["cuda-managed"], options["cupti-dump"]),
-                         ("graph", "1", os.path.realpath(dump)))
+                         ("graph", "off", os.path.realpath(dump)))
         self.assertTrue(os.path.isdir(dump))
 
     @e2e.needs_opencl

@@ -27,7 +27,7 @@ try perfkit run --delay=soon -- true
 try perfkit run --dormant --delay=1 -- true
 try perfkit run --capture-range=nvtx: -- true
 try perfkit run '--kernel=a(' -- true
-try perfkit run --trace=nvtx --cuda-managed -- true
+try perfkit run --trace=nvtx --cuda-managed=faults -- true
 try perfkit ctl
 try perfkit ctl begin
 try perfkit ctl start --json

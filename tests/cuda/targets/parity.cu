@@ -386,7 +386,7 @@ static void managed()
 
 static void vmm()
 {
-    CHECK(cudaFree(NULL));
+    DO(cudaFree, NULL);
     if (!DRIVER_HAS(cuMemCreate)) {
         done.skip("vmm", "the driver has no cuMemCreate");
         return;
@@ -633,7 +633,7 @@ static void *named_thread(void *argument)
 static void threads()
 {
     enum { THREADS = 4 };
-    CHECK(cudaFree(NULL));
+    DO(cudaFree, NULL);
     pthread_t thread[THREADS];
     int number[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -648,7 +648,7 @@ static void threads()
     done.n("api", "cudaDeviceSynchronize", THREADS);
     done.n("waits", "cudaDeviceSynchronize 4", THREADS);
     done.n("api", "cudaMalloc", THREADS);
-    done.n("api", "cudaFree", THREADS + 1);
+    done.n("api", "cudaFree", THREADS);
     done.n("ranges", "parity launch", THREADS * 100);
     for (int i = 0; i < THREADS; i++) {
         allocated(DEVICE, 4096);
@@ -789,7 +789,7 @@ static void launch_module(const char *name, CUstream stream, int times)
 
 static void module()
 {
-    CHECK(cudaFree(NULL));
+    DO(cudaFree, NULL);
     for (int i = 0; i < 5; i++)
         launch_module(format("parity_module_%d", i).c_str(), NULL, i + 1);
     done.n("jit", "at least");
@@ -798,7 +798,7 @@ static void module()
 static void green()
 {
 #if CUDA_VERSION >= 12040
-    CHECK(cudaFree(NULL));
+    DO(cudaFree, NULL);
     if (!DRIVER_HAS(cuGreenCtxCreate) || !DRIVER_HAS(cuGreenCtxStreamCreate)) {
         done.skip("green", "the driver has no green contexts");
         return;
@@ -836,7 +836,7 @@ static void green()
 
 static void profiler()
 {
-    CHECK(cudaFree(NULL));
+    DO(cudaFree, NULL);
     for (int i = 0; i < 3; i++) {
         DO(cudaProfilerStart);
         DO(cudaProfilerStop);

@@ -1,0 +1,124 @@
+/* Moves of unified memory between host and devices, and its page faults.
+ *
+ * CUPTI takes their configuration only when the driver is up, and what moves before that is not
+ * recorded. A program that never asks for managed memory need not pay for it. So the configuration
+ * is made on the program's own thread, when its first call that allocates managed memory returns:
+ * nothing can have moved yet. Variables declared __managed__ have no such call; only with
+ * --cuda-managed=faults, which asks for all there is, the helper thread configures once a context
+ * exists. Faults are recorded by option only: they cost the program time. */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+#define MAX_DEVICES 64
+
+static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP,
+};
+enum { MOVES = 3, COUNTERS = sizeof counters / sizeof counters[0] };
+
+static uint32_t asked;              /* the first so many counters; 0 = off */
+static _Atomic bool tried;          /* somebody is at it, or was */
+static _Atomic bool configured;     /* and it worked */
+static _Atomic bool context_exists; /* the helper thread is to try */
+
+static uint32_t devices(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *symbol = library ? dlsym(library, "cuDeviceGetCount") : NULL;
+    CUresult (*count_of)(int *) = NULL;
+    memcpy(&count_of, &symbol, sizeof count_of);
+    int count = 0;
+    if (!count_of || count_of(&count) != CUDA_SUCCESS || count < 1)
+        count = 1;
+    return count < MAX_DEVICES ? (uint32_t)count : MAX_DEVICES;
+}
+
+static CUptiResult configure_device(uint32_t device)
+{
+    CUpti_ActivityUnifiedMemoryCounterConfig configs[COUNTERS];
+    for (uint32_t i = 0; i < asked; i++) {
+        configs[i] = (CUpti_ActivityUnifiedMemoryCounterConfig){
+            .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
+            .kind = counters[i],
+            .deviceId = device,
+            .enable = 1,
+        };
+    }
+    return cupti.ActivityConfigureUnifiedMemoryCounter(configs, asked);
+}
+
+static void configure(void)
+{
+    if (!asked || !cupti.ActivityConfigureUnifiedMemoryCounter || atomic_exchange(&tried, true))
+        return;
+    CUptiResult failed = CUPTI_SUCCESS;
+    uint32_t count = devices(), done = 0;
+    for (uint32_t device = 0; device < count; device++) {
+        CUptiResult result = configure_device(device);
+        if (result == CUPTI_SUCCESS)
+            done++;
+        else
+            failed = result;
+    }
+    if (done < count) {
+        char why[160];
+        snprintf(why, sizeof why, "moves of unified memory are not recorded on %u of %u devices: %s",
+                 count - done, count, cupti_result(failed));
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE, why, (uint32_t)failed);
+    }
+    if (done) {
+        atomic_store(&configured, true);
+        cuda_kinds_managed();
+    }
+}
+
+void cuda_managed_allocated(void)
+{
+    if (!atomic_load(&tried))
+        configure();
+}
+
+void cuda_managed_context(void)
+{
+    if (asked == COUNTERS && !atomic_exchange(&context_exists, true))
+        collector_wake();
+}
+
+void cuda_managed_tick(void)
+{
+    if (atomic_load(&context_exists) && !atomic_load(&tried))
+        configure();
+}
+
+bool cuda_managed_on(void)
+{
+    return atomic_load(&configured);
+}
+
+void cuda_managed_start(void)
+{
+    char value[16];
+    bool given = collector_option("cuda-managed", value, sizeof value);
+    asked = given && strcmp(value, "off") == 0      ? 0
+            : given && strcmp(value, "faults") == 0 ? COUNTERS
+                                                    : MOVES;
+}
+
+void cuda_managed_forked(void)
+{
+    atomic_store(&tried, false);
+    atomic_store(&configured, false);
+    atomic_store(&context_exists, false);
+}
