@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *const backend_names[] = {"auto", "cuda", "opencl", "cpu", NULL};
-static const char *const preset_names[] = {"none", "small", "seed", NULL};
+const char *const preset_names[] = {"none", "small", "seed", NULL};
 
 #define COMMON(member) offsetof(struct common_options, member)
 

@@ -44,6 +44,7 @@ struct common_options {
 };
 
 enum { PRESET_NONE, PRESET_SMALL, PRESET_SEED };
+extern const char *const preset_names[]; /* NULL-terminated */
 
 struct option_set {
     const char *program;

@@ -21,6 +21,13 @@ struct dev *open_device(const char *program, enum dev_backend backend, uint32_t 
     return dev;
 }
 
+void close_device(struct dev *dev)
+{
+    perfkit_range_push("close device");
+    dev_close(dev);
+    perfkit_range_pop();
+}
+
 double copy_bandwidth(struct dev *dev, size_t bytes)
 {
     struct dev_queue *queue = NULL;

@@ -11,6 +11,9 @@
  * threads: as for dev_open. */
 struct dev *open_device(const char *program, enum dev_backend backend, uint32_t threads);
 
+/* In the range "close device"; NULL is allowed. */
+void close_device(struct dev *dev);
+
 /* Bytes per second of copies of `bytes` in the range "copy bandwidth"; 0 bytes: as many as no
  * cache holds. NaN when it cannot be had, under a memory limit for example. */
 double copy_bandwidth(struct dev *dev, size_t bytes);
