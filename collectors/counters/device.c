@@ -1,0 +1,327 @@
+/* One GPU's counters through CUPTI's PM sampling. The device writes samples into a buffer of its own
+ * while a burst lasts; decoding them afterwards is what costs (tens of microseconds and tens of kB a
+ * sample), so it goes through a small image, a batch at a time, and the caller decides when. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectors/counters/device.h"
+#include "collectors/counters/pm_api.h"
+#include "libprof/base/clock.h"
+
+#define BATCH_SAMPLES 64u              /* image of a few MB, whatever the burst */
+#define HARDWARE_BYTES (32ull << 20)   /* about ten bursts of 1,000 samples */
+
+struct counter_gpu {
+    unsigned index;
+    char chip[32];
+    size_t count;
+    const struct counter_row *rows[COUNTER_SET_MAX];
+    const char *metrics[COUNTER_SET_MAX];
+    double values[COUNTER_SET_MAX];
+    double peaks[COUNTER_SET_MAX];
+    bool peaks_known;
+    void *host;
+    void *sampling;
+    uint8_t *image;
+    size_t image_bytes;
+    bool started;
+};
+
+/* Do a call of CUPTI; on failure explain it and leave by `return false`. */
+#define TRY(call, why)                                                                             \
+    do {                                                                                           \
+        int result_ = (call);                                                                      \
+        if (result_ != PM_OK) {                                                                    \
+            pm_explain(result_, #call, why, COUNTER_WHY_BYTES);                                    \
+            return false;                                                                          \
+        }                                                                                          \
+    } while (0)
+
+static bool choose_metrics(struct counter_gpu *gpu, const struct counter_set *set, char *why)
+{
+    struct pm_chip_name name = {.size = PM_SIZE(pm_chip_name, name), .device = gpu->index};
+    TRY(pm.DeviceGetChipName(&name), why);
+    snprintf(gpu->chip, sizeof gpu->chip, "%s", name.name ? name.name : "");
+    enum counter_chip chip = counter_chip_find(gpu->chip);
+    if (chip == COUNTER_CHIPS) {
+        snprintf(why, COUNTER_WHY_BYTES, "no set of counters is known for the chip %s", gpu->chip);
+        return false;
+    }
+    for (size_t i = 0; i < set->count && gpu->count < COUNTER_SET_MAX; i++) {
+        if (!set->rows[i].metric[chip])
+            continue;
+        gpu->rows[gpu->count] = &set->rows[i];
+        gpu->metrics[gpu->count++] = set->rows[i].metric[chip];
+    }
+    return true;
+}
+
+/* What this device, in its present state (MIG, other tools), can count. A failure here is where
+ * missing permission shows first. */
+static bool availability(struct counter_gpu *gpu, uint8_t **image, char *why)
+{
+    struct pm_availability ask = {.size = PM_SIZE(pm_availability, image), .device = gpu->index};
+    TRY(pm.PmSamplingGetCounterAvailability(&ask), why);
+    *image = ask.image = calloc(1, ask.bytes + 1);
+    if (!ask.image) {
+        snprintf(why, COUNTER_WHY_BYTES, "out of memory");
+        return false;
+    }
+    TRY(pm.PmSamplingGetCounterAvailability(&ask), why);
+    return true;
+}
+
+static bool make_config(struct counter_gpu *gpu, const uint8_t *available, uint8_t **config,
+                        size_t *bytes, char *why)
+{
+    struct pm_host_open open = {.size = PM_SIZE(pm_host_open, host),
+                                .profiler = PM_PROFILER_PM_SAMPLING,
+                                .chip = gpu->chip,
+                                .availability = available};
+    TRY(pm.ProfilerHostInitialize(&open), why);
+    gpu->host = open.host;
+    struct pm_host_add add = {.size = PM_SIZE(pm_host_add, count),
+                              .host = gpu->host,
+                              .metrics = gpu->metrics,
+                              .count = gpu->count};
+    TRY(pm.ProfilerHostConfigAddMetrics(&add), why);
+    struct pm_host_config_size size = {.size = PM_SIZE(pm_host_config_size, bytes),
+                                       .host = gpu->host};
+    TRY(pm.ProfilerHostGetConfigImageSize(&size), why);
+    *config = calloc(1, size.bytes + 1);
+    *bytes = size.bytes;
+    if (!*config) {
+        snprintf(why, COUNTER_WHY_BYTES, "out of memory");
+        return false;
+    }
+    struct pm_host_config get = {.size = PM_SIZE(pm_host_config, config),
+                                 .host = gpu->host,
+                                 .bytes = size.bytes,
+                                 .config = *config};
+    TRY(pm.ProfilerHostGetConfigImage(&get), why);
+    struct pm_host_passes passes = {
+        .size = PM_SIZE(pm_host_passes, passes), .bytes = size.bytes, .config = *config};
+    TRY(pm.ProfilerHostGetNumOfPasses(&passes), why);
+    if (passes.passes == 1)
+        return true;
+    snprintf(why, COUNTER_WHY_BYTES, "the counters need %zu passes on this %s, sampling has one",
+             passes.passes, gpu->chip);
+    return false;
+}
+
+static bool make_image(struct counter_gpu *gpu, char *why)
+{
+    struct pm_image_size size = {.size = PM_SIZE(pm_image_size, bytes),
+                                 .sampling = gpu->sampling,
+                                 .metrics = gpu->metrics,
+                                 .count = gpu->count,
+                                 .samples = BATCH_SAMPLES};
+    TRY(pm.PmSamplingGetCounterDataSize(&size), why);
+    gpu->image_bytes = size.bytes;
+    gpu->image = calloc(1, size.bytes + 1);
+    if (gpu->image)
+        return true;
+    snprintf(why, COUNTER_WHY_BYTES, "out of memory");
+    return false;
+}
+
+static bool empty_image(struct counter_gpu *gpu, char *why)
+{
+    struct pm_image_init init = {.size = PM_SIZE(pm_image_init, image),
+                                 .sampling = gpu->sampling,
+                                 .bytes = gpu->image_bytes,
+                                 .image = gpu->image};
+    TRY(pm.PmSamplingCounterDataImageInitialize(&init), why);
+    return true;
+}
+
+static bool enable(struct counter_gpu *gpu, const uint8_t *config, size_t bytes,
+                   uint64_t interval_ns, char *why)
+{
+    struct pm_enable on = {.size = PM_SIZE(pm_enable, sampling), .device = gpu->index};
+    TRY(pm.PmSamplingEnable(&on), why);
+    gpu->sampling = on.sampling;
+    /* GA100 has no trigger by time: cycles of the system clock, which is near 1 GHz and not fixed.
+     * Each sample carries its times, so only the spacing differs. */
+    bool timed = strcmp(gpu->chip, "GA100") != 0;
+    struct pm_set_config set = {.size = PM_SIZE(pm_set_config, append),
+                                .sampling = gpu->sampling,
+                                .bytes = bytes,
+                                .config = config,
+                                .hardware_bytes = HARDWARE_BYTES,
+                                .interval = interval_ns,
+                                .trigger = timed ? PM_TRIGGER_TIME : PM_TRIGGER_SYSCLK,
+                                .append = PM_KEEP_OLDEST};
+    TRY(pm.PmSamplingSetConfig(&set), why);
+    return make_image(gpu, why);
+}
+
+struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *set,
+                                     uint64_t interval_ns, char why[COUNTER_WHY_BYTES])
+{
+    struct counter_gpu *gpu = calloc(1, sizeof *gpu);
+    uint8_t *available = NULL, *config = NULL;
+    size_t bytes = 0;
+    why[0] = '\0';
+    if (!gpu) {
+        snprintf(why, COUNTER_WHY_BYTES, "out of memory");
+        return NULL;
+    }
+    gpu->index = index;
+    for (size_t i = 0; i < COUNTER_SET_MAX; i++)
+        gpu->peaks[i] = NAN;
+    bool ok = choose_metrics(gpu, set, why) && availability(gpu, &available, why) &&
+              make_config(gpu, available, &config, &bytes, why) &&
+              enable(gpu, config, bytes, interval_ns, why);
+    free(available);
+    free(config);
+    if (ok)
+        return gpu;
+    counter_gpu_close(gpu);
+    return NULL;
+}
+
+void counter_gpu_close(struct counter_gpu *gpu)
+{
+    char unused[COUNTER_WHY_BYTES];
+    if (!gpu)
+        return;
+    if (gpu->started)
+        counter_gpu_stop(gpu, unused);
+    if (gpu->sampling)
+        pm.PmSamplingDisable(
+            &(struct pm_object){.size = PM_SIZE(pm_object, sampling), .sampling = gpu->sampling});
+    if (gpu->host)
+        pm.ProfilerHostDeinitialize(
+            &(struct pm_host_close){.size = PM_SIZE(pm_host_close, host), .host = gpu->host});
+    free(gpu->image);
+    free(gpu);
+}
+
+const char *counter_gpu_chip(const struct counter_gpu *gpu)
+{
+    return gpu->chip;
+}
+
+size_t counter_gpu_count(const struct counter_gpu *gpu)
+{
+    return gpu->count;
+}
+
+const struct counter_row *counter_gpu_row(const struct counter_gpu *gpu, size_t n)
+{
+    return gpu->rows[n];
+}
+
+const char *counter_gpu_metric(const struct counter_gpu *gpu, size_t n)
+{
+    return gpu->metrics[n];
+}
+
+double counter_gpu_peak(const struct counter_gpu *gpu, size_t n)
+{
+    return gpu->peaks[n];
+}
+
+bool counter_gpu_start(struct counter_gpu *gpu, char why[COUNTER_WHY_BYTES])
+{
+    struct pm_object on = {.size = PM_SIZE(pm_object, sampling), .sampling = gpu->sampling};
+    TRY(pm.PmSamplingStart(&on), why);
+    gpu->started = true;
+    return true;
+}
+
+bool counter_gpu_stop(struct counter_gpu *gpu, char why[COUNTER_WHY_BYTES])
+{
+    struct pm_object off = {.size = PM_SIZE(pm_object, sampling), .sampling = gpu->sampling};
+    gpu->started = false;
+    TRY(pm.PmSamplingStop(&off), why);
+    return true;
+}
+
+static bool evaluate(struct counter_gpu *gpu, size_t sample, const char *const *metrics,
+                     size_t count, double *values, char *why)
+{
+    struct pm_host_evaluate ask = {.size = PM_SIZE(pm_host_evaluate, values),
+                                   .host = gpu->host,
+                                   .image = gpu->image,
+                                   .image_bytes = gpu->image_bytes,
+                                   .sample = sample,
+                                   .metrics = metrics,
+                                   .count = count,
+                                   .values = values};
+    TRY(pm.ProfilerHostEvaluateToGpuValues(&ask), why);
+    return true;
+}
+
+/* Peak rates are constants of the chip; one at a time, because a metric without one fails a whole
+ * call. */
+static void learn_peaks(struct counter_gpu *gpu, size_t sample)
+{
+    char metric[160], unused[COUNTER_WHY_BYTES];
+    const char *const name = metric;
+    for (size_t i = 0; i < gpu->count; i++) {
+        double peak = NAN;
+        if (!gpu->rows[i]->clock)
+            continue;
+        snprintf(metric, sizeof metric, "%s.peak_sustained", gpu->metrics[i]);
+        if (evaluate(gpu, sample, &name, 1, &peak, unused) && peak > 0)
+            gpu->peaks[i] = peak;
+    }
+    gpu->peaks_known = true;
+}
+
+static bool take_sample(struct counter_gpu *gpu, size_t n,
+                        void (*take)(void *context, const struct counter_sample *sample),
+                        void *context, char *why)
+{
+    struct pm_sample_info info = {.size = PM_SIZE(pm_sample_info, end),
+                                  .sampling = gpu->sampling,
+                                  .image = gpu->image,
+                                  .bytes = gpu->image_bytes,
+                                  .sample = n};
+    TRY(pm.PmSamplingCounterDataGetSampleInfo(&info), why);
+    if (!evaluate(gpu, n, gpu->metrics, gpu->count, gpu->values, why))
+        return false;
+    if (!gpu->peaks_known)
+        learn_peaks(gpu, n);
+    struct counter_sample sample = {
+        .start_ns = info.start, .end_ns = info.end, .values = gpu->values};
+    take(context, &sample);
+    return true;
+}
+
+static bool decode_batch(struct counter_gpu *gpu, size_t *completed, bool *overflow, char *why)
+{
+    if (!empty_image(gpu, why))
+        return false;
+    struct pm_decode decode = {.size = PM_SIZE(pm_decode, overflow),
+                               .sampling = gpu->sampling,
+                               .image = gpu->image,
+                               .bytes = gpu->image_bytes};
+    TRY(pm.PmSamplingDecodeData(&decode), why);
+    if (decode.overflow)
+        *overflow = true;
+    struct pm_image_info info = {
+        .size = PM_SIZE(pm_image_info, completed), .image = gpu->image, .bytes = gpu->image_bytes};
+    TRY(pm.PmSamplingGetCounterDataInfo(&info), why);
+    *completed = info.completed < BATCH_SAMPLES ? info.completed : BATCH_SAMPLES;
+    return true;
+}
+
+int counter_gpu_decode(struct counter_gpu *gpu,
+                       void (*take)(void *context, const struct counter_sample *sample),
+                       void *context, bool *overflow, char why[COUNTER_WHY_BYTES])
+{
+    size_t completed = 0;
+    if (!decode_batch(gpu, &completed, overflow, why))
+        return -1;
+    for (size_t i = 0; i < completed; i++) {
+        if (!take_sample(gpu, i, take, context, why))
+            return -1;
+    }
+    return (int)completed;
+}

@@ -1,0 +1,20 @@
+#ifndef PERFKIT_COLLECTORS_COUNTERS_SELF_TEST_H
+#define PERFKIT_COLLECTORS_COUNTERS_SELF_TEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct counter_self_test {
+    unsigned device, bursts;
+    double burst_ms, pause_ms;
+    uint64_t interval_ns;
+    bool own_clock;         /* samples in CLOCK_MONOTONIC by CUPTI's timestamp callback */
+    bool context;           /* with a CUDA context of its own on the GPU */
+    bool edges;             /* tell when DRAM reads set in and end */
+    const char *cupti_path; /* or NULL */
+};
+
+/* Prints on stdout. Exit status: 0 when samples came. */
+int counter_self_test(const struct counter_self_test *options);
+
+#endif
