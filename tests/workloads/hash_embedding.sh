@@ -47,7 +47,23 @@ rows = [r for r in report["results"] if "skipped" not in r]
 assert rows and all(r["verified"] and r["kernel_ns"]["median"] > 0 for r in rows)
 claims = {c["claim"] for c in report["claims"]}
 assert claims >= {"many lookups in a loop", "loss in several reductions"}
+assert all(c["verdict"] and c["seed"] for c in report["claims"])
 ' <"$dir/out" || fail 'the JSON'
+    # Whether a choice was the best is a matter of time; that each size is judged is not.
+    "$program" --sweep --sweep-to 4096 --iterations 1 --warmup 0 --verify --json >"$dir/out" \
+        2>"$dir/err"
+    [ $? -le 1 ] || fail 'the sweep'
+    python3 -c 'import json, sys
+report = json.load(sys.stdin)
+points = report["sweep"]
+assert [p["records"] for p in points] == [n for n in (1024, 2048, 4096) for _ in range(4)]
+assert all(e <= 1e-5 for p in points for e in p["relative_error"].values()), points
+assert all(p["passed"] == (p["auto_over_best"] <= 1.1) for p in points), points
+assert report["passed"] == all(p["passed"] for p in points)
+(claim,) = report["claims"]
+assert claim["after_value"] == max(p["auto_over_best"] for p in points), claim
+assert claim["verdict"] == ("reached" if report["passed"] else "missed"), claim
+' <"$dir/out" || fail 'the JSON of the sweep'
 fi
 
 expect 2 --variant nosuch

@@ -161,8 +161,8 @@ static void print_reasons(const struct claims *claims)
 
 void claims_print(const struct claims *claims)
 {
-    static const char *const header[] = {"<claim", "<at",  "<before", "",          "<after", "",
-                                         "gain",   "seed", "<here",   "<the seed", NULL};
+    static const char *const header[] = {"<claim", "<at",     "<before", "",          "<after", "",
+                                         "gain",   "claimed", "<here",   "<the seed", NULL};
     struct table table;
 
     if (claims->count == 0)

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "kernels/gather/gather.h"
-#include "perfkit/annotate.h"
+#include "workloads/common/program.h"
+#include "workloads/common/report.h"
 #include "workloads/hash_embedding/workload.h"
 
 static const char *const order_names[] = {"sorted", "random", NULL};
@@ -28,6 +29,8 @@ static const struct option_row rows[] = {
      "batch size; 0: 1024, and for prefetch 512 to 65536", 0, 1 << 28},
     {"sweep", OPTION_FLAG, NULL, OWN(sweep), NULL,
      "compare the hash kernels with the choice of auto over many shapes", 0, 0},
+    {"sweep-to", OPTION_U32, "N", OWN(sweep_to), NULL,
+     "records of its largest shape; 0: 16777216 on a GPU, 1048576 on a CPU", 0, 1 << 28},
 };
 
 static void apply_preset(int preset, void *values)
@@ -52,16 +55,6 @@ static const char *describe_variant(size_t index, const char **summary)
         *summary = variant->summary;
     return variant ? variant->name : NULL;
 }
-
-static const struct option_set options_set = {
-    .program = "hash_embedding",
-    .summary = "Species records hashed into plot embeddings, the lookups, batches and loss around "
-               "it.",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .apply_preset = apply_preset,
-    .variant = describe_variant,
-};
 
 const struct variant *variant_at(size_t index)
 {
@@ -135,18 +128,22 @@ static int run_on_cpu(const struct hash_options *options, const struct dev_info 
         status = info->backend == DEV_CPU ? run_selected(options, cpu, results) : 0;
         if (status == 0 && !options->common.variant)
             status = run_sizes(options, cpu, results);
-        dev_close(cpu);
+        close_device(cpu);
         if (status != 0)
             return -1;
     }
     return 0;
 }
 
-static int run_everything(const struct hash_options *options, struct dev *dev)
+static int run_everything(const void *values, struct dev *dev)
 {
+    const struct hash_options *options = values;
     struct results results = {0};
-    int status = run_selected(options, dev, &results);
+    int status;
 
+    if (options->sweep)
+        return sweep(options, dev);
+    status = run_selected(options, dev, &results);
     if (status == 0 && !options->common.variant)
         status = run_sizes(options, dev, &results);
     if (status == 0 && (dev_info(dev)->backend == DEV_CPU || !options->common.variant))
@@ -156,16 +153,45 @@ static int run_everything(const struct hash_options *options, struct dev *dev)
         for (size_t i = 0; i < results.count; i++) {
             const struct result *row = &results.rows[i];
 
-            if (row->check.done && !check_passed(&row->check)) {
-                fprintf(stderr, "hash_embedding: %s: relative error %g, allowed %g\n", row->variant,
-                        row->check.error, row->check.tolerance);
+            if (check_failed("hash_embedding", row->variant, &row->check))
                 status = 1;
-            }
         }
     }
     free(results.rows);
     return status < 0 ? 2 : status;
 }
+
+static int check_options(void *values)
+{
+    const struct hash_options *options = values;
+
+    if (gather_embed_log2(options->embed) < 0) {
+        fprintf(stderr, "hash_embedding: --embed %u: not a power of two: take 16 or 32\n",
+                options->embed);
+        return -1;
+    }
+    if ((uint64_t)options->plots * options->embed * 2 * options->top_k > UINT32_MAX) {
+        fprintf(stderr, "hash_embedding: --plots x --embed x --top-k: the lookups exceed 2^32 "
+                        "elements: take fewer\n");
+        return -1;
+    }
+    return 0;
+}
+
+static const struct program program = {
+    .options =
+        {
+            .program = "hash_embedding",
+            .summary = "Species records hashed into plot embeddings, the lookups, batches and "
+                       "loss around it.",
+            .rows = rows,
+            .row_count = sizeof rows / sizeof rows[0],
+            .apply_preset = apply_preset,
+            .variant = describe_variant,
+        },
+    .check = check_options,
+    .run = run_everything,
+};
 
 int main(int argc, char **argv)
 {
@@ -179,30 +205,6 @@ int main(int argc, char **argv)
         .top_k = 3,
         .embed = 16,
     };
-    const struct hash_options defaults = options;
-    struct dev *dev;
-    int status;
 
-    if (options_parse(&options_set, argc, argv, &options) != 0)
-        return 2;
-    status = options_end(&options_set, &options, &defaults);
-    if (status >= 0)
-        return status;
-    if (gather_embed_log2(options.embed) < 0) {
-        fprintf(stderr, "hash_embedding: --embed %u: not a power of two: take 16 or 32\n",
-                options.embed);
-        return 2;
-    }
-    if ((uint64_t)options.plots * options.embed * 2 * options.top_k > UINT32_MAX) {
-        fprintf(stderr, "hash_embedding: --plots x --embed x --top-k: the lookups exceed 2^32 "
-                        "elements: take fewer\n");
-        return 2;
-    }
-    perfkit_thread_name("main");
-    dev = open_device("hash_embedding", (enum dev_backend)options.common.backend, 0);
-    if (!dev)
-        return 2;
-    status = options.sweep ? sweep(&options, dev) : run_everything(&options, dev);
-    dev_close(dev);
-    return status;
+    return program_main(&program, argc, argv, &options, sizeof options);
 }

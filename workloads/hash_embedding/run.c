@@ -1,8 +1,8 @@
 /* Variants from data to result rows. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "perfkit/annotate.h"
+#include "workloads/common/grow.h"
 #include "workloads/hash_embedding/workload.h"
 
 static const uint32_t batch_sizes[] = {512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
@@ -10,19 +10,15 @@ static const uint32_t batch_sizes[] = {512, 1024, 2048, 4096, 8192, 16384, 32768
 #define BATCH_SIZES (sizeof batch_sizes / sizeof batch_sizes[0])
 #define DEFAULT_BATCH 1024
 
-struct result *results_add(struct results *results)
+/* Adds `count` adjacent rows, zeroed; NULL when memory ran out. */
+static struct result *add_rows(struct results *results, size_t count)
 {
-    if (results->count == results->capacity) {
-        size_t capacity = results->capacity ? 2 * results->capacity : 32;
-        void *rows = realloc(results->rows, capacity * sizeof results->rows[0]);
+    void *rows = results->rows;
+    struct result *first =
+        grow(&rows, &results->count, &results->capacity, count, sizeof results->rows[0]);
 
-        if (!rows)
-            return NULL;
-        results->rows = rows;
-        results->capacity = capacity;
-    }
-    results->rows[results->count] = (struct result){0};
-    return &results->rows[results->count++];
+    results->rows = rows;
+    return first;
 }
 
 static int failed(const struct variant *variant, const struct dev *dev)
@@ -61,10 +57,12 @@ static int run_at(struct run *run, const struct variant *variants, size_t count,
     }
     if (status == 0)
         status = measure(run->session, subjects, count, common->iterations, common->warmup);
+    perfkit_range_push("teardown");
     for (size_t i = 0; i < opened; i++) {
         rows[i].measured = subjects[i].result;
         variants[i].close(subjects[i].context);
     }
+    perfkit_range_pop();
     return status;
 }
 
@@ -100,15 +98,6 @@ static void describe(struct result *row, const struct variant *variant, const st
                                             : (enum hash_variant)variant->argument);
 }
 
-/* Adds `count` adjacent rows; NULL when memory ran out. */
-static struct result *add_rows(struct results *results, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!results_add(results))
-            return NULL;
-    return &results->rows[results->count - count];
-}
-
 /* A hash kernel that cannot compute the shape gets a row that says why. */
 static bool skipped(const struct variant *variant, const struct dev_info *info,
                     const struct hash_shape *shape, struct results *results)
@@ -118,7 +107,7 @@ static bool skipped(const struct variant *variant, const struct dev_info *info,
     if (variant->step != hash_variants[0].step ||
         hash_applies(info, shape, (enum hash_variant)variant->argument))
         return false;
-    row = results_add(results);
+    row = add_rows(results, 1);
     if (row) {
         describe(row, variant, info, shape, 0);
         row->skipped = variant->argument == HASH_CHUNKED ? "needs records sorted by plot"

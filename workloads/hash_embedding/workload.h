@@ -3,6 +3,7 @@
 #define WORKLOADS_HASH_EMBEDDING_WORKLOAD_H
 
 #include "kernels/hash_embedding/hash_embedding.h"
+#include "workloads/common/claims.h"
 #include "workloads/common/measure.h"
 #include "workloads/common/options.h"
 #include "workloads/common/start.h"
@@ -19,6 +20,7 @@ struct hash_options {
     uint32_t batch; /* plots per batch; 0: the variant's own sizes */
     int order;      /* enum record_order */
     bool sweep;
+    uint32_t sweep_to; /* records of its last size; 0: as many as the device is meant for */
 };
 
 enum record_order { ORDER_SORTED, ORDER_RANDOM };
@@ -100,20 +102,9 @@ struct results {
     size_t count, capacity;
 };
 
-/* A new row, zeroed; NULL when memory ran out. */
-struct result *results_add(struct results *results);
-
-/* One claim of the seed document, evaluated on results. */
-struct evidence {
-    const char *claim;
-    const char *seed; /* what the seed document says about it */
-    const struct result *before, *after;
-    double before_ns, after_ns;
-};
-
-/* Calls `emit` for each pair of results that a claim is about. */
-void claims_evaluate(const struct results *results,
-                     void (*emit)(void *context, const struct evidence *evidence), void *context);
+/* The claims of the seed document that the results are about. */
+void claims_evaluate(const struct results *results, const struct dev_info *info,
+                     struct claims *claims);
 
 /* Tables on stdout, or JSON with --json. */
 void print_results(const struct hash_options *options, const struct dev_info *info,
