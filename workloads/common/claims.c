@@ -25,15 +25,22 @@ void claims_free(struct claims *claims)
     *claims = (struct claims){0};
 }
 
+static bool tests_gain(const struct claim *c)
+{
+    return c->test == CLAIM_GAIN_AT_LEAST || c->test == CLAIM_GAIN_AT_MOST;
+}
+
 double claim_gain(const struct claim *c)
 {
+    if (!tests_gain(c))
+        return NAN;
     return c->unit == CLAIM_SHARE ? c->after_value / c->before_value
                                   : c->before_value / c->after_value;
 }
 
 static double tested(const struct claim *c)
 {
-    return c->test == CLAIM_AT_LEAST || c->test == CLAIM_AT_MOST ? c->after_value : claim_gain(c);
+    return tests_gain(c) ? claim_gain(c) : c->after_value;
 }
 
 enum claim_verdict claim_verdict(const struct claim *c)
@@ -115,12 +122,13 @@ static void claimed_cell(struct table *table, const struct claim *c)
 
     if (c->claimed == 0)
         table_cell(table, "-");
-    else if (c->test == CLAIM_GAIN_AT_LEAST || c->test == CLAIM_GAIN_AT_MOST)
+    else if (tests_gain(c))
         table_cell(table, "%s %.2fx", at_most ? "<=" : ">=", c->claimed);
     else if (c->unit == CLAIM_SHARE)
         table_cell(table, "%s %.0f %%", at_most ? "<=" : ">=", 100 * c->claimed);
     else
-        table_cell(table, "%s %.2f", at_most ? "<=" : ">=", c->claimed);
+        table_cell(table, "%s %.*f", at_most ? "<=" : ">=", c->unit == CLAIM_RATIO ? 2 : 0,
+                   c->claimed);
 }
 
 static void claim_row(struct table *table, const struct claim *c)
@@ -135,7 +143,7 @@ static void claim_row(struct table *table, const struct claim *c)
         table_cell(table, "-");
     table_cell(table, "%s", c->after);
     value_cell(table, c->unit, c->after_value);
-    if (!c->before[0])
+    if (!tests_gain(c))
         table_cell(table, "-");
     else if (isnan(claim_gain(c)))
         table_cell(table, "n/a");

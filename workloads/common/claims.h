@@ -36,6 +36,9 @@ struct claim {
     char figure[160];        /* what was measured beside it and explains it, or empty */
 };
 
+/* The gain of a claim that names none: better, beyond the noise. */
+#define CLAIM_BETTER 1.02
+
 struct claims {
     struct claim *rows;
     size_t count, capacity;
@@ -48,7 +51,8 @@ struct claims {
 struct claim *claims_add(struct claims *claims, const char *claim, const char *seed);
 void claims_free(struct claims *claims);
 
-double claim_gain(const struct claim *claim); /* NaN without two values */
+/* NaN without two values, and for a test of one value. */
+double claim_gain(const struct claim *claim);
 enum claim_verdict claim_verdict(const struct claim *claim);
 const char *claim_verdict_name(enum claim_verdict verdict);
 

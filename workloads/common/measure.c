@@ -193,16 +193,19 @@ static int collect(struct session *session, double *kernel_ns, double *transfer_
 }
 
 /* The step of a subject that is timed as a whole. */
-static int step_between_marks(struct session *session, struct subject *subject, double *kernel_ns)
+static int step_between_marks(struct session *session, struct subject *subject, double *kernel_ns,
+                              double *host_ns)
 {
     struct dev_event *before = NULL, *after = NULL;
     bool untimed = session->untimed;
-    uint64_t ns = 0;
+    uint64_t ns = 0, start_ns;
     int result = dev_mark(session->queue, &before);
 
     session->untimed = true;
+    start_ns = now_ns();
     if (result == 0)
         result = subject->step(subject->context);
+    *host_ns = (double)(now_ns() - start_ns);
     session->untimed = untimed;
     if (result == 0)
         result = dev_mark(session->queue, &after);
@@ -216,8 +219,11 @@ static int step_between_marks(struct session *session, struct subject *subject, 
     return result;
 }
 
+/* The times of one iteration. */
+enum sample { KERNEL, TRANSFER, HOST, WALL, SAMPLES };
+
 static int run_once(struct session *session, struct subject *subject, const char *phase,
-                    double sample[3])
+                    double sample[SAMPLES])
 {
     uint64_t start_ns;
     int result;
@@ -228,17 +234,18 @@ static int run_once(struct session *session, struct subject *subject, const char
     release_commands(session);
     start_ns = now_ns();
     if (subject->whole) {
-        result = step_between_marks(session, subject, &sample[0]);
+        result = step_between_marks(session, subject, &sample[KERNEL], &sample[HOST]);
     } else {
         result = subject->step(subject->context);
+        sample[HOST] = (double)(now_ns() - start_ns);
         if (dev_queue_finish(session->queue) != 0)
             result = -1;
     }
-    sample[2] = (double)(now_ns() - start_ns);
+    sample[WALL] = (double)(now_ns() - start_ns);
     perfkit_range_pop();
     perfkit_range_pop();
     if (result == 0 && !subject->whole)
-        result = collect(session, &sample[0], &sample[1]);
+        result = collect(session, &sample[KERNEL], &sample[TRANSFER]);
     subject->result.tally = session->tally;
     release_commands(session);
     return result;
@@ -247,8 +254,8 @@ static int run_once(struct session *session, struct subject *subject, const char
 int measure(struct session *session, struct subject *subjects, size_t count, uint32_t iterations,
             uint32_t warmup)
 {
-    double *samples = calloc(count * 3 * iterations, sizeof samples[0]);
-    double one[3] = {0};
+    double *samples = calloc(count * SAMPLES * iterations, sizeof samples[0]);
+    double one[SAMPLES] = {0};
     int result = samples ? 0 : dev_fail(session->dev, "samples", "out of host memory");
 
     for (uint32_t i = 0; i < warmup && result == 0; i++)
@@ -257,17 +264,19 @@ int measure(struct session *session, struct subject *subjects, size_t count, uin
     for (uint32_t i = 0; i < iterations && result == 0; i++) {
         for (size_t s = 0; s < count && result == 0; s++) {
             result = run_once(session, &subjects[s], "step", one);
-            for (size_t kind = 0; kind < 3; kind++)
-                samples[(s * 3 + kind) * iterations + i] = one[kind];
+            for (size_t kind = 0; kind < SAMPLES; kind++)
+                samples[(s * SAMPLES + kind) * iterations + i] = one[kind];
         }
     }
     for (size_t s = 0; s < count && result == 0; s++) {
         struct measurement *m = &subjects[s].result;
+        double *of = samples + s * SAMPLES * iterations;
 
-        m->kernel = stats_of(samples + (s * 3 + 0) * iterations, iterations);
-        m->transfer = stats_of(samples + (s * 3 + 1) * iterations,
+        m->kernel = stats_of(of + KERNEL * iterations, iterations);
+        m->transfer = stats_of(of + TRANSFER * iterations,
                                m->tally.transfers && !subjects[s].whole ? iterations : 0);
-        m->wall = stats_of(samples + (s * 3 + 2) * iterations, iterations);
+        m->host = stats_of(of + HOST * iterations, iterations);
+        m->wall = stats_of(of + WALL * iterations, iterations);
     }
     free(samples);
     return result;

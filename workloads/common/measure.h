@@ -86,6 +86,7 @@ struct dev_event *session_last_event(const struct session *session);
 struct measurement {
     struct stats kernel;   /* the device's time in kernels and fills, summed */
     struct stats transfer; /* the device's time in copies, summed; NaN when there is none */
+    struct stats host;     /* until the step returned: what giving the commands cost the host */
     struct stats wall;     /* from the first call to the end of the last command */
     struct tally tally;    /* of the last iteration */
 };

@@ -40,6 +40,7 @@ void measurement_json(struct json *json, const struct measurement *m)
 {
     stats_json(json, "kernel_ns", &m->kernel);
     stats_json(json, "transfer_ns", &m->transfer);
+    stats_json(json, "host_ns", &m->host);
     stats_json(json, "wall_ns", &m->wall);
     json_integer(json, "launches", m->tally.launches);
     json_integer(json, "transfers", m->tally.transfers);

@@ -19,7 +19,7 @@ void report_json_begin(struct json *json, const char *workload, const struct dev
 
 void stats_json(struct json *json, const char *key, const struct stats *stats);
 
-/* Members kernel_ns, transfer_ns, wall_ns, and what an iteration did. */
+/* Members kernel_ns, transfer_ns, host_ns, wall_ns, and what an iteration did. */
 void measurement_json(struct json *json, const struct measurement *measured);
 
 /* Members about the verification; none when there was none. */

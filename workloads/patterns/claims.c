@@ -1,40 +1,42 @@
 /* What the seed document claims, as pairs of results. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "workloads/patterns/workload.h"
 
-#define GAIN 1.1 /* from which on a claim holds, and needs no word about why it does not */
-
-enum metric { WALL, KERNEL, OCCUPANCY };
+enum metric { WALL, KERNEL, HOST, OCCUPANCY };
 
 static const struct {
     const char *claim;
     const char *before, *after; /* variants */
     enum metric metric;
     const char *seed;
+    double claimed;
     const char *on_cpu; /* what a device does instead whose memory and cores are the host's */
-} claims[] = {
-    {"pinned memory", "copy-pageable", "copy-pinned", WALL, "2-6x",
+} pairs[] = {
+    {"pinned memory", "copy-pageable", "copy-pinned", WALL, "2-6x", 2,
      "the device's memory is the host's: both are a memcpy"},
     {"preallocation", "alloc-each-iteration", "alloc-once", WALL, "210 ms of CPU time gone; 1.5-2x",
-     "an allocation is a malloc; its pages are faulted in anew"},
-    {"batched GEMM", "gemm-loop", "gemm-batched", WALL, "31x (40 calls)",
+     1.5, "an allocation is a malloc; its pages are faulted in anew"},
+    {"batched GEMM", "gemm-loop", "gemm-batched", WALL, "31x (40 calls)", 31,
      "one product occupies one core: the batch fills all, and launches are saved"},
-    {"batch size (FLOP rate)", "batch-32", "batch-256", WALL, "8.5x (32 to 256)",
+    {"batch size (FLOP rate)", "batch-32", "batch-256", WALL, "8.5x (32 to 256)", 8.5,
      "a batch of 32 fills the cores already"},
-    {"launch bounds", "bounds-none", "bounds-256-8", OCCUPANCY, "better occupancy", NULL},
-    {"launch bounds", "bounds-none", "bounds-256-8", KERNEL, "better occupancy", NULL},
-    {"vector access", "load-scalar", "load-float4", KERNEL, "1.28x bandwidth",
+    {"launch bounds", "bounds-none", "bounds-256-8", OCCUPANCY, "better occupancy", CLAIM_BETTER,
+     NULL},
+    {"launch bounds, time", "bounds-none", "bounds-256-8", KERNEL, "none given", 0, NULL},
+    {"vector access", "load-scalar", "load-float4", KERNEL, "1.28x bandwidth", 1.28,
      "the compiler makes vectors of neighbouring items by itself"},
-    {"shared memory", "smem-none", "smem-prefetch", KERNEL, "1.24x",
+    {"shared memory", "smem-none", "smem-prefetch", KERNEL, "1.24x", 1.24,
      "group memory is ordinary memory: the copy into it is extra work"},
-    {"restrict", "restrict-off", "restrict-on", KERNEL, "more aggressive loads",
+    {"restrict", "restrict-off", "restrict-on", KERNEL, "more aggressive loads", CLAIM_BETTER,
      "OpenCL's compiler makes gathers of an item's strided loop then; in C the memory is the "
      "limit"},
-    {"CUDA graphs", "launch-many", "graph-replay", WALL, "up to 195x micro, 1.1-2x end to end",
+    {"CUDA graphs, end to end", "launch-many", "graph-replay", WALL, "1.1-2x end to end", 1.1,
      NULL},
-    {"gradient accumulation", "batch-large", "accumulate", WALL, "fits in the limit", NULL},
+    {"CUDA graphs, the host's launches", "launch-many", "graph-replay", HOST, "up to 195x micro", 0,
+     NULL},
 };
 
 static const struct result *row_of(const struct results *results, const char *variant)
@@ -54,35 +56,115 @@ static double value_of(const struct result *row, enum metric metric)
         return row->measured.wall.median;
     case KERNEL:
         return row->measured.kernel.median;
+    case HOST:
+        return row->measured.host.median;
     case OCCUPANCY:
         return row->occupancy;
     }
     return NAN;
 }
 
-void claims_evaluate(const struct results *results, const struct dev_info *info,
-                     void (*emit)(void *context, const struct evidence *evidence), void *context)
+/* How near the variant is to what limits it. */
+static void note_limit(struct claim *claim, const struct results *results,
+                       const struct result *before, const struct result *after)
 {
-    for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
-        struct evidence e = {.claim = claims[i].claim,
-                             .seed = claims[i].seed,
-                             .before = row_of(results, claims[i].before),
-                             .after = row_of(results, claims[i].after),
-                             .is_time = claims[i].metric != OCCUPANCY,
-                             .why = info->is_cpu ? claims[i].on_cpu : NULL};
+    double share = share_of_ceiling(results, after);
 
-        if (!e.before || !e.after)
-            continue;
-        e.before_value = value_of(e.before, claims[i].metric);
-        e.after_value = value_of(e.after, claims[i].metric);
-        if (!e.is_time && isnan(e.before_value) && isnan(e.after_value))
-            continue; /* the time of the same pair says why */
-        if (e.why && e.before_value >= GAIN * e.after_value)
-            e.why = NULL;
-        if (e.after->skipped[0])
-            e.why = e.after->skipped;
-        else if (e.before->skipped[0])
-            e.why = e.before->skipped;
-        emit(context, &e);
+    if (after->skipped[0] || before->skipped[0])
+        return;
+    if (!isnan(share))
+        snprintf(claim->figure, sizeof claim->figure,
+                 "%s moves its bytes at %.0f %% of the copy bandwidth, %s at %.0f %%",
+                 before->variant, 100 * share_of_ceiling(results, before), after->variant,
+                 100 * share);
+    else if (before->measured.tally.launches > after->measured.tally.launches)
+        snprintf(claim->figure, sizeof claim->figure,
+                 "%u launches of %.1f us before, %u of %.1f us after",
+                 before->measured.tally.launches,
+                 before->measured.wall.median / before->measured.tally.launches / 1e3,
+                 after->measured.tally.launches,
+                 after->measured.wall.median / after->measured.tally.launches / 1e3);
+}
+
+static void add_pair(const struct results *results, const struct dev_info *info, size_t pair,
+                     const struct result *before, const struct result *after, struct claims *claims)
+{
+    double values[] = {value_of(before, pairs[pair].metric), value_of(after, pairs[pair].metric)};
+    struct claim *claim;
+
+    if (pairs[pair].metric == OCCUPANCY && isnan(values[0]) && isnan(values[1]) &&
+        !before->skipped[0] && !after->skipped[0])
+        return; /* this backend does not tell: the time of the same pair stands alone */
+    claim = claims_add(claims, pairs[pair].claim, pairs[pair].seed);
+    if (!claim)
+        return;
+    snprintf(claim->before, sizeof claim->before, "%s", before->variant);
+    snprintf(claim->after, sizeof claim->after, "%s", after->variant);
+    claim->before_value = values[0];
+    claim->after_value = values[1];
+    claim->unit = pairs[pair].metric == OCCUPANCY ? CLAIM_SHARE : CLAIM_NS;
+    claim->claimed = pairs[pair].claimed;
+    claim->excuse = info->is_cpu ? pairs[pair].on_cpu : NULL;
+    if (before->skipped[0] || after->skipped[0])
+        claim->unavailable = after->skipped[0] ? after->skipped : before->skipped;
+    note_limit(claim, results, before, after);
+}
+
+/* The large batch must not fit, and the same number of samples be trained on in parts. */
+static void add_accumulation(const struct results *results, struct claims *claims)
+{
+    const struct result *large = row_of(results, "batch-large"),
+                        *parts = row_of(results, "accumulate");
+    struct claim *claim =
+        large && parts ? claims_add(claims, "gradient accumulation", "fits in the limit") : NULL;
+
+    if (!claim)
+        return;
+    snprintf(claim->before, sizeof claim->before, "batch-large, samples");
+    snprintf(claim->after, sizeof claim->after, "accumulate, samples");
+    claim->before_value = large->skipped[0] ? 0 : results->large_batch;
+    claim->after_value = parts->skipped[0] ? 0 : results->large_batch;
+    claim->unit = CLAIM_COUNT;
+    claim->test = CLAIM_AT_LEAST;
+    claim->claimed = results->large_batch;
+    if (large->skipped[0])
+        snprintf(claim->figure, sizeof claim->figure, "%.*s", (int)sizeof claim->figure - 1,
+                 large->skipped);
+    else
+        claim->unavailable = "the large batch fits here: no limit to stay within";
+}
+
+/* A step that a graph cannot record has to run, and to say why it was not recorded. */
+static void add_fallback(const struct results *results, struct claims *claims)
+{
+    const struct result *dynamic = row_of(results, "graph-dynamic");
+    struct claim *claim =
+        dynamic ? claims_add(claims, "a graph that cannot be captured", "falls back and says why")
+                : NULL;
+
+    if (!claim)
+        return;
+    snprintf(claim->after, sizeof claim->after, "graph-dynamic, launches");
+    claim->after_value = dynamic->note[0] ? (double)dynamic->measured.tally.launches : NAN;
+    claim->unit = CLAIM_COUNT;
+    claim->test = CLAIM_AT_LEAST;
+    claim->claimed = 1;
+    snprintf(claim->figure, sizeof claim->figure, "%.*s", (int)sizeof claim->figure - 1,
+             dynamic->note);
+    if (!dynamic->note[0])
+        claim->unavailable = dynamic->skipped[0] ? dynamic->skipped : "it gave no reason";
+}
+
+void claims_evaluate(const struct results *results, const struct dev_info *info,
+                     struct claims *claims)
+{
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const struct result *before = row_of(results, pairs[i].before),
+                            *after = row_of(results, pairs[i].after);
+
+        if (before && after)
+            add_pair(results, info, i, before, after, claims);
     }
+    add_fallback(results, claims);
+    add_accumulation(results, claims);
 }

@@ -8,6 +8,8 @@
 
 #include "kernels/gemm/gemm.h"
 #include "perfkit/annotate.h"
+#include "workloads/common/program.h"
+#include "workloads/common/report.h"
 #include "workloads/patterns/workload.h"
 
 static const char *const gemm_names[] = {"auto", "own", "library", NULL};
@@ -80,15 +82,6 @@ static const char *describe_variant(size_t index, const char **summary)
         *summary = variant->summary;
     return variant ? variant->name : NULL;
 }
-
-static const struct option_set options_set = {
-    .program = "patterns",
-    .summary = "One pair of variants for each piece of advice of a performance guide.",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .apply_preset = apply_preset,
-    .variant = describe_variant,
-};
 
 const struct variant *variant_at(size_t index)
 {
@@ -171,7 +164,7 @@ static int run_limited(const struct pattern_options *options, struct results *re
         fprintf(stderr, "patterns: --memory-limit: %s\n", dev_error_text(dev));
     else
         status = run_selected(options, dev, true, results);
-    dev_close(dev);
+    close_device(dev);
     return status;
 }
 
@@ -184,10 +177,12 @@ static bool wants_limited(const struct pattern_options *options)
     return false;
 }
 
-static int run_everything(const struct pattern_options *options, struct dev *dev)
+static int run_everything(const void *values, struct dev *dev)
 {
+    const struct pattern_options *options = values;
     struct results results = {.ceiling =
-                                  copy_bandwidth(dev, (size_t)options->floats * sizeof(float))};
+                                  copy_bandwidth(dev, (size_t)options->floats * sizeof(float)),
+                              .large_batch = options->large_batch};
     int status = run_selected(options, dev, false, &results);
 
     if (status == 0 && wants_limited(options))
@@ -197,16 +192,39 @@ static int run_everything(const struct pattern_options *options, struct dev *dev
         for (size_t i = 0; i < results.count; i++) {
             const struct result *row = &results.rows[i];
 
-            if (row->check.done && !check_passed(&row->check)) {
-                fprintf(stderr, "patterns: %s: relative error %g, allowed %g\n", row->variant,
-                        row->check.error, row->check.tolerance);
+            if (check_failed("patterns", row->variant, &row->check))
                 status = 1;
-            }
         }
     }
     free(results.rows);
     return status < 0 ? 2 : status;
 }
+
+static int check_options(void *values)
+{
+    struct pattern_options *options = values;
+
+    if (options->width % 2 != 0) { /* parts of a buffer begin at multiples of 256 bytes */
+        fprintf(stderr, "patterns: --width %u: not even: take 512\n", options->width);
+        return -1;
+    }
+    options->samples = (options->samples + 255) / 256 * 256;
+    return 0;
+}
+
+static const struct program program = {
+    .options =
+        {
+            .program = "patterns",
+            .summary = "One pair of variants for each piece of advice of a performance guide.",
+            .rows = rows,
+            .row_count = sizeof rows / sizeof rows[0],
+            .apply_preset = apply_preset,
+            .variant = describe_variant,
+        },
+    .check = check_options,
+    .run = run_everything,
+};
 
 int main(int argc, char **argv)
 {
@@ -227,25 +245,6 @@ int main(int argc, char **argv)
         .micro_batch = 2048,
         .features = 256,
     };
-    const struct pattern_options defaults = options;
-    struct dev *dev;
-    int status;
 
-    if (options_parse(&options_set, argc, argv, &options) != 0)
-        return 2;
-    status = options_end(&options_set, &options, &defaults);
-    if (status >= 0)
-        return status;
-    if (options.width % 2 != 0) { /* parts of a buffer begin at multiples of 256 bytes */
-        fprintf(stderr, "patterns: --width %u: not even: take 512\n", options.width);
-        return 2;
-    }
-    options.samples = (options.samples + 255) / 256 * 256;
-    perfkit_thread_name("main");
-    dev = open_device("patterns", (enum dev_backend)options.common.backend, 0);
-    if (!dev)
-        return 2;
-    status = run_everything(&options, dev);
-    dev_close(dev);
-    return status;
+    return program_main(&program, argc, argv, &options, sizeof options);
 }

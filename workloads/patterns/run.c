@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "perfkit/annotate.h"
+#include "workloads/common/grow.h"
 #include "workloads/patterns/workload.h"
 
 int unavailable(struct run *run, const char *format, ...)
@@ -20,18 +20,14 @@ int unavailable(struct run *run, const char *format, ...)
 /* Adds `count` adjacent rows; NULL when memory ran out. */
 static struct result *add_rows(struct results *results, size_t count)
 {
-    if (results->count + count > results->capacity) {
-        size_t capacity = 2 * results->capacity + 32;
-        void *rows = realloc(results->rows, capacity * sizeof results->rows[0]);
+    void *rows = results->rows;
+    struct result *first =
+        grow(&rows, &results->count, &results->capacity, count, sizeof results->rows[0]);
 
-        if (!rows)
-            return NULL;
-        results->rows = rows;
-        results->capacity = capacity;
-    }
-    for (size_t i = 0; i < count; i++)
-        results->rows[results->count++] = (struct result){.occupancy = NAN};
-    return &results->rows[results->count - count];
+    results->rows = rows;
+    for (size_t i = 0; first && i < count; i++)
+        first[i].occupancy = NAN;
+    return first;
 }
 
 /* One variant between open and close. */

@@ -2,6 +2,7 @@
 #ifndef WORKLOADS_PATTERNS_WORKLOAD_H
 #define WORKLOADS_PATTERNS_WORKLOAD_H
 
+#include "workloads/common/claims.h"
 #include "workloads/common/measure.h"
 #include "workloads/common/options.h"
 #include "workloads/common/start.h"
@@ -87,21 +88,16 @@ struct results {
     struct result *rows;
     size_t count, capacity;
     double ceiling; /* bytes per second of a copy on the device, NaN when not measured */
+    uint32_t large_batch;
 };
 
-/* One claim of the seed document, evaluated on results. */
-struct evidence {
-    const char *claim;
-    const char *seed; /* what the seed document says about it */
-    const struct result *before, *after;
-    double before_value, after_value;
-    bool is_time;    /* ns, less is better; else a share of the hardware, more is better */
-    const char *why; /* what this device does instead, or NULL */
-};
+/* The least time that the declared bytes take at the copy bandwidth, over the measured one; NaN for
+ * a variant that memory does not bound. */
+double share_of_ceiling(const struct results *results, const struct result *row);
 
-/* Calls `emit` for each claim whose two variants were measured. */
+/* The claims of the seed document that the results are about. */
 void claims_evaluate(const struct results *results, const struct dev_info *info,
-                     void (*emit)(void *context, const struct evidence *evidence), void *context);
+                     struct claims *claims);
 
 /* Tables on stdout, or JSON with --json. */
 void print_results(const struct pattern_options *options, const struct dev_info *info,
