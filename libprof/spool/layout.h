@@ -35,6 +35,10 @@
 #define SPOOL_FIRST_CHUNK (SPOOL_HEADER_BYTES + SPOOL_COUNTER_BYTES)
 #define SPOOL_MAX_CHUNKS (1u << 18) /* 16 GiB */
 
+/* header.features: of perfkit's sampler of hardware counters, a process of no interest to the user. Its
+ * samples belong to devices, not to a process of the target. */
+#define SPOOL_OF_SAMPLER 1u
+
 enum spool_chunk_state {
     SPOOL_FREE = 0, /* on the free list */
     SPOOL_EVENTS,   /* owned by a thread, being written */
@@ -59,7 +63,7 @@ struct spool_header {
     _Atomic uint64_t magic; /* stored last: the header is complete */
     uint32_t version;    /* WIRE_VERSION of the writer */
     uint32_t min_reader; /* oldest reader version that understands it */
-    uint64_t features;   /* bits of optional parts; none yet */
+    uint64_t features;   /* SPOOL_OF_SAMPLER */
     uint32_t chunk_bytes;
     uint32_t first_chunk; /* file offset of chunk 0 */
     uint32_t counter_rows, counter_slots;

@@ -343,6 +343,10 @@ static const struct {
     [WIRE_MIGRATION] = SINCE_EVER(wire_migration),
     [WIRE_JIT] = SINCE_EVER(wire_jit),
     [WIRE_WINDOW] = SINCE_EVER(wire_window),
+    [WIRE_COUNTER_DEVICE] = SINCE_EVER(wire_counter_device),
+    [WIRE_COUNTER] = SINCE_EVER(wire_counter),
+    [WIRE_COUNTER_BURST] = SINCE_EVER(wire_counter_burst),
+    [WIRE_COUNTER_SAMPLE] = SINCE_EVER(wire_counter_sample),
 #undef SINCE_EVER
 };
 

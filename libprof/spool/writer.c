@@ -130,6 +130,7 @@ static void fill_header(struct spool_header *header, const struct spool_about *a
     header->pid = about->pid;
     header->parent = about->parent;
     header->forked = about->forked;
+    header->features = about->features;
     header->entry = about->entry;
     header->start_ns = about->start_ns;
     header->realtime_ns = about->realtime_ns;

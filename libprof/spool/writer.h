@@ -40,6 +40,7 @@ static inline bool spool_append(struct spool_chunk *chunk, uint32_t *offset, con
  * with errno when that is not possible; nothing is left behind then. */
 struct spool_about {
     uint32_t pid, parent, forked, entry;
+    uint64_t features;
     uint64_t start_ns, realtime_ns, raw_ns;
     const char *command;
     uint32_t command_bytes;

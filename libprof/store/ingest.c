@@ -112,12 +112,15 @@ static bool adopt_spool(struct prof_ingest *ingest, const char *name)
     /* It may have said that it is there after the table was read, but before it made its spool. */
     if (!ingest_processes_look(ingest))
         return false;
-    spool->process = ingest_process_of_spool(ingest, prof_spool_header(spool->reader), name);
+    const struct spool_header *header = prof_spool_header(spool->reader);
+    bool target = !(header->features & SPOOL_OF_SAMPLER);
+    if (target)
+        spool->process = ingest_process_of_spool(ingest, header, name);
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL];
     ingest_bind(sql, 1, spool->id);
     ingest_bind_text(sql, 2, name);
     ingest_bind(sql, 3, spool->process);
-    return spool->process && ingest_run(ingest, INGEST_SQL_SPOOL);
+    return (spool->process || !target) && ingest_run(ingest, INGEST_SQL_SPOOL);
 }
 
 static bool find_spools(struct prof_ingest *ingest)
@@ -239,6 +242,8 @@ static bool finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 
 static bool process_is_over(struct prof_ingest *ingest, const struct ingest_spool *spool)
 {
+    if (!spool->process)
+        return ingest_sampler_is_over(spool);
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     return process && (process->gone || (process->ended && process->how == LIFECYCLE_EXEC));
 }
@@ -253,7 +258,8 @@ static bool step(struct prof_ingest *ingest, bool last)
         if (spool->finished || !spool->reader)
             continue;
         bool over = last || process_is_over(ingest, spool); /* known before what is read is final */
-        if ((!over && !ingest_modules(ingest, spool)) || !ingest_threads_look(ingest, spool, last))
+        if (spool->process && ((!over && !ingest_modules(ingest, spool)) ||
+                               !ingest_threads_look(ingest, spool, last)))
             return false;
         if (!read_spool(ingest, spool) || (over && !finish_spool(ingest, spool)))
             return false;

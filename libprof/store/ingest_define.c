@@ -36,8 +36,7 @@ bool ingest_set_local(struct ingest_spool *spool, uint32_t local, uint32_t kind,
     return true;
 }
 
-/* Remember a new id, in memory and in the store. */
-static bool define_local(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t local,
+bool ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t local,
                          uint32_t kind, int64_t global, uint32_t extra)
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
@@ -95,7 +94,7 @@ static bool string_definition(struct prof_ingest *ingest, struct ingest_spool *s
                                     spool->partial.count);
     spool->partial_id = 0;
     spool->partial.count = 0;
-    return row && define_local(ingest, spool, string->head.aux, WIRE_STRING, row, 0);
+    return row && ingest_define_local(ingest, spool, string->head.aux, WIRE_STRING, row, 0);
 }
 
 char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t local)
@@ -113,7 +112,7 @@ char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spoo
     return text;
 }
 
-static void bind_local_text(struct prof_ingest *ingest, const struct ingest_spool *spool,
+void ingest_bind_local_text(struct prof_ingest *ingest, const struct ingest_spool *spool,
                             sqlite3_stmt *sql, int at, uint32_t local)
 {
     char *text = ingest_text_of(ingest, spool, local);
@@ -179,10 +178,10 @@ static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *s
                              .flags = config->head.flags};
     memcpy(key.values, config->grid, sizeof key.values);
     if (is_unwanted(ingest, spool, config->name))
-        return define_local(ingest, spool, config->head.aux, WIRE_CONFIG, 0, INGEST_CONFIG_FILTERED);
+        return ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, 0, INGEST_CONFIG_FILTERED);
     uint32_t *known = prof_names_get(&ingest->configs, (const char *)&key, sizeof key);
     if (known)
-        return define_local(ingest, spool, config->head.aux, WIRE_CONFIG, *known, 0);
+        return ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, *known, 0);
 
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CONFIG];
     uint8_t flags = config->head.flags;
@@ -217,7 +216,7 @@ static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return ingest_run(ingest, INGEST_SQL_CONFIG) &&
            prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
                           (uint32_t)ingest->last_config) &&
-           define_local(ingest, spool, config->head.aux, WIRE_CONFIG, ingest->last_config, 0);
+           ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, ingest->last_config, 0);
 }
 
 /* A thing defined again under its id, now that more is known of it, keeps its row. */
@@ -237,10 +236,10 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
     ingest_bind(sql, 2, spool->process);
     ingest_bind_text(sql, 3, api_name(device->source));
     ingest_bind(sql, 4, device->ordinal);
-    bind_local_text(ingest, spool, sql, 5, device->name);
-    bind_local_text(ingest, spool, sql, 6, device->vendor);
-    bind_local_text(ingest, spool, sql, 7, device->driver);
-    bind_local_text(ingest, spool, sql, 8, device->uuid);
+    ingest_bind_local_text(ingest, spool, sql, 5, device->name);
+    ingest_bind_local_text(ingest, spool, sql, 6, device->vendor);
+    ingest_bind_local_text(ingest, spool, sql, 7, device->driver);
+    ingest_bind_local_text(ingest, spool, sql, 8, device->uuid);
     ingest_bind_text(sql, 9,
                      flags & WIRE_DEVICE_GPU   ? "gpu"
                      : flags & WIRE_DEVICE_CPU ? "cpu"
@@ -259,7 +258,7 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
         ingest_bind(sql, 12, device->compute_minor);
     bool cuda = wire_space(device->source) == WIRE_SOURCE_CUDA;
     return ingest_run(ingest, INGEST_SQL_DEVICE) &&
-           define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row, 0) &&
+           ingest_define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row, 0) &&
            (!cuda ||
             ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
 }
@@ -279,7 +278,7 @@ static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *
     ingest_bind_known(sql, 8, context->units);
     bool cuda = wire_space(context->source) == WIRE_SOURCE_CUDA;
     return ingest_run(ingest, INGEST_SQL_CONTEXT) &&
-           define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row,
+           ingest_define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row,
                         (uint32_t)context->native) &&
            (!cuda ||
             ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
@@ -297,7 +296,7 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
     ingest_bind_known(sql, 4, ingest_global(spool, stream->context, WIRE_CONTEXT));
     ingest_bind_text(sql, 5, api_name(stream->source));
     ingest_bind(sql, 6, (int64_t)stream->native);
-    bind_local_text(ingest, spool, sql, 7, stream->name);
+    ingest_bind_local_text(ingest, spool, sql, 7, stream->name);
     ingest_bind(sql, 8, stream->priority);
     ingest_bind(sql, 9, flags & WIRE_STREAM_DEFAULT ? 1 : 0);
     ingest_bind(sql, 10, flags & WIRE_STREAM_OUT_OF_ORDER ? 1 : 0);
@@ -308,7 +307,7 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
     /* Asked for now: define_local may move what `context` points to. */
     uint64_t object = is_object ? ingest_stream_object(context->extra, stream->native) : 0;
     return ingest_run(ingest, INGEST_SQL_STREAM) &&
-           define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock) &&
+           ingest_define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock) &&
            (!is_object || ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM, object, row));
 }
 
@@ -318,8 +317,8 @@ static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *s
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE];
     ingest_bind(sql, 1, spool->process);
     ingest_bind(sql, 2, (int64_t)(module->time - ingest->zero_ns));
-    bind_local_text(ingest, spool, sql, 3, module->path);
-    bind_local_text(ingest, spool, sql, 4, module->build_id);
+    ingest_bind_local_text(ingest, spool, sql, 3, module->path);
+    ingest_bind_local_text(ingest, spool, sql, 4, module->build_id);
     ingest_bind(sql, 5, (int64_t)module->address);
     ingest_bind(sql, 6, (int64_t)module->bytes);
     return ingest_run(ingest, INGEST_SQL_MODULE);
@@ -343,7 +342,7 @@ static bool store_anchor(struct prof_ingest *ingest, struct ingest_spool *spool,
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CLOCK];
     ingest_bind(sql, 1, spool->process);
     ingest_bind_known(sql, 2, ingest_global(spool, anchor->device, WIRE_DEVICE));
-    bind_local_text(ingest, spool, sql, 3, anchor->name);
+    ingest_bind_local_text(ingest, spool, sql, 3, anchor->name);
     ingest_bind(sql, 4, (int64_t)anchor->source_ns);
     ingest_bind(sql, 5, (int64_t)anchor->mono_ns);
     ingest_bind(sql, 6, (int64_t)anchor->error_ns);
@@ -467,6 +466,9 @@ bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
         return clock_definition(ingest, spool, record);
     case WIRE_HEALTH:
         return health_definition(ingest, spool, record);
+    case WIRE_COUNTER_DEVICE:
+    case WIRE_COUNTER:
+        return ingest_counter_definition(ingest, spool, head);
     default:
         return true; /* of a later version */
     }

@@ -234,6 +234,9 @@ bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
     case WIRE_JIT:
     case WIRE_WINDOW:
         return ingest_activity(ingest, spool, tid, head);
+    case WIRE_COUNTER_BURST:
+    case WIRE_COUNTER_SAMPLE:
+        return ingest_counter_event(ingest, spool, head);
     case WIRE_RANGE_PUSH:
     case WIRE_RANGE_POP:
     case WIRE_RANGE_START:

@@ -9,6 +9,7 @@
  *   ingest_event.c     calls and device records, joined by correlation id
  *   ingest_command.c   the rows made of them
  *   ingest_activity.c  graph nodes, events, pools, managed memory, JIT, overhead, recording windows
+ *   ingest_counter.c   samples of hardware counters
  *   ingest_range.c     NVTX   ingest_memory.c  allocations   ingest_rollup.c  per-second sums
  *   ingest_module.c    object files a process has mapped
  *   ingest_batch.c     many rows a statement
@@ -104,6 +105,16 @@
     X(JIT, "INSERT INTO jit(start,duration,process,thread,device,input,operation,cache_bytes,path," \
            "correlation) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                  \
     X(RECORDING, "INSERT INTO recording(process,start,begins,reason) VALUES(?1,?2,?3,?4)")         \
+    X(COUNTER_DEVICE, "REPLACE INTO counter_device(id,uuid,ordinal,name,chip,metric_set,interval) "   \
+                      "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                              \
+    X(COUNTER, "INSERT INTO counter(counter_device,slot,name,unit,metric,kind,clock,peak) "        \
+               "VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")                                                  \
+    X(COUNTER_BURST, "INSERT INTO counter_burst(counter_device,start,duration,samples,others,"     \
+                     "overflow,decode) VALUES(?1,?2,?3,?4,?5,?6,?7)")                              \
+    X(COUNTER_SAMPLE, "INSERT INTO counter_sample(counter_device,start,duration,c0,c1,c2,c3,c4,c5," \
+                      "c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,c19,c20,c21,c22,c23) "      \
+                      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"     \
+                      "?19,?20,?21,?22,?23,?24,?25,?26,?27)")                                      \
     X(ALLOCATION, "INSERT INTO allocation(process,start,bytes,kind,native,address,source,device,"  \
                   "context,thread,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")              \
     X(FREED, "UPDATE allocation SET end=?2,end_thread=?3 WHERE id=?1")                             \
@@ -153,8 +164,10 @@ struct ingest_batch {
 
 /* A local id of a spool and what it stands for. */
 struct ingest_local {
-    uint32_t kind;   /* enum wire_type: STRING, CONFIG, DEVICE, CONTEXT, STREAM, CLOCK; 0 = none */
-    uint32_t extra;  /* STREAM: clock id; CONTEXT: native; CONFIG: INGEST_CONFIG_FILTERED */
+    uint32_t kind; /* enum wire_type: STRING, CONFIG, DEVICE, CONTEXT, STREAM, CLOCK,
+                      COUNTER_DEVICE; 0 = none */
+    uint32_t extra; /* STREAM: clock id; CONTEXT: native; CONFIG: INGEST_CONFIG_FILTERED;
+                       COUNTER_DEVICE: how many counters it has */
     int64_t global;  /* row id */
 };
 
@@ -282,7 +295,7 @@ struct ingest_spool {
     char name[64];
     int64_t id; /* number in the state tables */
     struct prof_spool *reader;
-    int64_t process; /* process.id */
+    int64_t process; /* process.id; 0 = of the sampler */
     PROF_ARRAY(struct ingest_local) locals;
     uint64_t defined; /* local ids seen defined */
     PROF_ARRAY(struct ingest_clock) clocks;
@@ -371,7 +384,7 @@ struct prof_ingest {
     struct prof_names strings;     /* text -> string.id */
     struct prof_names configs;     /* bytes of the row -> launch_config.id */
     int64_t last_string, last_config, last_process, last_thread, last_device, last_context,
-        last_stream, last_spool, last_rollup;
+        last_stream, last_spool, last_rollup, last_counter_device;
     struct prof_names rollup_keys; /* (second, stream, config) -> index */
     PROF_ARRAY(struct ingest_rollup) rollups;
     int64_t rollup_newest;
@@ -475,6 +488,13 @@ bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool
  * they are few. */
 char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t local);
 
+/* The same, bound. */
+void ingest_bind_local_text(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                            sqlite3_stmt *sql, int at, uint32_t local);
+/* Remember what a local id stands for, in memory and in the store. */
+bool ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t local,
+                         uint32_t kind, int64_t global, uint32_t extra);
+
 /* ingest_name.c */
 bool ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
                  const struct wire_name *name);
@@ -517,6 +537,13 @@ bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
                   const struct wire_head *head);
 bool ingest_events_age(struct prof_ingest *ingest, struct ingest_spool *spool);
 bool ingest_events_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+
+/* ingest_counter.c */
+bool ingest_counter_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               const struct wire_head *head);
+bool ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                          const struct wire_head *head);
+bool ingest_sampler_is_over(const struct ingest_spool *spool);
 
 /* ingest_range.c */
 bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

@@ -58,7 +58,11 @@
     X(MIGRATION, 0, "unified memory moved, or was missed")                                         \
     X(JIT, 0, "device code was compiled, or came from a cache")                                    \
     X(WINDOW, 0, "recording began or stopped in this process")                                     \
-    X(HANDLE, 1, "what a handle of the program means from now on")
+    X(HANDLE, 1, "what a handle of the program means from now on")                                 \
+    X(COUNTER_DEVICE, 1, "a device whose hardware counters are sampled")                           \
+    X(COUNTER, 1, "one counter of those that are sampled")                                         \
+    X(COUNTER_BURST, 0, "a stretch of time in which counters were sampled without pause")          \
+    X(COUNTER_SAMPLE, 0, "what the counters of a device counted in one interval")
 
 enum wire_type {
 #define X(name, definition, text) WIRE_##name,
@@ -81,7 +85,8 @@ struct wire_head {
     X(CUDA_DRIVER, "cuda_driver") /* CUDA driver API calls */                                      \
     X(OPENCL, "opencl")                                                                            \
     X(NVTX, "nvtx")                                                                                \
-    X(HOST, "host")
+    X(HOST, "host")                                                                              \
+    X(COUNTERS, "counters")     /* hardware counters, by a process of perfkit */
 
 enum wire_source {
 #define X(name, text) WIRE_SOURCE_##name,
@@ -237,6 +242,31 @@ struct wire_health {
     uint64_t time;
     uint32_t why;   /* string id */
     uint32_t value; /* a count where `why` speaks of one */
+};
+
+/* head.aux = counter device id. By perfkit's sampler, which is no process of the target. */
+struct wire_counter_device {
+    struct wire_head head;
+    uint64_t interval_ns; /* asked for, between samples */
+    uint32_t uuid, name, chip, set; /* string ids */
+    uint32_t ordinal;               /* as the sampler counts devices */
+    uint32_t reserved;
+};
+
+enum wire_counter_kind {
+    WIRE_COUNTER_SUM = 1, /* events: belongs to what ran */
+    WIRE_COUNTER_CLOCK,   /* cycles that pass whether anything runs or not */
+    WIRE_COUNTER_MEAN,    /* a level */
+};
+
+/* head.aux = counter device id; flags = enum wire_counter_kind */
+struct wire_counter {
+    struct wire_head head;
+    double peak;   /* most it can count in a cycle of its clock; NaN = not known */
+    uint32_t slot; /* of wire_counter_sample.values */
+    uint32_t name, unit, metric; /* string ids: perfkit's name of it, and the vendor's */
+    uint32_t clock; /* slot + 1 of the counter in whose cycles the peak is told, 0 = none */
+    uint32_t reserved;
 };
 
 /* ---- event streams --------------------------------------------------------------------------- */
@@ -580,6 +610,25 @@ struct wire_window {
     uint64_t time;
 };
 
+/* head.aux = counter device id; after its samples */
+#define WIRE_BURST_OVERFLOW 1u /* the hardware's buffer was too small: the end is missing */
+#define WIRE_BURST_OTHERS 2u   /* `others` is known */
+struct wire_counter_burst {
+    struct wire_head head;
+    uint64_t start, end;  /* of the samples */
+    uint32_t samples;
+    uint32_t others; /* programs on the device that are not of the target */
+    uint64_t decode_ns; /* CPU time that reading them took */
+};
+
+/* head.aux = counter device id */
+#define WIRE_COUNTER_SLOTS 24u
+struct wire_counter_sample {
+    struct wire_head head;
+    uint64_t start, end;
+    double values[WIRE_COUNTER_SLOTS]; /* as many as the device has counters, then 0 */
+};
+
 /* ---- conservation counters -------------------------------------------------------------------
  * Kept in shared memory from the moment of the call, apart from the records, so that what was
  * lost can be told: for every kind, called = records + failed + captured + dropped + outstanding. */
@@ -620,7 +669,8 @@ enum wire_count {
 _Static_assert((unsigned)WIRE_COUNTS <= WIRE_COUNT_SLOTS, "counter slots");
 _Static_assert((unsigned)WIRE_TYPES <= 64u, "type bits");
 _Static_assert(WIRE_GRAPH_NODE == 25, "types of version 1 keep their numbers");
-_Static_assert(WIRE_WINDOW == 32 && WIRE_HANDLE == 33, "types of version 2 keep their numbers");
+_Static_assert(WIRE_WINDOW == 32 && WIRE_COUNTER_SAMPLE == 37,
+               "types of version 2 keep their numbers");
 
 #define WIRE_ASSERT(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 WIRE_ASSERT(wire_head, 8);
@@ -654,6 +704,10 @@ WIRE_ASSERT(wire_pool, 72);
 WIRE_ASSERT(wire_migration, 56);
 WIRE_ASSERT(wire_jit, 56);
 WIRE_ASSERT(wire_window, 16);
+WIRE_ASSERT(wire_counter_device, 40);
+WIRE_ASSERT(wire_counter, 40);
+WIRE_ASSERT(wire_counter_burst, 40);
+WIRE_ASSERT(wire_counter_sample, 216);
 _Static_assert(offsetof(struct wire_call, name) == 32, "wire_call.name");
 _Static_assert(offsetof(struct wire_kernel, times) == 16, "wire_kernel.times");
 _Static_assert(offsetof(struct wire_kernel, config) == 48, "wire_kernel.config");

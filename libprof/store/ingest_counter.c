@@ -1,0 +1,121 @@
+/* Samples of hardware counters, by perfkit's own sampler. They belong to devices and to no process
+ * of the target; which kernels they belong to is for the analysis to find, from the times. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+
+#include "libprof/store/ingest_private.h"
+
+static bool device(struct prof_ingest *ingest, struct ingest_spool *spool,
+                   const struct wire_counter_device *record)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_COUNTER_DEVICE];
+    int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
+    if (!row)
+        row = ++ingest->last_counter_device;
+    ingest_bind(sql, 1, row);
+    ingest_bind_local_text(ingest, spool, sql, 2, record->uuid);
+    ingest_bind(sql, 3, record->ordinal);
+    ingest_bind_local_text(ingest, spool, sql, 4, record->name);
+    ingest_bind_local_text(ingest, spool, sql, 5, record->chip);
+    ingest_bind_local_text(ingest, spool, sql, 6, record->set);
+    ingest_bind_known(sql, 7, (int64_t)record->interval_ns);
+    return ingest_run(ingest, INGEST_SQL_COUNTER_DEVICE) &&
+           ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row, 0);
+}
+
+static bool counter(struct prof_ingest *ingest, struct ingest_spool *spool,
+                    const struct wire_counter *record)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_COUNTER];
+    int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
+    const struct ingest_local *local = ingest_lookup(spool, record->head.aux, WIRE_COUNTER_DEVICE);
+    if (!row || record->slot >= WIRE_COUNTER_SLOTS)
+        return true;
+    uint32_t count = local->extra > record->slot ? local->extra : record->slot + 1;
+    ingest_bind(sql, 1, row);
+    ingest_bind(sql, 2, record->slot);
+    ingest_bind_local_text(ingest, spool, sql, 3, record->name);
+    ingest_bind_local_text(ingest, spool, sql, 4, record->unit);
+    ingest_bind_local_text(ingest, spool, sql, 5, record->metric);
+    ingest_bind(sql, 6, record->head.flags);
+    if (record->clock)
+        ingest_bind(sql, 7, record->clock - 1);
+    else
+        sqlite3_bind_null(sql, 7);
+    if (isfinite(record->peak) && record->peak > 0)
+        sqlite3_bind_double(sql, 8, record->peak);
+    else
+        sqlite3_bind_null(sql, 8);
+    return ingest_run(ingest, INGEST_SQL_COUNTER) &&
+           ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row, count);
+}
+
+/* A start in column `at`, a duration in the next; false when the times cannot be. */
+static bool bind_span(const struct prof_ingest *ingest, sqlite3_stmt *sql, int at, uint64_t start,
+                      uint64_t end)
+{
+    if (end < start || start > INT64_MAX)
+        return false;
+    ingest_bind(sql, at, (int64_t)(start - ingest->zero_ns));
+    ingest_bind(sql, at + 1, (int64_t)(end - start));
+    return true;
+}
+
+static bool burst(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                  const struct wire_counter_burst *record)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_COUNTER_BURST];
+    int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
+    if (!row || !bind_span(ingest, sql, 2, record->start, record->end))
+        return true;
+    ingest_bind(sql, 1, row);
+    ingest_bind(sql, 4, record->samples);
+    if (record->head.flags & WIRE_BURST_OTHERS)
+        ingest_bind(sql, 5, record->others);
+    else
+        sqlite3_bind_null(sql, 5);
+    ingest_bind_known(sql, 6, record->head.flags & WIRE_BURST_OVERFLOW ? 1 : 0);
+    ingest_bind(sql, 7, (int64_t)record->decode_ns);
+    return ingest_run(ingest, INGEST_SQL_COUNTER_BURST);
+}
+
+static bool sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                   const struct wire_counter_sample *record)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_COUNTER_SAMPLE];
+    const struct ingest_local *local = ingest_lookup(spool, record->head.aux, WIRE_COUNTER_DEVICE);
+    if (!local || !bind_span(ingest, sql, 2, record->start, record->end))
+        return true;
+    ingest_bind(sql, 1, local->global);
+    for (int i = 0; i < (int)WIRE_COUNTER_SLOTS; i++) {
+        if ((uint32_t)i < local->extra && isfinite(record->values[i]))
+            sqlite3_bind_double(sql, 4 + i, record->values[i]);
+        else
+            sqlite3_bind_null(sql, 4 + i);
+    }
+    return ingest_run(ingest, INGEST_SQL_COUNTER_SAMPLE);
+}
+
+bool ingest_counter_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               const struct wire_head *head)
+{
+    const void *record = head;
+    return head->type == WIRE_COUNTER_DEVICE ? device(ingest, spool, record)
+                                             : counter(ingest, spool, record);
+}
+
+bool ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                          const struct wire_head *head)
+{
+    const void *record = head;
+    return head->type == WIRE_COUNTER_BURST ? burst(ingest, spool, record)
+                                            : sample(ingest, spool, record);
+}
+
+/* It says so, or it is gone: it has no entry among the processes, and nobody else asks after it. */
+bool ingest_sampler_is_over(const struct ingest_spool *spool)
+{
+    const struct spool_header *header = prof_spool_header(spool->reader);
+    return atomic_load(&header->ended) != 0 || (kill((pid_t)header->pid, 0) != 0 && errno == ESRCH);
+}
