@@ -56,7 +56,9 @@ for row in tables:
     assert abs(sum(c["share"] for c in row["components"]) - 1) < 1e-6
 claims = {c["claim"] for c in report["claims"]}
 assert claims == {"radial basis and cutoff", "edge features", "both fused, forward pass",
-                  "both fused, with forces", "molecules together"}, claims
+                  "both fused, with forces", "molecules together", "component table",
+                  "the real cause: backward"}, claims
+assert all(c["verdict"] and c["seed"] for c in report["claims"])
 ' <"$dir/out" || fail 'the JSON'
     for backend in auto cpu; do
         "$perfkit" run -q -o "$dir/$backend.sqlite" -- "$program" --preset small --batch 2 \

@@ -10,7 +10,8 @@
 #include "kernels/rbf/rbf.h"
 #include "perfkit/annotate.h"
 #include "workloads/batched_forces/workload.h"
-#include "workloads/common/start.h"
+#include "workloads/common/program.h"
+#include "workloads/common/report.h"
 
 static const char *const set_names[] = {"benzene", "mixed", NULL};
 
@@ -52,15 +53,6 @@ static const char *describe_variant(size_t index, const char **summary)
     *summary = variants[index].summary;
     return variants[index].name;
 }
-
-static const struct option_set options_set = {
-    .program = "batched_forces",
-    .summary = "Energies and forces of molecules by a message-passing network.",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .apply_preset = apply_preset,
-    .variant = describe_variant,
-};
 
 /* The `together` variants at the batch asked for, or at each of their own up to the number of
  * molecules. */
@@ -106,11 +98,8 @@ static int check_results(const struct reference *reference, const struct results
     for (size_t i = 0; i < results->count; i++) {
         const struct result *row = &results->rows[i];
 
-        if (row->check.done && check_passed(&row->check))
-            continue;
-        fprintf(stderr, "batched_forces: %s: relative error %g, allowed %g\n", row->variant->name,
-                row->check.error, row->check.tolerance);
-        status = 1;
+        if (check_failed("batched_forces", row->variant->name, &row->check))
+            status = 1;
     }
     return status;
 }
@@ -146,8 +135,9 @@ static int run_on(const struct forces_options *options, struct dev *dev,
     return status;
 }
 
-static int run_everything(const struct forces_options *options, struct dev *dev)
+static int run_everything(const void *values, struct dev *dev)
 {
+    const struct forces_options *options = values;
     struct molecules set = {0};
     struct network network = {0};
     struct reference reference = {0};
@@ -173,8 +163,10 @@ static int run_everything(const struct forces_options *options, struct dev *dev)
     return status;
 }
 
-static int check_options(const struct forces_options *options)
+static int check_options(void *values)
 {
+    const struct forces_options *options = values;
+
     if (options->width & (options->width - 1)) {
         fprintf(stderr, "batched_forces: --width %u: take 32, 64, 128 or 256\n", options->width);
         return -1;
@@ -187,6 +179,20 @@ static int check_options(const struct forces_options *options)
     return 0;
 }
 
+static const struct program program = {
+    .options =
+        {
+            .program = "batched_forces",
+            .summary = "Energies and forces of molecules by a message-passing network.",
+            .rows = rows,
+            .row_count = sizeof rows / sizeof rows[0],
+            .apply_preset = apply_preset,
+            .variant = describe_variant,
+        },
+    .check = check_options,
+    .run = run_everything,
+};
+
 int main(int argc, char **argv)
 {
     struct forces_options options = {
@@ -197,22 +203,6 @@ int main(int argc, char **argv)
         .functions = 20,
         .layers = 3,
     };
-    const struct forces_options defaults = options;
-    struct dev *dev;
-    int status;
 
-    if (options_parse(&options_set, argc, argv, &options) != 0)
-        return 2;
-    status = options_end(&options_set, &options, &defaults);
-    if (status >= 0)
-        return status;
-    if (check_options(&options) != 0)
-        return 2;
-    perfkit_thread_name("main");
-    dev = open_device("batched_forces", (enum dev_backend)options.common.backend, 0);
-    if (!dev)
-        return 2;
-    status = run_everything(&options, dev);
-    dev_close(dev);
-    return status;
+    return program_main(&program, argc, argv, &options, sizeof options);
 }

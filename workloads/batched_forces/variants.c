@@ -5,6 +5,7 @@
 
 #include "kernels/rbf/rbf.h"
 #include "perfkit/annotate.h"
+#include "workloads/common/grow.h"
 #include "workloads/batched_forces/workload.h"
 
 static const uint32_t all_batches[] = {1, 4, 8, 16, 32, 0};
@@ -191,18 +192,12 @@ static int verify(const struct run *run, const struct state *state, struct check
 
 static struct result *add_rows(struct results *results, size_t count)
 {
-    if (results->count + count > results->capacity) {
-        size_t capacity = 2 * results->capacity + count;
-        void *rows = realloc(results->rows, capacity * sizeof results->rows[0]);
+    void *rows = results->rows;
+    struct result *first =
+        grow(&rows, &results->count, &results->capacity, count, sizeof results->rows[0]);
 
-        if (!rows)
-            return NULL;
-        results->rows = rows;
-        results->capacity = capacity;
-    }
-    for (size_t i = 0; i < count; i++)
-        results->rows[results->count++] = (struct result){0};
-    return &results->rows[results->count - count];
+    results->rows = rows;
+    return first;
 }
 
 static int prepare(const struct run *run, const struct choice *choice, struct state *state,
@@ -235,7 +230,7 @@ static int prepare(const struct run *run, const struct choice *choice, struct st
 static int measure_both(const struct run *run, struct subject *subjects, size_t count)
 {
     const struct common_options *common = &run->options->common;
-    struct stats wall[RUN_TOGETHER];
+    struct stats wall[RUN_TOGETHER], host[RUN_TOGETHER];
     bool apart = false;
     int status;
 
@@ -248,6 +243,7 @@ static int measure_both(const struct run *run, struct subject *subjects, size_t 
         struct state *state = subjects[i].context;
 
         wall[i] = subjects[i].result.wall;
+        host[i] = subjects[i].result.host;
         subjects[i].result.kernel = subjects[i].result.transfer = stats_of(NULL, 0);
         if (state->variant->form.apart)
             apart = true; /* its times are those of the components */
@@ -255,8 +251,10 @@ static int measure_both(const struct run *run, struct subject *subjects, size_t 
     if (apart)
         return 0;
     status = measure(run->session, subjects, count, common->iterations, 1);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         subjects[i].result.wall = wall[i];
+        subjects[i].result.host = host[i];
+    }
     return status;
 }
 
@@ -287,7 +285,9 @@ int run_choices(const struct run *run, const struct choice *choices, size_t coun
         fprintf(stderr, "batched_forces: %s: %s\n", choices->variant->name,
                 *why ? why : "out of memory");
     }
+    perfkit_range_push("teardown");
     for (size_t i = 0; i < count; i++)
         model_close(states[i].model);
+    perfkit_range_pop();
     return status;
 }

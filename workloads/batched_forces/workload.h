@@ -3,6 +3,7 @@
 #ifndef WORKLOADS_BATCHED_FORCES_WORKLOAD_H
 #define WORKLOADS_BATCHED_FORCES_WORKLOAD_H
 
+#include "workloads/common/claims.h"
 #include "workloads/common/measure.h"
 #include "workloads/common/options.h"
 
@@ -185,15 +186,12 @@ int run_choices(const struct run *run, const struct choice *choices, size_t coun
 
 /* ---- claims and output ---------------------------------------------------------------------- */
 
-struct evidence {
-    const char *claim;
-    const char *seed;
-    const struct result *before, *after;
-    double before_ns, after_ns; /* per operation, or per molecule */
-};
+/* The components of a step together. */
+double components_total_ns(const struct result *row);
 
-void claims_evaluate(const struct results *results,
-                     void (*emit)(void *context, const struct evidence *evidence), void *context);
+/* The claims of the seed document that the results are about. */
+void claims_evaluate(const struct results *results, const struct dev_info *info,
+                     struct claims *claims);
 
 void print_results(const struct forces_options *options, const struct dev_info *info,
                    const struct reference *reference, const struct results *results);
