@@ -9,12 +9,9 @@
  * The short lock covers our own memory only. Sources are told outside it, by one thread at a time:
  * who finds another at it leaves a request behind and goes on. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/core/state.h"
@@ -26,30 +23,6 @@ static struct control_page always = {.state = 1};
 static _Atomic(struct control_page *) the_page; /* NULL = not looked for yet */
 static _Atomic uint32_t ranged; /* enum wire_window_reason of the marks that count, 0 = none do */
 static _Atomic int32_t ranges;  /* capture ranges that are open in this process */
-
-/* Only a whole page of our own run is believed. Its length never shrinks, see control.h. */
-static struct control_page *map_page(const char *directory)
-{
-    char path[240];
-    struct stat info;
-    int length = snprintf(path, sizeof path, "%s/" CONTROL_FILE, directory);
-    if (length < 0 || (size_t)length >= sizeof path)
-        return NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return NULL;
-    struct control_page *page = MAP_FAILED;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= CONTROL_BYTES)
-        page = mmap(NULL, CONTROL_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
-    if (page == MAP_FAILED)
-        return NULL;
-    if (atomic_load_explicit(&page->magic, memory_order_acquire) == CONTROL_MAGIC &&
-        page->version == CONTROL_VERSION)
-        return page;
-    munmap(page, CONTROL_BYTES);
-    return NULL;
-}
 
 static uint32_t asked_ranges(void)
 {
@@ -66,7 +39,7 @@ static struct control_page *find_page(void)
 {
     int saved = errno;
     const char *directory = core_directory();
-    struct control_page *page = directory ? map_page(directory) : NULL;
+    struct control_page *page = directory ? control_map(directory) : NULL;
     struct control_page *before = NULL;
     atomic_store(&ranged, directory ? asked_ranges() : WIRE_WINDOW_UNKNOWN);
     if (!page)
