@@ -103,8 +103,8 @@ struct dev_kernel {
 };
 
 /* Each opens a device or writes into `why`. Those that were not built say so. */
-struct dev *dev_open_cuda(char *why, size_t why_bytes);
-struct dev *dev_open_opencl(char *why, size_t why_bytes);
+struct dev *dev_open_cuda(uint32_t nth, char *why, size_t why_bytes);
+struct dev *dev_open_opencl(uint32_t nth, char *why, size_t why_bytes);
 struct dev *dev_open_cpu(uint32_t threads, char *why, size_t why_bytes);
 
 #endif

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "kernels/device/backend.h"
+#include "kernels/device/clock.h"
 #include "perfkit/annotate.h"
 
 #define MAX_THREADS 256
@@ -38,14 +38,6 @@ struct cpu_dev {
 static struct cpu_dev *self(struct dev *dev)
 {
     return (struct cpu_dev *)dev;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* ---- the pool ------------------------------------------------------------------------------- */
@@ -387,6 +379,19 @@ static void read_cpu_name(char *name, size_t bytes)
         fclose(file);
 }
 
+/* The last level of cache. sysconf adds up those of all sockets and virtual ones. */
+static size_t read_cache_bytes(void)
+{
+    size_t kilobytes = 0;
+    FILE *in = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
+
+    if (in && fscanf(in, "%zuK", &kilobytes) != 1)
+        kilobytes = 0;
+    if (in)
+        fclose(in);
+    return kilobytes << 10;
+}
+
 struct dev *dev_open_cpu(uint32_t threads, char *why, size_t why_bytes)
 {
     struct cpu_dev *cpu = calloc(1, sizeof *cpu);
@@ -419,5 +424,6 @@ struct dev *dev_open_cpu(uint32_t threads, char *why, size_t why_bytes)
     info->max_group_items = 4096;
     info->local_bytes = 64 * 1024;
     info->global_bytes = pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : 0;
+    info->cache_bytes = read_cache_bytes();
     return &cpu->base;
 }

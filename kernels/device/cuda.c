@@ -479,7 +479,7 @@ static const struct dev_ops cuda_ops = {
     .event_release = cuda_event_release,
 };
 
-struct dev *dev_open_cuda(char *why, size_t why_bytes)
+struct dev *dev_open_cuda(uint32_t nth, char *why, size_t why_bytes)
 {
     struct cudaDeviceProp properties;
     int count = 0, runtime = 0, driver = 0;
@@ -490,9 +490,9 @@ struct dev *dev_open_cuda(char *why, size_t why_bytes)
     if (status == cudaSuccess && count == 0)
         status = cudaErrorNoDevice;
     if (status == cudaSuccess)
-        status = cudaSetDevice(0);
+        status = cudaSetDevice((int)nth);
     if (status == cudaSuccess)
-        status = cudaGetDeviceProperties(&properties, 0);
+        status = cudaGetDeviceProperties(&properties, (int)nth);
     if (status != cudaSuccess) {
         if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) /* "insufficient" */
             snprintf(why, why_bytes, "no NVIDIA driver on this machine");
@@ -521,5 +521,6 @@ struct dev *dev_open_cuda(char *why, size_t why_bytes)
     info->fp16 = info->arch >= 53;
     info->bf16 = info->arch >= 80;
     info->graphs = true;
+    info->cache_bytes = properties.l2CacheSize > 0 ? (size_t)properties.l2CacheSize : 0;
     return &cuda->base;
 }

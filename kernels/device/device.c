@@ -9,36 +9,46 @@
 
 #include "kernels/device/backend.h"
 
-static struct dev *open_cuda(uint32_t threads, char *why, size_t why_bytes)
+static struct dev *open_cuda(uint32_t nth, uint32_t threads, char *why, size_t why_bytes)
 {
     (void)threads;
 #ifdef PERFKIT_HAVE_CUDA
-    return dev_open_cuda(why, why_bytes);
+    return dev_open_cuda(nth, why, why_bytes);
 #else
+    (void)nth;
     snprintf(why, why_bytes, "this program was built without CUDA");
     return NULL;
 #endif
 }
 
-static struct dev *open_opencl(uint32_t threads, char *why, size_t why_bytes)
+static struct dev *open_opencl(uint32_t nth, uint32_t threads, char *why, size_t why_bytes)
 {
     (void)threads;
 #ifdef PERFKIT_HAVE_OPENCL
-    return dev_open_opencl(why, why_bytes);
+    return dev_open_opencl(nth, why, why_bytes);
 #else
+    (void)nth;
     snprintf(why, why_bytes, "this program was built without OpenCL");
     return NULL;
 #endif
 }
 
+static struct dev *open_cpu(uint32_t nth, uint32_t threads, char *why, size_t why_bytes)
+{
+    if (nth == 0)
+        return dev_open_cpu(threads, why, why_bytes);
+    snprintf(why, why_bytes, "there is one CPU device only");
+    return NULL;
+}
+
 static const struct {
     const char *name;
-    struct dev *(*open)(uint32_t threads, char *why, size_t why_bytes);
+    struct dev *(*open)(uint32_t nth, uint32_t threads, char *why, size_t why_bytes);
 } backends[] = {
     [DEV_AUTO] = {"auto", NULL},
     [DEV_CUDA] = {"cuda", open_cuda},
     [DEV_OPENCL] = {"opencl", open_opencl},
-    [DEV_CPU] = {"cpu", dev_open_cpu},
+    [DEV_CPU] = {"cpu", open_cpu},
 };
 
 int dev_open(enum dev_backend backend, uint32_t cpu_threads, struct dev **out, char *why,
@@ -54,7 +64,7 @@ int dev_open(enum dev_backend backend, uint32_t cpu_threads, struct dev **out, c
         why[0] = '\0';
     for (int i = first; i <= last; i++) {
         reason[0] = '\0';
-        *out = backends[i].open(cpu_threads, reason, sizeof reason);
+        *out = backends[i].open(0, cpu_threads, reason, sizeof reason);
         if (*out)
             return 0;
         if (used < why_bytes)
@@ -62,6 +72,13 @@ int dev_open(enum dev_backend backend, uint32_t cpu_threads, struct dev **out, c
                                      backends[i].name, reason);
     }
     return -1;
+}
+
+int dev_open_nth(enum dev_backend backend, uint32_t nth, uint32_t cpu_threads, struct dev **out,
+                 char *why, size_t why_bytes)
+{
+    *out = backends[backend].open(nth, cpu_threads, why, why_bytes);
+    return *out ? 0 : -1;
 }
 
 void dev_close(struct dev *dev)

@@ -40,6 +40,7 @@ struct dev_info {
     bool fp16;     /* computes in half precision; every backend can store it */
     bool bf16;     /* computes in bfloat16 */
     bool graphs;   /* dev_graph_begin works */
+    size_t cache_bytes; /* the cache that all compute units share; 0: not known */
 };
 
 /* ---- kernels ------------------------------------------------------------------------------- */
@@ -130,6 +131,12 @@ static inline struct dev_grid dev_grid_for(size_t items, uint32_t group_items)
 int dev_open(enum dev_backend backend, uint32_t cpu_threads, struct dev **out, char *why,
              size_t why_bytes);
 void dev_close(struct dev *dev);
+
+/* The same for one of several devices: 0 is what dev_open takes. CUDA counts as its runtime does;
+ * OpenCL counts GPUs over all platforms, then accelerators, then the rest; the CPU backend has one.
+ * DEV_AUTO is not allowed. */
+int dev_open_nth(enum dev_backend backend, uint32_t nth, uint32_t cpu_threads, struct dev **out,
+                 char *why, size_t why_bytes);
 
 const struct dev_info *dev_info(const struct dev *dev);
 const char *dev_backend_name(enum dev_backend backend);

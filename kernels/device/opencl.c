@@ -447,11 +447,21 @@ static const struct dev_ops opencl_ops = {
     .event_release = opencl_event_release,
 };
 
-static bool find_device(cl_device_id *device, cl_platform_id *platform)
+/* Is a device of the third pass one that an earlier pass has had? */
+static bool counted_before(cl_device_id device)
+{
+    cl_device_type type = 0;
+
+    clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    return (type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) != 0;
+}
+
+static bool find_device(uint32_t nth, cl_device_id *device, cl_platform_id *platform)
 {
     static const cl_device_type preference[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR,
                                                 CL_DEVICE_TYPE_ALL};
     cl_platform_id platforms[16];
+    cl_device_id devices[32];
     cl_uint count = 0;
 
     if (clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS)
@@ -460,9 +470,18 @@ static bool find_device(cl_device_id *device, cl_platform_id *platform)
         count = 16;
     for (size_t kind = 0; kind < sizeof preference / sizeof preference[0]; kind++) {
         for (cl_uint i = 0; i < count; i++) {
-            if (clGetDeviceIDs(platforms[i], preference[kind], 1, device, NULL) == CL_SUCCESS) {
-                *platform = platforms[i];
-                return true;
+            cl_uint found = 0;
+
+            if (clGetDeviceIDs(platforms[i], preference[kind], 32, devices, &found) != CL_SUCCESS)
+                continue;
+            for (cl_uint j = 0; j < found && j < 32; j++) {
+                if (preference[kind] == CL_DEVICE_TYPE_ALL && counted_before(devices[j]))
+                    continue;
+                if (nth-- == 0) {
+                    *device = devices[j];
+                    *platform = platforms[i];
+                    return true;
+                }
             }
         }
     }
@@ -474,7 +493,7 @@ static void read_info(struct opencl_dev *cl, cl_platform_id platform)
     struct dev_info *info = &cl->base.info;
     cl_device_type type = 0;
     cl_uint units = 0;
-    cl_ulong local = 0, global = 0;
+    cl_ulong local = 0, global = 0, cache = 0;
     size_t group_items = 1;
 
     clGetDeviceInfo(cl->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
@@ -486,6 +505,8 @@ static void read_info(struct opencl_dev *cl, cl_platform_id platform)
     clGetDeviceInfo(cl->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global, NULL);
     clGetDeviceInfo(cl->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group_items, &group_items,
                     NULL);
+    clGetDeviceInfo(cl->device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, sizeof cache, &cache, NULL);
+    info->cache_bytes = cache;
     info->backend = DEV_OPENCL;
     info->fp16 = has_extension(cl->device, "cl_khr_fp16");
     info->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
@@ -495,7 +516,7 @@ static void read_info(struct opencl_dev *cl, cl_platform_id platform)
     info->max_group_items = (uint32_t)group_items;
 }
 
-struct dev *dev_open_opencl(char *why, size_t why_bytes)
+struct dev *dev_open_opencl(uint32_t nth, char *why, size_t why_bytes)
 {
     struct opencl_dev *cl = calloc(1, sizeof *cl);
     cl_platform_id platform = NULL;
@@ -506,8 +527,12 @@ struct dev *dev_open_opencl(char *why, size_t why_bytes)
         return NULL;
     }
     cl->base.ops = &opencl_ops;
-    if (!find_device(&cl->device, &platform)) {
-        snprintf(why, why_bytes, "no OpenCL device (Debian: pocl-opencl-icd makes the CPU one)");
+    if (!find_device(nth, &cl->device, &platform)) {
+        if (nth)
+            snprintf(why, why_bytes, "no OpenCL device %u", nth);
+        else
+            snprintf(why, why_bytes,
+                     "no OpenCL device (Debian: pocl-opencl-icd makes the CPU one)");
         free(cl);
         return NULL;
     }

@@ -7,19 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
+#include "kernels/device/clock.h"
 #include "kernels/device/device.h"
 #include "workloads/common/stats.h"
-
-/* The host's clock. */
-static inline uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 enum command_kind { COMMAND_KERNEL, COMMAND_TRANSFER };
 
