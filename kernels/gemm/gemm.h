@@ -49,6 +49,9 @@ void gemm_reference(const struct gemm_shape *shape, const float *a, const float 
 
 struct gemm_library;
 
+/* dlopen of cuBLAS, of whichever version is there; NULL without. */
+void *gemm_library_load(void);
+
 /* Loads cuBLAS and makes a handle for `dev`. NULL and a reason where there is none. */
 struct gemm_library *gemm_library_open(struct dev *dev, char *why, size_t why_bytes);
 void gemm_library_close(struct gemm_library *library); /* NULL is allowed */

@@ -36,7 +36,7 @@ struct gemm_library {
     sgemm_batched_fn sgemm_batched;
 };
 
-static void *load(void)
+void *gemm_library_load(void)
 {
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
                                         "libcublas.so"};
@@ -86,7 +86,7 @@ struct gemm_library *gemm_library_open(struct dev *dev, char *why, size_t why_by
         return NULL;
     }
     library->dev = dev;
-    library->object = load();
+    library->object = gemm_library_load();
     if (!library->object)
         snprintf(why, why_bytes, "no libcublas.so on this machine");
     else if (!resolve(library))
