@@ -52,9 +52,9 @@ size_t conv2d_arguments(const struct conv2d_plan *plan, const struct conv2d_shap
                         struct dev_buffer *in, struct dev_buffer *weight, struct dev_buffer *out,
                         struct dev_arg args[DEV_MAX_ARGS]);
 
-/* In double precision, with `threads` threads. -1 when memory ran out. */
-int conv2d_reference(const struct conv2d_shape *shape, const double *in, const float *weight,
-                     uint32_t threads, double *out);
+/* In double precision, with `threads` threads; 0: as many as there are cores. */
+void conv2d_reference(const struct conv2d_shape *shape, const double *in, const float *weight,
+                      uint32_t threads, double *out);
 
 /* Layout of conv2d_tiled's weights without tensor cores: [block][in][tap][CONV2D_BLOCK], zeros
  * beyond the last channel. */

@@ -3,17 +3,15 @@
  */
 #include "kernels/conv2d/conv2d.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
-struct share {
+#include "kernels/device/parallel.h"
+
+struct task {
     const struct conv2d_shape *shape;
     const double *in;
     const float *weight;
     double *out;
-    uint32_t first_plane, last_plane;
-    pthread_t thread;
 };
 
 /* One tap of one input plane into one output plane. */
@@ -34,55 +32,29 @@ static void add_tap(const struct conv2d_shape *s, const double *restrict in, dou
     }
 }
 
-static void *compute(void *argument)
+static void convolve_planes(void *context, uint64_t first_plane, uint64_t end_plane)
 {
-    const struct share *share = argument;
-    const struct conv2d_shape *s = share->shape;
+    const struct task *task = context;
+    const struct conv2d_shape *s = task->shape;
     size_t plane = (size_t)s->height * s->width;
 
-    for (uint32_t p = share->first_plane; p < share->last_plane; p++) {
-        uint32_t image = p / s->out_channels, o = p % s->out_channels;
-        double *out = share->out + p * plane;
+    for (uint64_t p = first_plane; p < end_plane; p++) {
+        uint64_t image = p / s->out_channels, o = p % s->out_channels;
+        double *out = task->out + p * plane;
 
         memset(out, 0, plane * sizeof out[0]);
         for (uint32_t i = 0; i < s->in_channels; i++)
             for (int tap = 0; tap < CONV2D_TAPS; tap++)
-                add_tap(s, share->in + ((size_t)image * s->in_channels + i) * plane,
-                        (double)share
-                            ->weight[((size_t)o * s->in_channels + i) * CONV2D_TAPS + (size_t)tap],
+                add_tap(s, task->in + (image * s->in_channels + i) * plane,
+                        (double)task->weight[(o * s->in_channels + i) * CONV2D_TAPS + (size_t)tap],
                         tap / 3 - 1, tap % 3 - 1, out);
     }
-    return NULL;
 }
 
-int conv2d_reference(const struct conv2d_shape *shape, const double *in, const float *weight,
-                     uint32_t threads, double *out)
+void conv2d_reference(const struct conv2d_shape *shape, const double *in, const float *weight,
+                      uint32_t threads, double *out)
 {
-    uint64_t planes = (uint64_t)shape->images * shape->out_channels;
-    struct share *shares;
-    uint32_t started = 0;
+    struct task task = {shape, in, weight, out};
 
-    if (threads == 0)
-        threads = 1;
-    shares = calloc(threads, sizeof shares[0]);
-    if (!shares)
-        return -1;
-    for (uint32_t i = 0; i < threads; i++)
-        shares[i] = (struct share){
-            .shape = shape,
-            .in = in,
-            .weight = weight,
-            .out = out,
-            .first_plane = (uint32_t)(planes * i / threads),
-            .last_plane = (uint32_t)(planes * (i + 1) / threads),
-        };
-    while (started + 1 < threads &&
-           pthread_create(&shares[started].thread, NULL, compute, &shares[started]) == 0)
-        started++;
-    for (uint32_t i = started; i < threads; i++)
-        compute(&shares[i]);
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(shares[i].thread, NULL);
-    free(shares);
-    return 0;
+    parallel_for(threads, (uint64_t)shape->images * shape->out_channels, convolve_planes, &task);
 }

@@ -68,11 +68,10 @@ struct hash_buffers {
 size_t hash_arguments(const struct hash_plan *plan, const struct hash_shape *shape,
                       const struct hash_buffers *buffers, struct dev_arg *args);
 
-/* The same in double precision on `threads` CPU threads (at least 1); out has plots x dim
- * values. The result does not depend on the number of threads. Returns -1 without memory for the
- * threads, having computed nothing. */
-int hash_reference(const struct hash_shape *shape, const struct hash_records *records,
-                   uint32_t threads, double *out);
+/* The same in double precision on `threads` CPU threads (0: as many as there are cores); out has
+ * plots x dim values. The result does not depend on the number of threads. */
+void hash_reference(const struct hash_shape *shape, const struct hash_records *records,
+                    uint32_t threads, double *out);
 
 extern const struct dev_module hash_embedding_module;
 

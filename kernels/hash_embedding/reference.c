@@ -2,68 +2,41 @@
  * plots, not records, so a cell is always summed in the order of the records and the result is
  * the same for any number of threads.
  */
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "kernels/device/parallel.h"
 #include "kernels/hash_embedding/hash_embedding.h"
 
-struct share {
+struct task {
     const struct hash_shape *shape;
     const struct hash_records *records;
     double *out;
-    uint32_t first_plot, last_plot;
-    pthread_t thread;
 };
 
-static void *compute(void *argument)
+static void hash_plots(void *context, uint64_t first_plot, uint64_t end_plot)
 {
-    struct share *share = argument;
-    uint32_t dim = share->shape->dim;
-    const struct hash_records *r = share->records;
+    const struct task *task = context;
+    uint32_t dim = task->shape->dim;
+    const struct hash_records *r = task->records;
 
-    memset(share->out + (size_t)share->first_plot * dim, 0,
-           (size_t)(share->last_plot - share->first_plot) * dim * sizeof share->out[0]);
-    for (uint32_t i = 0; i < share->shape->records; i++) {
-        double *row = share->out + (size_t)r->plot[i] * dim;
+    memset(task->out + first_plot * dim, 0, (end_plot - first_plot) * dim * sizeof task->out[0]);
+    for (uint32_t i = 0; i < task->shape->records; i++) {
+        double *row = task->out + (size_t)r->plot[i] * dim;
         uint32_t g, f;
 
-        if (r->plot[i] < share->first_plot || r->plot[i] >= share->last_plot)
+        if (r->plot[i] < first_plot || r->plot[i] >= end_plot)
             continue;
         g = hash_mix(r->genus[i], HASH_SALT_GENUS);
         f = hash_mix(r->family[i], HASH_SALT_FAMILY);
         row[hash_column(g, dim)] += hash_signed(g, r->abundance[i]);
         row[hash_column(f, dim)] += hash_signed(f, r->abundance[i]);
     }
-    return NULL;
 }
 
-int hash_reference(const struct hash_shape *shape, const struct hash_records *records,
-                   uint32_t threads, double *out)
+void hash_reference(const struct hash_shape *shape, const struct hash_records *records,
+                    uint32_t threads, double *out)
 {
-    struct share *shares;
-    uint32_t started = 0;
+    struct task task = {shape, records, out};
 
-    if (threads == 0)
-        threads = 1;
-    shares = calloc(threads, sizeof shares[0]);
-    if (!shares)
-        return -1;
-    for (uint32_t i = 0; i < threads; i++)
-        shares[i] = (struct share){
-            .shape = shape,
-            .records = records,
-            .out = out,
-            .first_plot = (uint32_t)((uint64_t)shape->plots * i / threads),
-            .last_plot = (uint32_t)((uint64_t)shape->plots * (i + 1) / threads),
-        };
-    while (started + 1 < threads &&
-           pthread_create(&shares[started].thread, NULL, compute, &shares[started]) == 0)
-        started++;
-    for (uint32_t i = started; i < threads; i++) /* the last share, and what got no thread */
-        compute(&shares[i]);
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(shares[i].thread, NULL);
-    free(shares);
-    return 0;
+    parallel_for(threads, shape->plots, hash_plots, &task);
 }

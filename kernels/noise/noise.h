@@ -62,18 +62,18 @@ static inline void noise_words(uint32_t key, uint32_t pair, uint32_t word[3])
     word[2] = noise_mix(word[1] ^ 0x85ebca6bu);
 }
 
-/* In double precision and in place. */
-static inline void noise_reference(double *field, uint32_t n, uint32_t key, uint32_t drop,
-                                   double keep_scale, double sigma)
+/* Elements begin .. end-1 of the field in double precision and in place; begin is even. */
+static inline void noise_reference(double *field, uint32_t begin, uint32_t end, uint32_t key,
+                                   uint32_t drop, double keep_scale, double sigma)
 {
-    for (uint32_t pair = 0; 2 * pair < n; pair++) {
+    for (uint32_t pair = begin / 2; 2 * pair < end; pair++) {
         uint32_t word[3];
         double radius, angle;
 
         noise_words(key, pair, word);
         radius = sqrt(-2 * log(((word[0] >> 8) + 1) * 0x1p-24)) * sigma;
         angle = 6.283185307179586 * (word[1] >> 8) * 0x1p-24;
-        for (uint32_t k = 0; k < 2 && 2 * pair + k < n; k++) {
+        for (uint32_t k = 0; k < 2 && 2 * pair + k < end; k++) {
             double *at = &field[2 * pair + k];
             bool dropped = (k ? word[2] >> 16 : word[2] & 0xffffu) < drop;
 

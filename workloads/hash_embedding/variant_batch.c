@@ -181,10 +181,9 @@ static int verify_embedding(struct state *s, const struct batch *b)
 
     if (plot && reference && out) {
         relative_plots(s, b, plot);
-        result = hash_reference(&shape, &records, 1, reference);
-        if (result == 0)
-            result = dev_read(s->session->queue, s->embedding, 0, out, cells * sizeof out[0],
-                              DEV_BLOCKING, NULL);
+        hash_reference(&shape, &records, 1, reference);
+        result = dev_read(s->session->queue, s->embedding, 0, out, cells * sizeof out[0],
+                          DEV_BLOCKING, NULL);
         if (result == 0)
             check_note(s->check, relative_error(out, reference, cells));
     }

@@ -76,8 +76,10 @@ static int hash_verify(void *argument, struct check *check)
 
     /* Sums of at most a few hundred floats of one size: some 1e-7 each, in any order. */
     check->tolerance = 1e-5;
-    if (reference && out && hash_reference(&data->shape, &records, 2, reference) == 0 &&
-        dev_fill(s->session->queue, s->buffers.out, 0xff, NULL) == 0 && hash_step(s) == 0 &&
+    if (reference && out)
+        hash_reference(&data->shape, &records, 0, reference);
+    if (reference && out && dev_fill(s->session->queue, s->buffers.out, 0xff, NULL) == 0 &&
+        hash_step(s) == 0 &&
         dev_read(s->session->queue, s->buffers.out, 0, out, cells * sizeof out[0], DEV_BLOCKING,
                  NULL) == 0) {
         check_note(check, relative_error(out, reference, cells));

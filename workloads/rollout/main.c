@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "perfkit/annotate.h"
-#include "workloads/common/start.h"
+#include "workloads/common/program.h"
 #include "workloads/rollout/workload.h"
 
 static const char *const without_names[] = {"none", "bf16", "fp16", NULL};
@@ -27,6 +27,8 @@ static const struct option_row rows[] = {
      "groups of group-norm; divides the channels", 1, 4096},
     {"verify-steps", OPTION_U32, "N", OWN(verify_steps), NULL,
      "steps that --verify compares with double precision", 1, 1000000},
+    {"compare-steps", OPTION_U32, "N", OWN(compare_steps), NULL,
+     "steps of the rollouts that compare anything but precisions; 0: as --steps", 0, 1000000},
     {"memory-limit", OPTION_BYTES, "BYTES", OWN(memory_limit), NULL,
      "leave this much device memory (8G, 512M); 0: all there is", 0, 0},
     {"without", OPTION_CHOICE, NULL, OWN(without), without_names,
@@ -50,6 +52,7 @@ static void apply_preset(int preset, void *values)
         options->channels = 64;
         options->layers = 5;
         options->steps = 500;
+        options->compare_steps = 50; /* 500 of each would take minutes */
         options->realisations = 5;
     }
 }
@@ -62,24 +65,15 @@ static const char *describe_variant(size_t index, const char **summary)
     return variants[index].name;
 }
 
-static const struct option_set options_set = {
-    .program = "rollout",
-    .summary = "Fields evolved by a stochastic neural operator: convolution, normalisation, GELU, "
-               "dropout and noise.",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof rows[0],
-    .apply_preset = apply_preset,
-    .variant = describe_variant,
-};
-
 static int complain(const char *option, const char *what)
 {
     fprintf(stderr, "rollout: --%s: %s\n", option, what);
     return -1;
 }
 
-static int check_options(struct rollout_options *options)
+static int check_options(void *values)
 {
+    struct rollout_options *options = values;
     uint64_t widest = options->channels > options->fields ? options->channels : options->fields;
     uint64_t images = (options->batch > 3 ? options->batch : 3) * (uint64_t)options->realisations;
     uint64_t plane = (uint64_t)options->grid * options->grid;
@@ -90,28 +84,47 @@ static int check_options(struct rollout_options *options)
         return complain("grid", "the fields exceed 2^30 elements: take fewer or smaller ones");
     if (options->verify_steps > options->steps)
         options->verify_steps = options->steps;
+    if (options->compare_steps == 0 || options->compare_steps > options->steps)
+        options->compare_steps = options->steps;
+    if (options->compare_steps < options->verify_steps)
+        options->compare_steps = options->verify_steps;
     return 0;
 }
 
-static struct dev *open_limited(const struct rollout_options *options)
+static void print_results(const struct rollout_options *options, struct dev *dev,
+                          const struct result *measured, size_t count)
 {
-    struct dev *dev = open_device("rollout", (enum dev_backend)options->common.backend, 0);
+    const struct dev_info *info = dev_info(dev);
+    struct dev_memory memory = dev_memory(dev);
+    struct results results = {.rows = measured,
+                              .count = count,
+                              .ceiling = copy_bandwidth(dev, 0),
+                              .capacity =
+                                  memory.limit_bytes ? memory.limit_bytes : info->global_bytes,
+                              .limited = memory.limit_bytes != 0};
+    struct claims claims = {0};
 
-    if (dev && options->memory_limit && dev_limit(dev, options->memory_limit) != 0) {
-        fprintf(stderr, "rollout: --memory-limit: %s\n", dev_error_text(dev));
-        dev_close(dev);
-        return NULL;
-    }
-    return dev;
+    claims_evaluate(&results, info, &claims);
+    if (options->common.json)
+        print_json(options, info, &results, &claims);
+    else
+        print_tables(options, info, &results, &claims);
+    claims_free(&claims);
 }
 
-static int run_everything(const struct rollout_options *options, struct dev *dev)
+static int run_everything(const void *values, struct dev *dev)
 {
+    const struct rollout_options *options = values;
     struct result *results = calloc(variant_count, sizeof results[0]);
-    struct model model;
+    struct model model = {0};
     size_t count = 0;
     int status = -1;
 
+    if (options->memory_limit && dev_limit(dev, options->memory_limit) != 0) {
+        fprintf(stderr, "rollout: --memory-limit: %s\n", dev_error_text(dev));
+        free(results);
+        return 2;
+    }
     perfkit_range_push("data");
     if (results)
         status = model_make(options, &model);
@@ -121,7 +134,7 @@ static int run_everything(const struct rollout_options *options, struct dev *dev
     if (status == 0)
         status = run_variants(options, &model, dev, results, &count);
     if (status == 0)
-        print_results(options, dev, copy_bandwidth(dev, 0), results, count);
+        print_results(options, dev, results, count);
     for (size_t i = 0; i < count && status >= 0; i++) {
         if (result_passed(&results[i]))
             continue;
@@ -129,11 +142,25 @@ static int run_everything(const struct rollout_options *options, struct dev *dev
                 results[i].reference.norm, results[i].tolerance);
         status = 1;
     }
-    if (results)
-        model_free(&model);
+    model_free(&model);
     free(results);
     return status < 0 ? 2 : status;
 }
+
+static const struct program program = {
+    .options =
+        {
+            .program = "rollout",
+            .summary = "Fields evolved by a stochastic neural operator: convolution, "
+                       "normalisation, GELU, dropout and noise.",
+            .rows = rows,
+            .row_count = sizeof rows / sizeof rows[0],
+            .apply_preset = apply_preset,
+            .variant = describe_variant,
+        },
+    .check = check_options,
+    .run = run_everything,
+};
 
 int main(int argc, char **argv)
 {
@@ -149,22 +176,6 @@ int main(int argc, char **argv)
         .norm_groups = 8,
         .verify_steps = 2,
     };
-    const struct rollout_options defaults = options;
-    struct dev *dev;
-    int status;
 
-    if (options_parse(&options_set, argc, argv, &options) != 0)
-        return 2;
-    status = options_end(&options_set, &options, &defaults);
-    if (status >= 0)
-        return status;
-    if (check_options(&options) != 0)
-        return 2;
-    perfkit_thread_name("main");
-    dev = open_limited(&options);
-    if (!dev)
-        return 2;
-    status = run_everything(&options, dev);
-    dev_close(dev);
-    return status;
+    return program_main(&program, argc, argv, &options, sizeof options);
 }

@@ -1,11 +1,7 @@
-/* The operator: its weights, its initial states, and its rollout in double precision. */
+/* The operator: its weights and its initial states. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "kernels/activation/activation.h"
-#include "kernels/noise/noise.h"
 #include "workloads/common/random.h"
 #include "workloads/rollout/workload.h"
 
@@ -83,65 +79,4 @@ void model_initial_state(const struct model *model, uint32_t images, uint32_t re
             }
         }
     }
-}
-
-/* ---- the reference ----------------------------------------------------------------------------
- */
-
-static int reference_step(const struct model *model, uint32_t images, uint32_t group_channels,
-                          uint32_t step, const double *state, double *scratch[2], double *next)
-{
-    size_t plane = (size_t)model->grid * model->grid;
-    size_t states = images * model->fields * plane;
-    uint32_t hidden = (uint32_t)(images * model->channels * plane);
-    struct norm_shape norm = {images, model->channels, (uint32_t)plane, group_channels};
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const double *in = state;
-
-    for (uint32_t layer = 0; layer < model->layers; layer++) {
-        struct conv2d_shape shape = model_conv2d(model, layer, images);
-        double *out = scratch[layer % 2];
-
-        if (conv2d_reference(&shape, in, model->weight[layer], cores > 0 ? (uint32_t)cores : 1,
-                             out) != 0)
-            return -1;
-        if (layer + 1 < model->layers) {
-            norm_reference(&norm, model->scale, model->shift, out);
-            for (uint32_t i = 0; i < hidden; i++)
-                out[i] = gelu_reference(out[i]);
-            noise_reference(out, hidden, noise_key(model->seed, step, layer), DROP,
-                            (double)KEEP_SCALE, (double)SIGMA);
-        }
-        in = out;
-    }
-    for (size_t i = 0; i < states; i++)
-        next[i] = state[i] + (double)ALPHA * (in[i] - state[i]);
-    return 0;
-}
-
-int model_reference(const struct model *model, uint32_t images, uint32_t realisations,
-                    uint32_t group_channels, uint32_t steps, double *trajectory)
-{
-    size_t plane = (size_t)model->grid * model->grid, states = images * model->fields * plane;
-    size_t widest = model->channels > model->fields ? model->channels : model->fields;
-    double *scratch[2] = {malloc(images * widest * plane * sizeof(double)),
-                          malloc(images * widest * plane * sizeof(double))};
-    double *first = malloc(states * sizeof first[0]);
-    float *initial = malloc(states * sizeof initial[0]);
-    int result = scratch[0] && scratch[1] && first && initial ? 0 : -1;
-
-    if (result == 0) {
-        model_initial_state(model, images, realisations, initial);
-        for (size_t i = 0; i < states; i++)
-            first[i] = (double)initial[i];
-    }
-    for (uint32_t step = 0; step < steps && result == 0; step++)
-        result = reference_step(model, images, group_channels, step,
-                                step ? trajectory + (step - 1) * states : first, scratch,
-                                trajectory + step * states);
-    free(scratch[0]);
-    free(scratch[1]);
-    free(first);
-    free(initial);
-    return result;
 }

@@ -13,6 +13,14 @@
  * 5e-4, bf16 of 4e-3, each some twenty times a step. */
 static const double tolerances[STORAGE_COUNT] = {1e-4, 1e-2, 6e-2};
 
+/* What all variants of a set have in common. */
+struct job {
+    struct rollout_options options; /* with the steps of the set */
+    const struct model *model;
+    struct dev *dev;
+    struct references *references;
+};
+
 /* One variant that is being measured. */
 struct runner {
     struct rollout *rollout; /* NULL when it cannot run here */
@@ -55,51 +63,19 @@ static enum storage fall_back(const struct rollout_options *options, const struc
 
 /* ---- verification ---------------------------------------------------------------------------- */
 
-/* The reference of the last shape that was asked for; variants mostly share one. */
-struct reference {
-    uint32_t images, group_channels;
-    double *trajectory;
-};
-
-static const double *reference_for(const struct rollout_options *options, const struct model *model,
-                                   uint32_t images, uint32_t group_channels)
-{
-    static struct reference cached[4];
-    static size_t next;
-    size_t states = (size_t)images * options->fields * options->grid * options->grid;
-    struct reference *slot;
-
-    for (size_t i = 0; i < sizeof cached / sizeof cached[0]; i++)
-        if (cached[i].trajectory && cached[i].images == images &&
-            cached[i].group_channels == group_channels)
-            return cached[i].trajectory;
-    slot = &cached[next++ % (sizeof cached / sizeof cached[0])];
-    free(slot->trajectory);
-    *slot = (struct reference){images, group_channels, NULL};
-    slot->trajectory = malloc(options->verify_steps * states * sizeof slot->trajectory[0]);
-    if (slot->trajectory && model_reference(model, images, options->realisations, group_channels,
-                                            options->verify_steps, slot->trajectory) != 0) {
-        free(slot->trajectory);
-        slot->trajectory = NULL;
-    }
-    return slot->trajectory;
-}
-
 /* Runs the steps from poisoned outputs; the state and the trajectory's last slot must both be
  * what the reference has. */
-static int verify(const struct rollout_options *options, const struct model *model,
-                  struct rollout *rollout, struct result *result)
+static int verify(const struct job *job, struct rollout *rollout, struct result *result)
 {
+    const struct rollout_options *options = &job->options;
     size_t states = rollout_state_elements(rollout);
-    uint32_t group_channels =
-        result->variant->group_norm ? options->channels / options->norm_groups : 1;
-    const double *reference = reference_for(options, model, result->images, group_channels);
+    const double *expected =
+        reference_state(job->references, options, job->model, result->variant->group_norm);
     float *state = malloc(2 * states * sizeof state[0]);
     int status = -1;
 
-    if (reference && state) {
+    if (expected && state) {
         uint32_t last = options->verify_steps - 1;
-        const double *expected = reference + last * states;
         struct errors trajectory;
 
         if (rollout_rewind(rollout, true) == 0 &&
@@ -221,9 +197,10 @@ static bool out_of_memory(const struct rollout_options *options, const struct de
 }
 
 /* What a variant cannot do here is a row that says so; anything else is a failure. */
-static int open_runner(const struct rollout_options *options, const struct model *model,
-                       struct dev *dev, struct dev_queue *queue, struct runner *runner)
+static int open_runner(const struct job *job, struct dev_queue *queue, struct runner *runner)
 {
+    const struct rollout_options *options = &job->options;
+    struct dev *dev = job->dev;
     struct result *result = runner->result;
     const struct variant *variant = result->variant;
     bool library =
@@ -238,7 +215,8 @@ static int open_runner(const struct rollout_options *options, const struct model
     }
     perfkit_range_push(variant->name);
     perfkit_range_push("setup");
-    status = rollout_open(options, model, variant, result->storage, dev, queue, &runner->rollout);
+    status =
+        rollout_open(options, job->model, variant, result->storage, dev, queue, &runner->rollout);
     perfkit_range_pop();
     if (status != 0 && library) {
         snprintf(result->skipped, sizeof result->skipped, "not available: %.200s",
@@ -251,7 +229,7 @@ static int open_runner(const struct rollout_options *options, const struct model
         result->compile_ns = rollout_compile_ns(runner->rollout);
         if (options->common.verify) {
             perfkit_range_push("verify");
-            status = verify(options, model, runner->rollout, result);
+            status = verify(job, runner->rollout, result);
             perfkit_range_pop();
         }
     }
@@ -279,9 +257,10 @@ static int finish_runner(const struct rollout_options *options, struct runner *r
     return status;
 }
 
-static int run_set(const struct rollout_options *options, const struct model *model,
-                   struct dev *dev, struct result *results, size_t count)
+static int run_set(const struct job *job, struct result *results, size_t count)
 {
+    const struct rollout_options *options = &job->options;
+    struct dev *dev = job->dev;
     size_t samples = options->common.iterations;
     struct runner runners[SET_MAX] = {{0}};
     double *storage = calloc(2 * SET_MAX * samples, sizeof storage[0]);
@@ -294,7 +273,7 @@ static int run_set(const struct rollout_options *options, const struct model *mo
         runners[s] = (struct runner){.result = &results[s],
                                      .wall = storage + 2 * s * samples,
                                      .device = storage + (2 * s + 1) * samples};
-        status = open_runner(options, model, dev, queue, &runners[s]);
+        status = open_runner(job, queue, &runners[s]);
     }
     if (status == 0)
         status = measure_set(options, queue, runners, count);
@@ -314,33 +293,53 @@ static int run_set(const struct rollout_options *options, const struct model *mo
 static void describe(const struct rollout_options *options, const struct dev_info *info,
                      const struct variant *variant, struct result *result)
 {
+    uint64_t bytes[MEMORY_KINDS];
+
     *result = (struct result){.variant = variant,
                               .storage = fall_back(options, info, variant->storage),
                               .batch = variant->batch ? variant->batch : options->batch,
                               .steps = options->steps};
     result->images = result->batch * options->realisations;
     result->tolerance = tolerances[result->storage];
+    rollout_estimate(options, result->storage, result->batch, bytes);
+    result->projected_bytes = (double)memory_sum(bytes);
+}
+
+/* Variants `*next` and on, up to the end of their set; rows are added for those asked for. */
+static int run_next_set(struct job *job, const struct rollout_options *asked, size_t *next,
+                        struct result *results, size_t *count)
+{
+    int which = variants[*next].set;
+    size_t set = *count;
+
+    job->options.steps = which == SET_PRECISION ? asked->steps : asked->compare_steps;
+    for (; *next < variant_count && variants[*next].set == which; ++*next) {
+        const struct variant *variant = &variants[*next];
+
+        if (!asked->common.variant || strcmp(asked->common.variant, variant->name) == 0)
+            describe(&job->options, dev_info(job->dev), variant, &results[(*count)++]);
+    }
+    while (set < *count) {
+        /* Under a limit one at a time: a set together takes a multiple of the memory. */
+        size_t together = asked->memory_limit ? 1 : *count - set;
+
+        if (run_set(job, &results[set], together) != 0)
+            return failed(results[set].variant->name, job->dev);
+        set += together;
+    }
+    return 0;
 }
 
 int run_variants(const struct rollout_options *options, const struct model *model, struct dev *dev,
                  struct result *results, size_t *count)
 {
+    struct references references = {{NULL, NULL}};
+    struct job job = {.options = *options, .model = model, .dev = dev, .references = &references};
+    int status = 0;
+
     *count = 0;
-    for (size_t i = 0; i < variant_count;) {
-        size_t set = *count;
-        int which = variants[i].set;
-
-        for (; i < variant_count && variants[i].set == which; i++)
-            if (!options->common.variant || strcmp(options->common.variant, variants[i].name) == 0)
-                describe(options, dev_info(dev), &variants[i], &results[(*count)++]);
-        for (size_t first = set; first < *count;) {
-            /* Under a limit one at a time: a set together takes a multiple of the memory. */
-            size_t together = options->memory_limit ? 1 : *count - set;
-
-            if (run_set(options, model, dev, &results[first], together) != 0)
-                return failed(results[first].variant->name, dev);
-            first += together;
-        }
-    }
-    return 0;
+    for (size_t next = 0; next < variant_count && status == 0;)
+        status = run_next_set(&job, options, &next, results, count);
+    references_free(&references);
+    return status;
 }

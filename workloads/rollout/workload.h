@@ -5,6 +5,7 @@
 
 #include "kernels/conv2d/conv2d.h"
 #include "kernels/norm/norm.h"
+#include "workloads/common/claims.h"
 #include "workloads/common/measure.h"
 #include "workloads/common/options.h"
 
@@ -19,8 +20,9 @@ struct rollout_options {
     uint32_t batch; /* initial states; images = batch x realisations */
     uint32_t norm_groups;
     uint32_t verify_steps;
-    uint64_t memory_limit; /* bytes; 0: none */
-    int without;           /* enum without */
+    uint32_t compare_steps; /* of rollouts that compare anything but precisions; 0: steps */
+    uint64_t memory_limit;  /* bytes; 0: none */
+    int without;            /* enum without */
 };
 
 /* Precisions that the device is taken not to have; each includes the ones before it. */
@@ -28,6 +30,7 @@ enum without { WITHOUT_NONE, WITHOUT_BF16, WITHOUT_FP16 };
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
+#define HALF_PRECISION_TARGET 1.5 /* of half precision over fp32, the seed document's */
 #define MAX_LAYERS 16
 #define DROP 3277 /* of 65536: 5 % */
 #define KEEP_SCALE (65536.0f / (65536 - DROP))
@@ -51,10 +54,16 @@ struct conv2d_shape model_conv2d(const struct model *model, uint32_t layer, uint
 void model_initial_state(const struct model *model, uint32_t images, uint32_t realisations,
                          float *state);
 
-/* The states after each of `steps` steps in double precision, into `trajectory`, which holds
- * steps x images x fields x grid x grid. -1 when memory ran out. */
-int model_reference(const struct model *model, uint32_t images, uint32_t realisations,
-                    uint32_t group_channels, uint32_t steps, double *trajectory);
+/* States after --verify-steps in double precision, by normalisation; made when first asked for. */
+struct references {
+    double *state[2]; /* instances, groups */
+};
+
+/* The state of at least as many images as any variant with this normalisation has; the
+ * references' own. NULL when memory ran out. */
+const double *reference_state(struct references *references, const struct rollout_options *options,
+                              const struct model *model, bool group_norm);
+void references_free(struct references *references);
 
 /* ---- variants -------------------------------------------------------------------------------- */
 
@@ -146,6 +155,7 @@ struct result {
     double part_ns[PART_KINDS]; /* of one step */
     struct tally tally[PART_KINDS];
     uint64_t memory[MEMORY_KINDS];
+    double projected_bytes; /* of the device's memory, before it was tried */
     double compile_ns;
     struct errors reference; /* against double precision after verify_steps */
     struct errors fp32;      /* against the fp32 variant after all steps */
@@ -156,12 +166,37 @@ struct result {
 
 bool result_passed(const struct result *result); /* true when it was not checked */
 
+struct results {
+    const struct result *rows;
+    size_t count;
+    double ceiling;    /* bytes per second of copies within the device's memory, or NaN */
+    uint64_t capacity; /* bytes of device memory that may be used */
+    bool limited;      /* by --memory-limit */
+};
+
+double step_ns(const struct result *result);
+/* Time per image and step: what batches of different sizes are compared by. */
+double image_step_ns(const struct result *result);
+/* The step at which the graph has earned its compilation; NaN when it never does. */
+double break_even_steps(const struct result *eager, const struct result *graph);
+/* Bytes per second that a part moves of those it declares. */
+double part_bandwidth(const struct result *result, enum part part);
+uint64_t memory_sum(const uint64_t bytes[MEMORY_KINDS]);
+
 /* Measures the variants that the options ask for. -1 after saying on stderr what failed. */
 int run_variants(const struct rollout_options *options, const struct model *model, struct dev *dev,
                  struct result *results, size_t *count);
 
-/* ceiling: bytes per second that copying within the device's memory reaches, NaN when unknown. */
-void print_results(const struct rollout_options *options, const struct dev *dev, double ceiling,
-                   const struct result *results, size_t count);
+/* The claims of the seed document that the results are about. */
+void claims_evaluate(const struct results *results, const struct dev_info *info,
+                     struct claims *claims);
+
+/* How fp16 and bf16 are computed with here. */
+const char *arithmetic(const struct dev_info *info);
+
+void print_tables(const struct rollout_options *options, const struct dev_info *info,
+                  const struct results *results, const struct claims *claims);
+void print_json(const struct rollout_options *options, const struct dev_info *info,
+                const struct results *results, const struct claims *claims);
 
 #endif

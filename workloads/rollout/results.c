@@ -1,4 +1,5 @@
-/* The error table: how far a state is from another one, in the measures of the seed document. */
+/* What follows from a row: how far a state is from another one, in the measures of the seed
+ * document, times per step, rates, sums. */
 #include <math.h>
 
 #include "workloads/rollout/workload.h"
@@ -33,4 +34,37 @@ struct errors errors_between(const float *out, const double *reference, size_t c
 bool result_passed(const struct result *result)
 {
     return !result->reference.done || result->reference.norm <= result->tolerance;
+}
+
+double step_ns(const struct result *result)
+{
+    return result->wall.median / result->steps;
+}
+
+double image_step_ns(const struct result *result)
+{
+    return step_ns(result) / result->images;
+}
+
+double break_even_steps(const struct result *eager, const struct result *graph)
+{
+    double gain_ns = step_ns(eager) - step_ns(graph);
+
+    return gain_ns > 0 ? ceil(graph->compile_ns / gain_ns) : NAN;
+}
+
+double part_bandwidth(const struct result *result, enum part part)
+{
+    const struct tally *tally = &result->tally[part];
+
+    return (tally->bytes_read + tally->bytes_written) / result->part_ns[part] * 1e9;
+}
+
+uint64_t memory_sum(const uint64_t bytes[MEMORY_KINDS])
+{
+    uint64_t sum = 0;
+
+    for (int kind = 0; kind < MEMORY_KINDS; kind++)
+        sum += bytes[kind];
+    return sum;
 }
