@@ -1,5 +1,5 @@
-/* The few calls of libcuda that name the GPUs, through dlopen: a machine without a driver must be told
- * so, not fail to load. */
+/* The few calls of libcuda that name the GPUs, through dlopen: a machine without a driver must be
+ * told so, not fail to load. */
 #ifndef PERFKIT_COLLECTORS_COUNTERS_CUDA_API_H
 #define PERFKIT_COLLECTORS_COUNTERS_CUDA_API_H
 

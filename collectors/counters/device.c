@@ -1,6 +1,7 @@
-/* One GPU's counters through CUPTI's PM sampling. The device writes samples into a buffer of its own
- * while a burst lasts; decoding them afterwards is what costs (tens of microseconds and tens of kB a
- * sample), so it goes through a small image, a batch at a time, and the caller decides when. */
+/* One GPU's counters through CUPTI's PM sampling. The device writes samples into a buffer of its
+ * own while a burst lasts; decoding them afterwards is what costs (tens of microseconds and tens of
+ * kB a sample), so it goes through a small image, a batch at a time, and the caller decides when.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include "collectors/counters/pm_api.h"
 #include "libprof/base/clock.h"
 
-#define BATCH_SAMPLES 64u              /* image of a few MB, whatever the burst */
-#define HARDWARE_BYTES (32ull << 20)   /* about ten bursts of 1,000 samples */
+#define BATCH_SAMPLES 64u            /* image of a few MB, whatever the burst */
+#define HARDWARE_BYTES (32ull << 20) /* about ten bursts of 1,000 samples */
 
 struct counter_gpu {
     unsigned index;
@@ -45,16 +46,16 @@ static bool choose_metrics(struct counter_gpu *gpu, const struct counter_set *se
     struct pm_chip_name name = {.size = PM_SIZE(pm_chip_name, name), .device = gpu->index};
     TRY(pm.DeviceGetChipName(&name), why);
     snprintf(gpu->chip, sizeof gpu->chip, "%s", name.name ? name.name : "");
-    enum counter_chip chip = counter_chip_find(gpu->chip);
-    if (chip == COUNTER_CHIPS) {
+    enum counter_family family = counter_family_of(gpu->chip);
+    if (family == COUNTER_FAMILIES) {
         snprintf(why, COUNTER_WHY_BYTES, "no set of counters is known for the chip %s", gpu->chip);
         return false;
     }
     for (size_t i = 0; i < set->count && gpu->count < COUNTER_SET_MAX; i++) {
-        if (!set->rows[i].metric[chip])
+        if (!set->rows[i].metric[family])
             continue;
         gpu->rows[gpu->count] = &set->rows[i];
-        gpu->metrics[gpu->count++] = set->rows[i].metric[chip];
+        gpu->metrics[gpu->count++] = set->rows[i].metric[family];
     }
     return true;
 }

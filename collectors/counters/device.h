@@ -1,5 +1,5 @@
-/* Sampling the counters of one GPU in bursts. Who hosts this (a process of perfkit, or one process of
- * the target) does not matter here: nothing below talks to a spool, to perfkit or to a user. */
+/* Sampling the counters of one GPU in bursts. Who hosts this (a process of perfkit, or one process
+ * of the target) does not matter here: nothing below talks to a spool, to perfkit or to a user. */
 #ifndef PERFKIT_COLLECTORS_COUNTERS_DEVICE_H
 #define PERFKIT_COLLECTORS_COUNTERS_DEVICE_H
 
@@ -18,19 +18,20 @@ struct counter_sample {
     const double *values;      /* [counters of the GPU], in the order of counter_gpu_row */
 };
 
-/* Open GPU number `index` (as CUDA numbers them in this process) for `set`. NULL: `why` is a sentence
- * with its remedy. pm_load and cuInit must have succeeded. */
+/* Open GPU number `index` (as CUDA numbers them in this process) for `set`. NULL: `why` is a
+ * sentence with its remedy. pm_load and cuInit must have succeeded. */
 struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *set,
                                      uint64_t interval_ns, char why[COUNTER_WHY_BYTES]);
 void counter_gpu_close(struct counter_gpu *gpu);
 
 const char *counter_gpu_chip(const struct counter_gpu *gpu);
-size_t counter_gpu_count(const struct counter_gpu *gpu); /* counters that this chip has of the set */
+size_t
+counter_gpu_count(const struct counter_gpu *gpu); /* counters that this chip has of the set */
 const struct counter_row *counter_gpu_row(const struct counter_gpu *gpu, size_t n);
 const char *counter_gpu_metric(const struct counter_gpu *gpu, size_t n);
 
-/* The peak rate of counter n per cycle of its clock; NAN when unknown. Known after the first decoded
- * sample. */
+/* The peak rate of counter n per cycle of its clock; NAN when unknown. Known after the first
+ * decoded sample. */
 double counter_gpu_peak(const struct counter_gpu *gpu, size_t n);
 
 /* One burst: start, (the caller waits), stop. False: `why`. */

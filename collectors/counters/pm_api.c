@@ -47,7 +47,8 @@ bool pm_load(const char *chosen, char *why, size_t size)
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *function = dlsym(library, symbols[i].name);
         if (!function) {
-            snprintf(why, size, "libcupti has no %s: sampling of counters needs CUPTI 12.6 or newer",
+            snprintf(why, size,
+                     "libcupti has no %s: sampling of counters needs CUPTI 12.6 or newer",
                      symbols[i].name);
             return false;
         }
@@ -62,12 +63,12 @@ void pm_explain(int result, const char *call, char *why, size_t size)
         int result;
         const char *text;
     } known[] = {
-        {PM_NO_PRIVILEGE,
-         "this user may not read the GPU's counters: run as root or with CAP_SYS_ADMIN, or load the "
-         "driver with NVreg_RestrictProfilingToAdminUsers=0"},
-        {PM_VIRTUAL_NO_PRIVILEGE,
-         "this virtual GPU does not allow profiling: its host must enable it (vGPU plugin parameter "
-         "enable_profiling)"},
+        {PM_NO_PRIVILEGE, "this user may not read the GPU's counters: run as root or with "
+                          "CAP_SYS_ADMIN, or load the "
+                          "driver with NVreg_RestrictProfilingToAdminUsers=0"},
+        {PM_VIRTUAL_NO_PRIVILEGE, "this virtual GPU does not allow profiling: its host must enable "
+                                  "it (vGPU plugin parameter "
+                                  "enable_profiling)"},
         {PM_HARDWARE_BUSY,
          "another tool holds the GPU's counters: end it, or pause DCGM (dcgmi profile --pause)"},
         {PM_INVALID_OPERATION,

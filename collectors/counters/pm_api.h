@@ -1,7 +1,7 @@
 /* CUPTI's PM sampling and profiler host API through one table of function pointers, with parameter
- * blocks of our own: NVIDIA's cupti_profiler_host.h is C++ only, headers before CUPTI 12.6 have none
- * of this, and whoever builds without a toolkit should still get a sampler. The layouts are CUPTI's
- * ABI; tests/counters compares them with the headers where there are any.
+ * blocks of our own: NVIDIA's cupti_profiler_host.h is C++ only, headers before CUPTI 12.6 have
+ * none of this, and whoever builds without a toolkit should still get a sampler. The layouts are
+ * CUPTI's ABI; tests/counters compares them with the headers where there are any.
  *
  * Every block opens with its size, by which CUPTI knows the caller's version, and a NULL. */
 #ifndef PERFKIT_COLLECTORS_COUNTERS_PM_API_H

@@ -1,5 +1,5 @@
-/* `perfkit_sampler --self-test`: the way to the counters step by step, with what each call took, for a
- * machine on which sampling does not do what it should. Nothing is recorded. */
+/* `perfkit_sampler --self-test`: the way to the counters step by step, with what each call took,
+ * for a machine on which sampling does not do what it should. Nothing is recorded. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -131,7 +131,8 @@ int counter_self_test(const struct counter_self_test *options)
     }
     pm.GetVersion(&version);
     cuda_driver.DeviceGetCount(&count);
-    printf("driver and CUPTI %" PRIu32 " loaded in %.1f ms, %d GPUs\n", version, since_ms(at), count);
+    printf("driver and CUPTI %" PRIu32 " loaded in %.1f ms, %d GPUs\n", version, since_ms(at),
+           count);
     if (options->own_clock)
         printf("timestamp callback: %d\n", pm.ActivityRegisterTimestampCallback(prof_now_ns));
     uint64_t stamp = 0, before = prof_now_ns();
@@ -149,8 +150,8 @@ int counter_self_test(const struct counter_self_test *options)
                cuda_driver.CtxSetCurrent(context), since_ms(at));
     }
     at = prof_now_ns();
-    struct counter_gpu *gpu = counter_gpu_open(options->device, counter_set_find("roofline"),
-                                               options->interval_ns, why);
+    struct counter_gpu *gpu =
+        counter_gpu_open(options->device, counter_set_find("roofline"), options->interval_ns, why);
     if (!gpu) {
         printf("open: %s\n", why);
         return 1;

@@ -1,56 +1,94 @@
-/* The table of metric sets. One row per counter, one column per chip family; a new set is a new array
- * of rows and a line in counter_sets. Names with a "Triage" namespace are counted by the hardware's
- * streaming monitor and all fit one pass; plain names were added as far as the pass held. */
+/* The table of metric sets. One row per counter, one column per chip family; a new set is a new
+ * array of rows and a line in counter_sets. Names with a "Triage" namespace are counted by the
+ * hardware's streaming monitor and all fit one pass; plain names were added as far as the pass
+ * held. */
 #include <string.h>
 
 #include "collectors/counters/sets.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ROW(name, unit, kind, clock, ga100, ad102, gh100, gb100, what)                             \
+    {                                                                                              \
+        name, unit, what, WIRE_COUNTER_##kind, clock,                                              \
+        {                                                                                          \
+            ga100, ad102, gh100, gb100                                                             \
+        }                                                                                          \
+    }
+#define ALL(metric) metric, metric, metric, metric
 #define TC "TPC.TriageCompute."
 
 static const struct counter_row roofline[] = {
-    {"sm_cycles", "cycle", "cycles that passed on an SM", NULL,
-     {[COUNTER_GH100] = "sm__cycles_elapsed.max"}},
-    {"dram_cycles", "cycle", "cycles that passed on a memory controller", NULL,
-     {[COUNTER_GH100] = "dram__cycles_elapsed.max"}},
-    {"dram_read_bytes", "byte", "bytes read from device memory", "dram_cycles",
-     {[COUNTER_GH100] = "dram__bytes_read.sum"}},
-    {"dram_write_bytes", "byte", "bytes written to device memory", "dram_cycles",
-     {[COUNTER_GH100] = "dram__bytes_write.sum"}},
-    {"l2_bytes", "byte", "bytes through the L2 cache", NULL,
-     {[COUNTER_GH100] = "lts__t_bytes.sum"}},
-    {"pcie_read_bytes", "byte", "bytes the GPU received over PCIe", NULL,
-     {[COUNTER_GH100] = "pcie__read_bytes.sum"}},
-    {"pcie_write_bytes", "byte", "bytes the GPU sent over PCIe", NULL,
-     {[COUNTER_GH100] = "pcie__write_bytes.sum"}},
-    {"nvlink_receive_bytes", "byte", "bytes the GPU received over NVLink", NULL,
-     {[COUNTER_GH100] = "nvlrx__bytes.sum"}},
-    {"nvlink_transmit_bytes", "byte", "bytes the GPU sent over NVLink", NULL,
-     {[COUNTER_GH100] = "nvltx__bytes.sum"}},
-    {"sm_active", "cycle", "cycles with a warp on the SM, all SMs", "sm_cycles",
-     {[COUNTER_GH100] = TC "sm__cycles_active.sum"}},
-    {"warps_active", "warp-cycle", "warps resident, summed over cycles and SMs", "sm_cycles",
-     {[COUNTER_GH100] = TC "tpc__warps_active_shader_cs_realtime.sum"}},
-    {"instructions", "instruction", "warp instructions executed", "sm_cycles",
-     {[COUNTER_GH100] = TC "sm__inst_executed_realtime.sum"}},
-    {"fma", "instruction", "warp instructions of the FMA pipe (FP32 and integer multiply)",
-     "sm_cycles", {[COUNTER_GH100] = TC "sm__inst_executed_pipe_fma_realtime.sum"}},
-    {"fma_fp16", "instruction", "warp instructions of packed half precision in the FMA pipe",
-     "sm_cycles", {[COUNTER_GH100] = "sm__inst_executed_pipe_fma_type_fp16.sum"}},
-    {"alu", "instruction", "warp instructions of the integer and logic pipe", "sm_cycles",
-     {[COUNTER_GH100] = TC "sm__inst_executed_pipe_alu_realtime.sum"}},
-    {"fp64", "cycle", "cycles the FP64 pipe was busy, all SMs", "sm_cycles",
-     {[COUNTER_GH100] = TC "sm__pipe_fp64_cycles_active_realtime.sum"}},
-    {"tensor", "cycle", "cycles the tensor pipe was busy, all SMs", "sm_cycles",
-     {[COUNTER_GH100] = TC "sm__pipe_tensor_cycles_active_realtime.sum"}},
-    {"tensor_half", "cycle", "cycles of half-precision tensor work (also packed half arithmetic)",
-     "sm_cycles", {[COUNTER_GH100] = TC "sm__pipe_tensor_op_hmma_cycles_active_realtime.sum"}},
-    {"tensor_integer", "cycle", "cycles of integer tensor work", "sm_cycles",
-     {[COUNTER_GH100] = TC "sm__pipe_tensor_op_imma_cycles_active_realtime.sum"}},
+    ROW("sm_cycles", "cycle", CLOCK, NULL, ALL("sm__cycles_elapsed.max"),
+        "cycles that passed on an SM"),
+    ROW("dram_cycles", "cycle", CLOCK, NULL, ALL("dram__cycles_elapsed.max"),
+        "cycles that passed at the device memory"),
+    ROW("dram_read_bytes", "byte", SUM, "dram_cycles", ALL("dram__bytes_read.sum"),
+        "bytes read from device memory"),
+    ROW("dram_write_bytes", "byte", SUM, "dram_cycles", ALL("dram__bytes_write.sum"),
+        "bytes written to device memory"),
+    ROW("l2_bytes", "byte", SUM, NULL, ALL("lts__t_bytes.sum"), "bytes through the L2 cache"),
+    ROW("pcie_read_bytes", "byte", SUM, NULL, "pcie__read_bytes.sum", "pcie__read_bytes.sum",
+        "pcie__read_bytes.sum", "PCI.TriageCompute.pcie__read_bytes.sum",
+        "bytes that the GPU received over PCIe"),
+    ROW("pcie_write_bytes", "byte", SUM, NULL, "pcie__write_bytes.sum", "pcie__write_bytes.sum",
+        "pcie__write_bytes.sum", "PCI.TriageCompute.pcie__write_bytes.sum",
+        "bytes that the GPU sent over PCIe"),
+    ROW("nvlink_receive_bytes", "byte", SUM, NULL, "nvlrx__bytes.sum", NULL, "nvlrx__bytes.sum",
+        "nvlrx__bytes.sum", "bytes that the GPU received over NVLink"),
+    ROW("nvlink_transmit_bytes", "byte", SUM, NULL, "nvltx__bytes.sum", NULL, "nvltx__bytes.sum",
+        "nvltx__bytes.sum", "bytes that the GPU sent over NVLink"),
+    ROW("sm_active", "cycle", SUM, "sm_cycles", "sm__cycles_active.sum", "sm__cycles_active.sum",
+        TC "sm__cycles_active.sum", TC "sm__cycles_active.sum",
+        "cycles with a warp on the SM, all SMs"),
+    ROW("warps_active", "warp-cycle", SUM, "sm_cycles", "sm__warps_active_shader_cs_realtime.sum",
+        "tpc__warps_active_shader_cs_realtime.sum", TC "tpc__warps_active_shader_cs_realtime.sum",
+        TC "tpc__warps_active_shader_cs_realtime.sum",
+        "resident warps, summed over cycles and SMs"),
+    ROW("instructions", "instruction", SUM, "sm_cycles", "sm__inst_executed_realtime.sum",
+        "sm__inst_executed_realtime.sum", TC "sm__inst_executed_realtime.sum",
+        TC "sm__inst_executed_realtime.sum", "warp instructions executed"),
+    ROW("fma", "instruction", SUM, "sm_cycles", "sm__inst_executed_pipe_fma_realtime.sum", NULL,
+        TC "sm__inst_executed_pipe_fma_realtime.sum", NULL,
+        "warp instructions of the FMA pipe: FP32, and integer multiplication"),
+    ROW("fma_heavy", "instruction", SUM, "sm_cycles", NULL,
+        "sm__inst_executed_pipe_fmaheavy_realtime.sum", NULL, NULL,
+        "warp instructions of one half of the FMA pipe, which also multiplies integers"),
+    ROW("fma_lite", "instruction", SUM, "sm_cycles", NULL,
+        "sm__inst_executed_pipe_fmalite_realtime.sum", NULL, NULL,
+        "warp instructions of the other half of the FMA pipe"),
+    ROW("fma_busy", "cycle", SUM, "sm_cycles", NULL, NULL, NULL,
+        TC "sm__pipe_fma_cycles_active_realtime.sum", "cycles that the FMA pipe was busy, all SMs"),
+    ROW("fma_fp16", "instruction", SUM, "sm_cycles", NULL, NULL,
+        "sm__inst_executed_pipe_fma_type_fp16.sum", "sm__inst_executed_pipe_fma_type_fp16.sum",
+        "warp instructions of half precision in the FMA pipe"),
+    ROW("alu", "instruction", SUM, "sm_cycles", "sm__inst_executed_pipe_alu_realtime.sum",
+        "sm__inst_executed_pipe_alu_realtime.sum", TC "sm__inst_executed_pipe_alu_realtime.sum",
+        TC "sm__inst_executed_pipe_alu_realtime.sum",
+        "warp instructions of the pipe for integers and logic"),
+    ROW("fp64", "cycle", SUM, "sm_cycles", "sm__pipe_fp64_cycles_active.sum", NULL,
+        TC "sm__pipe_fp64_cycles_active_realtime.sum",
+        TC "sm__pipe_fp64_cycles_active_realtime.sum",
+        "cycles that the FP64 pipe was busy, all SMs"),
+    ROW("fp64_instructions", "instruction", SUM, "sm_cycles", NULL,
+        "sm__inst_executed_pipe_fp64.sum", NULL, NULL, "warp instructions of the FP64 pipe"),
+    ROW("tensor", "cycle", SUM, "sm_cycles", "sm__pipe_tensor_cycles_active_realtime.sum",
+        "sm__pipe_tensor_cycles_active_realtime.sum",
+        TC "sm__pipe_tensor_cycles_active_realtime.sum",
+        TC "sm__pipe_tensor_cycles_active_realtime.sum",
+        "cycles that the tensor pipe was busy, all SMs"),
+    ROW("tensor_half", "cycle", SUM, "sm_cycles", NULL, NULL,
+        TC "sm__pipe_tensor_op_hmma_cycles_active_realtime.sum",
+        TC "sm__pipe_tensor_subpipe_hmma_cycles_active_realtime.sum",
+        "cycles of floating-point tensor work; packed half arithmetic counts too"),
+    ROW("tensor_integer", "cycle", SUM, "sm_cycles", NULL, NULL,
+        TC "sm__pipe_tensor_op_imma_cycles_active_realtime.sum",
+        TC "sm__pipe_tensor_subpipe_imma_cycles_active_realtime.sum",
+        "cycles of integer tensor work"),
 };
 
 const struct counter_set counter_sets[] = {
-    {"roofline", "bytes of each memory level and activity of each pipe", roofline, COUNT(roofline)},
+    {"roofline", "bytes through each level of memory and activity of each pipe", roofline,
+     COUNT(roofline)},
 };
 const size_t counter_set_count = COUNT(counter_sets);
 
@@ -63,23 +101,20 @@ const struct counter_set *counter_set_find(const char *name)
     return NULL;
 }
 
-static const char *const families[COUNTER_CHIPS] = {
-    [COUNTER_GA100] = "GA100",
-    [COUNTER_AD102] = "AD102",
-    [COUNTER_GH100] = "GH100",
-    [COUNTER_GB100] = "GB100",
+const struct counter_chip_row counter_chips[] = {
+    {"GA100", COUNTER_GA100}, {"AD102", COUNTER_AD102}, {"AD103", COUNTER_AD102},
+    {"AD104", COUNTER_AD102}, {"AD106", COUNTER_AD102}, {"AD107", COUNTER_AD102},
+    {"GA102", COUNTER_AD102}, {"GA103", COUNTER_AD102}, {"GA104", COUNTER_AD102},
+    {"GA106", COUNTER_AD102}, {"GA107", COUNTER_AD102}, {"GH100", COUNTER_GH100},
+    {"GB100", COUNTER_GB100}, {"GB102", COUNTER_GB100},
 };
+const size_t counter_chip_count = COUNT(counter_chips);
 
-enum counter_chip counter_chip_find(const char *chip)
+enum counter_family counter_family_of(const char *chip)
 {
-    for (enum counter_chip i = 0; i < COUNTER_CHIPS; i++) {
-        if (strcmp(families[i], chip) == 0)
-            return i;
+    for (size_t i = 0; i < counter_chip_count; i++) {
+        if (strcmp(counter_chips[i].name, chip) == 0)
+            return counter_chips[i].family;
     }
-    return COUNTER_CHIPS;
-}
-
-const char *counter_chip_name(enum counter_chip chip)
-{
-    return chip < COUNTER_CHIPS ? families[chip] : NULL;
+    return COUNTER_FAMILIES;
 }

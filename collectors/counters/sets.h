@@ -1,23 +1,34 @@
-/* The metric sets: which counters `perfkit run --counters SET` samples, by chip. Data only. A counter
- * has a name of perfkit's own that means the same on every chip; the table says which metric of CUPTI
- * it is on each. Every set fits one pass of the hardware on every chip it lists (tests/counters asks
- * CUPTI), so nothing is ever replayed. */
+/* The metric sets: which counters `perfkit run --counters SET` samples, by chip. Data only. A
+ * counter has a name of perfkit's own that means the same on every chip; the table says which
+ * metric of CUPTI it is on each. Every set fits one pass of the hardware on every chip it lists
+ * (tests/counters asks CUPTI), so nothing is ever replayed. */
 #ifndef PERFKIT_COLLECTORS_COUNTERS_SETS_H
 #define PERFKIT_COLLECTORS_COUNTERS_SETS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum counter_chip { COUNTER_GA100, COUNTER_AD102, COUNTER_GH100, COUNTER_GB100, COUNTER_CHIPS };
+#include "libprof/wire/wire.h"
+
+/* Chips of a family share their metrics. */
+enum counter_family {
+    COUNTER_GA100,
+    COUNTER_AD102, /* also GA10x */
+    COUNTER_GH100,
+    COUNTER_GB100,
+    COUNTER_FAMILIES
+};
 
 struct counter_row {
     const char *name; /* perfkit's: "dram_read_bytes" */
     const char *unit; /* "byte", "cycle", "instruction", "warp-cycle" */
     const char *what; /* one line for users */
+    enum wire_counter_kind kind;
     /* The counter in whose cycles the peak rate counts (peak x its value = what could have been);
      * NULL: no peak is asked for. */
     const char *clock;
-    const char *metric[COUNTER_CHIPS]; /* CUPTI's; NULL: this chip does not have it in one pass */
+    const char
+        *metric[COUNTER_FAMILIES]; /* CUPTI's; NULL: this chip does not have it in one pass */
 };
 
 struct counter_set {
@@ -27,7 +38,7 @@ struct counter_set {
     size_t count;
 };
 
-#define COUNTER_SET_MAX 32u /* rows of a set */
+#define COUNTER_SET_MAX WIRE_COUNTER_SLOTS /* rows of a set */
 
 extern const struct counter_set counter_sets[];
 extern const size_t counter_set_count;
@@ -35,11 +46,14 @@ extern const size_t counter_set_count;
 /* NULL when there is none of that name. */
 const struct counter_set *counter_set_find(const char *name);
 
-/* The family of a chip by CUPTI's name of it ("GH100"); COUNTER_CHIPS when no set knows it. Chips of
- * one family share their metrics (AD102 to AD107). */
-enum counter_chip counter_chip_find(const char *chip);
+struct counter_chip_row {
+    const char *name; /* as CUPTI calls it */
+    enum counter_family family;
+};
+extern const struct counter_chip_row counter_chips[];
+extern const size_t counter_chip_count;
 
-/* CUPTI's name of the family's first chip. */
-const char *counter_chip_name(enum counter_chip chip);
+/* The family of a chip by CUPTI's name of it ("GH100"); COUNTER_FAMILIES when no set knows it. */
+enum counter_family counter_family_of(const char *chip);
 
 #endif
