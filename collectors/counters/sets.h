@@ -27,8 +27,7 @@ struct counter_row {
     /* The counter in whose cycles the peak rate counts (peak x its value = what could have been);
      * NULL: no peak is asked for. */
     const char *clock;
-    const char
-        *metric[COUNTER_FAMILIES]; /* CUPTI's; NULL: this chip does not have it in one pass */
+    const char *metric[COUNTER_FAMILIES]; /* CUPTI's; NULL: not there, or not in one pass */
 };
 
 struct counter_set {
