@@ -43,14 +43,27 @@ static enum prof_status read_graph_calls(struct work *w, struct prof_error *err)
     return prof_query_end(w->capture, row, err);
 }
 
-enum { START, DURATION, STREAM, THREAD, API_NAME, LEAD, CORRELATION, SPECIAL, BYTES };
+enum {
+    START,
+    DURATION,
+    STREAM,
+    THREAD,
+    API_NAME,
+    LEAD,
+    CORRELATION,
+    SPECIAL,
+    API_DURATION,
+    BYTES,
+    TARGET_KIND,
+    SOURCE_KIND,
+    BLOCKING
+};
+#define COMMON "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
 static const char *const queries[] = {
-    [PROF_OP_KERNEL] = "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
-                       "config, NULL FROM kernel",
-    [PROF_OP_TRANSFER] = "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
-                         "kind, bytes FROM transfer",
-    [PROF_OP_MEMSET] = "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
-                       "100, bytes FROM memset",
+    [PROF_OP_KERNEL] = COMMON "config, api_duration FROM kernel",
+    [PROF_OP_TRANSFER] =
+        COMMON "kind, api_duration, bytes, target_kind, source_kind, blocking FROM transfer",
+    [PROF_OP_MEMSET] = COMMON "100, api_duration, bytes, memory_kind FROM memset",
     [PROF_OP_GRAPH] = "SELECT start, duration, stream, NULL, NULL, NULL, correlation, graph, NULL "
                       "FROM graph_launch",
 };
@@ -61,11 +74,23 @@ static void take_graph_call(const struct work *w, sqlite3_stmt *row, struct prof
     uint64_t key =
         call_key(stream ? stream->process : 0, sqlite3_column_int64(row, CORRELATION));
     uint64_t *found = prof_map_get(&w->calls, key);
+    op->in_graph = true;
     if (!found)
         return;
     op->call_ns = w->list.data[*found].start_ns;
     op->thread = w->list.data[*found].thread;
     op->api_name = w->list.data[*found].name;
+}
+
+static void read_copy(enum prof_op_kind kind, sqlite3_stmt *row, struct prof_device_op *op)
+{
+    op->copy_kind = sqlite3_column_int(row, SPECIAL);
+    op->bytes = prof_column_int(row, BYTES);
+    op->target_kind = sqlite3_column_int(row, TARGET_KIND);
+    if (kind != PROF_OP_TRANSFER)
+        return;
+    op->source_kind = sqlite3_column_int(row, SOURCE_KIND);
+    op->blocking = prof_column_int(row, BLOCKING);
 }
 
 static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *row,
@@ -80,14 +105,16 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
         .stream = prof_column_id(row, STREAM),
         .thread = prof_column_id(row, THREAD),
         .api_name = prof_column_id(row, API_NAME),
-        .bytes = prof_column_int(row, BYTES),
+        .call_duration_ns = prof_column_int(row, API_DURATION),
+        .bytes = PROF_UNKNOWN,
+        .blocking = PROF_UNKNOWN,
     };
     if (kind == PROF_OP_KERNEL)
         op->config = prof_column_id(row, SPECIAL);
     else if (kind == PROF_OP_GRAPH)
         op->graph = prof_column_id(row, SPECIAL);
     else
-        op->copy_kind = sqlite3_column_int(row, SPECIAL);
+        read_copy(kind, row, op);
     if (lead != PROF_UNKNOWN)
         op->call_ns = op->start_ns == PROF_UNKNOWN ? lead : prof_subtract(op->start_ns, lead);
     else if (w->list.count && sqlite3_column_type(row, CORRELATION) != SQLITE_NULL)

@@ -16,7 +16,11 @@ struct prof_device_op {
     int64_t config;   /* kernels: launch_config id */
     int64_t graph;    /* whole graphs: the graph's id */
     int64_t bytes;    /* transfers and fills */
-    int copy_kind;
+    int copy_kind;    /* transfers; fills: PROF_COPY_MEMSET */
+    int source_kind, target_kind; /* memory kinds; 0 = unknown. Fills: target only */
+    int64_t blocking;             /* transfers: 1, 0, PROF_UNKNOWN */
+    int64_t call_duration_ns;     /* PROF_UNKNOWN = not known, and for what graphs ran */
+    bool in_graph;                /* it ran as a node of a CUDA graph */
 };
 
 /* False: out of memory, stop. */
