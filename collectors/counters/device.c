@@ -75,20 +75,64 @@ static bool availability(struct counter_gpu *gpu, uint8_t **image, char *why)
     return true;
 }
 
-static bool make_config(struct counter_gpu *gpu, const uint8_t *available, uint8_t **config,
-                        size_t *bytes, char *why)
+static bool open_host(struct counter_gpu *gpu, const uint8_t *available, void **host, char *why)
 {
     struct pm_host_open open = {.size = PM_SIZE(pm_host_open, host),
                                 .profiler = PM_PROFILER_PM_SAMPLING,
                                 .chip = gpu->chip,
                                 .availability = available};
     TRY(pm.ProfilerHostInitialize(&open), why);
-    gpu->host = open.host;
-    struct pm_host_add add = {.size = PM_SIZE(pm_host_add, count),
-                              .host = gpu->host,
-                              .metrics = gpu->metrics,
-                              .count = gpu->count};
+    *host = open.host;
+    return true;
+}
+
+static void close_host(void *host)
+{
+    if (host)
+        pm.ProfilerHostDeinitialize(
+            &(struct pm_host_close){.size = PM_SIZE(pm_host_close, host), .host = host});
+}
+
+static bool add_metrics(void *host, const char *const *metrics, size_t count, char *why)
+{
+    struct pm_host_add add = {
+        .size = PM_SIZE(pm_host_add, count), .host = host, .metrics = metrics, .count = count};
     TRY(pm.ProfilerHostConfigAddMetrics(&add), why);
+    return true;
+}
+
+/* A metric that this device lacks (NVLink where there is none) fails all of them together. */
+static void leave_out_missing(struct counter_gpu *gpu, const uint8_t *available)
+{
+    char unused[COUNTER_WHY_BYTES];
+    size_t kept = 0;
+    for (size_t i = 0; i < gpu->count; i++) {
+        void *host = NULL;
+        if (open_host(gpu, available, &host, unused) &&
+            add_metrics(host, &gpu->metrics[i], 1, unused)) {
+            gpu->rows[kept] = gpu->rows[i];
+            gpu->metrics[kept++] = gpu->metrics[i];
+        }
+        close_host(host);
+    }
+    gpu->count = kept;
+}
+
+static bool choose_available(struct counter_gpu *gpu, const uint8_t *available, char *why)
+{
+    if (!open_host(gpu, available, &gpu->host, why))
+        return false;
+    if (add_metrics(gpu->host, gpu->metrics, gpu->count, why))
+        return true;
+    close_host(gpu->host);
+    gpu->host = NULL;
+    leave_out_missing(gpu, available);
+    return gpu->count && open_host(gpu, available, &gpu->host, why) &&
+           add_metrics(gpu->host, gpu->metrics, gpu->count, why);
+}
+
+static bool read_config(struct counter_gpu *gpu, uint8_t **config, size_t *bytes, char *why)
+{
     struct pm_host_config_size size = {.size = PM_SIZE(pm_host_config_size, bytes),
                                        .host = gpu->host};
     TRY(pm.ProfilerHostGetConfigImageSize(&size), why);
@@ -175,7 +219,7 @@ struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *s
     for (size_t i = 0; i < COUNTER_SET_MAX; i++)
         gpu->peaks[i] = NAN;
     bool ok = choose_metrics(gpu, set, why) && availability(gpu, &available, why) &&
-              make_config(gpu, available, &config, &bytes, why) &&
+              choose_available(gpu, available, why) && read_config(gpu, &config, &bytes, why) &&
               enable(gpu, config, bytes, interval_ns, why);
     free(available);
     free(config);
@@ -195,9 +239,7 @@ void counter_gpu_close(struct counter_gpu *gpu)
     if (gpu->sampling)
         pm.PmSamplingDisable(
             &(struct pm_object){.size = PM_SIZE(pm_object, sampling), .sampling = gpu->sampling});
-    if (gpu->host)
-        pm.ProfilerHostDeinitialize(
-            &(struct pm_host_close){.size = PM_SIZE(pm_host_close, host), .host = gpu->host});
+    close_host(gpu->host);
     free(gpu->image);
     free(gpu);
 }

@@ -118,6 +118,18 @@ static bool burst(struct counter_gpu *gpu, const struct counter_self_test *optio
     return got == 0;
 }
 
+static void show_missing(const struct counter_gpu *gpu)
+{
+    const struct counter_set *set = counter_set_find("roofline");
+    enum counter_family family = counter_family_of(counter_gpu_chip(gpu));
+    for (size_t i = 0, n = 0; i < set->count; i++) {
+        if (n < counter_gpu_count(gpu) && counter_gpu_row(gpu, n) == &set->rows[i])
+            n++;
+        else if (set->rows[i].metric[family])
+            printf("  this device has no %s\n", set->rows[i].metric[family]);
+    }
+}
+
 int counter_self_test(const struct counter_self_test *options)
 {
     char why[COUNTER_WHY_BYTES];
@@ -158,6 +170,7 @@ int counter_self_test(const struct counter_self_test *options)
     }
     printf("%s opened in %.1f ms, %zu counters, every %" PRIu64 " ns\n", counter_gpu_chip(gpu),
            since_ms(at), counter_gpu_count(gpu), options->interval_ns);
+    show_missing(gpu);
     bool ok = true;
     for (unsigned i = 0; i < options->bursts && ok; i++) {
         ok = burst(gpu, options);
