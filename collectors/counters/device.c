@@ -24,6 +24,7 @@ struct counter_gpu {
     double values[COUNTER_SET_MAX];
     double peaks[COUNTER_SET_MAX];
     bool peaks_known;
+    bool blind; /* chosen without knowing what the device has free */
     void *host;
     void *sampling;
     uint8_t *image;
@@ -218,9 +219,14 @@ struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *s
     gpu->index = index;
     for (size_t i = 0; i < COUNTER_SET_MAX; i++)
         gpu->peaks[i] = NAN;
-    bool ok = choose_metrics(gpu, set, why) && availability(gpu, &available, why) &&
-              choose_available(gpu, available, why) && read_config(gpu, &config, &bytes, why) &&
-              enable(gpu, config, bytes, interval_ns, why);
+    bool ok = choose_metrics(gpu, set, why) && availability(gpu, &available, why);
+    if (ok && !choose_available(gpu, available, why)) { /* an image that the host API cannot use */
+        gpu->count = 0;
+        ok = choose_metrics(gpu, set, why) && choose_available(gpu, NULL, why);
+        gpu->blind = ok;
+    }
+    ok = ok && read_config(gpu, &config, &bytes, why) &&
+         enable(gpu, config, bytes, interval_ns, why);
     free(available);
     free(config);
     if (ok)
@@ -247,6 +253,11 @@ void counter_gpu_close(struct counter_gpu *gpu)
 const char *counter_gpu_chip(const struct counter_gpu *gpu)
 {
     return gpu->chip;
+}
+
+bool counter_gpu_blind(const struct counter_gpu *gpu)
+{
+    return gpu->blind;
 }
 
 size_t counter_gpu_count(const struct counter_gpu *gpu)
