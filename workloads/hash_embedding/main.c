@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/gather/gather.h"
+#include "perfkit/annotate.h"
 #include "workloads/common/program.h"
 #include "workloads/common/report.h"
 #include "workloads/hash_embedding/workload.h"
@@ -149,6 +150,7 @@ static int run_everything(const void *values, struct dev *dev)
     if (status == 0 && (dev_info(dev)->backend == DEV_CPU || !options->common.variant))
         status = run_on_cpu(options, dev_info(dev), &results);
     if (status == 0) {
+        perfkit_range_push("output");
         print_results(options, dev_info(dev), &results);
         for (size_t i = 0; i < results.count; i++) {
             const struct result *row = &results.rows[i];
@@ -156,6 +158,7 @@ static int run_everything(const void *values, struct dev *dev)
             if (check_failed("hash_embedding", row->variant, &row->check))
                 status = 1;
         }
+        perfkit_range_pop();
     }
     free(results.rows);
     return status < 0 ? 2 : status;

@@ -169,7 +169,9 @@ int run_variants(const struct hash_options *options, struct dev *dev,
     }
     if (status != 0)
         failed(variants, dev);
+    perfkit_range_push("teardown");
     session_close(&session);
     dataset_free(&data);
+    perfkit_range_pop();
     return status;
 }

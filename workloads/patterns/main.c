@@ -188,6 +188,7 @@ static int run_everything(const void *values, struct dev *dev)
     if (status == 0 && wants_limited(options))
         status = run_limited(options, &results);
     if (status == 0) {
+        perfkit_range_push("output");
         print_results(options, dev_info(dev), &results);
         for (size_t i = 0; i < results.count; i++) {
             const struct result *row = &results.rows[i];
@@ -195,6 +196,7 @@ static int run_everything(const void *values, struct dev *dev)
             if (check_failed("patterns", row->variant, &row->check))
                 status = 1;
         }
+        perfkit_range_pop();
     }
     free(results.rows);
     return status < 0 ? 2 : status;

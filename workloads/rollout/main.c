@@ -104,12 +104,14 @@ static void print_results(const struct rollout_options *options, struct dev *dev
                               .limited = memory.limit_bytes != 0};
     struct claims claims = {0};
 
+    perfkit_range_push("output");
     claims_evaluate(&results, info, &claims);
     if (options->common.json)
         print_json(options, info, &results, &claims);
     else
         print_tables(options, info, &results, &claims);
     claims_free(&claims);
+    perfkit_range_pop();
 }
 
 static int run_everything(const void *values, struct dev *dev)
