@@ -24,6 +24,8 @@ struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *s
                                      uint64_t interval_ns, char why[COUNTER_WHY_BYTES]);
 void counter_gpu_close(struct counter_gpu *gpu);
 
+/* Were the counters chosen without an availability image of the device? */
+bool counter_gpu_blind(const struct counter_gpu *gpu);
 const char *counter_gpu_chip(const struct counter_gpu *gpu);
 size_t
 counter_gpu_count(const struct counter_gpu *gpu); /* counters that this chip has of the set */

@@ -170,6 +170,8 @@ int counter_self_test(const struct counter_self_test *options)
     }
     printf("%s opened in %.1f ms, %zu counters, every %" PRIu64 " ns\n", counter_gpu_chip(gpu),
            since_ms(at), counter_gpu_count(gpu), options->interval_ns);
+    if (counter_gpu_blind(gpu))
+        printf("  the availability image could not be used\n");
     show_missing(gpu);
     bool ok = true;
     for (unsigned i = 0; i < options->bursts && ok; i++) {
