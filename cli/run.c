@@ -15,6 +15,7 @@
 #include "cli/capture_summary.h"
 #include "cli/collector_path.h"
 #include "cli/commands.h"
+#include "cli/run_counters.h"
 #include "cli/run_environment.h"
 #include "cli/run_output.h"
 #include "cli/run_scope.h"
@@ -41,6 +42,7 @@ struct run_options {
     unsigned wait;
     bool force, no_preload, quiet;
     struct scope_options scope;
+    struct counters_options counters;
 };
 
 #define AT(field) .offset = offsetof(struct run_options, field)
@@ -74,6 +76,13 @@ static const struct cli_option run_options[] = {
      .words = scope_cupti},
     {.name = "cupti-dump", .type = CLI_FOLDER, AT(scope.dump), .argument = "DIR",
      .text = "also write CUPTI's buffers there as they come, for bug reports"},
+    {.name = "counters", .type = CLI_TEXT, AT(counters.set), .argument = "SET",
+     .text = "also sample hardware counters of NVIDIA GPUs: roofline (bytes through each level of "
+             "memory, activity of each pipe)"},
+    {.name = "counters-interval", .type = CLI_TIME, AT(counters.interval_ns), .argument = "TIME",
+     .fallback = "20us", .text = "time between two samples within a burst"},
+    {.name = "counters-duty", .type = CLI_TEXT, AT(counters.duty), .argument = "PERCENT",
+     .fallback = "what costs a tenth of a core", .text = "share of the time that is sampled"},
     {.name = "wait", .type = CLI_CHOICE, AT(wait), .argument = "WHO", .fallback = "all",
      .text = "end when `all` processes of the program have ended, or when the `primary` one, the "
              "command itself, has",
@@ -117,6 +126,7 @@ static const struct cli_text_row run_examples[] = {
     {"perfkit run --trace=nvtx,opencl --wait=primary -- ./server",
      "Record two sources, and do not wait for daemons."},
     {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},
+    {"perfkit run --counters=roofline -- ./train", "Sample hardware counters too."},
     {"perfkit run --capture-range=nvtx:step -- ./train", "Record the ranges called step."},
     {0},
 };
@@ -139,6 +149,7 @@ struct run {
     struct run_output output;
     struct run_environment environment;
     struct scope scope;
+    struct counters counters;
     struct prof_store *store;
     struct prof_ingest *ingest;
     struct prof_ingest_progress progress;
@@ -245,6 +256,7 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
 /* Undo prepare: the folder looks as if perfkit had not been there. */
 static void undo(struct run *run)
 {
+    counters_stop(&run->counters, NULL);
     prof_ingest_close(run->ingest);
     prof_store_close(run->store);
     output_discard(&run->output);
@@ -416,6 +428,7 @@ static void say_inner(const struct run *run, const char *first, unsigned count)
 
 static void finish(struct run *run, bool abandon)
 {
+    counters_stop(&run->counters, run->ingest);
     static char last_words[PATH_MAX + 160];
     snprintf(last_words, sizeof last_words,
              "perfkit run: left: `perfkit recover %s` finishes the capture\n", run->spool.path);
@@ -468,7 +481,8 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         cli_say(command->name, "--spool-limit is below 1M: a process needs at least that");
         return CLI_RUN_FAILED;
     }
-    if (!scope_check(command->name, &run.options.scope, run.options.trace))
+    if (!scope_check(command->name, &run.options.scope, run.options.trace) ||
+        !counters_check(command->name, &run.options.counters))
         return CLI_RUN_FAILED;
     run.argv = operands.values;
     if (!*run.argv[0]) {
@@ -482,6 +496,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         undo(&run);
         return CLI_RUN_FAILED;
     }
+    counters_start(&run.counters, &run.options.counters, run.collector, run.spool.path, run.ingest);
     int in_exec;
     int error = spawn_target(run.argv, run.environment.variables, &run.pid, &in_exec);
     if (error) {

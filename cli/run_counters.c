@@ -1,0 +1,247 @@
+/* See run_counters.h. The sampler is a program of its own: a crash or a hang inside a vendor's
+ * library must not reach the recorder, and a program that loads CUDA is best not the one that forks
+ * targets. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/run_counters.h"
+#include "cli/run_environment.h"
+#include "collectors/counters/sets.h"
+#include "libprof/base/clock.h"
+
+#define SAMPLER "perfkit_sampler"
+#define START_MS 15000          /* initialising CUDA on a machine with many GPUs takes seconds */
+#define STOP_NS 5000000000ull   /* to decode the last burst */
+#define LEAST_INTERVAL_NS 5000u /* what the hardware was seen to keep up with */
+#define MOST_INTERVAL_NS 100000000u
+
+static void list_sets(char *out, size_t size)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < counter_set_count && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%s", i ? ", " : "", counter_sets[i].name);
+}
+
+/* Per cent, to a share; 0 when it is none. */
+static double duty_of(const char *text)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    if (*end == '%')
+        end++;
+    return end != text && !*end && percent > 0 && percent <= 100 ? percent / 100 : 0;
+}
+
+bool counters_check(const char *command, const struct counters_options *options)
+{
+    if (!options->set) {
+        if (options->interval_ns || options->duty)
+            cli_say(command, "--counters-interval and --counters-duty need --counters: say which "
+                             "counters, as in --counters=roofline");
+        return !options->interval_ns && !options->duty;
+    }
+    if (!counter_set_find(options->set)) {
+        char sets[256];
+        list_sets(sets, sizeof sets);
+        cli_say(command, "--counters: there is no set '%s': give one of %s", options->set, sets);
+        return false;
+    }
+    if (options->interval_ns &&
+        (options->interval_ns < LEAST_INTERVAL_NS || options->interval_ns > MOST_INTERVAL_NS)) {
+        cli_say(command, "--counters-interval is out of range: give 5us to 100ms");
+        return false;
+    }
+    if (options->duty && duty_of(options->duty) == 0) {
+        cli_say(command,
+                "--counters-duty: '%s' is not a share of the time: give per cent, above 0 "
+                "and up to 100, as in 2%%",
+                options->duty);
+        return false;
+    }
+    return true;
+}
+
+static void note(struct prof_ingest *ingest, const char *text)
+{
+    if (ingest)
+        prof_ingest_note(ingest, "counters degraded", text, NULL);
+}
+
+/* Beside this executable in a build folder, beside the collector in an installation. */
+static bool find_sampler(const char *collector, char out[PATH_MAX])
+{
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    const char *const beside[] = {self, collector};
+    for (size_t i = 0; i < 2; i++) {
+        const char *slash = strrchr(beside[i], '/');
+        if (slash &&
+            snprintf(out, PATH_MAX, "%.*s/" SAMPLER, (int)(slash - beside[i]), beside[i]) <
+                PATH_MAX &&
+            access(out, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+struct arguments {
+    char path[PATH_MAX], directory[PATH_MAX], set[64], cupti[PATH_MAX], interval[40], duty[40];
+    char *list[7];
+};
+
+static void add(struct arguments *arguments, char *text)
+{
+    size_t count = 0;
+    while (arguments->list[count])
+        count++;
+    arguments->list[count] = text;
+}
+
+static void make_arguments(struct arguments *arguments, const struct counters_options *options,
+                           const char *spool)
+{
+    const char *cupti = getenv(CUPTI_VARIABLE);
+    add(arguments, arguments->path);
+    snprintf(arguments->directory, sizeof arguments->directory, "dir=%s", spool);
+    add(arguments, arguments->directory);
+    snprintf(arguments->set, sizeof arguments->set, "set=%s", options->set);
+    add(arguments, arguments->set);
+    if (cupti && *cupti) {
+        snprintf(arguments->cupti, sizeof arguments->cupti, "cupti=%s", cupti);
+        add(arguments, arguments->cupti);
+    }
+    if (options->interval_ns) {
+        snprintf(arguments->interval, sizeof arguments->interval, "interval=%llu",
+                 (unsigned long long)options->interval_ns);
+        add(arguments, arguments->interval);
+    }
+    if (options->duty) {
+        snprintf(arguments->duty, sizeof arguments->duty, "duty=%.9g", duty_of(options->duty));
+        add(arguments, arguments->duty);
+    }
+}
+
+/* In the child; only what is async-signal-safe. */
+static _Noreturn void become_sampler(const struct arguments *arguments, int stop, int ready)
+{
+    setpgid(0, 0); /* the terminal's keys are for the program */
+    if (dup2(stop, STDIN_FILENO) >= 0 && dup2(ready, STDOUT_FILENO) >= 0)
+        execv(arguments->path, arguments->list);
+    _exit(127);
+}
+
+/* Until the other end is closed, or for `milliseconds`. */
+static bool wait_closed(int fd, int milliseconds)
+{
+    uint64_t until = prof_now_ns() + (uint64_t)milliseconds * 1000000u;
+    struct pollfd end = {.fd = fd};
+    for (;;) {
+        uint64_t now = prof_now_ns();
+        int left = now < until ? (int)((until - now) / 1000000u) : 0;
+        int got = poll(&end, 1, left);
+        if (got > 0 || (got == 0 && left == 0) || (got < 0 && errno != EINTR))
+            return got > 0;
+    }
+}
+
+static int spawn(struct counters *counters, const struct arguments *arguments, int *ready)
+{
+    int stop[2], up[2];
+    if (pipe2(stop, O_CLOEXEC) != 0)
+        return errno;
+    if (pipe2(up, O_CLOEXEC) != 0) {
+        int saved = errno;
+        close(stop[0]);
+        close(stop[1]);
+        return saved;
+    }
+    counters->pid = fork();
+    if (counters->pid == 0)
+        become_sampler(arguments, stop[0], up[1]);
+    int saved = errno;
+    close(stop[0]);
+    close(up[1]);
+    if (counters->pid > 0) {
+        counters->stop = stop[1];
+        *ready = up[0];
+        return 0;
+    }
+    close(stop[1]);
+    close(up[0]);
+    counters->pid = 0;
+    return saved;
+}
+
+void counters_start(struct counters *counters, const struct counters_options *options,
+                    const char *collector, const char *spool, struct prof_ingest *ingest)
+{
+    struct arguments arguments = {0};
+    int ready = -1;
+    if (!options->set)
+        return;
+    if (!find_sampler(collector, arguments.path)) {
+        note(ingest,
+             "nothing was sampled: " SAMPLER " is not beside perfkit: install perfkit again");
+        return;
+    }
+    make_arguments(&arguments, options, spool);
+    int error = spawn(counters, &arguments, &ready);
+    if (error) {
+        char text[160];
+        snprintf(text, sizeof text, "nothing was sampled: cannot start " SAMPLER ": %s",
+                 strerror(error));
+        note(ingest, text);
+        return;
+    }
+    if (!wait_closed(ready, START_MS))
+        note(ingest, "the sampler was slow to start: the program's beginning has no samples");
+    close(ready);
+}
+
+/* Wait for the end of the sampler; kill it when it does not come. */
+static int see_off(pid_t pid)
+{
+    int status = 0;
+    bool killed = false;
+    for (uint64_t until = prof_now_ns() + STOP_NS;;) {
+        pid_t got = waitpid(pid, &status, killed ? 0 : WNOHANG);
+        if (got == pid || (got < 0 && errno != EINTR))
+            return status;
+        if (!killed && prof_now_ns() > until)
+            killed = kill(pid, SIGKILL) == 0;
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+}
+
+void counters_stop(struct counters *counters, struct prof_ingest *ingest)
+{
+    char text[160];
+    if (counters->pid == 0)
+        return;
+    close(counters->stop);
+    int status = see_off(counters->pid);
+    counters->pid = 0;
+    if (WIFSIGNALED(status))
+        snprintf(text, sizeof text,
+                 "the sampler was ended by signal %d: samples may be missing (`" SAMPLER
+                 " --self-test` shows what fails)",
+                 WTERMSIG(status));
+    else if (WEXITSTATUS(status))
+        snprintf(text, sizeof text, "the sampler failed with status %d: nothing was sampled",
+                 WEXITSTATUS(status));
+    else
+        return;
+    note(ingest, text);
+}

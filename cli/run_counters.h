@@ -1,0 +1,34 @@
+/* `perfkit run --counters`: the sampler of hardware counters as a child of perfkit. */
+#ifndef PERFKIT_CLI_RUN_COUNTERS_H
+#define PERFKIT_CLI_RUN_COUNTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "libprof/store/ingest.h"
+
+struct counters_options {
+    const char *set;      /* --counters; NULL = none */
+    uint64_t interval_ns; /* 0 = the sampler's own choice */
+    const char *duty;     /* per cent, as given; NULL = as the budget allows */
+};
+
+struct counters {
+    pid_t pid; /* 0 = there is none */
+    int stop;  /* its end tells the sampler to stop */
+};
+
+/* False, said on stderr, when an option is wrong. */
+bool counters_check(const char *command, const struct counters_options *options);
+
+/* Start the sampler for the run whose spool folder and collector these are, and wait until it
+ * samples or has said why it cannot. What goes wrong is a note of the capture: the run goes on. */
+void counters_start(struct counters *counters, const struct counters_options *options,
+                    const char *collector, const char *spool, struct prof_ingest *ingest);
+
+/* The program has ended: let the sampler write what it has, and see it off. `ingest` NULL: say
+ * nothing if it died. Nothing happens without a sampler. */
+void counters_stop(struct counters *counters, struct prof_ingest *ingest);
+
+#endif
