@@ -1,0 +1,58 @@
+/* Names, arguments and grids of the products, and which kernel is best for a shape. */
+#include "kernels/matmul/matmul.h"
+
+static const struct {
+    const char *name;
+    uint32_t tile, items;
+} kernels[MATMUL_KERNELS] = {
+    [MATMUL_TILE8] = {"matmul_tile8", 8, 64},
+    [MATMUL_TILE16] = {"matmul_tile16", 16, 256},
+    [MATMUL_BLOCK32] = {"matmul_block32", 32, 64},
+    [MATMUL_BLOCK64] = {"matmul_block64", 64, 256},
+    [MATMUL_BLOCK128] = {"matmul_block128", 128, 256},
+};
+
+const char *matmul_kernel_name(enum matmul_kernel kernel)
+{
+    return kernels[kernel].name;
+}
+
+void matmul_arguments(const struct matmul_shape *shape, struct dev_buffer *a, struct dev_buffer *b,
+                      struct dev_buffer *c, struct dev_buffer *d, struct dev_arg *out)
+{
+    const struct matmul_part *parts[] = {&shape->a, &shape->b, &shape->c};
+
+    *out++ = dev_arg_buffer(a);
+    *out++ = dev_arg_buffer(b);
+    *out++ = dev_arg_buffer(c);
+    *out++ = dev_arg_buffer(d);
+    *out++ = dev_arg_u32(shape->m);
+    *out++ = dev_arg_u32(shape->n);
+    *out++ = dev_arg_u32(shape->k);
+    *out++ = dev_arg_u32(shape->flags);
+    *out++ = dev_arg_u32(shape->inner);
+    for (int i = 0; i < 3; i++) {
+        *out++ = dev_arg_u32(parts[i]->offset);
+        *out++ = dev_arg_u32(parts[i]->stride);
+        *out++ = dev_arg_u32(parts[i]->outer);
+        *out++ = dev_arg_u32(parts[i]->inner);
+    }
+}
+
+struct dev_grid matmul_grid(enum matmul_kernel kernel, const struct matmul_shape *shape)
+{
+    uint32_t tile = kernels[kernel].tile;
+    uint32_t tiles = (shape->m + tile - 1) / tile * ((shape->n + tile - 1) / tile);
+
+    return (struct dev_grid){tiles * shape->outer * shape->inner, kernels[kernel].items};
+}
+
+enum matmul_kernel matmul_best(const struct dev_info *info, const struct matmul_shape *shape)
+{
+    int largest = info->backend == DEV_CUDA ? MATMUL_BLOCK128 : MATMUL_BLOCK64;
+
+    for (int kernel = largest; kernel > MATMUL_BLOCK32; kernel--)
+        if (matmul_grid((enum matmul_kernel)kernel, shape).groups >= 2 * info->compute_units)
+            return (enum matmul_kernel)kernel;
+    return MATMUL_BLOCK32;
+}
