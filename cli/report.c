@@ -14,12 +14,14 @@
 #include "report/report.h"
 
 struct report_options {
-    unsigned format, top;
+    unsigned format, top, findings;
     bool json;
     const char *html, *chrome_trace, *flamegraph;
 };
 
 enum { FORMAT_NONE = 0 };
+/* In the order of enum prof_report_findings. */
+static const char *const findings_words[] = {"top", "all", "none", NULL};
 static const char *const format_words[] = {"", "text", "json", "csv", "markdown", NULL};
 
 #define AT(field) .offset = offsetof(struct report_options, field)
@@ -30,6 +32,9 @@ static const struct cli_option report_options[] = {
     {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
     {.name = "top", .letter = 'n', .type = CLI_COUNT, AT(top), .argument = "N",
      .text = "rows of each table at most"},
+    {.name = "findings", .type = CLI_CHOICE, AT(findings), .argument = "HOW_MANY",
+     .fallback = "top", .text = "top (three), all (with what could not be judged) or none",
+     .words = findings_words},
     {.name = "html", .type = CLI_FILE, AT(html), .argument = "OUT", .group = "Into files",
      .text = "one self-contained page for a browser"},
     {.name = "chrome-trace", .type = CLI_FILE, AT(chrome_trace), .argument = "OUT",
@@ -119,7 +124,7 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
         {"chrome-trace", asked->chrome_trace},
         {"flamegraph", asked->flamegraph},
     };
-    struct prof_report_options options = {.top = asked->top};
+    struct prof_report_options options = {.top = asked->top, .findings = asked->findings};
     bool any_file = false;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (!files[i].path)

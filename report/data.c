@@ -75,6 +75,8 @@ enum prof_status prof_report_load(struct prof_capture *capture,
         status =
             prof_utilisation(capture, filter, GAPS_PER_DEVICE, BUCKETS, &data->utilisation, err);
     if (!status)
+        status = prof_findings(capture, filter, &data->findings, err);
+    if (!status)
         status = flatten_gaps(data, err);
     if (!status)
         status = list_streams(data, err);
@@ -100,6 +102,7 @@ enum prof_status prof_report_load(struct prof_capture *capture,
 void prof_report_unload(struct prof_report_data *data)
 {
     prof_trust_free(&data->trust);
+    prof_findings_free(&data->findings);
     prof_utilisation_free(&data->utilisation);
     free(data->gaps);
     free(data->streams);

@@ -25,6 +25,7 @@ struct prof_report_data {
     const struct prof_process *processes;
     size_t process_count;
     struct prof_trust trust;
+    struct prof_findings findings;
     struct prof_utilisation utilisation;
     struct prof_report_gap *gaps; /* all devices, longest first */
     size_t gap_count;

@@ -1,6 +1,7 @@
 /* The report for programs. "perfkit_report" is the version of this shape: it grows by new members
  * without a new number, and takes a new number when a member changes its meaning or goes.
  * Every quantity has its unit in its name; what is not known is null and never 0. */
+#include "report/findings.h"
 #include "report/table.h"
 #include "report/writers.h"
 
@@ -208,6 +209,7 @@ enum prof_status prof_report_write_json(struct prof_capture *capture,
         prof_json_known(&json, "wall_ns", data.wall_ns);
         prof_report_json_trust(&json, &data);
         prof_report_json_devices(&json, &data);
+        prof_report_json_findings(&json, &data);
         for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
             put_table(&json, &data, table, options ? options->top : 0);
         prof_json_end(&json);

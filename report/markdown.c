@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/findings.h"
 #include "report/table.h"
 #include "report/utf8.h"
 #include "report/writers.h"
@@ -119,6 +120,8 @@ enum prof_status prof_report_write_markdown(struct prof_capture *capture,
     enum prof_status status = prof_report_load(capture, options, &data, err);
     if (!status) {
         put_head(out, &data);
+        prof_report_markdown_findings(
+            out, &data, options ? options->findings : PROF_REPORT_FINDINGS_TOP, put_prose);
         for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
             if (prof_report_worth(&data, table))
                 put_table(out, &data, table, options ? options->top : 0);

@@ -24,6 +24,13 @@
 extern "C" {
 #endif
 
+/* How many findings a report for people tells; JSON has all. */
+enum prof_report_findings {
+    PROF_REPORT_FINDINGS_TOP, /* the first three */
+    PROF_REPORT_FINDINGS_ALL, /* with what the rules could not judge */
+    PROF_REPORT_FINDINGS_NONE,
+};
+
 /* {0}, or NULL instead of it, is what most people want. */
 struct prof_report_options {
     const struct prof_filter *filter; /* NULL = everything; borrowed */
@@ -31,6 +38,7 @@ struct prof_report_options {
                      about a screenful in text and markdown, all rows elsewhere */
     size_t width; /* text: columns of the terminal; 0 = 100; below 60 counts as 60 */
     bool colour;  /* text: ANSI colour */
+    enum prof_report_findings findings;
     /* Called now and then by writers that walk the events: done of total (0 = not known). */
     void (*progress)(void *context, int64_t done, int64_t total);
     void *progress_context;

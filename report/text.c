@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/findings.h"
 #include "report/text.h"
 #include "report/utf8.h"
 #include "report/writers.h"
@@ -401,6 +402,8 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
         print_capture(&page, &data);
         print_filter(&page, &data);
         print_devices(&page, &data);
+        prof_report_text_findings(&page, &data,
+                                  options ? options->findings : PROF_REPORT_FINDINGS_TOP);
         status = print_tables(&page, &data, err);
     }
     if (!status) {

@@ -863,9 +863,13 @@ struct prof_findings {
     int64_t begin_ns, window_ns;
     int64_t steps;         /* repetitions in it; 0 = it does not repeat */
     const char *step_name; /* the NVTX range that repeats; NULL = none */
+    const char *why_none;  /* why nothing was judged; static; NULL = it was */
 };
 
-/* Judge a capture by all rules. Reads each table once; about 48 bytes per device operation. */
+/* Judge a capture by all rules. Reads each table once; about 48 bytes per device operation. A filter
+ * may choose time, process and device; where single kernels, streams or threads were chosen, here or
+ * when recording, idle time is not known and nothing is judged. Of several stretches of recording the
+ * longest is judged. */
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
                                struct prof_findings *result, struct prof_error *err);
 void prof_findings_free(struct prof_findings *result);

@@ -1,0 +1,381 @@
+/* Loading of what the rules look at; see facts.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/recorded.h"
+#include "libprof/analysis/rules/facts.h"
+#include "libprof/base/saturate.h"
+#include "libprof/wire/wire.h"
+
+/* ---- shapes and devices ------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, int64_t value)
+{
+    hash ^= (uint64_t)value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
+    hash *= 0xff51afd7ed558ccdu;
+    return hash ^ (hash >> 33);
+}
+
+static uint32_t device_of(struct prof_facts *f, int64_t stream)
+{
+    const struct prof_stream *s = prof_stream(f->capture, stream);
+    const struct prof_device *device = s ? prof_device(f->capture, s->device) : NULL;
+    int64_t id = device ? device->physical : 0;
+    bool fresh;
+    uint32_t number = prof_group_number(&f->device_index, (uint64_t)id, &fresh);
+    if (number == PROF_NO_GROUP || !fresh)
+        return number;
+    struct prof_device_facts *d = prof_array_add(&f->devices);
+    if (!d)
+        return PROF_NO_GROUP;
+    *d = (struct prof_device_facts){.id = id, .device = prof_device(f->capture, id)};
+    return number;
+}
+
+/* CUDA tells by the function's name whether its call waits, OpenCL by an argument. */
+static bool call_waits(const struct prof_facts *f, const struct prof_device_op *op)
+{
+    if (op->blocking != PROF_UNKNOWN)
+        return op->blocking == 1;
+    const char *name = prof_string(f->capture, op->api_name, NULL);
+    return name && !strstr(name, "Async") && !strstr(name, "Batch") && !strncmp(name, "cu", 2);
+}
+
+/* Alike by a 64-bit key: that two of some thousands share one by chance is as good as impossible.
+ * Beyond SHAPES copies of similar size count as one. */
+#define SHAPES (1u << 16)
+static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op)
+{
+    uint32_t device = device_of(f, op->stream);
+    if (device == PROF_NO_GROUP)
+        return PROF_NO_GROUP;
+    int64_t bytes = op->bytes;
+    if (f->shapes.count >= SHAPES && bytes > 0)
+        bytes = INT64_C(1) << (63 - __builtin_clzll((uint64_t)bytes));
+    uint64_t key = mix(mix(mix((uint64_t)op->kind, device), op->config), bytes);
+    key = mix(mix(mix(mix(key, op->copy_kind), op->source_kind), op->target_kind), op->blocking);
+    key = mix(mix(key, op->in_graph), op->api_name);
+    bool fresh;
+    uint32_t number = prof_group_number(&f->shape_index, key, &fresh);
+    if (number == PROF_NO_GROUP || !fresh)
+        return number;
+    struct prof_shape *shape = prof_array_add(&f->shapes);
+    if (!shape)
+        return PROF_NO_GROUP;
+    *shape = (struct prof_shape){
+        .kind = op->kind,
+        .config = prof_config(f->capture, op->config),
+        .copy_kind = op->copy_kind,
+        .source_kind = op->source_kind,
+        .target_kind = op->target_kind,
+        .waits = op->kind == PROF_OP_TRANSFER && call_waits(f, op),
+        .in_graph = op->in_graph,
+        .bytes = bytes,
+        .api_name = op->api_name,
+        .device = device,
+        .first_call_ns = INT64_MAX,
+        .last_call_ns = INT64_MIN,
+    };
+    return number;
+}
+
+/* ---- operations --------------------------------------------------------------------------------- */
+
+static bool add_call(struct prof_facts *f, struct prof_call call)
+{
+    struct prof_call *slot = prof_array_add(&f->calls);
+    if (slot)
+        *slot = call;
+    return slot != NULL;
+}
+
+static bool add_op(void *user, const struct prof_device_op *op)
+{
+    struct prof_facts *f = user;
+    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0 ||
+        op->start_ns < f->begin_ns || op->start_ns >= f->end_ns)
+        return true;
+    uint32_t number = shape_of(f, op);
+    struct prof_op *slot = number == PROF_NO_GROUP ? NULL : prof_array_add(&f->ops[op->kind]);
+    if (!slot)
+        return false;
+    struct prof_shape *shape = &f->shapes.data[number];
+    int64_t longest = f->end_ns - op->start_ns;
+    int64_t call_duration = op->call_duration_ns > 0 ? op->call_duration_ns : 0;
+    *slot = (struct prof_op){
+        .start = op->start_ns,
+        .duration = op->duration_ns < longest ? op->duration_ns : longest,
+        .call = op->call_ns > op->start_ns ? op->start_ns : op->call_ns,
+        .call_duration = call_duration > UINT32_MAX ? UINT32_MAX : (uint32_t)call_duration,
+        .shape = number,
+        .stream = (uint32_t)op->stream,
+        .thread = (uint32_t)op->thread,
+    };
+    int64_t call = slot->call == PROF_UNKNOWN ? slot->start : slot->call;
+    shape->total++;
+    shape->first_call_ns = call < shape->first_call_ns ? call : shape->first_call_ns;
+    shape->last_call_ns = call > shape->last_call_ns ? call : shape->last_call_ns;
+    if (!shape->waits || slot->call == PROF_UNKNOWN)
+        return true;
+    return add_call(f, (struct prof_call){slot->call, call_duration, slot->thread,
+                                          (uint32_t)op->api_name, PROF_CALL_COPY});
+}
+
+/* Rows lie nearly in order: each moves a few places. What is in no order at all is sorted. */
+static int by_start(const void *a, const void *b)
+{
+    const struct prof_op *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+static void sort_ops(struct prof_ops *ops)
+{
+    size_t moves = 0, most = 64 * ops->count;
+    for (size_t i = 1; i < ops->count; i++) {
+        struct prof_op op = ops->data[i];
+        size_t k = i;
+        for (; k && ops->data[k - 1].start > op.start && moves < most; k--, moves++)
+            ops->data[k] = ops->data[k - 1];
+        ops->data[k] = op;
+        if (moves >= most) {
+            qsort(ops->data, ops->count, sizeof *ops->data, by_start);
+            return;
+        }
+    }
+}
+
+static enum prof_status load_ops(struct prof_facts *f, const struct prof_scope *scope,
+                                 struct prof_error *err)
+{
+    static const enum prof_event_kind kinds[] = {PROF_EVENT_KERNEL, PROF_EVENT_TRANSFER,
+                                                 PROF_EVENT_MEMSET, PROF_EVENT_GRAPH};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        int64_t rows = prof_events_estimate(f->capture, PROF_EVENTS(kinds[i]));
+        if (rows > 0 && rows < INT64_C(1) << 32 && !prof_array_reserve(&f->ops[i], rows))
+            return prof_out_of_memory(err);
+    }
+    enum prof_status status = prof_device_ops(f->capture, scope, add_op, f, err);
+    for (size_t i = 0; !status && i < sizeof kinds / sizeof kinds[0]; i++)
+        sort_ops(&f->ops[i]);
+    return status;
+}
+
+const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct prof_op_walk *walk,
+                                      enum prof_op_kind *kind)
+{
+    const struct prof_op *first = NULL;
+    for (enum prof_op_kind k = PROF_OP_KERNEL; k <= PROF_OP_GRAPH; k++) {
+        const struct prof_ops *ops = &facts->ops[k];
+        if (walk->at[k] < ops->count && (!first || ops->data[walk->at[k]].start < first->start)) {
+            first = &ops->data[walk->at[k]];
+            *kind = k;
+        }
+    }
+    if (first)
+        walk->at[*kind]++;
+    return first;
+}
+
+/* ---- host calls --------------------------------------------------------------------------------- */
+
+static enum prof_call_class class_of(struct prof_facts *f, int64_t name)
+{
+    uint64_t *known = prof_map_get(&f->call_classes, (uint64_t)name);
+    if (known)
+        return (enum prof_call_class)*known;
+    enum prof_call_class class_ = prof_call_classify(prof_string(f->capture, name, NULL));
+    prof_map_put(&f->call_classes, (uint64_t)name, class_); /* without room: asked again */
+    return class_;
+}
+
+static bool add_call_row(void *user, sqlite3_stmt *row)
+{
+    struct prof_facts *f = user;
+    int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
+    int64_t thread = prof_column_id(row, 2), name = prof_column_id(row, 3);
+    enum prof_call_class class_ = class_of(f, name);
+    if (start == PROF_UNKNOWN || start < 0 || duration < 0 || class_ == PROF_CALL_OTHER)
+        return true;
+    return add_call(f, (struct prof_call){start, duration, (uint32_t)thread, (uint32_t)name,
+                                          (uint8_t)class_});
+}
+
+static int by_thread_and_start(const void *a, const void *b)
+{
+    const struct prof_call *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
+{
+    enum prof_status status =
+        prof_scan(f->capture, "SELECT start, duration, thread, name FROM api_call", add_call_row, f,
+                  err);
+    if (!status)
+        status = prof_scan(f->capture,
+                           "SELECT start - coalesce(api_lead, 0), coalesce(api_duration, duration),"
+                           " thread, api_name FROM sync",
+                           add_call_row, f, err);
+    if (!status && f->calls.count)
+        qsort(f->calls.data, f->calls.count, sizeof *f->calls.data, by_thread_and_start);
+    return status;
+}
+
+const struct prof_call *prof_facts_calls(const struct prof_facts *f, uint32_t thread, size_t *count)
+{
+    size_t low = 0, high = f->calls.count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (f->calls.data[mid].thread < thread)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    size_t end = low;
+    for (high = f->calls.count; end < high;) {
+        size_t mid = end + (high - end) / 2;
+        if (f->calls.data[mid].thread <= thread)
+            end = mid + 1;
+        else
+            high = mid;
+    }
+    *count = end - low;
+    return f->calls.data + low;
+}
+
+/* What the calls of each class took in the window, and before it. */
+static void sum_calls(struct prof_facts *f)
+{
+    for (size_t i = 0; i < f->calls.count; i++) {
+        const struct prof_call *call = &f->calls.data[i];
+        if (call->start >= f->end)
+            continue;
+        struct prof_call_totals *totals =
+            call->start < f->begin ? &f->calls_before[call->class_] : &f->calls_in[call->class_];
+        totals->count++;
+        totals->sum_ns = prof_add(totals->sum_ns, call->duration);
+        prof_spots_add(&totals->spots,
+                       (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
+    }
+}
+
+/* ---- allocations -------------------------------------------------------------------------------- */
+
+static bool add_lifetime(void *user, sqlite3_stmt *row)
+{
+    struct prof_facts *f = user;
+    int64_t start = prof_column_int(row, 0), end = prof_column_int(row, 1);
+    int64_t bytes = prof_column_int(row, 2);
+    const struct prof_device *device = prof_device(f->capture, prof_column_id(row, 5));
+    if (start == PROF_UNKNOWN || bytes < 0)
+        return true;
+    struct prof_lifetime *slot = prof_array_add(&f->lifetimes);
+    if (slot)
+        *slot = (struct prof_lifetime){
+            .start = start,
+            .end = end == PROF_UNKNOWN ? INT64_MAX : end,
+            .bytes = bytes,
+            .kind = (int)(sqlite3_column_int64(row, 3) & 0xff),
+            .thread = (uint32_t)prof_column_id(row, 4),
+            .device = device ? (uint32_t)device->physical : 0,
+        };
+    return slot != NULL;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------- */
+
+static uint32_t range_group(void *user, const struct prof_range_row_read *row)
+{
+    struct prof_facts *f = user;
+    return prof_texts_number(&f->range_texts, f->capture, row->name);
+}
+
+void prof_spots_add(struct prof_spots *spots, struct prof_spot spot)
+{
+    for (int i = 0; i < PROF_PLACES; i++) {
+        if (spot.duration <= spots->worst[i].duration)
+            continue;
+        struct prof_spot less = spots->worst[i];
+        spots->worst[i] = spot;
+        spot = less;
+    }
+}
+
+static enum prof_status read_all(struct prof_facts *f, const struct prof_scope *scope,
+                                 struct prof_error *err)
+{
+    enum prof_status status =
+        prof_range_index_open(&f->ranges, f->capture, scope, range_group, f, err);
+    if (!status)
+        status = load_ops(f, scope, err);
+    if (!status)
+        status = load_calls(f, err);
+    if (!status)
+        status = prof_scan(f->capture,
+                           "SELECT start, \"end\", bytes, kind, thread, device FROM allocation "
+                           "ORDER BY start",
+                           add_lifetime, f, err);
+    return status;
+}
+
+/* Between stretches of recording nobody knows what happened. */
+static enum prof_status longest_stretch(struct prof_facts *f, struct prof_error *err)
+{
+    struct prof_recorded recorded;
+    enum prof_status status = prof_recorded(f->capture, &recorded, err);
+    int64_t end = f->end_ns, longest = -1;
+    for (size_t i = 0; !status && recorded.in_part && i < recorded.spans.count; i++) {
+        struct prof_recorded_span span = recorded.spans.data[i];
+        int64_t stop = span.end < end ? span.end : end;
+        int64_t start = span.begin > 0 ? span.begin : 0;
+        if (stop - start <= longest)
+            continue;
+        longest = stop - start;
+        f->begin_ns = start;
+        f->end_ns = stop;
+    }
+    prof_recorded_free(&recorded);
+    return status;
+}
+
+enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capture,
+                                 const struct prof_filter *filter, struct prof_error *err)
+{
+    struct prof_scope scope;
+    *f = (struct prof_facts){.capture = capture, .end_ns = prof_end_ns(capture)};
+    enum prof_status status = prof_scope_open(&scope, capture, filter, err);
+    if (!status)
+        status = prof_begin(capture, err);
+    if (!status) {
+        if (f->end_ns == PROF_UNKNOWN)
+            f->end_ns = 0;
+        status = longest_stretch(f, err);
+        if (!status)
+            status = read_all(f, &scope, err);
+        prof_end(capture);
+    }
+    prof_scope_close(&scope);
+    if (status)
+        return status;
+    prof_facts_window(f);
+    sum_calls(f);
+    return prof_facts_waterfall(f) ? PROF_OK : prof_out_of_memory(err);
+}
+
+void prof_facts_free(struct prof_facts *f)
+{
+    prof_range_index_close(&f->ranges);
+    prof_texts_free(&f->range_texts);
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)
+        prof_array_free(&f->ops[kind]);
+    prof_array_free(&f->shapes);
+    prof_map_free(&f->shape_index);
+    prof_array_free(&f->devices);
+    prof_map_free(&f->device_index);
+    prof_array_free(&f->calls);
+    prof_map_free(&f->call_classes);
+    prof_array_free(&f->lifetimes);
+    *f = (struct prof_facts){0};
+}

@@ -1,0 +1,184 @@
+/* What the rules look at, computed once per capture: operations of the devices, host calls that stand
+ * in their way, the part of the run in which the program repeats itself, and a waterfall that gives
+ * each instant of each device one state, so that no two findings are paid for the same instant.
+ *
+ * Reading costs one pass over the device tables and the host calls, about 48 bytes per operation. */
+#ifndef PERFKIT_ANALYSIS_RULES_FACTS_H
+#define PERFKIT_ANALYSIS_RULES_FACTS_H
+
+#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/range_index.h"
+
+/* What a device does at an instant. Idle time is told apart by what the host did until the next
+ * operation arrived. */
+enum prof_slice {
+    PROF_SLICE_BOTH, /* kernels and copies at once */
+    PROF_SLICE_KERNEL,
+    PROF_SLICE_COPY_PAGEABLE, /* from here on: no kernel runs */
+    PROF_SLICE_COPY_PINNED,
+    PROF_SLICE_COPY_DEVICE, /* within the device */
+    PROF_SLICE_COPY_OTHER,  /* peers, managed memory, memory of unknown kind */
+    PROF_SLICE_FILL,
+    PROF_SLICE_DEPENDENCY, /* idle; work was queued, waiting for another stream */
+    PROF_SLICE_DISPATCH,   /* idle; work was queued already */
+    PROF_SLICE_SYNC,       /* idle; the launching thread waited, or had just been woken */
+    PROF_SLICE_ALLOC,      /* idle; the launching thread allocated or freed */
+    PROF_SLICE_BUILD,      /* idle; it compiled, loaded code or made a graph */
+    PROF_SLICE_COPY_CALL,  /* idle; it stood in a copy that waits */
+    PROF_SLICE_LAUNCH,     /* idle; the call that launches was under way */
+    PROF_SLICE_HOST,       /* idle; it did something else */
+    PROF_SLICES
+};
+#define PROF_SLICE_FIRST_IDLE PROF_SLICE_DEPENDENCY
+
+/* Classes of host calls; PROF_CALL_LAUNCH stands for the calls that have a device operation. */
+enum prof_call_class {
+    PROF_CALL_OTHER,
+    PROF_CALL_SYNC,
+    PROF_CALL_ALLOC,
+    PROF_CALL_FREE,
+    PROF_CALL_ALLOC_HOST, /* page-locked memory */
+    PROF_CALL_FREE_HOST,
+    PROF_CALL_ALLOC_ASYNC, /* from a pool, in stream order: cheap */
+    PROF_CALL_BUILD,       /* compile, load, link */
+    PROF_CALL_GRAPH_MAKE,  /* instantiate a graph */
+    PROF_CALL_GRAPH_LAUNCH,
+    PROF_CALL_COPY, /* copies whose call waits */
+    PROF_CALL_CREATE, /* streams, events, contexts */
+    PROF_CALL_CLASSES
+};
+
+struct prof_op {
+    int64_t start, duration, call; /* call: start of the call, PROF_UNKNOWN = not known */
+    uint32_t call_duration;        /* ns, stops at UINT32_MAX; 0 = not known */
+    uint32_t shape;
+    uint32_t stream, thread; /* ids */
+};
+
+struct prof_ops {
+    struct prof_op *data;
+    size_t count, capacity;
+};
+
+struct prof_call {
+    int64_t start, duration;
+    uint32_t thread;
+    uint32_t name;  /* string id */
+    uint8_t class_; /* enum prof_call_class */
+};
+
+/* Operations that are alike: one launch configuration, or copies of one size, kind and call. */
+struct prof_shape {
+    enum prof_op_kind kind;
+    const struct prof_config *config; /* kernels */
+    int copy_kind, source_kind, target_kind;
+    bool waits;    /* the call waits for it */
+    bool in_graph; /* runs as a node of a graph */
+    int64_t bytes;
+    int64_t api_name; /* string id, 0 = not known */
+    uint32_t device;  /* index into facts.devices */
+    /* Within the window: */
+    int64_t count, sum_ns, min_ns;
+    int64_t alone_ns; /* device time that is this shape's: kernels: no other kernel began before;
+                         copies: no kernel runs either */
+    int64_t idle_ns[PROF_SLICES];  /* idle time that ended with one of these */
+    int64_t after_ns[PROF_SLICES]; /* and that began after one of these */
+    int64_t call_ns;              /* host time in their calls */
+    int64_t first_call_ns, last_call_ns; /* over the whole capture */
+    int64_t total;                       /* likewise: how many */
+    uint32_t runs, longest_run; /* times that its kernel follows another one; most in a row */
+    struct prof_op longest;
+};
+
+/* The worst places of a state. */
+#define PROF_PLACES 3
+struct prof_spot {
+    int64_t start, duration;
+    uint32_t stream, thread, shape;
+};
+struct prof_spots {
+    struct prof_spot worst[PROF_PLACES]; /* longest first; duration 0 = none */
+};
+void prof_spots_add(struct prof_spots *spots, struct prof_spot spot);
+
+struct prof_device_facts {
+    int64_t id; /* prof_device.physical, 0 = unknown */
+    const struct prof_device *device;
+    int64_t slice_ns[PROF_SLICES]; /* sums to the window */
+    struct prof_spots spots[PROF_SLICES];
+    int64_t kernel_sum_ns, copy_sum_ns; /* plain sums within the window */
+    int64_t kernels, copies, gaps;
+    int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
+    uint32_t busiest_thread;   /* launches most */
+    size_t streams;            /* with kernels in the window */
+};
+
+struct prof_call_totals {
+    int64_t count, sum_ns;
+    struct prof_spots spots;
+};
+
+struct prof_lifetime {
+    int64_t start, end, bytes; /* end: INT64_MAX = never freed */
+    uint32_t thread, device;   /* ids, 0 = unknown */
+    int kind;
+};
+
+struct prof_facts {
+    struct prof_capture *capture;
+    int64_t begin_ns, end_ns; /* of the capture, or of its longest stretch of recording */
+    struct prof_range_index ranges;
+    struct prof_texts range_texts; /* numbered by prof_range_node.group */
+
+    struct prof_ops ops[PROF_OP_GRAPH + 1]; /* by kind, in order of start */
+    PROF_ARRAY(struct prof_shape) shapes;
+    struct prof_map shape_index;
+    PROF_ARRAY(struct prof_device_facts) devices;
+    struct prof_map device_index;
+    PROF_ARRAY(struct prof_call) calls; /* by thread, then start */
+    struct prof_map call_classes;       /* string id -> class */
+    PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
+
+    int64_t begin, end; /* the window: see facts_window.c */
+    int64_t steps;      /* repetitions in it; 0 = it does not repeat */
+    const char *step_name; /* NVTX range that repeats; NULL = found by the operations alone */
+    struct prof_call_totals calls_in[PROF_CALL_CLASSES], calls_before[PROF_CALL_CLASSES];
+};
+
+/* Free the result also after a failure. */
+enum prof_status prof_facts_load(struct prof_facts *facts, struct prof_capture *capture,
+                                 const struct prof_filter *filter, struct prof_error *err);
+void prof_facts_free(struct prof_facts *facts);
+
+/* Parts of the loading. */
+void prof_facts_window(struct prof_facts *facts);
+bool prof_facts_waterfall(struct prof_facts *facts);
+enum prof_call_class prof_call_classify(const char *name);
+
+/* Walk all operations in order of start, whatever their kind. */
+struct prof_op_walk {
+    size_t at[PROF_OP_GRAPH + 1];
+};
+const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct prof_op_walk *walk,
+                                      enum prof_op_kind *kind);
+
+/* The calls of a thread; *count of them from the returned one on. */
+const struct prof_call *prof_facts_calls(const struct prof_facts *facts, uint32_t thread,
+                                         size_t *count);
+
+static inline int64_t prof_facts_window_ns(const struct prof_facts *facts)
+{
+    return facts->end - facts->begin;
+}
+
+static inline bool prof_is_copy(const struct prof_shape *shape)
+{
+    return shape->kind == PROF_OP_TRANSFER;
+}
+
+static inline bool prof_is_kernel(const struct prof_shape *shape)
+{
+    return shape->kind == PROF_OP_KERNEL || shape->kind == PROF_OP_GRAPH;
+}
+
+#endif

@@ -1,0 +1,312 @@
+/* The exclusive waterfall: each instant of each device within the window has one state. Busy time is
+ * told apart by what ran, idle time by what the host did until the next operation came: a queued one
+ * was waited for by the device (dispatch, dependency), one that was asked for later has the host to
+ * thank. The states sum to the window, so gains taken from them never exceed it. */
+#include <stdlib.h>
+
+#include "libprof/analysis/rules/facts.h"
+#include "libprof/base/saturate.h"
+#include "libprof/wire/wire.h"
+
+/* How long after a wait the host's next launch still counts as the wait's cost: the thread is woken
+ * and starts over. */
+#define AFTER_SYNC_NS 50000
+/* Shorter pauses of the host between two launches are what launching costs it: the program's own way
+ * to the call. */
+#define BETWEEN_LAUNCHES_NS 20000
+/* Host calls looked at per gap; more of them in one gap are the same mixture. */
+#define CALLS_PER_GAP 64
+#define FLOOR_BUCKETS 256
+
+struct sweep {
+    struct prof_device_facts *facts;
+    int64_t done; /* all before this is told */
+    int64_t kernel_end, copy_end;
+    uint32_t kernel_shape, copy_shape;
+    uint32_t last_stream, last_shape; /* of the operation before; UINT32_MAX = none */
+    uint32_t in_a_row; /* operations of last_shape, one after the other */
+    bool waited;       /* the host waited since the operation before */
+    uint32_t floors[FLOOR_BUCKETS]; /* gaps before queued work, by size */
+    struct prof_map streams;
+};
+
+struct work {
+    struct prof_facts *facts;
+    struct sweep *sweeps;
+    struct prof_map launches; /* thread -> operations */
+};
+
+/* ---- busy time ---------------------------------------------------------------------------------- */
+
+static enum prof_slice copy_slice(const struct prof_shape *shape)
+{
+    int host = shape->copy_kind == WIRE_COPY_HTOD   ? shape->source_kind
+               : shape->copy_kind == WIRE_COPY_DTOH ? shape->target_kind
+                                                    : 0;
+    if (shape->kind == PROF_OP_MEMSET)
+        return PROF_SLICE_FILL;
+    if (shape->copy_kind == WIRE_COPY_DTOD)
+        return PROF_SLICE_COPY_DEVICE;
+    return host == WIRE_MEMORY_PAGEABLE ? PROF_SLICE_COPY_PAGEABLE
+           : host == WIRE_MEMORY_PINNED ? PROF_SLICE_COPY_PINNED
+                                        : PROF_SLICE_COPY_OTHER;
+}
+
+/* Within the window only. */
+static int64_t within(const struct prof_facts *f, int64_t begin, int64_t end)
+{
+    begin = begin < f->begin ? f->begin : begin;
+    end = end > f->end ? f->end : end;
+    return end > begin ? end - begin : 0;
+}
+
+static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_t begin,
+                  int64_t end, const struct prof_op *op, uint32_t shape)
+{
+    int64_t length = within(w->facts, begin, end);
+    if (!length)
+        return;
+    s->facts->slice_ns[slice] += length;
+    if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL)
+        s->waited = true;
+    if (slice >= PROF_SLICE_FIRST_IDLE && op) {
+        w->facts->shapes.data[shape].idle_ns[slice] += length;
+        if (s->last_shape != UINT32_MAX)
+            w->facts->shapes.data[s->last_shape].after_ns[slice] += length;
+        prof_spots_add(&s->facts->spots[slice],
+                       (struct prof_spot){begin, length, op->stream, op->thread, shape});
+    } else if (slice < PROF_SLICE_FIRST_IDLE) {
+        w->facts->shapes.data[shape].alone_ns += length;
+    }
+}
+
+/* Tell the busy time up to `time`; afterwards the device is idle from s->done on, if before it. */
+static void advance(struct work *w, struct sweep *s, int64_t time)
+{
+    while (s->done < time) {
+        bool kernel = s->kernel_end > s->done, copy = s->copy_end > s->done;
+        if (!kernel && !copy)
+            return;
+        int64_t end = time;
+        if (kernel && s->kernel_end < end)
+            end = s->kernel_end;
+        if (copy && s->copy_end < end)
+            end = s->copy_end;
+        if (kernel)
+            spend(w, s, copy ? PROF_SLICE_BOTH : PROF_SLICE_KERNEL, s->done, end, NULL,
+                  s->kernel_shape);
+        else
+            spend(w, s, copy_slice(&w->facts->shapes.data[s->copy_shape]), s->done, end, NULL,
+                  s->copy_shape);
+        s->done = end;
+    }
+}
+
+/* ---- idle time ---------------------------------------------------------------------------------- */
+
+static enum prof_slice call_slice(uint8_t class_)
+{
+    switch (class_) {
+    case PROF_CALL_SYNC:
+        return PROF_SLICE_SYNC;
+    case PROF_CALL_ALLOC:
+    case PROF_CALL_FREE:
+    case PROF_CALL_ALLOC_HOST:
+    case PROF_CALL_FREE_HOST:
+    case PROF_CALL_ALLOC_ASYNC:
+        return PROF_SLICE_ALLOC;
+    case PROF_CALL_BUILD:
+    case PROF_CALL_GRAPH_MAKE:
+    case PROF_CALL_CREATE:
+        return PROF_SLICE_BUILD;
+    case PROF_CALL_COPY:
+        return PROF_SLICE_COPY_CALL;
+    case PROF_CALL_GRAPH_LAUNCH:
+        return PROF_SLICE_LAUNCH;
+    default:
+        return PROF_SLICE_HOST;
+    }
+}
+
+/* The last call of the list that starts before `time`, plus one. */
+static size_t calls_before(const struct prof_call *calls, size_t count, int64_t time)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (calls[mid].start < time)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The host's own time from `begin` to `end`, where the call that launches begins: backwards over the
+ * thread's calls. */
+static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
+                       const struct prof_op *op)
+{
+    size_t count;
+    const struct prof_call *calls = prof_facts_calls(w->facts, op->thread, &count);
+    size_t at = calls_before(calls, count, end);
+    enum prof_slice own_time =
+        end - begin < BETWEEN_LAUNCHES_NS ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
+    for (int looked = 0; at && end > begin && looked < CALLS_PER_GAP; looked++) {
+        const struct prof_call *call = &calls[--at];
+        int64_t call_end = prof_add(call->start, call->duration);
+        int64_t after = call->class_ == PROF_CALL_SYNC || call->class_ == PROF_CALL_COPY
+                            ? AFTER_SYNC_NS
+                            : 0;
+        if (prof_add(call_end, after) <= begin)
+            break; /* earlier ones may be longer, but calls of a thread do not overlap */
+        int64_t bubble_end = prof_add(call_end, after) < end ? prof_add(call_end, after) : end;
+        int64_t own_end = call_end < end ? call_end : end;
+        int64_t own = call->start > begin ? call->start : begin;
+        spend(w, s, own_time, bubble_end, end, op, op->shape);
+        spend(w, s, PROF_SLICE_SYNC, own_end > begin ? own_end : begin, bubble_end, op, op->shape);
+        spend(w, s, call_slice(call->class_), own, own_end, op, op->shape);
+        end = own;
+    }
+    spend(w, s, own_time, begin, end, op, op->shape);
+}
+
+static void note_floor(struct sweep *s, int64_t gap)
+{
+    int bits = 63 - __builtin_clzll((uint64_t)gap | 1);
+    size_t part = bits >= 2 ? (size_t)((gap >> (bits - 2)) & 3) : 0;
+    size_t bucket = (size_t)bits * 4 + part;
+    s->floors[bucket < FLOOR_BUCKETS ? bucket : FLOOR_BUCKETS - 1]++;
+}
+
+static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op)
+{
+    const struct prof_shape *shape = &w->facts->shapes.data[op->shape];
+    int64_t begin = s->done, end = op->start;
+    if (within(w->facts, begin, end))
+        s->facts->gaps++;
+    if (op->call == PROF_UNKNOWN || op->call <= begin) {
+        bool other = s->last_stream && s->last_stream != op->stream;
+        if (begin >= w->facts->begin)
+            note_floor(s, end - begin);
+        spend(w, s, other ? PROF_SLICE_DEPENDENCY : PROF_SLICE_DISPATCH, begin, end, op, op->shape);
+        return;
+    }
+    spend_host(w, s, begin, op->call, op);
+    spend(w, s, shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH, op->call, end, op,
+          op->shape);
+}
+
+/* ---- operations --------------------------------------------------------------------------------- */
+
+static void count_op(struct work *w, struct sweep *s, const struct prof_op *op)
+{
+    struct prof_shape *shape = &w->facts->shapes.data[op->shape];
+    int64_t length = within(w->facts, op->start, op->start + op->duration);
+    if (!shape->count || op->duration < shape->min_ns)
+        shape->min_ns = op->duration;
+    if (op->duration > shape->longest.duration || !shape->count)
+        shape->longest = *op;
+    shape->count++;
+    shape->sum_ns += length;
+    shape->call_ns += op->call_duration;
+    int64_t *sum = prof_is_kernel(shape) ? &s->facts->kernel_sum_ns : &s->facts->copy_sum_ns;
+    int64_t *number = prof_is_kernel(shape) ? &s->facts->kernels : &s->facts->copies;
+    *sum += length;
+    ++*number;
+}
+
+/* How often the same kernel follows itself with nothing else and no wait in between. */
+static void count_row(struct work *w, struct sweep *s, uint32_t number)
+{
+    struct prof_shape *shape = &w->facts->shapes.data[number];
+    s->in_a_row = s->last_shape == number && !s->waited ? s->in_a_row + 1 : 1;
+    if (s->in_a_row > 1)
+        shape->runs++;
+    if (s->in_a_row > shape->longest_run)
+        shape->longest_run = s->in_a_row;
+}
+
+static bool add_op(struct work *w, const struct prof_op *op)
+{
+    struct prof_shape *shape = &w->facts->shapes.data[op->shape];
+    struct sweep *s = &w->sweeps[shape->device];
+    int64_t end = op->start + op->duration;
+    advance(w, s, op->start);
+    if (s->done < op->start) {
+        spend_idle(w, s, op);
+        s->done = op->start;
+    }
+    bool kernel = prof_is_kernel(shape);
+    int64_t *until = kernel ? &s->kernel_end : &s->copy_end;
+    if (end > *until) {
+        *until = end;
+        *(kernel ? &s->kernel_shape : &s->copy_shape) = op->shape;
+    }
+    bool inside = within(w->facts, op->start, end > op->start ? end : op->start + 1) > 0;
+    if (inside && kernel)
+        count_row(w, s, op->shape);
+    s->last_stream = op->stream;
+    s->last_shape = op->shape;
+    s->waited = false;
+    if (!inside)
+        return true;
+    count_op(w, s, op);
+    if (kernel && !prof_map_put(&s->streams, op->stream, 1))
+        return false;
+    uint64_t *launches = prof_map_get(&w->launches, op->thread);
+    return prof_map_put(&w->launches, op->thread, launches ? *launches + 1 : 1);
+}
+
+/* ---- results ------------------------------------------------------------------------------------ */
+
+static int64_t floor_of(const struct sweep *s)
+{
+    uint64_t total = 0, seen = 0;
+    for (size_t i = 0; i < FLOOR_BUCKETS; i++)
+        total += s->floors[i];
+    for (size_t i = 0; total && i < FLOOR_BUCKETS; i++) {
+        seen += s->floors[i];
+        if (seen * 10 >= total)
+            return (int64_t)(((4u + i % 4) << (i / 4)) >> 2);
+    }
+    return 0;
+}
+
+static void finish_device(struct work *w, struct sweep *s)
+{
+    size_t at = 0;
+    uint64_t thread, count, most = 0;
+    advance(w, s, INT64_MAX);
+    spend(w, s, PROF_SLICE_HOST, s->done, w->facts->end, NULL, 0); /* after its last operation */
+    s->facts->dispatch_floor_ns = floor_of(s);
+    s->facts->streams = s->streams.count;
+    while (prof_map_next(&w->launches, &at, &thread, &count)) {
+        if (count > most) {
+            most = count;
+            s->facts->busiest_thread = (uint32_t)thread;
+        }
+    }
+    prof_map_free(&s->streams);
+}
+
+bool prof_facts_waterfall(struct prof_facts *f)
+{
+    struct work w = {.facts = f, .sweeps = calloc(f->devices.count + 1, sizeof *w.sweeps)};
+    struct prof_op_walk walk = {{0}};
+    const struct prof_op *op;
+    enum prof_op_kind kind;
+    bool ok = w.sweeps != NULL;
+    for (size_t i = 0; ok && i < f->devices.count; i++) {
+        w.sweeps[i].facts = &f->devices.data[i];
+        w.sweeps[i].done = f->begin;
+        w.sweeps[i].last_shape = UINT32_MAX;
+    }
+    while (ok && (op = prof_facts_next(f, &walk, &kind)))
+        ok = add_op(&w, op);
+    for (size_t i = 0; w.sweeps && i < f->devices.count; i++)
+        finish_device(&w, &w.sweeps[i]);
+    free(w.sweeps);
+    prof_map_free(&w.launches);
+    return ok;
+}

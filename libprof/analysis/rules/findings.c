@@ -1,0 +1,181 @@
+/* From facts to findings: asks every rule, lets the waterfall's states be claimed once, and puts what
+ * is worth telling in order. The registry is the order of the families here and of the rules in
+ * them: the more particular cause stands first and is paid first. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/rules/judge.h"
+
+static const struct prof_rule *const families[] = {
+    prof_rules_transfer, prof_rules_host, prof_rules_launch, prof_rules_wait,
+    prof_rules_kernel,   prof_rules_roof, prof_rules_memory,
+};
+
+/* Shares of the window from which on a finding is that severe. */
+#define CRITICAL 0.20
+#define WARNING 0.05
+#define INFO 0.01
+
+static const struct prof_rule *rule_at(size_t index)
+{
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
+        for (const struct prof_rule *rule = families[f]; rule->page.id; rule++) {
+            if (!index--)
+                return rule;
+        }
+    }
+    return NULL;
+}
+
+const struct prof_rule_page *prof_rule_page(size_t index)
+{
+    const struct prof_rule *rule = rule_at(index);
+    return rule ? &rule->page : NULL;
+}
+
+const struct prof_rule_page *prof_rule_find(const char *id)
+{
+    const struct prof_rule_page *page = NULL;
+    for (size_t i = 0; id && (page = prof_rule_page(i)) && strcmp(page->id, id) != 0; i++)
+        ;
+    return id ? page : NULL;
+}
+
+/* ---- prices ------------------------------------------------------------------------------------- */
+
+/* Pay a draft's claims out of what is left of the device's states. */
+static int64_t pay(struct prof_draft *draft, int64_t *left)
+{
+    int64_t paid = 0;
+    for (int i = 0; i < PROF_SLICES; i++) {
+        int64_t part = draft->claims[i] < left[i] ? draft->claims[i] : left[i];
+        left[i] -= part;
+        paid += part;
+    }
+    return paid;
+}
+
+static enum prof_severity severity_of(double share, enum prof_severity most)
+{
+    enum prof_severity severity = share >= CRITICAL  ? PROF_SEVERITY_CRITICAL
+                                  : share >= WARNING ? PROF_SEVERITY_WARNING
+                                                     : PROF_SEVERITY_INFO;
+    return severity < most ? severity : most;
+}
+
+/* Several devices share the wall time: what one of them saves is not saved again by another. */
+static bool publish(struct prof_judge *judge, struct prof_findings *result)
+{
+    const struct prof_facts *f = judge->facts;
+    int64_t window = prof_facts_window_ns(f), wall = window;
+    int64_t(*left)[PROF_SLICES] = calloc(f->devices.count + 1, sizeof *left);
+    result->rows = calloc(judge->drafts.count + 1, sizeof *result->rows);
+    for (size_t i = 0; left && i < f->devices.count; i++)
+        memcpy(left[i], f->devices.data[i].slice_ns, sizeof left[i]);
+    for (size_t i = 0; left && result->rows && i < judge->drafts.count; i++) {
+        struct prof_draft *draft = &judge->drafts.data[i];
+        struct prof_finding *finding = &draft->finding;
+        if (draft->about_memory) {
+            finding->bound_ns = PROF_UNKNOWN;
+            finding->bound_share = NAN;
+            finding->severity = draft->most;
+            result->rows[result->count++] = *finding;
+            continue;
+        }
+        int64_t paid = pay(draft, left[draft->device]);
+        finding->bound_ns = paid < wall ? paid : wall;
+        finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
+        finding->severity = severity_of(finding->bound_share, draft->most);
+        if (finding->bound_share < INFO)
+            continue;
+        wall -= finding->bound_ns;
+        result->rows[result->count++] = *finding;
+    }
+    bool ok = left && result->rows;
+    free(left);
+    return ok;
+}
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct prof_finding *x = a, *y = b;
+    int64_t bx = x->bound_ns == PROF_UNKNOWN ? 0 : x->bound_ns;
+    int64_t by = y->bound_ns == PROF_UNKNOWN ? 0 : y->bound_ns;
+    if (x->severity != y->severity)
+        return x->severity > y->severity ? -1 : 1;
+    if (bx != by)
+        return bx > by ? -1 : 1;
+    return strcmp(x->rule->id, y->rule->id);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------- */
+
+static void ask_all(struct prof_judge *judge)
+{
+    const struct prof_rule *rule;
+    for (size_t i = 0; (rule = rule_at(i)); i++) {
+        judge->rule = rule;
+        size_t devices = rule->per_capture ? 1 : judge->facts->devices.count;
+        for (uint32_t d = 0; d < devices; d++) {
+            judge->device_index = d;
+            judge->device = rule->per_capture ? NULL : &judge->facts->devices.data[d];
+            if (rule->per_capture || judge->device->kernels || judge->device->copies)
+                rule->judge(judge);
+        }
+    }
+}
+
+static enum prof_status judge_facts(struct prof_capture *capture, const struct prof_filter *filter,
+                                    const struct prof_facts *facts, struct prof_findings *result,
+                                    struct prof_error *err)
+{
+    struct prof_ceilings ceilings = {0};
+    struct prof_roofline roofs = {0};
+    struct prof_judge judge = {.facts = facts, .ceilings = &ceilings, .roofs = &roofs};
+    enum prof_status status = PROF_OK;
+    (void)capture, (void)filter;
+    ask_all(&judge);
+    if (judge.failed || !publish(&judge, result))
+        status = prof_out_of_memory(err);
+    if (result->count)
+        qsort(result->rows, result->count, sizeof *result->rows, worst_first);
+    result->abstentions = judge.abstentions.data;
+    result->abstention_count = judge.abstentions.count;
+    prof_array_free(&judge.drafts);
+    return status;
+}
+
+static const char *why_not(const struct prof_capture *capture, const struct prof_filter *filter)
+{
+    if (filter && (filter->kernel || filter->stream || filter->thread))
+        return "only a part of the device's work was chosen";
+    return capture->info.kernel_filter ? "only some kernels were recorded" : NULL;
+}
+
+enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
+                               struct prof_findings *result, struct prof_error *err)
+{
+    struct prof_facts facts;
+    *result = (struct prof_findings){.why_none = why_not(capture, filter)};
+    if (result->why_none)
+        return PROF_OK;
+    enum prof_status status = prof_facts_load(&facts, capture, filter, err);
+    if (!status)
+        status = judge_facts(capture, filter, &facts, result, err);
+    result->begin_ns = facts.begin;
+    result->window_ns = prof_facts_window_ns(&facts);
+    result->steps = facts.steps;
+    result->step_name = facts.step_name;
+    prof_facts_free(&facts);
+    if (status)
+        prof_findings_free(result);
+    return status;
+}
+
+void prof_findings_free(struct prof_findings *result)
+{
+    free(result->rows);
+    free(result->abstentions);
+    *result = (struct prof_findings){0};
+}

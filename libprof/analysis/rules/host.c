@@ -1,0 +1,268 @@
+/* Rules about what the host does while the device waits: allocation, compilation, its own work. */
+#include <string.h>
+
+#include "libprof/analysis/rules/judge.h"
+#include "libprof/base/format.h"
+#include "libprof/wire/wire.h"
+
+/* What the kernel of a host takes to give a page that is touched for the first time: a fault and the
+ * zeroing of 4 KiB. */
+#define PAGE_BYTES 4096
+#define PAGE_FAULT_NS 150
+
+/* ---- allocation in the loop ----------------------------------------------------------------------- */
+
+struct churn {
+    int64_t allocations, bytes;
+};
+
+/* Device memory that was made in the window and freed in it. */
+static struct churn find_churn(const struct prof_facts *f, bool host_memory)
+{
+    struct churn churn = {0};
+    for (size_t i = 0; i < f->lifetimes.count; i++) {
+        const struct prof_lifetime *l = &f->lifetimes.data[i];
+        if (l->start < f->begin || l->start >= f->end || l->end > f->end ||
+            (l->kind == WIRE_MEMORY_PINNED) != host_memory)
+            continue;
+        churn.allocations++;
+        churn.bytes += l->bytes;
+    }
+    return churn;
+}
+
+static int64_t call_count(const struct prof_facts *f, enum prof_call_class a,
+                          enum prof_call_class b)
+{
+    return f->calls_in[a].count + f->calls_in[b].count;
+}
+
+static int64_t call_time(const struct prof_facts *f, enum prof_call_class a,
+                         enum prof_call_class b)
+{
+    return f->calls_in[a].sum_ns + f->calls_in[b].sum_ns;
+}
+
+static void claim_first_touch(struct prof_judge *judge, struct prof_draft *draft, int64_t bytes)
+{
+    static const enum prof_slice touched[] = {PROF_SLICE_COPY_PAGEABLE, PROF_SLICE_COPY_PINNED,
+                                              PROF_SLICE_COPY_OTHER, PROF_SLICE_KERNEL,
+                                              PROF_SLICE_FILL};
+    int64_t faults = bytes / PAGE_BYTES * PAGE_FAULT_NS;
+    for (size_t i = 0; i < sizeof touched / sizeof touched[0] && faults > 0; i++) {
+        int64_t most = judge->device->slice_ns[touched[i]];
+        int64_t part = faults < most ? faults : most;
+        prof_claim(draft, touched[i], part);
+        faults -= part;
+    }
+}
+
+/* What allocating costs the device: idle time in those calls, and where a call waits for the device
+ * (cudaFree, cudaMalloc) the wait itself shows as idle time of the next launch. */
+static void alloc_in_loop(struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    struct churn churn = find_churn(f, false);
+    int64_t calls = call_count(f, PROF_CALL_ALLOC, PROF_CALL_FREE);
+    int64_t call_ns = call_time(f, PROF_CALL_ALLOC, PROF_CALL_FREE);
+    int64_t allocations = f->calls_in[PROF_CALL_ALLOC].count;
+    int64_t steps = f->steps ? f->steps : 3;
+    if (allocations < 3 || allocations < steps / 2 || !churn.allocations)
+        return;
+    struct prof_draft *draft = prof_found(
+        judge, 0.8,
+        "%s allocations of device memory (%s) and their frees in the part that repeats%s: %s in the "
+        "%s calls, %s of it while the device had nothing to do.",
+        prof_count(churn.allocations).text, prof_bytes_of(churn.bytes).text,
+        f->steps ? ", in every step" : "", prof_duration_ns(call_ns).text, prof_count(calls).text,
+        prof_duration_ns(judge->device->slice_ns[PROF_SLICE_ALLOC]).text);
+    prof_number(draft, "allocations", (double)allocations, PROF_NUMBER_COUNT);
+    prof_number(draft, "bytes", (double)churn.bytes, PROF_NUMBER_BYTES);
+    prof_number(draft, "call_ns", (double)call_ns, PROF_NUMBER_NS);
+    prof_number(draft, "idle_ns", (double)judge->device->slice_ns[PROF_SLICE_ALLOC],
+                PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_ALLOC, judge->device->slice_ns[PROF_SLICE_ALLOC]);
+    if (prof_shares_memory(judge))
+        claim_first_touch(judge, draft, churn.bytes);
+    /* Calls that hold up launches show as the host's way to the next one. */
+    int64_t rest = call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC];
+    int64_t launch = judge->device->slice_ns[PROF_SLICE_LAUNCH];
+    prof_claim(draft, PROF_SLICE_LAUNCH, rest < launch ? rest : launch);
+    prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC].spots);
+}
+
+static void host_alloc_in_loop(struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    int64_t count = f->calls_in[PROF_CALL_ALLOC_HOST].count;
+    int64_t ns = call_time(f, PROF_CALL_ALLOC_HOST, PROF_CALL_FREE_HOST);
+    if (count < 3 || count < f->steps / 2)
+        return;
+    struct prof_draft *draft =
+        prof_found(judge, 0.8,
+                   "Page-locked memory is allocated %s times in the part that repeats: %s in those "
+                   "calls and the frees.",
+                   prof_count(count).text, prof_duration_ns(ns).text);
+    prof_number(draft, "allocations", (double)count, PROF_NUMBER_COUNT);
+    prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_ALLOC, ns);
+    prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC_HOST].spots);
+}
+
+/* ---- compilation ---------------------------------------------------------------------------------- */
+
+static void compile_in_loop(struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    int64_t count = call_count(f, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
+    int64_t ns = call_time(f, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
+    int64_t idle = judge->device->slice_ns[PROF_SLICE_BUILD];
+    if (count < 3 || prof_of_window(judge, idle) < 0.01)
+        return;
+    struct prof_draft *draft = prof_found(
+        judge, 0.8,
+        "%s calls compile, load code or instantiate graphs in the part that repeats: %s, and the "
+        "device has nothing to do for %s of it.",
+        prof_count(count).text, prof_duration_ns(ns).text, prof_duration_ns(idle).text);
+    prof_number(draft, "calls", (double)count, PROF_NUMBER_COUNT);
+    prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
+    prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_BUILD, idle);
+    prof_places(judge, draft, &f->calls_in[PROF_CALL_BUILD].spots);
+    prof_places(judge, draft, &f->calls_in[PROF_CALL_GRAPH_MAKE].spots);
+}
+
+/* One-off costs lie outside of the window: what they take, and after how many steps they matter no
+ * more, so that nobody optimises a loop of a run that is all start-up. */
+#define AMORTISED 0.05
+
+static void one_off_cost(struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    const struct prof_call_totals *build = &f->calls_before[PROF_CALL_BUILD];
+    const struct prof_call_totals *graphs = &f->calls_before[PROF_CALL_GRAPH_MAKE];
+    int64_t ns = build->sum_ns + graphs->sum_ns, wall = f->end_ns;
+    if (!f->steps || wall <= 0 || (double)ns < 0.05 * (double)wall)
+        return;
+    double step = (double)prof_facts_window_ns(f) / (double)f->steps;
+    double even = (double)ns / (AMORTISED * step);
+    struct prof_draft *draft = prof_found(
+        judge, 0.9,
+        "%s of compiling and loading before the first step, %s of this run; a step takes %s, so it "
+        "is below 5 %% of a run from %s steps on.",
+        prof_duration_ns(ns).text, prof_percent((double)ns / (double)wall).text,
+        prof_duration(step).text, prof_count(even < 9e15 ? (int64_t)even + 1 : INT64_MAX).text);
+    prof_number(draft, "one_off_ns", (double)ns, PROF_NUMBER_NS);
+    prof_number(draft, "step_ns", step, PROF_NUMBER_NS);
+    prof_number(draft, "steps", (double)f->steps, PROF_NUMBER_COUNT);
+    prof_number(draft, "break_even_steps", even, PROF_NUMBER_PLAIN);
+    draft->about_memory = true; /* outside of the window: no price in it */
+    draft->most = PROF_SEVERITY_INFO;
+    prof_places(judge, draft, &build->spots);
+    prof_places(judge, draft, &graphs->spots);
+}
+
+/* ---- the host's own work -------------------------------------------------------------------------- */
+
+static void host_starvation(struct prof_judge *judge)
+{
+    const struct prof_device_facts *d = judge->device;
+    int64_t host = d->slice_ns[PROF_SLICE_HOST];
+    if (prof_of_window(judge, host) < 0.10 || d->gaps < 5)
+        return;
+    struct prof_draft *draft = prof_found(
+        judge, judge->facts->steps >= 20 ? 0.7 : 0.4,
+        "The device has nothing to do for %s, %s of the time, because the host does something else "
+        "than launching or waiting for it; the longest time for %s.",
+        prof_duration_ns(host).text, prof_percent(prof_of_window(judge, host)).text,
+        prof_duration_ns(d->spots[PROF_SLICE_HOST].worst[0].duration).text);
+    prof_number(draft, "idle_ns", (double)host, PROF_NUMBER_NS);
+    prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
+    prof_claim(draft, PROF_SLICE_HOST, host);
+    prof_places(judge, draft, &d->spots[PROF_SLICE_HOST]);
+}
+
+/* ---- registry ------------------------------------------------------------------------------------- */
+
+const struct prof_rule prof_rules_host[] = {
+    {.page = {.id = "alloc-in-loop",
+              .title = "Device memory allocated and freed in every step",
+              .fires = "At least three allocations in the part that repeats, one in every second step "
+                       "or more, that are freed in it again. Allocations from pools in stream order "
+                       "(cudaMallocAsync) are not meant.",
+              .why = "Allocating goes through the operating system, and freeing waits for the device: "
+                     "the queue runs empty and the host starts it anew. New memory is also slow at "
+                     "first touch where the host's pages are the device's.",
+              .fix = "Allocate before the loop and use the buffers again, or take them from a pool.",
+              .cuda = "cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold set, "
+                      "or buffers made once.",
+              .opencl = "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
+              .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() in "
+                         "the loop).",
+              .bound = "Idle time of the device in allocation calls, the calls' own time as far as "
+                       "it delays launches, and on a CPU 150 ns for each new page of 4 KiB.",
+              .limits = "Memory that a library allocates is counted as the program's.",
+              .needs = "allocations"},
+     .judge = alloc_in_loop},
+    {.page = {.id = "host-alloc-in-loop",
+              .title = "Page-locked host memory allocated in every step",
+              .fires = "At least three allocations or registrations of page-locked memory in the part "
+                       "that repeats, one in every second step or more.",
+              .why = "Page-locking walks all pages and talks to the device: some 100 us per call, and "
+                     "freeing waits for the device.",
+              .fix = "Page-lock once and use the memory again.",
+              .cuda = "cudaHostAlloc outside of the loop.",
+              .opencl = "The buffer with CL_MEM_ALLOC_HOST_PTR made once and kept mapped.",
+              .pytorch = "pin_memory=True in the DataLoader; no `.pin_memory()` per batch.",
+              .bound = "Idle time of the device in those calls.",
+              .limits = "None known.",
+              .needs = "API calls"},
+     .judge = host_alloc_in_loop},
+    {.page = {.id = "compile-in-loop",
+              .title = "Code compiled or loaded while the program runs in its loop",
+              .fires = "Three calls or more that compile, load modules or instantiate graphs in the part that repeats "
+                       "leave the device idle for 1 % of the time or more.",
+              .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
+              .fix = "Build before the loop; ship code for the device instead of an intermediate "
+                     "form.",
+              .cuda = "nvcc -gencode for the device's architecture, CUDA_MODULE_LOADING=EAGER, "
+                      "cudaGraphExecUpdate instead of instantiating again.",
+              .opencl = "clCreateProgramWithBinary from a cache; build once, keep the kernels.",
+              .pytorch = "Warm up all shapes; mark_dynamic or padding so that torch.compile does not "
+                         "compile again.",
+              .bound = "Idle time of the device in those calls.",
+              .limits = "Lazy loading inside a launch shows as a long launch, not here.",
+              .needs = "API calls"},
+     .judge = compile_in_loop},
+    {.page = {.id = "one-off-cost",
+              .title = "Start-up that this run does not earn back",
+              .fires = "Compiling and loading before the part that repeats take 5 % of the run.",
+              .why = "It is paid once: it does not matter in a long run and is all of a short one.",
+              .fix = "Measure longer runs, cache what is compiled, or leave out what does not pay for "
+                     "itself by the number of steps told.",
+              .cuda = "A cubin for the device; CUDA_CACHE_MAXSIZE; CUDA_MODULE_LOADING=LAZY.",
+              .opencl = "clCreateProgramWithBinary.",
+              .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE; no torch.compile for runs of few steps.",
+              .bound = "None: it lies outside of the part that is judged. The number of steps from "
+                       "which on it is below 5 % is printed.",
+              .limits = "None known.",
+              .needs = "API calls, and a part that repeats"},
+     .per_capture = true,
+     .judge = one_off_cost},
+    {.page = {.id = "host-starvation",
+              .title = "The device waits for the host",
+              .fires = "In five gaps or more, and for 10 % of the time, the device is idle while the "
+                       "launching thread neither launches nor waits nor allocates.",
+              .why = "The host prepares the next step only when the last one is done: reading data, "
+                     "computing, waiting for others.",
+              .fix = "Prepare ahead in another thread, queue several steps, or move the work to the "
+                     "device. The places say in which NVTX range and thread it happens.",
+              .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
+              .opencl = "A second host thread; clFlush after queueing.",
+              .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True).",
+              .bound = "That idle time.",
+              .limits = "A service that waits for requests is idle by design.",
+              .needs = "kernels with their calls"},
+     .judge = host_starvation},
+    {.judge = NULL},
+};

@@ -1,0 +1,172 @@
+/* Drafts of findings; see judge.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/rules/judge.h"
+
+struct prof_draft *prof_found(struct prof_judge *judge, double confidence, const char *format, ...)
+{
+    static _Thread_local struct prof_draft thrown_away;
+    struct prof_draft *draft = prof_array_add(&judge->drafts);
+    va_list arguments;
+    if (!draft) {
+        judge->failed = true;
+        draft = &thrown_away;
+    }
+    *draft = (struct prof_draft){
+        .finding = {.rule = &judge->rule->page,
+                    .device = judge->device ? judge->device->id : 0,
+                    .confidence = confidence,
+                    .bytes = PROF_UNKNOWN,
+                    .whatif_ns = PROF_UNKNOWN},
+        .device = judge->device_index,
+        .most = PROF_SEVERITY_CRITICAL,
+    };
+    va_start(arguments, format);
+    vsnprintf(draft->finding.seen, sizeof draft->finding.seen, format, arguments);
+    va_end(arguments);
+    return draft;
+}
+
+void prof_number(struct prof_draft *draft, const char *name, double value,
+                 enum prof_number_unit unit)
+{
+    struct prof_finding *finding = &draft->finding;
+    if (finding->number_count < PROF_FINDING_NUMBERS)
+        finding->numbers[finding->number_count++] = (struct prof_number){name, value, unit};
+}
+
+void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns)
+{
+    if (ns > 0)
+        draft->claims[slice] += ns;
+}
+
+/* ---- places ------------------------------------------------------------------------------------- */
+
+#define DEPTH 12
+
+static bool by_lane_depth(const struct prof_range_node *a, const struct prof_range_node *b)
+{
+    return a->begin < b->begin || (a->begin == b->begin && a->end > b->end);
+}
+
+/* The ranges around a moment on a thread, outermost first, "a/b/c". */
+static void write_path(const struct prof_facts *f, uint32_t thread, int64_t time, char *out,
+                       size_t size)
+{
+    /* Searching moves a lane's hint only: the index stays what it is. */
+    struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
+    struct prof_range_thread *lanes = prof_range_thread(ranges, thread);
+    const struct prof_range_node *around[DEPTH];
+    size_t depth = 0, used = 0;
+    for (size_t l = 0; lanes && l < lanes->lanes.count; l++) {
+        uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
+        for (; at != PROF_NO_RANGE && depth < DEPTH; at = ranges->nodes.data[at].parent) {
+            const struct prof_range_node *node = &ranges->nodes.data[at];
+            size_t k = depth++;
+            for (; k && by_lane_depth(node, around[k - 1]); k--)
+                around[k] = around[k - 1];
+            around[k] = node;
+        }
+    }
+    out[0] = 0;
+    for (size_t i = 0; i < depth; i++) {
+        const char *name = f->range_texts.list.data[around[i]->group];
+        int wrote = snprintf(out + used, size - used, "%s%s", i ? "/" : "", name ? name : "?");
+        if (wrote < 0 || (size_t)wrote >= size - used)
+            return;
+        used += (size_t)wrote;
+    }
+}
+
+void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spot *spot)
+{
+    struct prof_finding *finding = &draft->finding;
+    const struct prof_facts *f = judge->facts;
+    if (finding->place_count == PROF_FINDING_PLACES || spot->duration <= 0)
+        return;
+    struct prof_place *place = &finding->places[finding->place_count++];
+    *place = (struct prof_place){
+        .name = spot->stream && spot->shape < f->shapes.count
+                    ? prof_shape_name(&f->shapes.data[spot->shape])
+                    : NULL,
+        .stream = spot->stream,
+        .thread = spot->thread,
+        .start_ns = spot->start,
+        .duration_ns = spot->duration,
+    };
+    write_path(f, spot->thread, spot->start, place->path, sizeof place->path);
+}
+
+void prof_places(struct prof_judge *judge, struct prof_draft *draft,
+                 const struct prof_spots *spots)
+{
+    for (int i = 0; i < PROF_PLACES; i++)
+        prof_place(judge, draft, &spots->worst[i]);
+}
+
+/* ---- small things ------------------------------------------------------------------------------- */
+
+void prof_abstain(struct prof_judge *judge, const char *why)
+{
+    struct prof_abstention *slot = prof_array_add(&judge->abstentions);
+    if (slot)
+        *slot = (struct prof_abstention){&judge->rule->page,
+                                         judge->device ? judge->device->id : 0, why};
+    else
+        judge->failed = true;
+}
+
+double prof_of_window(const struct prof_judge *judge, int64_t ns)
+{
+    int64_t window = prof_facts_window_ns(judge->facts);
+    return window > 0 ? (double)ns / (double)window : 0;
+}
+
+bool prof_shares_memory(const struct prof_judge *judge)
+{
+    const struct prof_device *device = judge->device ? judge->device->device : NULL;
+    return device && (device->integrated == 1 || (device->kind && !strcmp(device->kind, "cpu")));
+}
+
+struct prof_short prof_short_name(const char *name)
+{
+    struct prof_short cut;
+    if (!name)
+        name = "n/a";
+    size_t length = strlen(name);
+    if (length < sizeof cut.text) {
+        memcpy(cut.text, name, length + 1);
+        return cut;
+    }
+    length = sizeof cut.text - 4;
+    while (length && ((unsigned char)name[length] & 0xc0) == 0x80)
+        length--; /* not within a character */
+    memcpy(cut.text, name, length);
+    memcpy(cut.text + length, "...", 4);
+    return cut;
+}
+
+struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at)
+{
+    for (; *at < judge->facts->shapes.count; ++*at) {
+        struct prof_shape *shape = &judge->facts->shapes.data[*at];
+        if (shape->device != judge->device_index || !shape->count)
+            continue;
+        ++*at;
+        return shape;
+    }
+    return NULL;
+}
+
+const char *prof_shape_name(const struct prof_shape *shape)
+{
+    if (shape->kind == PROF_OP_KERNEL)
+        return shape->config && shape->config->name ? shape->config->name : "kernel";
+    if (shape->kind == PROF_OP_GRAPH)
+        return "CUDA graph";
+    return prof_copy_kind_text(shape->copy_kind);
+}

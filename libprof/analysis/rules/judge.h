@@ -1,0 +1,70 @@
+/* How a rule tells what it found. A rule looks at the facts of one device (or of the capture) and adds
+ * drafts: a sentence, its figures, the places, and claims on states of the waterfall. Claims are what
+ * makes prices add up: an instant is paid for once, to the rule that stands first in the registry. */
+#ifndef PERFKIT_ANALYSIS_RULES_JUDGE_H
+#define PERFKIT_ANALYSIS_RULES_JUDGE_H
+
+#include "libprof/analysis/rules/facts.h"
+
+struct prof_draft {
+    struct prof_finding finding;
+    int64_t claims[PROF_SLICES]; /* ns of each state that mending it would save */
+    uint32_t device;             /* index into facts.devices */
+    enum prof_severity most;     /* never shown as more than this */
+    bool about_memory;           /* not about time: no claims */
+};
+
+struct prof_judge {
+    const struct prof_facts *facts;
+    const struct prof_device_facts *device; /* NULL for rules about the capture */
+    uint32_t device_index;
+    const struct prof_roofline *roofs; /* by launch configuration */
+    const struct prof_ceilings *ceilings;
+    const struct prof_rule *rule;
+    PROF_ARRAY(struct prof_draft) drafts;
+    PROF_ARRAY(struct prof_abstention) abstentions;
+    bool failed; /* out of memory */
+};
+
+struct prof_rule {
+    struct prof_rule_page page;
+    bool per_capture; /* judged once, not per device */
+    void (*judge)(struct prof_judge *judge);
+};
+
+/* Families of rules, each ended by one without an id. */
+extern const struct prof_rule prof_rules_transfer[], prof_rules_wait[], prof_rules_launch[],
+    prof_rules_host[], prof_rules_kernel[], prof_rules_roof[], prof_rules_memory[];
+
+/* A new draft with its sentence; never NULL (without memory: one that is thrown away). Valid until the
+ * next call. */
+struct prof_draft *prof_found(struct prof_judge *judge, double confidence, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void prof_number(struct prof_draft *draft, const char *name, double value,
+                 enum prof_number_unit unit);
+/* Claim `ns` of a state; negative counts as 0. */
+void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns);
+void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spot *spot);
+void prof_places(struct prof_judge *judge, struct prof_draft *draft,
+                 const struct prof_spots *spots);
+void prof_abstain(struct prof_judge *judge, const char *why);
+
+/* A share of the window, 0 without one. */
+double prof_of_window(const struct prof_judge *judge, int64_t ns);
+
+/* Is the device's memory the host's, so that copies need no bus? */
+bool prof_shares_memory(const struct prof_judge *judge);
+
+/* A name of the program, cut for a sentence. */
+struct prof_short {
+    char text[64];
+};
+struct prof_short prof_short_name(const char *name);
+
+/* The judge's shapes: of its device, that occur in the window. False at the end. */
+struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at);
+
+/* Words for a shape: kernel name, or kind of copy. */
+const char *prof_shape_name(const struct prof_shape *shape);
+
+#endif

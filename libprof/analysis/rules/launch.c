@@ -1,0 +1,300 @@
+/* Rules about launching: kernels so short, or so small, that starting them is the work. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/rules/judge.h"
+#include "libprof/base/format.h"
+
+/* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen. */
+#define GRAPH_NODE_NS 600
+#define SHORT_NS 10000
+#define ROW 8 /* launches of one kernel in a row that could be one */
+
+struct launches {
+    int64_t kernels, in_graphs, sum_ns, call_ns;
+    int64_t idle[PROF_SLICES];
+    double median_ns, launch_ns; /* mean duration by launches; mean of a launching call */
+    struct prof_spots spots;
+};
+
+/* Median over launches, from the shapes' means: shapes are narrow. */
+struct mean {
+    double ns;
+    int64_t count;
+};
+
+static int by_ns(const void *a, const void *b)
+{
+    const struct mean *x = a, *y = b;
+    return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+static double median_of(struct mean *means, size_t count, int64_t total)
+{
+    int64_t seen = 0;
+    qsort(means, count, sizeof *means, by_ns);
+    for (size_t i = 0; i < count; i++) {
+        seen += means[i].count;
+        if (2 * seen >= total)
+            return means[i].ns;
+    }
+    return 0;
+}
+
+static bool sum_launches(struct prof_judge *judge, struct launches *l)
+{
+    PROF_ARRAY(struct mean) means = {0};
+    const struct prof_shape *shape;
+    *l = (struct launches){0};
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (!prof_is_kernel(shape))
+            continue;
+        struct mean *mean = prof_array_add(&means);
+        if (!mean) {
+            judge->failed = true;
+            break;
+        }
+        *mean = (struct mean){(double)shape->sum_ns / (double)shape->count, shape->count};
+        l->kernels += shape->count;
+        l->in_graphs += shape->in_graph ? shape->count : 0;
+        l->sum_ns += shape->sum_ns;
+        l->call_ns += shape->call_ns;
+        for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++)
+            l->idle[i] += shape->idle_ns[i];
+    }
+    l->median_ns = median_of(means.data, means.count, l->kernels);
+    l->launch_ns = l->kernels ? (double)l->call_ns / (double)l->kernels : 0;
+    prof_array_free(&means);
+    return l->kernels > 0;
+}
+
+/* What is left between kernels when nothing of the host's is in the way. */
+static int64_t dispatch_excess(const struct prof_judge *judge, const struct launches *l)
+{
+    int64_t floor = judge->device->dispatch_floor_ns * l->kernels;
+    return l->idle[PROF_SLICE_DISPATCH] > floor ? l->idle[PROF_SLICE_DISPATCH] - floor : 0;
+}
+
+/* ---- many launches of one kernel ------------------------------------------------------------------ */
+
+static int64_t threads_of(const int64_t side[3])
+{
+    int64_t product = 1;
+    for (int i = 0; i < 3; i++)
+        product *= side[i] > 0 && side[i] < 1 << 20 ? side[i] : 1;
+    return product;
+}
+
+static int64_t blocks_of(const struct prof_config *config)
+{
+    return config && config->block[0] != PROF_UNKNOWN ? threads_of(config->grid) : 0;
+}
+
+/* By what part n launches of `blocks` blocks each become shorter as one launch of n times as many. */
+static double filling_gain(const struct prof_device *device, int64_t blocks, double row)
+{
+    int64_t units = device && device->units > 0 ? device->units : 0;
+    if (!units || !blocks || blocks >= units)
+        return 0;
+    double share = (double)blocks / (double)units; /* of the device that one launch uses */
+    return row * share <= 1 ? 1 - 1 / row : 1 - share;
+}
+
+static void unbatched_kernels(struct prof_judge *judge)
+{
+    struct prof_draft *draft = NULL;
+    const struct prof_shape *shape;
+    double saved_kernel = 0;
+    int64_t kernels = 0, sum_ns = 0, most = 0, idle[PROF_SLICES] = {0};
+    const struct prof_shape *worst = NULL;
+    struct prof_spots spots = {0};
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        int64_t rows = shape->count - shape->runs; /* runs: launches that follow their like */
+        double row = rows > 0 ? (double)shape->count / (double)rows : (double)shape->count;
+        if (shape->kind != PROF_OP_KERNEL || shape->in_graph || row < ROW)
+            continue;
+        double mean = (double)shape->sum_ns / (double)shape->count;
+        double gain =
+            filling_gain(judge->device->device, blocks_of(shape->config), row);
+        if (mean > 100000 && gain <= 0)
+            continue; /* long and filling the device: nothing to gather */
+        saved_kernel += gain * (double)shape->alone_ns;
+        kernels += shape->count;
+        sum_ns += shape->sum_ns;
+        for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++)
+            idle[i] += (int64_t)((double)shape->idle_ns[i] * (1 - 1 / row));
+        prof_spots_add(&spots, (struct prof_spot){shape->longest.start, shape->longest.duration,
+                                                  shape->longest.stream, shape->longest.thread,
+                                                  (uint32_t)(shape - judge->facts->shapes.data)});
+        if (!worst || shape->sum_ns > worst->sum_ns)
+            worst = shape;
+        most = shape->longest_run > most ? shape->longest_run : most;
+    }
+    if (!worst)
+        return;
+    draft = prof_found(
+        judge, 0.7,
+        "%s launches of the same kernel one after the other, up to %s in a row (%s: %s blocks, %s "
+        "each): one launch could do the work of a row.",
+        prof_count(kernels).text, prof_count(most).text,
+        prof_short_name(prof_shape_name(worst)).text, prof_count(blocks_of(worst->config)).text,
+        prof_duration((double)worst->sum_ns / (double)worst->count).text);
+    prof_number(draft, "launches", (double)kernels, PROF_NUMBER_COUNT);
+    prof_number(draft, "longest_row", (double)most, PROF_NUMBER_COUNT);
+    prof_number(draft, "kernel_ns", (double)sum_ns, PROF_NUMBER_NS);
+    prof_number(draft, "idle_between_ns",
+                (double)(idle[PROF_SLICE_LAUNCH] + idle[PROF_SLICE_DISPATCH]), PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)saved_kernel);
+    prof_claim(draft, PROF_SLICE_LAUNCH, idle[PROF_SLICE_LAUNCH]);
+    prof_claim(draft, PROF_SLICE_DISPATCH, idle[PROF_SLICE_DISPATCH]);
+    prof_places(judge, draft, &spots);
+}
+
+/* ---- graphs --------------------------------------------------------------------------------------- */
+
+static bool is_cuda(const struct prof_judge *judge)
+{
+    const struct prof_device *device = judge->device->device;
+    return device && device->api && !strcmp(device->api, "cuda");
+}
+
+/* Do all kernels come equally often in each step? A graph replays what is always the same. */
+static bool is_steady(const struct prof_judge *judge)
+{
+    const struct prof_shape *shape;
+    int64_t steady = 0, all = 0, steps = judge->facts->steps;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (!prof_is_kernel(shape))
+            continue;
+        all += shape->count;
+        int64_t per_step = (shape->count + steps / 2) / steps, off = shape->count - per_step * steps;
+        if (per_step && (off < 0 ? -off : off) <= (per_step > steps / 10 ? per_step : steps / 10))
+            steady += shape->count;
+    }
+    return steady * 10 >= all * 9;
+}
+
+/* Of the worst places those in front of kernels. */
+static void place_kernels(struct prof_judge *judge, struct prof_draft *draft,
+                          const struct prof_spots *spots)
+{
+    for (int i = 0; i < PROF_PLACES; i++) {
+        if (spots->worst[i].duration &&
+            prof_is_kernel(&judge->facts->shapes.data[spots->worst[i].shape]))
+            prof_place(judge, draft, &spots->worst[i]);
+    }
+}
+
+static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
+                            const struct launches *l)
+{
+    int64_t gain = l->idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, l);
+    int64_t nodes = GRAPH_NODE_NS * l->kernels - judge->device->kernel_sum_ns;
+    double part = gain > 0 && nodes > 0 ? 1 - (double)nodes / (double)gain : 1;
+    part = part < 0 ? 0 : part;
+    prof_claim(draft, PROF_SLICE_LAUNCH, (int64_t)((double)l->idle[PROF_SLICE_LAUNCH] * part));
+    prof_claim(draft, PROF_SLICE_DISPATCH, (int64_t)((double)dispatch_excess(judge, l) * part));
+    prof_number(draft, "kernels", (double)l->kernels, PROF_NUMBER_COUNT);
+    prof_number(draft, "median_kernel_ns", l->median_ns, PROF_NUMBER_NS);
+    prof_number(draft, "launch_call_ns", l->launch_ns, PROF_NUMBER_NS);
+    prof_number(draft, "idle_launch_ns", (double)l->idle[PROF_SLICE_LAUNCH], PROF_NUMBER_NS);
+    prof_number(draft, "idle_dispatch_ns", (double)l->idle[PROF_SLICE_DISPATCH], PROF_NUMBER_NS);
+    place_kernels(judge, draft, &judge->device->spots[PROF_SLICE_LAUNCH]);
+    place_kernels(judge, draft, &judge->device->spots[PROF_SLICE_DISPATCH]);
+}
+
+static void graph_candidate(struct prof_judge *judge)
+{
+    struct launches l;
+    const struct prof_facts *f = judge->facts;
+    if (!is_cuda(judge)) {
+        prof_abstain(judge, "graphs are CUDA's");
+        return;
+    }
+    if (!sum_launches(judge, &l) || f->steps < 3 || l.in_graphs * 2 > l.kernels)
+        return;
+    int64_t per_step = l.kernels / f->steps;
+    int64_t waits = f->calls_in[PROF_CALL_SYNC].count + f->calls_in[PROF_CALL_COPY].count;
+    if (per_step < 10 || waits > 2 * f->steps + 2 || f->calls_in[PROF_CALL_ALLOC].count ||
+        l.median_ns > 2 * SHORT_NS || !is_steady(judge))
+        return;
+    struct prof_draft *draft = prof_found(
+        judge, 0.8,
+        "Every step launches the same %s kernels with nothing to wait for in between; the median "
+        "kernel takes %s, its launch %s: a graph would launch them with one call.",
+        prof_count(per_step).text, prof_duration(l.median_ns).text,
+        prof_duration(l.launch_ns).text);
+    claim_launching(judge, draft, &l);
+}
+
+static void launch_bound(struct prof_judge *judge)
+{
+    struct launches l;
+    if (!sum_launches(judge, &l))
+        return;
+    double least = 2 * l.launch_ns > SHORT_NS ? 2 * l.launch_ns : SHORT_NS;
+    int64_t idle = l.idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, &l);
+    if (l.kernels < 20 || l.median_ns >= least || prof_of_window(judge, idle) < 0.05)
+        return;
+    struct prof_draft *draft = prof_found(
+        judge, 0.7,
+        "%s kernels of %s (median) are shorter than what launching them takes: the device is idle "
+        "%s between them, %s of the time.",
+        prof_count(l.kernels).text, prof_duration(l.median_ns).text, prof_duration_ns(idle).text,
+        prof_percent(prof_of_window(judge, idle)).text);
+    claim_launching(judge, draft, &l);
+}
+
+/* ---- registry ------------------------------------------------------------------------------------- */
+
+const struct prof_rule prof_rules_launch[] = {
+    {.page = {.id = "graph-candidate",
+              .title = "The same kernels in every step, launched one by one",
+              .fires = "On CUDA: ten kernels a step or more, equally often in each, 20 us or less in "
+                       "the median, with at most two waits a step, no allocation, not in graphs.",
+              .why = "The host asks for each kernel anew, with the same arguments; a graph asks once "
+                     "for all of them.",
+              .fix = "Capture the step once and replay it.",
+              .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
+                      "cudaGraphExecKernelNodeSetParams where an argument changes.",
+              .opencl = NULL,
+              .pytorch = "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
+                         "torch.compile(mode=\"reduce-overhead\").",
+              .bound = "Idle time between kernels that launching makes, less 0.6 us per node as far "
+                       "as the kernels do not hide it.",
+              .limits = "Whether arguments and shapes stay the same is not seen.",
+              .needs = "kernels with their calls, and a part that repeats"},
+     .judge = graph_candidate},
+    {.page = {.id = "launch-bound",
+              .title = "Kernels are shorter than their launches",
+              .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
+                       "call, and the device idle 5 % of the time because of launching.",
+              .why = "The device finishes a kernel before the host has launched the next one.",
+              .fix = "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
+              .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
+              .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
+              .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
+              .bound = "Idle time between kernels that launching makes, less 0.6 us per kernel as far "
+                       "as the kernels do not hide it.",
+              .limits = "What recording the launches costs is part of it.",
+              .needs = "kernels with their calls"},
+     .judge = launch_bound},
+    {.page = {.id = "unbatched-kernels",
+              .title = "One kernel launched again and again on small pieces",
+              .fires = "Rows of eight launches or more of one kernel with one configuration, none "
+                       "else in between, that are short (100 us) or have fewer blocks than the "
+                       "device has units.",
+              .why = "Each launch fills a part of the device for a short time and pays for its start; "
+                     "one launch over all pieces fills it once.",
+              .fix = "Give the kernel one dimension more, for the pieces, and launch it once.",
+              .cuda = "blockIdx.z for the piece; cublasSgemmStridedBatched, cublasGemmGroupedBatchedEx.",
+              .opencl = "A third dimension of the NDRange for the piece.",
+              .pytorch = "torch.bmm, torch.vmap, torch._foreach_*; stack before the operation.",
+              .bound = "The kernels' time x the part of the device that one launch leaves unused, "
+                       "and the idle time between launches of a row.",
+              .limits = "Launches that depend on each other (a time step after the other) cannot be "
+                        "one; kernels that run side by side in streams are not counted as alone.",
+              .needs = "kernels with their configuration"},
+     .judge = unbatched_kernels},
+    {.judge = NULL},
+};

@@ -1,0 +1,259 @@
+/* What the rules found, in text, markdown and JSON: the answer to "why is it slow", so it stands in
+ * front of the tables. Three of them where people read, unless all are asked for. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/findings.h"
+#include "report/utf8.h"
+
+#define FIRST 3
+
+static const char *const severities[] = {
+    [PROF_SEVERITY_INFO] = "info",
+    [PROF_SEVERITY_WARNING] = "warning",
+    [PROF_SEVERITY_CRITICAL] = "critical",
+};
+
+static const char *const units[] = {
+    [PROF_NUMBER_COUNT] = "count", [PROF_NUMBER_NS] = "ns",       [PROF_NUMBER_BYTES] = "bytes",
+    [PROF_NUMBER_RATE] = "bytes/s", [PROF_NUMBER_SHARE] = "share", [PROF_NUMBER_PLAIN] = "number",
+};
+
+static size_t shown(const struct prof_findings *findings, enum prof_report_findings how_many)
+{
+    size_t most = how_many == PROF_REPORT_FINDINGS_NONE  ? 0
+                  : how_many == PROF_REPORT_FINDINGS_ALL ? findings->count
+                                                         : FIRST;
+    return findings->count < most ? findings->count : most;
+}
+
+/* The call to use on the finding's device. */
+static const char *call_for(const struct prof_report_data *data, const struct prof_finding *finding)
+{
+    const struct prof_device *device = prof_device(data->capture, finding->device);
+    bool opencl = device && device->api && !strcmp(device->api, "opencl");
+    return opencl ? finding->rule->opencl : finding->rule->cuda;
+}
+
+static void price(const struct prof_findings *findings, const struct prof_finding *finding,
+                  char *out, size_t size)
+{
+    out[0] = 0;
+    if (finding->bound_ns != PROF_UNKNOWN)
+        snprintf(out, size, "saves at most %s, %s of %s", prof_duration_ns(finding->bound_ns).text,
+                 prof_percent(finding->bound_share).text,
+                 prof_duration_ns(findings->window_ns).text);
+    else if (finding->bytes != PROF_UNKNOWN)
+        snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
+}
+
+/* "from 138 ms on for 8.1 ms, in which `step` repeats 9 times" */
+static void judged_part(const struct prof_findings *findings, char *out, size_t size)
+{
+    char *name = prof_report_fit(findings->step_name, 40);
+    size_t n = (size_t)snprintf(out, size, "judged: %s from %s on",
+                                prof_duration_ns(findings->window_ns).text,
+                                prof_duration_ns(findings->begin_ns).text);
+    if (findings->steps && findings->step_name)
+        snprintf(out + n, size - n, ", %s times %s", prof_count(findings->steps).text,
+                 name ? name : "");
+    else if (findings->steps)
+        snprintf(out + n, size - n, ", in which the work repeats");
+    free(name);
+}
+
+/* Where it is worst: "12 us at 139 ms in train/step, gemm, stream 7" */
+static void describe(const struct prof_report_data *data, const struct prof_place *place, char *out,
+                     size_t size)
+{
+    const struct prof_stream *stream = prof_stream(data->capture, place->stream);
+    char *path = prof_report_cut(place->path, 60), *name = prof_report_fit(place->name, 40);
+    size_t n = (size_t)snprintf(out, size, "%s at %s", prof_duration_ns(place->duration_ns).text,
+                                prof_duration_ns(place->start_ns).text);
+    if (place->path[0] && n < size)
+        n += (size_t)snprintf(out + n, size - n, " in %s", path ? path : "");
+    if (place->name && n < size)
+        n += (size_t)snprintf(out + n, size - n, ", %s", name ? name : "");
+    if (stream && n < size)
+        snprintf(out + n, size - n, ", stream %lld", (long long)stream->native);
+    free(path);
+    free(name);
+}
+
+/* ---- text --------------------------------------------------------------------------------------- */
+
+static void text_finding(const struct prof_report_page *page, const struct prof_report_data *data,
+                         const struct prof_finding *finding)
+{
+    char line[600];
+    char *seen = prof_report_clean(finding->seen);
+    const char *call = call_for(data, finding);
+    enum prof_report_tone tone =
+        finding->severity == PROF_SEVERITY_CRITICAL ? PROF_TONE_BAD : PROF_TONE_HEAD;
+    price(&data->findings, finding, line, sizeof line);
+    fprintf(page->out, "  %s%s%s (%s)%s%s\n", prof_report_tone(page, tone), finding->rule->id,
+            prof_report_plain(page), severities[finding->severity], line[0] ? ": " : "", line);
+    prof_report_wrap(page, 4, "", seen ? seen : "");
+    if (finding->place_count) {
+        describe(data, &finding->places[0], line, sizeof line);
+        prof_report_wrap(page, 11, "    worst", line);
+    }
+    prof_report_wrap(page, 11, "    fix", finding->rule->fix);
+    if (call)
+        prof_report_wrap(page, 11, "    with", call);
+    free(seen);
+}
+
+void prof_report_text_findings(const struct prof_report_page *page,
+                               const struct prof_report_data *data,
+                               enum prof_report_findings how_many)
+{
+    const struct prof_findings *findings = &data->findings;
+    char line[300];
+    if (how_many == PROF_REPORT_FINDINGS_NONE)
+        return;
+    if (findings->why_none)
+        snprintf(line, sizeof line, "%s", findings->why_none);
+    else
+        judged_part(findings, line, sizeof line);
+    bool told = findings->why_none || findings->window_ns > 0;
+    fprintf(page->out, "\n%sFindings%s: %s%s%s\n", prof_report_tone(page, PROF_TONE_HEAD),
+            prof_report_plain(page),
+            findings->count ? prof_count((int64_t)findings->count).text : "none",
+            told ? "; " : "", told ? line : "");
+    size_t count = shown(findings, how_many);
+    for (size_t i = 0; i < count; i++)
+        text_finding(page, data, &findings->rows[i]);
+    if (count < findings->count)
+        fprintf(page->out, "  ... and %zu more (--findings all)\n", findings->count - count);
+    if (count)
+        fprintf(page->out, "  perfkit explain RULE tells why, and what the bound is made of\n");
+    if (how_many != PROF_REPORT_FINDINGS_ALL)
+        return;
+    for (size_t i = 0; i < findings->abstention_count; i++) {
+        snprintf(line, sizeof line, "%s did not judge: %s", findings->abstentions[i].rule->id,
+                 findings->abstentions[i].why);
+        prof_report_wrap(page, 2, "", line);
+    }
+}
+
+/* ---- markdown ----------------------------------------------------------------------------------- */
+
+void prof_report_markdown_findings(FILE *out, const struct prof_report_data *data,
+                                   enum prof_report_findings how_many,
+                                   void (*put_prose)(FILE *out, const char *text))
+{
+    const struct prof_findings *findings = &data->findings;
+    char line[600];
+    if (how_many == PROF_REPORT_FINDINGS_NONE || !findings->count)
+        return;
+    judged_part(findings, line, sizeof line);
+    fputs("\n## Findings\n\n", out);
+    put_prose(out, line);
+    fputc('\n', out);
+    size_t count = shown(findings, how_many);
+    for (size_t i = 0; i < count; i++) {
+        const struct prof_finding *finding = &findings->rows[i];
+        const char *call = call_for(data, finding);
+        price(findings, finding, line, sizeof line);
+        fprintf(out, "\n### %s (%s)%s%s\n\n", finding->rule->id, severities[finding->severity],
+                line[0] ? ": " : "", line);
+        put_prose(out, finding->seen);
+        if (finding->place_count) {
+            describe(data, &finding->places[0], line, sizeof line);
+            fputs("\n\n- worst: ", out);
+            put_prose(out, line);
+        }
+        fputs(finding->place_count ? "\n- fix: " : "\n\n- fix: ", out);
+        put_prose(out, finding->rule->fix);
+        if (call) {
+            fputs("\n- with: ", out);
+            put_prose(out, call);
+        }
+        fputc('\n', out);
+    }
+    if (count < findings->count)
+        fprintf(out, "\n... and %zu more\n", findings->count - count);
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------- */
+
+static void json_places(struct prof_json *json, const struct prof_report_data *data,
+                        const struct prof_finding *finding)
+{
+    prof_json_array(json, "places");
+    for (size_t i = 0; i < finding->place_count; i++) {
+        const struct prof_place *place = &finding->places[i];
+        const struct prof_stream *stream = prof_stream(data->capture, place->stream);
+        const struct prof_thread *thread = prof_thread(data->capture, place->thread);
+        prof_json_object(json, NULL);
+        prof_json_string(json, "path", place->path[0] ? place->path : NULL);
+        prof_json_string(json, "name", place->name);
+        prof_json_known(json, "stream", stream ? stream->native : PROF_UNKNOWN);
+        prof_json_known(json, "thread", thread ? thread->tid : PROF_UNKNOWN);
+        prof_json_int(json, "start_ns", place->start_ns);
+        prof_json_int(json, "duration_ns", place->duration_ns);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+}
+
+static void json_finding(struct prof_json *json, const struct prof_report_data *data,
+                         const struct prof_finding *finding)
+{
+    prof_json_object(json, NULL);
+    prof_json_string(json, "rule", finding->rule->id);
+    prof_json_string(json, "title", finding->rule->title);
+    prof_json_string(json, "severity", severities[finding->severity]);
+    prof_json_known(json, "device", finding->device ? finding->device : PROF_UNKNOWN);
+    prof_json_string(json, "seen", finding->seen);
+    prof_json_string(json, "why", finding->rule->why);
+    prof_json_string(json, "fix", finding->rule->fix);
+    prof_json_string(json, "cuda", finding->rule->cuda);
+    prof_json_string(json, "opencl", finding->rule->opencl);
+    prof_json_string(json, "pytorch", finding->rule->pytorch);
+    prof_json_known(json, "bound_ns", finding->bound_ns);
+    prof_json_real(json, "bound_share", finding->bound_share);
+    prof_json_known(json, "whatif_ns", finding->whatif_ns);
+    prof_json_known(json, "bytes", finding->bytes);
+    prof_json_real(json, "confidence", finding->confidence);
+    prof_json_array(json, "numbers");
+    for (size_t i = 0; i < finding->number_count; i++) {
+        const struct prof_number *number = &finding->numbers[i];
+        prof_json_object(json, NULL);
+        prof_json_string(json, "name", number->name);
+        prof_json_real(json, "value", number->value);
+        prof_json_string(json, "unit", units[number->unit]);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    json_places(json, data, finding);
+    prof_json_end(json);
+}
+
+void prof_report_json_findings(struct prof_json *json, const struct prof_report_data *data)
+{
+    const struct prof_findings *findings = &data->findings;
+    prof_json_object(json, "findings");
+    prof_json_int(json, "begin_ns", findings->begin_ns);
+    prof_json_int(json, "window_ns", findings->window_ns);
+    prof_json_known(json, "steps", findings->steps ? findings->steps : PROF_UNKNOWN);
+    prof_json_string(json, "step_name", findings->step_name);
+    prof_json_string(json, "why_none", findings->why_none);
+    prof_json_array(json, "rows");
+    for (size_t i = 0; i < findings->count; i++)
+        json_finding(json, data, &findings->rows[i]);
+    prof_json_end(json);
+    prof_json_array(json, "abstentions");
+    for (size_t i = 0; i < findings->abstention_count; i++) {
+        const struct prof_abstention *abstention = &findings->abstentions[i];
+        prof_json_object(json, NULL);
+        prof_json_string(json, "rule", abstention->rule->id);
+        prof_json_known(json, "device", abstention->device ? abstention->device : PROF_UNKNOWN);
+        prof_json_string(json, "why", abstention->why);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    prof_json_end(json);
+}
