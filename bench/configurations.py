@@ -114,7 +114,8 @@ class Perfkit(Configuration):
 
 class Nsys(Configuration):
     kind = "nsys"
-    OPTIONS = ["-t", "cuda", "--sample=none", "--cpuctxsw=none"]
+    # What perfkit records by default: allocations too.
+    OPTIONS = ["-t", "cuda,nvtx", "--cuda-memory-usage=true", "--sample=none", "--cpuctxsw=none"]
 
     def __init__(self, name, nsys):
         super().__init__(name)

@@ -54,14 +54,14 @@ static const struct kind {
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 static bool whole_graphs;
-static bool singly[CUDA_DOMAINS];   /* functions were switched on one by one; under `busy` */
-static _Atomic bool late;           /* past the start: the driver may be up */
-static _Atomic bool started;        /* CUPTI can be told */
-static _Atomic bool on;             /* kinds are enabled */
-static _Atomic bool busy;           /* somebody is switching */
-static _Atomic uint64_t since;      /* when the kinds were last switched on */
-static _Atomic bool windows;        /* has recording ever been off? */
-static uint32_t closed_ticks;       /* helper thread */
+static bool singly[CUDA_DOMAINS]; /* functions were switched on one by one; under `busy` */
+static _Atomic bool late;         /* past the start: the driver may be up */
+static _Atomic bool started;      /* CUPTI can be told */
+static _Atomic bool on;           /* kinds are enabled */
+static _Atomic bool busy;         /* somebody is switching */
+static _Atomic uint64_t since;    /* when the kinds were last switched on */
+static _Atomic bool windows;      /* has recording ever been off? */
+static uint32_t closed_ticks;     /* helper thread */
 
 static bool in_use(const struct kind *kind)
 {

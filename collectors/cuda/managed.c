@@ -74,8 +74,9 @@ static void configure(void)
     }
     if (done < count) {
         char why[160];
-        snprintf(why, sizeof why, "moves of unified memory are not recorded on %u of %u devices: %s",
-                 count - done, count, cupti_result(failed));
+        snprintf(why, sizeof why,
+                 "moves of unified memory are not recorded on %u of %u devices: %s", count - done,
+                 count, cupti_result(failed));
         collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE, why, (uint32_t)failed);
     }
     if (done) {

@@ -1,9 +1,10 @@
 /* Launches inside and outside of the marks by which a capture can be limited, and says when.
  *
- *     cuda_scope marks ROUNDS      rounds of 7 launches outside, then inside a
- * cudaProfilerStart/Stop 11, inside an NVTX range 13, inside one of a domain 17, with copies, fills
- * and other ranges beside cuda_scope ticks SECONDS     a launch every 2 ms; launch i has a grid of
- * i blocks; prints the CLOCK_MONOTONIC time before and after each call and after its end */
+ * cuda_scope marks ROUNDS: rounds of 7 launches outside, then inside a cudaProfilerStart/Stop 11,
+ * inside an NVTX range 13, inside one of a domain 17, with copies, fills and other ranges beside.
+ * cuda_scope ticks SECONDS: a launch every 2 ms; launch i has a grid of i blocks; prints the
+ * CLOCK_MONOTONIC time before and after each call and after its end.
+ * cuda_scope waits SECONDS: short kernels, each waited for in one of four ways. */
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,11 +113,47 @@ static int ticks(double seconds)
     return 0;
 }
 
+extern "C" __global__ void scope_busy(long long cycles)
+{
+    long long start = clock64();
+    while (clock64() - start < cycles)
+        continue;
+}
+
+/* Nearly always inside of a call that waits, so that a window opens there. */
+static int waits(double seconds)
+{
+    cudaStream_t stream;
+    cudaEvent_t event;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaEventCreate(&event));
+    long long end = now() + (long long)(seconds * 1e9), launches = 0;
+    while (now() < end) {
+        for (int how = 0; how < 4; how++, launches++) {
+            scope_busy<<<1, 1, 0, stream>>>(1000000);
+            CHECK(cudaEventRecord(event, stream));
+            if (how == 0)
+                CHECK(cudaDeviceSynchronize());
+            else if (how == 1)
+                CHECK(cudaStreamSynchronize(stream));
+            else if (how == 2)
+                CHECK(cudaEventSynchronize(event));
+            else
+                CHECK(cudaStreamWaitEvent(NULL, event, 0));
+        }
+    }
+    CHECK(cudaDeviceSynchronize());
+    printf("{\"launches\": %lld}\n", launches);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "marks") == 0)
         return marks(atoi(argv[2]));
     if (argc > 2 && strcmp(argv[1], "ticks") == 0)
         return ticks(atof(argv[2]));
+    if (argc > 2 && strcmp(argv[1], "waits") == 0)
+        return waits(atof(argv[2]));
     return 2;
 }
