@@ -120,10 +120,11 @@ def seen_by_perfkit(machine, workload, options, folder):
     row = next((ranges[name] for name in ITERATIONS if name in ranges), None)
     if not row or not row["total_ns"]:
         return None
-    parts = [f"{row[count] / row['count']:.4g} {what} for "
+    parts = [f"{row[count] / row['count']:.4g} {one if row[count] == row['count'] else many} for "
              f"{100 * row[time] / row['total_ns']:.0f} %"
-             for what, count, time in (("kernels", "kernels", "kernel_ns"),
-                                       ("copies", "transfers", "transfer_ns")) if row[count]]
+             for one, many, count, time in (("kernel", "kernels", "kernels", "kernel_ns"),
+                                            ("copy", "copies", "transfers", "transfer_ns"))
+             if row[count]]
     return (f"{value_text('ns', row['average_ns'])} an iteration, "
             f"{' and '.join(parts) or 'no device work'} of it")
 
@@ -239,7 +240,7 @@ def here_text(row):
     if row.get("gain") is not None:
         return f"{row['gain']:.2f}x"
     if (row.get("test") or "").startswith("gain"):
-        return "n/a"
+        return "all gone" if row.get("before_value") and row.get("after_value") == 0 else "n/a"
     return value_text(row.get("unit"), row.get("after_value"))
 
 

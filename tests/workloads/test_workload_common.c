@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/common/claims.h"
 #include "workloads/common/json.h"
 #include "workloads/common/measure.h"
 #include "workloads/common/options.h"
@@ -21,9 +22,59 @@ START_TEST(statistics)
     s = stats_of(even, 4);
     ck_assert(s.median == 2.5 && s.mad == 1);
     s = stats_of(one, 1);
-    ck_assert(s.median == 7 && s.mad == 0);
+    ck_assert(s.mean == 7 && s.median == 7 && s.mad == 0);
     s = stats_of(NULL, 0);
-    ck_assert(isnan(s.median) && isnan(s.min) && s.count == 0);
+    ck_assert(isnan(s.mean) && isnan(s.median) && isnan(s.min) && s.count == 0);
+}
+END_TEST
+
+static enum claim_verdict judge(enum claim_test test, enum claim_unit unit, double before,
+                                double after, double claimed, const char *excuse)
+{
+    struct claim claim = {.before = "before",
+                          .before_value = before,
+                          .after_value = after,
+                          .unit = unit,
+                          .test = test,
+                          .claimed = claimed,
+                          .excuse = excuse};
+
+    return claim_verdict(&claim);
+}
+
+START_TEST(verdicts_of_claims)
+{
+    struct claims claims = {0};
+    struct claim *claim = claims_add(&claims, "name", "seed");
+
+    /* less time is better, a larger share is better */
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_LEAST, CLAIM_NS, 30, 10, 3, NULL), VERDICT_REACHED);
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_LEAST, CLAIM_NS, 10, 30, 3, NULL), VERDICT_MISSED);
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_LEAST, CLAIM_SHARE, 0.3, 0.9, 3, NULL), VERDICT_REACHED);
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_LEAST, CLAIM_NS, 20, 10, 3, "why"), VERDICT_DIFFERS);
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_LEAST, CLAIM_NS, 30, 10, 3, "why"), VERDICT_REACHED);
+    /* everything gone is the largest gain there is */
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_LEAST, CLAIM_COUNT, 320, 0, 10, NULL), VERDICT_REACHED);
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_MOST, CLAIM_NS, 10, 20, 1, NULL), VERDICT_REACHED);
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_MOST, CLAIM_NS, 20, 10, 1, NULL), VERDICT_MISSED);
+    ck_assert_int_eq(judge(CLAIM_AT_LEAST, CLAIM_SHARE, NAN, 0.6, 0.5, NULL), VERDICT_REACHED);
+    ck_assert_int_eq(judge(CLAIM_AT_LEAST, CLAIM_SHARE, NAN, 0.4, 0.5, NULL), VERDICT_MISSED);
+    ck_assert_int_eq(judge(CLAIM_AT_MOST, CLAIM_RATIO, NAN, 1.2, 1.1, NULL), VERDICT_MISSED);
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_LEAST, CLAIM_NS, 30, 10, 0, NULL), VERDICT_MEASURED);
+    /* what is not there is not a miss */
+    ck_assert_int_eq(judge(CLAIM_GAIN_AT_LEAST, CLAIM_NS, NAN, 10, 3, "why"), VERDICT_UNSHOWN);
+    ck_assert_int_eq(judge(CLAIM_AT_LEAST, CLAIM_SHARE, 1, NAN, 0.5, NULL), VERDICT_UNSHOWN);
+    ck_assert_int_eq(claim_verdict(claim), VERDICT_UNSHOWN);
+    claim->before_value = 20;
+    claim->after_value = 10;
+    claim->claimed = 1;
+    ck_assert_int_eq(claim_verdict(claim), VERDICT_REACHED);
+    claim->unavailable = "not on this device";
+    ck_assert_int_eq(claim_verdict(claim), VERDICT_UNSHOWN);
+    for (int i = 0; i < 100; i++)
+        ck_assert_ptr_nonnull(claims_add(&claims, "more", "seed"));
+    ck_assert(claims.count == 101 && strcmp(claims.rows[0].claim, "name") == 0);
+    claims_free(&claims);
 }
 END_TEST
 
@@ -265,6 +316,7 @@ int main(void)
     int failures;
 
     tcase_add_test(cases, statistics);
+    tcase_add_test(cases, verdicts_of_claims);
     tcase_add_test(cases, verification_catches);
     tcase_add_test(cases, json_is_quoted);
     tcase_add_test(cases, options_parse_and_complain);

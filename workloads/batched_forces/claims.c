@@ -78,9 +78,13 @@ static struct claim *add(struct claims *claims, const char *name, const char *se
 
     if (!claim)
         return NULL;
-    snprintf(claim->before, sizeof claim->before, "%s, batch %u", before->variant->name,
-             before->batch);
-    snprintf(claim->after, sizeof claim->after, "%s, batch %u", after->variant->name, after->batch);
+    snprintf(claim->at, sizeof claim->at, "batch %u", after->batch);
+    snprintf(claim->after, sizeof claim->after, "%s", after->variant->name);
+    if (before->batch == after->batch)
+        snprintf(claim->before, sizeof claim->before, "%s", before->variant->name);
+    else
+        snprintf(claim->before, sizeof claim->before, "%s, batch %u", before->variant->name,
+                 before->batch);
     return claim;
 }
 
@@ -150,7 +154,8 @@ static void add_components(const struct results *results, struct claims *claims)
         return;
     backward = claims_add(claims, "the real cause: backward", "75 % of the time");
     if (backward) {
-        snprintf(backward->after, sizeof backward->after, "%s, batch 1", row->variant->name);
+        snprintf(backward->at, sizeof backward->at, "batch 1");
+        snprintf(backward->after, sizeof backward->after, "%s", row->variant->name);
         backward->after_value = row->component_ns[BACKWARD] / components_total_ns(row);
         backward->unit = CLAIM_SHARE;
         backward->test = CLAIM_AT_LEAST;
@@ -159,8 +164,9 @@ static void add_components(const struct results *results, struct claims *claims)
     }
     sum = claims_add(claims, "component table", "sums to the total");
     if (sum) {
+        snprintf(sum->at, sizeof sum->at, "batch 1");
         snprintf(sum->after, sizeof sum->after, "components over the step");
-        sum->after_value = components_total_ns(row) / row->measured.wall.median;
+        sum->after_value = components_total_ns(row) / row->measured.wall.mean;
         sum->unit = CLAIM_SHARE;
         sum->test = CLAIM_AT_LEAST;
         sum->claimed = 0.98;

@@ -147,6 +147,8 @@ static void claim_row(struct table *table, const struct claim *c)
         table_cell(table, "-");
     else if (isnan(claim_gain(c)))
         table_cell(table, "n/a");
+    else if (isinf(claim_gain(c)))
+        table_cell(table, "all gone");
     else
         table_cell(table, "%.2fx", claim_gain(c));
     claimed_cell(table, c);

@@ -28,6 +28,7 @@ void report_json_begin(struct json *json, const char *workload, const struct dev
 void stats_json(struct json *json, const char *key, const struct stats *s)
 {
     json_object_begin(json, key);
+    json_number(json, "mean", s->mean);
     json_number(json, "median", s->median);
     json_number(json, "min", s->min);
     json_number(json, "max", s->max);

@@ -18,11 +18,15 @@ static double median_of_sorted(const double *samples, size_t count)
 
 struct stats stats_of(double *samples, size_t count)
 {
-    struct stats s = {.count = count, .median = NAN, .min = NAN, .max = NAN, .mad = NAN};
+    struct stats s = {
+        .count = count, .mean = NAN, .median = NAN, .min = NAN, .max = NAN, .mad = NAN};
 
     if (count == 0)
         return s;
     qsort(samples, count, sizeof samples[0], compare);
+    s.mean = 0;
+    for (size_t i = 0; i < count; i++)
+        s.mean += samples[i] / (double)count;
     s.min = samples[0];
     s.max = samples[count - 1];
     s.median = median_of_sorted(samples, count);

@@ -7,6 +7,7 @@
 /* All in the unit of the samples; NaN when there were none. */
 struct stats {
     size_t count;
+    double mean;
     double median;
     double min;
     double max;

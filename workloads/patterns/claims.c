@@ -5,6 +5,8 @@
 
 #include "workloads/patterns/workload.h"
 
+#define LIKE 1.1 /* times that are alike */
+
 enum metric { WALL, KERNEL, HOST, OCCUPANCY };
 
 static const struct {
@@ -86,6 +88,20 @@ static void note_limit(struct claim *claim, const struct results *results,
                  after->measured.wall.median / after->measured.tally.launches / 1e3);
 }
 
+/* Where each launch takes as long before as after, it is their number alone that gains. */
+static void excuse_launches(struct claim *claim, const struct result *before,
+                            const struct result *after)
+{
+    double launches = before->measured.tally.launches;
+    double fewer = launches / after->measured.tally.launches;
+    double longer = claim->after_value / claim->before_value * fewer; /* of one launch */
+
+    if (!claim->excuse && after->measured.tally.launches > 1 && longer < LIKE &&
+        fewer < claim->claimed)
+        claim->excuse = "every launch takes as long before as after: fewer of them gain no more "
+                        "than their number";
+}
+
 static void add_pair(const struct results *results, const struct dev_info *info, size_t pair,
                      const struct result *before, const struct result *after, struct claims *claims)
 {
@@ -108,6 +124,7 @@ static void add_pair(const struct results *results, const struct dev_info *info,
     if (before->skipped[0] || after->skipped[0])
         claim->unavailable = after->skipped[0] ? after->skipped : before->skipped;
     note_limit(claim, results, before, after);
+    excuse_launches(claim, before, after);
 }
 
 /* The large batch must not fit, and the same number of samples be trained on in parts. */
