@@ -64,15 +64,14 @@ static const char *const queries[] = {
     [PROF_OP_TRANSFER] =
         COMMON "kind, api_duration, bytes, target_kind, source_kind, blocking FROM transfer",
     [PROF_OP_MEMSET] = COMMON "100, api_duration, bytes, memory_kind FROM memset",
-    [PROF_OP_GRAPH] = "SELECT start, duration, stream, NULL, NULL, NULL, correlation, graph, NULL "
-                      "FROM graph_launch",
+    [PROF_OP_GRAPH] = "SELECT start, duration, stream, NULL, NULL, NULL, correlation, graph, NULL, "
+                      "NULL FROM graph_launch",
 };
 
 static void take_graph_call(const struct work *w, sqlite3_stmt *row, struct prof_device_op *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
-    uint64_t key =
-        call_key(stream ? stream->process : 0, sqlite3_column_int64(row, CORRELATION));
+    uint64_t key = call_key(stream ? stream->process : 0, sqlite3_column_int64(row, CORRELATION));
     uint64_t *found = prof_map_get(&w->calls, key);
     op->in_graph = true;
     if (!found)
@@ -102,6 +101,7 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
         .start_ns = prof_column_int(row, START),
         .duration_ns = prof_column_int(row, DURATION),
         .call_ns = PROF_UNKNOWN,
+        .api_ns = prof_column_int(row, API_DURATION),
         .stream = prof_column_id(row, STREAM),
         .thread = prof_column_id(row, THREAD),
         .api_name = prof_column_id(row, API_NAME),

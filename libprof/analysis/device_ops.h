@@ -11,6 +11,7 @@ struct prof_device_op {
     enum prof_op_kind kind;
     int64_t start_ns, duration_ns; /* PROF_UNKNOWN = not seen */
     int64_t call_ns;               /* start of its call, PROF_UNKNOWN = no call known */
+    int64_t api_ns;                /* how long the call took; PROF_UNKNOWN for graphs' kernels */
     int64_t stream, thread;
     int64_t api_name; /* string id */
     int64_t config;   /* kernels: launch_config id */

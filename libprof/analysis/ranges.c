@@ -3,13 +3,11 @@
 #include <string.h>
 
 #include "libprof/analysis/device_ops.h"
-#include "libprof/analysis/range_index.h"
+#include "libprof/analysis/range_groups.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
 
 struct group {
-    uint32_t name, domain; /* numbers in work.texts */
-    enum prof_range_style style;
     int64_t open, self_ns;
     int64_t kernels, kernel_ns, transfers, transfer_ns;
     struct prof_gather duration;
@@ -23,34 +21,12 @@ struct device_work {
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
-    struct prof_texts texts;
-    struct prof_map by_key;
-    PROF_ARRAY(struct group) groups;
+    struct prof_range_groups names;
+    struct group *groups; /* per group of names */
     struct prof_spread_budget budget;
     struct prof_range_index index;
     struct device_work *device; /* per range of the index */
 };
-
-static uint32_t group_of(void *user, const struct prof_range_row_read *row)
-{
-    struct work *w = user;
-    uint32_t name = prof_texts_number(&w->texts, w->capture, row->name);
-    uint32_t domain = prof_texts_number(&w->texts, w->capture, row->domain);
-    if (name == PROF_NO_GROUP || domain == PROF_NO_GROUP)
-        return PROF_NO_GROUP;
-    enum prof_range_style style =
-        row->depth == PROF_UNKNOWN ? PROF_RANGE_START_END : PROF_RANGE_PUSH_POP;
-    bool fresh;
-    uint64_t key = (uint64_t)name << 32 | (uint64_t)domain << 1 | (uint64_t)style;
-    uint32_t number = prof_group_number(&w->by_key, key, &fresh);
-    if (fresh && number != PROF_NO_GROUP) {
-        struct group *g = prof_array_add(&w->groups);
-        if (!g)
-            return PROF_NO_GROUP;
-        *g = (struct group){.name = name, .domain = domain, .style = style};
-    }
-    return number;
-}
 
 static bool add_op(void *user, const struct prof_device_op *op)
 {
@@ -89,7 +65,7 @@ static void sum_up(struct work *w)
     for (size_t i = w->index.nodes.count; i-- > 0;) {
         const struct prof_range_node *node = &w->index.nodes.data[i];
         const struct device_work *mine = &w->device[i];
-        struct group *g = &w->groups.data[node->group];
+        struct group *g = &w->groups[node->group];
         int64_t length = length_of(node);
         bool counted = prof_scope_time(&w->scope, node->begin);
         if (node->parent != PROF_NO_RANGE) {
@@ -99,7 +75,7 @@ static void sum_up(struct work *w)
             up->transfers += mine->transfers;
             up->transfer_ns = prof_add(up->transfer_ns, mine->transfer_ns);
             const struct prof_range_node *parent = &w->index.nodes.data[node->parent];
-            struct group *outer = &w->groups.data[parent->group];
+            struct group *outer = &w->groups[parent->group];
             if (length != PROF_UNKNOWN && parent->end != INT64_MAX &&
                 prof_scope_time(&w->scope, parent->begin))
                 outer->self_ns = prof_subtract(outer->self_ns, length);
@@ -132,20 +108,22 @@ static int by_sum(const void *a, const void *b)
 
 static bool make_rows(struct work *w, struct prof_range_summary *result)
 {
-    if (!w->groups.count)
+    size_t count = w->names.list.count;
+    if (!count)
         return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(count, sizeof *result->rows);
     if (!result->rows)
         return false;
-    for (size_t i = 0; i < w->groups.count; i++) {
-        struct group *g = &w->groups.data[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct prof_range_group *name = &w->names.list.data[i];
+        struct group *g = &w->groups[i];
         if (!g->duration.count && !g->open)
             continue; /* all before or after the filter's time */
         struct prof_range_row *r = &result->rows[result->count++];
         *r = (struct prof_range_row){
-            .name = w->texts.list.data[g->name],
-            .domain = w->texts.list.data[g->domain],
-            .style = g->style,
+            .name = name->name,
+            .domain = name->domain,
+            .style = name->style,
             .duration_ns = prof_gather_result(&g->duration),
             .open = g->open,
             .self_ns = g->self_ns,
@@ -176,8 +154,10 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     enum prof_status status = prof_begin(w->capture, err);
     if (status)
         return status;
-    status = prof_range_index_open(&w->index, w->capture, &places, group_of, w, err);
-    if (!status && !(w->device = calloc(w->index.nodes.count + 1, sizeof *w->device)))
+    status =
+        prof_range_index_open(&w->index, w->capture, &places, prof_range_group_of, &w->names, err);
+    if (!status && (!(w->device = calloc(w->index.nodes.count + 1, sizeof *w->device)) ||
+                    !(w->groups = calloc(w->names.list.count + 1, sizeof *w->groups))))
         status = prof_out_of_memory(err);
     if (!status && w->index.nodes.count) {
         struct prof_scope any_time = w->scope;
@@ -191,7 +171,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
 enum prof_status prof_range_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                     struct prof_range_summary *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture};
+    struct work w = {.capture = capture, .names.capture = capture};
     *result = (struct prof_range_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
@@ -201,11 +181,10 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
         if (!make_rows(&w, result))
             status = prof_out_of_memory(err);
     }
-    for (size_t i = 0; i < w.groups.count; i++)
-        prof_gather_free(&w.groups.data[i].duration);
-    prof_array_free(&w.groups);
-    prof_map_free(&w.by_key);
-    prof_texts_free(&w.texts);
+    for (size_t i = 0; w.groups && i < w.names.list.count; i++)
+        prof_gather_free(&w.groups[i].duration);
+    free(w.groups);
+    prof_range_groups_free(&w.names);
     prof_range_index_close(&w.index);
     free(w.device);
     prof_scope_close(&w.scope);

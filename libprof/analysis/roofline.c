@@ -1,0 +1,242 @@
+/* The roofline of kernels and launch configurations: gathers times and work of each, per device,
+ * and has every point judged. Ranges are gathered in roofline_ranges.c. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/roofline.h"
+#include "libprof/base/saturate.h"
+
+struct gathered {
+    const struct prof_config *config; /* of the first kernel; NULL = not known */
+    bool several_configs;
+    int64_t device; /* physical */
+    int64_t count, time_ns;
+    int64_t calls, call_ns;
+    struct prof_roofline_sum work;
+};
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    enum prof_roofline_group by;
+    struct prof_names names; /* kernel name -> number, from 1; 0 = kernels without a name */
+    uint32_t name_count;
+    uint32_t *name_of_config; /* number + 1, per index of capture->configs; 0 = not asked yet */
+    struct prof_map by_key;
+    PROF_ARRAY(struct gathered) points;
+    struct prof_declared declared;
+};
+
+static uint32_t name_number(struct work *w, const struct prof_config *config)
+{
+    size_t length = config && config->name ? strlen(config->name) : 0;
+    uint32_t *known = length ? prof_names_get(&w->names, config->name, length) : NULL;
+    if (known || !length)
+        return known ? *known : 0;
+    if (!prof_names_put(&w->names, config->name, length, w->name_count + 1))
+        return PROF_NO_GROUP;
+    return ++w->name_count;
+}
+
+/* By name through a table of configurations: a lookup of text for each kernel would be slow. */
+static uint32_t subject_of(struct work *w, size_t index, const struct prof_config *config)
+{
+    if (w->by == PROF_ROOFLINE_CONFIGS)
+        return (uint32_t)index;
+    uint32_t *slot = &w->name_of_config[index];
+    if (!*slot) {
+        uint32_t number = name_number(w, config);
+        if (number == PROF_NO_GROUP)
+            return PROF_NO_GROUP;
+        *slot = number + 1;
+    }
+    return *slot - 1;
+}
+
+static uint32_t point_of(struct work *w, int64_t config_id, int64_t device)
+{
+    size_t place = device ? prof_index_of(&w->capture->devices, device) + 1 : 0;
+    size_t index = prof_index_of(&w->capture->configs, config_id);
+    const struct prof_config *config = index == SIZE_MAX ? NULL : &w->capture->configs.data[index];
+    if (!config)
+        index = w->capture->configs.count;
+    uint32_t subject = subject_of(w, index, config);
+    bool fresh = false;
+    uint32_t number = subject == PROF_NO_GROUP
+                          ? PROF_NO_GROUP
+                          : prof_group_number(&w->by_key, (uint64_t)subject << 32 | place, &fresh);
+    if (number == PROF_NO_GROUP)
+        return PROF_NO_GROUP;
+    if (fresh) {
+        struct gathered *g = prof_array_add(&w->points);
+        if (!g)
+            return PROF_NO_GROUP;
+        *g = (struct gathered){.config = config, .device = device};
+    }
+    struct gathered *g = &w->points.data[number];
+    g->several_configs |= g->config != config;
+    return number;
+}
+
+static void count_kernel(struct gathered *g, const struct prof_device_op *op)
+{
+    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN)
+        return;
+    g->count++;
+    g->time_ns = prof_add(g->time_ns, op->duration_ns);
+    if (op->api_ns != PROF_UNKNOWN) {
+        g->calls++;
+        g->call_ns = prof_add(g->call_ns, op->api_ns);
+    }
+}
+
+static bool add_op(void *user, const struct prof_device_op *op)
+{
+    struct work *w = user;
+    struct prof_declaration *declaration =
+        op->call_ns == PROF_UNKNOWN || !w->declared.list.count
+            ? NULL
+            : prof_declared_at(&w->declared, op->thread, op->call_ns);
+    if (op->kind == PROF_OP_GRAPH && declaration)
+        declaration->incomplete = true; /* kernels that nobody listed */
+    if (op->kind != PROF_OP_KERNEL)
+        return true;
+    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
+    const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
+    uint32_t number = point_of(w, op->config, device ? device->physical : 0);
+    if (number == PROF_NO_GROUP)
+        return false;
+    bool counted =
+        prof_scope_time(&w->scope, op->start_ns == PROF_UNKNOWN ? op->call_ns : op->start_ns) &&
+        prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
+        prof_scope_config(&w->scope, op->config);
+    if (counted)
+        count_kernel(&w->points.data[number], op);
+    if (declaration)
+        prof_declared_launch(declaration, number, counted, op->duration_ns);
+    return true;
+}
+
+static void share_out(struct work *w)
+{
+    for (size_t i = 0; i < w->declared.list.count; i++) {
+        const struct prof_declaration *d = &w->declared.list.data[i];
+        if (prof_declared_whole(d))
+            prof_roofline_add(&w->points.data[d->point].work, d);
+    }
+}
+
+static enum prof_status gather(struct work *w, struct prof_error *err)
+{
+    size_t configs = w->capture->configs.count + 1;
+    w->name_of_config = calloc(configs, sizeof *w->name_of_config);
+    if (!w->name_of_config)
+        return prof_out_of_memory(err);
+    enum prof_status status = prof_begin(w->capture, err);
+    if (status)
+        return status;
+    status = prof_declared_open(&w->declared, w->capture, err);
+    /* Every kernel is seen, also those that are not asked for: a declaration that has some of them
+     * cannot be shared out. */
+    struct prof_scope all = {0};
+    if (!status)
+        status = prof_scope_open(&all, w->capture, NULL, err);
+    if (!status)
+        status = prof_device_ops(w->capture, &all, add_op, w, err);
+    prof_scope_close(&all);
+    prof_end(w->capture);
+    return status;
+}
+
+static void finish_point(struct work *w, const struct gathered *g,
+                         const struct prof_ceilings *ceilings, struct prof_roofline_point *point)
+{
+    *point = prof_roofline_blank();
+    point->name = g->config ? g->config->name : NULL;
+    point->config = g->several_configs ? NULL : g->config;
+    point->device = g->device;
+    point->count = g->count;
+    point->time_ns = point->busy_ns = g->time_ns;
+    struct prof_roofline_facts facts = {.launch_ns =
+                                            g->calls ? (double)g->call_ns / (double)g->calls : NAN};
+    prof_roofline_declared(point, &g->work);
+    prof_roofline_place(point, &facts, ceilings, prof_device(w->capture, g->device));
+}
+
+static bool make_points(struct work *w, struct prof_roofline *result)
+{
+    if (!w->points.count)
+        return true;
+    result->points = calloc(w->points.count, sizeof *result->points);
+    if (!result->points)
+        return false;
+    for (size_t i = 0; i < w->points.count; i++)
+        if (w->points.data[i].count)
+            finish_point(w, &w->points.data[i], &result->ceilings,
+                         &result->points[result->count++]);
+    return true;
+}
+
+static enum prof_status kernels(struct prof_capture *capture, const struct prof_filter *filter,
+                                enum prof_roofline_group by, struct prof_roofline *result,
+                                struct prof_error *err)
+{
+    struct work w = {.capture = capture, .by = by};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status)
+        status = gather(&w, err);
+    if (!status)
+        share_out(&w);
+    if (!status && !make_points(&w, result))
+        status = prof_out_of_memory(err);
+    prof_array_free(&w.points);
+    free(w.name_of_config);
+    prof_map_free(&w.by_key);
+    prof_names_free(&w.names);
+    prof_declared_close(&w.declared);
+    prof_scope_close(&w.scope);
+    return status;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct prof_roofline_point *x = a, *y = b;
+    int order = prof_order(x->time_ns, y->time_ns, x->name, y->name);
+    if (order)
+        return order;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    int64_t c = x->config ? x->config->id : 0, d = y->config ? y->config->id : 0;
+    return (c > d) - (c < d);
+}
+
+enum prof_status prof_roofline(struct prof_capture *capture, const struct prof_filter *filter,
+                               enum prof_roofline_group group, struct prof_roofline *result,
+                               struct prof_error *err)
+{
+    *result = (struct prof_roofline){0};
+    enum prof_status status = prof_ceilings(capture, &result->ceilings, err);
+    if (!status && group == PROF_ROOFLINE_RANGES)
+        status = prof_roofline_ranges(capture, filter, result, err);
+    else if (!status)
+        status = kernels(capture, filter, group, result, err);
+    if (status) {
+        prof_roofline_free(result);
+        return status;
+    }
+    if (result->count)
+        qsort(result->points, result->count, sizeof *result->points, by_time);
+    for (size_t i = 0; i < result->count; i++) {
+        result->placed += result->points[i].bound != PROF_BOUND_NONE;
+        result->time_ns = prof_add(result->time_ns, result->points[i].time_ns);
+    }
+    return PROF_OK;
+}
+
+void prof_roofline_free(struct prof_roofline *result)
+{
+    free(result->points);
+    prof_ceilings_free(&result->ceilings);
+    *result = (struct prof_roofline){0};
+}

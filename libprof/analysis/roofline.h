@@ -1,0 +1,50 @@
+/* The parts of the roofline: gathering (roofline.c, roofline_ranges.c) and judging a point
+ * (roofline_place.c). */
+#ifndef PERFKIT_ANALYSIS_ROOFLINE_H
+#define PERFKIT_ANALYSIS_ROOFLINE_H
+
+#include "libprof/analysis/capture.h"
+#include "libprof/analysis/declared.h"
+#include "libprof/analysis/group.h"
+#include "libprof/analysis/scope.h"
+
+/* What a point's place depends on besides the point itself. */
+struct prof_roofline_facts {
+    double launch_ns;         /* mean time of the launching calls; NaN = they had none (graphs) */
+    int64_t launches;         /* ranges: kernels with such a call */
+    int64_t kernel_ns;        /* ranges: union of the kernels called inside */
+    int64_t transfer_only_ns; /* ranges: copies and fills that no kernel of the range hides */
+    bool range;
+    bool several_devices; /* ranges */
+};
+
+struct prof_roofline_sum {
+    double flop, bytes; /* NaN as soon as one part is not known */
+    int64_t worked, worked_ns;
+};
+
+static inline void prof_roofline_add(struct prof_roofline_sum *sum,
+                                     const struct prof_declaration *d)
+{
+    sum->flop += d->flop;
+    sum->bytes += d->bytes;
+    sum->worked += d->launches;
+    sum->worked_ns += d->duration_ns;
+}
+
+/* Put the declared work into the point: FLOP, bytes of DRAM, their sources. */
+void prof_roofline_declared(struct prof_roofline_point *point, const struct prof_roofline_sum *sum);
+
+/* From work and times to rates, roofs and a bound. Fills everything from flop_rate on. */
+void prof_roofline_place(struct prof_roofline_point *point, const struct prof_roofline_facts *facts,
+                         const struct prof_ceilings *ceilings, const struct prof_device *device);
+
+/* The points of ranges into result->points; ceilings are there. */
+enum prof_status prof_roofline_ranges(struct prof_capture *capture,
+                                      const struct prof_filter *filter,
+                                      struct prof_roofline *result, struct prof_error *err);
+
+/* A point with nothing known. */
+struct prof_roofline_point prof_roofline_blank(void);
+
+#endif

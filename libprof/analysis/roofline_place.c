@@ -1,0 +1,283 @@
+/* Where one point of the roofline stands: its rates, the roofs above it, and what holds it back.
+ * docs/roofline.md has the formulas and the reasons for each rule. */
+#include <math.h>
+#include <stddef.h>
+
+#include "libprof/analysis/roofline.h"
+
+#define NEAR 0.6    /* of a roof: bound by it (as ncu's speed of light has it) */
+#define BEYOND 1.05 /* of a roof: the work cannot have been what was declared, or not there */
+#define COVERED 0.5 /* of a point's time that must have known work */
+
+const char *prof_roof_level_text(enum prof_roof_level level)
+{
+    static const char *const texts[PROF_ROOF_LEVELS] = {"DRAM", "L2", "link"};
+    return texts[level];
+}
+
+const char *prof_work_source_text(enum prof_work_source source)
+{
+    static const char *const texts[] = {"none", "declared", "counters", "traced"};
+    return texts[source];
+}
+
+const char *prof_bound_text(enum prof_bound bound)
+{
+    static const char *const texts[] = {"n/a",     "DRAM",   "L2",       "compute",
+                                        "latency", "launch", "transfer", "host"};
+    return texts[bound];
+}
+
+struct prof_roofline_point prof_roofline_blank(void)
+{
+    struct prof_roofline_point point = {.mean_ns = NAN,
+                                        .flop = NAN,
+                                        .flop_rate = NAN,
+                                        .pipe = PROF_CEILINGS,
+                                        .pipe_ceiling = NAN,
+                                        .pipe_share = NAN,
+                                        .attainable = NAN,
+                                        .roof_share = NAN,
+                                        .bound_ns = NAN};
+    for (int i = 0; i < PROF_ROOF_LEVELS; i++)
+        point.roofs[i] = (struct prof_roof){PROF_WORK_NONE, NAN, NAN, NAN, NAN, NAN};
+    return point;
+}
+
+void prof_roofline_declared(struct prof_roofline_point *point, const struct prof_roofline_sum *sum)
+{
+    if (!sum->worked)
+        return;
+    point->worked = sum->worked;
+    point->worked_ns = sum->worked_ns;
+    point->flop = sum->flop;
+    if (!isnan(sum->flop))
+        point->flop_source = PROF_WORK_DECLARED;
+    point->roofs[PROF_ROOF_DRAM].bytes = sum->bytes;
+    if (!isnan(sum->bytes))
+        point->roofs[PROF_ROOF_DRAM].source = PROF_WORK_DECLARED;
+}
+
+/* ---- roofs ----------------------------------------------------------------------------------- */
+
+struct place {
+    struct prof_roofline_point *point;
+    const struct prof_roofline_facts *facts;
+    const struct prof_ceilings *ceilings;
+    const struct prof_device *device;
+    bool cached; /* declared bytes that cannot all have come from DRAM: they are L2's */
+};
+
+static double ceiling(const struct place *p, enum prof_ceiling_kind kind)
+{
+    const struct prof_ceiling *found = prof_ceiling_find(p->ceilings, p->point->device, kind);
+    return found ? found->value : NAN;
+}
+
+/* Reads alone are faster than copies, so the roof is the best that memory was seen to do. */
+static double memory_ceiling(const struct place *p)
+{
+    return fmax(ceiling(p, PROF_CEILING_DRAM_COPY),
+                fmax(ceiling(p, PROF_CEILING_DRAM_READ), ceiling(p, PROF_CEILING_DRAM_TRIAD)));
+}
+
+static double link_ceiling(const struct place *p)
+{
+    return fmax(ceiling(p, PROF_CEILING_HTOD_PINNED), ceiling(p, PROF_CEILING_DTOH_PINNED));
+}
+
+static double per_second(double amount, int64_t ns)
+{
+    return ns > 0 ? amount / ((double)ns * 1e-9) : NAN;
+}
+
+static void fill_roof(struct prof_roofline_point *point, enum prof_roof_level level, double ceiling,
+                      int64_t ns)
+{
+    struct prof_roof *roof = &point->roofs[level];
+    roof->ceiling = ceiling;
+    roof->rate = per_second(roof->bytes, ns);
+    roof->share = roof->rate / ceiling;
+    if (point->flop > 0 && roof->bytes > 0)
+        roof->intensity = point->flop / roof->bytes;
+}
+
+/* Nobody said in which precision the declared FLOP are: FP32, or the next roof that is not below
+ * what was reached. */
+static void choose_pipe(struct place *p)
+{
+    static const enum prof_ceiling_kind pipes[] = {
+        PROF_CEILING_FP32, PROF_CEILING_FP16, PROF_CEILING_TENSOR_TF32, PROF_CEILING_TENSOR_FP16,
+        PROF_CEILING_TENSOR_FP8};
+    struct prof_roofline_point *point = p->point;
+    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
+        double value = ceiling(p, pipes[i]);
+        if (isnan(value))
+            continue;
+        point->pipe = pipes[i];
+        point->pipe_ceiling = value;
+        if (!(point->flop_rate > BEYOND * value))
+            break;
+    }
+    point->pipe_assumed = point->pipe != PROF_CEILINGS;
+    point->pipe_share = point->flop_rate / point->pipe_ceiling;
+}
+
+static double attainable(const struct prof_roofline_point *point)
+{
+    double least = point->pipe_ceiling;
+    for (int level = 0; level <= PROF_ROOF_L2; level++)
+        if (point->roofs[level].bytes > 0)
+            least = fmin(least, point->roofs[level].ceiling * point->roofs[level].intensity);
+    return point->flop > 0 ? least : NAN;
+}
+
+/* Declared bytes are those of the device's memory, but a declaration does not know what stays in
+ * the cache from launch to launch. */
+static void move_to_cache(struct place *p)
+{
+    struct prof_roof *dram = &p->point->roofs[PROF_ROOF_DRAM];
+    struct prof_roof *l2 = &p->point->roofs[PROF_ROOF_L2];
+    if (dram->source != PROF_WORK_DECLARED || !(dram->share > BEYOND))
+        return;
+    p->cached = true;
+    if (l2->source == PROF_WORK_NONE) {
+        l2->source = dram->source;
+        l2->bytes = dram->bytes;
+    }
+    double ceiling_of_dram = dram->ceiling;
+    *dram = (struct prof_roof){PROF_WORK_NONE, NAN, NAN, NAN, ceiling_of_dram, NAN};
+}
+
+static void fill_roofs(struct place *p)
+{
+    struct prof_roofline_point *point = p->point;
+    point->flop_rate = per_second(point->flop, point->worked_ns);
+    fill_roof(point, PROF_ROOF_DRAM, memory_ceiling(p), point->worked_ns);
+    move_to_cache(p);
+    fill_roof(point, PROF_ROOF_L2, ceiling(p, PROF_CEILING_L2_READ), point->worked_ns);
+    fill_roof(point, PROF_ROOF_LINK, link_ceiling(p), point->busy_ns);
+    if (point->flop > 0 && point->pipe == PROF_CEILINGS)
+        choose_pipe(p);
+    point->attainable = attainable(point);
+    point->roof_share = fmax(point->pipe_share, fmax(point->roofs[PROF_ROOF_DRAM].share,
+                                                     point->roofs[PROF_ROOF_L2].share));
+    point->bound_ns = point->roof_share * (double)point->worked_ns;
+}
+
+/* ---- the bound ------------------------------------------------------------------------------- */
+
+static void abstain(struct place *p, const char *why)
+{
+    p->point->bound = PROF_BOUND_NONE;
+    p->point->why = why;
+}
+
+/* A launch costs what was measured without a profiler, else what the calls of this point took. NaN
+ * where there were no calls: a graph's kernels. */
+static double launch_ns(const struct place *p)
+{
+    double measured = ceiling(p, PROF_CEILING_LAUNCH);
+    return isnan(measured) || isnan(p->facts->launch_ns) ? p->facts->launch_ns : measured;
+}
+
+/* So few bytes a launch that the cache may have held them: their rate says nothing of DRAM. */
+static bool may_be_cached(const struct place *p)
+{
+    const struct prof_roof *dram = &p->point->roofs[PROF_ROOF_DRAM];
+    return dram->source == PROF_WORK_DECLARED && p->device && p->device->l2_bytes > 0 &&
+           p->point->worked > 0 &&
+           dram->bytes / (double)p->point->worked < (double)p->device->l2_bytes;
+}
+
+/* Near no roof. That is latency only if every roof is known. */
+static void judge_far(struct place *p)
+{
+    struct prof_roofline_point *point = p->point;
+    double fp64 = ceiling(p, PROF_CEILING_FP64);
+    bool bytes_known = point->roofs[PROF_ROOF_DRAM].source || point->roofs[PROF_ROOF_L2].source;
+    if (p->cached && isnan(point->roofs[PROF_ROOF_L2].ceiling))
+        abstain(p, "the declared bytes moved faster than DRAM can; no ceiling of L2 is known");
+    else if (!bytes_known)
+        abstain(p, "bytes are not declared");
+    else if (!point->flop_source)
+        abstain(p, "FLOP are not declared");
+    else if (point->pipe_assumed && point->flop_rate >= NEAR * fp64)
+        abstain(p, "precision not known: in FP64 it would be at its roof");
+    else if (point->flop > 0 && isnan(point->pipe_share))
+        abstain(p, "no compute ceiling of this device: perfkit device --measure");
+    else
+        point->bound = PROF_BOUND_LATENCY;
+}
+
+static void judge_roofs(struct place *p)
+{
+    struct prof_roofline_point *point = p->point;
+    double dram = point->roofs[PROF_ROOF_DRAM].share, l2 = point->roofs[PROF_ROOF_L2].share;
+    double nearest = point->roof_share;
+    if (isnan(nearest) && !p->cached)
+        abstain(p, "no ceilings of this device: perfkit device --measure");
+    else if (nearest > BEYOND)
+        abstain(p, "more than any roof allows: is the declared work right?");
+    else if (!(nearest >= NEAR))
+        judge_far(p);
+    else if (nearest == dram && may_be_cached(p))
+        abstain(p, "so few bytes a launch that L2 may hold them: counters would tell");
+    else if (nearest == dram)
+        point->bound = PROF_BOUND_DRAM;
+    else if (nearest == l2)
+        point->bound = PROF_BOUND_L2;
+    else
+        point->bound = PROF_BOUND_COMPUTE;
+}
+
+static void judge_work(struct place *p, int64_t time_ns)
+{
+    const struct prof_roofline_point *point = p->point;
+    bool known = point->flop_source || point->roofs[PROF_ROOF_DRAM].source ||
+                 point->roofs[PROF_ROOF_L2].source;
+    if (!known)
+        abstain(p, point->worked ? "declared without FLOP and bytes"
+                                 : "no work declared (perfkit/annotate.h) and no counters");
+    else if ((double)point->worked_ns < COVERED * (double)time_ns)
+        abstain(p, "work is known for less than half of its time");
+    else if (!(point->flop > 0) && !(point->roofs[PROF_ROOF_DRAM].bytes > 0) &&
+             !(point->roofs[PROF_ROOF_L2].bytes > 0))
+        abstain(p, "the declared work is none");
+    else
+        judge_roofs(p);
+}
+
+/* Ranges: first what keeps the device from working at all. */
+static void judge_range(struct place *p)
+{
+    struct prof_roofline_point *point = p->point;
+    const struct prof_roofline_facts *f = p->facts;
+    double half = 0.5 * (double)point->time_ns;
+    if (f->several_devices)
+        abstain(p, "its work ran on several devices");
+    else if (!point->busy_ns)
+        abstain(p, "no device work was called inside");
+    else if ((double)point->busy_ns < half)
+        point->bound =
+            (double)f->launches * launch_ns(p) >= half ? PROF_BOUND_LAUNCH : PROF_BOUND_HOST;
+    else if ((double)f->transfer_only_ns >= 0.5 * (double)point->busy_ns)
+        point->bound = PROF_BOUND_TRANSFER;
+    else
+        judge_work(p, f->kernel_ns);
+}
+
+void prof_roofline_place(struct prof_roofline_point *point, const struct prof_roofline_facts *facts,
+                         const struct prof_ceilings *ceilings, const struct prof_device *device)
+{
+    struct place p = {.point = point, .facts = facts, .ceilings = ceilings, .device = device};
+    if (point->count)
+        point->mean_ns = (double)point->time_ns / (double)point->count;
+    fill_roofs(&p);
+    if (facts->range)
+        judge_range(&p);
+    else if (point->mean_ns < launch_ns(&p))
+        point->bound = PROF_BOUND_LAUNCH;
+    else
+        judge_work(&p, point->time_ns);
+}

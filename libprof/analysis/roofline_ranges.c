@@ -1,0 +1,340 @@
+/* The roofline of NVTX ranges: what a phase of the program asks of the device, of its memory and of
+ * the link to it. Device work belongs to the ranges that were open on the calling thread when it
+ * was called, as in the range summary; its time is a union of intervals. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/intervals.h"
+#include "libprof/analysis/range_groups.h"
+#include "libprof/analysis/roofline.h"
+#include "libprof/base/saturate.h"
+
+#define NO_DEVICE 0
+#define SEVERAL_DEVICES (-1)
+
+enum { KERNELS, TRANSFERS }; /* classes of the sweep */
+
+/* All ranges of one name, domain and style. */
+struct group {
+    uint64_t visit;     /* the last one that came here */
+    bool declares;      /* its ranges are declarations of work ... */
+    bool declares_more; /* ... and not all of them of one kernel */
+    int64_t count, time_ns;
+    int64_t device; /* physical, or one of the two above */
+    int64_t calls, call_ns;
+    double link_bytes;
+    struct prof_roofline_sum work;
+    struct prof_sweep sweep;
+    int64_t busy_ns, kernel_ns, transfer_only_ns;
+};
+
+/* A device operation, kept until all are in order of start. */
+struct op {
+    int64_t start, end;
+    uint32_t node; /* innermost range of one lane */
+    uint32_t class_index;
+};
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    struct prof_range_groups names;
+    struct group *groups; /* per group of names */
+    uint64_t visits;
+    struct prof_range_index index;
+    struct prof_declared declared;
+    struct prof_names kernel_names; /* one number for each, to tell mixed declarations */
+    PROF_ARRAY(struct op) ops;
+};
+
+/* ---- device work ------------------------------------------------------------------------------
+ */
+
+/* Calls `visit` for the group of each range that is open around the call, in every lane; a range
+ * inside one of its own name counts once. */
+static void for_ranges(struct work *w, uint32_t node,
+                       void (*visit)(struct group *group, const void *what), const void *what)
+{
+    uint64_t number = ++w->visits;
+    for (uint32_t n = node; n != PROF_NO_RANGE; n = w->index.nodes.data[n].parent) {
+        struct group *group = &w->groups[w->index.nodes.data[n].group];
+        if (group->visit != number && prof_scope_time(&w->scope, w->index.nodes.data[n].begin)) {
+            group->visit = number;
+            visit(group, what);
+        }
+    }
+}
+
+static bool is_link(const struct prof_device_op *op)
+{
+    return op->kind == PROF_OP_TRANSFER && op->copy_kind >= 1 && op->copy_kind <= 4 &&
+           op->bytes != PROF_UNKNOWN;
+}
+
+struct seen_op {
+    const struct prof_device_op *op;
+    int64_t device;
+};
+
+static void count_op(struct group *g, const void *what)
+{
+    const struct seen_op *seen = what;
+    const struct prof_device_op *op = seen->op;
+    if (g->device == NO_DEVICE)
+        g->device = seen->device;
+    else if (g->device != seen->device)
+        g->device = SEVERAL_DEVICES;
+    if (is_link(op))
+        g->link_bytes += (double)op->bytes;
+    if (op->kind == PROF_OP_KERNEL && op->api_ns != PROF_UNKNOWN) {
+        g->calls++;
+        g->call_ns = prof_add(g->call_ns, op->api_ns);
+    }
+}
+
+static uint32_t kernel_number(struct work *w, const struct prof_device_op *op)
+{
+    const struct prof_config *config = prof_config(w->capture, op->config);
+    const char *name = config && config->name ? config->name : "";
+    uint32_t *known = prof_names_get(&w->kernel_names, name, strlen(name));
+    if (known)
+        return *known;
+    uint32_t number = (uint32_t)w->kernel_names.count;
+    return prof_names_put(&w->kernel_names, name, strlen(name), number) ? number : PROF_NO_GROUP;
+}
+
+static bool declare(struct work *w, const struct prof_device_op *op, bool counted)
+{
+    struct prof_declaration *d = prof_declared_at(&w->declared, op->thread, op->call_ns);
+    if (!d || op->kind == PROF_OP_TRANSFER || op->kind == PROF_OP_MEMSET)
+        return true;
+    uint32_t number = op->kind == PROF_OP_KERNEL ? kernel_number(w, op) : UINT32_MAX - 1;
+    if (number == PROF_NO_GROUP)
+        return false;
+    prof_declared_launch(d, number, counted, op->duration_ns);
+    return true;
+}
+
+static bool keep_op(struct work *w, const struct prof_device_op *op, uint32_t node)
+{
+    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || op->duration_ns <= 0)
+        return true;
+    struct op *slot = prof_array_add(&w->ops);
+    if (!slot)
+        return false;
+    bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH;
+    *slot = (struct op){.start = op->start_ns,
+                        .end = prof_add(op->start_ns, op->duration_ns),
+                        .node = node,
+                        .class_index = kernel ? KERNELS : TRANSFERS};
+    return true;
+}
+
+static bool add_op(void *user, const struct prof_device_op *op)
+{
+    struct work *w = user;
+    if (op->call_ns == PROF_UNKNOWN)
+        return true;
+    bool counted = prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
+                   (op->kind != PROF_OP_KERNEL || prof_scope_config(&w->scope, op->config));
+    if (!declare(w, op, counted))
+        return false;
+    struct prof_range_thread *thread = counted ? prof_range_thread(&w->index, op->thread) : NULL;
+    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
+    const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
+    struct seen_op seen = {op, device ? device->physical : NO_DEVICE};
+    for (size_t i = 0; thread && i < thread->lanes.count; i++) {
+        uint32_t node = prof_range_at(&w->index, &thread->lanes.data[i], op->call_ns);
+        if (node == PROF_NO_RANGE)
+            continue;
+        for_ranges(w, node, count_op, &seen);
+        if (!keep_op(w, op, node))
+            return false;
+    }
+    return true;
+}
+
+/* ---- times ------------------------------------------------------------------------------------
+ */
+
+static void add_span(void *user, int64_t begin, int64_t end, unsigned active)
+{
+    struct group *g = user;
+    int64_t length = prof_subtract(end, begin);
+    g->busy_ns = prof_add(g->busy_ns, length);
+    if (active & 1u << KERNELS)
+        g->kernel_ns = prof_add(g->kernel_ns, length);
+    else
+        g->transfer_only_ns = prof_add(g->transfer_only_ns, length);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct op *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+struct sweeping {
+    const struct op *op;
+    bool *failed;
+};
+
+static void sweep_op(struct group *g, const void *what)
+{
+    const struct sweeping *s = what;
+    if (!prof_sweep_add(&g->sweep, s->op->class_index, s->op->start, s->op->end))
+        *s->failed = true;
+}
+
+static bool measure_times(struct work *w)
+{
+    bool failed = false;
+    for (size_t i = 0; i < w->names.list.count; i++)
+        prof_sweep_open(&w->groups[i].sweep, add_span, &w->groups[i]);
+    if (w->ops.count)
+        qsort(w->ops.data, w->ops.count, sizeof *w->ops.data, by_start);
+    for (size_t i = 0; i < w->ops.count && !failed; i++) {
+        struct sweeping s = {&w->ops.data[i], &failed};
+        for_ranges(w, w->ops.data[i].node, sweep_op, &s);
+    }
+    for (size_t i = 0; i < w->names.list.count; i++)
+        prof_sweep_close(&w->groups[i].sweep);
+    for (size_t i = 0; i < w->index.nodes.count; i++) {
+        const struct prof_range_node *node = &w->index.nodes.data[i];
+        struct group *g = &w->groups[node->group];
+        if (node->end == INT64_MAX || !prof_scope_time(&w->scope, node->begin))
+            continue;
+        g->count++;
+        g->time_ns = prof_add(g->time_ns, prof_subtract(node->end, node->begin));
+    }
+    return !failed;
+}
+
+/* ---- work -------------------------------------------------------------------------------------
+ */
+
+static void add_work(struct group *g, const void *what)
+{
+    prof_roofline_add(&g->work, what);
+}
+
+/* The range that is the declaration itself. */
+static void mark_declaring(struct work *w, const struct prof_declaration *d, uint32_t node)
+{
+    const struct prof_range_node *n = &w->index.nodes.data[node];
+    if (n->begin != d->begin || n->end != d->end)
+        return;
+    struct group *g = &w->groups[n->group];
+    g->declares = true;
+    g->declares_more |= d->mixed;
+}
+
+static void share_out(struct work *w)
+{
+    for (size_t i = 0; i < w->declared.list.count; i++) {
+        const struct prof_declaration *d = &w->declared.list.data[i];
+        struct prof_range_thread *thread = prof_range_thread(&w->index, d->thread);
+        for (size_t l = 0; thread && l < thread->lanes.count; l++) {
+            uint32_t node = prof_range_at(&w->index, &thread->lanes.data[l], d->begin);
+            if (node == PROF_NO_RANGE)
+                continue;
+            mark_declaring(w, d, node);
+            if (d->launches && !d->incomplete)
+                for_ranges(w, node, add_work, d);
+        }
+    }
+}
+
+/* ---- the result -------------------------------------------------------------------------------
+ */
+
+static void finish_group(struct work *w, size_t number, struct prof_roofline *result)
+{
+    const struct group *g = &w->groups[number];
+    struct prof_roofline_point *point = &result->points[result->count++];
+    *point = prof_roofline_blank();
+    point->name = w->names.list.data[number].name;
+    point->domain = w->names.list.data[number].domain;
+    point->device = g->device > 0 ? g->device : 0;
+    point->count = g->count;
+    point->time_ns = g->time_ns;
+    point->busy_ns = g->busy_ns;
+    if (g->link_bytes > 0) {
+        point->roofs[PROF_ROOF_LINK].source = PROF_WORK_TRACED;
+        point->roofs[PROF_ROOF_LINK].bytes = g->link_bytes;
+    }
+    struct prof_roofline_facts facts = {
+        .launch_ns = g->calls ? (double)g->call_ns / (double)g->calls : NAN,
+        .launches = g->calls,
+        .kernel_ns = g->kernel_ns,
+        .transfer_only_ns = g->transfer_only_ns,
+        .range = true,
+        .several_devices = g->device == SEVERAL_DEVICES,
+    };
+    prof_roofline_declared(point, &g->work);
+    prof_roofline_place(point, &facts, &result->ceilings, prof_device(w->capture, point->device));
+}
+
+/* Declarations of one kernel each stand in the roofline of kernels already. */
+static bool make_points(struct work *w, struct prof_roofline *result)
+{
+    if (!w->names.list.count)
+        return true;
+    result->points = calloc(w->names.list.count, sizeof *result->points);
+    for (size_t i = 0; result->points && i < w->names.list.count; i++) {
+        const struct group *g = &w->groups[i];
+        if (g->count && !(g->declares && !g->declares_more))
+            finish_group(w, i, result);
+    }
+    return result->points != NULL;
+}
+
+static enum prof_status gather(struct work *w, struct prof_error *err)
+{
+    /* Ranges know no device; a filter by device or kernel narrows the work counted in them. */
+    struct prof_scope places = w->scope, all = {0};
+    places.by_place = w->scope.filter.process || w->scope.filter.thread;
+    places.filter.device = places.filter.stream = 0;
+    enum prof_status status = prof_begin(w->capture, err);
+    if (status)
+        return status;
+    status =
+        prof_range_index_open(&w->index, w->capture, &places, prof_range_group_of, &w->names, err);
+    if (!status && !(w->groups = calloc(w->names.list.count + 1, sizeof *w->groups)))
+        status = prof_out_of_memory(err);
+    if (!status)
+        status = prof_declared_open(&w->declared, w->capture, err);
+    if (!status)
+        status = prof_scope_open(&all, w->capture, NULL, err);
+    if (!status && w->index.nodes.count)
+        status = prof_device_ops(w->capture, &all, add_op, w, err);
+    prof_scope_close(&all);
+    prof_end(w->capture);
+    return status;
+}
+
+enum prof_status prof_roofline_ranges(struct prof_capture *capture,
+                                      const struct prof_filter *filter,
+                                      struct prof_roofline *result, struct prof_error *err)
+{
+    struct work w = {.capture = capture, .names.capture = capture};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status)
+        status = gather(&w, err);
+    if (!status && !measure_times(&w))
+        status = prof_out_of_memory(err);
+    if (!status) {
+        share_out(&w);
+        if (!make_points(&w, result))
+            status = prof_out_of_memory(err);
+    }
+    prof_array_free(&w.ops);
+    prof_names_free(&w.kernel_names);
+    prof_declared_close(&w.declared);
+    prof_range_index_close(&w.index);
+    free(w.groups);
+    prof_range_groups_free(&w.names);
+    prof_scope_close(&w.scope);
+    return status;
+}
