@@ -85,22 +85,22 @@ static void multiply(float a[ROWS][DEPTH], float b[DEPTH][COLUMNS], uint32_t dep
             sum[i][j] = part[i][j];
 }
 
+static void finish(float value, float *c, const float *d, size_t at, uint32_t flags)
+{
+    if (flags & MATMUL_ADD)
+        value += d[at];
+    if (flags & MATMUL_RELU)
+        value = value > 0 ? value : 0;
+    if (flags & MATMUL_GATE)
+        value = c[at] > 0 ? value : 0;
+    c[at] = value;
+}
+
 static void store(const struct product *p, uint32_t row, uint32_t column, float sum[ROWS][COLUMNS])
 {
-    for (uint32_t i = 0; i < ROWS && row + i < p->m; i++) {
-        for (uint32_t j = 0; j < COLUMNS && column + j < p->n; j++) {
-            size_t at = (size_t)(row + i) * p->c_stride + column + j;
-            float value = sum[i][j];
-
-            if (p->flags & MATMUL_ADD)
-                value += p->d[at];
-            if (p->flags & MATMUL_RELU)
-                value = value > 0 ? value : 0;
-            if (p->flags & MATMUL_GATE)
-                value = p->c[at] > 0 ? value : 0;
-            p->c[at] = value;
-        }
-    }
+    for (uint32_t i = 0; i < ROWS && row + i < p->m; i++)
+        for (uint32_t j = 0; j < COLUMNS && column + j < p->n; j++)
+            finish(sum[i][j], p->c, p->d, (size_t)(row + i) * p->c_stride + column + j, p->flags);
 }
 
 /* COLUMNS columns of a tile of at most 128 rows. */
@@ -148,10 +148,25 @@ KERNEL(matmul_tile16, 16)
 KERNEL(matmul_block32, 32)
 KERNEL(matmul_block64, 64)
 
+static void matmul_sum(const struct dev_cpu_launch *launch, uint32_t first, uint32_t last)
+{
+    const float *parts = launch->arg[0];
+    uint32_t m = cpu_u32(launch, 3), n = cpu_u32(launch, 4), count = cpu_u32(launch, 5);
+    uint32_t offset = cpu_u32(launch, 7), stride = cpu_u32(launch, 8);
+    uint32_t end = cpu_item(launch, last, m * n);
+
+    for (uint32_t i = cpu_item(launch, first, m * n); i < end; i++) {
+        float sum = 0;
+
+        for (uint32_t part = 0; part < count; part++)
+            sum += parts[(size_t)part * m * n + i];
+        finish(sum, launch->arg[1], launch->arg[2], offset + (size_t)(i / n) * stride + i % n,
+               cpu_u32(launch, 6));
+    }
+}
+
 const struct dev_cpu_kernel matmul_cpu_kernels[] = {
-    {"matmul_tile8", matmul_tile8},
-    {"matmul_tile16", matmul_tile16},
-    {"matmul_block32", matmul_block32},
-    {"matmul_block64", matmul_block64},
-    {NULL, NULL},
+    {"matmul_tile8", matmul_tile8},     {"matmul_tile16", matmul_tile16},
+    {"matmul_block32", matmul_block32}, {"matmul_block64", matmul_block64},
+    {"matmul_sum", matmul_sum},         {NULL, NULL},
 };

@@ -14,6 +14,11 @@
  *   matmul_block32, matmul_block64  4 x 4 elements per item, by 64 and 256 items
  *   matmul_block128               8 x 8 elements per item, by 256 items; CUDA only
  * C may be D, and C and D may be neither A nor B.
+ *
+ * A product with few elements and a long k leaves most of a device idle. matmul_split cuts its k
+ * into parts that are products of their own, and the kernel
+ *   matmul_sum (parts, c, d, m, n, count, flags, c_offset, c_stride), an item per element of C
+ * adds them up in order and does what the flags say.
  */
 #ifndef KERNELS_MATMUL_H
 #define KERNELS_MATMUL_H
@@ -60,8 +65,27 @@ void matmul_arguments(const struct matmul_shape *shape, struct dev_buffer *a, st
 
 struct dev_grid matmul_grid(enum matmul_kernel kernel, const struct matmul_shape *shape);
 
-/* The largest block that still gives every compute unit of the device two groups. */
+/* The largest block that still gives every compute unit of the device two groups; the smallest
+ * where there is none. */
 enum matmul_kernel matmul_best(const struct dev_info *info, const struct matmul_shape *shape);
+
+/* How many parts the k of a single product is to be cut into so that there are as many groups: a
+ * power of two that divides k, 1 where it is not worth it. */
+uint32_t matmul_parts(const struct dev_info *info, enum matmul_kernel kernel,
+                      const struct matmul_shape *shape);
+
+/* Floats that all parts of one product take at most. */
+size_t matmul_parts_floats(const struct dev_info *info);
+
+/* The parts as products into `parts` buffers of m x n floats that stand one behind the other. */
+struct matmul_shape matmul_split(const struct matmul_shape *shape, uint32_t parts);
+
+#define MATMUL_SUM_ARGUMENTS 9
+#define MATMUL_SUM_ITEMS 128
+
+void matmul_sum_arguments(const struct matmul_shape *shape, uint32_t count,
+                          struct dev_buffer *parts, struct dev_buffer *c, struct dev_buffer *d,
+                          struct dev_arg *out);
 
 static inline double matmul_flop(const struct matmul_shape *shape)
 {

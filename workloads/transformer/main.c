@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     };
     struct transformer_options options = {
         .common = {.iterations = 3, .warmup = 1, .seed = 1},
-        .sequences = 4,
+        .sequences = 2,
         .length = 32,
         .width = 128,
         .heads = 8,

@@ -41,6 +41,7 @@ static int make_buffers(struct model *m)
         [CONTEXT_GRADIENT] = features,
         [QKV_GRADIENT] = 3 * features,
         [SCORE_GRADIENT] = attention_scores(s, m->pass_sequences),
+        [PARTS] = matmul_parts_floats(dev_info(m->session->dev)),
     };
 
     for (uint32_t l = 0; l < s->layers; l++)

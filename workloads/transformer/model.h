@@ -16,6 +16,7 @@ enum kernel {
     LAYER_NORM_BACKWARD,
     LAYER_NORM_WEIGHTS,
     ADAM,
+    MATMUL_SUM,
     PRODUCT, /* one for each enum matmul_kernel */
     KERNELS = PRODUCT + MATMUL_KERNELS
 };
@@ -38,6 +39,7 @@ enum buffer {
     CONTEXT_GRADIENT,
     QKV_GRADIENT,
     SCORE_GRADIENT,
+    PARTS, /* of products whose k is cut */
     STATS, /* of the norms, two for each layer */
     BUFFERS = STATS + 2 * MAX_LAYERS
 };

@@ -32,6 +32,7 @@ static const struct {
     [LAYER_NORM_BACKWARD] = {&layer_norm_module, "layer_norm_backward"},
     [LAYER_NORM_WEIGHTS] = {&layer_norm_module, "layer_norm_weights"},
     [ADAM] = {&adam_module, "adam"},
+    [MATMUL_SUM] = {&matmul_module, "matmul_sum"},
 };
 
 int model_find_kernels(struct model *m)
@@ -90,10 +91,10 @@ static enum matmul_kernel choose(const struct model *m, const struct matmul_shap
     return MATMUL_TILE16;
 }
 
-static int product(struct model *m, const struct matmul_shape *shape, struct dev_buffer *a,
-                   struct dev_buffer *b, struct dev_buffer *c, struct dev_buffer *d)
+static int product_by(struct model *m, enum matmul_kernel kernel, const struct matmul_shape *shape,
+                      struct dev_buffer *a, struct dev_buffer *b, struct dev_buffer *c,
+                      struct dev_buffer *d)
 {
-    enum matmul_kernel kernel = choose(m, shape);
     const struct work work = {matmul_kernel_name(kernel), matmul_flop(shape),
                               matmul_bytes_read(shape), matmul_bytes_written(shape)};
     struct dev_arg args[MATMUL_ARGUMENTS];
@@ -101,6 +102,35 @@ static int product(struct model *m, const struct matmul_shape *shape, struct dev
     matmul_arguments(shape, a, b, c, d, args);
     return session_launch(m->session, m->session->queue, m->kernel[PRODUCT + (int)kernel],
                           matmul_grid(kernel, shape), args, MATMUL_ARGUMENTS, &work);
+}
+
+static int sum_parts(struct model *m, const struct matmul_shape *shape, uint32_t parts,
+                     struct dev_buffer *c, struct dev_buffer *d)
+{
+    double elements = (double)shape->m * shape->n;
+    struct dev_arg args[MATMUL_SUM_ARGUMENTS];
+
+    matmul_sum_arguments(shape, parts, m->buffer[PARTS], c, d, args);
+    return LAUNCH(m, MATMUL_SUM, dev_grid_for((size_t)shape->m * shape->n, MATMUL_SUM_ITEMS), args,
+                  parts * elements,
+                  (parts + (shape->flags & (MATMUL_ADD | MATMUL_GATE) ? 1 : 0)) * elements,
+                  elements);
+}
+
+static int product(struct model *m, const struct matmul_shape *shape, struct dev_buffer *a,
+                   struct dev_buffer *b, struct dev_buffer *c, struct dev_buffer *d)
+{
+    enum matmul_kernel kernel = choose(m, shape);
+    uint32_t parts =
+        m->form.tiles == TILES_BLOCKS ? matmul_parts(dev_info(m->session->dev), kernel, shape) : 1;
+    struct matmul_shape split;
+
+    if (parts == 1)
+        return product_by(m, kernel, shape, a, b, c, d);
+    split = matmul_split(shape, parts);
+    if (product_by(m, kernel, &split, a, b, m->buffer[PARTS], m->buffer[PARTS]) != 0)
+        return -1;
+    return sum_parts(m, shape, parts, c, d);
 }
 
 /* c = a W (+ d), W [in][out] at `weight`. */

@@ -53,19 +53,22 @@ __device__ __forceinline__ product find_tile(const float *a, const float *b, flo
             tile % across * tile_size};
 }
 
-__device__ __forceinline__ void finish(const product &p, uint32_t row, uint32_t column, float value)
+__device__ __forceinline__ void finish(float value, float *c, const float *d, size_t at,
+                                       uint32_t flags)
 {
-    if (row >= p.m || column >= p.n)
-        return;
-    size_t at = (size_t)row * p.c_stride + column;
-
-    if (p.flags & add)
-        value += p.d[at];
-    if (p.flags & relu)
+    if (flags & add)
+        value += d[at];
+    if (flags & relu)
         value = fmaxf(value, 0.0f);
-    if (p.flags & gate)
-        value = p.c[at] > 0.0f ? value : 0.0f;
-    p.c[at] = value;
+    if (flags & gate)
+        value = c[at] > 0.0f ? value : 0.0f;
+    c[at] = value;
+}
+
+__device__ __forceinline__ void store(const product &p, uint32_t row, uint32_t column, float value)
+{
+    if (row < p.m && column < p.n)
+        finish(value, p.c, p.d, (size_t)row * p.c_stride + column, p.flags);
 }
 
 /* Element (row i, depth l) of op(A)'s tile and (depth l, column i) of op(B)'s; 0 outside. */
@@ -108,7 +111,7 @@ template <uint32_t size> __device__ __forceinline__ void tiles(const product &p)
             sum += left[y][l] * right[l][x];
         __syncthreads();
     }
-    finish(p, p.row0 + y, p.column0 + x, sum);
+    store(p, p.row0 + y, p.column0 + x, sum);
 }
 
 /* each x each elements per thread, in squares of 4 x 4 that stand size / (each / 4) apart, so that
@@ -211,8 +214,8 @@ template <uint32_t size, uint32_t each, uint32_t depth_size> struct blocks {
         for (uint32_t i = 0; i < each; i++)
 #pragma unroll
             for (uint32_t j = 0; j < each; j++)
-                finish(p, p.row0 + i / 4 * (size / squares) + 4 * y + i % 4,
-                       p.column0 + j / 4 * (size / squares) + 4 * x + j % 4, sum[i][j]);
+                store(p, p.row0 + i / 4 * (size / squares) + 4 * y + i % 4,
+                      p.column0 + j / 4 * (size / squares) + 4 * x + j % 4, sum[i][j]);
     }
 };
 
@@ -260,6 +263,21 @@ extern "C" __global__ void __launch_bounds__(256) matmul_block128 PARAMETERS
     block.run(FIND_TILE(128));
 }
 
+extern "C" __global__ void matmul_sum(const float *parts, float *c, const float *d, uint32_t m,
+                                      uint32_t n, uint32_t count, uint32_t flags, uint32_t c_offset,
+                                      uint32_t c_stride)
+{
+    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, elements = m * n;
+    float sum = 0.0f;
+
+    if (i >= elements)
+        return;
+#pragma unroll 8
+    for (uint32_t part = 0; part < count; part++)
+        sum += __ldg(parts + (size_t)part * elements + i);
+    finish(sum, c, d, c_offset + (size_t)(i / n) * c_stride + i % n, flags);
+}
+
 extern "C" {
 extern const struct dev_cuda_kernel matmul_cuda_kernels[];
 const struct dev_cuda_kernel matmul_cuda_kernels[] = {
@@ -268,6 +286,7 @@ const struct dev_cuda_kernel matmul_cuda_kernels[] = {
     {"matmul_block32", (const void *)matmul_block32},
     {"matmul_block64", (const void *)matmul_block64},
     {"matmul_block128", (const void *)matmul_block128},
+    {"matmul_sum", (const void *)matmul_sum},
     {nullptr, nullptr},
 };
 }

@@ -124,3 +124,16 @@ TILES(matmul_tile16, 16)
 
 BLOCKS(matmul_block32, 32, 64)
 BLOCKS(matmul_block64, 64, 256)
+
+__kernel void matmul_sum(__global const float *parts, __global float *c, __global const float *d,
+                         uint m, uint n, uint count, uint flags, uint c_offset, uint c_stride)
+{
+    uint i = (uint)get_global_id(0), elements = m * n;
+    float sum = 0.0f;
+
+    if (i >= elements)
+        return;
+    for (uint part = 0; part < count; part++)
+        sum += parts[(size_t)part * elements + i];
+    finish(sum, c, d, c_offset + (size_t)(i / n) * c_stride + i % n, flags);
+}
