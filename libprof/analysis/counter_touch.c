@@ -1,0 +1,401 @@
+/* One walk over samples and device work, both in order of time: what ran in each sample, and
+ * whether it ran there alone. Only times are read; the values come later and only for samples that
+ * matter.
+ *
+ * Memory: 24 bytes a sample and 12 a kernel in it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/counters.h"
+#include "libprof/analysis/group.h"
+#include "libprof/analysis/ordered.h"
+#include "libprof/base/saturate.h"
+
+/* A sample this much longer than asked for spans a pause: its counts cannot be placed. */
+#define LONGEST_INTERVALS 8
+/* Kernels or copies side by side for less than this share of a sample's busy time are taken as one
+ * after the other: ends of kernels overlap a little on any busy device. */
+#define TOGETHER_SHARE 0.05
+
+enum { KERNELS, TRANSFERS, MEMSETS, GRAPHS, STREAMS_OF_WORK };
+enum { START, ID, DURATION, STREAM, CONFIG, THREAD };
+
+struct op {
+    int64_t start_ns, end_ns;
+    uint32_t group, launch;
+    bool touched;
+};
+
+struct ops {
+    PROF_ARRAY(struct op) list; /* those that may touch the next sample, by start */
+};
+
+struct walk {
+    struct counter_work *work;
+    struct prof_ordered *ordered[STREAMS_OF_WORK];
+    const struct prof_ordered_row *next[STREAMS_OF_WORK];
+    struct ops *active; /* per source */
+    bool no_memory;
+};
+
+void counter_samples_sql(const struct counter_work *work, const char *columns, char *out,
+                         size_t size)
+{
+    snprintf(out, size, "SELECT counter_device, start, duration%s FROM counter_sample ORDER BY %s",
+             columns, work->disordered ? "start, id" : "id");
+}
+
+size_t counter_source_of(const struct counter_work *work, int64_t counter_device)
+{
+    for (size_t i = 0; i < work->sources.count; i++) {
+        if (work->sources.data[i].id == counter_device)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* ---- device work ----------------------------------------------------------------------------- */
+
+static size_t source_of_stream(const struct counter_work *work, int64_t stream)
+{
+    const struct prof_stream *s = prof_stream(work->capture, stream);
+    const struct prof_device *d = s ? prof_device(work->capture, s->device) : NULL;
+    for (size_t i = 0; d && i < work->sources.count; i++) {
+        if (work->sources.data[i].physical == d->physical)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* Of a kernel; false when out of memory. */
+static bool group_of(struct walk *walk, const struct prof_ordered_row *row, size_t source,
+                     uint32_t *group)
+{
+    struct counter_work *work = walk->work;
+    size_t config = prof_index_of(&work->capture->configs, row->cells[CONFIG]);
+    bool known = config != SIZE_MAX, fresh;
+    bool wanted = prof_scope_time(&work->scope, row->cells[START]) &&
+                  prof_scope_place(&work->scope, row->cells[STREAM], row->cells[THREAD], 0, 0) &&
+                  prof_scope_config(&work->scope, row->cells[CONFIG]);
+    uint64_t number = known ? work->name_of_config[config] + 1u : 0;
+    uint64_t key = (number * work->sources.count + source) << 1 | wanted;
+    *group = prof_group_number(&work->group_of, key, &fresh);
+    struct counter_group *slot =
+        *group != PROF_NO_GROUP && fresh ? prof_array_add(&work->groups) : NULL;
+    if (*group == PROF_NO_GROUP || (fresh && !slot))
+        return false;
+    const struct prof_config *its = known ? &work->capture->configs.data[config] : NULL;
+    if (fresh)
+        *slot = (struct counter_group){.config = its, .source = (uint16_t)source, .wanted = wanted};
+    struct counter_group *g = &work->groups.data[*group];
+    g->several_configs |= g->config != its;
+    return true;
+}
+
+/* Take the earliest waiting operation to its device's list, unless it ended before `begin`. */
+static void take_op(struct walk *walk, int which, int64_t begin)
+{
+    const struct prof_ordered_row *row = walk->next[which];
+    size_t source = source_of_stream(walk->work, row->cells[STREAM]);
+    int64_t start = row->cells[START], duration = row->cells[DURATION];
+    struct op op = {start, prof_add(start, duration > 0 ? duration : 0), COUNTER_OTHER, 0, false};
+    if (source != SIZE_MAX && which == KERNELS) {
+        if (!group_of(walk, row, source, &op.group)) {
+            walk->no_memory = true;
+            return;
+        }
+        struct counter_group *g = &walk->work->groups.data[op.group];
+        g->time_ns = prof_add(g->time_ns, op.end_ns - op.start_ns);
+        op.launch = (uint32_t)g->launches++;
+    }
+    if (source != SIZE_MAX && op.end_ns > begin) {
+        struct op *slot = prof_array_add(&walk->active[source].list);
+        if (slot)
+            *slot = op;
+        walk->no_memory |= !slot;
+    }
+    walk->next[which] = prof_ordered_next(walk->ordered[which]);
+}
+
+/* Everything that begins before `end`, for a sample that begins at `begin`. */
+static void take_ops_until(struct walk *walk, int64_t begin, int64_t end)
+{
+    while (!walk->no_memory) {
+        int first = -1;
+        for (int i = 0; i < STREAMS_OF_WORK; i++) {
+            if (walk->next[i] &&
+                (first < 0 || walk->next[i]->cells[START] < walk->next[first]->cells[START]))
+                first = i;
+        }
+        if (first < 0 || walk->next[first]->cells[START] >= end)
+            return;
+        take_op(walk, first, begin);
+    }
+}
+
+/* What ended before `begin` touches no further sample. */
+static void drop_ended(struct ops *ops, int64_t begin)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < ops->list.count; i++) {
+        if (ops->list.data[i].end_ns > begin)
+            ops->list.data[kept++] = ops->list.data[i];
+    }
+    ops->list.count = kept;
+}
+
+/* ---- one sample ------------------------------------------------------------------------------ */
+
+/* Adds up, over operations in order of their start, the union of kernels and how long different
+ * groups ran side by side. Of what still runs, the latest end of two different groups is enough. */
+struct overlap {
+    int64_t busy_ns, together_ns;
+    int64_t covered; /* end of the union of kernels so far */
+    struct {
+        uint32_t group;
+        int64_t end;
+    } latest[2];
+};
+
+static void note_end(struct overlap *o, uint32_t group, int64_t end)
+{
+    int same = o->latest[0].group == group ? 0 : o->latest[1].group == group ? 1 : -1;
+    int at = same >= 0 ? same : o->latest[0].end <= o->latest[1].end ? 0 : 1;
+    if (end > o->latest[at].end || same < 0) {
+        o->latest[at].group = group;
+        o->latest[at].end = end;
+    }
+}
+
+static void overlap_add(struct overlap *o, uint32_t group, int64_t begin, int64_t end)
+{
+    int64_t other = INT64_MIN;
+    for (int i = 0; i < 2; i++) {
+        if (o->latest[i].group != group && o->latest[i].end > other)
+            other = o->latest[i].end;
+    }
+    if (other > begin)
+        o->together_ns += (other < end ? other : end) - begin;
+    note_end(o, group, end);
+    if (group == COUNTER_OTHER)
+        return;
+    int64_t from = begin > o->covered ? begin : o->covered;
+    if (end > from) {
+        o->busy_ns += end - from;
+        o->covered = end;
+    }
+}
+
+static bool touch(struct counter_work *work, struct counter_sampled *sampled, struct op *op,
+                  int64_t overlap_ns)
+{
+    struct counter_touch *slot = NULL;
+    if (op->group != COUNTER_OTHER) {
+        struct counter_group *g = &work->groups.data[op->group];
+        g->covered += !op->touched;
+        g->covered_ns += overlap_ns;
+        op->touched = true;
+    }
+    for (uint32_t i = 0; i < sampled->count && !slot; i++) {
+        if (work->touches.data[sampled->first + i].group == op->group)
+            slot = &work->touches.data[sampled->first + i];
+    }
+    if (!slot) {
+        slot = prof_array_add(&work->touches);
+        if (!slot)
+            return false;
+        *slot = (struct counter_touch){.group = op->group};
+        sampled->count++;
+    }
+    uint64_t sum = (uint64_t)slot->overlap_ns + (uint64_t)overlap_ns;
+    slot->overlap_ns = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+    slot->launch = op->launch;
+    return true;
+}
+
+/* Copies that were over at once change nothing that could be seen. */
+static void forget_short_copies(struct counter_work *work, struct counter_sampled *sampled)
+{
+    for (uint32_t i = 0; i < sampled->count; i++) {
+        struct counter_touch *t = &work->touches.data[sampled->first + i];
+        if (t->group != COUNTER_OTHER ||
+            (double)t->overlap_ns >= TOGETHER_SHARE * (double)sampled->busy_ns)
+            continue;
+        *t = work->touches.data[--work->touches.count];
+        sampled->count--;
+        return;
+    }
+}
+
+static enum counter_sample_kind kind_of(const struct counter_work *work,
+                                        const struct counter_sampled *sampled,
+                                        const struct overlap *overlap)
+{
+    if (sampled->busy_ns == 0)
+        return COUNTER_IDLE;
+    for (uint32_t i = 0; i < sampled->count; i++) {
+        if (work->touches.data[sampled->first + i].group == COUNTER_OTHER)
+            return COUNTER_TOGETHER;
+    }
+    if (sampled->count == 1)
+        return COUNTER_ALONE;
+    return (double)overlap->together_ns > TOGETHER_SHARE * (double)overlap->busy_ns
+               ? COUNTER_TOGETHER
+               : COUNTER_SEQUENCE;
+}
+
+static bool shared(const struct counter_source *source, int64_t begin)
+{
+    size_t low = 0, high = source->bursts.count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (source->bursts.data[mid].end_ns <= begin)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < source->bursts.count && source->bursts.data[low].start_ns <= begin &&
+           source->bursts.data[low].others;
+}
+
+static bool place(struct walk *walk, size_t source, int64_t begin, int64_t end)
+{
+    struct counter_work *work = walk->work;
+    struct ops *ops = &walk->active[source];
+    struct overlap overlap = {.covered = INT64_MIN,
+                              .latest = {{COUNTER_OTHER, INT64_MIN}, {COUNTER_OTHER, INT64_MIN}}};
+    struct counter_sampled *sampled = &work->samples.data[work->samples.count - 1];
+    drop_ended(ops, begin);
+    for (size_t i = 0; i < ops->list.count; i++) {
+        struct op *op = &ops->list.data[i];
+        int64_t from = op->start_ns > begin ? op->start_ns : begin;
+        int64_t to = op->end_ns < end ? op->end_ns : end;
+        if (to <= from)
+            continue;
+        overlap_add(&overlap, op->group, from, to);
+        if (!touch(work, sampled, op, to - from))
+            return false;
+    }
+    sampled->busy_ns = (uint32_t)overlap.busy_ns;
+    sampled->others = shared(&work->sources.data[source], begin);
+    forget_short_copies(work, sampled);
+    sampled->kind = (uint8_t)kind_of(work, sampled, &overlap);
+    return true;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+static bool add_sample(void *user, sqlite3_stmt *row)
+{
+    struct walk *walk = user;
+    struct counter_work *work = walk->work;
+    struct counter_sampled *sampled = prof_array_add(&work->samples);
+    if (!sampled)
+        return false;
+    *sampled = (struct counter_sampled){.first = work->touches.count};
+    size_t source = counter_source_of(work, prof_column_id(row, 0));
+    int64_t start = prof_column_int(row, 1), duration = prof_column_int(row, 2);
+    if (start == PROF_UNKNOWN || duration <= 0 || duration > INT32_MAX)
+        return true;
+    work->count++;
+    work->sampled_ns = prof_add(work->sampled_ns, duration);
+    if (source == SIZE_MAX)
+        return true;
+    int64_t interval = work->sources.data[source].interval_ns;
+    if (interval > 0 && duration / LONGEST_INTERVALS > interval)
+        return true;
+    sampled->source = (uint16_t)source;
+    sampled->length_ns = (uint32_t)duration;
+    take_ops_until(walk, start, prof_add(start, duration));
+    return !walk->no_memory && place(walk, source, start, prof_add(start, duration));
+}
+
+static enum prof_status open_work(struct walk *walk, struct prof_error *err)
+{
+    static const struct {
+        const char *table, *columns;
+    } tables[STREAMS_OF_WORK] = {
+        [KERNELS] = {"kernel", "duration, stream, config, thread"},
+        [TRANSFERS] = {"transfer", "duration, stream"},
+        [MEMSETS] = {"memset", "duration, stream"},
+        [GRAPHS] = {"graph_launch", "duration, stream"},
+    };
+    enum prof_status status = PROF_OK;
+    for (int i = 0; !status && i < STREAMS_OF_WORK; i++) {
+        struct prof_ordered_query query = {.key = "start",
+                                           .columns = tables[i].columns,
+                                           .table = tables[i].table,
+                                           .where = "start NOT NULL AND duration NOT NULL"};
+        status = prof_ordered_open(walk->work->capture, &query, 0, &walk->ordered[i], err);
+        if (!status)
+            walk->next[i] = prof_ordered_next(walk->ordered[i]);
+    }
+    return status;
+}
+
+/* Ids are by time but in captures that were put together. */
+static enum prof_status look_at_order(struct counter_work *work, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        prof_query(work->capture,
+                   "SELECT EXISTS(SELECT 1 FROM counter_sample a JOIN counter_sample b "
+                   "ON b.id = a.id + 1 WHERE b.start < a.start)",
+                   &row, err);
+    if (status)
+        return status;
+    if (prof_row(row))
+        work->disordered = sqlite3_column_int(row, 0) != 0;
+    return prof_query_end(work->capture, row, err);
+}
+
+/* Number names, so that configurations of one name are one group. */
+static bool number_configs(struct counter_work *work)
+{
+    size_t count = work->capture->configs.count;
+    struct prof_names names = {0};
+    bool ok = true;
+    work->name_of_config = calloc(count + 1, sizeof *work->name_of_config);
+    for (size_t i = 0; work->name_of_config && ok && i < count; i++) {
+        const char *name = work->capture->configs.data[i].name;
+        uint32_t *known = NULL;
+        work->name_of_config[i] = (uint32_t)i;
+        if (work->by == PROF_BY_CONFIG || !name)
+            continue;
+        known = prof_names_get(&names, name, strlen(name));
+        if (known)
+            work->name_of_config[i] = *known;
+        else
+            ok = prof_names_put(&names, name, strlen(name), (uint32_t)i);
+    }
+    prof_names_free(&names);
+    return ok && work->name_of_config;
+}
+
+enum prof_status counter_touches(struct counter_work *work, struct prof_error *err)
+{
+    struct walk walk = {.work = work};
+    char sql[160];
+    if (!number_configs(work))
+        return prof_out_of_memory(err);
+    walk.active = calloc(work->sources.count + 1, sizeof *walk.active);
+    enum prof_status status = walk.active ? look_at_order(work, err) : prof_out_of_memory(err);
+    if (!status)
+        status = open_work(&walk, err);
+    counter_samples_sql(work, "", sql, sizeof sql);
+    if (!status)
+        status = prof_scan(work->capture, sql, add_sample, &walk, err);
+    if (!status)
+        take_ops_until(&walk, INT64_MAX, INT64_MAX); /* the launches that no sample saw count too */
+    if (walk.no_memory)
+        status = prof_out_of_memory(err);
+    for (int i = 0; i < STREAMS_OF_WORK; i++) {
+        enum prof_status end = prof_ordered_close(walk.ordered[i], status ? NULL : err);
+        status = status ? status : end;
+    }
+    for (size_t i = 0; walk.active && i < work->sources.count; i++)
+        prof_array_free(&walk.active[i].list);
+    free(walk.active);
+    return status;
+}

@@ -1,0 +1,570 @@
+/* Counter summary: samples of hardware counters put to the kernels that ran while they were taken.
+ *
+ * A device counts for everything that runs on it, so a sample says what one kernel did only as far
+ * as that kernel was alone in it. What is said of a kernel rests on such samples; those with a few
+ * kernels one after the other are divided by the rates that the kernels have elsewhere, because
+ * leaving them out would leave out every kernel's beginning and end. The rate is a ratio of sums,
+ * sum of counts over sum of kernel time, and its standard error that of a ratio estimator over
+ * clusters (Cochran, Sampling Techniques, 3rd ed., eq. 6.10 and 9.1): samples of one launch are not
+ * independent of each other. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/counters.h"
+#include "libprof/analysis/group.h"
+#include "libprof/base/saturate.h"
+
+#define LEAST_ALONE 5 /* samples of a kernel alone, before a sample is divided by its rate */
+
+/* What a slot of a device's samples is. */
+struct slot {
+    int counter; /* index in the result's counters, -1 = nothing */
+    int clock;   /* that of the clock its peak counts in, -1 = none */
+    double peak;
+};
+
+struct tally {
+    int64_t samples;
+    double kernel_ns; /* of the group's kernels, or busy time of the device */
+    double length_ns;
+    double *sums; /* per counter */
+};
+
+/* The ratio estimator's moments over clusters, and the cluster that is being filled. */
+struct clusters {
+    int64_t count;
+    double oo;
+    double *vv, *vo;
+    uint32_t launch;
+    size_t last_sample; /* index + 1 */
+    double o;
+    double *v;
+};
+
+struct estimate {
+    struct tally alone; /* the first scan */
+    struct tally own;   /* what the values rest on */
+    struct tally all;   /* whole samples, whatever else ran in them */
+    struct clusters clusters;
+    bool others;
+};
+
+struct work {
+    struct counter_work base;
+    struct prof_counter_summary *result;
+    size_t counters;
+    PROF_ARRAY(struct slot) slots; /* WIRE_COUNTER_SLOTS per source */
+    struct estimate *estimates;    /* per group */
+    double *memory;                /* of all sums */
+    size_t at;                     /* sample of the scan */
+    bool second;
+};
+
+#define MOST_COUNTERS 64u /* different names in a capture; any more are not looked at */
+#define MOST_SOURCES 256u
+#define SUMS_PER_GROUP 6 /* three tallies; vv, vo and v */
+
+/* ---- small tables ---------------------------------------------------------------------------- */
+
+static int64_t physical_of(const struct prof_capture *capture, const char *uuid)
+{
+    for (size_t i = 0; uuid && i < capture->devices.count; i++) {
+        const struct prof_device *d = &capture->devices.data[i];
+        if (d->uuid && strcmp(d->uuid, uuid) == 0)
+            return d->physical;
+    }
+    return 0;
+}
+
+static bool add_source(void *user, sqlite3_stmt *row)
+{
+    struct work *w = user;
+    if (w->base.sources.count >= MOST_SOURCES)
+        return true;
+    struct counter_source *source = prof_array_add(&w->base.sources);
+    if (!source)
+        return false;
+    *source = (struct counter_source){
+        .id = prof_column_id(row, 0),
+        .physical = physical_of(w->base.capture, (const char *)sqlite3_column_text(row, 1)),
+        .interval_ns = prof_column_int(row, 2),
+    };
+    if (w->base.sources.count == 1)
+        w->result->interval_ns = source->interval_ns;
+    return true;
+}
+
+static bool add_burst(void *user, sqlite3_stmt *row)
+{
+    struct work *w = user;
+    size_t source = counter_source_of(&w->base, prof_column_id(row, 0));
+    int64_t start = prof_column_int(row, 1), duration = prof_column_int(row, 2);
+    if (source == SIZE_MAX || start == PROF_UNKNOWN || duration < 0)
+        return true;
+    w->result->bursts++;
+    struct counter_burst *burst = prof_array_add(&w->base.sources.data[source].bursts);
+    if (burst)
+        *burst = (struct counter_burst){start, prof_add(start, duration),
+                                        sqlite3_column_int64(row, 3) > 0};
+    return burst != NULL;
+}
+
+/* A text of the capture's small tables, kept until prof_close; NULL for none or no memory. */
+static const char *keep(struct prof_capture *capture, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? prof_arena_copy(&capture->string_texts, text,
+                                  (size_t)sqlite3_column_bytes(row, column))
+                : NULL;
+}
+
+int prof_counter_find(const struct prof_counter_summary *summary, const char *name)
+{
+    for (size_t i = 0; i < summary->counter_count; i++) {
+        if (strcmp(summary->counters[i].name, name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+static bool new_counter(struct work *w, sqlite3_stmt *row, int *index)
+{
+    struct prof_counter_summary *result = w->result;
+    struct prof_counter *grown =
+        realloc(result->counters, (result->counter_count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    result->counters = grown;
+    int kind = sqlite3_column_int(row, 5);
+    struct prof_counter *counter = &grown[result->counter_count];
+    *counter = (struct prof_counter){
+        .name = keep(w->base.capture, row, 2),
+        .unit = keep(w->base.capture, row, 3),
+        .metric = keep(w->base.capture, row, 4),
+        .kind = kind >= PROF_COUNTER_SUM && kind <= PROF_COUNTER_MEAN ? (enum prof_counter_kind)kind
+                                                                      : PROF_COUNTER_SUM,
+    };
+    *index = (int)result->counter_count;
+    result->counter_count += counter->name != NULL;
+    return counter->name != NULL;
+}
+
+static bool add_counter(void *user, sqlite3_stmt *row)
+{
+    struct work *w = user;
+    size_t source = counter_source_of(&w->base, prof_column_id(row, 0));
+    int64_t number = prof_column_int(row, 1);
+    const char *name = (const char *)sqlite3_column_text(row, 2);
+    if (source == SIZE_MAX || number < 0 || number >= WIRE_COUNTER_SLOTS || !name)
+        return true;
+    struct slot *slot = &w->slots.data[source * WIRE_COUNTER_SLOTS + (size_t)number];
+    slot->counter = prof_counter_find(w->result, name);
+    if (slot->counter < 0 && w->result->counter_count >= MOST_COUNTERS)
+        return true;
+    if (slot->counter < 0 && !new_counter(w, row, &slot->counter))
+        return false;
+    int64_t clock = prof_column_int(row, 6);
+    slot->clock = clock >= 0 && clock < WIRE_COUNTER_SLOTS ? (int)clock : -1; /* a slot as yet */
+    if (sqlite3_column_type(row, 7) != SQLITE_NULL)
+        slot->peak = sqlite3_column_double(row, 7);
+    return true;
+}
+
+/* From the clock's slot to its counter. */
+static void find_clocks(struct work *w)
+{
+    for (size_t i = 0; i < w->slots.count; i++) {
+        struct slot *slot = &w->slots.data[i];
+        if (slot->clock >= 0)
+            slot->clock =
+                w->slots.data[i / WIRE_COUNTER_SLOTS * WIRE_COUNTER_SLOTS + (size_t)slot->clock]
+                    .counter;
+    }
+}
+
+static enum prof_status read_tables(struct work *w, struct prof_error *err)
+{
+    struct prof_capture *capture = w->base.capture;
+    enum prof_status status = prof_scan(
+        capture, "SELECT id, uuid, interval FROM counter_device ORDER BY id", add_source, w, err);
+    size_t slots = w->base.sources.count * WIRE_COUNTER_SLOTS;
+    if (!status && slots && !prof_array_reserve(&w->slots, slots))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; !status && i < slots; i++)
+        w->slots.data[w->slots.count++] = (struct slot){-1, -1, NAN};
+    if (!status)
+        status = prof_scan(capture,
+                           "SELECT counter_device, slot, name, unit, metric, kind, clock, peak "
+                           "FROM counter ORDER BY id",
+                           add_counter, w, err);
+    if (!status)
+        status = prof_scan(capture,
+                           "SELECT counter_device, start, duration, others FROM counter_burst "
+                           "ORDER BY start",
+                           add_burst, w, err);
+    find_clocks(w);
+    return status;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static double *take_sums(struct work *w, size_t *used)
+{
+    double *sums = w->memory + *used;
+    *used += w->counters;
+    return sums;
+}
+
+static bool make_estimates(struct work *w)
+{
+    size_t groups = w->base.groups.count, used = 0;
+    w->counters = w->result->counter_count;
+    w->estimates = calloc(groups + 1, sizeof *w->estimates);
+    w->memory = calloc(groups * w->counters * SUMS_PER_GROUP + 1, sizeof *w->memory);
+    if (!w->estimates || !w->memory)
+        return false;
+    for (size_t i = 0; i < groups; i++) {
+        struct estimate *e = &w->estimates[i];
+        e->alone.sums = take_sums(w, &used);
+        e->own.sums = take_sums(w, &used);
+        e->all.sums = take_sums(w, &used);
+        e->clusters.vv = take_sums(w, &used);
+        e->clusters.vo = take_sums(w, &used);
+        e->clusters.v = take_sums(w, &used);
+    }
+    return true;
+}
+
+/* Values of a sample in the order of the result's counters; false when one is missing. */
+static bool read_values(const struct work *w, size_t source, sqlite3_stmt *row, double *values)
+{
+    const struct slot *slots = &w->slots.data[source * WIRE_COUNTER_SLOTS];
+    for (int i = 0; i < (int)WIRE_COUNTER_SLOTS; i++) {
+        if (slots[i].counter < 0)
+            continue;
+        if (sqlite3_column_type(row, 3 + i) == SQLITE_NULL)
+            return false;
+        values[slots[i].counter] = sqlite3_column_double(row, 3 + i);
+    }
+    return true;
+}
+
+/* Levels weigh by time, so that a sum of them over a sum of times is their mean. */
+static void tally_add(const struct work *w, struct tally *tally, const double *values, double ns,
+                      double length_ns)
+{
+    tally->samples++;
+    tally->kernel_ns += ns;
+    tally->length_ns += length_ns;
+    for (size_t i = 0; i < w->counters; i++)
+        tally->sums[i] +=
+            w->result->counters[i].kind == PROF_COUNTER_MEAN ? values[i] * ns : values[i];
+}
+
+static void close_cluster(const struct work *w, struct clusters *c)
+{
+    if (c->o <= 0)
+        return;
+    c->count++;
+    c->oo += c->o * c->o;
+    for (size_t i = 0; i < w->counters; i++) {
+        c->vv[i] += c->v[i] * c->v[i];
+        c->vo[i] += c->v[i] * c->o;
+        c->v[i] = 0;
+    }
+    c->o = 0;
+}
+
+/* A cluster is one launch in one run of samples: what a launch does at a time depends on what it
+ * did just before, and on the launch. */
+static void cluster_add(const struct work *w, struct clusters *c, uint32_t launch,
+                        const double *values, double ns)
+{
+    if (c->launch != launch || c->last_sample != w->at)
+        close_cluster(w, c);
+    c->launch = launch;
+    c->last_sample = w->at + 1;
+    c->o += ns;
+    for (size_t i = 0; i < w->counters; i++)
+        c->v[i] += w->result->counters[i].kind == PROF_COUNTER_MEAN ? values[i] * ns : values[i];
+}
+
+/* ---- the two scans --------------------------------------------------------------------------- */
+
+static const struct counter_touch *touches_of(const struct work *w,
+                                              const struct counter_sampled *sampled)
+{
+    return &w->base.touches.data[sampled->first];
+}
+
+static void add_own(struct work *w, const struct counter_sampled *sampled,
+                    const struct counter_touch *touch, const double *values)
+{
+    struct estimate *e = &w->estimates[touch->group];
+    tally_add(w, &e->own, values, touch->overlap_ns, sampled->length_ns);
+    cluster_add(w, &e->clusters, touch->launch, values, touch->overlap_ns);
+}
+
+static bool divisible(const struct work *w, const struct counter_sampled *sampled)
+{
+    const struct counter_touch *t = touches_of(w, sampled);
+    if (sampled->kind != COUNTER_SEQUENCE)
+        return false;
+    for (uint32_t i = 0; i < sampled->count; i++) {
+        if (w->estimates[t[i].group].alone.samples < LEAST_ALONE)
+            return false;
+    }
+    return true;
+}
+
+/* How much of a counter a group would have made in its time in the sample, at its rate elsewhere.
+ */
+static double expected(const struct work *w, const struct counter_touch *touch, size_t counter)
+{
+    const struct tally *alone = &w->estimates[touch->group].alone;
+    return alone->sums[counter] / alone->kernel_ns * touch->overlap_ns;
+}
+
+static void divide(struct work *w, const struct counter_sampled *sampled, const double *values)
+{
+    const struct counter_touch *t = touches_of(w, sampled);
+    double part[MOST_COUNTERS], time = 0;
+    for (uint32_t i = 0; i < sampled->count; i++)
+        time += t[i].overlap_ns;
+    for (uint32_t i = 0; i < sampled->count; i++) {
+        for (size_t k = 0; k < w->counters; k++) {
+            double sum = 0, share = t[i].overlap_ns / time;
+            for (uint32_t j = 0; j < sampled->count; j++)
+                sum += expected(w, &t[j], k);
+            if (sum > 0)
+                share = expected(w, &t[i], k) / sum;
+            part[k] =
+                w->result->counters[k].kind == PROF_COUNTER_SUM ? values[k] * share : values[k];
+        }
+        add_own(w, sampled, &t[i], part);
+    }
+}
+
+static void second_scan(struct work *w, const struct counter_sampled *sampled, const double *values)
+{
+    const struct counter_touch *t = touches_of(w, sampled);
+    for (uint32_t i = 0; i < sampled->count; i++) {
+        if (t[i].group == COUNTER_OTHER)
+            continue;
+        struct estimate *e = &w->estimates[t[i].group];
+        tally_add(w, &e->all, values, sampled->busy_ns, sampled->length_ns);
+        e->others |= sampled->others;
+    }
+    if (sampled->kind == COUNTER_ALONE)
+        add_own(w, sampled, t, values);
+    else if (divisible(w, sampled))
+        divide(w, sampled, values);
+}
+
+static bool add_sample(void *user, sqlite3_stmt *row)
+{
+    struct work *w = user;
+    double values[MOST_COUNTERS] = {0};
+    if (w->at >= w->base.samples.count)
+        return true;
+    const struct counter_sampled *sampled = &w->base.samples.data[w->at];
+    bool skip = !w->second && sampled->kind != COUNTER_ALONE;
+    if (sampled->length_ns && sampled->kind != COUNTER_IDLE && !skip &&
+        read_values(w, sampled->source, row, values)) {
+        const struct counter_touch *t = touches_of(w, sampled);
+        if (w->second)
+            second_scan(w, sampled, values);
+        else
+            tally_add(w, &w->estimates[t->group].alone, values, t->overlap_ns, sampled->length_ns);
+    }
+    w->at++;
+    return true;
+}
+
+static enum prof_status scan_values(struct work *w, struct prof_error *err)
+{
+    char columns[256] = "", sql[512];
+    size_t used = 0;
+    for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
+        used += (size_t)snprintf(columns + used, sizeof columns - used, ", c%u", i);
+    counter_samples_sql(&w->base, columns, sql, sizeof sql);
+    enum prof_status status = PROF_OK;
+    for (int i = 0; !status && i < 2; i++) {
+        w->at = 0;
+        w->second = i == 1;
+        status = prof_scan(w->base.capture, sql, add_sample, w, err);
+    }
+    for (size_t i = 0; i < w->base.groups.count; i++)
+        close_cluster(w, &w->estimates[i].clusters);
+    return status;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Standard error of sum(v) / sum(o) over clusters, per second. */
+static double ratio_error(const struct clusters *c, size_t counter, double ratio, double o)
+{
+    if (c->count < 2 || o <= 0)
+        return NAN;
+    double squares = c->vv[counter] - 2 * ratio * c->vo[counter] + ratio * ratio * c->oo;
+    double n = (double)c->count;
+    return sqrt((squares > 0 ? squares : 0) * n / (n - 1)) / o;
+}
+
+static struct prof_counter_value value_of(const struct work *w, const struct estimate *e,
+                                          const struct tally *tally, size_t i)
+{
+    struct prof_counter_value v = {NAN, NAN, NAN, NAN};
+    enum prof_counter_kind kind = w->result->counters[i].kind;
+    double time = kind == PROF_COUNTER_CLOCK ? tally->length_ns : tally->kernel_ns;
+    double scale = kind == PROF_COUNTER_MEAN ? 1 : 1e9;
+    if (time <= 0)
+        return v;
+    double ratio = tally->sums[i] / time;
+    v.rate = ratio * scale;
+    if (tally == &e->own && kind != PROF_COUNTER_CLOCK)
+        v.rate_error = ratio_error(&e->clusters, i, ratio, tally->kernel_ns) * scale;
+    return v;
+}
+
+static void fill_values(const struct work *w, const struct counter_group *g,
+                        const struct estimate *e, struct prof_counter_row *row)
+{
+    const struct tally *tally = row->joint ? &e->all : &e->own;
+    double mean_s = (double)row->time_ns / (double)row->launches / 1e9;
+    const struct slot *slots = &w->slots.data[(size_t)g->source * WIRE_COUNTER_SLOTS];
+    for (size_t i = 0; i < w->counters; i++)
+        row->values[i] = (struct prof_counter_value){NAN, NAN, NAN, NAN};
+    for (int i = 0; row->known && i < (int)WIRE_COUNTER_SLOTS; i++) {
+        if (slots[i].counter < 0)
+            continue;
+        struct prof_counter_value v = value_of(w, e, tally, (size_t)slots[i].counter);
+        if (!row->joint && w->result->counters[slots[i].counter].kind != PROF_COUNTER_MEAN)
+            v.per_launch = v.rate * mean_s;
+        if (slots[i].clock >= 0) {
+            struct prof_counter_value clock = value_of(w, e, tally, (size_t)slots[i].clock);
+            v.share = v.rate / (slots[i].peak * clock.rate);
+        }
+        row->values[slots[i].counter] = v;
+    }
+}
+
+static struct prof_counter_row row_of(const struct work *w, size_t group)
+{
+    const struct counter_group *g = &w->base.groups.data[group];
+    const struct estimate *e = &w->estimates[group];
+    struct prof_counter_row row = {
+        .name = g->config ? g->config->name : NULL,
+        .config = g->several_configs ? NULL : g->config,
+        .device = w->base.sources.data[g->source].physical,
+        .launches = g->launches,
+        .time_ns = g->time_ns,
+        .covered = g->covered,
+        .covered_ns = g->covered_ns,
+        .coverage = prof_share(g->covered_ns, g->time_ns),
+        .joint = e->own.samples < PROF_COUNTER_MIN_SAMPLES && e->all.samples > e->own.samples,
+        .shared = e->others,
+    };
+    row.samples = row.joint ? e->all.samples : e->own.samples;
+    row.known = row.samples >= PROF_COUNTER_MIN_SAMPLES;
+    row.joint_share =
+        g->covered_ns > 0 ? 1 - fmin(1, e->own.kernel_ns / (double)g->covered_ns) : NAN;
+    return row;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct prof_counter_row *x = a, *y = b;
+    int order = prof_order(x->time_ns, y->time_ns, x->name, y->name);
+    if (order)
+        return order;
+    if (x->config && y->config && x->config->id != y->config->id)
+        return x->config->id < y->config->id ? -1 : 1;
+    return (x->device > y->device) - (x->device < y->device);
+}
+
+static bool make_rows(struct work *w)
+{
+    struct prof_counter_summary *result = w->result;
+    size_t groups = w->base.groups.count;
+    result->rows = calloc(groups + 1, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < groups; i++) {
+        const struct counter_group *g = &w->base.groups.data[i];
+        if (!g->wanted || !g->covered)
+            continue;
+        struct prof_counter_row *row = &result->rows[result->count++];
+        *row = row_of(w, i);
+        row->values = calloc(w->counters + 1, sizeof *row->values);
+        if (!row->values)
+            return false;
+        fill_values(w, g, &w->estimates[i], row);
+    }
+    qsort(result->rows, result->count, sizeof *result->rows, by_time);
+    return true;
+}
+
+/* ---- interface ------------------------------------------------------------------------------- */
+
+static enum prof_status summarise(struct work *w, struct prof_error *err)
+{
+    enum prof_status status = read_tables(w, err);
+    if (status || !w->base.sources.count)
+        return status;
+    status = counter_touches(&w->base, err);
+    if (!status && !make_estimates(w))
+        status = prof_out_of_memory(err);
+    if (!status)
+        status = scan_values(w, err);
+    if (!status && !make_rows(w))
+        status = prof_out_of_memory(err);
+    w->result->samples = w->base.count;
+    w->result->sampled_ns = w->base.sampled_ns;
+    return status;
+}
+
+static void free_work(struct work *w)
+{
+    for (size_t i = 0; i < w->base.sources.count; i++)
+        prof_array_free(&w->base.sources.data[i].bursts);
+    prof_array_free(&w->base.sources);
+    prof_array_free(&w->base.groups);
+    prof_array_free(&w->base.touches);
+    prof_array_free(&w->base.samples);
+    prof_map_free(&w->base.group_of);
+    free(w->base.name_of_config);
+    prof_array_free(&w->slots);
+    free(w->estimates);
+    free(w->memory);
+    prof_scope_close(&w->base.scope);
+}
+
+enum prof_status prof_counter_summary(struct prof_capture *capture,
+                                      const struct prof_filter *filter, enum prof_group group,
+                                      struct prof_counter_summary *result, struct prof_error *err)
+{
+    struct work w = {.base = {.capture = capture, .by = group}, .result = result};
+    *result = (struct prof_counter_summary){.interval_ns = PROF_UNKNOWN,
+                                            .wall_ns = prof_wall_ns(capture, filter)};
+    enum prof_status status = prof_scope_open(&w.base.scope, capture, filter, err);
+    if (!status)
+        status = prof_begin(capture, err);
+    if (!status) {
+        status = summarise(&w, err);
+        prof_end(capture);
+    }
+    free_work(&w);
+    return status;
+}
+
+void prof_counter_summary_free(struct prof_counter_summary *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        free(result->rows[i].values);
+    free(result->rows);
+    free(result->counters);
+    *result = (struct prof_counter_summary){0};
+}

@@ -1,0 +1,80 @@
+/* Which kernels ran while each sample of hardware counters was taken. Shared by counters.c, which
+ * puts the values to it, and counter_touch.c, which finds it out. */
+#ifndef PERFKIT_ANALYSIS_COUNTERS_H
+#define PERFKIT_ANALYSIS_COUNTERS_H
+
+#include "libprof/analysis/scope.h"
+#include "libprof/wire/wire.h"
+
+struct counter_burst {
+    int64_t start_ns, end_ns;
+    bool others; /* programs that are not of the target were on the device */
+};
+
+/* A sampled device that the target used. */
+struct counter_source {
+    int64_t id;       /* counter_device.id */
+    int64_t physical; /* prof_device.physical; 0 = the target never used it */
+    int64_t interval_ns;
+    PROF_ARRAY(struct counter_burst) bursts;
+};
+
+/* A kernel in a sample. */
+struct counter_touch {
+    uint32_t group;      /* COUNTER_OTHER: copies, fills, whole graphs */
+    uint32_t overlap_ns; /* summed over its launches in the sample */
+    uint32_t launch;     /* number of the last of them, within its group */
+};
+#define COUNTER_OTHER UINT32_MAX
+
+enum counter_sample_kind {
+    COUNTER_IDLE,     /* nothing ran */
+    COUNTER_ALONE,    /* one group of kernels */
+    COUNTER_SEQUENCE, /* several, one after the other */
+    COUNTER_TOGETHER, /* several side by side, or with copies */
+};
+
+struct counter_sampled {
+    size_t first; /* in touches */
+    uint32_t count;
+    uint32_t busy_ns;   /* union of the kernels */
+    uint32_t length_ns; /* of the sample; 0 = it is left out */
+    uint16_t source;    /* index */
+    uint8_t kind;       /* enum counter_sample_kind */
+    bool others;
+};
+
+/* Kernels of a name or configuration on a device. */
+struct counter_group {
+    const struct prof_config *config; /* first seen */
+    bool several_configs;
+    uint16_t source;
+    bool wanted; /* its kernels pass the filter */
+    int64_t launches, time_ns, covered, covered_ns;
+};
+
+struct counter_work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    enum prof_group by;
+    PROF_ARRAY(struct counter_source) sources;
+    PROF_ARRAY(struct counter_group) groups;
+    struct prof_map group_of; /* key -> index */
+    uint32_t *name_of_config; /* PROF_BY_NAME: number of its name, per index of capture->configs */
+    PROF_ARRAY(struct counter_touch) touches;
+    PROF_ARRAY(struct counter_sampled) samples; /* in the order of counter_samples_sql */
+    int64_t count, sampled_ns;                  /* of all samples */
+    bool disordered; /* samples are not in the order of their time in the file */
+};
+
+/* "SELECT counter_device, start, duration<columns> FROM counter_sample" in order of time. */
+void counter_samples_sql(const struct counter_work *work, const char *columns, char *out,
+                         size_t size);
+
+/* Fill groups, touches and samples. The caller holds a read transaction. */
+enum prof_status counter_touches(struct counter_work *work, struct prof_error *err);
+
+/* Index in sources, SIZE_MAX when there is none. */
+size_t counter_source_of(const struct counter_work *work, int64_t counter_device);
+
+#endif
