@@ -10,62 +10,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/reduction/reduction.h"
 #include "kernels/stream/stream.h"
-
-static const enum dev_backend backends[] = {DEV_CUDA, DEV_OPENCL, DEV_CPU};
-
-static struct dev *dev;
-static struct dev_queue *queue;
-static uint32_t random_state;
-
-static void done(int result)
-{
-    ck_assert_msg(result == 0, "%s", dev_error_text(dev));
-}
-
-static bool open_backend(int index)
-{
-    char why[512];
-
-    random_state = 1;
-    if (dev_open(backends[index], 3, &dev, why, sizeof why) != 0) {
-        printf("SKIP %s\n", why);
-        return false;
-    }
-    done(dev_queue_create(dev, &queue));
-    return true;
-}
-
-static void close_backend(void)
-{
-    dev_queue_destroy(queue);
-    dev_close(dev);
-}
-
-/* -1 .. 1 */
-static float next_float(void)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return (float)(random_state >> 8) / 8388608.0f - 1.0f;
-}
-
-static float *floats(size_t count)
-{
-    float *out = malloc(count * sizeof out[0]);
-
-    ck_assert_ptr_nonnull(out);
-    for (size_t i = 0; i < count; i++)
-        out[i] = next_float();
-    return out;
-}
-
-static struct dev_buffer *put(const float *from, size_t count)
-{
-    struct dev_buffer *buffer;
-
-    done(dev_alloc(dev, count * 4, &buffer));
-    done(dev_write(queue, buffer, 0, from, count * 4, DEV_BLOCKING, NULL));
-    return buffer;
-}
+#include "tests/workloads/on_device.h"
 
 static void multiply(const struct gemm_shape *shape, uint32_t first, uint32_t batch,
                      struct dev_buffer *a, struct dev_buffer *b, struct dev_buffer *c)

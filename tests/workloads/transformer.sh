@@ -1,0 +1,123 @@
+#!/bin/sh
+# The program as a user runs it: every variant verified on the best device and on the CPU, odd
+# shapes, JSON that a JSON reader takes with the counts that the variants are about, a capture with
+# nothing missing, and errors that name themselves.  usage: transformer.sh PROGRAM PERFKIT
+set -u
+program=$1
+perfkit=$2
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+fail()
+{
+    echo "FAILED: $1"
+    cat "$dir/out" "$dir/err"
+    failed=1
+}
+
+# expect STATUS ARGUMENT...: runs the program, keeps its output in $dir/out and $dir/err.
+expect()
+{
+    status=$1
+    shift
+    "$program" "$@" >"$dir/out" 2>"$dir/err"
+    got=$?
+    [ "$got" -eq "$status" ] || fail "$* ended with $got instead of $status"
+}
+
+quick='--preset small --iterations 1 --warmup 0'
+# The loss falls from step to step of the same batch, and every variant's losses, gradients and
+# weights are those of training in double precision: --verify checks both.
+expect 0 $quick --verify --backend auto
+grep -q 'FAILED' "$dir/out" && fail 'a comparison failed and the status was 0'
+grep -q '^cpu-512 .* ok$' "$dir/out" || fail 'no row of cpu-512'
+expect 0 $quick --verify --backend cpu
+
+# More layers, tokens that repeat, sides that fill no tile, above and below 256.
+for backend in auto cpu; do
+    for variant in naive ladder-tiles tuned tuned-batched; do
+        expect 0 --sequences 3 --length 19 --width 36 --heads 3 --layers 3 --vocabulary 7 \
+            --seed 7 --iterations 1 --warmup 0 --heads 4 --verify --backend $backend \
+            --variant $variant
+        expect 0 --sequences 1 --length 2 --width 8 --heads 1 --layers 1 --vocabulary 300 \
+            --heads 8 --iterations 1 --warmup 0 --verify --backend $backend --variant $variant
+    done
+done
+
+for variant in $("$program" --list-variants | cut -d' ' -f1); do
+    expect 0 $quick --backend cpu --variant "$variant"
+    grep -q "^$variant " "$dir/out" || fail "no row of $variant"
+done
+
+expect 0 $quick --iterations 2 --backend cpu --json
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys
+report = json.load(sys.stdin)
+rows = {r["variant"]: r for r in report["results"]}
+sequences, length, vocabulary, width = 2, 16, 200, 64
+tables = 4 * width * (vocabulary + length)
+tokens = 4 * (length + 1)
+losses = 4 * sequences * length
+probabilities = 4 * length * vocabulary
+rows_bytes = 4 * length * width
+
+# Ten matrices for each sequence, and none after the first step from a pool.
+assert rows["naive"]["allocations"] == rows["alloc-per-op"]["allocations"] == 10 * sequences
+assert rows["tuned"]["allocations"] == rows["pool"]["allocations"] == 0
+assert 0 < rows["pool"]["pool_allocations"] <= 10, rows["pool"]
+# What moves in a step.
+moved = {name: row["transfer_bytes"] for name, row in rows.items()}
+assert moved["tuned"] == moved["async"] == moved["blocking"] == sequences * tokens + losses
+assert moved["embed-host"] - moved["embed-device"] == sequences * (tables + rows_bytes)
+assert moved["reupload"] - moved["cached"] == sequences * probabilities
+assert moved["naive"] == sequences * (tokens + tables + rows_bytes + 2 * probabilities)
+assert moved["ladder-embed"] > moved["ladder-cached"] > moved["ladder-loss"] == moved["tuned"]
+# Each in the order of its step: the launches are the same work.
+assert rows["tile16"]["flop"] == rows["tile-adaptive"]["flop"] == rows["ladder-pool"]["flop"]
+assert rows["tuned-batched"]["launches"] < rows["tuned"]["launches"]
+for row in rows.values():
+    assert row["wall_ns"]["median"] > 0 and row["last_loss"] < row["first_loss"], row
+curve = [row["last_loss"] for name, row in rows.items() if name.startswith("ladder")]
+assert max(curve) - min(curve) < 1e-4, curve
+for name in "breakdown-naive", "breakdown-tuned":
+    row = rows[name]
+    total = sum(c["mean_ns"] for c in row["components"])
+    assert abs(total - row["components_total_ns"]) <= 1e-6 * total
+    assert abs(sum(c["share"] for c in row["components"]) - 1) < 1e-6
+for name in "cpu-512", "cpu-384":
+    row = rows[name]
+    assert row["no_cache_counters"] or row["cache_references"] >= row["cache_misses"] >= 0, row
+assert [r["variant"] for r in report["ladder"]][::7] == ["naive", "tuned"]
+claims = {c["claim"] for c in report["claims"]}
+assert claims >= {"all together", "embeddings", "read-only access", "transfers", "allocation",
+                  "tiles", "model shape", "host cache", "per batch: total"}, claims
+assert all(c["because"] for c in report["claims"] if c["verdict"] == "cannot be shown")
+' <"$dir/out" || fail 'the JSON'
+
+    # A capture is complete, and shows the same numbers of allocations and bytes as the program.
+    for backend in auto cpu; do
+        "$perfkit" run -q -o "$dir/$backend.sqlite" -- "$program" $quick --backend $backend \
+            >"$dir/out" 2>"$dir/err" || fail "captured on $backend"
+        "$perfkit" report --format json "$dir/$backend.sqlite" >"$dir/out" 2>"$dir/err"
+        python3 -c 'import json, sys
+report = json.load(sys.stdin)
+assert report["trust"]["complete"] is True, report["trust"]["statements"]
+assert any(r["name"] == "backward" for r in report["ranges"]["rows"]), report["ranges"]
+' <"$dir/out" || fail "the capture on $backend"
+    done
+fi
+
+expect 2 --variant nosuch
+grep -q 'no such variant: nosuch' "$dir/err" || fail 'an unknown variant goes unnamed'
+expect 2 --width 50
+grep -q 'take 512 and 8' "$dir/err" || fail 'a width that the heads cannot share goes unnamed'
+expect 2 --heads 7
+expect 2 --layers 9
+expect 2 --length 1
+expect 2 --vocabulary 1048576 --length 4096
+grep -q '2^31' "$dir/err" || fail 'a matrix too large goes unnamed'
+expect 2 --backend metal
+expect 0 --help
+grep -q -- '--sequences N' "$dir/out" || fail '--help lacks an option'
+exit $failed
