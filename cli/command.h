@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum cli_status {
     CLI_OK = 0,
@@ -88,6 +89,8 @@ const char *cli_nearest(const char *word, const char *(*next)(const void *table,
                         const void *table);
 
 /* help.c */
+/* Print text wrapped, the cursor being at `column` and every further line starting at `indent`. */
+void cli_print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width);
 void cli_print_help(const struct cli_command *command);
 void cli_print_overview(bool to_stderr);
 /* "-o, --output FILE" into buffer. */

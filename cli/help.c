@@ -17,8 +17,7 @@ void cli_option_label(const struct cli_option *option, char *buffer, size_t size
              option->argument ? option->argument : "");
 }
 
-/* Print text wrapped, the cursor being at `column` and every further line starting at `indent`. */
-static void print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width)
+void cli_print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width)
 {
     bool first = true;
     while (*text) {
@@ -48,7 +47,7 @@ static void print_row(FILE *out, const char *left, const char *text, size_t widt
         used = 0;
     }
     fprintf(out, "%*s", (int)(LEFT_WIDTH - used), "");
-    print_wrapped(out, text, LEFT_WIDTH, LEFT_WIDTH, width);
+    cli_print_wrapped(out, text, LEFT_WIDTH, LEFT_WIDTH, width);
 }
 
 static void print_option(FILE *out, const struct cli_option *option, size_t width)
@@ -69,7 +68,7 @@ static void print_paragraphs(FILE *out, const char *text, size_t width)
         size_t length = end ? (size_t)(end - text) : strlen(text);
         char paragraph[2048];
         snprintf(paragraph, sizeof paragraph, "%.*s", (int)length, text);
-        print_wrapped(out, paragraph, 0, 0, width);
+        cli_print_wrapped(out, paragraph, 0, 0, width);
         fputc('\n', out);
         text += length;
         text += strspn(text, "\n");

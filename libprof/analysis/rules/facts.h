@@ -108,6 +108,7 @@ struct prof_device_facts {
     struct prof_spots spots[PROF_SLICES];
     int64_t kernel_sum_ns, copy_sum_ns; /* plain sums within the window */
     int64_t kernels, copies, gaps;
+    int64_t relaunch_ns; /* of PROF_SLICE_LAUNCH, what followed a wait */
     int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
     uint32_t busiest_thread;   /* launches most */
     size_t streams;            /* with kernels in the window */

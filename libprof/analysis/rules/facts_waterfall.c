@@ -193,6 +193,8 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
         return;
     }
     spend_host(w, s, begin, op->call, op);
+    if (s->waited && !shape->waits)
+        s->facts->relaunch_ns += within(w->facts, op->call, end);
     spend(w, s, shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH, op->call, end, op,
           op->shape);
 }

@@ -8,8 +8,8 @@
 #include "libprof/analysis/rules/judge.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_transfer, prof_rules_host, prof_rules_launch, prof_rules_wait,
-    prof_rules_kernel,   prof_rules_roof, prof_rules_memory,
+    prof_rules_transfer, prof_rules_host, prof_rules_wait,   prof_rules_launch,
+    prof_rules_roof,     prof_rules_kernel, prof_rules_memory,
 };
 
 /* Shares of the window from which on a finding is that severe. */
@@ -133,16 +133,21 @@ static enum prof_status judge_facts(struct prof_capture *capture, const struct p
     struct prof_ceilings ceilings = {0};
     struct prof_roofline roofs = {0};
     struct prof_judge judge = {.facts = facts, .ceilings = &ceilings, .roofs = &roofs};
-    enum prof_status status = PROF_OK;
-    (void)capture, (void)filter;
-    ask_all(&judge);
-    if (judge.failed || !publish(&judge, result))
-        status = prof_out_of_memory(err);
+    enum prof_status status = prof_ceilings(capture, &ceilings, err);
+    if (!status)
+        status = prof_roofline(capture, filter, PROF_ROOFLINE_CONFIGS, &roofs, err);
+    if (!status) {
+        ask_all(&judge);
+        if (judge.failed || !publish(&judge, result))
+            status = prof_out_of_memory(err);
+    }
     if (result->count)
         qsort(result->rows, result->count, sizeof *result->rows, worst_first);
     result->abstentions = judge.abstentions.data;
     result->abstention_count = judge.abstentions.count;
     prof_array_free(&judge.drafts);
+    prof_roofline_free(&roofs);
+    prof_ceilings_free(&ceilings);
     return status;
 }
 

@@ -1,3 +1,274 @@
-#include "libprof/analysis/rules/judge.h"
+/* Rules about single kernels: grids that do not fill the device, occupancy, and the one that decides. */
+#include <math.h>
 
-const struct prof_rule prof_rules_kernel[] = {{.judge = NULL}};
+#include "libprof/analysis/rules/judge.h"
+#include "libprof/analysis/rules/occupancy.h"
+#include "libprof/base/format.h"
+
+struct hits {
+    double saved;
+    int64_t time_ns, count;
+    const struct prof_shape *worst;
+    double worst_saved;
+    struct prof_spots spots;
+};
+
+static void hit(const struct prof_judge *judge, struct hits *hits, const struct prof_shape *shape,
+                double part)
+{
+    double saved = (double)shape->alone_ns * part;
+    hits->saved += saved;
+    hits->time_ns += shape->sum_ns;
+    hits->count += shape->count;
+    prof_spots_add(&hits->spots, (struct prof_spot){shape->longest.start, shape->longest.duration,
+                                                    shape->longest.stream, shape->longest.thread,
+                                                    (uint32_t)(shape - judge->facts->shapes.data)});
+    if (!hits->worst || saved > hits->worst_saved) {
+        hits->worst = shape;
+        hits->worst_saved = saved;
+    }
+}
+
+static int64_t units_of(const struct prof_judge *judge)
+{
+    const struct prof_device *device = judge->device->device;
+    return device && device->units > 0 ? device->units : 0;
+}
+
+/* ---- grids ---------------------------------------------------------------------------------------- */
+
+static void small_grid(struct prof_judge *judge)
+{
+    int64_t units = units_of(judge);
+    struct hits hits = {0};
+    const struct prof_shape *shape;
+    if (!units) {
+        prof_abstain(judge, "needs the device's number of units");
+        return;
+    }
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        int64_t blocks = shape->kind == PROF_OP_KERNEL ? prof_config_blocks(shape->config) : 0;
+        if (blocks && blocks < units)
+            hit(judge, &hits, shape, 1 - (double)blocks / (double)units);
+    }
+    if (!hits.worst || prof_of_window(judge, hits.time_ns) < 0.02)
+        return;
+    int64_t blocks = prof_config_blocks(hits.worst->config);
+    struct prof_draft *draft = prof_found(
+        judge, 0.6,
+        "%s launches have fewer blocks than the device has units (%s): %s has %s, and takes %s in "
+        "all.",
+        prof_count(hits.count).text, prof_count(units).text,
+        prof_short_name(prof_shape_name(hits.worst)).text, prof_count(blocks).text,
+        prof_duration_ns(hits.worst->sum_ns).text);
+    prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
+    prof_number(draft, "units", (double)units, PROF_NUMBER_COUNT);
+    prof_number(draft, "blocks", (double)blocks, PROF_NUMBER_COUNT);
+    prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)hits.saved);
+    prof_places(judge, draft, &hits.spots);
+}
+
+static void tail_effect(struct prof_judge *judge)
+{
+    struct hits hits = {0};
+    const struct prof_shape *shape;
+    double waves_of_worst = 0;
+    bool known = false;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        struct prof_occupancy occupancy;
+        int64_t blocks = shape->kind == PROF_OP_KERNEL ? prof_config_blocks(shape->config) : 0;
+        if (!blocks || !prof_occupancy_of(judge->device->device, shape->config, &occupancy) ||
+            !units_of(judge))
+            continue;
+        known = true;
+        double waves = (double)blocks / (double)(units_of(judge) * occupancy.blocks);
+        double full = floor(waves);
+        if (full < 1 || waves == full || 1 / (full + 1) < 0.2)
+            continue;
+        hit(judge, &hits, shape, 1 - waves / (full + 1));
+        if (hits.worst == shape)
+            waves_of_worst = waves;
+    }
+    if (!known) {
+        prof_abstain(judge, "needs registers and threads per unit, which CUDA tells");
+        return;
+    }
+    if (!hits.worst || prof_of_window(judge, (int64_t)hits.saved) < 0.01)
+        return;
+    char waves[64];
+    prof_print_fixed(waves, waves_of_worst, 2);
+    struct prof_draft *draft = prof_found(
+        judge, 0.4,
+        "The last round of blocks fills only a part of the device: %s launches, the costliest %s "
+        "with %s rounds.",
+        prof_count(hits.count).text, prof_short_name(prof_shape_name(hits.worst)).text, waves);
+    prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
+    prof_number(draft, "rounds", waves_of_worst, PROF_NUMBER_PLAIN);
+    prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)hits.saved);
+    prof_places(judge, draft, &hits.spots);
+}
+
+/* ---- occupancy ------------------------------------------------------------------------------------ */
+
+#define LOW 0.5
+
+static void low_occupancy(struct prof_judge *judge)
+{
+    struct hits hits = {0};
+    struct prof_occupancy worst = {0};
+    const struct prof_shape *shape;
+    bool known = false;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        struct prof_occupancy occupancy;
+        if (shape->kind != PROF_OP_KERNEL ||
+            !prof_occupancy_of(judge->device->device, shape->config, &occupancy))
+            continue;
+        known = true;
+        if (occupancy.share >= LOW || prof_of_window(judge, shape->sum_ns) < 0.02)
+            continue;
+        hit(judge, &hits, shape, 0.5); /* GPA: hiding latency gains a factor of 2 at most */
+        if (hits.worst == shape)
+            worst = occupancy;
+    }
+    if (!known) {
+        prof_abstain(judge, "needs registers and threads per unit, which CUDA tells");
+        return;
+    }
+    if (!hits.worst)
+        return;
+    struct prof_draft *draft = prof_found(
+        judge, 0.3,
+        "%s runs with at most %s of the threads that a unit can hold: limited by %s, blocks on a unit: %s of %s "
+        "threads (%s registers each).",
+        prof_short_name(prof_shape_name(hits.worst)).text, prof_percent(worst.share).text,
+        prof_occupancy_limit_text(worst.limit), prof_count(worst.blocks).text,
+        prof_count(prof_config_threads(hits.worst->config)).text,
+        prof_count(hits.worst->config->registers).text);
+    prof_number(draft, "occupancy", worst.share, PROF_NUMBER_SHARE);
+    prof_number(draft, "registers", (double)hits.worst->config->registers, PROF_NUMBER_COUNT);
+    prof_number(draft, "blocks_per_unit", (double)worst.blocks, PROF_NUMBER_COUNT);
+    prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)hits.saved);
+    prof_places(judge, draft, &hits.spots);
+}
+
+/* ---- the kernel that decides ---------------------------------------------------------------------- */
+
+#define HOT 0.2
+
+static const struct prof_roofline_point *point_of(const struct prof_judge *judge,
+                                                  const struct prof_shape *shape)
+{
+    for (size_t i = 0; i < judge->roofs->count; i++) {
+        const struct prof_roofline_point *point = &judge->roofs->points[i];
+        if (point->config == shape->config && point->device == judge->device->id)
+            return point;
+    }
+    return NULL;
+}
+
+static void hot_kernel(struct prof_judge *judge)
+{
+    const struct prof_shape *shape, *hot = NULL;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (shape->kind == PROF_OP_KERNEL && (!hot || shape->alone_ns > hot->alone_ns))
+            hot = shape;
+    }
+    if (!hot || prof_of_window(judge, hot->alone_ns) < HOT)
+        return;
+    const struct prof_roofline_point *point = point_of(judge, hot);
+    double reached = point && isfinite(point->roof_share) ? point->roof_share : NAN;
+    double share = prof_of_window(judge, hot->alone_ns);
+    char twice[64], most[64];
+    prof_print_fixed(twice, 1 / (1 - share / 2), 2);
+    prof_print_fixed(most, share < 0.999 ? 1 / (1 - share) : 1000, share < 0.9 ? 2 : 0);
+    struct prof_draft *draft = prof_found(
+        judge, isfinite(reached) ? 0.6 : 0.2,
+        "%s decides: %s of the time in %s launches%s%s. Twice as fast makes the whole %sx, however "
+        "fast at most %sx.",
+        prof_short_name(prof_shape_name(hot)).text, prof_percent(share).text,
+        prof_count(hot->count).text, isfinite(reached) ? ", at this share of its roof: " : "",
+        isfinite(reached) ? prof_percent(reached).text : "", twice, most);
+    prof_number(draft, "share", share, PROF_NUMBER_SHARE);
+    prof_number(draft, "launches", (double)hot->count, PROF_NUMBER_COUNT);
+    prof_number(draft, "kernel_ns", (double)hot->sum_ns, PROF_NUMBER_NS);
+    prof_number(draft, "roof_share", reached, PROF_NUMBER_SHARE);
+    bool far = isfinite(reached) && reached < 0.5;
+    prof_claim(draft, PROF_SLICE_KERNEL,
+               (int64_t)((double)hot->alone_ns * (isfinite(reached) ? 1 - fmin(reached, 1) : 1)));
+    if (!far)
+        draft->most = PROF_SEVERITY_INFO; /* that it takes the time is no fault */
+    prof_place(judge, draft,
+               &(struct prof_spot){hot->longest.start, hot->longest.duration, hot->longest.stream,
+                                   hot->longest.thread,
+                                   (uint32_t)(hot - judge->facts->shapes.data)});
+}
+
+/* ---- registry ------------------------------------------------------------------------------------- */
+
+const struct prof_rule prof_rules_kernel[] = {
+    {.page = {.id = "small-grid",
+              .title = "Fewer blocks than the device has units",
+              .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units) "
+                       "take 2 % of the time or more.",
+              .why = "A block runs on one unit; the others have nothing to do.",
+              .fix = "More, smaller blocks; split the reduction dimension; batch; or run several such "
+                     "kernels side by side.",
+              .cuda = "Split-K or stream-K, a larger grid, streams; cudaOccupancyMaxPotentialBlockSize.",
+              .opencl = "Smaller work-groups: CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE.",
+              .pytorch = "Larger batches; torch.bmm instead of a loop.",
+              .bound = "Sum of time alone x (1 - blocks / units).",
+              .limits = "The parts of a block's work may not be divisible further.",
+              .needs = "kernels with configuration, and the device's units"},
+     .judge = small_grid},
+    {.page = {.id = "tail-effect",
+              .title = "The last round of blocks leaves the device half empty",
+              .fires = "Kernels of one to four full rounds of blocks and a part of one: "
+                       "rounds = blocks / (units x blocks per unit), after the occupancy formula.",
+              .why = "The last, partial round takes as long as a full one.",
+              .fix = "A grid that is a multiple of units x blocks per unit, or blocks that fetch "
+                     "work until none is left.",
+              .cuda = "Persistent kernel with grid-stride loop; another block size; stream-K.",
+              .opencl = "Another work-group size, or a loop over groups.",
+              .pytorch = "A batch size that fills whole rounds.",
+              .bound = "Sum of time alone x (1 - rounds / rounds rounded up).",
+              .limits = "Blocks of unequal work hide or worsen it.",
+              .needs = "kernels with registers and shared memory, CUDA device attributes"},
+     .judge = tail_effect},
+    {.page = {.id = "low-occupancy",
+              .title = "Registers, shared memory or block size keep threads away",
+              .fires = "Theoretical occupancy below 50 % in kernels of 2 % of the time or more.",
+              .why = "Few resident threads hide little latency. It does no harm where the kernel is "
+                     "near a roof all the same.",
+              .fix = "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "
+                     "or another block size.",
+              .cuda = "__launch_bounds__(threads, blocks), -maxrregcount, cudaFuncSetAttribute "
+                      "(preferred shared memory carveout).",
+              .opencl = "reqd_work_group_size, smaller __local arrays.",
+              .pytorch = "Triton: num_warps, num_stages, block sizes; torch.compile max-autotune.",
+              .bound = "Half of the kernels' time alone: hiding latency gains a factor of two at "
+                       "most.",
+              .limits = "Theoretical occupancy only; confidence is low without counters.",
+              .needs = "kernels with registers and shared memory, CUDA device attributes"},
+     .judge = low_occupancy},
+    {.page = {.id = "hot-kernel",
+              .title = "One kernel decides",
+              .fires = "A launch configuration has the device alone for 20 % of the time or more. "
+                       "Above info only where its roofline is known and less than half reached.",
+              .why = "What a faster kernel brings is limited by its share (Amdahl): the finding says "
+                     "by how much, before anybody starts.",
+              .fix = "Look at this one with hardware counters or a kernel profiler, and at no other "
+                     "first.",
+              .cuda = "perfkit run --counters, or Nsight Compute on this kernel; a library's version "
+                      "of it.",
+              .opencl = "perfkit report --roofline; a library's version of it.",
+              .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
+              .bound = "Its time alone x (1 - share of the roof that it reaches), all of it where the "
+                       "roof is not known.",
+              .limits = "That a kernel takes the time is no fault by itself.",
+              .needs = "kernels; declared work or counters for more than info"},
+     .judge = hot_kernel},
+    {.judge = NULL},
+};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
+#include "libprof/analysis/rules/occupancy.h"
 #include "libprof/base/format.h"
 
 /* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen. */
@@ -77,19 +78,6 @@ static int64_t dispatch_excess(const struct prof_judge *judge, const struct laun
 
 /* ---- many launches of one kernel ------------------------------------------------------------------ */
 
-static int64_t threads_of(const int64_t side[3])
-{
-    int64_t product = 1;
-    for (int i = 0; i < 3; i++)
-        product *= side[i] > 0 && side[i] < 1 << 20 ? side[i] : 1;
-    return product;
-}
-
-static int64_t blocks_of(const struct prof_config *config)
-{
-    return config && config->block[0] != PROF_UNKNOWN ? threads_of(config->grid) : 0;
-}
-
 /* By what part n launches of `blocks` blocks each become shorter as one launch of n times as many. */
 static double filling_gain(const struct prof_device *device, int64_t blocks, double row)
 {
@@ -115,7 +103,7 @@ static void unbatched_kernels(struct prof_judge *judge)
             continue;
         double mean = (double)shape->sum_ns / (double)shape->count;
         double gain =
-            filling_gain(judge->device->device, blocks_of(shape->config), row);
+            filling_gain(judge->device->device, prof_config_blocks(shape->config), row);
         if (mean > 100000 && gain <= 0)
             continue; /* long and filling the device: nothing to gather */
         saved_kernel += gain * (double)shape->alone_ns;
@@ -137,7 +125,7 @@ static void unbatched_kernels(struct prof_judge *judge)
         "%s launches of the same kernel one after the other, up to %s in a row (%s: %s blocks, %s "
         "each): one launch could do the work of a row.",
         prof_count(kernels).text, prof_count(most).text,
-        prof_short_name(prof_shape_name(worst)).text, prof_count(blocks_of(worst->config)).text,
+        prof_short_name(prof_shape_name(worst)).text, prof_count(prof_config_blocks(worst->config)).text,
         prof_duration((double)worst->sum_ns / (double)worst->count).text);
     prof_number(draft, "launches", (double)kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "longest_row", (double)most, PROF_NUMBER_COUNT);

@@ -1,3 +1,239 @@
-#include "libprof/analysis/rules/judge.h"
+/* Rules about waiting: for the device where nobody needs to, and of streams for each other. */
+#include <stdlib.h>
+#include <string.h>
 
-const struct prof_rule prof_rules_wait[] = {{.judge = NULL}};
+#include "libprof/analysis/rules/judge.h"
+#include "libprof/analysis/rules/occupancy.h"
+#include "libprof/base/format.h"
+
+/* ---- explicit waits ------------------------------------------------------------------------------- */
+
+static void sync_stall(struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    int64_t idle = judge->device->slice_ns[PROF_SLICE_SYNC];
+    int64_t waits = f->calls_in[PROF_CALL_SYNC].count, steps = f->steps ? f->steps : 1;
+    if (waits < 5 || waits < 2 * steps || prof_of_window(judge, idle) < 0.02)
+        return;
+    double part = 1 - (double)steps / (double)waits; /* one a step is needed to see the result */
+    struct prof_draft *draft = prof_found(
+        judge, 0.5,
+        "The host waits for the device %s times%s, and each time the device runs empty: it is idle "
+        "%s until the host launches again.",
+        prof_count(waits).text, f->steps ? ", several times a step" : "",
+        prof_duration_ns(idle).text);
+    prof_number(draft, "waits", (double)waits, PROF_NUMBER_COUNT);
+    prof_number(draft, "waited_ns", (double)f->calls_in[PROF_CALL_SYNC].sum_ns, PROF_NUMBER_NS);
+    prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_SYNC, (int64_t)((double)idle * part));
+    /* The way into the next launch is hidden too when the queue never runs empty. */
+    prof_claim(draft, PROF_SLICE_LAUNCH,
+               (int64_t)((double)judge->device->relaunch_ns * part));
+    prof_places(judge, draft, &judge->device->spots[PROF_SLICE_SYNC]);
+}
+
+/* ---- calls that wait without saying so ------------------------------------------------------------ */
+
+#define LONG_NS 20000
+
+struct hidden_waits {
+    int64_t count, sum_ns;
+    struct prof_spots spots;
+};
+
+/* Frees and code loading that took as long as something was running: those calls wait for the whole
+ * device. */
+static void find_hidden_waits(const struct prof_facts *f, struct hidden_waits *found)
+{
+    for (size_t i = 0; i < f->calls.count; i++) {
+        const struct prof_call *call = &f->calls.data[i];
+        bool waits = call->class_ == PROF_CALL_FREE || call->class_ == PROF_CALL_FREE_HOST ||
+                     call->class_ == PROF_CALL_ALLOC_HOST;
+        if (!waits || call->start < f->begin || call->start >= f->end ||
+            call->duration < LONG_NS)
+            continue;
+        found->count++;
+        found->sum_ns += call->duration;
+        prof_spots_add(&found->spots,
+                       (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
+    }
+}
+
+static bool is_cuda(const struct prof_judge *judge)
+{
+    const struct prof_device *device = judge->device->device;
+    return device && device->api && !strcmp(device->api, "cuda");
+}
+
+/* Kernels in the legacy default stream beside others in streams that wait for it. */
+static bool mixes_default_stream(const struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    bool in_default = false, in_others = false;
+    for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count && !(in_default && in_others); i++) {
+        const struct prof_op *op = &f->ops[PROF_OP_KERNEL].data[i];
+        if (op->start < f->begin || op->start >= f->end ||
+            f->shapes.data[op->shape].device != judge->device_index)
+            continue;
+        const struct prof_stream *stream = prof_stream(f->capture, op->stream);
+        in_default |= stream && stream->is_default;
+        in_others |= stream && !stream->is_default && !stream->non_blocking;
+    }
+    return in_default && in_others;
+}
+
+static void implicit_sync(struct prof_judge *judge)
+{
+    struct hidden_waits found = {0};
+    if (!is_cuda(judge)) {
+        prof_abstain(judge, "of OpenCL's calls none waits unasked");
+        return;
+    }
+    find_hidden_waits(judge->facts, &found);
+    bool mixes = mixes_default_stream(judge);
+    if (found.count < 3 && !mixes)
+        return;
+    int64_t idle = judge->device->slice_ns[PROF_SLICE_ALLOC];
+    struct prof_draft *draft = prof_found(
+        judge, 0.5,
+        "%s calls that free or page-lock memory took more than 20 us (%s in all): they wait for the "
+        "whole device%s.",
+        prof_count(found.count).text, prof_duration_ns(found.sum_ns).text,
+        mixes ? "; kernels in the legacy default stream make every other stream wait" : "");
+    prof_number(draft, "calls", (double)found.count, PROF_NUMBER_COUNT);
+    prof_number(draft, "call_ns", (double)found.sum_ns, PROF_NUMBER_NS);
+    prof_number(draft, "default_stream", mixes, PROF_NUMBER_PLAIN);
+    if (found.count >= 3)
+        prof_claim(draft, PROF_SLICE_ALLOC, found.sum_ns < idle ? found.sum_ns : idle);
+    if (mixes)
+        prof_claim(draft, PROF_SLICE_DEPENDENCY,
+                   judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
+    prof_places(judge, draft, &found.spots);
+}
+
+/* ---- streams one after the other ------------------------------------------------------------------ */
+
+#define STREAMS 64
+
+struct stream_sum {
+    uint32_t stream;
+    int64_t ns;
+};
+
+/* The longest stream: no schedule is shorter. */
+static int64_t longest_stream(const struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    struct stream_sum sums[STREAMS];
+    size_t count = 0;
+    int64_t longest = 0;
+    for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count; i++) {
+        const struct prof_op *op = &f->ops[PROF_OP_KERNEL].data[i];
+        size_t s = 0;
+        if (op->start < f->begin || op->start >= f->end ||
+            f->shapes.data[op->shape].device != judge->device_index)
+            continue;
+        while (s < count && sums[s].stream != op->stream)
+            s++;
+        if (s == STREAMS)
+            continue;
+        if (s == count)
+            sums[count++] = (struct stream_sum){op->stream, 0};
+        sums[s].ns += op->duration;
+        longest = sums[s].ns > longest ? sums[s].ns : longest;
+    }
+    return longest;
+}
+
+static void serial_streams(struct prof_judge *judge)
+{
+    const struct prof_device_facts *d = judge->device;
+    const struct prof_shape *shape;
+    int64_t kernel = d->slice_ns[PROF_SLICE_KERNEL] + d->slice_ns[PROF_SLICE_BOTH];
+    int64_t units = d->device ? d->device->units : 0;
+    double filled = 0;
+    if (d->streams < 2 || !kernel || (double)d->kernel_sum_ns > 1.05 * (double)kernel)
+        return;
+    if (units <= 0 || prof_shares_memory(judge)) {
+        prof_abstain(judge, "needs a device of its own and its number of units");
+        return;
+    }
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        int64_t blocks = prof_config_blocks(shape->config);
+        if (prof_is_kernel(shape))
+            filled += (double)shape->sum_ns *
+                      (blocks && blocks < units ? (double)blocks / (double)units : 1);
+    }
+    int64_t longest = longest_stream(judge), least = (int64_t)filled;
+    least = longest > least ? longest : least;
+    if (kernel - least <= 0 || prof_of_window(judge, kernel - least) < 0.02)
+        return;
+    struct prof_draft *draft = prof_found(
+        judge, 0.5,
+        "Kernels of %s streams run one after the other though they do not fill the device: %s that "
+        "side by side could take %s.",
+        prof_count((int64_t)d->streams).text, prof_duration_ns(kernel).text,
+        prof_duration_ns(least).text);
+    prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
+    prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
+    prof_number(draft, "side_by_side_ns", (double)least, PROF_NUMBER_NS);
+    prof_claim(draft, PROF_SLICE_KERNEL, kernel - least);
+    prof_places(judge, draft, &d->spots[PROF_SLICE_DEPENDENCY]);
+}
+
+/* ---- registry ------------------------------------------------------------------------------------- */
+
+const struct prof_rule prof_rules_wait[] = {
+    {.page = {.id = "implicit-sync",
+              .title = "Calls that wait for the device without saying so",
+              .fires = "On CUDA: three calls or more in the part that repeats that free device memory "
+                       "or page-lock or free host memory and take more than 20 us; or kernels in the "
+                       "legacy default stream beside kernels in streams that wait for it.",
+              .why = "cudaFree, cudaFreeHost and cudaHostAlloc wait until the device is done, and the "
+                     "legacy default stream waits for all others, and they for it: the queue runs "
+                     "empty.",
+              .fix = "Free outside of the loop or in stream order; give the work streams of its own.",
+              .cuda = "cudaFreeAsync; cudaStreamCreateWithFlags(cudaStreamNonBlocking) or "
+                      "--default-stream per-thread.",
+              .opencl = NULL,
+              .pytorch = "No torch.cuda.empty_cache() in the loop; side streams with "
+                         "torch.cuda.stream().",
+              .bound = "Idle time of the device in those calls, and idle time in which a stream's "
+                       "work was queued behind another's.",
+              .limits = "CUDA does not tell why a call took long.",
+              .needs = "API calls; streams with their flags"},
+     .judge = implicit_sync},
+    {.page = {.id = "sync-stall",
+              .title = "The host waits for the device more often than once a step",
+              .fires = "Five waits or more, two a step or more, and the device idle 2 % of the time "
+                       "after them: while the host wakes up (50 us at most) and launches again.",
+              .why = "When the wait ends the queue is empty; whatever the host does until the next "
+                     "kernel runs is lost for the device.",
+              .fix = "Wait once per step, or for an event of the step before.",
+              .cuda = "cudaEventRecord and cudaStreamWaitEvent between streams; cudaEventSynchronize "
+                      "on the previous step's event.",
+              .opencl = "Events in wait lists instead of clFinish.",
+              .pytorch = "No torch.cuda.synchronize(), `.item()` or `print(loss)` in the loop.",
+              .bound = "(1 - steps / waits) of the idle time after waits and in the launches that "
+                       "follow.",
+              .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
+                        "replayed figure takes that into account.",
+              .needs = "API calls and kernels"},
+     .judge = sync_stall},
+    {.page = {.id = "serial-streams",
+              .title = "Streams that run one after the other",
+              .fires = "Two streams or more with kernels, at most 5 % of whose time overlaps, and "
+                       "grids that do not fill the device.",
+              .why = "Small kernels of several streams can share the device; a false dependency, the "
+                     "default stream or waits on the host keep them apart.",
+              .fix = "Find what orders them and remove it.",
+              .cuda = "cudaStreamNonBlocking; events instead of cudaStreamSynchronize; launch "
+                      "breadth-first.",
+              .opencl = "Several in-order queues, clFlush each; or an out-of-order queue.",
+              .pytorch = "torch.cuda.Stream() per branch, wait_stream where needed.",
+              .bound = "Kernel time - max(longest stream, sum of time x min(1, blocks / units)).",
+              .limits = "Real dependencies between the streams are not seen.",
+              .needs = "kernels with configuration, and the device's units"},
+     .judge = serial_streams},
+    {.judge = NULL},
+};

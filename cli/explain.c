@@ -1,0 +1,199 @@
+/* perfkit explain: what a rule of the findings means. Text for people, JSON for programs, and markdown,
+ * from which docs/rules.md is made (scripts/rules_doc.sh). */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "libprof/base/json.h"
+#include "libprof/include/prof.h"
+
+struct explain_options {
+    unsigned format;
+    bool json;
+};
+
+enum { TEXT, MARKDOWN, JSON };
+static const char *const format_words[] = {"text", "markdown", "json", NULL};
+
+#define AT(field) .offset = offsetof(struct explain_options, field)
+static const struct cli_option explain_options[] = {
+    {.name = "format", .type = CLI_CHOICE, AT(format), .argument = "NAME", .fallback = "text",
+     .text = "text, markdown or json", .words = format_words},
+    {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
+    {0},
+};
+
+static const struct cli_text_row explain_examples[] = {
+    {"perfkit explain", "List the rules."},
+    {"perfkit explain launch-bound", "What it looks at, why that is slow, what to change, and how "
+                                     "the bound of the gain is computed."},
+    {0},
+};
+
+/* The parts of a page in their order: heading, JSON key, text. */
+struct part {
+    const char *heading, *key, *text;
+};
+#define PARTS 9
+
+static void parts_of(const struct prof_rule_page *page, struct part parts[PARTS])
+{
+    const struct part all[PARTS] = {
+        {"Fires", "fires", page->fires},    {"Why", "why", page->why},
+        {"Fix", "fix", page->fix},          {"CUDA", "cuda", page->cuda},
+        {"OpenCL", "opencl", page->opencl}, {"PyTorch", "pytorch", page->pytorch},
+        {"Bound", "bound", page->bound},    {"Limits", "limits", page->limits},
+        {"Needs", "needs", page->needs},
+    };
+    memcpy(parts, all, sizeof all);
+}
+
+/* ---- text --------------------------------------------------------------------------------------- */
+
+#define INDENT 10
+
+static void print_text(const struct prof_rule_page *page)
+{
+    struct part parts[PARTS];
+    size_t width = terminal_width(stdout);
+    parts_of(page, parts);
+    printf("%s: %s\n\n", page->id, page->title);
+    for (size_t i = 0; i < PARTS; i++) {
+        if (!parts[i].text)
+            continue;
+        printf("%-*s", INDENT, parts[i].heading);
+        cli_print_wrapped(stdout, parts[i].text, INDENT, INDENT, width);
+    }
+}
+
+static void print_list(void)
+{
+    const struct prof_rule_page *page;
+    for (size_t i = 0; (page = prof_rule_page(i)); i++)
+        printf("%-20s %s\n", page->id, page->title);
+}
+
+/* ---- markdown ----------------------------------------------------------------------------------- */
+
+/* Our own texts: of what markdown would read, only these occur in them. */
+static void put_markdown(const char *text)
+{
+    bool code = false;
+    for (; *text; text++) {
+        if (*text == '`')
+            code = !code;
+        else if (!code && strchr("*_<>", *text))
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void print_markdown(const struct prof_rule_page *page)
+{
+    struct part parts[PARTS];
+    parts_of(page, parts);
+    printf("## %s\n\n%s.\n\n", page->id, page->title);
+    for (size_t i = 0; i < PARTS; i++) {
+        if (!parts[i].text)
+            continue;
+        printf("- **%s**: ", parts[i].heading);
+        put_markdown(parts[i].text);
+        putchar('\n');
+    }
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------- */
+
+static void put_json(struct prof_json *json, const struct prof_rule_page *page)
+{
+    struct part parts[PARTS];
+    parts_of(page, parts);
+    prof_json_object(json, NULL);
+    prof_json_string(json, "rule", page->id);
+    prof_json_string(json, "title", page->title);
+    for (size_t i = 0; i < PARTS; i++)
+        prof_json_string(json, parts[i].key, parts[i].text);
+    prof_json_end(json);
+}
+
+/* ---- command ------------------------------------------------------------------------------------ */
+
+static int print_all(unsigned format)
+{
+    const struct prof_rule_page *page;
+    struct prof_json json;
+    if (format == TEXT)
+        print_list();
+    for (size_t i = 0; format == MARKDOWN && (page = prof_rule_page(i)); i++) {
+        if (i)
+            putchar('\n');
+        print_markdown(page);
+    }
+    if (format != JSON)
+        return CLI_OK;
+    prof_json_to_file(&json, stdout, 2);
+    prof_json_array(&json, NULL);
+    for (size_t i = 0; (page = prof_rule_page(i)); i++)
+        put_json(&json, page);
+    prof_json_end(&json);
+    return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
+}
+
+static int print_one(const struct prof_rule_page *page, unsigned format)
+{
+    struct prof_json json;
+    if (format == TEXT)
+        print_text(page);
+    else if (format == MARKDOWN)
+        print_markdown(page);
+    if (format != JSON)
+        return CLI_OK;
+    prof_json_to_file(&json, stdout, 2);
+    put_json(&json, page);
+    return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
+}
+
+static const char *rule_name(const void *table, size_t i)
+{
+    (void)table;
+    const struct prof_rule_page *page = prof_rule_page(i);
+    return page ? page->id : NULL;
+}
+
+static int explain_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct explain_options options = {0};
+    struct cli_operands operands;
+    int status;
+    if (!cli_parse(command, argc, argv, &options, &operands, &status))
+        return status;
+    unsigned format = options.json ? JSON : options.format;
+    if (!operands.count)
+        return print_all(format);
+    const struct prof_rule_page *page = prof_rule_find(operands.values[0]);
+    if (page)
+        return print_one(page, format);
+    const char *near = cli_nearest(operands.values[0], rule_name, NULL);
+    if (near)
+        cli_say(command->name, "there is no rule '%s': did you mean '%s'?", operands.values[0],
+                near);
+    else
+        cli_say(command->name, "there is no rule '%s': perfkit explain lists them",
+                operands.values[0]);
+    return CLI_USAGE;
+}
+
+const struct cli_command explain_command = {
+    .name = "explain",
+    .summary = "tell what a finding means and how its price is computed",
+    .operands = "[RULE]",
+    .text = "Prints the page of a rule: when it fires, why that is slow, what to change and with "
+            "which calls, how the upper bound of the gain is computed, and what the rule cannot see. "
+            "Without a rule: the list of rules.",
+    .options = explain_options,
+    .examples = explain_examples,
+    .most = 1,
+    .usage_status = CLI_USAGE,
+    .run = explain_run,
+};
