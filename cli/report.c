@@ -16,13 +16,17 @@
 struct report_options {
     unsigned format, top, findings;
     bool json;
-    const char *html, *chrome_trace, *flamegraph;
+    const char *html, *chrome_trace, *flamegraph, *roofline;
+    unsigned roofline_of;
 };
 
 enum { FORMAT_NONE = 0 };
 /* In the order of enum prof_report_findings. */
 static const char *const findings_words[] = {"top", "all", "none", NULL};
 static const char *const format_words[] = {"", "text", "json", "csv", "markdown", NULL};
+
+/* In the order of enum prof_roofline_group. */
+static const char *const roofline_words[] = {"kernels", "configs", "ranges", NULL};
 
 #define AT(field) .offset = offsetof(struct report_options, field)
 static const struct cli_option report_options[] = {
@@ -41,6 +45,10 @@ static const struct cli_option report_options[] = {
      .text = "a timeline for Perfetto or chrome://tracing"},
     {.name = "flamegraph", .type = CLI_FILE, AT(flamegraph), .argument = "OUT",
      .text = "folded stacks (NVTX ranges; API call; kernel) for flame graph tools"},
+    {.name = "roofline", .type = CLI_FILE, AT(roofline), .argument = "OUT",
+     .text = "the roofline as a figure, by gnuplot: OUT.svg, OUT.png, or OUT.gp for the script"},
+    {.name = "roofline-of", .type = CLI_CHOICE, AT(roofline_of), .argument = "WHAT",
+     .fallback = "kernels", .text = "what that figure draws", .words = roofline_words},
     {0},
 };
 
@@ -114,6 +122,22 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
     return status;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* By the name of the file; NULL when it has none of the endings. */
+static const char *roofline_writer(const char *path)
+{
+    static const char *const writers[] = {"roofline-svg", "roofline-png", "roofline-script"};
+    for (size_t i = 0; path && i < sizeof writers / sizeof writers[0]; i++)
+        if (ends_with(path, prof_report_find(writers[i])->extension))
+            return writers[i];
+    return path && is_standard(path) ? "roofline-svg" : NULL;
+}
+
 static enum prof_status write_all(struct prof_capture *capture, const struct report_options *asked,
                                   struct prof_error *err)
 {
@@ -123,8 +147,11 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
         {"html", asked->html},
         {"chrome-trace", asked->chrome_trace},
         {"flamegraph", asked->flamegraph},
+        {roofline_writer(asked->roofline), asked->roofline},
     };
-    struct prof_report_options options = {.top = asked->top, .findings = asked->findings};
+    struct prof_report_options options = {.top = asked->top, .findings = asked->findings,
+                                           .roofline =
+                                               (enum prof_roofline_group)asked->roofline_of};
     bool any_file = false;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (!files[i].path)
@@ -158,9 +185,15 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     asked.format = asked.json ? 2 : asked.format + 1;
 
     int on_standard = is_standard(asked.html) + is_standard(asked.chrome_trace) +
-                      is_standard(asked.flamegraph) + (asked.format != FORMAT_NONE);
+                      is_standard(asked.flamegraph) + is_standard(asked.roofline) +
+                      (asked.format != FORMAT_NONE);
     if (on_standard > 1) {
         cli_say(command->name, "standard output takes one report: give the others a file name");
+        return CLI_USAGE;
+    }
+    if (asked.roofline && !roofline_writer(asked.roofline)) {
+        cli_say(command->name, "--roofline %s: the name must end with .svg, .png or .gp",
+                asked.roofline);
         return CLI_USAGE;
     }
     enum prof_status status = PROF_OK;

@@ -53,7 +53,7 @@ static inline struct prof_report_value prof_report_device_name(const struct prof
 #define ROWS(type, name_)                                                                          \
     .columns = name_##_columns, .row_bytes = sizeof(struct type), .rows = name_##_rows
 
-/* tables_more.c */
+/* tables_more.c, tables_roofline.c */
 #define PROF_REPORT_MORE(name)                                                                     \
     extern const struct prof_report_column name##_columns[];                                       \
     const void *name##_rows(const struct prof_report_data *data, size_t *count)
@@ -65,6 +65,16 @@ PROF_REPORT_MORE(prof_report_pool);
 PROF_REPORT_MORE(prof_report_stream);
 PROF_REPORT_MORE(prof_report_context);
 PROF_REPORT_MORE(prof_report_thread);
+PROF_REPORT_MORE(prof_report_roofline);
+PROF_REPORT_MORE(prof_report_roofline_config);
+PROF_REPORT_MORE(prof_report_roofline_range);
+PROF_REPORT_MORE(prof_report_ceiling);
+bool prof_report_roofline_worth(const struct prof_report_data *data);
+bool prof_report_roofline_config_worth(const struct prof_report_data *data);
+bool prof_report_roofline_range_worth(const struct prof_report_data *data);
+bool prof_report_never_worth(const struct prof_report_data *data);
+void prof_report_roofline_totals(const struct prof_report_data *data, char *out, size_t size);
+void prof_report_roofline_range_totals(const struct prof_report_data *data, char *out, size_t size);
 bool prof_report_stream_worth(const struct prof_report_data *data);
 bool prof_report_context_worth(const struct prof_report_data *data);
 bool prof_report_thread_worth(const struct prof_report_data *data);

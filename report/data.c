@@ -60,6 +60,22 @@ static enum prof_status list_streams(struct prof_report_data *data, struct prof_
     return PROF_OK;
 }
 
+static enum prof_status load_rooflines(struct prof_report_data *data, struct prof_error *err)
+{
+    enum prof_status status = prof_roofline(data->capture, data->filter, PROF_ROOFLINE_KERNELS,
+                                            &data->roofline, err);
+    bool worked = false;
+    for (size_t i = 0; i < data->roofline.count; i++)
+        worked |= data->roofline.points[i].worked > 0;
+    if (!status && worked)
+        status = prof_roofline(data->capture, data->filter, PROF_ROOFLINE_CONFIGS,
+                               &data->roofline_configs, err);
+    if (!status)
+        status = prof_roofline(data->capture, data->filter, PROF_ROOFLINE_RANGES,
+                               &data->roofline_ranges, err);
+    return status;
+}
+
 enum prof_status prof_report_load(struct prof_capture *capture,
                                   const struct prof_report_options *options,
                                   struct prof_report_data *data, struct prof_error *err)
@@ -96,6 +112,8 @@ enum prof_status prof_report_load(struct prof_capture *capture,
         status = prof_activity_summary(capture, filter, i, &data->activities[i], err);
     if (!status)
         status = prof_pool_summary(capture, filter, &data->pools, err);
+    if (!status)
+        status = load_rooflines(data, err);
     return status;
 }
 
@@ -115,6 +133,9 @@ void prof_report_unload(struct prof_report_data *data)
     for (enum prof_activity i = 0; i < PROF_ACTIVITIES; i++)
         prof_activity_summary_free(&data->activities[i]);
     prof_pool_summary_free(&data->pools);
+    prof_roofline_free(&data->roofline);
+    prof_roofline_free(&data->roofline_configs);
+    prof_roofline_free(&data->roofline_ranges);
     *data = (struct prof_report_data){0};
 }
 

@@ -37,6 +37,9 @@ struct prof_report_data {
     struct prof_memory_summary memory;
     struct prof_activity_summary activities[PROF_ACTIVITIES];
     struct prof_pool_summary pools;
+    struct prof_roofline roofline; /* of kernels */
+    struct prof_roofline roofline_configs; /* empty when no kernel's work is known */
+    struct prof_roofline roofline_ranges;
     struct prof_report_stream *streams;
     size_t stream_count;
 };

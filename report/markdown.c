@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/roofline.h"
 #include "report/findings.h"
 #include "report/table.h"
 #include "report/utf8.h"
@@ -91,6 +92,17 @@ static void put_table(FILE *out, const struct prof_report_data *data,
         fprintf(out, "\n... and %zu more\n", count - shown);
 }
 
+static void put_roofline_notes(FILE *out, const struct prof_report_data *data)
+{
+    char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
+    size_t count = prof_report_roofline_notes(data, notes);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? "- " : "\n- ", out);
+        put_prose(out, notes[i]);
+        fputc('\n', out);
+    }
+}
+
 static void put_head(FILE *out, const struct prof_report_data *data)
 {
     char ending[96], when[32];
@@ -123,8 +135,11 @@ enum prof_status prof_report_write_markdown(struct prof_capture *capture,
         prof_report_markdown_findings(
             out, &data, options ? options->findings : PROF_REPORT_FINDINGS_TOP, put_prose);
         for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
-            if (prof_report_worth(&data, table))
+            if (prof_report_worth(&data, table)) {
                 put_table(out, &data, table, options ? options->top : 0);
+                if (!strcmp(table->name, "roofline"))
+                    put_roofline_notes(out, &data);
+            }
         status = prof_report_flush(out, err);
     }
     prof_report_unload(&data);

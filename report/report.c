@@ -21,6 +21,12 @@ const struct prof_report_writer prof_report_writers[] = {
      false, prof_report_write_chrome_trace},
     {"flamegraph", ".folded", "folded stacks of ranges, calls and kernels, weighted by device ns",
      false, prof_report_write_flamegraph},
+    {"roofline-svg", ".svg", "the roofline, drawn by gnuplot", false,
+     prof_report_write_roofline_svg},
+    {"roofline-png", ".png", "the roofline, drawn by gnuplot", false,
+     prof_report_write_roofline_png},
+    {"roofline-script", ".gp", "the gnuplot script of that figure, to be changed by hand", false,
+     prof_report_write_roofline_script},
     {0},
 };
 

@@ -39,6 +39,7 @@ struct prof_report_options {
     size_t width; /* text: columns of the terminal; 0 = 100; below 60 counts as 60 */
     bool colour;  /* text: ANSI colour */
     enum prof_report_findings findings;
+    enum prof_roofline_group roofline; /* what the roofline's figure draws */
     /* Called now and then by writers that walk the events: done of total (0 = not known). */
     void (*progress)(void *context, int64_t done, int64_t total);
     void *progress_context;

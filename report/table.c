@@ -66,6 +66,10 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
         return prof_bytes(real);
     case PROF_UNIT_RATE:
         return prof_rate(real);
+    case PROF_UNIT_FLOPS:
+        return prof_flop_rate(real);
+    case PROF_UNIT_RATIO:
+        return prof_ratio(real);
     case PROF_UNIT_SHARE:
         return prof_percent(real);
     case PROF_UNIT_NUMBER:

@@ -20,6 +20,8 @@ enum prof_report_unit {
     PROF_UNIT_MOMENT, /* ns since the start of the capture */
     PROF_UNIT_BYTES,
     PROF_UNIT_RATE,  /* bytes per second */
+    PROF_UNIT_FLOPS, /* floating-point operations per second */
+    PROF_UNIT_RATIO, /* a number of any size, without a unit */
     PROF_UNIT_SHARE, /* 0..1 */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/roofline.h"
 #include "report/findings.h"
 #include "report/text.h"
 #include "report/utf8.h"
@@ -350,6 +351,15 @@ static void print_next(const struct prof_report_page *page, const struct prof_re
                      "The timeline, to open in a browser: perfkit report FILE --html report.html");
 }
 
+static void print_roofline_notes(const struct prof_report_page *page,
+                                 const struct prof_report_data *data)
+{
+    char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
+    size_t count = prof_report_roofline_notes(data, notes);
+    for (size_t i = 0; i < count; i++)
+        prof_report_wrap(page, 2, "", notes[i]);
+}
+
 /* Tables stand apart from each other; the lines that stand for empty ones stand together. */
 static enum prof_status print_tables(const struct prof_report_page *page,
                                      const struct prof_report_data *data, struct prof_error *err)
@@ -357,7 +367,8 @@ static enum prof_status print_tables(const struct prof_report_page *page,
     static const struct {
         const char *name;
         size_t least; /* rows below which the table is not worth its line */
-    } parts[] = {{"kernels", 0}, {"graphs", 1},   {"transfers", 0}, {"migrations", 1},
+    } parts[] = {{"kernels", 0}, {"roofline", 1}, {"roofline_configs", 1}, {"roofline_ranges", 1},
+                 {"graphs", 1},  {"transfers", 0}, {"migrations", 1},
                  {"api", 0},     {"waits", 0},    {"overhead", 1},  {"jit", 1},
                  {"ranges", 0},  {"memory", 0},   {"leaks", 1},     {"pools", 1},
                  {"streams", 1}, {"contexts", 1}, {"processes", 2}};
@@ -372,6 +383,8 @@ static enum prof_status print_tables(const struct prof_report_page *page,
         if (rows || !line_before)
             fputc('\n', page->out);
         status = prof_report_text_table(page, data, table, err);
+        if (!strcmp(parts[i].name, "roofline"))
+            print_roofline_notes(page, data);
         line_before = !rows;
     }
     return status;

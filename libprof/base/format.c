@@ -164,6 +164,32 @@ struct prof_text prof_rate(double bytes_per_second)
     return isfinite(bytes_per_second) ? scaled(bytes_per_second, 1000, units, 5) : unknown;
 }
 
+struct prof_text prof_flop_rate(double flop_per_second)
+{
+    static const char *const units[] = {"FLOP/s",  "kFLOP/s", "MFLOP/s",
+                                        "GFLOP/s", "TFLOP/s", "PFLOP/s"};
+    return isfinite(flop_per_second) ? scaled(flop_per_second, 1000, units, 5) : unknown;
+}
+
+struct prof_text prof_ratio(double ratio)
+{
+    struct prof_text t;
+    double size = fabs(ratio);
+    if (!isfinite(ratio))
+        return unknown;
+    if (size >= 1000 || (size < 0.001 && size > 0))
+        snprintf(t.text, sizeof t.text, "%.2e", ratio);
+    else
+        prof_print_fixed(t.text, ratio,
+                         size < 0.01  ? 5
+                         : size < 0.1 ? 4
+                         : size < 1   ? 3
+                         : size < 10  ? 2
+                         : size < 100 ? 1
+                                      : 0);
+    return t;
+}
+
 struct prof_text prof_count(int64_t count)
 {
     if (count == PROF_UNKNOWN)

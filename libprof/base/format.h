@@ -31,6 +31,12 @@ struct prof_text prof_bytes_of(int64_t bytes);
 /* Bytes per second in powers of 1000, as link and memory speeds are given: "24.6 GB/s". */
 struct prof_text prof_rate(double bytes_per_second);
 
+/* Floating-point operations per second: "61.2 TFLOP/s". */
+struct prof_text prof_flop_rate(double flop_per_second);
+
+/* A ratio of any size with three significant digits: "0.0123", "4.56", "1.23e+03". */
+struct prof_text prof_ratio(double ratio);
+
 /* "1,234,567" */
 struct prof_text prof_count(int64_t count);
 

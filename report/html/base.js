@@ -59,6 +59,7 @@ window.perfkit = (function () {
 
   const bytes = (v) => scaled(v, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
   const rate = (v) => scaled(v, 1000, ['B/s', 'kB/s', 'MB/s', 'GB/s', 'TB/s']);
+  const flops = (v) => scaled(v, 1000, ['FLOP/s', 'kFLOP/s', 'MFLOP/s', 'GFLOP/s', 'TFLOP/s', 'PFLOP/s']);
   const count = (v) => (unknown(v) ? 'n/a' : Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, ','));
 
   function percent(share) {
@@ -73,6 +74,8 @@ window.perfkit = (function () {
       case 'ns': case 'moment': return duration(v);
       case 'bytes': return bytes(v);
       case 'rate': return rate(v);
+      case 'flops': return flops(v);
+      case 'ratio': return unknown(v) ? 'n/a' : Number(v.toPrecision(3)).toString();
       case 'count': return count(v);
       case 'share': return percent(v);
       default: return typeof v === 'number' && !Number.isInteger(v) ? v.toFixed(2) : String(v);

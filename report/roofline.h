@@ -1,0 +1,28 @@
+/* The roofline in words and as a figure, beside its tables (tables_roofline.c). */
+#ifndef PERFKIT_REPORT_ROOFLINE_H
+#define PERFKIT_REPORT_ROOFLINE_H
+
+#include "report/data.h"
+
+#define PROF_REPORT_NOTES 6
+#define PROF_REPORT_NOTE_BYTES 400
+
+/* What must be said with the tables: the roofs of each device that kernels ran on, measured when or
+ * theoretical, and why points have no place. Sentences for people; returns how many. */
+size_t prof_report_roofline_notes(const struct prof_report_data *data,
+                                  char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES]);
+
+/* "measured 2026-11-20", "theoretical", "measured 2026-11-20 and theoretical": where the roofs of a
+ * device come from; out: at least 64 bytes. False: it has none. */
+bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t device, char *out,
+                             size_t size);
+
+/* A gnuplot script that draws the roofline of the device with the most time to its standard output
+ * in `terminal` ("svg", "pngcairo"); NULL: leave terminal and output to who runs it. Names stand in
+ * single quotes without characters that gnuplot reads anything into. PROF_NOTFOUND: no point has a
+ * place in the figure. */
+enum prof_status prof_report_roofline_script(const struct prof_roofline *roofline,
+                                             struct prof_capture *capture, const char *terminal,
+                                             FILE *out, struct prof_error *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* What a reader of the roofline's tables has to know: which roofs, from where, and what is missing.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "libprof/base/format.h"
+#include "report/roofline.h"
+
+struct note {
+    char *out;
+    size_t used;
+};
+
+static void say(struct note *note, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct note *note, const char *format, ...)
+{
+    va_list ap;
+    size_t room = PROF_REPORT_NOTE_BYTES - note->used;
+    va_start(ap, format);
+    int wrote = vsnprintf(note->out + note->used, room, format, ap);
+    va_end(ap);
+    if (wrote > 0)
+        note->used += (size_t)wrote < room ? (size_t)wrote : room - 1;
+}
+
+bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t device, char *out,
+                             size_t size)
+{
+    bool measured = false, theoretical = false;
+    int64_t newest = PROF_UNKNOWN;
+    for (size_t i = 0; i < ceilings->count; i++) {
+        const struct prof_ceiling *c = &ceilings->rows[i];
+        if (c->device != device || prof_ceiling_find(ceilings, device, c->kind) != c)
+            continue;
+        measured |= c->measured;
+        theoretical |= !c->measured;
+        if (c->measured && c->date_s > newest)
+            newest = c->date_s;
+    }
+    char date[32] = "";
+    struct tm parts;
+    time_t seconds = (time_t)newest;
+    if (newest > 0 && gmtime_r(&seconds, &parts))
+        strftime(date, sizeof date, " %Y-%m-%d", &parts);
+    snprintf(out, size, "%s%s%s%s", measured ? "measured" : "", date,
+             measured && theoretical ? ", some theoretical" : "",
+             measured      ? ""
+             : theoretical ? "theoretical: perfkit device --measure gives real ones"
+                           : "");
+    return measured || theoretical;
+}
+
+static void say_roof(struct note *note, const struct prof_ceilings *ceilings, int64_t device,
+                     enum prof_ceiling_kind kind, const char *word, bool *first)
+{
+    const struct prof_ceiling *c = prof_ceiling_find(ceilings, device, kind);
+    if (!c)
+        return;
+    say(note, "%s%s %s", *first ? ": " : ", ", word,
+        c->unit == PROF_CEILING_FLOP ? prof_flop_rate(c->value).text : prof_rate(c->value).text);
+    *first = false;
+}
+
+static void describe_device(const struct prof_report_data *data, int64_t id, char *out)
+{
+    struct note note = {.out = out};
+    char label[64], source[64];
+    const struct prof_ceilings *ceilings = &data->roofline.ceilings;
+    prof_report_device_label(prof_device(data->capture, id), label, sizeof label);
+    if (!prof_report_roof_source(ceilings, id, source, sizeof source)) {
+        say(&note, "No roofs are known of %s: perfkit device --measure, then record again", label);
+        return;
+    }
+    bool first = true;
+    say(&note, "Roofs of %s, %s", label, source);
+    say_roof(&note, ceilings, id, PROF_CEILING_DRAM_READ, "DRAM", &first);
+    say_roof(&note, ceilings, id, PROF_CEILING_L2_READ, "L2", &first);
+    say_roof(&note, ceilings, id, PROF_CEILING_FP32, "FP32", &first);
+    say_roof(&note, ceilings, id, PROF_CEILING_TENSOR_FP16, "tensor FP16", &first);
+}
+
+#define REASONS 16 /* there are not so many */
+
+/* The reason that most of the time without a place has, and how much of it. */
+static bool describe_missing(const struct prof_roofline *roofline, char *out)
+{
+    struct {
+        const char *why;
+        double ns;
+    } reasons[REASONS] = {{0}};
+    double all_ns = 0;
+    size_t most = 0;
+    for (size_t i = 0; i < roofline->count; i++) {
+        const struct prof_roofline_point *p = &roofline->points[i];
+        size_t r = 0;
+        while (p->why && r < REASONS - 1 && reasons[r].why && reasons[r].why != p->why)
+            r++;
+        if (!p->why)
+            continue;
+        reasons[r].why = p->why;
+        reasons[r].ns += (double)p->time_ns;
+        all_ns += (double)p->time_ns;
+        if (reasons[r].ns > reasons[most].ns)
+            most = r;
+    }
+    if (!reasons[most].why)
+        return false;
+    snprintf(out, PROF_REPORT_NOTE_BYTES, "Not placed: %s of the kernel time%s: %s",
+             prof_percent(all_ns / (double)roofline->time_ns).text,
+             reasons[most].ns < all_ns ? ", most of it" : "", reasons[most].why);
+    return true;
+}
+
+static bool listed(const struct prof_roofline *roofline, size_t before, int64_t device)
+{
+    for (size_t i = 0; i < before; i++)
+        if (roofline->points[i].device == device)
+            return true;
+    return false;
+}
+
+size_t prof_report_roofline_notes(const struct prof_report_data *data,
+                                  char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES])
+{
+    const struct prof_roofline *roofline = &data->roofline;
+    size_t count = 0;
+    bool assumed = false;
+    for (size_t i = 0; i < roofline->count; i++) {
+        const struct prof_roofline_point *p = &roofline->points[i];
+        assumed |= p->pipe_assumed && p->bound == PROF_BOUND_COMPUTE;
+        if (count < PROF_REPORT_NOTES - 2 && !listed(roofline, i, p->device))
+            describe_device(data, p->device, notes[count++]);
+    }
+    if (describe_missing(roofline, notes[count]))
+        count++;
+    if (assumed)
+        snprintf(notes[count++], PROF_REPORT_NOTE_BYTES,
+                 "The precision of declared FLOP is not known: they are held against FP32, or the "
+                 "next roof above what was reached");
+    return count;
+}

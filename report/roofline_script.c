@@ -1,0 +1,430 @@
+/* The roofline as a gnuplot script: both axes logarithmic, a line for each roof, a disc for each
+ * kernel whose area is its share of the time, numbered, with a list of the numbers beside the plot.
+ *
+ * What is data stays data: names stand in single quotes, in which gnuplot reads neither commands
+ * nor variables, and lose the few characters that could end the quotes or the line. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/format.h"
+#include "report/roofline.h"
+#include "report/utf8.h"
+
+#define MOST_POINTS 15 /* that the list beside the plot has room for */
+#define NAME_CELLS 34
+#define TOGETHER 0.02 /* share of the plot within which two points are one to the eye */
+#define WIDTH 1100
+#define HEIGHT 640
+#define LEFT 0.085 /* of the plot within the picture */
+#define RIGHT 0.615
+#define BOTTOM 0.11
+#define TOP 0.89
+
+static const char *const colours[] = {
+    [PROF_BOUND_NONE] = "#b0b0b0",     [PROF_BOUND_DRAM] = "#0072b2",
+    [PROF_BOUND_L2] = "#56b4e9",       [PROF_BOUND_COMPUTE] = "#d55e00",
+    [PROF_BOUND_LATENCY] = "#e69f00",  [PROF_BOUND_LAUNCH] = "#cc79a7",
+    [PROF_BOUND_TRANSFER] = "#009e73", [PROF_BOUND_HOST] = "#707070",
+};
+
+struct figure {
+    const struct prof_roofline *roofline;
+    struct prof_capture *capture;
+    FILE *out;
+    int64_t device;
+    const struct prof_roofline_point *points[MOST_POINTS];
+    size_t count;
+    size_t left_out; /* points of the device that could be drawn, and are not */
+    double x_min, x_max, y_min, y_max;
+};
+
+/* In single quotes gnuplot knows one escape only: a quote is written twice. */
+static void put_quoted(FILE *out, const char *text, size_t cells)
+{
+    char *fitted = prof_report_fit(text, cells);
+    fputc('\'', out);
+    for (const char *c = fitted ? fitted : ""; *c; c++) {
+        if (*c == '\'')
+            fputs("''", out);
+        else
+            fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, out);
+    }
+    fputc('\'', out);
+    free(fitted);
+}
+
+/* Not through printf: the decimal point is a point in every locale. */
+static void put_real(FILE *out, double value)
+{
+    char text[64];
+    prof_print_real(text, value);
+    fputs(text, out);
+}
+
+static void put_place(FILE *out, double x, double y)
+{
+    put_real(out, x);
+    fputc(',', out);
+    put_real(out, y);
+}
+
+/* ---- what is drawn --------------------------------------------------------------------------- */
+
+/* The level that the point's bytes belong to: DRAM, or L2 where nothing is known of DRAM. */
+static enum prof_roof_level level_of(const struct prof_roofline_point *point)
+{
+    return point->roofs[PROF_ROOF_DRAM].intensity > 0 ? PROF_ROOF_DRAM : PROF_ROOF_L2;
+}
+
+static bool drawable(const struct prof_roofline_point *point)
+{
+    double x = point->roofs[level_of(point)].intensity;
+    return x > 0 && isfinite(x) && point->flop_rate > 0 && isfinite(point->flop_rate);
+}
+
+static void choose_points(struct figure *f)
+{
+    double best = -1;
+    for (size_t i = 0; i < f->roofline->count; i++) {
+        const struct prof_roofline_point *p = &f->roofline->points[i];
+        double sum = 0;
+        for (size_t j = i; drawable(p) && j < f->roofline->count; j++)
+            if (f->roofline->points[j].device == p->device && drawable(&f->roofline->points[j]))
+                sum += (double)f->roofline->points[j].time_ns;
+        if (drawable(p) && sum > best) {
+            best = sum;
+            f->device = p->device;
+        }
+        if (best >= 0 && i >= 64) /* points come by time: the first ones decide */
+            break;
+    }
+    for (size_t i = 0; best >= 0 && i < f->roofline->count; i++) {
+        const struct prof_roofline_point *p = &f->roofline->points[i];
+        if (p->device != f->device || !drawable(p))
+            continue;
+        if (f->count < MOST_POINTS)
+            f->points[f->count++] = p;
+        else
+            f->left_out++;
+    }
+}
+
+static double ceiling(const struct figure *f, enum prof_ceiling_kind kind)
+{
+    const struct prof_ceiling *c = prof_ceiling_find(&f->roofline->ceilings, f->device, kind);
+    return c ? c->value : NAN;
+}
+
+static double level_ceiling(const struct figure *f, enum prof_roof_level level)
+{
+    if (level == PROF_ROOF_L2)
+        return ceiling(f, PROF_CEILING_L2_READ);
+    return fmax(ceiling(f, PROF_CEILING_DRAM_COPY),
+                fmax(ceiling(f, PROF_CEILING_DRAM_READ), ceiling(f, PROF_CEILING_DRAM_TRIAD)));
+}
+
+/* FP32 always, the others where a point is held against them. */
+static bool pipe_drawn(const struct figure *f, enum prof_ceiling_kind pipe)
+{
+    bool used = pipe == PROF_CEILING_FP32;
+    for (size_t i = 0; i < f->count; i++)
+        used |= f->points[i]->pipe == pipe;
+    return used && ceiling(f, pipe) > 0;
+}
+
+static double highest_pipe(const struct figure *f)
+{
+    double highest = NAN;
+    for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++)
+        if (pipe_drawn(f, k))
+            highest = fmax(highest, ceiling(f, k));
+    return highest;
+}
+
+static void include_x(struct figure *f, double x)
+{
+    if (x > 0 && isfinite(x)) {
+        f->x_min = fmin(f->x_min, x);
+        f->x_max = fmax(f->x_max, x);
+    }
+}
+
+static void include_y(struct figure *f, double y)
+{
+    if (y > 0 && isfinite(y)) {
+        f->y_min = fmin(f->y_min, y);
+        f->y_max = fmax(f->y_max, y);
+    }
+}
+
+/* Points and ridges, with room around them; bounded, since a capture may hold any number. */
+static void choose_axes(struct figure *f)
+{
+    double top = highest_pipe(f);
+    f->x_min = f->y_min = INFINITY;
+    f->x_max = f->y_max = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        for (int level = 0; level <= PROF_ROOF_L2; level++)
+            include_x(f, f->points[i]->roofs[level].intensity);
+        include_y(f, f->points[i]->flop_rate);
+    }
+    include_x(f, top / level_ceiling(f, PROF_ROOF_DRAM));
+    include_x(f, top / level_ceiling(f, PROF_ROOF_L2));
+    include_y(f, top);
+    f->x_min = fmax(f->x_min / 4, 1e-6);
+    f->x_max = fmax(fmin(f->x_max * 8, 1e9), f->x_min * 10);
+    f->y_min = fmax(f->y_min / 6, 1e-3);
+    f->y_max = fmax(fmin(f->y_max * 3, 1e21), f->y_min * 10);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static void put_line(struct figure *f, double x0, double y0, double x1, double y1,
+                     const char *style)
+{
+    fputs("set arrow from ", f->out);
+    put_place(f->out, x0, y0);
+    fputs(" to ", f->out);
+    put_place(f->out, x1, y1);
+    fprintf(f->out, " nohead back %s\n", style);
+}
+
+static void put_level(struct figure *f, enum prof_roof_level level, const char *style)
+{
+    double bandwidth = level_ceiling(f, level), top = highest_pipe(f);
+    double x0 = fmax(f->x_min, f->y_min / bandwidth), x1 = f->x_max;
+    if (!(bandwidth > 0))
+        return;
+    if (top > 0)
+        x1 = fmin(x1, top / bandwidth);
+    x1 = fmin(x1, f->y_max / bandwidth);
+    if (x0 >= x1)
+        return;
+    put_line(f, x0, bandwidth * x0, x1, bandwidth * x1, style);
+    double slope = (TOP - BOTTOM) * HEIGHT / log10(f->y_max / f->y_min) /
+                   ((RIGHT - LEFT) * WIDTH / log10(f->x_max / f->x_min));
+    double x = x0 * pow(x1 / x0, level == PROF_ROOF_DRAM ? 0.45 : 0.3);
+    fprintf(f->out, "set label '%s %s' at ", prof_roof_level_text(level),
+            prof_rate(bandwidth).text);
+    put_place(f->out, x, bandwidth * x);
+    fprintf(f->out, " noenhanced rotate by %d offset character -0.4,0.7 font ',11'\n",
+            (int)(atan(slope) * 180 / 3.14159265));
+}
+
+static void put_pipes(struct figure *f)
+{
+    double bandwidth = fmax(level_ceiling(f, PROF_ROOF_DRAM), level_ceiling(f, PROF_ROOF_L2));
+    for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++) {
+        double value = ceiling(f, k);
+        if (!pipe_drawn(f, k) || value > f->y_max)
+            continue;
+        double x0 = bandwidth > 0 ? fmax(f->x_min, value / bandwidth) : f->x_min;
+        if (x0 >= f->x_max)
+            continue;
+        put_line(f, x0, value, f->x_max, value, "lw 2 lc rgb '#404040'");
+        fprintf(f->out, "set label '%s %s' at ", prof_ceiling_of(k).text,
+                prof_flop_rate(value).text);
+        put_place(f->out, f->x_max, value);
+        fputs(" noenhanced right offset character -0.5,0.6 font ',11'\n", f->out);
+    }
+}
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+static double share_of_time(const struct figure *f, const struct prof_roofline_point *point)
+{
+    double sum = 0;
+    for (size_t i = 0; i < f->roofline->count; i++)
+        if (f->roofline->points[i].device == f->device)
+            sum += (double)f->roofline->points[i].time_ns;
+    return sum > 0 ? (double)point->time_ns / sum : 0;
+}
+
+/* The same kernel at L2, where counters told of it: a ring, tied to its disc. */
+static void put_ties(struct figure *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        const struct prof_roofline_point *p = f->points[i];
+        double dram = p->roofs[PROF_ROOF_DRAM].intensity, l2 = p->roofs[PROF_ROOF_L2].intensity;
+        if (!(dram > 0) || !(l2 > 0))
+            continue;
+        char style[64];
+        snprintf(style, sizeof style, "lw 1 dt 3 lc rgb '%s'", colours[p->bound]);
+        put_line(f, dram, p->flop_rate, l2, p->flop_rate, style);
+    }
+}
+
+static void put_point_row(struct figure *f, const struct prof_roofline_point *p, double x)
+{
+    put_real(f->out, x);
+    fputc(' ', f->out);
+    put_real(f->out, p->flop_rate);
+    fputc(' ', f->out);
+    put_real(f->out, 1.1 + 5.0 * sqrt(share_of_time(f, p)));
+    fprintf(f->out, " 0x%s\n", colours[p->bound] + 1);
+}
+
+/* A block of data, discs at DRAM or rings at L2; returns how many rows it has. */
+static size_t put_block(struct figure *f, const char *name, enum prof_roof_level level)
+{
+    size_t rows = 0;
+    fprintf(f->out, "$%s << END\n", name);
+    for (size_t i = 0; i < f->count; i++) {
+        double x = f->points[i]->roofs[level].intensity;
+        if (!(x > 0))
+            continue;
+        put_point_row(f, f->points[i], x);
+        rows++;
+    }
+    fputs("END\n", f->out);
+    return rows;
+}
+
+/* How far two points are apart, as a share of the plot. */
+static double distance(const struct figure *f, const struct prof_roofline_point *a,
+                       const struct prof_roofline_point *b)
+{
+    double x = log(a->roofs[level_of(a)].intensity / b->roofs[level_of(b)].intensity) /
+               log(f->x_max / f->x_min);
+    double y = log(a->flop_rate / b->flop_rate) / log(f->y_max / f->y_min);
+    return hypot(x, y);
+}
+
+/* Points that lie on each other share one label: "2, 5". */
+static void put_numbers(struct figure *f)
+{
+    bool told[MOST_POINTS] = {false};
+    for (size_t i = 0; i < f->count; i++) {
+        const struct prof_roofline_point *p = f->points[i];
+        if (told[i])
+            continue;
+        fprintf(f->out, "set label '%zu", i + 1);
+        for (size_t j = i + 1; j < f->count; j++) {
+            if (told[j] || distance(f, p, f->points[j]) > TOGETHER)
+                continue;
+            told[j] = true;
+            fprintf(f->out, ", %zu", j + 1);
+        }
+        fputs("' at ", f->out);
+        put_place(f->out, p->roofs[level_of(p)].intensity, p->flop_rate);
+        fputs(" left offset character 0.9,0.55 front font ',10'\n", f->out);
+    }
+}
+
+static void put_points(struct figure *f)
+{
+    static const char style[] = "ps variable lc rgb variable notitle";
+    size_t discs = put_block(f, "discs", PROF_ROOF_DRAM),
+           rings = put_block(f, "rings", PROF_ROOF_L2);
+    put_numbers(f);
+    fputs("plot ", f->out);
+    if (discs)
+        fprintf(f->out, "$discs using 1:2:3:4 with points pt 7 %s", style);
+    if (rings)
+        fprintf(f->out, "%s$rings using 1:2:3:4 with points pt 6 lw 2 %s",
+                discs ? ", \\\n     " : "", style);
+    fputc('\n', f->out);
+}
+
+/* ---- the list beside the plot ---------------------------------------------------------------- */
+
+static void put_text(struct figure *f, double x, double y, const char *style, const char *text,
+                     size_t cells)
+{
+    fputs("set label ", f->out);
+    put_quoted(f->out, text, cells);
+    fputs(" at screen ", f->out);
+    put_real(f->out, x);
+    fputs(", screen ", f->out);
+    put_real(f->out, y);
+    fprintf(f->out, " noenhanced %s\n", style);
+}
+
+static void put_list_row(struct figure *f, size_t i, double y)
+{
+    const struct prof_roofline_point *p = f->points[i];
+    char text[128], style[96];
+    snprintf(style, sizeof style, "right font ',12' tc rgb '%s'", colours[p->bound]);
+    snprintf(text, sizeof text, "%zu", i + 1);
+    put_text(f, RIGHT + 0.04, y, style, text, 8);
+    put_text(f, RIGHT + 0.05, y, "font ',11'", p->name ? p->name : "(no name)", NAME_CELLS);
+    snprintf(text, sizeof text, "%s of the time, %s%s%s", prof_percent(share_of_time(f, p)).text,
+             p->bound ? prof_bound_text(p->bound) : "not placed",
+             p->bound && isfinite(p->roof_share) ? ", at " : "",
+             p->bound && isfinite(p->roof_share) ? prof_percent(p->roof_share).text : "");
+    put_text(f, RIGHT + 0.05, y - 0.024, "font ',9' tc rgb '#606060'", text, 60);
+}
+
+static void put_list(struct figure *f)
+{
+    double y = TOP - 0.01;
+    for (size_t i = 0; i < f->count; i++, y -= 0.053)
+        put_list_row(f, i, y);
+    char text[80];
+    snprintf(text, sizeof text, "... and %zu more", f->left_out);
+    if (f->left_out)
+        put_text(f, RIGHT + 0.05, y, "font ',10' tc rgb '#606060'", text, 60);
+}
+
+static void put_head(struct figure *f)
+{
+    const struct prof_device *device = prof_device(f->capture, f->device);
+    char source[64], text[128];
+    bool known = prof_report_roof_source(&f->roofline->ceilings, f->device, source, sizeof source);
+    put_text(f, LEFT, 0.96, "font ',15'", device && device->name ? device->name : "device n/a", 60);
+    snprintf(text, sizeof text, "roofs %s; area: share of the time; rings: at L2",
+             known ? source : "not known");
+    put_text(f, LEFT, 0.92, "font ',10' tc rgb '#606060'", text, 110);
+}
+
+static void put_axes(struct figure *f)
+{
+    fputs("set encoding utf8\nset logscale xy\nset xrange [", f->out);
+    put_real(f->out, f->x_min);
+    fputc(':', f->out);
+    put_real(f->out, f->x_max);
+    fputs("]\nset yrange [", f->out);
+    put_real(f->out, f->y_min);
+    fputc(':', f->out);
+    put_real(f->out, f->y_max);
+    fputs("]\nset lmargin at screen ", f->out);
+    put_real(f->out, LEFT);
+    fputs("\nset rmargin at screen ", f->out);
+    put_real(f->out, RIGHT);
+    fputs("\nset bmargin at screen ", f->out);
+    put_real(f->out, BOTTOM);
+    fputs("\nset tmargin at screen ", f->out);
+    put_real(f->out, TOP);
+    fputs("\nset xlabel 'FLOP per byte of device memory'\nset ylabel 'FLOP/s' offset 1,0\n"
+          "set format x '%g'\nset format y '%.0s %c'\nset grid back lt 1 lw 0.7 lc rgb "
+          "'#d8d8d8'\nset border 3\n"
+          "set tics nomirror\nunset key\n",
+          f->out);
+}
+
+enum prof_status prof_report_roofline_script(const struct prof_roofline *roofline,
+                                             struct prof_capture *capture, const char *terminal,
+                                             FILE *out, struct prof_error *err)
+{
+    struct figure f = {.roofline = roofline, .capture = capture, .out = out};
+    choose_points(&f);
+    if (!f.count)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "the roofline has nothing to draw: no kernel of this capture has both "
+                         "FLOP and bytes (declare them with perfkit/annotate.h, see "
+                         "docs/roofline.md)");
+    choose_axes(&f);
+    if (terminal)
+        fprintf(out, "set terminal %s size %d,%d noenhanced font 'Sans,11' background '#ffffff'\n",
+                terminal, WIDTH, HEIGHT);
+    put_axes(&f);
+    put_head(&f);
+    put_level(&f, PROF_ROOF_DRAM, "lw 2.5 lc rgb '#0072b2'");
+    put_level(&f, PROF_ROOF_L2, "lw 2.5 lc rgb '#56b4e9'");
+    put_pipes(&f);
+    put_ties(&f);
+    put_list(&f);
+    put_points(&f);
+    return PROF_OK;
+}

@@ -1,0 +1,251 @@
+/* The tables of the roofline: kernels, launch configurations, ranges; and the ceilings. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/columns.h"
+
+#define POINT(row) ((const struct prof_roofline_point *)(row))
+
+static struct prof_report_value real(double value)
+{
+    return (struct prof_report_value){.kind = isfinite(value) ? PROF_VALUE_REAL : PROF_VALUE_NONE,
+                                      .real = value};
+}
+
+#define OF_POINT(name, expression)                                                                 \
+    static struct prof_report_value point_##name(const struct prof_report_data *data,              \
+                                                 const void *row)                                  \
+    {                                                                                              \
+        const struct prof_roofline_point *point = row;                                             \
+        (void)data;                                                                                \
+        return expression;                                                                         \
+    }
+
+/* "n/a" as a text would say less than no text: formats have their own word for it. */
+OF_POINT(bound, prof_report_text(point->bound ? prof_bound_text(point->bound) : NULL))
+OF_POINT(pipe,
+         prof_report_text(point->pipe == PROF_CEILINGS ? NULL : prof_ceiling_of(point->pipe).name))
+OF_POINT(assumed,
+         prof_report_int(point->pipe == PROF_CEILINGS ? PROF_UNKNOWN : point->pipe_assumed))
+OF_POINT(source, prof_report_text(point->flop_source ? prof_work_source_text(point->flop_source)
+                                  : point->roofs[PROF_ROOF_DRAM].source
+                                      ? prof_work_source_text(point->roofs[PROF_ROOF_DRAM].source)
+                                  : point->roofs[PROF_ROOF_L2].source
+                                      ? prof_work_source_text(point->roofs[PROF_ROOF_L2].source)
+                                      : NULL))
+OF_POINT(device, prof_report_device_name(data, point->device))
+
+#define OF_ROOF(level, LEVEL)                                                                      \
+    OF_POINT(level##_bytes, real(point->roofs[PROF_ROOF_##LEVEL].bytes))                           \
+    OF_POINT(level##_rate, real(point->roofs[PROF_ROOF_##LEVEL].rate))                             \
+    OF_POINT(level##_share, real(point->roofs[PROF_ROOF_##LEVEL].share))                           \
+    OF_POINT(level##_ceiling, real(point->roofs[PROF_ROOF_##LEVEL].ceiling))                       \
+    OF_POINT(level##_intensity, real(point->roofs[PROF_ROOF_##LEVEL].intensity))                   \
+    OF_POINT(level##_source,                                                                       \
+             prof_report_text(point->roofs[PROF_ROOF_##LEVEL].source                               \
+                                  ? prof_work_source_text(point->roofs[PROF_ROOF_##LEVEL].source)  \
+                                  : NULL))
+OF_ROOF(dram, DRAM)
+OF_ROOF(l2, L2)
+OF_ROOF(link, LINK)
+
+#define ROOF(level, title, rate_rank, share_rank)                                                  \
+    COMPUTED(#level "_bytes", title " bytes", BYTES, 0, point_##level##_bytes),                    \
+        COMPUTED(#level "_bytes_per_s", title, RATE, rate_rank, point_##level##_rate),             \
+        COMPUTED(#level "_share", "Of " title, SHARE, share_rank, point_##level##_share),          \
+        COMPUTED(#level "_ceiling_bytes_per_s", title " roof", RATE, 0, point_##level##_ceiling),  \
+        COMPUTED(#level "_source", title " from", WORD, 0, point_##level##_source)
+
+/* What kernels and launch configurations share. */
+#define KERNEL_POINT                                                                               \
+    INT64("time_ns", "Time", NS, 1, prof_roofline_point, time_ns),                                 \
+        INT64("count", "Count", COUNT, 3, prof_roofline_point, count),                             \
+        REAL("mean_ns", "Average", NS, 6, prof_roofline_point, mean_ns), WORKED,                   \
+        COMPUTED("bound", "Bound by", WORD, 1, point_bound),                                       \
+        REAL("roof_share", "Of roof", SHARE, 1, prof_roofline_point, roof_share),                  \
+        REAL("bound_ns", "At the roof", NS, 0, prof_roofline_point, bound_ns), ARITHMETIC(2, 4),   \
+        ROOF(dram, "DRAM", 2, 0),                                                                  \
+        COMPUTED("dram_flop_per_byte", "FLOP/B", RATIO, 3, point_dram_intensity),                  \
+        ROOF(l2, "L2", 5, 0),                                                                      \
+        COMPUTED("l2_flop_per_byte", "FLOP/B of L2", RATIO, 0, point_l2_intensity),                \
+        COMPUTED("work", "Work", WORD, 7, point_source),                                           \
+        STRING("why", "Why not", WORD, 0, prof_roofline_point, why),                               \
+        INT64("device", "Device id", NUMBER, 0, prof_roofline_point, device),                      \
+        COMPUTED("device_name", "Device", NAME, 0, point_device)
+#define WORKED                                                                                     \
+    INT64("worked", "With work", COUNT, 0, prof_roofline_point, worked),                           \
+        INT64("worked_ns", "Time with work", NS, 0, prof_roofline_point, worked_ns)
+#define ARITHMETIC(rate_rank, pipe_rank)                                                           \
+    REAL("flop", "FLOP", RATIO, 0, prof_roofline_point, flop),                                     \
+        REAL("flop_per_s", "FLOP/s", FLOPS, rate_rank, prof_roofline_point, flop_rate),            \
+        COMPUTED("pipe", "Pipe", WORD, pipe_rank, point_pipe),                                     \
+        COMPUTED("pipe_assumed", "Pipe assumed", NUMBER, 0, point_assumed),                        \
+        REAL("pipe_share", "Of pipe", SHARE, 0, prof_roofline_point, pipe_share),                  \
+        REAL("pipe_ceiling_flop_per_s", "Pipe roof", FLOPS, 0, prof_roofline_point, pipe_ceiling), \
+        REAL("attainable_flop_per_s", "Attainable", FLOPS, 0, prof_roofline_point, attainable)
+
+const struct prof_report_column prof_report_roofline_columns[] = {
+    KERNEL_POINT,
+    STRING("name", "Kernel", NAME, 1, prof_roofline_point, name),
+    {0},
+};
+
+#define OF_CONFIG(name, member)                                                                    \
+    OF_POINT(name, prof_report_int(point->config ? point->config->member : PROF_UNKNOWN))
+OF_CONFIG(grid_x, grid[0])
+OF_CONFIG(grid_y, grid[1])
+OF_CONFIG(grid_z, grid[2])
+OF_CONFIG(block_x, block[0])
+OF_CONFIG(block_y, block[1])
+OF_CONFIG(block_z, block[2])
+
+const struct prof_report_column prof_report_roofline_config_columns[] = {
+    KERNEL_POINT,
+    COMPUTED("grid_x", "Grid", NUMBER, 1, point_grid_x),
+    COMPUTED("grid_y", "Grid y", NUMBER, 0, point_grid_y),
+    COMPUTED("grid_z", "Grid z", NUMBER, 0, point_grid_z),
+    COMPUTED("block_x", "Block", NUMBER, 1, point_block_x),
+    COMPUTED("block_y", "Block y", NUMBER, 0, point_block_y),
+    COMPUTED("block_z", "Block z", NUMBER, 0, point_block_z),
+    STRING("name", "Kernel", NAME, 1, prof_roofline_point, name),
+    {0},
+};
+
+const struct prof_report_column prof_report_roofline_range_columns[] = {
+    INT64("time_ns", "Time", NS, 1, prof_roofline_point, time_ns),
+    INT64("count", "Count", COUNT, 3, prof_roofline_point, count),
+    INT64("busy_ns", "Device busy", NS, 2, prof_roofline_point, busy_ns),
+    WORKED,
+    COMPUTED("bound", "Bound by", WORD, 1, point_bound),
+    REAL("roof_share", "Of roof", SHARE, 1, prof_roofline_point, roof_share),
+    ARITHMETIC(3, 0),
+    ROOF(dram, "DRAM", 2, 0),
+    COMPUTED("dram_flop_per_byte", "FLOP/B", RATIO, 5, point_dram_intensity),
+    ROOF(l2, "L2", 0, 0),
+    ROOF(link, "Link", 4, 6),
+    COMPUTED("link_flop_per_byte", "FLOP/B of link", RATIO, 0, point_link_intensity),
+    COMPUTED("work", "Work", WORD, 0, point_source),
+    STRING("why", "Why not", WORD, 0, prof_roofline_point, why),
+    INT64("device", "Device id", NUMBER, 0, prof_roofline_point, device),
+    COMPUTED("device_name", "Device", NAME, 0, point_device),
+    STRING("domain", "Domain", NAME, 0, prof_roofline_point, domain),
+    STRING("name", "Range", NAME, 1, prof_roofline_point, name),
+    {0},
+};
+
+#define ROOFLINE_ROWS(table, member)                                                               \
+    const void *table##_rows(const struct prof_report_data *data, size_t *count)                   \
+    {                                                                                              \
+        *count = data->member.count;                                                               \
+        return data->member.points;                                                                \
+    }
+ROOFLINE_ROWS(prof_report_roofline, roofline)
+ROOFLINE_ROWS(prof_report_roofline_config, roofline_configs)
+ROOFLINE_ROWS(prof_report_roofline_range, roofline_ranges)
+
+/* ---- worth its lines? ------------------------------------------------------------------------ */
+
+/* Without the work of any kernel there is nothing but n/a in most columns; what can be said all the
+ * same (launches, an idle device) the findings say better. */
+static bool told(const struct prof_roofline *roofline)
+{
+    for (size_t i = 0; i < roofline->count; i++)
+        if (roofline->points[i].worked > 0)
+            return true;
+    return false;
+}
+
+bool prof_report_roofline_worth(const struct prof_report_data *data)
+{
+    return told(&data->roofline);
+}
+
+/* Only where it says more than the table by name. */
+bool prof_report_roofline_config_worth(const struct prof_report_data *data)
+{
+    return data->roofline_configs.count > data->roofline.count && told(&data->roofline_configs);
+}
+
+bool prof_report_roofline_range_worth(const struct prof_report_data *data)
+{
+    return told(&data->roofline_ranges);
+}
+
+bool prof_report_never_worth(const struct prof_report_data *data)
+{
+    (void)data;
+    return false;
+}
+
+static void totals(const struct prof_roofline *roofline, const char *what, char *out, size_t size)
+{
+    snprintf(out, size, "%s of %s %s%s placed", prof_count((int64_t)roofline->placed).text,
+             prof_count((int64_t)roofline->count).text, what, roofline->count == 1 ? "" : "s");
+}
+
+void prof_report_roofline_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    totals(&data->roofline, "kernel", out, size);
+}
+
+void prof_report_roofline_range_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    totals(&data->roofline_ranges, "range", out, size);
+}
+
+/* ---- ceilings -------------------------------------------------------------------------------- */
+
+static struct prof_report_value ceiling_in(const void *row, enum prof_ceiling_unit unit)
+{
+    const struct prof_ceiling *ceiling = row;
+    return real(ceiling->unit == unit ? ceiling->value : NAN);
+}
+
+static struct prof_report_value ceiling_rate(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return ceiling_in(row, PROF_CEILING_BYTES);
+}
+
+static struct prof_report_value ceiling_flops(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return ceiling_in(row, PROF_CEILING_FLOP);
+}
+
+static struct prof_report_value ceiling_ns(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return ceiling_in(row, PROF_CEILING_NS);
+}
+
+static struct prof_report_value ceiling_source(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(((const struct prof_ceiling *)row)->measured ? "measured"
+                                                                         : "theoretical");
+}
+
+static struct prof_report_value ceiling_device(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_device_name(data, ((const struct prof_ceiling *)row)->device);
+}
+
+const struct prof_report_column prof_report_ceiling_columns[] = {
+    COMPUTED("bytes_per_s", "Bandwidth", RATE, 1, ceiling_rate),
+    COMPUTED("flop_per_s", "Arithmetic", FLOPS, 1, ceiling_flops),
+    COMPUTED("ns", "Time", NS, 1, ceiling_ns),
+    COMPUTED("source", "Source", WORD, 1, ceiling_source),
+    INT64("measured_at_s", "Measured", NUMBER, 0, prof_ceiling, date_s),
+    STRING("how", "How", NAME, 0, prof_ceiling, how),
+    INT64("device", "Device id", NUMBER, 0, prof_ceiling, device),
+    COMPUTED("device_name", "Device", NAME, 2, ceiling_device),
+    STRING("name", "Ceiling", WORD, 1, prof_ceiling, name),
+    {0},
+};
+
+const void *prof_report_ceiling_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->roofline.ceilings.count;
+    return data->roofline.ceilings.rows;
+}
