@@ -33,6 +33,10 @@ RUNS = [
     ("transformer", ["--verify"], ["--verify"], None),
     ("patterns", ["--verify"], ["--verify"], None),
 ]
+# The guide's checklist: each line of it is a rule of perfkit.
+CHECKLIST = [("SM throughput < 50 %", "low-occupancy"), ("memory throughput < 50 %", "memory-bound"),
+             ("high CPU time in allocation", "alloc-in-loop"),
+             ("many small kernel launches", "launch-bound"), ("low FLOP rate", "small-grid")]
 WORKLOADS = list(dict.fromkeys(run[0] for run in RUNS))
 REACHED, MISSED, DIFFERS = "reached", "missed", "differs"
 RUN_LIMIT_S = 600
@@ -105,6 +109,16 @@ def variant_options(machine, workload, row, side):
     return ["--variant", name] + (["--batch", batch.group(1)] if batch else [])
 
 
+def bound_text(report, name):
+    """What bounds the range by its roofline; nothing without ceilings of the device."""
+    for point in report.get("roofline_ranges", {}).get("rows", []):
+        if point["name"] == name and point["domain"] is None and point["bound"]:
+            near = ("" if point["roof_share"] is None else
+                    f", {100 * point['roof_share']:.0f} % of the nearest roof")
+            return f"; bound by {point['bound']}{near}"
+    return ""
+
+
 def seen_by_perfkit(machine, workload, options, folder):
     """One sentence about an iteration of the variant, or None."""
     capture = os.path.join(folder, "figure.sqlite")
@@ -126,7 +140,7 @@ def seen_by_perfkit(machine, workload, options, folder):
                                             ("copy", "copies", "transfers", "transfer_ns"))
              if row[count]]
     return (f"{value_text('ns', row['average_ns'])} an iteration, "
-            f"{' and '.join(parts) or 'no device work'} of it")
+            f"{' and '.join(parts) or 'no device work'} of it{bound_text(report, row['name'])}")
 
 
 def add_figures(machine, result, folder):
@@ -169,6 +183,17 @@ def measure(machine, workload, options, keep, backend, preset):
     return {"command": shown, "failed": "; ".join(bad) or None, "rows": rows}
 
 
+def checklist(machine):
+    status, out, err = run([machine.perfkit, "explain"])
+    known = {line.split()[0] for line in out.splitlines() if line.split()}
+    return [{"claim": "its checklist", "at": sign, "before": None, "after": f"rule {rule}",
+             "unit": "count", "before_value": None, "after_value": int(rule in known),
+             "gain": None, "seed": "a sign to look for", "test": "at least", "claimed": 1,
+             "verdict": "cannot be shown" if status != 0 else REACHED if rule in known else MISSED,
+             "because": last_line(err) if status != 0 else None, "figure": None}
+            for sign, rule in CHECKLIST]
+
+
 def measure_all(machine, workloads, asked_preset, figures):
     backend, device = machine.device(workloads[0])
     preset = preset_of(backend, asked_preset)
@@ -188,6 +213,8 @@ def measure_all(machine, workloads, asked_preset, figures):
                     result["failed"].append(f"{one['command']}: {one['failed']}")
             if figures:
                 add_figures(machine, result, folder)
+            if workload == "patterns":
+                result["rows"] += checklist(machine)
             results.append(result)
     return results
 
@@ -289,6 +316,8 @@ def print_text(report):
     print(f"{report['device']} ({report['backend']}), {report['cores']} cores of {report['cpu']}, "
           f"{report['system']}, {report['date']}")
     print(f"{summary_text(report['summary'])}")
+    if report.get("note"):
+        print(report["note"])
     for result in report["workloads"]:
         print(f"\n{result['workload']}, preset {result['preset']}")
         for text in result["failed"]:
@@ -308,7 +337,8 @@ def markdown_cell(text):
 def markdown(report):
     lines = [f"## {markdown_cell(report['device'])} ({report['backend']}), {report['date']}", "",
              f"{report['cores']} cores of {markdown_cell(report['cpu'])}, {report['system']}. "
-             f"{sum(report['summary'].values())} rows: {summary_text(report['summary'])}.", ""]
+             f"{sum(report['summary'].values())} rows: {summary_text(report['summary'])}."
+             + (f" {markdown_cell(report['note'])}" if report.get("note") else ""), ""]
     for result in report["workloads"]:
         lines += [f"### {result['workload']}", "", *(f"    {c}" for c in result["commands"]), ""]
         lines += [f"FAILED: {markdown_cell(text)}\n" for text in result["failed"]]
@@ -357,6 +387,7 @@ def arguments():
     parser.add_argument("--json", metavar="OUT", help="write the results as JSON, too")
     parser.add_argument("--from", dest="source", metavar="FILE",
                         help="measure nothing: show the results of an earlier --json")
+    parser.add_argument("--note", help="a sentence about the circumstances, kept in the results")
     parser.add_argument("--markdown", action="store_true", help="print Markdown instead of text")
     parser.add_argument("--into", metavar="PAGE",
                         help="put the Markdown into this page in the place of the device's last")
@@ -389,6 +420,8 @@ def main():
     else:
         machine, workloads = chosen(parser, args)
         report = measured_here(machine, workloads, args.preset, not args.no_figures)
+    if args.note:
+        report["note"] = args.note
     if args.json:
         with open(args.json, "w") as file:
             json.dump(report, file, indent=1)

@@ -68,9 +68,31 @@ memory = rows["fp32"]["memory_bytes"]
 assert set(memory) == {"states", "weights", "activations", "workspace", "trajectories"}
 assert memory["activations"] > sum(memory.values()) / 2
 assert rows["fp16"]["memory_bytes"]["activations"] * 2 == memory["activations"]
-claims = {c["claim"] for c in report["claims"]}
-assert claims >= {"half precision", "normalisation", "own convolution by tiles", "larger batch"}
+claims = {c["claim"]: c for c in report["claims"]}
+assert set(claims) >= {"half precision", "normalisation", "own convolution by tiles",
+                       "larger batch", "memory breakdown", "memory bound, not compute bound"}
+assert all(c["because"] for c in report["claims"] if c["verdict"] in ("differs", "cannot be shown"))
+share = memory["activations"] / sum(memory.values())
+assert abs(claims["memory breakdown"]["after_value"] - share) < 1e-6
 ' <"$dir/out" || fail 'the JSON'
+
+    expect 0 $small --steps 4 --verify-steps 1 --compare-steps 2 --json
+    python3 -c 'import json, sys
+steps = {r["variant"]: r["steps"] for r in json.load(sys.stdin)["results"] if "skipped" not in r}
+assert all(n == (4 if v in ("fp32", "fp16", "bf16") else 2) for v, n in steps.items()), steps
+' <"$dir/out" || fail '--compare-steps'
+
+    expect 0 $small --backend cpu --memory-limit 1800K --json
+    python3 -c 'import json, sys
+(claim,) = [c for c in json.load(sys.stdin)["claims"] if c["claim"].startswith("capacity")]
+assert claim["verdict"] == "reached" and claim["before_value"] < 1800 * 1024, claim
+assert claim["after_value"] > 1800 * 1024 and "out of memory" in claim["figure"], claim
+' <"$dir/out" || fail 'the claim about capacity'
+    expect 0 $small --backend cpu --without fp16 --variant bf16 --json
+    python3 -c 'import json, sys
+(claim,) = [c for c in json.load(sys.stdin)["claims"] if c["claim"] == "precision fallback"]
+assert claim["after_value"] == 2 and claim["verdict"] == "reached", claim
+' <"$dir/out" || fail 'the claim about falling back'
 fi
 
 expect 2 --variant nosuch
