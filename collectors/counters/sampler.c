@@ -144,11 +144,15 @@ static bool load_libraries(struct sampler *sampler)
         say(sampler, WIRE_HEALTH_DEGRADED, "nothing was sampled: %s", why);
         return false;
     }
-    pm.ActivityRegisterTimestampCallback(prof_now_ns); /* samples in CLOCK_MONOTONIC */
-    int result = pm.ProfilerInitialize(&(struct pm_nothing){.size = PM_SIZE(pm_nothing, priv)});
+    const char *call = "cuptiActivityRegisterTimestampCallback"; /* samples in CLOCK_MONOTONIC */
+    int result = pm.ActivityRegisterTimestampCallback(prof_now_ns);
+    if (result == PM_OK) {
+        call = "cuptiProfilerInitialize";
+        result = pm.ProfilerInitialize(&(struct pm_nothing){.size = PM_SIZE(pm_nothing, priv)});
+    }
     if (result == PM_OK)
         return true;
-    pm_explain(result, "cuptiProfilerInitialize", why, sizeof why);
+    pm_explain(result, call, why, sizeof why);
     say(sampler, WIRE_HEALTH_DEGRADED, "nothing was sampled: %s", why);
     return false;
 }

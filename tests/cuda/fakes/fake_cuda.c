@@ -1,10 +1,66 @@
 /* A libcuda.so.1 whose cuInit does what the driver does for tools: it loads the library named by
- * CUDA_INJECTION64_PATH and calls its InitializeInjection. */
+ * CUDA_INJECTION64_PATH and calls its InitializeInjection. It tells of as many GPUs as
+ * FAKE_CUDA_DEVICES says (1). */
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-__attribute__((visibility("default"))) int cuInit(unsigned flags);
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int cuDeviceGetCount(int *count);
+int cuDeviceGetCount(int *count)
+{
+    const char *text = getenv("FAKE_CUDA_DEVICES");
+    *count = text ? atoi(text) : 1;
+    return 0;
+}
+
+EXPORT int cuDeviceGet(int *device, int index);
+int cuDeviceGet(int *device, int index)
+{
+    *device = index;
+    return 0;
+}
+
+EXPORT int cuDeviceGetName(char *name, int size, int device);
+int cuDeviceGetName(char *name, int size, int device)
+{
+    snprintf(name, (size_t)size, "Fake GPU %d", device);
+    return 0;
+}
+
+EXPORT int cuDeviceGetUuid(unsigned char uuid[16], int device);
+int cuDeviceGetUuid(unsigned char uuid[16], int device)
+{
+    memset(uuid, 0, 16); /* as the device records of the fake programs have it */
+    uuid[15] = (unsigned char)device;
+    return 0;
+}
+
+EXPORT int cuDeviceGetPCIBusId(char *text, int size, int device);
+int cuDeviceGetPCIBusId(char *text, int size, int device)
+{
+    snprintf(text, (size_t)size, "0000:%02x:00.0", (unsigned)device & 255u);
+    return 0;
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    (void)device;
+    *context = context;
+    return 0;
+}
+
+EXPORT int cuCtxSetCurrent(void *context);
+int cuCtxSetCurrent(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+EXPORT int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {
     (void)flags;

@@ -382,6 +382,21 @@ static int streams(void)
     return 0;
 }
 
+/* A device that is busy with one kernel after the other, in real time, for hardware counters. */
+static int counted(void)
+{
+    topology();
+    uint64_t start = now();
+    for (unsigned i = 0; i < 250; i++, start += 2000000) {
+        uint32_t id = next_id++;
+        runtime(LAUNCH_CBID, id, start - 1000);
+        kernel("_Z4busyv", id, start, start + 2000000);
+        while (now() < start + 2000000)
+            pause_ms(1);
+    }
+    return 0;
+}
+
 static int replay(void)
 {
     return replay_dump();
@@ -399,7 +414,7 @@ static const struct {
     {"basic", basic},     {"threads", threads}, {"driver", driver},     {"times", times},
     {"wrap", wrap},       {"graph", graph},     {"twice", twice},       {"fork", forking},
     {"refused", refused}, {"nothing", nothing}, {"profiler", profiler}, {"streams", streams},
-    {"replay", replay},
+    {"replay", replay},   {"counted", counted},
 };
 
 static void *symbol(void *library, const char *name)

@@ -1,0 +1,260 @@
+"""Hardware counters without a GPU: `perfkit run --counters` with the sampler over a fake CUPTI whose
+counters count at known rates (fakes/fake_pm.c), beside a fake program that keeps its device busy. What
+the capture then holds, and what is said when sampling cannot be. The program never notices."""
+import json
+import os
+import signal
+import time
+import unittest
+
+import replay
+
+OPTIONS = ("--counters=roofline",)
+COUNTERS = 19  # of the roofline set on a GH100
+CYCLES, PEAK = 2, 100  # fakes/fake_pm.h
+
+
+def child_of(pid, command):
+    """The child of process `pid` that is called so; None."""
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open("/proc/%s/stat" % name) as file:
+                text = file.read()
+        except OSError:
+            continue
+        if "(%s)" % command[:15] in text and int(text.rsplit(")", 1)[1].split()[1]) == pid:
+            return int(name)
+    return None
+
+
+def wait_for(what, seconds=30):
+    """Until `what` returns something true; only against a hang."""
+    for _ in range(seconds * 100):
+        found = what()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it did not come")
+
+
+class Counters(replay.Case):
+    def sampled(self, pm="", scenario="counted", options=(), env=None, tidy=True, **more):
+        result = self.fake_run(scenario, options=(*OPTIONS, *options),
+                               env=dict(FAKE_PM=pm, **(env or {})), **more)
+        return self.open(result.capture, tidy=tidy)
+
+    def notes(self, db, state):
+        return [row[0] for row in db.execute(
+            "SELECT note FROM capture_health WHERE subject = 'collector' AND item = ? ORDER BY id",
+            ("counters " + state,))]
+
+    def count(self, db, table, condition="1"):
+        return self.one(db, "SELECT count(*) FROM %s WHERE %s" % (table, condition))
+
+    def assert_traced(self, db):
+        """Whatever became of the counters."""
+        self.assertEqual(self.count(db, "kernel"), 250)
+        self.assertEqual(self.count(db, "process"), 1)
+
+    def assert_not_sampled(self, db, part):
+        self.assert_traced(db)
+        self.assertEqual(self.count(db, "counter_sample"), 0)
+        notes = self.notes(db, "degraded")
+        self.assertTrue(any(part in note for note in notes), notes)
+
+    def report(self, db, capture):
+        said = json.loads(self.perfkit("report", capture, "--format=json").out)
+        return said["counters"]["rows"], said["counter_values"]["rows"]
+
+    # ---- what is there
+
+    def test_samples_and_their_kernel(self):
+        result = self.fake_run("counted", options=OPTIONS)
+        db = self.open(result.capture)
+        self.assert_traced(db)
+        self.assertEqual(self.notes(db, "degraded"), [])
+        self.assertEqual(self.count(db, "counter_device"), 1)
+        self.assertEqual(db.execute("SELECT uuid, chip, metric_set, interval FROM counter_device")
+                         .fetchone(), (self.one(db, "SELECT uuid FROM device"), "GH100", "roofline",
+                                       20000))
+        self.assertEqual(self.count(db, "counter"), COUNTERS)
+        self.assertEqual(self.count(db, "counter", "clock IS NOT NULL AND peak = %d" % PEAK),
+                         COUNTERS - 7)
+        # Every sample kept, of its length, counts in it; the first of each burst is not kept.
+        bursts, samples = db.execute("SELECT count(*), sum(samples) FROM counter_burst").fetchone()
+        self.assertGreater(bursts, 0)
+        self.assertEqual(self.count(db, "counter_sample"), samples)
+        self.assertEqual(self.count(db, "counter_sample", "duration != 20000"), 0)
+        self.assertEqual(self.count(db, "counter_sample",
+                                    "c2 != 3 * duration OR c0 != %d * duration" % CYCLES), 0)
+        self.assertEqual(self.count(db, "counter_sample", "c%d IS NULL" % (COUNTERS - 1)), 0)
+        self.assertEqual(self.count(db, "counter_sample", "c%d IS NOT NULL" % COUNTERS), 0)
+        self.assertEqual(self.count(db, "counter_burst", "overflow NOT NULL OR others NOT NULL"), 0)
+
+        (row,), values = self.report(db, result.capture)
+        self.assertEqual(row["name"], "busy()")
+        self.assertEqual(row["launches"], 250)
+        self.assertGreater(row["covered"], 0)
+        self.assertIsNone(row["note"])
+        self.assertEqual(len(values), COUNTERS)
+        slots = dict(db.execute("SELECT name, slot FROM counter"))
+        for value in values:
+            rate = CYCLES if value["counter"].endswith("_cycles") else slots[value["counter"]] + 1
+            self.assertAlmostEqual(value["rate"] / 1e9 / rate, 1, delta=0.02)
+            if value["share"] is not None:
+                self.assertAlmostEqual(value["share"] / (rate / (PEAK * CYCLES)), 1, delta=0.02)
+
+    def test_what_was_done_is_said(self):
+        db = self.sampled()
+        (note,) = self.notes(db, "note")
+        self.assertIn("%d samples in %d burst" % db.execute(
+            "SELECT sum(samples), count(*) FROM counter_burst").fetchone(), note.replace(",", ""))
+
+    def test_small_portions(self):
+        # a decode may come back with little although there is more
+        db = self.sampled("portion=1")
+        # whole bursts are there; that of the program's end is shorter
+        self.assertGreater(self.count(db, "counter_burst", "samples >= 900"), 0)
+        self.assertLessEqual(self.count(db, "counter_burst", "samples < 900"), 1)
+
+    def test_missing_metric(self):
+        db = self.sampled("missing=nvl")
+        self.assertEqual(self.notes(db, "degraded"), [])
+        self.assertEqual(self.count(db, "counter"), COUNTERS - 2)
+        self.assertEqual(self.count(db, "counter", "name LIKE 'nvlink%'"), 0)
+        self.assertGreater(self.count(db, "counter_sample"), 0)
+
+    def test_overflow_is_told(self):
+        db = self.sampled("overflow=1")
+        self.assertEqual(self.count(db, "counter_burst", "overflow IS NULL"), 0)
+        self.assertGreater(self.count(db, "counter_burst"), 0)
+
+    def test_interval_and_duty(self):
+        db = self.sampled(options=["--counters-interval=100us", "--counters-duty=50%"])
+        self.assertEqual(self.one(db, "SELECT interval FROM counter_device"), 100000)
+        self.assertGreater(self.count(db, "counter_sample"), 0)
+        self.assertEqual(self.count(db, "counter_sample", "duration != 100000"), 0)
+
+    def test_several_devices(self):
+        db = self.sampled(env={"FAKE_CUDA_DEVICES": "3"})
+        self.assert_traced(db)
+        self.assertEqual(self.count(db, "counter_device"), 1)  # the fake samples one at a time
+        self.assertEqual(len(self.notes(db, "degraded")), 2)
+
+    def test_closed_window(self):
+        db = self.sampled(options=["--dormant"])
+        self.assertEqual(self.count(db, "counter_sample"), 0)
+        self.assertEqual(self.notes(db, "degraded"), [])
+
+    # ---- what stands in the way
+
+    def test_no_permission(self):
+        self.assert_not_sampled(self.sampled("available=35"), "NVreg_RestrictProfilingToAdminUsers=0")
+
+    def test_busy(self):
+        self.assert_not_sampled(self.sampled("enable=26"), "dcgmi profile --pause")
+
+    def test_not_supported(self):
+        self.assert_not_sampled(self.sampled("available=27"), "has no sampling of counters")
+
+    def test_mig(self):
+        self.assert_not_sampled(self.sampled("enable=43"), "MIG")
+
+    def test_unknown_chip(self):
+        self.assert_not_sampled(self.sampled("chip=TU102"), "TU102")
+
+    def test_many_passes(self):
+        self.assert_not_sampled(self.sampled("passes=2"), "2 passes")
+
+    def test_no_metric_at_all(self):
+        self.assert_not_sampled(self.sampled("missing=_"), "999")
+
+    def test_clock_refused(self):
+        result = self.fake_run("nothing", "clock=1", options=OPTIONS, quiet=False)
+        notes = self.notes(self.open(result.capture), "degraded")
+        self.assertIn("Timestamp", notes[0])
+
+    def test_no_driver(self):
+        result = self.record("/bin/true", options=OPTIONS, quiet=False)
+        db = self.open(result.capture)
+        self.assertTrue(self.notes(db, "degraded") or self.count(db, "counter_device"))
+
+    def test_old_cupti(self):
+        db = self.sampled(library=replay.OLD_FAKES)
+        self.assert_not_sampled(db, "CUPTI 12.6")
+
+    def test_failing_later(self):
+        for pm in ("decode=999,after=30", "start=26,after=1"):
+            with self.subTest(pm):
+                db = self.sampled(pm)
+                self.assert_traced(db)
+                self.assertGreater(self.count(db, "counter_sample"), 0)
+                self.assertIn("ended early", self.notes(db, "degraded")[0])
+
+    def test_values_fail(self):
+        db = self.sampled("evaluate=999")
+        self.assert_not_sampled(db, "ended early")
+
+    def test_crash(self):
+        self.assert_not_sampled(self.sampled("crash=1"), "ended by signal %d" % signal.SIGABRT)
+
+    def test_hang(self):
+        self.assert_not_sampled(self.sampled("hang=1"), "ended by signal")
+
+    # ---- two runs, and ends
+
+    def test_two_runs_on_one_device(self):
+        env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)
+        first = self.start("/bin/sleep", "60", options=OPTIONS, env=env)
+        wait_for(lambda: child_of(first.pid, "sleep"))  # the sampler is ready before it begins
+        db = self.sampled(tidy=False)
+        self.assert_not_sampled(db, "another perfkit run")
+        first.terminate()
+        first.wait()
+        self.assertGreater(self.count(self.sampled(), "counter_sample"), 0)
+
+    def test_sampler_dies_with_perfkit(self):
+        env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)
+        process = self.start(replay.PROGRAM, "counted", "return", options=OPTIONS, env=env)
+        sampler = wait_for(lambda: child_of(process.pid, "perfkit_sampler"))
+        target = wait_for(lambda: child_of(process.pid, "cuda_program"))
+        time.sleep(0.3)
+        process.kill()
+        process.wait()
+        wait_for(lambda: not os.path.exists("/proc/%d" % sampler))
+        (folder,) = self.spool_folders()
+        wait_for(lambda: not os.path.exists("/proc/%d" % target))
+        self.assertEqual(self.perfkit("recover", folder).status, 0)
+        db = self.open(process.capture, states=("recovered",))
+        samples = self.count(db, "counter_sample")
+        self.assertEqual(samples, self.one(db, "SELECT sum(samples) FROM counter_burst"))
+        self.assertEqual(self.count(db, "counter"), COUNTERS if samples else 0)
+
+    def test_terminal_keys_are_the_programs(self):
+        env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)
+        process = self.start(replay.PROGRAM, "counted", "return", options=OPTIONS, env=env,
+                             start_new_session=True)
+        sampler = wait_for(lambda: child_of(process.pid, "perfkit_sampler"))
+        self.assertNotEqual(os.getpgid(sampler), os.getpgid(process.pid))
+        process.wait()
+        self.assertEqual(process.returncode, 0)
+        self.assertFalse(os.path.exists("/proc/%d" % sampler))
+
+    # ---- options
+
+    def test_wrong_options(self):
+        for options, said in ((["--counters=nothing"], b"there is no set 'nothing'"),
+                              (["--counters-duty=5"], b"need --counters"),
+                              (["--counters=roofline", "--counters-duty=0"], b"not a share"),
+                              (["--counters=roofline", "--counters-duty=101%"], b"not a share"),
+                              (["--counters=roofline", "--counters-interval=1us"], b"out of range")):
+            with self.subTest(options):
+                result = self.plain(self.run_line(["/bin/true"], self.new_capture(), options))
+                self.assertEqual(result.status, 125)
+                self.assertIn(said, result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
