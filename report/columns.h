@@ -65,6 +65,11 @@ PROF_REPORT_MORE(prof_report_pool);
 PROF_REPORT_MORE(prof_report_stream);
 PROF_REPORT_MORE(prof_report_context);
 PROF_REPORT_MORE(prof_report_thread);
+/* tables_counters.c */
+PROF_REPORT_MORE(prof_report_counter);
+PROF_REPORT_MORE(prof_report_counter_value);
+void prof_report_counter_totals(const struct prof_report_data *data, char *out, size_t size);
+bool prof_report_counter_value_worth(const struct prof_report_data *data);
 PROF_REPORT_MORE(prof_report_roofline);
 PROF_REPORT_MORE(prof_report_roofline_config);
 PROF_REPORT_MORE(prof_report_roofline_range);

@@ -60,6 +60,26 @@ static enum prof_status list_streams(struct prof_report_data *data, struct prof_
     return PROF_OK;
 }
 
+static enum prof_status load_counters(struct prof_report_data *data, struct prof_error *err)
+{
+    struct prof_counter_summary *all = &data->counters;
+    enum prof_status status =
+        prof_counter_summary(data->capture, data->filter, PROF_BY_CONFIG, all, err);
+    size_t count = all->count * all->counter_count;
+    if (status || !count)
+        return status;
+    data->counter_values = calloc(count, sizeof *data->counter_values);
+    if (!data->counter_values)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const struct prof_counter_row *row = &all->rows[i / all->counter_count];
+        size_t which = i % all->counter_count;
+        data->counter_values[data->counter_value_count++] = (struct prof_report_counter_value){
+            row, &all->counters[which], &row->values[which]};
+    }
+    return PROF_OK;
+}
+
 static enum prof_status load_rooflines(struct prof_report_data *data, struct prof_error *err)
 {
     enum prof_status status = prof_roofline(data->capture, data->filter, PROF_ROOFLINE_KERNELS,
@@ -114,6 +134,8 @@ enum prof_status prof_report_load(struct prof_capture *capture,
         status = prof_pool_summary(capture, filter, &data->pools, err);
     if (!status)
         status = load_rooflines(data, err);
+    if (!status)
+        status = load_counters(data, err);
     return status;
 }
 
@@ -136,6 +158,8 @@ void prof_report_unload(struct prof_report_data *data)
     prof_roofline_free(&data->roofline);
     prof_roofline_free(&data->roofline_configs);
     prof_roofline_free(&data->roofline_ranges);
+    free(data->counter_values);
+    prof_counter_summary_free(&data->counters);
     *data = (struct prof_report_data){0};
 }
 

@@ -17,6 +17,13 @@ struct prof_report_stream {
     int64_t operations; /* kernels, whole graphs, copies, fills */
 };
 
+/* One counter of one kernel, so that they are one flat table. */
+struct prof_report_counter_value {
+    const struct prof_counter_row *row;
+    const struct prof_counter *counter;
+    const struct prof_counter_value *value;
+};
+
 struct prof_report_data {
     struct prof_capture *capture; /* borrowed, outlives this */
     const struct prof_filter *filter;
@@ -40,6 +47,9 @@ struct prof_report_data {
     struct prof_roofline roofline; /* of kernels */
     struct prof_roofline roofline_configs; /* empty when no kernel's work is known */
     struct prof_roofline roofline_ranges;
+    struct prof_counter_summary counters; /* by launch configuration */
+    struct prof_report_counter_value *counter_values;
+    size_t counter_value_count;
     struct prof_report_stream *streams;
     size_t stream_count;
 };

@@ -447,6 +447,15 @@ const struct prof_report_table prof_report_tables[] = {
      .help = "Share is of the kernel time listed, Of wall of the run's length: the latter sums to "
              "more than 100 % when kernels overlap.",
      .screen_rows = 10, .totals = kernel_totals, ROWS(prof_kernel_row, kernel)},
+    {.name = "counters", .title = "Hardware counters", .none = "none were sampled",
+     .help = "Bytes a second and shares of the pipes' peaks while the kernel ran; joint: of all that "
+             "ran with it, shared: other programs used the device too.",
+     .screen_rows = 10, .optional = true, .totals = prof_report_counter_totals,
+     ROWS(prof_counter_row, prof_report_counter)},
+    {.name = "counter_values", .title = "Every counter", .none = "none were sampled",
+     .help = "Every counter of every kernel, per second of kernel time and per launch.",
+     .optional = true, .worth = prof_report_counter_value_worth,
+     ROWS(prof_report_counter_value, prof_report_counter_value)},
     {.name = "roofline", .title = "Roofline", .none = "no kernels",
      .help = "How near each kernel is to the nearest roof of its device, and what holds it back; "
              "FLOP/B is of device memory. n/a: work or ceilings are not known, `why` says which.",

@@ -367,7 +367,8 @@ static enum prof_status print_tables(const struct prof_report_page *page,
     static const struct {
         const char *name;
         size_t least; /* rows below which the table is not worth its line */
-    } parts[] = {{"kernels", 0}, {"roofline", 1}, {"roofline_configs", 1}, {"roofline_ranges", 1},
+    } parts[] = {{"kernels", 0}, {"counters", 1}, {"roofline", 1}, {"roofline_configs", 1},
+                 {"roofline_ranges", 1},
                  {"graphs", 1},  {"transfers", 0}, {"migrations", 1},
                  {"api", 0},     {"waits", 0},    {"overhead", 1},  {"jit", 1},
                  {"ranges", 0},  {"memory", 0},   {"leaks", 1},     {"pools", 1},

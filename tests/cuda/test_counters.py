@@ -97,7 +97,7 @@ class Counters(replay.Case):
         self.assertEqual(row["name"], "busy()")
         self.assertEqual(row["launches"], 250)
         self.assertGreater(row["covered"], 0)
-        self.assertIsNone(row["note"])
+        self.assertEqual(row["ran"], "alone")
         self.assertEqual(len(values), COUNTERS)
         slots = dict(db.execute("SELECT name, slot FROM counter"))
         for value in values:

@@ -32,7 +32,7 @@ compare() { # fixture format options...
     fi
 }
 
-for fixture in normal awkward hostile empty live more; do
+for fixture in normal awkward hostile empty live more counters; do
     "$tool" make "$source/$fixture.sql" "$fixture.sqlite" || exit 1
     compare $fixture text
     compare $fixture flamegraph
@@ -49,5 +49,6 @@ compare empty json
 compare more json
 compare more markdown
 compare hostile markdown
+compare counters markdown
 compare normal markdown top=2
 exit $failed

@@ -1,0 +1,173 @@
+/* Hardware counters: one table for people, a row a kernel with what a roofline needs, and one with
+ * every counter that was sampled, for programs. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/columns.h"
+
+#define COUNTERS(row) ((const struct prof_counter_row *)(row))
+
+/* The value of a counter in a row; NULL when this capture has no such counter. */
+static const struct prof_counter_value *value_of(const struct prof_report_data *data,
+                                                 const void *row, const char *counter)
+{
+    int at = prof_counter_find(&data->counters, counter);
+    return at < 0 ? NULL : &COUNTERS(row)->values[at];
+}
+
+static struct prof_report_value real(double value)
+{
+    return (struct prof_report_value){.kind = isfinite(value) ? PROF_VALUE_REAL : PROF_VALUE_NONE,
+                                      .real = value};
+}
+
+#define MEMBER_OF(name, counter, member)                                                           \
+    static struct prof_report_value counter_##name(const struct prof_report_data *data,            \
+                                                   const void *row)                                \
+    {                                                                                              \
+        const struct prof_counter_value *value = value_of(data, row, counter);                     \
+        return real(value ? value->member : NAN);                                                  \
+    }
+MEMBER_OF(dram_read, "dram_read_bytes", rate)
+MEMBER_OF(dram_read_error, "dram_read_bytes", rate_error)
+MEMBER_OF(dram_write, "dram_write_bytes", rate)
+MEMBER_OF(dram_write_error, "dram_write_bytes", rate_error)
+MEMBER_OF(l2, "l2_bytes", rate)
+MEMBER_OF(l2_error, "l2_bytes", rate_error)
+MEMBER_OF(pcie_read, "pcie_read_bytes", rate)
+MEMBER_OF(pcie_write, "pcie_write_bytes", rate)
+MEMBER_OF(nvlink_receive, "nvlink_receive_bytes", rate)
+MEMBER_OF(nvlink_transmit, "nvlink_transmit_bytes", rate)
+MEMBER_OF(sm_active, "sm_active", share)
+MEMBER_OF(instructions, "instructions", share)
+MEMBER_OF(fma, "fma", share)
+MEMBER_OF(alu, "alu", share)
+MEMBER_OF(fp64, "fp64", share)
+MEMBER_OF(tensor, "tensor", share)
+
+/* Reads and writes share the bus. */
+static struct prof_report_value counter_dram_busy(const struct prof_report_data *data,
+                                                  const void *row)
+{
+    const struct prof_counter_value *in = value_of(data, row, "dram_read_bytes");
+    const struct prof_counter_value *out = value_of(data, row, "dram_write_bytes");
+    return real(in && out ? in->share + out->share : NAN);
+}
+
+static struct prof_report_value counter_ran(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(!COUNTERS(row)->known   ? "too few"
+                            : COUNTERS(row)->joint  ? "joint"
+                            : COUNTERS(row)->shared ? "shared"
+                                                    : "alone");
+}
+
+static struct prof_report_value counter_config(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(COUNTERS(row)->config ? COUNTERS(row)->config->id : PROF_UNKNOWN);
+}
+
+const struct prof_report_column prof_report_counter_columns[] = {
+    INT64("time_ns", "Time", NS, 1, prof_counter_row, time_ns),
+    REAL("coverage", "Sampled", SHARE, 5, prof_counter_row, coverage),
+    INT64("samples", "Samples", COUNT, 4, prof_counter_row, samples),
+    INT64("launches", "Launches", COUNT, 0, prof_counter_row, launches),
+    INT64("covered", "Covered", COUNT, 0, prof_counter_row, covered),
+    INT64("covered_ns", "Covered time", NS, 0, prof_counter_row, covered_ns),
+    REAL("joint_share", "Joint", SHARE, 0, prof_counter_row, joint_share),
+    COMPUTED("dram_busy_share", "DRAM", SHARE, 1, counter_dram_busy),
+    COMPUTED("dram_read_rate", "DRAM read", RATE, 2, counter_dram_read),
+    COMPUTED("dram_read_error", "Error", RATE, 0, counter_dram_read_error),
+    COMPUTED("dram_write_rate", "DRAM write", RATE, 3, counter_dram_write),
+    COMPUTED("dram_write_error", "Error", RATE, 0, counter_dram_write_error),
+    COMPUTED("l2_rate", "L2", RATE, 4, counter_l2),
+    COMPUTED("l2_error", "Error", RATE, 0, counter_l2_error),
+    COMPUTED("pcie_read_rate", "PCIe read", RATE, 0, counter_pcie_read),
+    COMPUTED("pcie_write_rate", "PCIe write", RATE, 0, counter_pcie_write),
+    COMPUTED("nvlink_receive_rate", "NVLink in", RATE, 0, counter_nvlink_receive),
+    COMPUTED("nvlink_transmit_rate", "NVLink out", RATE, 0, counter_nvlink_transmit),
+    COMPUTED("sm_active_share", "SM", SHARE, 2, counter_sm_active),
+    COMPUTED("instruction_share", "Issue", SHARE, 6, counter_instructions),
+    COMPUTED("fma_share", "FMA", SHARE, 3, counter_fma),
+    COMPUTED("alu_share", "ALU", SHARE, 7, counter_alu),
+    COMPUTED("fp64_share", "FP64", SHARE, 4, counter_fp64),
+    COMPUTED("tensor_share", "Tensor", SHARE, 3, counter_tensor),
+    COMPUTED("ran", "Ran", WORD, 2, counter_ran),
+    COMPUTED("config", "Config id", NUMBER, 0, counter_config),
+    INT64("device", "Device id", NUMBER, 0, prof_counter_row, device),
+    STRING("name", "Kernel", NAME, 1, prof_counter_row, name),
+    {0},
+};
+
+const void *prof_report_counter_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->counters.count;
+    return data->counters.rows;
+}
+
+void prof_report_counter_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_counter_summary *all = &data->counters;
+    double share = all->wall_ns > 0 ? (double)all->sampled_ns / (double)all->wall_ns : NAN;
+    snprintf(out, size, "%s sample%s in %s burst%s, %s of the wall time",
+             prof_count(all->samples).text, all->samples == 1 ? "" : "s",
+             prof_count(all->bursts).text, all->bursts == 1 ? "" : "s", prof_percent(share).text);
+}
+
+/* ---- every counter ----------------------------------------------------------------------------
+ */
+
+#define VALUE(row) ((const struct prof_report_counter_value *)(row))
+
+static struct prof_report_value value_config(const struct prof_report_data *data, const void *row)
+{
+    return counter_config(data, VALUE(row)->row);
+}
+
+#define COPIED(name, expression)                                                                   \
+    static struct prof_report_value value_##name(const struct prof_report_data *data,              \
+                                                 const void *row)                                  \
+    {                                                                                              \
+        (void)data;                                                                                \
+        return expression;                                                                         \
+    }
+COPIED(counter, prof_report_text(VALUE(row)->counter->name))
+COPIED(unit, prof_report_text(VALUE(row)->counter->unit))
+COPIED(metric, prof_report_text(VALUE(row)->counter->metric))
+COPIED(rate, real(VALUE(row)->value->rate))
+COPIED(error, real(VALUE(row)->value->rate_error))
+COPIED(per_launch, real(VALUE(row)->value->per_launch))
+COPIED(share, real(VALUE(row)->value->share))
+COPIED(samples, prof_report_int(VALUE(row)->row->samples))
+COPIED(device, prof_report_int(VALUE(row)->row->device))
+COPIED(kernel, prof_report_text(VALUE(row)->row->name))
+
+const struct prof_report_column prof_report_counter_value_columns[] = {
+    COMPUTED("counter", "Counter", WORD, 0, value_counter),
+    COMPUTED("unit", "Unit", WORD, 0, value_unit),
+    COMPUTED("rate", "Per second", NUMBER, 0, value_rate),
+    COMPUTED("rate_error", "Error", NUMBER, 0, value_error),
+    COMPUTED("per_launch", "Per launch", NUMBER, 0, value_per_launch),
+    COMPUTED("share", "Of peak", SHARE, 0, value_share),
+    COMPUTED("samples", "Samples", COUNT, 0, value_samples),
+    COMPUTED("metric", "Metric", WORD, 0, value_metric),
+    COMPUTED("config", "Config id", NUMBER, 0, value_config),
+    COMPUTED("device", "Device id", NUMBER, 0, value_device),
+    COMPUTED("name", "Kernel", NAME, 0, value_kernel),
+    {0},
+};
+
+const void *prof_report_counter_value_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->counter_value_count;
+    return data->counter_values;
+}
+
+/* For programs: people have the table above. */
+bool prof_report_counter_value_worth(const struct prof_report_data *data)
+{
+    (void)data;
+    return false;
+}
