@@ -7,14 +7,19 @@
  *
  * Recording is switched on by whoever opens the window, on the program's thread when a mark of the
  * program did, so that the next launch is recorded; off only by the helper thread. */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-#define OFF_TICKS 20u /* a closed window's kinds are switched off after some 2 s */
+#define OFF_NS 2000000000u    /* a closed window's kinds are switched off after that time */
+#define LEAVE_NS 500000000u   /* the exiting thread waits no longer for a switching to end */
+#define LEAVE_PAUSE_NS 200000 /* ... and looks so often */
 
 enum group {
     ALWAYS,
@@ -61,7 +66,8 @@ static _Atomic bool on;           /* kinds are enabled */
 static _Atomic bool busy;         /* somebody is switching */
 static _Atomic uint64_t since;    /* when the kinds were last switched on */
 static _Atomic bool windows;      /* has recording ever been off? */
-static uint32_t closed_ticks;     /* helper thread */
+static _Atomic bool leaving;      /* the process exits: nothing is switched any more */
+static uint64_t closed_at;        /* when the window was first seen closed; helper thread */
 
 static bool in_use(const struct kind *kind)
 {
@@ -158,12 +164,13 @@ static void apply(bool may_switch_off)
     for (;;) {
         bool free = false;
         bool want = wanted();
-        if (!atomic_load(&started) || want == atomic_load(&on) || (!want && !may_switch_off))
+        if (!atomic_load(&started) || atomic_load(&leaving) || want == atomic_load(&on) ||
+            (!want && !may_switch_off))
             return;
         if (!atomic_compare_exchange_strong(&busy, &free, true))
             return;
         want = wanted();
-        if (want != atomic_load(&on) && (want || may_switch_off)) {
+        if (!atomic_load(&leaving) && want != atomic_load(&on) && (want || may_switch_off)) {
             switch_all(want);
             atomic_store(&on, want);
         }
@@ -188,11 +195,25 @@ void cuda_kinds_managed(void)
 void cuda_kinds_tick(void)
 {
     if (wanted() || !atomic_load(&on)) {
-        closed_ticks = 0;
+        closed_at = 0;
         apply(false);
-    } else if (++closed_ticks >= OFF_TICKS) {
+    } else if (!closed_at) {
+        closed_at = collector_now();
+    } else if (collector_now() - closed_at >= OFF_NS) {
         apply(true);
     }
+}
+
+/* At exit, before CUPTI's own destructors: they free what a kind is switched with, and the process
+ * may go on for seconds (the driver takes its contexts down). Seen as crashes of CUPTI 13.0. */
+static void leave(void)
+{
+    int saved = errno;
+    atomic_store(&leaving, true);
+    uint64_t start = collector_now();
+    while (atomic_load(&busy) && collector_now() - start < LEAVE_NS)
+        nanosleep(&(struct timespec){.tv_nsec = LEAVE_PAUSE_NS}, NULL);
+    errno = saved;
 }
 
 uint64_t cuda_kinds_since(void)
@@ -219,6 +240,10 @@ void cuda_kinds_start(void)
     atomic_store(&started, true);
     apply(false);
     late = true;
+    /* Now that CUPTI has made its tables: what is registered last is called first. */
+    static _Atomic bool registered;
+    if (!atomic_exchange(&registered, true))
+        atexit(leave);
 }
 
 void cuda_kinds_forked(void)
@@ -230,5 +255,6 @@ void cuda_kinds_forked(void)
     atomic_store(&busy, false);
     atomic_store(&windows, false);
     atomic_store(&since, 0);
-    closed_ticks = 0;
+    atomic_store(&leaving, false);
+    closed_at = 0;
 }

@@ -42,6 +42,7 @@ struct fake_core {
     bool helper, ended; /* collector_is_helper, collector_ended */
     _Atomic unsigned wakes;
     void (*_Atomic meanwhile)(void); /* done once, after the next answer of collector_recording */
+    uint64_t ahead_ns;               /* collector_now is so far ahead */
     bool tracing;                    /* collector_traces and collector_active */
     _Atomic uint64_t window_from,
         window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */

@@ -49,6 +49,12 @@ class Faults(replay.Case):
         """Rows of device work for which the condition holds."""
         return sum(self.count(db, table, condition) for table in ("kernel", "transfer", "memset"))
 
+    def test_nothing_switched_after_cupti(self):
+        """The window closed, and the process takes seconds to exit: CUPTI is gone by then."""
+        for end, *options in (("slowly", "--duration=50ms"), ("slowly", "--delay=1s"),
+                              ("slowly", "--delay=50ms", "--duration=50ms")):
+            self.fake_run("basic", options=options, end=end)
+
     # ---- not allowed
 
     def test_another_tool_has_cupti(self):

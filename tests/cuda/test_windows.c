@@ -226,20 +226,40 @@ static void close_window(void)
     cuda_kinds_recording(false);
 }
 
+/* More than two seconds go by. */
+static void later_ticks(void)
+{
+    for (unsigned i = 0; i < 40; i++) {
+        core.ahead_ns += 100000000;
+        cuda_kinds_tick();
+    }
+}
+
 /* The helper thread tells of a change while the collector starts. */
 START_TEST(window_opens_at_the_start)
 {
     core.meanwhile = open_window;
     begin_switching(false);
-    for (unsigned i = 0; i < 40; i++)
-        cuda_kinds_tick();
+    later_ticks();
     ck_assert(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
     core.meanwhile = close_window;
     begin_switching(true);
-    for (unsigned i = 0; i < 40; i++)
-        cuda_kinds_tick();
+    later_ticks();
     ck_assert(!kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
     ck_assert(cuda_kinds_windows());
+}
+END_TEST
+
+/* Ticks come faster than their time when something wakes the helper thread. */
+START_TEST(kinds_stay_on_for_a_while)
+{
+    begin_switching(true);
+    close_window();
+    for (unsigned i = 0; i < 1000; i++)
+        cuda_kinds_tick();
+    ck_assert(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
+    later_ticks();
+    ck_assert(!kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
 }
 END_TEST
 
@@ -249,8 +269,7 @@ START_TEST(window_that_nobody_tells_of)
     begin_switching(true);
     ck_assert(!cuda_kinds_windows());
     core.window_to = 0;
-    for (unsigned i = 0; i < 40; i++)
-        cuda_kinds_tick();
+    later_ticks();
     ck_assert(!kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
     ck_assert(cuda_kinds_windows());
     core.window_to = UINT64_MAX;
@@ -383,6 +402,7 @@ void add_window_tests(TCase *cases)
     tcase_add_test(cases, first_window_closes);
     tcase_add_test(cases, driver_batch);
     tcase_add_test(cases, window_opens_at_the_start);
+    tcase_add_test(cases, kinds_stay_on_for_a_while);
     tcase_add_test(cases, window_that_nobody_tells_of);
     tcase_add_test(cases, launches_while_switching);
     tcase_add_test(cases, all_at_once);

@@ -256,8 +256,23 @@ EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFu
     return CUPTI_SUCCESS;
 }
 
+/* As CUPTI 13.0: its destructors free the tables by which a kind is switched. */
+static bool gone;
+
+static void destroy(void)
+{
+    gone = true;
+}
+
+__attribute__((constructor)) static void made(void)
+{
+    atexit(destroy);
+}
+
 EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
+    if (gone)
+        abort();
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && fake_knob("enable", 0))
         return (CUptiResult)fake_knob("enable", 0);
     if ((long)kind == fake_knob("refuse", 0))
@@ -272,6 +287,8 @@ EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 
 EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+    if (gone)
+        abort();
     kinds[kind % MAX_KIND] = 0;
     return CUPTI_SUCCESS;
 }
@@ -288,10 +305,12 @@ EXPORT CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
     return cuptiActivityEnable(kind);
 }
 
-/* As CUPTI 13.0 on a GPU: a function that is switched on when the program already runs brings nothing,
- * and says so to nobody. */
+/* As CUPTI 13.0 on a GPU: a function that is switched on when the program already runs brings
+ * nothing, and says so to nobody. */
 static CUptiResult say(unsigned char *of, uint8_t enable)
 {
+    if (gone)
+        abort();
     if (!enable)
         *of = OFF;
     else if (!running)

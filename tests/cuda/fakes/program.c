@@ -407,6 +407,12 @@ static int nothing(void)
     return 0;
 }
 
+/* As the driver when it takes its contexts down, after the destructors of CUPTI. */
+static void exit_slowly(void)
+{
+    pause_ms(2600);
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -428,6 +434,8 @@ int main(int argc, char **argv)
     void *found = symbol(cuda, "cuInit");
     if (argc < 2 || !found)
         return 99;
+    if (argc > 2 && strcmp(argv[2], "slowly") == 0)
+        atexit(exit_slowly);
     /* As a worker of multiprocessing: the process forks, and both then use CUDA. */
     pid_t child = getenv("FAKE_FORK_FIRST") ? fork() : -1;
     int (*init)(unsigned);
