@@ -8,7 +8,7 @@
 enum metric { OPERATION, TOTAL, FORWARD };
 
 static const char on_cpu[] =
-    "launches cost the cores little beside the work itself, and one molecule occupies them already";
+    "the work of one molecule occupies the cores already: only what launches cost is saved";
 static const char own_backward[] =
     "the way back is written by hand here, not recorded operation by operation";
 

@@ -9,9 +9,17 @@ struct random {
     uint64_t state;
 };
 
+#define RANDOM_STRIDE 0x9e3779b97f4a7c15u
+
+/* As if `count` numbers had been drawn: parts of an array can be filled apart. */
+static inline void random_skip(struct random *r, uint64_t count)
+{
+    r->state += count * RANDOM_STRIDE;
+}
+
 static inline uint64_t random_u64(struct random *r)
 {
-    uint64_t z = (r->state += 0x9e3779b97f4a7c15u);
+    uint64_t z = (r->state += RANDOM_STRIDE);
 
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;

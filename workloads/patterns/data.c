@@ -1,17 +1,33 @@
 /* Random inputs, poisoned outputs, and reading results back. */
 #include <stdlib.h>
 
+#include "kernels/device/parallel.h"
 #include "workloads/common/random.h"
 #include "workloads/patterns/workload.h"
 
+struct filling {
+    uint64_t state;
+    float *floats;
+};
+
+static void fill(void *context, uint64_t first, uint64_t end)
+{
+    const struct filling *filling = context;
+    struct random random = {filling->state};
+
+    random_skip(&random, first);
+    for (uint64_t i = first; i < end; i++)
+        filling->floats[i] = random_unit(&random);
+}
+
 float *random_floats(const struct run *run, uint64_t salt, size_t count)
 {
-    struct random random = {run->options->common.seed * 1000003u + salt};
-    float *floats = calloc(count, sizeof floats[0]);
+    struct filling filling = {run->options->common.seed * 1000003u + salt,
+                              calloc(count, sizeof(float))};
 
-    for (size_t i = 0; floats && i < count; i++)
-        floats[i] = random_unit(&random);
-    return floats;
+    if (filling.floats)
+        parallel_for(0, count, fill, &filling);
+    return filling.floats;
 }
 
 int check_buffer(struct session *session, struct dev_buffer *buffer, const double *reference,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/device/parallel.h"
 #include "kernels/gemm/gemm.h"
 #include "perfkit/annotate.h"
 #include "workloads/patterns/workload.h"
@@ -126,25 +127,64 @@ static int accumulate_step(void *argument)
     return result;
 }
 
-/* One row of X at a time, so that the reference needs no second batch in double. */
-static void gradient_reference(const struct state *s, double *gradient)
-{
-    size_t features = s->features;
-    double *residual = malloc(features * sizeof residual[0]);
+/* The reference takes a block of samples at a time, so that it needs no second batch in double:
+ * threads share out its samples for the residuals, then the rows of the gradient. */
+#define BLOCK 8192
 
-    for (size_t sample = 0; residual && sample < s->samples; sample++) {
-        const float *x = s->x + sample * features, *y = s->y + sample * features;
+struct reference {
+    const struct state *state;
+    size_t first, samples; /* of the block */
+    double *residual;      /* [sample][feature] */
+    double *gradient;
+};
+
+static void residual_reference(void *context, uint64_t first, uint64_t end)
+{
+    const struct reference *reference = context;
+    const struct state *s = reference->state;
+    size_t features = s->features;
+
+    for (size_t sample = first; sample < end; sample++) {
+        size_t at = (reference->first + sample) * features;
+        double *residual = reference->residual + sample * features;
 
         for (size_t j = 0; j < features; j++)
-            residual[j] = -(double)y[j];
+            residual[j] = -(double)s->y[at + j];
         for (size_t i = 0; i < features; i++)
             for (size_t j = 0; j < features; j++)
-                residual[j] += (double)x[i] * (double)s->w[i * features + j];
-        for (size_t i = 0; i < features; i++)
-            for (size_t j = 0; j < features; j++)
-                gradient[i * features + j] += (double)x[i] * residual[j];
+                residual[j] += (double)s->x[at + i] * (double)s->w[i * features + j];
     }
-    free(residual);
+}
+
+static void gradient_rows(void *context, uint64_t first, uint64_t end)
+{
+    const struct reference *reference = context;
+    size_t features = reference->state->features;
+    const float *x = reference->state->x + reference->first * features;
+
+    for (size_t sample = 0; sample < reference->samples; sample++)
+        for (size_t i = first; i < end; i++)
+            for (size_t j = 0; j < features; j++)
+                reference->gradient[i * features + j] +=
+                    (double)x[sample * features + i] * reference->residual[sample * features + j];
+}
+
+static int gradient_reference(const struct state *s, double *gradient)
+{
+    struct reference reference = {
+        .state = s, .residual = malloc(BLOCK * s->features * sizeof(double)), .gradient = gradient};
+
+    if (!reference.residual)
+        return -1;
+    for (; reference.first < s->samples; reference.first += BLOCK) {
+        size_t left = s->samples - reference.first;
+
+        reference.samples = left < BLOCK ? left : BLOCK;
+        parallel_for(0, reference.samples, residual_reference, &reference);
+        parallel_for(0, s->features, gradient_rows, &reference);
+    }
+    free(reference.residual);
+    return 0;
 }
 
 static int accumulate_verify(void *argument, struct check *check)
@@ -155,10 +195,8 @@ static int accumulate_verify(void *argument, struct check *check)
     int result = -1;
 
     check->tolerance = 1e-4; /* thousands of terms of both signs in single precision */
-    if (reference)
-        gradient_reference(s, reference);
-    if (reference && dev_fill(s->session->queue, s->gradient, 0xff, NULL) == 0 &&
-        accumulate_step(s) == 0)
+    if (reference && gradient_reference(s, reference) == 0 &&
+        dev_fill(s->session->queue, s->gradient, 0xff, NULL) == 0 && accumulate_step(s) == 0)
         result = check_buffer(s->session, s->gradient, reference, layer, check);
     free(reference);
     return result;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/device/parallel.h"
 #include "kernels/stream/stream.h"
 #include "workloads/patterns/workload.h"
 
@@ -174,38 +175,64 @@ static int kernel_step(void *argument)
 
 /* ---- the references in double ---------------------------------------------------------------- */
 
-static void hadamard_reference(const struct state *s, double *out)
-{
-    size_t columns = s->n / STREAM_HADAMARD;
+struct reference {
+    const struct state *state;
+    double *out;
+};
 
-    for (size_t i = 0; i < columns; i++) {
+static void hadamard_reference(void *context, uint64_t first, uint64_t end)
+{
+    const struct reference *reference = context;
+    const float *in = reference->state->in;
+    size_t columns = reference->state->n / STREAM_HADAMARD;
+
+    for (size_t i = first; i < end; i++) {
         for (unsigned int row = 0; row < STREAM_HADAMARD; row++) {
             double sum = 0;
 
             for (unsigned int j = 0; j < STREAM_HADAMARD; j++) {
-                double v = (double)s->in[i + j * columns];
+                double v = (double)in[i + j * columns];
 
                 sum += __builtin_parity(row & j) ? -v : v;
             }
-            out[i + row * columns] = sum;
+            reference->out[i + row * columns] = sum;
         }
     }
 }
 
-static void window_reference(const struct state *s, double *out)
+static void window_reference(void *context, uint64_t first, uint64_t end)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        out[i] = 0;
+    const struct reference *reference = context;
+    const struct state *s = reference->state;
+
+    for (size_t i = first; i < end; i++) {
+        double sum = 0;
+
         for (size_t j = 0; j < STREAM_WEIGHTS; j++)
             if (i + j >= STREAM_RADIUS && i + j - STREAM_RADIUS < s->n)
-                out[i] += (double)s->weights[j] * (double)s->in[i + j - STREAM_RADIUS];
+                sum += (double)s->weights[j] * (double)s->in[i + j - STREAM_RADIUS];
+        reference->out[i] = sum;
     }
 }
 
-static void scale_reference(const struct state *s, double *out)
+static void scale_reference(void *context, uint64_t first, uint64_t end)
 {
-    for (size_t i = 0; i < s->n; i++)
-        out[i] = (double)SCALE * (double)s->in[i] + (double)SHIFT;
+    const struct reference *reference = context;
+
+    for (size_t i = first; i < end; i++)
+        reference->out[i] = (double)SCALE * (double)reference->state->in[i] + (double)SHIFT;
+}
+
+static void compute_reference(const struct state *s, double *out)
+{
+    struct reference reference = {s, out};
+
+    if (s->form <= BOUNDS_256_8)
+        parallel_for(0, s->n / STREAM_HADAMARD, hadamard_reference, &reference);
+    else if (s->form == SMEM_NONE || s->form == SMEM_PREFETCH)
+        parallel_for(0, s->n, window_reference, &reference);
+    else
+        parallel_for(0, s->n, scale_reference, &reference);
 }
 
 static int kernel_verify(void *argument, struct check *check)
@@ -217,12 +244,7 @@ static int kernel_verify(void *argument, struct check *check)
     check->tolerance = 1e-6;
     if (!reference)
         return -1;
-    if (s->form <= BOUNDS_256_8)
-        hadamard_reference(s, reference);
-    else if (s->form == SMEM_NONE || s->form == SMEM_PREFETCH)
-        window_reference(s, reference);
-    else
-        scale_reference(s, reference);
+    compute_reference(s, reference);
     if (dev_fill(s->session->queue, s->out_buffer, 0xff, NULL) == 0 && kernel_step(s) == 0)
         result = check_buffer(s->session, s->out_buffer, reference, s->n, check);
     free(reference);
