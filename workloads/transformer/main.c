@@ -39,6 +39,8 @@ static void apply_preset(int preset, void *values)
         options->length = 128;
         options->width = 512;
         options->vocabulary = 12288 - 128;
+        options->common.iterations = 5;
+        options->common.warmup = 2;
     }
 }
 

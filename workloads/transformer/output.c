@@ -183,6 +183,7 @@ static void result_json(struct json *json, const struct results *results, const 
 {
     json_object_begin(json, NULL);
     json_text(json, "variant", row->variant->name);
+    json_integer(json, "sequences", row->shape.sequences);
     json_integer(json, "width", row->shape.width);
     measurement_json(json, &row->measured);
     json_number(json, "tokens_per_second", 1e9 / token_ns(row));

@@ -10,10 +10,11 @@
 #include "workloads/transformer/workload.h"
 
 #define TOGETHER 12
-#define WIDTHS 4       /* different ones of a run */
-#define TOLERANCE 2e-4 /* single precision through thousands of terms of both signs */
+#define SHAPES 6       /* different ones of a run */
+#define CPU_SHARE 8    /* of the sequences: the CPU takes its time, and each is alike */
+#define TOLERANCE 1e-4 /* single precision through thousands of terms of both signs */
 
-/* What models of one width begin with, and what they must come to. */
+/* What models of one shape begin with, and what they must come to. */
 struct data {
     struct shape shape;
     float *weights;
@@ -23,7 +24,7 @@ struct data {
 
 struct runner {
     const struct run *run;
-    struct data data[WIDTHS];
+    struct data data[SHAPES];
     size_t data_count;
 };
 
@@ -57,14 +58,17 @@ static int make_data(const struct run *run, struct data *data)
     return result;
 }
 
-/* The data of a width, made at its first use; NULL when memory ran out. */
-static const struct data *data_of(struct runner *runner, uint32_t width)
+/* The data of a variant's shape, made at its first use; NULL when memory ran out. */
+static const struct data *data_of(struct runner *runner, const struct variant *variant)
 {
-    struct shape shape = shape_of(runner->run->options, width);
+    struct shape shape = shape_of(runner->run->options, variant->width);
     struct data *data;
 
+    if (variant->on_cpu)
+        shape.sequences = (shape.sequences + CPU_SHARE - 1) / CPU_SHARE;
     for (size_t i = 0; i < runner->data_count; i++)
-        if (runner->data[i].shape.width == shape.width)
+        if (runner->data[i].shape.width == shape.width &&
+            runner->data[i].shape.sequences == shape.sequences)
             return &runner->data[i];
     data = &runner->data[runner->data_count++];
     data->shape = shape;
@@ -178,7 +182,7 @@ static int prepare(struct runner *runner, struct session *session, struct state 
     int status = -1;
 
     perfkit_range_push(variant->name);
-    state->data = data_of(runner, variant->width);
+    state->data = data_of(runner, variant);
     perfkit_range_push("setup");
     if (state->data) {
         *row = (struct result){.variant = variant, .shape = state->data->shape};

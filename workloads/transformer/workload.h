@@ -8,7 +8,7 @@
 
 #define MAX_LAYERS 8
 #define CORPUS_BATCHES 2 /* the corpus is that many batches, trained on in turn */
-#define VERIFY_STEPS 4   /* the last two see the batches of the first two again */
+#define VERIFY_STEPS 3   /* the last one sees the batch of the first one again */
 #define LEARNING_RATE 1e-3
 
 struct transformer_options {
@@ -49,6 +49,7 @@ static inline size_t batch_tokens(const struct shape *shape)
     return (size_t)shape->sequences * (shape->length + 1);
 }
 
+/* width: 0 for that of the options. */
 struct shape shape_of(const struct transformer_options *options, uint32_t width);
 struct layout layout_of(const struct shape *shape);
 
@@ -141,7 +142,7 @@ struct variant {
     const char *summary;
     struct form form;
     uint32_t width; /* 0: that of the options */
-    bool on_cpu;    /* on the CPU backend, with the cache's counters */
+    bool on_cpu;    /* on the CPU backend, with the cache's counters and fewer sequences */
     bool with_next; /* measured in turn with the next variant */
 };
 
