@@ -1,0 +1,130 @@
+/* The metric sets against the real CUPTI, whose host API knows every chip without a GPU: each set
+ * is known and fits one pass on each chip that it lists. Skips (77) where there is no CUPTI that
+ * samples. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectors/counters/pm_api.h"
+#include "collectors/counters/sets.h"
+#include "tests/check_main.h"
+
+/* The metrics of a set on a chip; returns how many. */
+static size_t metrics_of(const struct counter_set *set, enum counter_family family,
+                         const char *metrics[COUNTER_SET_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        if (!set->rows[i].metric[family])
+            continue;
+        ck_assert_uint_lt(count, COUNTER_SET_MAX);
+        metrics[count++] = set->rows[i].metric[family];
+    }
+    return count;
+}
+
+/* Passes that the metrics need on the chip; a negative result of CUPTI when they cannot be. */
+static int passes(const char *chip, const char *const *metrics, size_t count)
+{
+    struct pm_host_open open = {
+        .size = PM_SIZE(pm_host_open, host), .profiler = PM_PROFILER_PM_SAMPLING, .chip = chip};
+    int result = pm.ProfilerHostInitialize(&open);
+    if (result)
+        return -result;
+    struct pm_host_add add = {
+        .size = PM_SIZE(pm_host_add, count), .host = open.host, .metrics = metrics, .count = count};
+    struct pm_host_config_size size = {.size = PM_SIZE(pm_host_config_size, bytes),
+                                       .host = open.host};
+    result = pm.ProfilerHostConfigAddMetrics(&add);
+    result = result ? result : pm.ProfilerHostGetConfigImageSize(&size);
+    struct pm_host_config get = {.size = PM_SIZE(pm_host_config, config),
+                                 .host = open.host,
+                                 .bytes = size.bytes,
+                                 .config = malloc(size.bytes + 1)};
+    result = result ? result : pm.ProfilerHostGetConfigImage(&get);
+    struct pm_host_passes ask = {
+        .size = PM_SIZE(pm_host_passes, passes), .bytes = size.bytes, .config = get.config};
+    result = result ? result : pm.ProfilerHostGetNumOfPasses(&ask);
+    free(get.config);
+    pm.ProfilerHostDeinitialize(
+        &(struct pm_host_close){.size = PM_SIZE(pm_host_close, host), .host = open.host});
+    return result ? -result : (int)ask.passes;
+}
+
+START_TEST(every_set_is_one_pass_on_every_chip)
+{
+    for (size_t s = 0; s < counter_set_count; s++) {
+        for (size_t c = 0; c < counter_chip_count; c++) {
+            const char *metrics[COUNTER_SET_MAX];
+            const char *chip = counter_chips[c].name;
+            size_t count = metrics_of(&counter_sets[s], counter_chips[c].family, metrics);
+            ck_assert_uint_gt(count, 0);
+            for (size_t i = 0; i < count; i++)
+                ck_assert_msg(passes(chip, &metrics[i], 1) == 1, "%s: %s", chip, metrics[i]);
+            int needed = passes(chip, metrics, count);
+            ck_assert_msg(needed == 1, "%s on %s: %d passes", counter_sets[s].name, chip, needed);
+        }
+    }
+}
+END_TEST
+
+/* That a pass is a real limit: else the test above would prove nothing. */
+START_TEST(cupti_does_count_passes)
+{
+    static const char *const plain[] = {"sm__inst_executed_pipe_fma.sum",
+                                        "sm__pipe_tensor_cycles_active.sum"};
+    static const char *const unknown[] = {"sm__no_such_counter.sum"};
+    ck_assert_int_eq(passes("GH100", plain, 2), 2);
+    ck_assert_int_lt(passes("GH100", unknown, 1), 0);
+    ck_assert_int_lt(passes("GX999", plain, 1), 0);
+}
+END_TEST
+
+START_TEST(tables_are_sound)
+{
+    for (size_t s = 0; s < counter_set_count; s++) {
+        const struct counter_set *set = &counter_sets[s];
+        ck_assert_ptr_eq(counter_set_find(set->name), set);
+        for (size_t i = 0; i < set->count; i++) {
+            const struct counter_row *row = &set->rows[i];
+            bool clock_known = !row->clock;
+            ck_assert(row->kind >= WIRE_COUNTER_SUM && row->kind <= WIRE_COUNTER_MEAN);
+            for (size_t k = 0; k < set->count; k++) {
+                ck_assert(k == i || strcmp(set->rows[k].name, row->name) != 0);
+                clock_known |= row->clock && strcmp(set->rows[k].name, row->clock) == 0 &&
+                               set->rows[k].kind == WIRE_COUNTER_CLOCK;
+            }
+            ck_assert_msg(clock_known, "%s counts in cycles of %s", row->name, row->clock);
+        }
+    }
+    ck_assert_ptr_null(counter_set_find("none"));
+    ck_assert_int_eq(counter_family_of("GH100"), COUNTER_GH100);
+    ck_assert_int_eq(counter_family_of("TU102"), COUNTER_FAMILIES);
+}
+END_TEST
+
+static int run(void)
+{
+    const TTest *const real[] = {every_set_is_one_pass_on_every_chip, cupti_does_count_passes};
+    char why[256];
+    Suite *suite = suite_create("counter sets");
+    TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 60);
+    tcase_add_test(core, tables_are_sound);
+    bool there = pm_load(NULL, why, sizeof why);
+    for (size_t i = 0; there && i < 2; i++)
+        tcase_add_test(core, real[i]);
+    suite_add_tcase(suite, core);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    if (!there && !failed)
+        printf("skipped but for the tables: %s\n", why);
+    return failed ? 1 : there ? 0 : 77;
+}
+
+int main(void)
+{
+    return run();
+}
