@@ -114,18 +114,19 @@ class Perfkit(Configuration):
 
 class Nsys(Configuration):
     kind = "nsys"
-    # What perfkit records by default: allocations too.
-    OPTIONS = ["-t", "cuda,nvtx", "--cuda-memory-usage=true", "--sample=none", "--cpuctxsw=none"]
+    # What perfkit records by default: allocations and the nodes of graphs too.
+    OPTIONS = ["-t", "cuda,nvtx", "--cuda-memory-usage=true", "--cuda-graph-trace=node",
+               "--sample=none", "--cpuctxsw=none"]
 
-    def __init__(self, name, nsys):
+    def __init__(self, name, nsys, options=()):
         super().__init__(name)
-        self.nsys = nsys
+        self.nsys, self.options = nsys, [*self.OPTIONS, *options]
 
     def file(self, folder, ending):
         return os.path.join(folder, "nsys." + ending)
 
     def command(self, program, folder):
-        return [self.nsys, "profile", *self.OPTIONS, "--force-overwrite=true", "-o",
+        return [self.nsys, "profile", *self.options, "--force-overwrite=true", "-o",
                 os.path.join(folder, "nsys"), *program]
 
     def recorded(self, folder):
@@ -193,14 +194,16 @@ def floor_spec(default, spec):
 
 
 def parse_extra(text):
-    """`name=FLOORSPEC;name=perfkit:ARGS`: a list of (name, kind, words). ValueError: a sentence."""
+    """`name=FLOORSPEC;name=perfkit:ARGS;name=nsys:ARGS`: a list of (name, kind, words). ValueError: a sentence."""
     extra = []
     for part in filter(None, (p.strip() for p in text.split(";"))):
         name, equals, spec = part.partition("=")
         if not equals or not name or not spec:
-            raise ValueError(f"{part!r} is not NAME=FLOORSPEC or NAME=perfkit:ARGUMENTS")
-        if spec.startswith("perfkit:"):
-            extra.append((name, "perfkit", spec[len("perfkit:"):].split()))
+            raise ValueError(f"{part!r} is not NAME=FLOORSPEC, NAME=perfkit:ARGUMENTS or "
+                             "NAME=nsys:ARGUMENTS")
+        kind, colon, words = spec.partition(":")
+        if colon and kind in ("perfkit", "nsys"):
+            extra.append((name, kind, words.split()))
         else:
             extra.append((name, "floor", spec))
     return extra
