@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "cli/capture_end.h"
+#include "cli/ceiling_folder.h"
 #include "cli/command.h"
 #include "cli/run_output.h"
 #include "cli/terminal.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "libprof/store/ceiling.h"
 
 #define QUIET_NS 1000000000ull /* no progress line before this */
 #define LINE_NS 200000000ull
@@ -90,6 +92,15 @@ static enum prof_status drain(struct capture_end *end, struct prof_error *err)
     return PROF_OK;
 }
 
+/* What was measured of this machine's devices. A capture is whole without it. */
+static void attach_ceilings(struct capture_end *end)
+{
+    char folder[PATH_MAX];
+    struct prof_error err = {0};
+    if (ceiling_folder(folder) && prof_ceiling_attach(end->store, folder, &err))
+        cli_say(end->command, "the devices' ceilings are not in the capture: %s", err.message);
+}
+
 static enum prof_status finish(struct capture_end *end, struct prof_error *err)
 {
     enum prof_status status = drain(end, err);
@@ -103,6 +114,8 @@ static enum prof_status finish(struct capture_end *end, struct prof_error *err)
     }
     prof_ingest_close(end->ingest);
     end->ingest = NULL;
+    if (!status)
+        attach_ceilings(end);
     return status;
 }
 

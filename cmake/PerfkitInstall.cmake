@@ -1,6 +1,7 @@
 # What `cmake --install` puts where, and the Debian package. perfkit finds its collector relative to
 # its own executable, so the prefix may be moved afterwards.
 install(TARGETS perfkit RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS perfkit-measure RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/perfkit)
 install(DIRECTORY ${PERFKIT_GENERATED_DIR}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(FILES ${PERFKIT_GENERATED_DIR}/bash/perfkit
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

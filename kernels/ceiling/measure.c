@@ -26,7 +26,7 @@ struct row {
     const char *name;
     int (*run)(struct bench *bench, const struct row *row, struct ceiling_result *result);
     const char *kernel;
-    bool tensor; /* a kernel of the tensor module */
+    enum { ANYWHERE, WITH_HALF, CUDA, CUDA_TENSOR } where; /* CUDA_TENSOR: in the tensor module */
 };
 
 /* ---- one launch, many times ------------------------------------------------------------------ */
@@ -192,10 +192,9 @@ static int run_chains(struct bench *bench, const struct row *row, struct ceiling
 {
     struct dev_kernel *kernel;
     struct dev_arg args[] = {dev_arg_buffer(bench->out), dev_arg_u32(1)};
-    const struct dev_module *module = row->tensor ? &ceiling_tensor_module : &ceiling_module;
+    const struct dev_module *module =
+        row->where == CUDA_TENSOR ? &ceiling_tensor_module : &ceiling_module;
 
-    if (row->tensor && dev_info(bench->dev)->backend != DEV_CUDA)
-        return dev_fail(bench->dev, row->name, "tensor cores are reached through CUDA only");
     if (dev_kernel(bench->dev, module, row->kernel, &kernel) != 0)
         return -1;
     return run_rounds(bench, kernel, full_grid(bench), args, 2, result);
@@ -321,25 +320,25 @@ static int run_launch(struct bench *bench, const struct row *row, struct ceiling
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static const struct row rows[] = {
-    {"dram_copy", run_copy, NULL, false},
-    {"dram_read", run_pass, "ceiling_read", false},
-    {"dram_triad", run_pass, "ceiling_triad", false},
-    {"l2_read", run_cache, "ceiling_cache", false},
-    {"shared", run_chains, "ceiling_shared", false},
-    {"fp64", run_chains, "ceiling_fp64", false},
-    {"fp32", run_chains, "ceiling_fp32", false},
-    {"fp16", run_chains, "ceiling_fp16", false},
-    {"tensor_fp64", run_chains, "ceiling_tensor_fp64", true},
-    {"tensor_tf32", run_chains, "ceiling_tensor_tf32", true},
-    {"tensor_fp16", run_chains, "ceiling_tensor_fp16", true},
-    {"tensor_bf16", run_chains, "ceiling_tensor_bf16", true},
-    {"tensor_fp8", run_chains, "ceiling_tensor_fp8", true},
-    {"htod_pinned", run_transfer, NULL, false},
-    {"dtoh_pinned", run_transfer, NULL, false},
-    {"htod_pageable", run_transfer, NULL, false},
-    {"dtoh_pageable", run_transfer, NULL, false},
-    {"launch", run_launch, "ceiling_empty", false},
-    {"launch_latency", run_launch, "ceiling_empty", false},
+    {"dram_copy", run_copy, NULL, ANYWHERE},
+    {"dram_read", run_pass, "ceiling_read", ANYWHERE},
+    {"dram_triad", run_pass, "ceiling_triad", ANYWHERE},
+    {"l2_read", run_cache, "ceiling_cache", ANYWHERE},
+    {"shared", run_chains, "ceiling_shared", CUDA},
+    {"fp64", run_chains, "ceiling_fp64", ANYWHERE},
+    {"fp32", run_chains, "ceiling_fp32", ANYWHERE},
+    {"fp16", run_chains, "ceiling_fp16", WITH_HALF},
+    {"tensor_fp64", run_chains, "ceiling_tensor_fp64", CUDA_TENSOR},
+    {"tensor_tf32", run_chains, "ceiling_tensor_tf32", CUDA_TENSOR},
+    {"tensor_fp16", run_chains, "ceiling_tensor_fp16", CUDA_TENSOR},
+    {"tensor_bf16", run_chains, "ceiling_tensor_bf16", CUDA_TENSOR},
+    {"tensor_fp8", run_chains, "ceiling_tensor_fp8", CUDA_TENSOR},
+    {"htod_pinned", run_transfer, NULL, ANYWHERE},
+    {"dtoh_pinned", run_transfer, NULL, ANYWHERE},
+    {"htod_pageable", run_transfer, NULL, ANYWHERE},
+    {"dtoh_pageable", run_transfer, NULL, ANYWHERE},
+    {"launch", run_launch, "ceiling_empty", ANYWHERE},
+    {"launch_latency", run_launch, "ceiling_empty", ANYWHERE},
 };
 
 bool ceiling_wanted(const struct ceiling_plan *plan, const char *name)
@@ -354,13 +353,28 @@ bool ceiling_wanted(const struct ceiling_plan *plan, const char *name)
     return !plan->only;
 }
 
+/* NULL: the device may have it. */
+static const char *lacks(const struct dev_info *info, const struct row *row)
+{
+    if (row->where == WITH_HALF && (!info->fp16 || info->backend == DEV_CPU))
+        return "no arithmetic in half precision here";
+    if (row->where >= CUDA && info->backend != DEV_CUDA)
+        return "reached through CUDA only";
+    return NULL;
+}
+
 static void measure_row(struct bench *bench, const struct row *row, ceiling_seen *seen, void *user)
 {
     struct ceiling_result result = {.name = row->name};
 
     dev_clear_error(bench->dev);
-    result.ok = row->run(bench, row, &result) == 0;
-    if (!result.ok)
+    const char *why = lacks(dev_info(bench->dev), row);
+    if (why && !bench->plan->only)
+        return; /* nobody expects it */
+    result.ok = !why && row->run(bench, row, &result) == 0;
+    if (why)
+        snprintf(result.how, sizeof result.how, "%s: %s", row->name, why);
+    else if (!result.ok)
         snprintf(result.how, sizeof result.how, "%.*s", (int)sizeof result.how - 1,
                  dev_error_text(bench->dev));
     seen(user, &result);

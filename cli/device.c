@@ -1,0 +1,444 @@
+/* perfkit device: what this machine's devices are and what they can do. With --measure their
+ * ceilings are measured and kept, so that captures made afterwards carry them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/ceiling_folder.h"
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "cli/terminal.h"
+#include "libprof/base/format.h"
+#include "libprof/base/json.h"
+#include "report/utf8.h"
+
+#define SHAPE 1 /* of the JSON */
+#define TEXT_CELLS 26
+
+struct device_options {
+    bool measure, json, quick, against_libraries;
+    const char *only, *folder;
+};
+
+#define AT(field) .offset = offsetof(struct device_options, field)
+static const struct cli_option device_options[] = {
+    {.name = "measure",
+     .type = CLI_FLAG,
+     AT(measure),
+     .text = "measure what the devices can do, and keep it: some 10 s each, on an idle machine"},
+    {.name = "only",
+     .type = CLI_TEXT,
+     AT(only),
+     .argument = "NAME,...",
+     .text = "measure these ceilings only; the others are kept as they are"},
+    {.name = "against-libraries",
+     .type = CLI_FLAG,
+     AT(against_libraries),
+     .text = "with --measure: also what cuBLAS reaches, where it is installed"},
+    {.name = "quick",
+     .type = CLI_FLAG,
+     AT(quick),
+     .text = "with --measure: small and short, to see that it works; nothing is kept"},
+    {.name = "json", .type = CLI_FLAG, AT(json), .text = "print JSON"},
+    {.name = "ceilings",
+     .type = CLI_FOLDER,
+     AT(folder),
+     .argument = "FOLDER",
+     .fallback = "$XDG_DATA_HOME/perfkit/ceilings",
+     .text = "where measured ceilings are kept"},
+    {0},
+};
+
+/* ---- what is asked for ----------------------------------------------------------------------- */
+
+/* "cuda", "opencl:0", "cpu" */
+static bool is_named(const struct device_entry *entry, const char *operand)
+{
+    size_t length = strlen(entry->api);
+    char *end;
+    if (strncmp(operand, entry->api, length) != 0)
+        return false;
+    if (!operand[length])
+        return true;
+    return operand[length] == ':' && operand[length + 1] >= '0' && operand[length + 1] <= '9' &&
+           strtoul(operand + length + 1, &end, 10) == entry->nth && !*end;
+}
+
+/* Leaves the devices that the operands name. False: one names none; said on stderr. */
+static bool select_devices(const char *command, struct device_list *list,
+                           const struct cli_operands *operands)
+{
+    bool wanted[DEVICES] = {false};
+    for (int o = 0; o < operands->count; o++) {
+        bool any = false;
+        for (size_t i = 0; i < list->count; i++) {
+            bool named = is_named(&list->entries[i], operands->values[o]);
+            wanted[i] |= named;
+            any |= named;
+        }
+        if (!any) {
+            cli_say(command, "no device %s here: see perfkit device", operands->values[o]);
+            return false;
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count && operands->count; i++)
+        if (wanted[i])
+            list->entries[kept++] = list->entries[i];
+    if (operands->count)
+        list->count = kept;
+    return true;
+}
+
+/* Every name of a list is a ceiling's. */
+static bool known_ceilings(const char *command, const char *only)
+{
+    char name[64];
+    for (const char *at = only; at && *at;) {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (prof_ceiling_named(name) == PROF_CEILINGS) {
+            cli_say(command, "no ceiling is called '%s': see perfkit device --json", name);
+            return false;
+        }
+        at += length + (at[length] == ',');
+    }
+    return true;
+}
+
+/* ---- ceilings of one device ------------------------------------------------------------------ */
+
+struct ceiling_pair {
+    struct prof_ceiling kind; /* name, text, unit */
+    double measured, theoretical;
+    int64_t date_s;
+    const char *measured_how, *theoretical_how;
+};
+
+/* NaN and NULL where unknown. */
+static struct ceiling_pair ceiling_pair(const struct device_entry *entry,
+                                        const struct prof_ceiling *peaks, size_t peak_count,
+                                        enum prof_ceiling_kind kind)
+{
+    struct ceiling_pair pair = {
+        .kind = prof_ceiling_of(kind), .measured = NAN, .theoretical = NAN, .date_s = PROF_UNKNOWN};
+    for (size_t i = 0; i < entry->measured.count; i++) {
+        const struct prof_ceiling_row *row = &entry->measured.rows[i];
+        if (strcmp(row->name, pair.kind.name) != 0)
+            continue;
+        pair.measured = row->value;
+        pair.date_s = row->date_s;
+        pair.measured_how = row->how[0] ? row->how : NULL;
+    }
+    for (size_t i = 0; i < peak_count; i++) {
+        if (peaks[i].kind == kind) {
+            pair.theoretical = peaks[i].value;
+            pair.theoretical_how = peaks[i].how;
+        }
+    }
+    if ((kind == PROF_CEILING_HTOD_PINNED || kind == PROF_CEILING_DTOH_PINNED) &&
+        !isnan(entry->link_bandwidth)) {
+        pair.theoretical = entry->link_bandwidth;
+        pair.theoretical_how = "lanes x transfers per second of the PCIe link";
+    }
+    return pair;
+}
+
+static struct prof_text in_unit(const struct prof_ceiling *kind, double value)
+{
+    switch (kind->unit) {
+    case PROF_CEILING_BYTES:
+        return prof_rate(value);
+    case PROF_CEILING_FLOP:
+        return prof_flop_rate(value);
+    case PROF_CEILING_NS:
+        break;
+    }
+    return prof_duration(value);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* What of the device is known, in the order of the table. */
+static void print_attributes(const struct device_entry *entry)
+{
+    const struct prof_device *d = &entry->device;
+    const char *separator = "  ";
+    if (d->units != PROF_UNKNOWN) {
+        printf("%s%lld units", separator, (long long)d->units);
+        separator = ", ";
+    }
+    if (d->clock_khz > 0) {
+        printf("%s%s MHz", separator, prof_count(d->clock_khz / 1000).text);
+        separator = ", ";
+    }
+    if (d->memory_bytes > 0) {
+        printf("%s%s memory", separator, prof_bytes_of(d->memory_bytes).text);
+        separator = ", ";
+    }
+    if (d->l2_bytes > 0) {
+        printf("%s%s cache", separator, prof_bytes_of(d->l2_bytes).text);
+        separator = ", ";
+    }
+    if (d->compute_major > 0)
+        printf("%scompute capability %lld.%lld", separator, (long long)d->compute_major,
+               (long long)d->compute_minor);
+    putchar('\n');
+}
+
+static void print_ceilings(const struct device_entry *entry)
+{
+    struct prof_ceiling peaks[PROF_CEILINGS];
+    size_t peak_count = prof_peaks(&entry->device, peaks);
+    bool any = false;
+    for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
+        struct ceiling_pair pair = ceiling_pair(entry, peaks, peak_count, kind);
+        if (isnan(pair.measured) && isnan(pair.theoretical))
+            continue;
+        if (!any)
+            printf("  %-*s  %13s  %13s  %8s\n", TEXT_CELLS, "", "measured", "theoretical",
+                   "reached");
+        any = true;
+        printf("  %-*s  %13s  %13s  %8s\n", TEXT_CELLS, pair.kind.text,
+               in_unit(&pair.kind, pair.measured).text, in_unit(&pair.kind, pair.theoretical).text,
+               prof_percent(pair.measured / pair.theoretical).text);
+    }
+    if (!entry->measured.count) {
+        puts("  never measured: perfkit device --measure");
+        return;
+    }
+    char date[32] = "n/a";
+    time_t newest = 0;
+    for (size_t i = 0; i < entry->measured.count; i++)
+        if (entry->measured.rows[i].date_s > newest)
+            newest = entry->measured.rows[i].date_s;
+    struct tm parts;
+    if (gmtime_r(&newest, &parts))
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &parts);
+    printf("  measured %s\n", date);
+}
+
+static void print_text(const struct device_list *list)
+{
+    bool colour = terminal_colour(stdout);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct device_entry *entry = &list->entries[i];
+        char *name = prof_report_cut(entry->device.name, 60);
+        char *driver = prof_report_cut(entry->device.driver, 40);
+        printf("%s%s%s:%u%s  %s", i ? "\n" : "", colour ? "\033[1m" : "", entry->api, entry->nth,
+               colour ? "\033[0m" : "", name ? name : "");
+        if (entry->device.driver)
+            printf(" (driver %s)", driver ? driver : "");
+        putchar('\n');
+        print_attributes(entry);
+        print_ceilings(entry);
+        free(name);
+        free(driver);
+    }
+}
+
+static void print_comparison(const struct device_entry *entry,
+                             const struct device_measurement *result)
+{
+    for (size_t i = 0; i < result->library_count; i++) {
+        const struct device_remark *row = &result->libraries[i];
+        enum prof_ceiling_kind kind = prof_ceiling_named(row->name);
+        if (kind == PROF_CEILINGS)
+            continue;
+        struct ceiling_pair pair = ceiling_pair(entry, NULL, 0, kind);
+        if (!i)
+            printf("%s:%u against libraries\n", entry->api, entry->nth);
+        printf("  %-*s  %13s  %13s  %8s  %s\n", TEXT_CELLS, pair.kind.text,
+               in_unit(&pair.kind, pair.measured).text, in_unit(&pair.kind, row->value).text,
+               prof_percent(row->value / pair.measured).text, row->text);
+    }
+}
+
+static void print_missing(const struct device_entry *entry, const struct device_measurement *result)
+{
+    for (size_t i = 0; i < result->missing_count; i++)
+        printf("%s:%u not measured: %s\n", entry->api, entry->nth, result->missing[i].text);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_ceilings(struct prof_json *json, const struct device_entry *entry)
+{
+    static const char *const units[] = {
+        [PROF_CEILING_BYTES] = "bytes/s", [PROF_CEILING_FLOP] = "FLOP/s", [PROF_CEILING_NS] = "ns"};
+    struct prof_ceiling peaks[PROF_CEILINGS];
+    size_t peak_count = prof_peaks(&entry->device, peaks);
+    prof_json_array(json, "ceilings");
+    for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
+        struct ceiling_pair pair = ceiling_pair(entry, peaks, peak_count, kind);
+        prof_json_object(json, NULL);
+        prof_json_string(json, "name", pair.kind.name);
+        prof_json_string(json, "text", pair.kind.text);
+        prof_json_string(json, "unit", units[pair.kind.unit]);
+        prof_json_real(json, "measured", pair.measured);
+        prof_json_known(json, "measured_at_s", pair.date_s);
+        prof_json_string(json, "how", pair.measured_how);
+        prof_json_real(json, "theoretical", pair.theoretical);
+        prof_json_string(json, "formula", pair.theoretical_how);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+}
+
+static void put_libraries(struct prof_json *json, const struct device_measurement *result)
+{
+    prof_json_array(json, "libraries");
+    for (size_t i = 0; i < result->library_count; i++) {
+        prof_json_object(json, NULL);
+        prof_json_string(json, "name", result->libraries[i].name);
+        prof_json_real(json, "value", result->libraries[i].value);
+        prof_json_string(json, "how", result->libraries[i].text);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+}
+
+static bool print_json(const struct device_list *list, const struct device_measurement *results)
+{
+    struct prof_json json;
+    prof_json_to_file(&json, stdout, 2);
+    prof_json_object(&json, NULL);
+    prof_json_int(&json, "perfkit_device", SHAPE);
+    prof_json_array(&json, "devices");
+    for (size_t i = 0; i < list->count; i++) {
+        const struct device_entry *entry = &list->entries[i];
+        const struct prof_device *d = &entry->device;
+        prof_json_object(&json, NULL);
+        prof_json_string(&json, "api", d->api);
+        prof_json_uint(&json, "number", entry->nth);
+        prof_json_string(&json, "name", d->name);
+        prof_json_string(&json, "vendor", d->vendor);
+        prof_json_string(&json, "driver", d->driver);
+        prof_json_string(&json, "uuid", d->uuid);
+        prof_json_string(&json, "kind", d->kind);
+        prof_json_known(&json, "units", d->units);
+        prof_json_known(&json, "clock_khz", d->clock_khz);
+        prof_json_known(&json, "memory_bytes", d->memory_bytes);
+        prof_json_known(&json, "memory_bandwidth_bytes_per_s", d->memory_bandwidth);
+        prof_json_known(&json, "l2_bytes", d->l2_bytes);
+        prof_json_known(&json, "compute_major", d->compute_major);
+        prof_json_known(&json, "compute_minor", d->compute_minor);
+        put_ceilings(&json, entry);
+        put_libraries(&json, &results[i]);
+        prof_json_end(&json);
+    }
+    prof_json_end(&json);
+    prof_json_end(&json);
+    return prof_json_finish(&json, NULL) == PROF_OK;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+/* True when at least one device was measured and, unless quick, all that were are kept. */
+static bool measure_all(const char *command, struct device_list *list, const char *folder,
+                        const struct device_options *options, struct device_measurement *results)
+{
+    const struct device_request request = {.only = options->only,
+                                           .quick = options->quick,
+                                           .against_libraries = options->against_libraries};
+    bool any = false, kept = true;
+    if (!options->quick)
+        ceiling_folder_make(folder);
+    for (size_t i = 0; i < list->count; i++) {
+        struct device_entry *entry = &list->entries[i];
+        struct prof_error err = {0};
+        if (device_measure(entry, &request, &results[i], &err)) {
+            cli_say(command, "%s:%u: %s", entry->api, entry->nth, err.message);
+            continue;
+        }
+        any = true;
+        if (!options->quick && prof_ceiling_write(folder, &entry->measured, &err)) {
+            cli_say(command, "%s", err.message);
+            kept = false;
+        }
+    }
+    return any && kept;
+}
+
+static int device_run(const struct cli_command *command, int argc, char **argv)
+{
+    static struct device_list list;
+    static struct device_measurement results[DEVICES];
+    struct device_options options = {0};
+    struct cli_operands operands;
+    char folder[PATH_MAX] = "";
+    int status;
+    if (!cli_parse(command, argc, argv, &options, &operands, &status))
+        return status;
+    if (options.folder)
+        snprintf(folder, sizeof folder, "%s", options.folder);
+    else if (!ceiling_folder(folder) && options.measure && !options.quick) {
+        cli_say(command->name,
+                "no place to keep the ceilings: set HOME, or give --ceilings FOLDER");
+        return CLI_USAGE;
+    }
+    if (!options.measure && (options.only || options.quick || options.against_libraries)) {
+        cli_say(command->name, "--only, --quick and --against-libraries go with --measure");
+        return CLI_USAGE;
+    }
+    if (!known_ceilings(command->name, options.only))
+        return CLI_USAGE;
+    device_find_all(&list, folder[0] ? folder : NULL);
+    if (!select_devices(command->name, &list, &operands))
+        return CLI_USAGE;
+    bool ok = true;
+    if (options.measure)
+        ok = measure_all(command->name, &list, folder, &options, results);
+    if (options.json)
+        ok &= print_json(&list, results);
+    else
+        print_text(&list);
+    for (size_t i = 0; i < list.count && !options.json; i++) {
+        print_missing(&list.entries[i], &results[i]);
+        print_comparison(&list.entries[i], &results[i]);
+    }
+    return ok ? CLI_OK : CLI_FAILED;
+}
+
+static const struct cli_text_row device_examples[] = {
+    {"perfkit device", "List the devices, with what was measured before."},
+    {"perfkit device --measure", "Measure them all. Captures made afterwards carry the results."},
+    {"perfkit device cuda:0 --measure --against-libraries",
+     "Measure one, and see what cuBLAS reaches."},
+    {0},
+};
+
+static const struct cli_text_row device_statuses[] = {
+    {"0", "The devices are listed; with --measure at least one was measured, and it is kept."},
+    {"1", "Nothing could be measured, or it could not be kept."},
+    {"2", "The command line is wrong, or names a device that is not here."},
+    {0},
+};
+
+static const struct cli_text_row device_variables[] = {
+    {CEILING_FOLDER_VARIABLE, "Folder of the measured ceilings, for `run` too."},
+    {0},
+};
+
+const struct cli_command device_command = {
+    .name = "device",
+    .summary = "list the devices and what they can do; measure it",
+    .operands = "[DEVICE...]",
+    .text =
+        "Lists CUDA and OpenCL devices and the processor (named cuda:0, opencl:0, cpu:0; without "
+        "the number all of that kind) with their attributes and ceilings: bandwidth of memory, "
+        "cache and link, arithmetic by precision, cost of a launch. Theoretical ones follow from "
+        "the attributes; --measure finds out what can be reached, by small kernels. It is kept "
+        "per device and driver version, and `perfkit run` writes it into the captures that use "
+        "the device, for the roofline.",
+    .options = device_options,
+    .examples = device_examples,
+    .statuses = device_statuses,
+    .variables = device_variables,
+    .operand = CLI_TEXT,
+    .most = DEVICES,
+    .usage_status = CLI_USAGE,
+    .run = device_run,
+};
