@@ -14,6 +14,9 @@
 /* Shorter pauses of the host between two launches are what launching costs it: the program's own way
  * to the call. */
 #define BETWEEN_LAUNCHES_NS 20000
+/* Work that starts so soon after its call was not queued: it was started as soon as it came, however
+ * long the device had been idle. The way from a call to the device takes some microseconds. */
+#define ON_ITS_WAY_NS 10000
 /* Host calls looked at per gap; more of them in one gap are the same mixture. */
 #define CALLS_PER_GAP 64
 #define FLOOR_BUCKETS 256
@@ -185,6 +188,12 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
     int64_t begin = s->done, end = op->start;
     if (within(w->facts, begin, end))
         s->facts->gaps++;
+    bool on_its_way = op->call_duration && end - op->call - op->call_duration < ON_ITS_WAY_NS;
+    if (op->call != PROF_UNKNOWN && op->call <= begin && on_its_way) {
+        spend(w, s, shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH, begin, end, op,
+              op->shape);
+        return;
+    }
     if (op->call == PROF_UNKNOWN || op->call <= begin) {
         bool other = s->last_stream && s->last_stream != op->stream;
         if (begin >= w->facts->begin)

@@ -3,9 +3,11 @@
  * run consists mostly of them.
  *
  * A thing that happens again and again (a launch configuration, a copy of one size, an NVTX range of
- * one name) has a run: its occurrences without the outliers at the ends. The longest run is the
- * window, with the runs that overlap it. NVTX is not needed for it; where ranges repeat they say how
- * many steps the window has. */
+ * one name) has a run: its occurrences without the outliers at the ends. The run with the greatest
+ * length x log2(occurrences) is the window, with the runs that overlap it: of two phases as long, the
+ * one that repeats more. NVTX is not needed for it; where ranges repeat they say how many steps the
+ * window has. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "libprof/analysis/rules/facts.h"
@@ -210,8 +212,9 @@ static void whole_ranges(struct prof_facts *f, const struct run *runs, size_t co
         bool head = node->begin <= f->begin && node->end > f->begin;
         bool tail = node->begin <= f->end && node->end > f->end;
         for (size_t r = 0; (head || tail) && r < count; r++) {
-            if (runs[r].group != node->group || node->end > f->end_ns)
-                continue;
+            if (runs[r].group != node->group || node->end > f->end_ns ||
+                (node->end - node->begin) / 2 > runs[r].covered / runs[r].count)
+                continue; /* another, or one that is not like the others: set-up */
             begin = head && node->begin < begin ? node->begin : begin;
             end = tail && node->end > end ? node->end : end;
         }
@@ -235,6 +238,17 @@ static void whole_operations(struct prof_facts *f)
     f->end = end;
 }
 
+/* Where no range tells, a step is what the host waits for. */
+static int64_t waits_in(const struct prof_facts *f)
+{
+    int64_t waits = 0;
+    for (size_t i = 0; i < f->calls.count; i++) {
+        const struct prof_call *call = &f->calls.data[i];
+        waits += call->class_ == PROF_CALL_SYNC && call->start >= f->begin && call->start < f->end;
+    }
+    return waits;
+}
+
 /* The step: of the ranges that fill the window, the one with the fewest repetitions; of those with as
  * many, the longest. Without ranges, what is asked for least often. */
 static void count_steps(struct prof_facts *f, const struct run *runs, size_t count)
@@ -254,8 +268,13 @@ static void count_steps(struct prof_facts *f, const struct run *runs, size_t cou
     if (!step)
         return;
     f->steps = step->count;
-    if (step->group != PROF_NO_GROUP)
+    if (step->group != PROF_NO_GROUP) {
         f->step_name = f->range_texts.list.data[step->group];
+        return;
+    }
+    int64_t waits = waits_in(f);
+    if (waits >= LEAST && waits < f->steps)
+        f->steps = waits;
 }
 
 static void whole_run(struct prof_facts *f)
@@ -276,9 +295,13 @@ void prof_facts_window(struct prof_facts *f)
 {
     struct run runs[2 * CANDIDATES], best = {0};
     size_t shaped = shape_runs(f, runs), count = shaped + range_runs(f, runs + shaped);
+    double most = 0;
     for (size_t i = 0; i < shaped; i++) {
-        if (runs[i].end - runs[i].begin > best.end - best.begin)
-            best = runs[i];
+        double weight = (double)(runs[i].end - runs[i].begin) * log2((double)runs[i].count);
+        if (weight <= most)
+            continue;
+        most = weight;
+        best = runs[i];
     }
     if (!best.count) {
         whole_run(f);

@@ -218,7 +218,7 @@ static void graph_candidate(struct prof_judge *judge)
 static void launch_bound(struct prof_judge *judge)
 {
     struct launches l;
-    if (!sum_launches(judge, &l))
+    if (!sum_launches(judge, &l) || l.in_graphs * 2 > l.kernels)
         return;
     double least = 2 * l.launch_ns > SHORT_NS ? 2 * l.launch_ns : SHORT_NS;
     int64_t idle = l.idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, &l);

@@ -44,7 +44,7 @@ static unsigned char *classify(struct prof_judge *judge)
 
 struct chain {
     uint32_t stream;
-    const char *last_name;
+    const char *first_name, *last_name;
     int64_t length, sum_ns, longest_ns, gap_ns, end;
     int64_t begin;
     uint32_t thread, shape;
@@ -73,19 +73,20 @@ static void close_chain(struct chain *chain, struct chains *all)
     *chain = (struct chain){0};
 }
 
-/* Names, not configurations, tell neighbours apart: a kernel repeated over pieces is another rule's. */
+/* Names, not configurations, tell neighbours apart: a kernel repeated over pieces is another rule's. A
+ * chain that comes back to its first kernel has begun anew. */
 static void extend(const struct prof_facts *f, struct chain *chain, struct chains *all,
                    const struct prof_op *op, bool declared)
 {
     const char *name = prof_shape_name(&f->shapes.data[op->shape]);
     bool follows = chain->length && chain->stream == op->stream && chain->last_name != name &&
-                   op->start >= chain->end;
+                   chain->first_name != name && op->start >= chain->end;
     int64_t gap = follows ? op->start - chain->end : 0;
     if (!follows || gap > SHORT_NS)
         close_chain(chain, all);
     if (!chain->length)
         *chain = (struct chain){.stream = op->stream, .begin = op->start, .thread = op->thread,
-                                .shape = op->shape};
+                                .shape = op->shape, .first_name = name};
     else
         chain->gap_ns += gap;
     chain->length++;
