@@ -27,6 +27,7 @@ struct counter_gpu {
     bool blind; /* chosen without knowing what the device has free */
     void *host;
     void *sampling;
+    uint8_t *available, *config; /* CUPTI goes on reading them: kept until the end */
     uint8_t *image;
     size_t image_bytes;
     bool started;
@@ -209,7 +210,6 @@ struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *s
                                      uint64_t interval_ns, char why[COUNTER_WHY_BYTES])
 {
     struct counter_gpu *gpu = calloc(1, sizeof *gpu);
-    uint8_t *available = NULL, *config = NULL;
     size_t bytes = 0;
     why[0] = '\0';
     if (!gpu) {
@@ -219,16 +219,14 @@ struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *s
     gpu->index = index;
     for (size_t i = 0; i < COUNTER_SET_MAX; i++)
         gpu->peaks[i] = NAN;
-    bool ok = choose_metrics(gpu, set, why) && availability(gpu, &available, why);
-    if (ok && !choose_available(gpu, available, why)) { /* an image that the host API cannot use */
+    bool ok = choose_metrics(gpu, set, why) && availability(gpu, &gpu->available, why);
+    if (ok && !choose_available(gpu, gpu->available, why)) { /* an image that the host API cannot use */
         gpu->count = 0;
         ok = choose_metrics(gpu, set, why) && choose_available(gpu, NULL, why);
         gpu->blind = ok;
     }
-    ok = ok && read_config(gpu, &config, &bytes, why) &&
-         enable(gpu, config, bytes, interval_ns, why);
-    free(available);
-    free(config);
+    ok = ok && read_config(gpu, &gpu->config, &bytes, why) &&
+         enable(gpu, gpu->config, bytes, interval_ns, why);
     if (ok)
         return gpu;
     counter_gpu_close(gpu);
@@ -247,6 +245,8 @@ void counter_gpu_close(struct counter_gpu *gpu)
             &(struct pm_object){.size = PM_SIZE(pm_object, sampling), .sampling = gpu->sampling});
     close_host(gpu->host);
     free(gpu->image);
+    free(gpu->config);
+    free(gpu->available);
     free(gpu);
 }
 
