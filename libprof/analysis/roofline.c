@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/device_ops.h"
-#include "libprof/analysis/roofline.h"
+#include "libprof/analysis/roofline_counters.h"
 #include "libprof/base/saturate.h"
 
 struct gathered {
@@ -26,6 +26,7 @@ struct work {
     struct prof_map by_key;
     PROF_ARRAY(struct gathered) points;
     struct prof_declared declared;
+    struct prof_roofline_counters counters;
 };
 
 static uint32_t name_number(struct work *w, const struct prof_config *config)
@@ -161,6 +162,10 @@ static void finish_point(struct work *w, const struct gathered *g,
     struct prof_roofline_facts facts = {.launch_ns =
                                             g->calls ? (double)g->call_ns / (double)g->calls : NAN};
     prof_roofline_declared(point, &g->work);
+    struct prof_roofline_rates rates;
+    const struct prof_config *config = w->by == PROF_ROOFLINE_CONFIGS ? g->config : NULL;
+    if (prof_roofline_counted(&w->counters, point->name, config, g->device, &rates))
+        prof_roofline_count(point, &facts, &rates);
     prof_roofline_place(point, &facts, ceilings, prof_device(w->capture, g->device));
 }
 
@@ -187,6 +192,10 @@ static enum prof_status kernels(struct prof_capture *capture, const struct prof_
     if (!status)
         status = gather(&w, err);
     if (!status)
+        status = prof_roofline_counters_open(
+            &w.counters, capture, filter,
+            by == PROF_ROOFLINE_CONFIGS ? PROF_BY_CONFIG : PROF_BY_NAME, err);
+    if (!status)
         share_out(&w);
     if (!status && !make_points(&w, result))
         status = prof_out_of_memory(err);
@@ -195,6 +204,7 @@ static enum prof_status kernels(struct prof_capture *capture, const struct prof_
     prof_map_free(&w.by_key);
     prof_names_free(&w.names);
     prof_declared_close(&w.declared);
+    prof_roofline_counters_close(&w.counters);
     prof_scope_close(&w.scope);
     return status;
 }

@@ -157,7 +157,9 @@ static void fill_roofs(struct place *p)
     move_to_cache(p);
     fill_roof(point, PROF_ROOF_L2, ceiling(p, PROF_CEILING_L2_READ), point->worked_ns);
     fill_roof(point, PROF_ROOF_LINK, link_ceiling(p), point->busy_ns);
-    if (point->flop > 0 && point->pipe == PROF_CEILINGS)
+    if (p->facts->pipe_counted)
+        point->pipe_ceiling = ceiling(p, point->pipe);
+    else if (point->flop > 0)
         choose_pipe(p);
     point->attainable = attainable(point);
     point->roof_share = fmax(point->pipe_share, fmax(point->roofs[PROF_ROOF_DRAM].share,
@@ -200,9 +202,9 @@ static void judge_far(struct place *p)
         abstain(p, "the declared bytes moved faster than DRAM can; no ceiling of L2 is known");
     else if (!bytes_known)
         abstain(p, "bytes are not declared");
-    else if (!point->flop_source)
+    else if (!point->flop_source && !p->facts->pipe_counted)
         abstain(p, "FLOP are not declared");
-    else if (point->pipe_assumed && point->flop_rate >= NEAR * fp64)
+    else if (!p->facts->pipe_counted && point->flop_rate >= NEAR * fp64)
         abstain(p, "precision not known: in FP64 it would be at its roof");
     else if (point->flop > 0 && isnan(point->pipe_share))
         abstain(p, "no compute ceiling of this device: perfkit device --measure");
@@ -234,15 +236,15 @@ static void judge_roofs(struct place *p)
 static void judge_work(struct place *p, int64_t time_ns)
 {
     const struct prof_roofline_point *point = p->point;
-    bool known = point->flop_source || point->roofs[PROF_ROOF_DRAM].source ||
-                 point->roofs[PROF_ROOF_L2].source;
+    bool known = point->flop_source || p->facts->pipe_counted ||
+                 point->roofs[PROF_ROOF_DRAM].source || point->roofs[PROF_ROOF_L2].source;
     if (!known)
         abstain(p, point->worked ? "declared without FLOP and bytes"
                                  : "no work declared (perfkit/annotate.h) and no counters");
     else if ((double)point->worked_ns < COVERED * (double)time_ns)
         abstain(p, "work is known for less than half of its time");
-    else if (!(point->flop > 0) && !(point->roofs[PROF_ROOF_DRAM].bytes > 0) &&
-             !(point->roofs[PROF_ROOF_L2].bytes > 0))
+    else if (!p->facts->pipe_counted && !(point->flop > 0) &&
+             !(point->roofs[PROF_ROOF_DRAM].bytes > 0) && !(point->roofs[PROF_ROOF_L2].bytes > 0))
         abstain(p, "the declared work is none");
     else
         judge_roofs(p);

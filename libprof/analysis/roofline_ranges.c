@@ -7,9 +7,10 @@
 #include "libprof/analysis/device_ops.h"
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/range_groups.h"
-#include "libprof/analysis/roofline.h"
+#include "libprof/analysis/roofline_counters.h"
 #include "libprof/base/saturate.h"
 
+#define MOSTLY 0.95 /* of the kernels' time must be counted */
 #define NO_DEVICE 0
 #define SEVERAL_DEVICES (-1)
 
@@ -24,6 +25,9 @@ struct group {
     int64_t device; /* physical, or one of the two above */
     int64_t calls, call_ns;
     double link_bytes;
+    /* Of kernels whose rates were counted, by rate x duration: */
+    double dram_bytes, l2_bytes;
+    int64_t counted, counted_ns, kernel_sum_ns;
     struct prof_roofline_sum work;
     struct prof_sweep sweep;
     int64_t busy_ns, kernel_ns, transfer_only_ns;
@@ -44,6 +48,7 @@ struct work {
     uint64_t visits;
     struct prof_range_index index;
     struct prof_declared declared;
+    struct prof_roofline_counters counters;
     struct prof_names kernel_names; /* one number for each, to tell mixed declarations */
     PROF_ARRAY(struct op) ops;
 };
@@ -75,7 +80,26 @@ static bool is_link(const struct prof_device_op *op)
 struct seen_op {
     const struct prof_device_op *op;
     int64_t device;
+    const struct prof_roofline_rates *rates; /* NULL = not counted */
 };
+
+static void count_kernel(struct group *g, const struct seen_op *seen)
+{
+    int64_t ns = seen->op->duration_ns;
+    if (seen->op->api_ns != PROF_UNKNOWN) {
+        g->calls++;
+        g->call_ns = prof_add(g->call_ns, seen->op->api_ns);
+    }
+    if (ns == PROF_UNKNOWN)
+        return;
+    g->kernel_sum_ns = prof_add(g->kernel_sum_ns, ns);
+    if (!seen->rates)
+        return;
+    g->counted++;
+    g->counted_ns = prof_add(g->counted_ns, ns);
+    g->dram_bytes += seen->rates->dram * (double)ns * 1e-9;
+    g->l2_bytes += seen->rates->l2 * (double)ns * 1e-9;
+}
 
 static void count_op(struct group *g, const void *what)
 {
@@ -87,10 +111,8 @@ static void count_op(struct group *g, const void *what)
         g->device = SEVERAL_DEVICES;
     if (is_link(op))
         g->link_bytes += (double)op->bytes;
-    if (op->kind == PROF_OP_KERNEL && op->api_ns != PROF_UNKNOWN) {
-        g->calls++;
-        g->call_ns = prof_add(g->call_ns, op->api_ns);
-    }
+    if (op->kind == PROF_OP_KERNEL)
+        count_kernel(g, seen);
 }
 
 static uint32_t kernel_number(struct work *w, const struct prof_device_op *op)
@@ -143,7 +165,12 @@ static bool add_op(void *user, const struct prof_device_op *op)
     struct prof_range_thread *thread = counted ? prof_range_thread(&w->index, op->thread) : NULL;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
-    struct seen_op seen = {op, device ? device->physical : NO_DEVICE};
+    struct seen_op seen = {op, device ? device->physical : NO_DEVICE, NULL};
+    struct prof_roofline_rates rates;
+    if (op->kind == PROF_OP_KERNEL && w->counters.summary.count &&
+        prof_roofline_counted(&w->counters, NULL, prof_config(w->capture, op->config), seen.device,
+                              &rates))
+        seen.rates = &rates;
     for (size_t i = 0; thread && i < thread->lanes.count; i++) {
         uint32_t node = prof_range_at(&w->index, &thread->lanes.data[i], op->call_ns);
         if (node == PROF_NO_RANGE)
@@ -249,6 +276,30 @@ static void share_out(struct work *w)
 /* ---- the result -------------------------------------------------------------------------------
  */
 
+/* The kernels' own rates, put together again. FLOP that were declared for a part of the kernels
+ * only would not belong to these bytes. */
+static void count_bytes(struct prof_roofline_point *point, const struct group *g)
+{
+    const struct {
+        enum prof_roof_level level;
+        double bytes;
+    } rows[] = {{PROF_ROOF_DRAM, g->dram_bytes}, {PROF_ROOF_L2, g->l2_bytes}};
+    bool flop = point->flop_source && (double)point->worked_ns >= MOSTLY * (double)g->kernel_sum_ns;
+    double part = flop ? (double)point->worked_ns / (double)g->counted_ns : 1;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (isnan(rows[i].bytes))
+            continue;
+        point->roofs[rows[i].level].source = PROF_WORK_COUNTERS;
+        point->roofs[rows[i].level].bytes = rows[i].bytes * part;
+    }
+    if (flop)
+        return;
+    point->flop = NAN;
+    point->flop_source = PROF_WORK_NONE;
+    point->worked = g->counted;
+    point->worked_ns = g->counted_ns;
+}
+
 static void finish_group(struct work *w, size_t number, struct prof_roofline *result)
 {
     const struct group *g = &w->groups[number];
@@ -273,6 +324,8 @@ static void finish_group(struct work *w, size_t number, struct prof_roofline *re
         .several_devices = g->device == SEVERAL_DEVICES,
     };
     prof_roofline_declared(point, &g->work);
+    if (g->counted_ns > 0 && (double)g->counted_ns >= MOSTLY * (double)g->kernel_sum_ns)
+        count_bytes(point, g);
     prof_roofline_place(point, &facts, &result->ceilings, prof_device(w->capture, point->device));
 }
 
@@ -321,6 +374,8 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
     struct work w = {.capture = capture, .names.capture = capture};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
+        status = prof_roofline_counters_open(&w.counters, capture, filter, PROF_BY_CONFIG, err);
+    if (!status)
         status = gather(&w, err);
     if (!status && !measure_times(&w))
         status = prof_out_of_memory(err);
@@ -331,6 +386,7 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
     }
     prof_array_free(&w.ops);
     prof_names_free(&w.kernel_names);
+    prof_roofline_counters_close(&w.counters);
     prof_declared_close(&w.declared);
     prof_range_index_close(&w.index);
     free(w.groups);

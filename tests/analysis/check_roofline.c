@@ -6,7 +6,8 @@
 
 #include "tests/analysis/fixture.h"
 
-/* Per ns: DRAM 1,000 bytes, L2 4,000 bytes, FP32 10,000 FLOP; a launch takes 1,000 ns; L2 of 1 MB. */
+/* Per ns: DRAM 1,000 bytes, L2 4,000 bytes, FP32 10,000 FLOP; a launch takes 1,000 ns; L2 of 1 MB.
+ */
 #define ROOFS                                                                                      \
     "UPDATE device SET l2_bytes = 1000000;"                                                        \
     "INSERT INTO ceiling(device, name, value, measured_at, how) VALUES"                            \
@@ -95,8 +96,9 @@ END_TEST
 
 START_TEST(a_rate_above_fp32_is_held_against_the_next_pipe)
 {
-    char sql[4000] = ROOFS "INSERT INTO ceiling(device, name, value) VALUES(1, 'tensor_tf32', 4e13),"
-                           "(1, 'tensor_fp16', 8e13);";
+    char sql[4000] =
+        ROOFS "INSERT INTO ceiling(device, name, value) VALUES(1, 'tensor_tf32', 4e13),"
+              "(1, 'tensor_fp16', 8e13);";
     declare(sql, 1, 0, "3e8", "2e6", "1e6");
     kernel(sql, 1, 20000, 10000, 50);
     struct prof_roofline_point p = only_point(sql, NULL);
@@ -238,7 +240,8 @@ START_TEST(declarations_of_several_launches)
     for (size_t i = 0; i < r.count; i++)
         ck_assert_int_eq(r.points[i].worked, 0);
     prof_roofline_free(&r);
-    /* A filter that leaves out a part of a declaration must not give all of its work to the rest. */
+    /* A filter that leaves out a part of a declaration must not give all of its work to the rest.
+     */
     ck_ok(prof_roofline(c, &(struct prof_filter){.begin_ns = 25000}, PROF_ROOFLINE_KERNELS, &r,
                         &err));
     ck_assert_int_eq(r.points[0].count, 2);
@@ -250,12 +253,12 @@ END_TEST
 
 START_TEST(devices_are_apart)
 {
-    char sql[6000] = ROOFS
-        "INSERT INTO device(process, api, name, uuid) VALUES(1, 'cuda', 'small', 'GPU-2');"
-        "INSERT INTO stream(process, device) VALUES(1, 2);"
-        "INSERT INTO ceiling(device, name, value) VALUES(2, 'dram_read', 2e12);"
-        "INSERT INTO kernel(start, duration, stream, config, api_lead, thread) "
-        "VALUES(20000, 10000, 3, 1, 19950, 1);";
+    char sql[6000] =
+        ROOFS "INSERT INTO device(process, api, name, uuid) VALUES(1, 'cuda', 'small', 'GPU-2');"
+              "INSERT INTO stream(process, device) VALUES(1, 2);"
+              "INSERT INTO ceiling(device, name, value) VALUES(2, 'dram_read', 2e12);"
+              "INSERT INTO kernel(start, duration, stream, config, api_lead, thread) "
+              "VALUES(20000, 10000, 3, 1, 19950, 1);";
     declare(sql, 1, 0, "NULL", "1.6e7", "0");
     kernel(sql, 1, 50000, 20000, 450);
     struct prof_capture *c = fixture_with_base(sql);
@@ -271,7 +274,117 @@ START_TEST(devices_are_apart)
 }
 END_TEST
 
-/* ---- ranges ------------------------------------------------------------------------------------ */
+/* ---- counters ----------------------------------------------------------------------------------
+ */
+
+/* Samples of 1,000 ns (2,000 cycles) over [begin, begin + 100,000), with counts per ns. */
+static void sample(char *sql, int begin, int dram, int l2, double fma, double tensor)
+{
+    sprintf(sql + strlen(sql),
+            "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99) "
+            "INSERT INTO counter_sample(counter_device, start, duration, c0, c1, c2, c3, c4, c5) "
+            "SELECT 1, %d + i * 1000, 1000, 2000, %d, %d, %d, %g, %g FROM n;",
+            begin, dram * 600, dram * 400, l2 * 1000, fma * 2000 * 4, tensor * 2000 * 4);
+}
+
+/* alpha and beta of 100,000 ns each, sampled without pause. */
+static const char sampled_sql[] = ROOFS
+    "INSERT INTO ceiling(device, name, value) VALUES(1, 'tensor_fp16', 8e13);"
+    "INSERT INTO kernel(start, duration, stream, config, api_lead, thread, api_duration) VALUES"
+    "(100000, 100000, 1, 1, 99950, 1, 10), (200000, 100000, 1, 3, 199900, 1, 10);"
+    "INSERT INTO counter_device(uuid, ordinal, chip, metric_set, interval) "
+    "VALUES('GPU-1', 0, 'GH100', 'roofline', 1000);"
+    "INSERT INTO counter(counter_device, slot, name, unit, metric, kind, clock, peak) VALUES"
+    "(1, 0, 'sm_cycles', 'cycle', 'a', 2, NULL, NULL), (1, 1, 'dram_read_bytes', 'byte', 'b', 1, "
+    "NULL, NULL),"
+    "(1, 2, 'dram_write_bytes', 'byte', 'c', 1, NULL, NULL), (1, 3, 'l2_bytes', 'byte', 'd', 1, "
+    "NULL, NULL),"
+    "(1, 4, 'fma', 'instruction', 'e', 1, 0, 4), (1, 5, 'tensor', 'cycle', 'f', 1, 0, 4);"
+    "INSERT INTO counter_burst(counter_device, start, duration, samples, others, decode) "
+    "VALUES(1, 100000, 200000, 200, 0, 1);";
+
+START_TEST(counters_place_what_was_not_declared)
+{
+    char sql[8000];
+    strcpy(sql, sampled_sql);
+    sample(sql, 100000, 900, 1000, 0.1, 0);
+    sample(sql, 200000, 100, 3000, 0.1, 0);
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_roofline r;
+    for (enum prof_roofline_group by = PROF_ROOFLINE_KERNELS; by <= PROF_ROOFLINE_CONFIGS; by++) {
+        ck_ok(prof_roofline(c, NULL, by, &r, &err));
+        ck_assert_uint_eq(r.count, 2);
+        const struct prof_roofline_point *a = &r.points[0], *b = &r.points[1];
+        ck_assert_str_eq(a->name, "alpha");
+        ck_assert_int_eq(a->bound, PROF_BOUND_DRAM);
+        ck_assert_int_eq(a->roofs[PROF_ROOF_DRAM].source, PROF_WORK_COUNTERS);
+        ck_near(a->roofs[PROF_ROOF_DRAM].share, 0.9);
+        ck_near(a->roofs[PROF_ROOF_DRAM].bytes, 9e7);
+        ck_near(a->roofs[PROF_ROOF_L2].share, 0.25);
+        ck_assert_int_eq(a->pipe, PROF_CEILING_FP32);
+        ck_assert(!a->pipe_assumed);
+        ck_near(a->pipe_share, 0.1);
+        ck_assert_int_eq(a->worked_ns, 100000);
+        ck_assert(isnan(a->flop)); /* pipes are no FLOP */
+        ck_assert_int_eq(b->bound, PROF_BOUND_L2);
+        ck_near(b->roofs[PROF_ROOF_L2].share, 0.75);
+        prof_roofline_free(&r);
+    }
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(counters_tell_the_pipe_and_latency)
+{
+    char sql[8000];
+    strcpy(sql, sampled_sql);
+    sample(sql, 100000, 100, 500, 0.2, 0.8);
+    sample(sql, 200000, 100, 500, 0.2, 0.1);
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_roofline r;
+    ck_ok(prof_roofline(c, NULL, PROF_ROOFLINE_KERNELS, &r, &err));
+    ck_assert_int_eq(r.points[0].bound, PROF_BOUND_COMPUTE);
+    ck_assert_int_eq(r.points[0].pipe, PROF_CEILING_TENSOR_FP16);
+    ck_assert(r.points[0].pipe_assumed);
+    ck_near(r.points[0].roof_share, 0.8);
+    ck_assert_int_eq(r.points[1].bound, PROF_BOUND_LATENCY);
+    ck_near(r.points[1].roof_share, 0.2);
+    prof_roofline_free(&r);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(counted_bytes_take_the_place_of_declared_ones)
+{
+    char sql[8000];
+    strcpy(sql, sampled_sql);
+    sample(sql, 100000, 900, 1800, 0.1, 0);
+    sample(sql, 200000, 100, 500, 0.1, 0);
+    declare(sql, 1, 0, "9e6", "1", "1");
+    strcat(sql, "INSERT INTO range(id, start, duration, thread, name, depth) "
+                "VALUES(11, 0, 250000, 1, 6, 0);");
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_roofline r;
+    ck_ok(prof_roofline(c, NULL, PROF_ROOFLINE_KERNELS, &r, &err));
+    ck_assert_int_eq(r.points[0].flop_source, PROF_WORK_DECLARED);
+    ck_assert_int_eq(r.points[0].roofs[PROF_ROOF_DRAM].source, PROF_WORK_COUNTERS);
+    ck_near(r.points[0].roofs[PROF_ROOF_DRAM].intensity, 0.1);
+    ck_near(r.points[0].roofs[PROF_ROOF_L2].intensity, 0.05);
+    prof_roofline_free(&r);
+    /* The range holds both kernels; FLOP of one of them would not go with the bytes of both. */
+    ck_ok(prof_roofline(c, NULL, PROF_ROOFLINE_RANGES, &r, &err));
+    const struct prof_roofline_point *p = &r.points[0];
+    ck_assert_str_eq(p->name, "zeta");
+    ck_near(p->roofs[PROF_ROOF_DRAM].bytes, 1e8);
+    ck_assert_int_eq(p->worked_ns, 200000);
+    ck_assert(isnan(p->flop));
+    prof_roofline_free(&r);
+    prof_close(c);
+}
+END_TEST
+
+/* ---- ranges ------------------------------------------------------------------------------------
+ */
 
 static const struct prof_roofline_point *range_of(const struct prof_roofline *r, const char *name)
 {
@@ -292,11 +405,11 @@ START_TEST(ranges_by_what_holds_them_back)
         "(15, 140000, 1000, 1, 5, 0),"                      /* epsilon: launches */
         "(16, 150000, 100, 1, 6, 0);"                       /* zeta: nothing */
         "INSERT INTO transfer(start, duration, stream, bytes, kind, api_lead, thread) VALUES"
-        "(25000, 10000, 1, 80000, 1, 4000, 1),"  /* called at 21000 */
-        "(30000, 10000, 2, 100, 8, 8000, 1),"    /* device to device, at 22000 */
-        "(60000, 1000, 1, 1000, 2, 10000, 1);"   /* at 50000 */
+        "(25000, 10000, 1, 80000, 1, 4000, 1)," /* called at 21000 */
+        "(30000, 10000, 2, 100, 8, 8000, 1),"   /* device to device, at 22000 */
+        "(60000, 1000, 1, 1000, 2, 10000, 1);"  /* at 50000 */
         "INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
-        "VALUES(38000, 2000, 1, 3, 15000, 10, 1)," /* at 23000 */
+        "VALUES(38000, 2000, 1, 3, 15000, 10, 1),"                         /* at 23000 */
         "(141000, 10, 1, 3, 900, 10, 1), (141100, 10, 1, 3, 900, 10, 1);"; /* at 140100, 140200 */
     declare(sql, 1, 1000, "1e6", "6e6", "3e6");
     kernel(sql, 1, 2000, 10000, 1050);
@@ -347,7 +460,8 @@ START_TEST(a_declaration_of_several_kernels_is_a_range)
 }
 END_TEST
 
-/* ---- ceilings ---------------------------------------------------------------------------------- */
+/* ---- ceilings ----------------------------------------------------------------------------------
+ */
 
 static double peak(const struct prof_ceiling *rows, size_t count, enum prof_ceiling_kind kind)
 {
@@ -360,8 +474,8 @@ static double peak(const struct prof_ceiling *rows, size_t count, enum prof_ceil
 START_TEST(theoretical_peaks)
 {
     struct prof_ceiling out[PROF_CEILINGS];
-    struct prof_device h200 = {.compute_major = 9, .units = 132, .clock_khz = 1980000,
-                               .memory_bandwidth = 4916000000000};
+    struct prof_device h200 = {
+        .compute_major = 9, .units = 132, .clock_khz = 1980000, .memory_bandwidth = 4916000000000};
     size_t count = prof_peaks(&h200, out);
     ck_near(peak(out, count, PROF_CEILING_FP32), 132 * 128 * 2 * 1.98e9);
     ck_near(peak(out, count, PROF_CEILING_FP64), 132 * 64 * 2 * 1.98e9);
@@ -376,8 +490,11 @@ START_TEST(theoretical_peaks)
     t4.compute_minor = 5;
     count = prof_peaks(&t4, out);
     ck_assert(isnan(peak(out, count, PROF_CEILING_TENSOR_FP8)));
-    struct prof_device cpu = {.compute_major = PROF_UNKNOWN, .compute_minor = PROF_UNKNOWN,
-                              .units = 2, .clock_khz = 3000000, .memory_bandwidth = PROF_UNKNOWN};
+    struct prof_device cpu = {.compute_major = PROF_UNKNOWN,
+                              .compute_minor = PROF_UNKNOWN,
+                              .units = 2,
+                              .clock_khz = 3000000,
+                              .memory_bandwidth = PROF_UNKNOWN};
     ck_assert_uint_eq(prof_peaks(&cpu, out), 0);
     h200.clock_khz = PROF_UNKNOWN;
     count = prof_peaks(&h200, out);
@@ -430,5 +547,7 @@ CHECK_MAIN("roofline", a_stream_is_bound_by_dram, arithmetic_is_bound_by_its_pip
            precision_that_would_decide_is_not_guessed, bytes_faster_than_dram_came_from_the_cache,
            bytes_that_the_cache_may_hold_are_not_judged, shorter_than_its_launch,
            what_is_missing_is_said, declarations_of_several_launches, devices_are_apart,
-           ranges_by_what_holds_them_back, a_declaration_of_several_kernels_is_a_range,
-           theoretical_peaks, measured_ceilings_come_first, every_kind_has_its_name)
+           counters_place_what_was_not_declared, counters_tell_the_pipe_and_latency,
+           counted_bytes_take_the_place_of_declared_ones, ranges_by_what_holds_them_back,
+           a_declaration_of_several_kernels_is_a_range, theoretical_peaks,
+           measured_ceilings_come_first, every_kind_has_its_name)

@@ -1,0 +1,130 @@
+/* See roofline_counters.h. */
+#include <math.h>
+#include <string.h>
+
+#include "libprof/analysis/roofline_counters.h"
+
+/* The counters that tell of a pipe; chips differ in which of them they have. */
+static const struct {
+    const char *counter;
+    enum prof_ceiling_kind pipe;
+    bool assumed;
+} pipes[] = {
+    {"fma", PROF_CEILING_FP32, false},
+    {"fma_busy", PROF_CEILING_FP32, false},
+    {"fma_heavy", PROF_CEILING_FP32, false},
+    {"fp64", PROF_CEILING_FP64, false},
+    {"fp64_instructions", PROF_CEILING_FP64, false},
+    {"tensor", PROF_CEILING_TENSOR_FP16, true},
+};
+
+static uint64_t key_of(const struct prof_capture *capture, const struct prof_config *config,
+                       int64_t device)
+{
+    size_t c = prof_index_of(&capture->configs, config ? config->id : 0);
+    size_t d = prof_index_of(&capture->devices, device);
+    return (uint64_t)(uint32_t)c << 32 | (uint32_t)d;
+}
+
+enum prof_status prof_roofline_counters_open(struct prof_roofline_counters *counters,
+                                             struct prof_capture *capture,
+                                             const struct prof_filter *filter,
+                                             enum prof_group group, struct prof_error *err)
+{
+    *counters = (struct prof_roofline_counters){.capture = capture};
+    enum prof_status status = prof_counter_summary(capture, filter, group, &counters->summary, err);
+    for (size_t i = 0; !status && group == PROF_BY_CONFIG && i < counters->summary.count; i++) {
+        const struct prof_counter_row *row = &counters->summary.rows[i];
+        if (!prof_map_put(&counters->by_config, key_of(capture, row->config, row->device), i))
+            status = prof_out_of_memory(err);
+    }
+    return status;
+}
+
+void prof_roofline_counters_close(struct prof_roofline_counters *counters)
+{
+    prof_map_free(&counters->by_config);
+    prof_counter_summary_free(&counters->summary);
+}
+
+static const struct prof_counter_row *find_row(const struct prof_roofline_counters *counters,
+                                               const char *name, const struct prof_config *config,
+                                               int64_t device)
+{
+    const struct prof_counter_summary *all = &counters->summary;
+    if (config) {
+        uint64_t *at =
+            prof_map_get(&counters->by_config, key_of(counters->capture, config, device));
+        return at ? &all->rows[*at] : NULL;
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        const struct prof_counter_row *row = &all->rows[i];
+        if (row->device == device && row->name && name && strcmp(row->name, name) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static const struct prof_counter_value *value_of(const struct prof_roofline_counters *counters,
+                                                 const struct prof_counter_row *row,
+                                                 const char *name)
+{
+    int at = prof_counter_find(&counters->summary, name);
+    return at < 0 ? NULL : &row->values[at];
+}
+
+static double rate_of(const struct prof_roofline_counters *counters,
+                      const struct prof_counter_row *row, const char *name)
+{
+    const struct prof_counter_value *value = value_of(counters, row, name);
+    return value ? value->rate : NAN;
+}
+
+bool prof_roofline_counted(const struct prof_roofline_counters *counters, const char *name,
+                           const struct prof_config *config, int64_t device,
+                           struct prof_roofline_rates *rates)
+{
+    const struct prof_counter_row *row = find_row(counters, name, config, device);
+    *rates = (struct prof_roofline_rates){
+        .dram = NAN, .l2 = NAN, .pipe = PROF_CEILINGS, .pipe_share = NAN};
+    if (!row || !row->known || row->joint || row->shared)
+        return false;
+    rates->dram =
+        rate_of(counters, row, "dram_read_bytes") + rate_of(counters, row, "dram_write_bytes");
+    rates->l2 = rate_of(counters, row, "l2_bytes");
+    double busiest = -1;
+    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
+        const struct prof_counter_value *value = value_of(counters, row, pipes[i].counter);
+        if (!value || !(value->share > busiest))
+            continue;
+        rates->pipe = pipes[i].pipe;
+        rates->pipe_assumed = pipes[i].assumed;
+        rates->pipe_share = busiest = value->share;
+    }
+    return true;
+}
+
+static void count_roof(struct prof_roof *roof, double rate, int64_t ns)
+{
+    if (isnan(rate))
+        return;
+    roof->source = PROF_WORK_COUNTERS;
+    roof->bytes = rate * (double)ns * 1e-9;
+}
+
+void prof_roofline_count(struct prof_roofline_point *point, struct prof_roofline_facts *facts,
+                         const struct prof_roofline_rates *rates)
+{
+    if (!point->flop_source) { /* else the bytes are those of the launches whose FLOP are known */
+        point->worked = point->count;
+        point->worked_ns = point->time_ns;
+    }
+    count_roof(&point->roofs[PROF_ROOF_DRAM], rates->dram, point->worked_ns);
+    count_roof(&point->roofs[PROF_ROOF_L2], rates->l2, point->worked_ns);
+    facts->pipe_counted = rates->pipe != PROF_CEILINGS;
+    if (facts->pipe_counted) {
+        point->pipe = rates->pipe;
+        point->pipe_assumed = rates->pipe_assumed;
+        point->pipe_share = rates->pipe_share;
+    }
+}
