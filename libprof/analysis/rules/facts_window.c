@@ -223,6 +223,23 @@ static void whole_ranges(struct prof_facts *f, const struct run *runs, size_t co
     f->end = end;
 }
 
+/* What compiles in its first quarter and never again was warming up until then. */
+static void skip_compilation(struct prof_facts *f)
+{
+    int64_t quarter = f->begin + (f->end - f->begin) / 4, begin = f->begin;
+    for (size_t i = 0; i < f->calls.count; i++) {
+        const struct prof_call *call = &f->calls.data[i];
+        bool builds = call->class_ == PROF_CALL_BUILD || call->class_ == PROF_CALL_GRAPH_MAKE;
+        if (!builds || call->start < f->begin || call->start >= f->end)
+            continue;
+        if (call->start >= quarter)
+            return;
+        int64_t end = prof_add(call->start, call->duration);
+        begin = end > begin && end < f->end ? end : begin;
+    }
+    f->begin = begin;
+}
+
 /* Operations asked for in the window belong to it to their end. */
 static void whole_operations(struct prof_facts *f)
 {
@@ -267,7 +284,8 @@ static void count_steps(struct prof_facts *f, const struct run *runs, size_t cou
     }
     if (!step)
         return;
-    f->steps = step->count;
+    double part = (double)overlap(*step, f->begin, f->end) / (double)(step->end - step->begin);
+    f->steps = (int64_t)((double)step->count * part + 0.5);
     if (step->group != PROF_NO_GROUP) {
         f->step_name = f->range_texts.list.data[step->group];
         return;
@@ -321,6 +339,7 @@ void prof_facts_window(struct prof_facts *f)
         }
     }
     whole_ranges(f, runs + shaped, count - shaped);
+    skip_compilation(f);
     whole_operations(f);
     count_steps(f, runs, count);
 }

@@ -10,7 +10,7 @@
 /* ---- fusion --------------------------------------------------------------------------------------- */
 
 #define CHAIN 3        /* kernels that follow each other */
-#define STREAMING 10.0 /* FLOP per byte; below, memory and not arithmetic takes the time anywhere */
+#define STREAMING 4.0 /* FLOP per byte; below, memory and not arithmetic takes the time anywhere */
 #define SHORT_NS 20000 /* without declared work: kernels whose own work cannot be much */
 
 enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH };
@@ -275,7 +275,7 @@ const struct prof_rule prof_rules_roof[] = {
               .title = "Neighbouring kernels that could be one",
               .fires = "At least three chains of three or more different kernels that follow each "
                        "other in one stream within 20 us, each with declared or counted work below "
-                       "10 FLOP per byte, or, where nobody told, shorter than 20 us; together 2 % of "
+                       "4 FLOP per byte, or, where nobody told, shorter than 20 us; together 2 % of "
                        "the time.",
               .why = "Each kernel writes its result to memory and the next one reads it back; kernels "
                      "that do little else spend their time on that and on starting.",

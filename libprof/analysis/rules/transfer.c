@@ -57,6 +57,12 @@ static const enum prof_slice around[] = {PROF_SLICE_SYNC, PROF_SLICE_COPY_CALL, 
                                          PROF_SLICE_DISPATCH};
 #define AROUND (sizeof around / sizeof around[0])
 
+/* What the calls took of their own: one that waits takes as long as what it waits for. */
+static int64_t own_call_ns(const struct prof_shape *shape)
+{
+    return shape->waits ? shape->idle_ns[PROF_SLICE_COPY_CALL] : shape->call_ns;
+}
+
 struct sums {
     int64_t count, bytes, sum_ns, alone_ns, call_ns;
     int64_t alone[PROF_SLICES], before[PROF_SLICES], after[PROF_SLICES];
@@ -71,7 +77,7 @@ static void add(const struct prof_judge *judge, struct sums *sums, const struct 
     sums->sum_ns += shape->sum_ns;
     sums->alone_ns += shape->alone_ns;
     sums->alone[slice_of(shape)] += shape->alone_ns;
-    sums->call_ns += shape->call_ns;
+    sums->call_ns += own_call_ns(shape);
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
         sums->before[i] += shape->idle_ns[i];
         sums->after[i] += shape->after_ns[i];
@@ -97,7 +103,8 @@ static void claim_around(struct prof_draft *draft, const struct sums *sums, bool
 /* ---- data that comes down and goes up again ------------------------------------------------------ */
 
 #define REMEMBERED 16
-#define LEAST_TRIP 4096 /* bytes; smaller ones are results and flags */
+#define LEAST_DOWN 4096 /* bytes; smaller ones are results and flags */
+#define LEAST_UP 256
 /* The host cannot have read and written the data in between at more than this. */
 #define HOST_RATE 20.0e9
 
@@ -109,7 +116,7 @@ struct download {
 struct trips {
     struct download last[REMEMBERED];
     size_t next;
-    int64_t kernels_between; /* since the last download */
+    int64_t had_time; /* of same_count: the host could have read and written it in between */
     int64_t same_count, other_count;
     int64_t same_bytes, other_bytes;
     bool *shapes; /* that take part: [0] same, [1] other, per shape */
@@ -158,8 +165,9 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
     if (best == REMEMBERED)
         return;
     struct download *down = &trips->last[best];
-    double touched_ns = (double)shape->bytes / HOST_RATE * 1e9;
-    bool same = down->bytes == shape->bytes && (double)(op->call - down->end) < touched_ns;
+    bool same = down->bytes == shape->bytes;
+    if (same && (double)(op->call - down->end) > (double)shape->bytes / HOST_RATE * 1e9)
+        trips->had_time++;
     uint32_t number = (uint32_t)(shape - f->shapes.data);
     trips->shapes[2 * number + !same] = true;
     if (!same)
@@ -179,13 +187,12 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
     while (trips->shapes && (op = prof_facts_next(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         if (kind != PROF_OP_TRANSFER || shape->device != judge->device_index ||
-            op->start < f->begin || op->start >= f->end || shape->bytes < LEAST_TRIP ||
-            op->call == PROF_UNKNOWN)
+            op->start < f->begin || op->start >= f->end || op->call == PROF_UNKNOWN)
             continue;
-        if (is_download(shape))
+        if (is_download(shape) && shape->bytes >= LEAST_DOWN)
             trips->last[trips->next++ % REMEMBERED] = (struct download){
                 shape->bytes, op->start + op->duration, op->call, op->thread, op->shape};
-        else if (is_upload(shape))
+        else if (is_upload(shape) && shape->bytes >= LEAST_UP)
             see_upload(judge, trips, op, shape);
     }
     return trips->shapes != NULL;
@@ -218,11 +225,13 @@ static void repeated_upload(struct prof_judge *judge)
     if (repeats(judge, trips.same_count)) {
         sum_trips(judge, &trips, 0, &sums);
         struct prof_draft *draft = prof_found(
-            judge, 0.6,
-            "%s times data that had just been read from the device was copied to it again, as many "
-            "bytes and too soon for the host to have changed them: %s, %s of copying.",
-            prof_count(trips.same_count).text, prof_bytes_of(trips.same_bytes).text,
-            prof_duration_ns(sums.sum_ns).text);
+            judge, 2 * trips.had_time > trips.same_count ? 0.4 : 0.8,
+            "%s times data came to the host and as many bytes went back up in the same step%s: %s, "
+            "%s of copying. If the host only read them, the device still has them.",
+            prof_count(trips.same_count).text,
+            2 * trips.had_time > trips.same_count ? ""
+                                                  : ", too soon for the host to have changed them",
+            prof_bytes_of(trips.same_bytes).text, prof_duration_ns(sums.sum_ns).text);
         prof_number(draft, "uploads", (double)trips.same_count, PROF_NUMBER_COUNT);
         prof_number(draft, "bytes", (double)trips.same_bytes, PROF_NUMBER_BYTES);
         prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
@@ -304,7 +313,7 @@ static double half_bytes(const struct prof_judge *judge, double *fixed_ns)
         double mean = (double)shape->sum_ns / (double)shape->count;
         if (shape->bytes >= BIG_BYTES && (double)shape->bytes / mean * 1e9 > rate)
             rate = (double)shape->bytes / mean * 1e9;
-        double cost = (double)(shape->sum_ns + shape->call_ns) / (double)shape->count;
+        double cost = (double)(shape->sum_ns + own_call_ns(shape)) / (double)shape->count;
         if (shape->bytes <= 4096 && (!*fixed_ns || cost < *fixed_ns))
             *fixed_ns = cost;
     }
@@ -478,9 +487,9 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page = {.id = "repeated-upload",
               .title = "Data uploaded again that the device still has",
               .fires = "At least three times, and in half of the steps, a copy to the device carries "
-                       "as many bytes as one that came from it shortly before in the same step, "
-                       "sooner than the host could have read and written them (20 GB/s). Copies "
-                       "below 4 KiB are not looked at.",
+                       "as many bytes as one of 4 KiB or more that came from it before in the same "
+                       "step. Confidence is high where the host had no time to read and write them "
+                       "in between (20 GB/s).",
               .why = "A read of device data does not change it. Where the program marks the device's "
                      "copy as stale nevertheless, the next use uploads the same bytes again.",
               .fix = "Keep a flag of who wrote last, and upload only after the host has written.",
@@ -497,8 +506,7 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page = {.id = "host-round-trip",
               .title = "Data goes to the host and back within a step",
               .fires = "At least three times, and in half of the steps, a copy to the host of 4 KiB "
-                       "or more is followed in the same step by a copy to the device, with time for "
-                       "the host to work on it.",
+                       "or more is followed in the same step by a copy to the device of another size.",
               .why = "Work that sits between two kernels on the host costs the way down, the way up "
                      "and the host's slower memory, and the device waits meanwhile.",
               .fix = "Do that part of the work on the device, or move the whole of it to the host.",
