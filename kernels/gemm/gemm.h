@@ -69,4 +69,23 @@ struct gemm_library_job {
 /* For dev_call, with a gemm_library_job as context. */
 int gemm_library_call(void *stream, void *job);
 
+/* One call for matrices that are parts of larger ones: C = op(A) op(B) + beta C. Rows are `stride`
+ * floats apart, the matrices of the batch `step`; pointers are the device's. */
+struct gemm_library_part {
+    size_t stride, step;
+};
+
+struct gemm_library_product {
+    struct gemm_library *library;
+    uint32_t m, n, k, batch;
+    bool a_transposed, b_transposed;
+    float beta;
+    const float *a, *b;
+    float *c;
+    struct gemm_library_part a_part, b_part, c_part;
+};
+
+/* For dev_call, with a gemm_library_product as context. */
+int gemm_library_multiply(void *stream, void *product);
+
 #endif

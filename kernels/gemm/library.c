@@ -116,26 +116,46 @@ const char *gemm_library_name(const struct gemm_library *library)
     return library->name;
 }
 
-int gemm_library_call(void *stream, void *context)
+int gemm_library_multiply(void *stream, void *context)
 {
-    const struct gemm_library_job *job = context;
-    const struct gemm_library *library = job->library;
-    size_t m = job->shape.m, n = job->shape.n, k = job->shape.k;
-    const float *a = (const float *)dev_buffer_address(job->a) + job->first * m * k;
-    const float *b = (const float *)dev_buffer_address(job->b) + job->first * k * n;
-    float *c = (float *)dev_buffer_address(job->c) + job->first * m * n;
-    int op = job->shape.a_transposed ? OP_TRANSPOSE : OP_NONE;
-    int lda = (int)(job->shape.a_transposed ? m : k);
+    const struct gemm_library_product *p = context;
+    const struct gemm_library *library = p->library;
+    int op_a = p->a_transposed ? OP_TRANSPOSE : OP_NONE;
+    int op_b = p->b_transposed ? OP_TRANSPOSE : OP_NONE;
+    int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+    int lda = (int)p->a_part.stride, ldb = (int)p->b_part.stride, ldc = (int)p->c_part.stride;
     float one = 1.0f;
     int status = library->set_stream(library->handle, stream);
 
-    if (status == 0 && job->batch == 1)
-        status = library->sgemm(library->handle, OP_NONE, op, (int)n, (int)m, (int)k, &one, b,
-                                (int)n, a, lda, &job->shape.beta, c, (int)n);
+    if (status == 0 && p->batch == 1)
+        status = library->sgemm(library->handle, op_b, op_a, n, m, k, &one, p->b, ldb, p->a, lda,
+                                &p->beta, p->c, ldc);
     else if (status == 0)
-        status = library->sgemm_batched(library->handle, OP_NONE, op, (int)n, (int)m, (int)k, &one,
-                                        b, (int)n, (long long)(k * n), a, lda, (long long)(m * k),
-                                        &job->shape.beta, c, (int)n, (long long)(m * n),
-                                        (int)job->batch);
+        status =
+            library->sgemm_batched(library->handle, op_b, op_a, n, m, k, &one, p->b, ldb,
+                                   (long long)p->b_part.step, p->a, lda, (long long)p->a_part.step,
+                                   &p->beta, p->c, ldc, (long long)p->c_part.step, (int)p->batch);
     return status == 0 ? 0 : dev_fail(library->dev, "cuBLAS", "error %d", status);
+}
+
+int gemm_library_call(void *stream, void *context)
+{
+    const struct gemm_library_job *job = context;
+    size_t m = job->shape.m, n = job->shape.n, k = job->shape.k;
+    struct gemm_library_product product = {
+        .library = job->library,
+        .m = job->shape.m,
+        .n = job->shape.n,
+        .k = job->shape.k,
+        .batch = job->batch,
+        .a_transposed = job->shape.a_transposed,
+        .beta = job->shape.beta,
+        .a = (const float *)dev_buffer_address(job->a) + job->first * m * k,
+        .b = (const float *)dev_buffer_address(job->b) + job->first * k * n,
+        .c = (float *)dev_buffer_address(job->c) + job->first * m * n,
+        .a_part = {.stride = job->shape.a_transposed ? m : k, .step = m * k},
+        .b_part = {.stride = n, .step = k * n},
+        .c_part = {.stride = n, .step = m * n}};
+
+    return gemm_library_multiply(stream, &product);
 }
