@@ -53,7 +53,8 @@ expect 0 $quick --iterations 3 --backend cpu --json
 if command -v python3 >/dev/null; then
     python3 -c 'import json, sys
 report = json.load(sys.stdin)
-rows = {r["variant"]: r for r in report["results"]}
+rows = {r["variant"]: r for r in report["results"] if "skipped" not in r}
+assert [r["variant"] for r in report["results"] if "skipped" in r] == ["batched-cublas"]
 sequences, length, vocabulary, width = 2, 16, 200, 64
 tables = 4 * width * (vocabulary + length)
 tokens = 4 * (length + 1)
@@ -129,6 +130,9 @@ assert set(tuned) == {(2 * 4 * 17 + 4 * 32, 0)}, tuned
 ' "$dir/naive.sqlite" "$dir/tuned.sqlite" || fail 'what a capture sees of a step'
     fi
 fi
+
+expect 0 $quick --backend cpu --variant batched-cublas
+grep -q 'batched-cublas: not available: cuBLAS is for CUDA only' "$dir/out" || fail 'cuBLAS on a CPU'
 
 expect 2 --variant nosuch
 grep -q 'no such variant: nosuch' "$dir/err" || fail 'an unknown variant goes unnamed'

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     struct transformer_options options = {
         .common = {.iterations = 3, .warmup = 1, .seed = 1},
         .sequences = 2,
-        .length = 32,
+        .length = 16,
         .width = 128,
         .heads = 8,
         .layers = 1,

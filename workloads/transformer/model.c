@@ -41,7 +41,7 @@ static int make_buffers(struct model *m)
         [CONTEXT_GRADIENT] = features,
         [QKV_GRADIENT] = 3 * features,
         [SCORE_GRADIENT] = attention_scores(s, m->pass_sequences),
-        [PARTS] = matmul_parts_floats(dev_info(m->session->dev)),
+        [PARTS] = m->library ? rows * s->hidden : matmul_parts_floats(dev_info(m->session->dev)),
     };
 
     for (uint32_t l = 0; l < s->layers; l++)
@@ -83,13 +83,24 @@ static int make_host_memory(struct model *m)
 }
 
 int model_open(struct session *session, const struct shape *shape, struct form form,
-               const float *weights, const uint32_t *corpus, struct model **out)
+               const float *weights, const uint32_t *corpus, struct model **out, char *why,
+               size_t why_bytes)
 {
-    struct model *m = calloc(1, sizeof *m);
+    struct model *m;
+    struct gemm_library *library = NULL;
 
     *out = NULL;
-    if (!m)
+    if (form.tiles == TILES_LIBRARY) {
+        library = gemm_library_open(session->dev, why, why_bytes);
+        if (!library)
+            return UNAVAILABLE;
+    }
+    m = calloc(1, sizeof *m);
+    if (!m) {
+        gemm_library_close(library);
         return dev_fail(session->dev, "model", "out of host memory");
+    }
+    m->library = library;
     m->session = session;
     m->shape = *shape;
     m->layout = layout_of(shape);
@@ -115,6 +126,7 @@ void model_close(struct model *m)
 {
     if (!m)
         return;
+    gemm_library_close(m->library);
     dev_pool_destroy(m->pool);
     for (int i = 0; i < BUFFERS; i++)
         dev_free(m->buffer[i]);

@@ -2,6 +2,7 @@
 #ifndef WORKLOADS_TRANSFORMER_MODEL_H
 #define WORKLOADS_TRANSFORMER_MODEL_H
 
+#include "kernels/gemm/gemm.h"
 #include "kernels/matmul/matmul.h"
 #include "workloads/transformer/workload.h"
 
@@ -39,7 +40,7 @@ enum buffer {
     CONTEXT_GRADIENT,
     QKV_GRADIENT,
     SCORE_GRADIENT,
-    PARTS, /* of products whose k is cut */
+    PARTS, /* of products whose k is cut, or what a library leaves to us */
     STATS, /* of the norms, two for each layer */
     BUFFERS = STATS + 2 * MAX_LAYERS
 };
@@ -69,7 +70,8 @@ struct model {
     struct dev_kernel *kernel[KERNELS];
     struct dev_buffer *matrix[MATRICES];
     struct dev_buffer *buffer[BUFFERS];
-    struct dev_pool *pool; /* NULL: alloc_per_op */
+    struct gemm_library *library; /* of TILES_LIBRARY */
+    struct dev_pool *pool;        /* NULL: alloc_per_op */
     struct dev_host *host_tokens,
         *host_losses;                         /* page-locked, for copies that are not waited for */
     float *tables, *gathered, *probabilities; /* what the host reads and makes */

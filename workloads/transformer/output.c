@@ -15,7 +15,7 @@ double token_ns(const struct result *row)
 const struct result *find_result(const struct results *results, const char *variant)
 {
     for (size_t i = 0; i < results->count; i++)
-        if (strcmp(results->rows[i].variant->name, variant) == 0)
+        if (strcmp(results->rows[i].variant->name, variant) == 0 && !results->rows[i].skipped[0])
             return &results->rows[i];
     return NULL;
 }
@@ -38,6 +38,11 @@ static void result_row(struct table *table, const struct result *row, bool verif
     table_row(table);
     table_cell(table, "%s", row->variant->name);
     table_cell(table, "%u", row->shape.width);
+    if (row->skipped[0]) {
+        for (int i = 0; i < 12 + verified; i++)
+            table_cell(table, "n/a");
+        return;
+    }
     table_cell(table, "%u", m->tally.launches);
     table_cell(table, "%u", m->tally.allocations);
     table_cell(table, "%u", m->tally.transfers);
@@ -109,7 +114,7 @@ static void print_components(const struct results *results)
 
     table_begin(&table, header);
     for (size_t i = 0; i < results->count; i++)
-        if (results->rows[i].variant->form.apart)
+        if (results->rows[i].variant->form.apart && !results->rows[i].skipped[0])
             component_rows(&table, &results->rows[i]);
     if (table.rows > 1)
         putchar('\n');
@@ -118,11 +123,14 @@ static void print_components(const struct results *results)
     table_end(&table);
 }
 
-static void print_cache(const struct results *results)
+/* Sentences stand below the table. */
+static void print_notes(const struct results *results)
 {
     for (size_t i = 0; i < results->count; i++) {
         const struct result *row = &results->rows[i];
 
+        if (row->skipped[0])
+            printf("  %s: not available: %s\n", row->variant->name, row->skipped);
         if (!row->variant->on_cpu)
             continue;
         if (isnan(row->cache_misses))
@@ -155,7 +163,7 @@ static void print_tables(const struct transformer_options *options, const struct
     for (size_t i = 0; i < results->count; i++)
         result_row(&table, &results->rows[i], options->common.verify);
     table_end(&table);
-    print_cache(results);
+    print_notes(results);
     print_ladder(results);
     print_components(results);
     claims_print(claims);
@@ -185,6 +193,11 @@ static void result_json(struct json *json, const struct results *results, const 
     json_text(json, "variant", row->variant->name);
     json_integer(json, "sequences", row->shape.sequences);
     json_integer(json, "width", row->shape.width);
+    if (row->skipped[0]) {
+        json_text(json, "skipped", row->skipped);
+        json_object_end(json);
+        return;
+    }
     measurement_json(json, &row->measured);
     json_number(json, "tokens_per_second", 1e9 / token_ns(row));
     json_number(json, "first_loss", row->first_loss);

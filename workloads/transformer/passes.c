@@ -86,6 +86,7 @@ static enum matmul_kernel choose(const struct model *m, const struct matmul_shap
             return MATMUL_TILE8;
         break;
     case TILES_BLOCKS:
+    case TILES_LIBRARY:
         return matmul_best(dev_info(m->session->dev), shape);
     }
     return MATMUL_TILE16;
@@ -117,6 +118,52 @@ static int sum_parts(struct model *m, const struct matmul_shape *shape, uint32_t
                   elements);
 }
 
+/* The products of one outer index. `add`: to what C holds. */
+static int call_library(struct model *m, const struct matmul_shape *shape, uint32_t outer,
+                        struct dev_buffer *a, struct dev_buffer *b, struct dev_buffer *c, bool add)
+{
+    size_t o = outer;
+    struct matmul_shape one = *shape;
+    struct gemm_library_product product = {
+        .library = m->library,
+        .m = shape->m,
+        .n = shape->n,
+        .k = shape->k,
+        .batch = shape->inner,
+        .a_transposed = shape->flags & MATMUL_A_TRANSPOSED,
+        .b_transposed = shape->flags & MATMUL_B_TRANSPOSED,
+        .beta = add ? 1 : 0,
+        .a = (const float *)dev_buffer_address(a) + shape->a.offset + o * shape->a.outer,
+        .b = (const float *)dev_buffer_address(b) + shape->b.offset + o * shape->b.outer,
+        .c = (float *)dev_buffer_address(c) + shape->c.offset + o * shape->c.outer,
+        .a_part = {shape->a.stride, shape->a.inner},
+        .b_part = {shape->b.stride, shape->b.inner},
+        .c_part = {shape->c.stride, shape->c.inner}};
+
+    one.outer = 1;
+    {
+        const struct work work = {"cublas", matmul_flop(&one), matmul_bytes_read(&one),
+                                  matmul_bytes_written(&one)};
+
+        return session_call(m->session, m->session->queue, gemm_library_multiply, &product, &work);
+    }
+}
+
+/* cuBLAS adds to C; what else the flags say is done by a launch of our own. */
+static int product_by_library(struct model *m, const struct matmul_shape *shape,
+                              struct dev_buffer *a, struct dev_buffer *b, struct dev_buffer *c,
+                              struct dev_buffer *d)
+{
+    bool add = shape->flags & MATMUL_ADD && c == d;
+    bool rest = shape->flags & (MATMUL_RELU | MATMUL_GATE | (add ? 0 : MATMUL_ADD));
+    struct matmul_shape plain = rest ? matmul_split(shape, 1) : *shape;
+
+    for (uint32_t outer = 0; outer < plain.outer; outer++)
+        if (call_library(m, &plain, outer, a, b, rest ? m->buffer[PARTS] : c, add && !rest) != 0)
+            return -1;
+    return rest ? sum_parts(m, shape, 1, c, d) : 0;
+}
+
 static int product(struct model *m, const struct matmul_shape *shape, struct dev_buffer *a,
                    struct dev_buffer *b, struct dev_buffer *c, struct dev_buffer *d)
 {
@@ -125,6 +172,8 @@ static int product(struct model *m, const struct matmul_shape *shape, struct dev
         m->form.tiles == TILES_BLOCKS ? matmul_parts(dev_info(m->session->dev), kernel, shape) : 1;
     struct matmul_shape split;
 
+    if (m->library)
+        return product_by_library(m, shape, a, b, c, d);
     if (parts == 1)
         return product_by(m, kernel, shape, a, b, c, d);
     split = matmul_split(shape, parts);

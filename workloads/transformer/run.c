@@ -9,7 +9,7 @@
 #include "workloads/common/start.h"
 #include "workloads/transformer/workload.h"
 
-#define TOGETHER 12
+#define TOGETHER 10
 #define SHAPES 6       /* different ones of a run */
 #define CPU_SHARE 8    /* of the sequences: the CPU takes its time, and each is alike */
 #define TOLERANCE 1e-4 /* single precision through thousands of terms of both signs */
@@ -32,6 +32,7 @@ struct state {
     const struct variant *variant;
     const struct data *data;
     struct model *model;
+    struct result *row;
     struct cache_counters *cache; /* NULL: not counted */
     double references, misses;
     uint32_t counted; /* steps */
@@ -187,7 +188,7 @@ static int prepare(struct runner *runner, struct session *session, struct state 
     if (state->data) {
         *row = (struct result){.variant = variant, .shape = state->data->shape};
         status = model_open(session, &state->data->shape, variant->form, state->data->weights,
-                            state->data->corpus, &state->model);
+                            state->data->corpus, &state->model, row->skipped, sizeof row->skipped);
     }
     perfkit_range_pop();
     if (status == 0 && runner->run->options->common.verify) {
@@ -236,8 +237,9 @@ static double mean_loss(const double *curve, size_t steps)
 }
 
 static void finish(const struct run *run, const struct state *state,
-                   const struct measurement *measured, struct result *row)
+                   const struct measurement *measured)
 {
+    struct result *row = state->row;
     size_t steps, few;
     const double *curve = model_curve(state->model, &steps);
 
@@ -262,19 +264,23 @@ static int run_group(struct runner *runner, struct session *session, const struc
     void *grown = results->rows;
     struct result *rows =
         grow(&grown, &results->count, &results->capacity, count, sizeof *results->rows);
+    size_t measured = 0;
     int status = rows ? 0 : -1;
 
     results->rows = grown;
     dev_clear_error(session->dev);
     for (size_t i = 0; i < count && status == 0; i++) {
-        states[i] = (struct state){.variant = group[i], .cache = cache};
+        states[i] = (struct state){.variant = group[i], .cache = cache, .row = &rows[i]};
         status = prepare(runner, session, &states[i], &rows[i]);
-        subjects[i] = (struct subject){.name = group[i]->name, .step = step, .context = &states[i]};
+        if (status == 0)
+            subjects[measured++] =
+                (struct subject){.name = group[i]->name, .step = step, .context = &states[i]};
+        status = status == UNAVAILABLE ? 0 : status;
     }
-    if (status == 0)
-        status = measure_both(run, session, subjects, count);
-    for (size_t i = 0; i < count && status == 0; i++)
-        finish(run, &states[i], &subjects[i].result, &rows[i]);
+    if (status == 0 && measured > 0)
+        status = measure_both(run, session, subjects, measured);
+    for (size_t i = 0; i < measured && status == 0; i++)
+        finish(run, subjects[i].context, &subjects[i].result);
     if (status != 0) {
         const char *why = dev_error_text(session->dev);
 

@@ -87,6 +87,7 @@ enum tiles {
     TILES_16,       /* 16 x 16 always */
     TILES_ADAPTIVE, /* 8 x 8 where a matrix has a side below 256 */
     TILES_BLOCKS,   /* 16 or 64 elements per item, by the size and the device */
+    TILES_LIBRARY,  /* products by cuBLAS */
 };
 
 struct form {
@@ -106,10 +107,14 @@ extern const char *const component_names[COMPONENTS];
 
 struct model;
 
-/* Puts the weights on the device. `weights` and `corpus` must live as long as the model. 0, or -1
- * (dev_error_text). */
+/* What model_open returns for a form that this device does not have. */
+#define UNAVAILABLE 1
+
+/* Puts the weights on the device. `weights` and `corpus` must live as long as the model. 0, -1
+ * (dev_error_text), or UNAVAILABLE and the reason in `why`. */
 int model_open(struct session *session, const struct shape *shape, struct form form,
-               const float *weights, const uint32_t *corpus, struct model **out);
+               const float *weights, const uint32_t *corpus, struct model **out, char *why,
+               size_t why_bytes);
 void model_close(struct model *model);
 
 /* Back to the first step and the first weights. With `poison` every buffer is full of NaN, those
@@ -152,6 +157,7 @@ extern const size_t variant_count;
 struct result {
     const struct variant *variant;
     struct shape shape;
+    char skipped[160];           /* why there is nothing to measure, or empty */
     struct measurement measured; /* wall without device events, kernel and transfer with them */
     double component_ns[COMPONENTS];
     double first_loss, last_loss;          /* mean over the corpus, in the measured training */
@@ -201,6 +207,7 @@ int claims_make(const struct results *results, const struct dev_info *info, stru
 /* ns per token of one row's steps. */
 double token_ns(const struct result *row);
 
+/* The row of a variant that was measured, or NULL. */
 const struct result *find_result(const struct results *results, const char *variant);
 
 /* The steps from naive to tuned in order; NULL beyond the last. */
