@@ -52,15 +52,20 @@ bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t devic
     return measured || theoretical;
 }
 
-static void say_roof(struct note *note, const struct prof_ceilings *ceilings, int64_t device,
+static void say_roof(struct note *note, const char *word, struct prof_text value, bool *first)
+{
+    if (value.text[0] == 'n') /* n/a */
+        return;
+    say(note, "%s%s %s", *first ? ": " : ", ", word, value.text);
+    *first = false;
+}
+
+static void say_pipe(struct note *note, const struct prof_ceilings *ceilings, int64_t device,
                      enum prof_ceiling_kind kind, const char *word, bool *first)
 {
     const struct prof_ceiling *c = prof_ceiling_find(ceilings, device, kind);
-    if (!c)
-        return;
-    say(note, "%s%s %s", *first ? ": " : ", ", word,
-        c->unit == PROF_CEILING_FLOP ? prof_flop_rate(c->value).text : prof_rate(c->value).text);
-    *first = false;
+    if (c)
+        say_roof(note, word, prof_flop_rate(c->value), first);
 }
 
 static void describe_device(const struct prof_report_data *data, int64_t id, char *out)
@@ -75,10 +80,11 @@ static void describe_device(const struct prof_report_data *data, int64_t id, cha
     }
     bool first = true;
     say(&note, "Roofs of %s, %s", label, source);
-    say_roof(&note, ceilings, id, PROF_CEILING_DRAM_READ, "DRAM", &first);
-    say_roof(&note, ceilings, id, PROF_CEILING_L2_READ, "L2", &first);
-    say_roof(&note, ceilings, id, PROF_CEILING_FP32, "FP32", &first);
-    say_roof(&note, ceilings, id, PROF_CEILING_TENSOR_FP16, "tensor FP16", &first);
+    for (enum prof_roof_level level = PROF_ROOF_DRAM; level <= PROF_ROOF_L2; level++)
+        say_roof(&note, prof_roof_level_text(level),
+                 prof_rate(prof_roof_ceiling(ceilings, id, level)), &first);
+    say_pipe(&note, ceilings, id, PROF_CEILING_FP32, "FP32", &first);
+    say_pipe(&note, ceilings, id, PROF_CEILING_TENSOR_FP16, "tensor FP16", &first);
 }
 
 #define REASONS 16 /* there are not so many */

@@ -11,7 +11,9 @@
 #include "report/roofline.h"
 #include "report/utf8.h"
 
-#define MOST_POINTS 15 /* that the list beside the plot has room for */
+#define MOST_POINTS 15    /* that the list beside the plot has room for */
+#define LEAST_SHARE 0.002 /* of the time; one of them far away would stretch the axes for nothing  \
+                           */
 #define NAME_CELLS 34
 #define TOGETHER 0.02 /* share of the plot within which two points are one to the eye */
 #define WIDTH 1100
@@ -39,14 +41,15 @@ struct figure {
     double x_min, x_max, y_min, y_max;
 };
 
-/* In single quotes gnuplot knows one escape only: a quote is written twice. */
+/* In single quotes gnuplot reads nothing but their end; quotes written twice, as its manual has it,
+ * it does not always take. So they become the typographic ones. */
 static void put_quoted(FILE *out, const char *text, size_t cells)
 {
     char *fitted = prof_report_fit(text, cells);
     fputc('\'', out);
     for (const char *c = fitted ? fitted : ""; *c; c++) {
         if (*c == '\'')
-            fputs("''", out);
+            fputs("\xe2\x80\x99", out);
         else
             fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, out);
     }
@@ -83,6 +86,15 @@ static bool drawable(const struct prof_roofline_point *point)
     return x > 0 && isfinite(x) && point->flop_rate > 0 && isfinite(point->flop_rate);
 }
 
+static double share_of_time(const struct figure *f, const struct prof_roofline_point *point)
+{
+    double sum = 0;
+    for (size_t i = 0; i < f->roofline->count; i++)
+        if (f->roofline->points[i].device == f->device)
+            sum += (double)f->roofline->points[i].time_ns;
+    return sum > 0 ? (double)point->time_ns / sum : 0;
+}
+
 static void choose_points(struct figure *f)
 {
     double best = -1;
@@ -103,7 +115,7 @@ static void choose_points(struct figure *f)
         const struct prof_roofline_point *p = &f->roofline->points[i];
         if (p->device != f->device || !drawable(p))
             continue;
-        if (f->count < MOST_POINTS)
+        if (f->count < MOST_POINTS && (!f->count || share_of_time(f, p) >= LEAST_SHARE))
             f->points[f->count++] = p;
         else
             f->left_out++;
@@ -118,10 +130,7 @@ static double ceiling(const struct figure *f, enum prof_ceiling_kind kind)
 
 static double level_ceiling(const struct figure *f, enum prof_roof_level level)
 {
-    if (level == PROF_ROOF_L2)
-        return ceiling(f, PROF_CEILING_L2_READ);
-    return fmax(ceiling(f, PROF_CEILING_DRAM_COPY),
-                fmax(ceiling(f, PROF_CEILING_DRAM_READ), ceiling(f, PROF_CEILING_DRAM_TRIAD)));
+    return prof_roof_ceiling(&f->roofline->ceilings, f->device, level);
 }
 
 /* FP32 always, the others where a point is held against them. */
@@ -223,7 +232,9 @@ static void put_pipes(struct figure *f)
         if (x0 >= f->x_max)
             continue;
         put_line(f, x0, value, f->x_max, value, "lw 2 lc rgb '#404040'");
-        fprintf(f->out, "set label '%s %s' at ", prof_ceiling_of(k).text,
+        const char *text = prof_ceiling_of(k).text, *tail = strstr(text, " multiply-add");
+        fprintf(f->out, "set label '%.*s %s' at ",
+                (int)(tail ? tail - text : (ptrdiff_t)strlen(text)), text,
                 prof_flop_rate(value).text);
         put_place(f->out, f->x_max, value);
         fputs(" noenhanced right offset character -0.5,0.6 font ',11'\n", f->out);
@@ -231,15 +242,6 @@ static void put_pipes(struct figure *f)
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */
-
-static double share_of_time(const struct figure *f, const struct prof_roofline_point *point)
-{
-    double sum = 0;
-    for (size_t i = 0; i < f->roofline->count; i++)
-        if (f->roofline->points[i].device == f->device)
-            sum += (double)f->roofline->points[i].time_ns;
-    return sum > 0 ? (double)point->time_ns / sum : 0;
-}
 
 /* The same kernel at L2, where counters told of it: a ring, tied to its disc. */
 static void put_ties(struct figure *f)
@@ -349,10 +351,10 @@ static void put_list_row(struct figure *f, size_t i, double y)
     snprintf(text, sizeof text, "%zu", i + 1);
     put_text(f, RIGHT + 0.04, y, style, text, 8);
     put_text(f, RIGHT + 0.05, y, "font ',11'", p->name ? p->name : "(no name)", NAME_CELLS);
+    bool near = p->bound >= PROF_BOUND_DRAM && p->bound <= PROF_BOUND_LATENCY;
     snprintf(text, sizeof text, "%s of the time, %s%s%s", prof_percent(share_of_time(f, p)).text,
-             p->bound ? prof_bound_text(p->bound) : "not placed",
-             p->bound && isfinite(p->roof_share) ? ", at " : "",
-             p->bound && isfinite(p->roof_share) ? prof_percent(p->roof_share).text : "");
+             p->bound ? prof_bound_text(p->bound) : "not placed", near ? ", at " : "",
+             near ? prof_percent(p->roof_share).text : "");
     put_text(f, RIGHT + 0.05, y - 0.024, "font ',9' tc rgb '#606060'", text, 60);
 }
 

@@ -1,4 +1,5 @@
 /* The ceilings of a capture's devices: what was measured on its machine, and theoretical peaks. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "libprof/analysis/capture.h"
@@ -117,4 +118,23 @@ const struct prof_ceiling *prof_ceiling_find(const struct prof_ceilings *ceiling
         if (ceilings->rows[i].device == device && ceilings->rows[i].kind == kind)
             return &ceilings->rows[i]; /* measured ones stand first */
     return NULL;
+}
+
+/* Reads alone are faster than copies, so a roof is the best that the memory was seen to do; a
+ * theoretical peak beside measured ones is no competition. */
+double prof_roof_ceiling(const struct prof_ceilings *ceilings, int64_t device,
+                         enum prof_roof_level level)
+{
+    static const enum prof_ceiling_kind kinds[PROF_ROOF_LEVELS][2] = {
+        [PROF_ROOF_DRAM] = {PROF_CEILING_DRAM_COPY, PROF_CEILING_DRAM_TRIAD},
+        [PROF_ROOF_L2] = {PROF_CEILING_L2_READ, PROF_CEILING_L2_READ},
+        [PROF_ROOF_LINK] = {PROF_CEILING_HTOD_PINNED, PROF_CEILING_DTOH_PINNED},
+    };
+    double best[2] = {NAN, NAN}; /* theoretical, measured */
+    for (size_t i = 0; i < ceilings->count; i++) {
+        const struct prof_ceiling *c = &ceilings->rows[i];
+        if (c->device == device && c->kind >= kinds[level][0] && c->kind <= kinds[level][1])
+            best[c->measured] = fmax(best[c->measured], c->value);
+    }
+    return isnan(best[1]) ? best[0] : best[1];
 }

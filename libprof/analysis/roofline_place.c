@@ -74,18 +74,6 @@ static double ceiling(const struct place *p, enum prof_ceiling_kind kind)
     return found ? found->value : NAN;
 }
 
-/* Reads alone are faster than copies, so the roof is the best that memory was seen to do. */
-static double memory_ceiling(const struct place *p)
-{
-    return fmax(ceiling(p, PROF_CEILING_DRAM_COPY),
-                fmax(ceiling(p, PROF_CEILING_DRAM_READ), ceiling(p, PROF_CEILING_DRAM_TRIAD)));
-}
-
-static double link_ceiling(const struct place *p)
-{
-    return fmax(ceiling(p, PROF_CEILING_HTOD_PINNED), ceiling(p, PROF_CEILING_DTOH_PINNED));
-}
-
 static double per_second(double amount, int64_t ns)
 {
     return ns > 0 ? amount / ((double)ns * 1e-9) : NAN;
@@ -153,10 +141,13 @@ static void fill_roofs(struct place *p)
 {
     struct prof_roofline_point *point = p->point;
     point->flop_rate = per_second(point->flop, point->worked_ns);
-    fill_roof(point, PROF_ROOF_DRAM, memory_ceiling(p), point->worked_ns);
+    fill_roof(point, PROF_ROOF_DRAM, prof_roof_ceiling(p->ceilings, point->device, PROF_ROOF_DRAM),
+              point->worked_ns);
     move_to_cache(p);
-    fill_roof(point, PROF_ROOF_L2, ceiling(p, PROF_CEILING_L2_READ), point->worked_ns);
-    fill_roof(point, PROF_ROOF_LINK, link_ceiling(p), point->busy_ns);
+    fill_roof(point, PROF_ROOF_L2, prof_roof_ceiling(p->ceilings, point->device, PROF_ROOF_L2),
+              point->worked_ns);
+    fill_roof(point, PROF_ROOF_LINK, prof_roof_ceiling(p->ceilings, point->device, PROF_ROOF_LINK),
+              point->busy_ns);
     if (p->facts->pipe_counted)
         point->pipe_ceiling = ceiling(p, point->pipe);
     else if (point->flop > 0)

@@ -774,6 +774,11 @@ enum prof_status prof_roofline(struct prof_capture *capture, const struct prof_f
                                struct prof_error *err);
 void prof_roofline_free(struct prof_roofline *result);
 
+/* The roof over a level, bytes/s: of DRAM and the link the best that was measured of copy, read and
+ * triad (of either direction), theoretical only where nothing was measured; NaN = not known. */
+double prof_roof_ceiling(const struct prof_ceilings *ceilings, int64_t device,
+                         enum prof_roof_level level);
+
 /* Fixed words, never NULL: "DRAM", "declared", "memory (DRAM)". */
 const char *prof_roof_level_text(enum prof_roof_level level);
 const char *prof_work_source_text(enum prof_work_source source);
