@@ -52,4 +52,4 @@ BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev
 RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"
 # Tests that need one of these skip, with the reason, where it cannot be had.
-TEST_EXTRAS="clinfo valgrind chromium chromium-driver nodejs tmux clang binutils man-db"
+TEST_EXTRAS="clinfo valgrind chromium chromium-driver nodejs tmux clang binutils man-db gnuplot-nox"
