@@ -32,6 +32,7 @@ static void read_all(struct prof_capture *c, const struct prof_filter *filter)
     RUN(prof_utilisation, prof_utilisation(c, filter, 3, 7, &r, &err));
     RUN(prof_rollup, prof_rollup(c, filter, &r, &err));
     RUN(prof_trust, prof_trust(c, &r, &err));
+    RUN(prof_findings, prof_findings(c, filter, &r, &err));
     RUN(prof_flame, prof_flame(c, filter, PROF_FLAME_DEVICE_NS, &r, &err));
     if (!prof_events_open(c, filter, PROF_EVENTS_ALL, &events, &err)) {
         while (prof_events_next(events, &event))

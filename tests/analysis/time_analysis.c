@@ -62,6 +62,7 @@ int main(int argc, char **argv)
     TIME(prof_utilisation, prof_utilisation(capture, NULL, 10, 1000, &r, &err));
     TIME(prof_rollup, prof_rollup(capture, NULL, &r, &err));
     TIME(prof_flame, prof_flame(capture, NULL, PROF_FLAME_DEVICE_NS, &r, &err));
+    TIME(prof_findings, prof_findings(capture, NULL, &r, &err));
     lap("events, device", walk(capture, PROF_EVENTS_DEVICE));
     lap("events, all", walk(capture, PROF_EVENTS_ALL));
     prof_close(capture);

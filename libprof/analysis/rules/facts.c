@@ -83,6 +83,11 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op)
 
 static bool add_call(struct prof_facts *f, struct prof_call call)
 {
+    if (call.start < 0 || call.start >= f->end_ns)
+        return true;
+    if (call.duration > f->end_ns - call.start)
+        call.duration = f->end_ns - call.start;
+    f->total_ns = prof_add(f->total_ns, call.duration);
     struct prof_call *slot = prof_array_add(&f->calls);
     if (slot)
         *slot = call;
@@ -105,12 +110,16 @@ static bool add_op(void *user, const struct prof_device_op *op)
     *slot = (struct prof_op){
         .start = op->start_ns,
         .duration = op->duration_ns < longest ? op->duration_ns : longest,
-        .call = op->call_ns > op->start_ns ? op->start_ns : op->call_ns,
+        .call = op->call_ns < 0               ? PROF_UNKNOWN
+                : op->call_ns > op->start_ns ? op->start_ns
+                                             : op->call_ns,
         .call_duration = call_duration > UINT32_MAX ? UINT32_MAX : (uint32_t)call_duration,
         .shape = number,
         .stream = (uint32_t)op->stream,
         .thread = (uint32_t)op->thread,
     };
+    f->total_ns = prof_add(f->total_ns, slot->duration);
+    f->total_bytes = prof_add(f->total_bytes, op->bytes > 0 ? op->bytes : 0);
     int64_t call = slot->call == PROF_UNKNOWN ? slot->start : slot->call;
     shape->total++;
     shape->first_call_ns = call < shape->first_call_ns ? call : shape->first_call_ns;
@@ -271,6 +280,7 @@ static bool add_lifetime(void *user, sqlite3_stmt *row)
     const struct prof_device *device = prof_device(f->capture, prof_column_id(row, 5));
     if (start == PROF_UNKNOWN || bytes < 0)
         return true;
+    f->total_bytes = prof_add(f->total_bytes, bytes);
     struct prof_lifetime *slot = prof_array_add(&f->lifetimes);
     if (slot)
         *slot = (struct prof_lifetime){
@@ -340,6 +350,10 @@ static enum prof_status longest_stretch(struct prof_facts *f, struct prof_error 
     return status;
 }
 
+/* Sums of everything stay below this, so that no rule has to watch for overflow; a real run would need
+ * seventy years of device time for it. */
+#define MOST (INT64_C(1) << 61)
+
 enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err)
 {
@@ -357,7 +371,8 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
         prof_end(capture);
     }
     prof_scope_close(&scope);
-    if (status)
+    f->impossible = f->total_ns > MOST || f->total_bytes > MOST || f->end_ns > MOST;
+    if (status || f->impossible)
         return status;
     prof_facts_window(f);
     sum_calls(f);

@@ -140,6 +140,9 @@ struct prof_facts {
     struct prof_map call_classes;       /* string id -> class */
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
 
+    int64_t total_ns, total_bytes; /* of operations, calls and allocations */
+    bool impossible; /* those are more than any run can have: damaged, nothing is judged */
+
     int64_t begin, end; /* the window: see facts_window.c */
     int64_t steps;      /* repetitions in it; 0 = it does not repeat */
     const char *step_name; /* NVTX range that repeats; NULL = found by the operations alone */

@@ -75,7 +75,8 @@ static size_t after_warm_up(const struct arrivals *a)
  * part goes on alone. */
 static struct run find_run(struct arrivals *a)
 {
-    qsort(a->times, a->count, sizeof *a->times, by_time);
+    if (a->count)
+        qsort(a->times, a->count, sizeof *a->times, by_time);
     size_t first = after_warm_up(a), last = a->count;
     while (last - first >= LEAST) {
         int64_t longest = 0, second = 0;
@@ -164,7 +165,7 @@ static size_t range_runs(const struct prof_facts *f, struct run *runs)
     int64_t *ends = calloc(groups + 1, sizeof *ends);
     for (size_t i = 0; arrivals && ends && i < f->ranges.nodes.count; i++) {
         const struct prof_range_node *node = &f->ranges.nodes.data[i];
-        if (node->group >= groups || node->end > f->end_ns)
+        if (node->group >= groups || node->end > f->end_ns || node->begin < 0)
             continue;
         arrive(&arrivals[node->group], node->begin);
     }
@@ -213,7 +214,7 @@ static void whole_ranges(struct prof_facts *f, const struct run *runs, size_t co
         bool tail = node->begin <= f->end && node->end > f->end;
         for (size_t r = 0; (head || tail) && r < count; r++) {
             if (runs[r].group != node->group || node->end > f->end_ns ||
-                (node->end - node->begin) / 2 > runs[r].covered / runs[r].count)
+                prof_subtract(node->end, node->begin) / 2 > runs[r].covered / runs[r].count)
                 continue; /* another, or one that is not like the others: set-up */
             begin = head && node->begin < begin ? node->begin : begin;
             end = tail && node->end > end ? node->end : end;

@@ -8,8 +8,8 @@
 #include "libprof/analysis/rules/judge.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_transfer, prof_rules_host, prof_rules_wait,   prof_rules_launch,
-    prof_rules_roof,     prof_rules_kernel, prof_rules_memory,
+    prof_rules_round_trip, prof_rules_transfer, prof_rules_host,   prof_rules_wait,
+    prof_rules_launch,     prof_rules_roof,     prof_rules_kernel, prof_rules_memory,
 };
 
 /* Shares of the window from which on a finding is that severe. */
@@ -166,7 +166,9 @@ enum prof_status prof_findings(struct prof_capture *capture, const struct prof_f
     if (result->why_none)
         return PROF_OK;
     enum prof_status status = prof_facts_load(&facts, capture, filter, err);
-    if (!status)
+    if (!status && facts.impossible)
+        result->why_none = "the capture holds times or sizes that cannot be";
+    else if (!status)
         status = judge_facts(capture, filter, &facts, result, err);
     result->begin_ns = facts.begin;
     result->window_ns = prof_facts_window_ns(&facts);

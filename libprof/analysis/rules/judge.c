@@ -108,6 +108,13 @@ void prof_places(struct prof_judge *judge, struct prof_draft *draft,
         prof_place(judge, draft, &spots->worst[i]);
 }
 
+struct prof_spot prof_longest_spot(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    return (struct prof_spot){shape->longest.start, shape->longest.duration, shape->longest.stream,
+                              shape->longest.thread,
+                              (uint32_t)(shape - judge->facts->shapes.data)};
+}
+
 /* ---- small things ------------------------------------------------------------------------------- */
 
 void prof_abstain(struct prof_judge *judge, const char *why)

@@ -33,8 +33,9 @@ struct prof_rule {
 };
 
 /* Families of rules, each ended by one without an id. */
-extern const struct prof_rule prof_rules_transfer[], prof_rules_wait[], prof_rules_launch[],
-    prof_rules_host[], prof_rules_kernel[], prof_rules_roof[], prof_rules_memory[];
+extern const struct prof_rule prof_rules_round_trip[], prof_rules_transfer[], prof_rules_wait[],
+    prof_rules_launch[], prof_rules_host[], prof_rules_kernel[], prof_rules_roof[],
+    prof_rules_memory[];
 
 /* A new draft with its sentence; never NULL (without memory: one that is thrown away). Valid until the
  * next call. */
@@ -47,6 +48,8 @@ void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns);
 void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spot *spot);
 void prof_places(struct prof_judge *judge, struct prof_draft *draft,
                  const struct prof_spots *spots);
+/* The longest operation of a shape, as a place. */
+struct prof_spot prof_longest_spot(const struct prof_judge *judge, const struct prof_shape *shape);
 void prof_abstain(struct prof_judge *judge, const char *why);
 
 /* A share of the window, 0 without one. */

@@ -20,9 +20,7 @@ static void hit(const struct prof_judge *judge, struct hits *hits, const struct 
     hits->saved += saved;
     hits->time_ns += shape->sum_ns;
     hits->count += shape->count;
-    prof_spots_add(&hits->spots, (struct prof_spot){shape->longest.start, shape->longest.duration,
-                                                    shape->longest.stream, shape->longest.thread,
-                                                    (uint32_t)(shape - judge->facts->shapes.data)});
+    prof_spots_add(&hits->spots, prof_longest_spot(judge, shape));
     if (!hits->worst || saved > hits->worst_saved) {
         hits->worst = shape;
         hits->worst_saved = saved;
@@ -200,10 +198,8 @@ static void hot_kernel(struct prof_judge *judge)
                (int64_t)((double)hot->alone_ns * (isfinite(reached) ? 1 - fmin(reached, 1) : 1)));
     if (!far)
         draft->most = PROF_SEVERITY_INFO; /* that it takes the time is no fault */
-    prof_place(judge, draft,
-               &(struct prof_spot){hot->longest.start, hot->longest.duration, hot->longest.stream,
-                                   hot->longest.thread,
-                                   (uint32_t)(hot - judge->facts->shapes.data)});
+    struct prof_spot spot = prof_longest_spot(judge, hot);
+    prof_place(judge, draft, &spot);
 }
 
 /* ---- registry ------------------------------------------------------------------------------------- */

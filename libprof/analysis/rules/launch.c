@@ -33,7 +33,8 @@ static int by_ns(const void *a, const void *b)
 static double median_of(struct mean *means, size_t count, int64_t total)
 {
     int64_t seen = 0;
-    qsort(means, count, sizeof *means, by_ns);
+    if (count)
+        qsort(means, count, sizeof *means, by_ns);
     for (size_t i = 0; i < count; i++) {
         seen += means[i].count;
         if (2 * seen >= total)
@@ -111,9 +112,7 @@ static void unbatched_kernels(struct prof_judge *judge)
         sum_ns += shape->sum_ns;
         for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++)
             idle[i] += (int64_t)((double)shape->idle_ns[i] * (1 - 1 / row));
-        prof_spots_add(&spots, (struct prof_spot){shape->longest.start, shape->longest.duration,
-                                                  shape->longest.stream, shape->longest.thread,
-                                                  (uint32_t)(shape - judge->facts->shapes.data)});
+        prof_spots_add(&spots, prof_longest_spot(judge, shape));
         if (!worst || shape->sum_ns > worst->sum_ns)
             worst = shape;
         most = shape->longest_run > most ? shape->longest_run : most;

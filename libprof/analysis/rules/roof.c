@@ -175,10 +175,7 @@ static void place(struct prof_judge *judge, struct placed *placed,
     placed->left_ns += left;
     if (!placed->worst || point->time_ns > placed->worst->time_ns)
         placed->worst = point;
-    prof_spots_add(&placed->spots,
-                   (struct prof_spot){shape->longest.start, shape->longest.duration,
-                                      shape->longest.stream, shape->longest.thread,
-                                      (uint32_t)(shape - judge->facts->shapes.data)});
+    prof_spots_add(&placed->spots, prof_longest_spot(judge, shape));
 }
 
 static void memory_bound(struct prof_judge *judge)

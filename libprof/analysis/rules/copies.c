@@ -1,0 +1,78 @@
+/* Sums over copies; see copies.h. */
+#include "libprof/analysis/rules/copies.h"
+#include "libprof/wire/wire.h"
+
+bool prof_is_upload(const struct prof_shape *shape)
+{
+    return prof_is_copy(shape) && shape->copy_kind == WIRE_COPY_HTOD;
+}
+
+bool prof_is_download(const struct prof_shape *shape)
+{
+    return prof_is_copy(shape) && shape->copy_kind == WIRE_COPY_DTOH;
+}
+
+bool prof_is_link_copy(const struct prof_shape *shape)
+{
+    return prof_is_upload(shape) || prof_is_download(shape);
+}
+
+bool prof_is_scalar_readback(const struct prof_shape *shape)
+{
+    return prof_is_download(shape) && shape->bytes >= 0 && shape->bytes <= PROF_SCALAR_BYTES;
+}
+
+int prof_host_memory(const struct prof_shape *shape)
+{
+    return prof_is_upload(shape) ? shape->source_kind : shape->target_kind;
+}
+
+static enum prof_slice copy_slice_of(const struct prof_shape *shape)
+{
+    int kind = prof_host_memory(shape);
+    return kind == WIRE_MEMORY_PAGEABLE ? PROF_SLICE_COPY_PAGEABLE
+           : kind == WIRE_MEMORY_PINNED ? PROF_SLICE_COPY_PINNED
+                                        : PROF_SLICE_COPY_OTHER;
+}
+
+/* Idle time on both sides of a copy that its call and the wait for it made. */
+static const enum prof_slice around[] = {PROF_SLICE_SYNC, PROF_SLICE_COPY_CALL, PROF_SLICE_LAUNCH,
+                                         PROF_SLICE_DISPATCH};
+#define AROUND (sizeof around / sizeof around[0])
+
+int64_t prof_own_call_ns(const struct prof_shape *shape)
+{
+    return shape->waits ? shape->idle_ns[PROF_SLICE_COPY_CALL] : shape->call_ns;
+}
+
+void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
+                     const struct prof_shape *shape)
+{
+    sums->count += shape->count;
+    if (shape->bytes > 0)
+        sums->bytes += shape->bytes * shape->count;
+    sums->sum_ns += shape->sum_ns;
+    sums->alone_ns += shape->alone_ns;
+    sums->alone[copy_slice_of(shape)] += shape->alone_ns;
+    sums->call_ns += prof_own_call_ns(shape);
+    for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
+        sums->before[i] += shape->idle_ns[i];
+        sums->after[i] += shape->after_ns[i];
+    }
+    prof_spots_add(&sums->spots, prof_longest_spot(judge, shape));
+}
+
+void prof_copies_claim(struct prof_draft *draft, const struct prof_copies *sums, double part)
+{
+    for (int i = 0; i < PROF_SLICE_FIRST_IDLE; i++)
+        prof_claim(draft, i, (int64_t)((double)sums->alone[i] * part));
+}
+
+void prof_copies_claim_around(struct prof_draft *draft, const struct prof_copies *sums, bool before, bool after,
+                         double part)
+{
+    for (size_t i = 0; i < AROUND; i++) {
+        int64_t ns = (before ? sums->before[around[i]] : 0) + (after ? sums->after[around[i]] : 0);
+        prof_claim(draft, around[i], (int64_t)((double)ns * part));
+    }
+}

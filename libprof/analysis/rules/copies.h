@@ -1,0 +1,34 @@
+/* What the rules about copies share: which copy is of which kind, and the time that a set of them takes
+ * with the idle time around. */
+#ifndef PERFKIT_ANALYSIS_RULES_COPIES_H
+#define PERFKIT_ANALYSIS_RULES_COPIES_H
+
+#include "libprof/analysis/rules/judge.h"
+
+/* A copy to the host that small is a number, not data. */
+#define PROF_SCALAR_BYTES 256
+
+bool prof_is_upload(const struct prof_shape *shape);
+bool prof_is_download(const struct prof_shape *shape);
+bool prof_is_link_copy(const struct prof_shape *shape); /* one of the two */
+bool prof_is_scalar_readback(const struct prof_shape *shape);
+int prof_host_memory(const struct prof_shape *shape); /* memory kind of the host's side */
+
+/* What the calls took of their own: one that waits takes as long as what it waits for. */
+int64_t prof_own_call_ns(const struct prof_shape *shape);
+
+struct prof_copies {
+    int64_t count, bytes, sum_ns, alone_ns, call_ns;
+    int64_t alone[PROF_SLICES], before[PROF_SLICES], after[PROF_SLICES];
+    struct prof_spots spots;
+};
+
+void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
+                     const struct prof_shape *shape);
+
+/* Claim a part of the copies' exposed time; of the idle time around them: before, after. */
+void prof_copies_claim(struct prof_draft *draft, const struct prof_copies *sums, double part);
+void prof_copies_claim_around(struct prof_draft *draft, const struct prof_copies *sums, bool before,
+                              bool after, double part);
+
+#endif

@@ -1,0 +1,218 @@
+/* Rules about data that comes down to the host and goes up again in the same step: because the host works
+ * on it, or because the program does not know that the device still has it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/rules/copies.h"
+#include "libprof/base/format.h"
+
+#define REMEMBERED 16
+#define LEAST_DOWN 4096 /* bytes; smaller ones are results and flags */
+#define LEAST_UP 256
+/* The host cannot have read and written the data in between at more than this. */
+#define HOST_RATE 20.0e9
+
+struct download {
+    int64_t bytes, end, call;
+    uint32_t thread, shape;
+};
+
+struct trips {
+    struct download last[REMEMBERED];
+    size_t next;
+    int64_t had_time; /* of same_count: the host could have read and written it in between */
+    int64_t same_count, other_count;
+    int64_t same_bytes, other_bytes;
+    bool *shapes; /* that take part: [0] same, [1] other, per shape */
+};
+
+/* The step around a call: index of the range node, or PROF_NO_RANGE. */
+static uint32_t step_at(const struct prof_facts *f, uint32_t thread, int64_t time)
+{
+    struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
+    struct prof_range_thread *lanes = prof_range_thread(ranges, thread);
+    for (size_t l = 0; lanes && l < lanes->lanes.count; l++) {
+        uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
+        for (; at != PROF_NO_RANGE; at = ranges->nodes.data[at].parent) {
+            const char *name = f->range_texts.list.data[ranges->nodes.data[at].group];
+            if (name && f->step_name && !strcmp(name, f->step_name))
+                return at;
+        }
+    }
+    return PROF_NO_RANGE;
+}
+
+/* Where no range tells steps apart, the result of one step and the input of the next look like a
+ * trip. */
+static bool same_step(const struct prof_facts *f, const struct download *down,
+                      const struct prof_op *up)
+{
+    if (!f->step_name)
+        return true;
+    uint32_t step = step_at(f, up->thread, up->call);
+    return step != PROF_NO_RANGE && step == step_at(f, down->thread, down->call);
+}
+
+static void see_upload(const struct prof_judge *judge, struct trips *trips,
+                       const struct prof_op *op, const struct prof_shape *shape)
+{
+    const struct prof_facts *f = judge->facts;
+    size_t best = REMEMBERED;
+    for (size_t i = 0; i < REMEMBERED; i++) {
+        const struct download *down = &trips->last[i];
+        if (!down->bytes || down->end > op->start || !same_step(f, down, op))
+            continue;
+        if (best == REMEMBERED || down->bytes == shape->bytes ||
+            (trips->last[best].bytes != shape->bytes && down->end > trips->last[best].end))
+            best = i;
+    }
+    if (best == REMEMBERED)
+        return;
+    struct download *down = &trips->last[best];
+    bool same = down->bytes == shape->bytes;
+    if (same && (double)(op->call - down->end) > (double)shape->bytes / HOST_RATE * 1e9)
+        trips->had_time++;
+    uint32_t number = (uint32_t)(shape - f->shapes.data);
+    trips->shapes[2 * number + !same] = true;
+    if (!same)
+        trips->shapes[2 * down->shape + 1] = true;
+    *(same ? &trips->same_count : &trips->other_count) += 1;
+    *(same ? &trips->same_bytes : &trips->other_bytes) += shape->bytes + (same ? 0 : down->bytes);
+    down->bytes = 0;
+}
+
+static bool find_trips(const struct prof_judge *judge, struct trips *trips)
+{
+    const struct prof_facts *f = judge->facts;
+    struct prof_op_walk walk = {{0}};
+    const struct prof_op *op;
+    enum prof_op_kind kind;
+    *trips = (struct trips){.shapes = calloc(2 * f->shapes.count + 2, sizeof *trips->shapes)};
+    while (trips->shapes && (op = prof_facts_next(f, &walk, &kind))) {
+        const struct prof_shape *shape = &f->shapes.data[op->shape];
+        if (kind != PROF_OP_TRANSFER || shape->device != judge->device_index ||
+            op->start < f->begin || op->start >= f->end || op->call == PROF_UNKNOWN)
+            continue;
+        if (prof_is_download(shape) && shape->bytes >= LEAST_DOWN)
+            trips->last[trips->next++ % REMEMBERED] = (struct download){
+                shape->bytes, op->start + op->duration, op->call, op->thread, op->shape};
+        else if (prof_is_upload(shape) && shape->bytes >= LEAST_UP)
+            see_upload(judge, trips, op, shape);
+    }
+    return trips->shapes != NULL;
+}
+
+static void sum_trips(const struct prof_judge *judge, const struct trips *trips, int which,
+                      struct prof_copies *sums)
+{
+    const struct prof_shape *shape;
+    *sums = (struct prof_copies){0};
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (trips->shapes[2 * (size_t)(shape - judge->facts->shapes.data) + (size_t)which])
+            prof_copies_add(judge, sums, shape);
+    }
+}
+
+static bool repeats(const struct prof_judge *judge, int64_t count)
+{
+    return count >= 3 && count >= judge->facts->steps / 2;
+}
+
+static void repeated_upload(struct prof_judge *judge)
+{
+    struct trips trips;
+    struct prof_copies sums;
+    if (!find_trips(judge, &trips)) {
+        judge->failed = true;
+        return;
+    }
+    if (repeats(judge, trips.same_count)) {
+        sum_trips(judge, &trips, 0, &sums);
+        struct prof_draft *draft = prof_found(
+            judge, 2 * trips.had_time > trips.same_count ? 0.4 : 0.8,
+            "%s times data came to the host and as many bytes went back up in the same step%s: %s, "
+            "%s of copying. If the host only read them, the device still has them.",
+            prof_count(trips.same_count).text,
+            2 * trips.had_time > trips.same_count ? ""
+                                                  : ", too soon for the host to have changed them",
+            prof_bytes_of(trips.same_bytes).text, prof_duration_ns(sums.sum_ns).text);
+        prof_number(draft, "uploads", (double)trips.same_count, PROF_NUMBER_COUNT);
+        prof_number(draft, "bytes", (double)trips.same_bytes, PROF_NUMBER_BYTES);
+        prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
+        prof_copies_claim(draft, &sums, 1);
+        prof_copies_claim_around(draft, &sums, true, false, 1);
+        prof_places(judge, draft, &sums.spots);
+    }
+    free(trips.shapes);
+}
+
+static void host_round_trip(struct prof_judge *judge)
+{
+    struct trips trips;
+    struct prof_copies sums;
+    if (!find_trips(judge, &trips)) {
+        judge->failed = true;
+        return;
+    }
+    if (repeats(judge, trips.other_count) && judge->device->kernels) {
+        sum_trips(judge, &trips, 1, &sums);
+        struct prof_draft *draft = prof_found(
+            judge, judge->facts->step_name ? 0.8 : 0.4,
+            "%s times data came to the host, was worked on there and data went back up: %s in all, "
+            "%s of copying, %s of the host's own time in between.",
+            prof_count(trips.other_count).text, prof_bytes_of(trips.other_bytes).text,
+            prof_duration_ns(sums.sum_ns).text,
+            prof_duration_ns(sums.before[PROF_SLICE_HOST]).text);
+        prof_number(draft, "trips", (double)trips.other_count, PROF_NUMBER_COUNT);
+        prof_number(draft, "bytes", (double)trips.other_bytes, PROF_NUMBER_BYTES);
+        prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
+        prof_number(draft, "host_ns", (double)sums.before[PROF_SLICE_HOST], PROF_NUMBER_NS);
+        prof_copies_claim(draft, &sums, 1);
+        prof_copies_claim_around(draft, &sums, true, false, 1);
+        prof_claim(draft, PROF_SLICE_HOST, sums.before[PROF_SLICE_HOST]);
+        prof_places(judge, draft, &sums.spots);
+    }
+    free(trips.shapes);
+}
+
+/* ---- registry ------------------------------------------------------------------------------------- */
+
+const struct prof_rule prof_rules_round_trip[] = {
+    {.page = {.id = "repeated-upload",
+              .title = "Data uploaded again that the device still has",
+              .fires = "At least three times, and in half of the steps, a copy to the device carries "
+                       "as many bytes as one of 4 KiB or more that came from it before in the same "
+                       "step. Confidence is high where the host had no time to read and write them "
+                       "in between (20 GB/s).",
+              .why = "A read of device data does not change it. Where the program marks the device's "
+                     "copy as stale nevertheless, the next use uploads the same bytes again.",
+              .fix = "Keep a flag of who wrote last, and upload only after the host has written.",
+              .cuda = "Skip the cudaMemcpy to the device after a read-only access; with managed "
+                      "memory cudaMemAdvise(cudaMemAdviseSetReadMostly).",
+              .opencl = "clEnqueueMapBuffer with CL_MAP_READ only: unmapping then writes nothing.",
+              .pytorch = "Keep the tensor on the device; `.cpu()` of it is a copy, not a move.",
+              .bound = "The time of those uploads in which no kernel runs, and the idle time around "
+                       "their calls.",
+              .limits = "Addresses and contents are not recorded: that the bytes are the same is "
+                        "concluded from size and time.",
+              .needs = "transfers with their calls"},
+     .judge = repeated_upload},
+    {.page = {.id = "host-round-trip",
+              .title = "Data goes to the host and back within a step",
+              .fires = "At least three times, and in half of the steps, a copy to the host of 4 KiB "
+                       "or more is followed in the same step by a copy to the device of another size.",
+              .why = "Work that sits between two kernels on the host costs the way down, the way up "
+                     "and the host's slower memory, and the device waits meanwhile.",
+              .fix = "Do that part of the work on the device, or move the whole of it to the host.",
+              .cuda = "A kernel for the part in between (gather, sort, reduce: CUB, Thrust).",
+              .opencl = "A kernel for the part in between.",
+              .pytorch = "Index, embedding and reduction on the device: torch.nn.Embedding on cuda, "
+                         "no `.cpu()`, `.numpy()` or `.item()` inside the step.",
+              .bound = "The time of those copies in which no kernel runs, and the idle time until "
+                       "the upload.",
+              .limits = "Where no NVTX range tells steps apart, the result of one step and the input "
+                        "of the next look like a trip: confidence is low then.",
+              .needs = "transfers with their calls; NVTX ranges help"},
+     .judge = host_round_trip},
+    {.judge = NULL},
+};
