@@ -78,7 +78,7 @@ static const struct cli_option run_options[] = {
      .text = "also write CUPTI's buffers there as they come, for bug reports"},
     {.name = "counters", .type = CLI_TEXT, AT(counters.set), .argument = "SET",
      .text = "also sample hardware counters of NVIDIA GPUs: roofline (bytes through each level of "
-             "memory, activity of each pipe)"},
+             "memory, activity of each pipe) or memory (the bytes only, which costs less to read)"},
     {.name = "counters-interval", .type = CLI_TIME, AT(counters.interval_ns), .argument = "TIME",
      .fallback = "20us", .text = "time between two samples within a burst"},
     {.name = "counters-duty", .type = CLI_TEXT, AT(counters.duty), .argument = "PERCENT",

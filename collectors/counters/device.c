@@ -2,21 +2,32 @@
  * own while a burst lasts; decoding them afterwards is what costs (tens of microseconds and tens of
  * kB a sample), so it goes through a small image, a batch at a time, and the caller decides when.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "collectors/counters/device.h"
 #include "collectors/counters/pm_api.h"
 #include "libprof/base/clock.h"
 
-#define BATCH_SAMPLES 64u            /* image of a few MB, whatever the burst */
-#define HARDWARE_BYTES (32ull << 20) /* about ten bursts of 1,000 samples */
+#define BATCH_SAMPLES 64u /* image of a few MB, whatever the burst */
+/* Measured on an H200: 32 MiB are not enough for 4,000 samples of 19 counters. */
+#define HARDWARE_BYTES (128ull << 20)
+#define PEAKS_MS 3000 /* to evaluate them, in a process of its own */
+
+void (*counter_gpu_step)(const char *call);
 
 struct counter_gpu {
     unsigned index;
+    struct counter_plan plan;
     char chip[32];
     size_t count;
     const struct counter_row *rows[COUNTER_SET_MAX];
@@ -36,6 +47,8 @@ struct counter_gpu {
 /* Do a call of CUPTI; on failure explain it and leave by `return false`. */
 #define TRY(call, why)                                                                             \
     do {                                                                                           \
+        if (counter_gpu_step)                                                                      \
+            counter_gpu_step(#call);                                                               \
         int result_ = (call);                                                                      \
         if (result_ != PM_OK) {                                                                    \
             pm_explain(result_, #call, why, COUNTER_WHY_BYTES);                                    \
@@ -165,7 +178,7 @@ static bool make_image(struct counter_gpu *gpu, char *why)
                                  .sampling = gpu->sampling,
                                  .metrics = gpu->metrics,
                                  .count = gpu->count,
-                                 .samples = BATCH_SAMPLES};
+                                 .samples = gpu->plan.batch};
     TRY(pm.PmSamplingGetCounterDataSize(&size), why);
     gpu->image_bytes = size.bytes;
     gpu->image = calloc(1, size.bytes + 1);
@@ -185,8 +198,7 @@ static bool empty_image(struct counter_gpu *gpu, char *why)
     return true;
 }
 
-static bool enable(struct counter_gpu *gpu, const uint8_t *config, size_t bytes,
-                   uint64_t interval_ns, char *why)
+static bool enable(struct counter_gpu *gpu, const uint8_t *config, size_t bytes, char *why)
 {
     struct pm_enable on = {.size = PM_SIZE(pm_enable, sampling), .device = gpu->index};
     TRY(pm.PmSamplingEnable(&on), why);
@@ -198,16 +210,16 @@ static bool enable(struct counter_gpu *gpu, const uint8_t *config, size_t bytes,
                                 .sampling = gpu->sampling,
                                 .bytes = bytes,
                                 .config = config,
-                                .hardware_bytes = HARDWARE_BYTES,
-                                .interval = interval_ns,
+                                .hardware_bytes = gpu->plan.hardware_bytes,
+                                .interval = gpu->plan.interval_ns,
                                 .trigger = timed ? PM_TRIGGER_TIME : PM_TRIGGER_SYSCLK,
-                                .append = PM_KEEP_OLDEST};
+                                .append = gpu->plan.keep_oldest ? PM_KEEP_OLDEST : PM_KEEP_LATEST};
     TRY(pm.PmSamplingSetConfig(&set), why);
     return make_image(gpu, why);
 }
 
 struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *set,
-                                     uint64_t interval_ns, char why[COUNTER_WHY_BYTES])
+                                     const struct counter_plan *plan, char why[COUNTER_WHY_BYTES])
 {
     struct counter_gpu *gpu = calloc(1, sizeof *gpu);
     size_t bytes = 0;
@@ -217,16 +229,19 @@ struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *s
         return NULL;
     }
     gpu->index = index;
+    gpu->plan = *plan;
+    gpu->plan.batch = plan->batch ? plan->batch : BATCH_SAMPLES;
+    gpu->plan.hardware_bytes = plan->hardware_bytes ? plan->hardware_bytes : HARDWARE_BYTES;
     for (size_t i = 0; i < COUNTER_SET_MAX; i++)
         gpu->peaks[i] = NAN;
     bool ok = choose_metrics(gpu, set, why) && availability(gpu, &gpu->available, why);
-    if (ok && !choose_available(gpu, gpu->available, why)) { /* an image that the host API cannot use */
+    if (ok &&
+        !choose_available(gpu, gpu->available, why)) { /* an image that the host API cannot use */
         gpu->count = 0;
         ok = choose_metrics(gpu, set, why) && choose_available(gpu, NULL, why);
         gpu->blind = ok;
     }
-    ok = ok && read_config(gpu, &gpu->config, &bytes, why) &&
-         enable(gpu, gpu->config, bytes, interval_ns, why);
+    ok = ok && read_config(gpu, &gpu->config, &bytes, why) && enable(gpu, gpu->config, bytes, why);
     if (ok)
         return gpu;
     counter_gpu_close(gpu);
@@ -313,7 +328,7 @@ static bool evaluate(struct counter_gpu *gpu, size_t sample, const char *const *
 
 /* Peak rates are constants of the chip; one at a time, because a metric without one fails a whole
  * call. */
-static void learn_peaks(struct counter_gpu *gpu, size_t sample)
+static void evaluate_peaks(struct counter_gpu *gpu, size_t sample)
 {
     char metric[160], unused[COUNTER_WHY_BYTES];
     const char *const name = metric;
@@ -325,7 +340,45 @@ static void learn_peaks(struct counter_gpu *gpu, size_t sample)
         if (evaluate(gpu, sample, &name, 1, &peak, unused) && peak > 0)
             gpu->peaks[i] = peak;
     }
+}
+
+/* Peaks that the child wrote; what is missing stays unknown. */
+static void read_peaks(struct counter_gpu *gpu, int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    double peaks[COUNTER_SET_MAX];
+    int got;
+    do
+        got = poll(&ready, 1, PEAKS_MS);
+    while (got < 0 && errno == EINTR);
+    if (got > 0 && read(fd, peaks, sizeof peaks) == (ssize_t)sizeof peaks)
+        memcpy(gpu->peaks, peaks, sizeof peaks);
+}
+
+/* In a process of its own: these metrics are not part of the configuration, and whether evaluating
+ * them is safe with every CUPTI and chip nobody knows. Sampling must not end for want of a
+ * percentage. */
+static void learn_peaks(struct counter_gpu *gpu, size_t sample)
+{
+    int ends[2];
     gpu->peaks_known = true;
+    if (gpu->plan.no_peaks || pipe2(ends, O_CLOEXEC) != 0)
+        return;
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGTERM, SIG_DFL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        evaluate_peaks(gpu, sample);
+        _exit(write(ends[1], gpu->peaks, sizeof gpu->peaks) != (ssize_t)sizeof gpu->peaks);
+    }
+    close(ends[1]);
+    if (child > 0) {
+        read_peaks(gpu, ends[0]);
+        kill(child, SIGKILL);
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    close(ends[0]);
 }
 
 static bool take_sample(struct counter_gpu *gpu, size_t n,
@@ -356,13 +409,19 @@ static bool decode_batch(struct counter_gpu *gpu, size_t *completed, bool *overf
                                .sampling = gpu->sampling,
                                .image = gpu->image,
                                .bytes = gpu->image_bytes};
-    TRY(pm.PmSamplingDecodeData(&decode), why);
-    if (decode.overflow)
-        *overflow = true;
+    if (counter_gpu_step)
+        counter_gpu_step("pm.PmSamplingDecodeData");
+    int result = pm.PmSamplingDecodeData(&decode);
+    if (decode.overflow || result == PM_OUT_OF_MEMORY)
+        *overflow = true; /* what came before it may be there all the same */
+    else if (result != PM_OK) {
+        pm_explain(result, "cuptiPmSamplingDecodeData", why, COUNTER_WHY_BYTES);
+        return false;
+    }
     struct pm_image_info info = {
         .size = PM_SIZE(pm_image_info, completed), .image = gpu->image, .bytes = gpu->image_bytes};
     TRY(pm.PmSamplingGetCounterDataInfo(&info), why);
-    *completed = info.completed < BATCH_SAMPLES ? info.completed : BATCH_SAMPLES;
+    *completed = info.completed < gpu->plan.batch ? info.completed : gpu->plan.batch;
     return true;
 }
 

@@ -12,12 +12,18 @@
 #include "collectors/counters/sampler.h"
 #include "collectors/counters/self_test.h"
 
+static const char usage[] =
+    "usage: perfkit_sampler --self-test [-d device] [-n bursts] [-b burst_ms] [-p pause_ms]\n"
+    "  [-i interval_us] [-m counter,...] [-s samples a decode] [-w MiB of the device's buffer]\n"
+    "  [-o keep the oldest] [-P no peaks] [-u CUPTI's own clock] [-c own context]\n"
+    "  [-e edges of DRAM reads] [-v each call] [-l libcupti]\n";
+
 static int self_test(int argc, char **argv)
 {
     struct counter_self_test options = {
         .bursts = 3, .burst_ms = 20, .pause_ms = 200, .interval_ns = 20000, .own_clock = true};
     int c;
-    while ((c = getopt(argc, argv, "d:n:b:p:i:ucel:")) != -1) {
+    while ((c = getopt(argc, argv, "d:n:b:p:i:w:s:m:uceovPl:")) != -1) {
         switch (c) {
         case 'd':
             options.device = (unsigned)atoi(optarg);
@@ -43,13 +49,29 @@ static int self_test(int argc, char **argv)
         case 'e':
             options.edges = true;
             break;
+        case 'v':
+            options.steps = true;
+            break;
+        case 'o':
+            options.keep_oldest = true;
+            break;
+        case 'P':
+            options.no_peaks = true;
+            break;
+        case 'w':
+            options.hardware_bytes = (uint64_t)atoi(optarg) << 20;
+            break;
+        case 's':
+            options.batch = (uint32_t)atoi(optarg);
+            break;
+        case 'm':
+            options.counters = optarg;
+            break;
         case 'l':
             options.cupti_path = optarg;
             break;
         default:
-            fprintf(stderr, "usage: perfkit_sampler --self-test [-d device] [-n bursts] "
-                            "[-b burst_ms] [-p pause_ms] [-i interval_us] [-u] [-c] [-e] "
-                            "[-l libcupti]\n");
+            fputs(usage, stderr);
             return 2;
         }
     }

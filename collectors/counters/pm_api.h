@@ -179,6 +179,7 @@ extern struct pm_api pm; /* filled by pm_load */
 enum pm_result {
     PM_OK = 0,
     PM_INVALID_OPERATION = 7,
+    PM_OUT_OF_MEMORY = 8, /* of decoding: the hardware's buffer overflowed */
     PM_HARDWARE_BUSY = 26,
     PM_NOT_SUPPORTED = 27,
     PM_NO_PRIVILEGE = 35,

@@ -26,6 +26,7 @@
 #include "libprof/spool/control.h"
 
 #define MOST_GPUS 16u
+#define MOST_FAILURES 3u
 #define CLOSED_WAIT_NS 20000000ull /* between looks while nothing is to be recorded */
 #define IDLE_WAIT_NS 500000000ull  /* and while no process uses a GPU */
 
@@ -38,6 +39,9 @@ struct sampled_gpu {
     int lock;
     bool defined; /* its counters are */
     bool failed;
+    unsigned failures; /* bursts in a row that could not be read */
+    unsigned unread;   /* in all */
+    char why[COUNTER_WHY_BYTES];
     struct others others;
     /* the burst that is being decoded */
     uint64_t first_ns, last_ns, previous_end_ns;
@@ -104,6 +108,14 @@ static void name_gpu(struct sampled_gpu *gpu)
                                i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
 }
 
+static bool start_gpu(const struct sampler *sampler, struct sampled_gpu *gpu,
+                      char why[COUNTER_WHY_BYTES])
+{
+    struct counter_plan plan = {.interval_ns = sampler->options->interval_ns};
+    gpu->gpu = counter_gpu_open(gpu->index, sampler->set, &plan, why);
+    return gpu->gpu != NULL;
+}
+
 static bool open_gpu(struct sampler *sampler, struct sampled_gpu *gpu)
 {
     char why[COUNTER_WHY_BYTES];
@@ -116,8 +128,7 @@ static bool open_gpu(struct sampler *sampler, struct sampled_gpu *gpu)
             gpu->index);
         return false;
     }
-    gpu->gpu = counter_gpu_open(gpu->index, sampler->set, sampler->options->interval_ns, why);
-    if (!gpu->gpu) {
+    if (!start_gpu(sampler, gpu, why)) {
         say(sampler, WIRE_HEALTH_DEGRADED, "GPU %u: %s", gpu->index, why);
         close(gpu->lock);
         return false;
@@ -234,6 +245,20 @@ static void fail_gpu(struct sampler *sampler, struct sampled_gpu *gpu, const cha
     gpu->failed = true;
 }
 
+/* A burst that could not be read is lost; CUPTI is then set up anew, until that is of no use. */
+static void lose_burst(struct sampler *sampler, struct sampled_gpu *gpu, const char *why)
+{
+    snprintf(gpu->why, sizeof gpu->why, "%s", why);
+    gpu->unread++;
+    if (++gpu->failures >= MOST_FAILURES) {
+        fail_gpu(sampler, gpu, gpu->why);
+        return;
+    }
+    counter_gpu_close(gpu->gpu);
+    if (!start_gpu(sampler, gpu, gpu->why))
+        fail_gpu(sampler, gpu, gpu->why);
+}
+
 /* True when asked to stop within that time. */
 static bool wait_until(const struct sampler *sampler, uint64_t when_ns)
 {
@@ -283,8 +308,12 @@ static void decode(struct sampler *sampler, struct sampled_gpu *gpu)
     while ((got = counter_gpu_decode(gpu->gpu, take, &taking, &overflow, why)) > 0)
         spool_out_heartbeat(&sampler->out);
     write_burst(sampler, gpu, overflow, prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before);
+    if (gpu->samples)
+        gpu->failures = 0;
     if (got < 0)
-        fail_gpu(sampler, gpu, why);
+        lose_burst(sampler, gpu, why);
+    else if (overflow && !gpu->samples)
+        lose_burst(sampler, gpu, "the device's buffer for samples overflowed");
 }
 
 /* Returns how long the GPU was sampled. */
@@ -293,13 +322,13 @@ static uint64_t burst(struct sampler *sampler, struct sampled_gpu *gpu)
     char why[COUNTER_WHY_BYTES];
     uint64_t began = prof_now_ns();
     if (!counter_gpu_start(gpu->gpu, why)) {
-        fail_gpu(sampler, gpu, why);
+        lose_burst(sampler, gpu, why);
         return 0;
     }
     wait_until(sampler, prof_now_ns() + sampler->pace.burst_ns);
     uint64_t length = prof_now_ns() - began;
     if (!counter_gpu_stop(gpu->gpu, why)) {
-        fail_gpu(sampler, gpu, why);
+        lose_burst(sampler, gpu, why);
         return length;
     }
     decode(sampler, gpu);
@@ -368,6 +397,12 @@ static void say_what_was_done(struct sampler *sampler)
     if (sampler->out.dropped)
         say(sampler, WIRE_HEALTH_DEGRADED, "%llu records found no room in the spool",
             (unsigned long long)sampler->out.dropped);
+    for (unsigned i = 0; i < sampler->count; i++) {
+        const struct sampled_gpu *gpu = &sampler->gpus[i];
+        if (gpu->unread && !gpu->failed)
+            say(sampler, WIRE_HEALTH_DEGRADED, "GPU %u: %u of its bursts could not be read: %s",
+                gpu->index, gpu->unread, gpu->why);
+    }
     say(sampler, WIRE_HEALTH_NOTE,
         "%llu samples in %llu bursts, %.1f%% of the time; the sampler used %.1f%% of a core",
         (unsigned long long)sampler->samples, (unsigned long long)sampler->bursts,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collectors/counters/cuda_api.h"
 #include "collectors/counters/device.h"
@@ -75,6 +76,18 @@ static void nap(double ms)
     nanosleep(&t, NULL);
 }
 
+/* Resident memory of this process, in KiB. */
+static long resident_kib(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%*d %ld", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 static bool burst(struct counter_gpu *gpu, const struct counter_self_test *options)
 {
     char why[COUNTER_WHY_BYTES];
@@ -102,6 +115,7 @@ static bool burst(struct counter_gpu *gpu, const struct counter_self_test *optio
     cpu = prof_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
     if (got < 0)
         printf("decode: %s\n", why);
+    printf("  %ld KiB resident\n", resident_kib());
     printf("  %" PRIu64 " samples in %d batches%s, %.1f us of CPU and %.1f us of time a sample\n",
            seen.samples, batches, overflow ? ", OVERFLOW" : "",
            seen.samples ? (double)cpu / 1e3 / (double)seen.samples : 0.0,
@@ -118,9 +132,48 @@ static bool burst(struct counter_gpu *gpu, const struct counter_self_test *optio
     return got == 0;
 }
 
-static void show_missing(const struct counter_gpu *gpu)
+/* Of the set, those that `names` lists (NULL = all). */
+static bool is_listed(const char *names, const char *name)
 {
-    const struct counter_set *set = counter_set_find("roofline");
+    size_t length = strlen(name);
+    for (const char *at = names; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0)
+            return true;
+    }
+    return !names;
+}
+
+static const struct counter_set *chosen(const char *names)
+{
+    static struct counter_row rows[COUNTER_SET_MAX * 2];
+    static struct counter_set set = {.name = "self-test", .rows = rows};
+    const struct counter_set *all = counter_set_find("roofline");
+    for (size_t i = 0; i < all->count && set.count < sizeof rows / sizeof rows[0]; i++) {
+        if (is_listed(names, all->rows[i].name))
+            rows[set.count++] = all->rows[i];
+    }
+    return &set;
+}
+
+/* Each call a few times: a burst makes thousands. */
+static void show_step(const char *call)
+{
+    static struct {
+        const char *call;
+        unsigned times;
+    } seen[32];
+    for (unsigned i = 0; i < sizeof seen / sizeof seen[0]; i++) {
+        if (seen[i].call && seen[i].call != call)
+            continue;
+        seen[i].call = call;
+        if (seen[i].times++ < 3)
+            printf("    %s\n", call);
+        return;
+    }
+}
+
+static void show_missing(const struct counter_gpu *gpu, const struct counter_set *set)
+{
     enum counter_family family = counter_family_of(counter_gpu_chip(gpu));
     for (size_t i = 0, n = 0; i < set->count; i++) {
         if (n < counter_gpu_count(gpu) && counter_gpu_row(gpu, n) == &set->rows[i])
@@ -162,8 +215,15 @@ int counter_self_test(const struct counter_self_test *options)
                cuda_driver.CtxSetCurrent(context), since_ms(at));
     }
     at = prof_now_ns();
-    struct counter_gpu *gpu =
-        counter_gpu_open(options->device, counter_set_find("roofline"), options->interval_ns, why);
+    const struct counter_set *set = chosen(options->counters);
+    struct counter_plan plan = {.interval_ns = options->interval_ns,
+                                .hardware_bytes = options->hardware_bytes,
+                                .batch = options->batch,
+                                .keep_oldest = options->keep_oldest,
+                                .no_peaks = options->no_peaks};
+    if (options->steps)
+        counter_gpu_step = show_step;
+    struct counter_gpu *gpu = counter_gpu_open(options->device, set, &plan, why);
     if (!gpu) {
         printf("open: %s\n", why);
         return 1;
@@ -172,7 +232,7 @@ int counter_self_test(const struct counter_self_test *options)
            since_ms(at), counter_gpu_count(gpu), options->interval_ns);
     if (counter_gpu_blind(gpu))
         printf("  the availability image could not be used\n");
-    show_missing(gpu);
+    show_missing(gpu, set);
     bool ok = true;
     for (unsigned i = 0; i < options->bursts && ok; i++) {
         ok = burst(gpu, options);

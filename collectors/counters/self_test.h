@@ -8,9 +8,14 @@ struct counter_self_test {
     unsigned device, bursts;
     double burst_ms, pause_ms;
     uint64_t interval_ns;
-    bool own_clock;         /* samples in CLOCK_MONOTONIC by CUPTI's timestamp callback */
-    bool context;           /* with a CUDA context of its own on the GPU */
-    bool edges;             /* tell when DRAM reads set in and end */
+    bool own_clock; /* samples in CLOCK_MONOTONIC by CUPTI's timestamp callback */
+    bool context;   /* with a CUDA context of its own on the GPU */
+    bool edges;     /* tell when DRAM reads set in and end */
+    bool steps;     /* tell each call into CUPTI before it is made */
+    bool keep_oldest, no_peaks;
+    uint64_t hardware_bytes; /* 0 = as the sampler */
+    uint32_t batch;
+    const char *counters;   /* names separated by commas; NULL = the whole set */
     const char *cupti_path; /* or NULL */
 };
 

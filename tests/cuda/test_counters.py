@@ -88,7 +88,7 @@ class Counters(replay.Case):
         self.assertEqual(self.count(db, "counter_sample"), samples)
         self.assertEqual(self.count(db, "counter_sample", "duration != 20000"), 0)
         self.assertEqual(self.count(db, "counter_sample",
-                                    "c2 != 3 * duration OR c0 != %d * duration" % CYCLES), 0)
+                                    "c1 != 2 * duration OR c0 != %d * duration" % CYCLES), 0)
         self.assertEqual(self.count(db, "counter_sample", "c%d IS NULL" % (COUNTERS - 1)), 0)
         self.assertEqual(self.count(db, "counter_sample", "c%d IS NOT NULL" % COUNTERS), 0)
         self.assertEqual(self.count(db, "counter_burst", "overflow NOT NULL OR others NOT NULL"), 0)
@@ -118,6 +118,18 @@ class Counters(replay.Case):
         # whole bursts are there; that of the program's end is shorter
         self.assertGreater(self.count(db, "counter_burst", "samples >= 900"), 0)
         self.assertLessEqual(self.count(db, "counter_burst", "samples < 900"), 1)
+
+    def test_memory_only(self):
+        result = self.fake_run("counted", options=["--counters=memory"])
+        db = self.open(result.capture)
+        self.assertEqual(sorted(row[0] for row in db.execute("SELECT name FROM counter")),
+                         ["dram_cycles", "dram_read_bytes", "dram_write_bytes", "l2_bytes",
+                          "nvlink_receive_bytes", "nvlink_transmit_bytes", "pcie_read_bytes",
+                          "pcie_write_bytes"])
+        self.assertGreater(self.count(db, "counter_sample"), 0)
+        (row,), _ = self.report(db, result.capture)
+        self.assertAlmostEqual(row["dram_read_bytes_per_s"] / 2e9, 1, delta=0.02)
+        self.assertIsNone(row["fma_share"])
 
     def test_missing_metric(self):
         db = self.sampled("missing=nvl")
@@ -192,6 +204,27 @@ class Counters(replay.Case):
                 self.assert_traced(db)
                 self.assertGreater(self.count(db, "counter_sample"), 0)
                 self.assertIn("ended early", self.notes(db, "degraded")[0])
+
+    def test_failing_at_times(self):
+        # a burst that cannot be read is lost, no more
+        db = self.sampled("decode=999,every=40")
+        self.assert_traced(db)
+        self.assertGreater(self.count(db, "counter_burst", "samples >= 900"), 0)
+        self.assertIn("could not be read", self.notes(db, "degraded")[0])
+
+    def test_overflow_is_not_the_end(self):
+        db = self.sampled("decode=8,every=40")
+        self.assertGreater(self.count(db, "counter_burst", "overflow = 1"), 0)
+        self.assertEqual(self.notes(db, "degraded"), [])
+
+    def test_nothing_but_overflow(self):
+        self.assert_not_sampled(self.sampled("decode=8"), "overflowed")
+
+    def test_peaks_that_kill(self):
+        db = self.sampled("peaks=1")
+        self.assertEqual(self.notes(db, "degraded"), [])
+        self.assertGreater(self.count(db, "counter_sample"), 0)
+        self.assertEqual(self.count(db, "counter", "peak IS NOT NULL"), 0)
 
     def test_values_fail(self):
         db = self.sampled("evaluate=999")

@@ -11,6 +11,8 @@
  *   passes=N         what the configuration needs
  *   portion=N        no more samples than that come in one decode, whatever the image has room for
  *   overflow=1       the hardware's buffer was too small
+ *   every=N          of the calls of decode, only every N-th fails
+ *   peaks=1          evaluating a peak rate dies
  *   hang=1           decoding never comes back
  *   crash=1          decoding dies
  *
@@ -149,6 +151,8 @@ static bool ends_with(const char *text, const char *tail)
 
 static double value_of(const char *metric, double length)
 {
+    if (ends_with(metric, ".peak_sustained") && knob("peaks", 0))
+        abort();
     if (ends_with(metric, ".peak_sustained"))
         return FAKE_PM_PEAK;
     if (ends_with(metric, ".max"))
@@ -247,7 +251,8 @@ CALL(PmSamplingDecodeData, struct pm_decode)
 {
     struct image *image = (void *)p->image;
     long portion = knob("portion", 48);
-    if (knob("decode", 0) && ++state.decodes > knob("after", 0))
+    if (knob("decode", 0) && ++state.decodes > knob("after", 0) &&
+        state.decodes % knob("every", 1) == 0)
         return (int)knob("decode", 0);
     while (knob("hang", 0))
         pause();
