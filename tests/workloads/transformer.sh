@@ -49,7 +49,7 @@ for variant in $("$program" --list-variants | cut -d' ' -f1); do
     grep -q "^$variant " "$dir/out" || fail "no row of $variant"
 done
 
-expect 0 $quick --iterations 3 --backend cpu --json
+expect 0 $quick --iterations 3 --backend cpu --verify --json
 if command -v python3 >/dev/null; then
     python3 -c 'import json, sys
 report = json.load(sys.stdin)
@@ -78,6 +78,7 @@ assert rows["tile16"]["flop"] == rows["tile-adaptive"]["flop"] == rows["ladder-p
 assert rows["tuned-batched"]["launches"] < rows["tuned"]["launches"]
 for row in rows.values():
     assert row["wall_ns"]["median"] > 0 and row["last_loss"] < row["first_loss"], row
+    assert row["verified"] and row["training"]["verified"], row
 curve = [row["last_loss"] for name, row in rows.items() if name.startswith("ladder")]
 assert max(curve) - min(curve) < 1e-4, curve
 for name in "breakdown-naive", "breakdown-tuned":

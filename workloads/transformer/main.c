@@ -103,9 +103,13 @@ static int run_everything(const void *values, struct dev *dev)
         print_results(options, dev_info(dev), &results);
         perfkit_range_pop();
     }
-    for (size_t i = 0; i < results.count && status != 2; i++)
-        if (check_failed("transformer", results.rows[i].variant->name, &results.rows[i].check))
+    for (size_t i = 0; i < results.count && status != 2; i++) {
+        const struct result *row = &results.rows[i];
+
+        if (check_failed("transformer", row->variant->name, &row->check) ||
+            check_failed("transformer", row->variant->name, &row->curve))
             status = 1;
+    }
     session_close(&session);
     free(results.rows);
     return status;

@@ -39,7 +39,7 @@ static void result_row(struct table *table, const struct result *row, bool verif
     table_cell(table, "%s", row->variant->name);
     table_cell(table, "%u", row->shape.width);
     if (row->skipped[0]) {
-        for (int i = 0; i < 12 + verified; i++)
+        for (int i = 0; i < (verified ? 14 : 12); i++)
             table_cell(table, "n/a");
         return;
     }
@@ -58,8 +58,10 @@ static void result_row(struct table *table, const struct result *row, bool verif
         table_cell(table, "%.1f", m->tally.flop / m->kernel.median);
     table_cell(table, "%.3f", row->first_loss);
     table_cell(table, "%.3f", row->last_loss);
-    if (verified)
+    if (verified) {
         check_cell(table, &row->check);
+        check_cell(table, &row->curve);
+    }
 }
 
 /* What each step gains over the one before, and its part of all that is gained. */
@@ -146,10 +148,11 @@ static void print_tables(const struct transformer_options *options, const struct
 {
     static const char *const plain[] = {"<variant", "d_model", "launches", "allocs", "copies",
                                         "MB",       "kernels", "copying",  "wall",   "+-",
-                                        "tokens/s", "GFLOP/s", "loss",     "after",  NULL};
+                                        "tokens/s", "GFLOP/s", "loss",     "to",     NULL};
     static const char *const checked[] = {
-        "<variant", "d_model", "launches", "allocs",  "copies", "MB",    "kernels", "copying",
-        "wall",     "+-",      "tokens/s", "GFLOP/s", "loss",   "after", "error",   NULL};
+        "<variant",       "d_model",        "launches", "allocs",   "copies",  "MB",   "kernels",
+        "copying",        "wall",           "+-",       "tokens/s", "GFLOP/s", "loss", "to",
+        "gradient error", "training error", NULL};
     struct table table;
 
     report_title("transformer", info);
@@ -212,6 +215,11 @@ static void result_json(struct json *json, const struct results *results, const 
     if (row->variant->form.apart)
         components_json(json, row);
     check_json(json, &row->check);
+    if (row->curve.done) {
+        json_object_begin(json, "training");
+        check_json(json, &row->curve);
+        json_object_end(json);
+    }
     json_object_end(json);
 }
 

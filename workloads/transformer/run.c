@@ -12,7 +12,8 @@
 #define TOGETHER 10
 #define SHAPES 6       /* different ones of a run */
 #define CPU_SHARE 8    /* of the sequences: the CPU takes its time, and each is alike */
-#define TOLERANCE 1e-4 /* single precision through thousands of terms of both signs */
+#define TOLERANCE 2e-5 /* single precision through thousands of terms of both signs */
+#define CURVE_TOLERANCE 1e-2
 
 /* What models of one shape begin with, and what they must come to. */
 struct data {
@@ -113,8 +114,11 @@ static void check_gradient(const struct data *data, const float *gradient, struc
                                          begin[i + 1] - begin[i]));
 }
 
+/* The first step by its losses and gradients, and the next ones by their losses and the weights in
+ * the end. Those agree less: Adam's first steps move a weight by the sign of its gradient, however
+ * small that is, so the last digit of one step is a whole step of the next. */
 static int verify_steps(const struct data *data, struct model *model, float *values,
-                        struct check *check)
+                        struct result *row)
 {
     size_t rows = rows_of(&data->shape), steps;
     const double *curve;
@@ -124,33 +128,34 @@ static int verify_steps(const struct data *data, struct model *model, float *val
     for (uint32_t step = 0; step < VERIFY_STEPS; step++) {
         if (model_step(model) != 0)
             return -1;
-        check_note(check,
+        check_note(step == 0 ? &row->check : &row->curve,
                    relative_error(model_losses(model), data->reference.losses + step * rows, rows));
         if (step == 0) {
             if (model_read_gradient(model, values) != 0)
                 return -1;
-            check_gradient(data, values, check);
+            check_gradient(data, values, &row->check);
         }
     }
     if (model_read_weights(model, values) != 0)
         return -1;
-    check_note(check,
+    check_note(&row->curve,
                relative_error(values, data->reference.weights, layout_of(&data->shape).count));
     curve = model_curve(model, &steps);
     for (size_t step = CORPUS_BATCHES; step < steps; step++)
         if (!(curve[step] < curve[step - CORPUS_BATCHES])) /* the same batch again */
-            check_note(check, NAN);
+            check_note(&row->curve, NAN);
     return 0;
 }
 
-static int verify(const struct data *data, struct model *model, struct check *check)
+static int verify(const struct data *data, struct model *model, struct result *row)
 {
     float *values = malloc(layout_of(&data->shape).count * sizeof values[0]);
     int result = values ? 0 : -1;
 
-    check->tolerance = TOLERANCE;
+    row->check.tolerance = TOLERANCE;
+    row->curve.tolerance = CURVE_TOLERANCE;
     if (result == 0)
-        result = verify_steps(data, model, values, check);
+        result = verify_steps(data, model, values, row);
     if (result == 0)
         result = model_reset(model, false);
     free(values);
@@ -193,7 +198,7 @@ static int prepare(struct runner *runner, struct session *session, struct state 
     perfkit_range_pop();
     if (status == 0 && runner->run->options->common.verify) {
         perfkit_range_push("verify");
-        status = verify(state->data, state->model, &row->check);
+        status = verify(state->data, state->model, row);
         perfkit_range_pop();
     }
     perfkit_range_pop();

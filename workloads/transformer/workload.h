@@ -163,7 +163,8 @@ struct result {
     double first_loss, last_loss;          /* mean over the corpus, in the measured training */
     uint64_t pool_allocations;             /* of all steps */
     double cache_references, cache_misses; /* per step; NaN where they cannot be had */
-    struct check check;
+    struct check check; /* of the first step: losses, and the gradient of each matrix */
+    struct check curve; /* of the next ones: losses, the weights in the end, and that losses fall */
 };
 
 struct results {
