@@ -33,6 +33,10 @@ static void read_all(struct prof_capture *c, const struct prof_filter *filter)
     RUN(prof_rollup, prof_rollup(c, filter, &r, &err));
     RUN(prof_trust, prof_trust(c, &r, &err));
     RUN(prof_findings, prof_findings(c, filter, &r, &err));
+    RUN(prof_ceilings, prof_ceilings(c, &r, &err));
+    RUN(prof_roofline, prof_roofline(c, filter, PROF_ROOFLINE_KERNELS, &r, &err));
+    RUN(prof_roofline, prof_roofline(c, filter, PROF_ROOFLINE_CONFIGS, &r, &err));
+    RUN(prof_roofline, prof_roofline(c, filter, PROF_ROOFLINE_RANGES, &r, &err));
     RUN(prof_flame, prof_flame(c, filter, PROF_FLAME_DEVICE_NS, &r, &err));
     if (!prof_events_open(c, filter, PROF_EVENTS_ALL, &events, &err)) {
         while (prof_events_next(events, &event))
@@ -57,6 +61,10 @@ static const char rows[] =
     "SELECT id, 2, 1, id, id FROM string;"
     "INSERT INTO range(start, duration, thread, name, depth, payload) "
     "SELECT id, 100 - id % 50, 1, id, id % 3, 1.5 FROM string;"
+    "INSERT INTO work(range, flop, bytes_read, bytes_written) "
+    "SELECT id, id, id * 2, id * 3 FROM string WHERE id % 2;"
+    "INSERT INTO ceiling(device, name, value, measured_at) "
+    "VALUES(1, 'dram_read', 1e12, 1), (2, 'fp32', 1e13, 2), (1, 'launch', 4, 3);"
     "INSERT INTO allocation(process, start, \"end\", bytes, kind) "
     "SELECT 1, id, id + 20, id, id % 9 FROM string;"
     "INSERT INTO sync(start, duration, kind) SELECT id, 1, id % 5 FROM string;"
@@ -135,6 +143,8 @@ START_TEST(hostile_values)
         "stream(process, device, context)",
         "thread(process, tid, name)",
         "launch_config(name, demangled, grid_x)",
+        "work(range, flop, bytes_read, bytes_written)",
+        "ceiling(device, name, value, measured_at, how)",
     };
     FILE *out;
     char *sql = NULL;
