@@ -22,25 +22,25 @@ struct work {
     struct prof_spread_budget budget;
 };
 
-enum { START, DURATION, STREAM, THREAD, PROCESS, DEVICE, KIND, BYTES, FAULTS };
+enum { START, DURATION, STREAM, THREAD, PROCESS, DEVICE, KIND, BYTES, FAULTS, CORRELATION };
 
 static const struct family {
     const char *sql;
     const char *(*text)(int kind);
     bool by_process;
 } families[PROF_ACTIVITIES] = {
-    [PROF_ACTIVITY_GRAPHS] = {"SELECT start, duration, stream, NULL, NULL, NULL, graph, NULL, NULL "
-                              "FROM graph_launch",
+    [PROF_ACTIVITY_GRAPHS] = {"SELECT start, duration, stream, NULL, NULL, NULL, graph, NULL, NULL, "
+                              "correlation FROM graph_launch",
                               NULL, true},
     [PROF_ACTIVITY_OVERHEAD] =
         {"SELECT start, duration, stream, thread, process, NULL, kind, NULL, "
-         "NULL FROM overhead",
+         "NULL, NULL FROM overhead",
          prof_overhead_kind_text, false},
     [PROF_ACTIVITY_MIGRATIONS] = {"SELECT start, duration, stream, NULL, process, "
-                                  "coalesce(target, source), kind, bytes, faults FROM migration",
+                                  "coalesce(target, source), kind, bytes, faults, NULL FROM migration",
                                   prof_migration_kind_text, false},
     [PROF_ACTIVITY_JIT] = {"SELECT start, duration, NULL, thread, process, device, operation, "
-                           "NULL, NULL FROM jit",
+                           "NULL, NULL, NULL FROM jit",
                            prof_jit_operation_text, false},
 };
 
@@ -74,7 +74,10 @@ static bool add_row(void *user, sqlite3_stmt *row)
     int64_t process = prof_column_id(row, PROCESS), stream = prof_column_id(row, STREAM);
     if (!prof_scope_time(&w->scope, start) ||
         !prof_scope_place(&w->scope, stream, prof_column_id(row, THREAD), process,
-                          prof_column_id(row, DEVICE)))
+                          prof_column_id(row, DEVICE)) ||
+        !prof_scope_called(&w->scope, prof_column_id(row, THREAD),
+                           w->family->by_process ? PROF_UNKNOWN : start, stream,
+                           prof_column_int(row, CORRELATION)))
         return true;
     if (w->family->by_process) {
         const struct prof_stream *s = prof_stream(w->capture, stream);

@@ -56,6 +56,8 @@ static bool add_row(void *user, sqlite3_stmt *row)
     if (!prof_scope_time(&w->scope, prof_column_int(row, START)) ||
         !prof_scope_place(&w->scope, prof_column_id(row, STREAM), prof_column_id(row, THREAD), 0,
                           0) ||
+        !prof_scope_called(&w->scope, prof_column_id(row, THREAD), prof_column_int(row, START), 0,
+                           PROF_UNKNOWN) ||
         (w->source->is_kernel && !prof_scope_config(&w->scope, prof_column_id(row, CONFIG))))
         return true;
     uint32_t name = prof_texts_number(&w->texts, w->capture, prof_column_id(row, NAME));

@@ -19,7 +19,7 @@
 #define TOGETHER_SHARE 0.05
 
 enum { KERNELS, TRANSFERS, MEMSETS, GRAPHS, STREAMS_OF_WORK };
-enum { START, ID, DURATION, STREAM, CONFIG, THREAD };
+enum { START, ID, DURATION, STREAM, CONFIG, THREAD, LEAD, CORRELATION };
 
 struct op {
     int64_t start_ns, end_ns;
@@ -77,6 +77,9 @@ static bool group_of(struct walk *walk, const struct prof_ordered_row *row, size
     bool known = config != SIZE_MAX, fresh;
     bool wanted = prof_scope_time(&work->scope, row->cells[START]) &&
                   prof_scope_place(&work->scope, row->cells[STREAM], row->cells[THREAD], 0, 0) &&
+                  prof_scope_called(&work->scope, row->cells[THREAD],
+                                    prof_call_start(row->cells[START], row->cells[LEAD]),
+                                    row->cells[STREAM], row->cells[CORRELATION]) &&
                   prof_scope_config(&work->scope, row->cells[CONFIG]);
     uint64_t number = known ? work->name_of_config[config] + 1u : 0;
     uint64_t key = (number * work->sources.count + source) << 1 | wanted;
@@ -316,7 +319,7 @@ static enum prof_status open_work(struct walk *walk, struct prof_error *err)
     static const struct {
         const char *table, *columns;
     } tables[STREAMS_OF_WORK] = {
-        [KERNELS] = {"kernel", "duration, stream, config, thread"},
+        [KERNELS] = {"kernel", "duration, stream, config, thread, api_lead, correlation"},
         [TRANSFERS] = {"transfer", "duration, stream"},
         [MEMSETS] = {"memset", "duration, stream"},
         [GRAPHS] = {"graph_launch", "duration, stream"},

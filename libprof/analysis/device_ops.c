@@ -15,11 +15,6 @@ struct work {
     PROF_ARRAY(struct graph_call) list;
 };
 
-static uint64_t call_key(int64_t process, int64_t correlation)
-{
-    return (uint64_t)correlation * 0x9e3779b97f4a7c15ull + (uint64_t)process;
-}
-
 static enum prof_status read_graph_calls(struct work *w, struct prof_error *err)
 {
     sqlite3_stmt *row;
@@ -31,7 +26,7 @@ static enum prof_status read_graph_calls(struct work *w, struct prof_error *err)
         return status;
     while (prof_row(row)) {
         const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 1));
-        uint64_t key = call_key(thread ? thread->process : 0, sqlite3_column_int64(row, 3));
+        uint64_t key = prof_call_key(thread ? thread->process : 0, sqlite3_column_int64(row, 3));
         struct graph_call *call = prof_array_add(&w->list);
         if (!call || !prof_map_put(&w->calls, key, w->list.count - 1)) {
             sqlite3_finalize(row);
@@ -71,7 +66,8 @@ static const char *const queries[] = {
 static void take_graph_call(const struct work *w, sqlite3_stmt *row, struct prof_device_op *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
-    uint64_t key = call_key(stream ? stream->process : 0, sqlite3_column_int64(row, CORRELATION));
+    uint64_t key =
+        prof_call_key(stream ? stream->process : 0, sqlite3_column_int64(row, CORRELATION));
     uint64_t *found = prof_map_get(&w->calls, key);
     op->in_graph = true;
     if (!found)
@@ -131,9 +127,7 @@ static enum prof_status walk_table(struct work *w, enum prof_op_kind kind,
     while (prof_row(row)) {
         struct prof_device_op op;
         read_op(w, kind, row, &op);
-        if (!prof_scope_time(w->scope, op.start_ns == PROF_UNKNOWN ? op.call_ns : op.start_ns) ||
-            !prof_scope_place(w->scope, op.stream, op.thread, 0, 0) ||
-            (kind == PROF_OP_KERNEL && !prof_scope_config(w->scope, op.config)))
+        if (!prof_scope_op(w->scope, &op))
             continue;
         if (!seen(user, &op)) {
             sqlite3_finalize(row);

@@ -24,6 +24,15 @@ struct prof_device_op {
     bool in_graph;                /* it ran as a node of a CUDA graph */
 };
 
+/* True when the operation passes. */
+static inline bool prof_scope_op(const struct prof_scope *scope, const struct prof_device_op *op)
+{
+    return prof_scope_time(scope, op->start_ns == PROF_UNKNOWN ? op->call_ns : op->start_ns) &&
+           prof_scope_place(scope, op->stream, op->thread, 0, 0) &&
+           prof_scope_called(scope, op->thread, op->call_ns, 0, PROF_UNKNOWN) &&
+           (op->kind != PROF_OP_KERNEL || prof_scope_config(scope, op->config));
+}
+
 /* False: out of memory, stop. */
 typedef bool prof_device_op_seen(void *user, const struct prof_device_op *op);
 

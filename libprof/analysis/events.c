@@ -90,6 +90,13 @@ static bool in_place(const struct prof_events *events, const struct prof_event *
     return prof_scope_place(&events->scope, e->stream, e->thread, e->process, e->device);
 }
 
+/* Of what a thread did at `start`. */
+static bool in_scope(const struct prof_events *events, const struct prof_event *e, int64_t start)
+{
+    return in_place(events, e) &&
+           prof_scope_called(&events->scope, e->thread, start, 0, PROF_UNKNOWN);
+}
+
 /* ---- device events ------------------------------------------------------------------------------ */
 
 #define ANY_START "coalesce(start, api_lead)"
@@ -126,9 +133,9 @@ static bool decode_device(struct prof_events *events, const struct prof_ordered_
     e->start_ns = c[START];
     e->duration_ns = c[START] == PROF_UNKNOWN ? PROF_UNKNOWN : c[DURATION];
     e->api_name = prof_string(events->capture, c[API_NAME], NULL);
-    if (c[API_LEAD] != PROF_UNKNOWN)
-        e->api_start_ns =
-            c[START] == PROF_UNKNOWN ? c[API_LEAD] : prof_subtract(c[START], c[API_LEAD]);
+    e->api_start_ns = prof_call_start(c[START], c[API_LEAD]);
+    if (!prof_scope_called(&events->scope, e->thread, e->api_start_ns, e->stream, c[CORRELATION]))
+        return false;
     e->api_duration_ns = c[API_DURATION];
     e->correlation = c[CORRELATION];
     e->queue_delay_ns = c[QUEUE_DELAY];
@@ -232,7 +239,7 @@ static bool decode_call(struct prof_events *events, const struct source *source,
         !prof_scope_config(&events->scope, id_of(c[CALL_CONFIG])))
         return false;
     set_place(events, e, id_of(c[CALL_STREAM]), id_of(c[CALL_THREAD]));
-    if (!in_place(events, e))
+    if (!in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = e->api_start_ns = c[KEY];
     e->duration_ns = e->api_duration_ns = c[CALL_DURATION];
@@ -265,7 +272,7 @@ static bool decode_range(struct prof_events *events, const struct source *source
 {
     const int64_t *c = row->cells;
     set_place(events, e, 0, id_of(c[RANGE_THREAD]));
-    if (!in_place(events, e))
+    if (!in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = c[KEY];
     e->duration_ns = source->kind == PROF_EVENT_MARKER ? 0 : c[RANGE_DURATION];
@@ -314,7 +321,8 @@ static bool decode_allocation(struct prof_events *events, const struct source *s
         e->process = id_of(c[ALLOC_PROCESS]);
     e->device = id_of(c[ALLOC_DEVICE]);
     e->context = id_of(c[ALLOC_CONTEXT]);
-    if (!in_place(events, e))
+    /* What was allocated inside: the freeing of it belongs to it, wherever it happens. */
+    if (!in_scope(events, e, source->kind == PROF_EVENT_FREE ? c[ALLOC_OTHER_END] : c[KEY]))
         return false;
     e->start_ns = c[KEY];
     e->duration_ns = 0;
@@ -357,7 +365,7 @@ static bool decode_activity(struct prof_events *events, const struct source *sou
         e->process = id_of(c[ACTIVITY_PROCESS]);
     if (!e->device)
         e->device = id_of(c[ACTIVITY_DEVICE]);
-    if (!in_place(events, e))
+    if (!in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = c[KEY];
     e->duration_ns = c[ACTIVITY_DURATION];
@@ -438,7 +446,7 @@ static bool excluded(const struct prof_scope *scope, const struct source *source
                   source->kind == PROF_EVENT_MIGRATION || source->kind == PROF_EVENT_JIT;
     if (device && !kernel && prof_scope_only_kernels(scope))
         return true;
-    return scope->by_device && !device && !(memory && !scope->filter.stream);
+    return scope->by_device && !device && !(memory && !scope->filter.stream && !scope->filter.stream_count);
 }
 
 /* ---- cursor ------------------------------------------------------------------------------------- */

@@ -167,9 +167,7 @@ static bool several_processes(const struct prof_capture *capture)
 
 static enum prof_status scan(struct work *w, struct prof_error *err)
 {
-    struct prof_scope places = w->scope;
-    places.by_place = w->scope.filter.process || w->scope.filter.thread;
-    places.filter.device = places.filter.stream = 0;
+    struct prof_scope places = prof_scope_of_ranges(&w->scope);
     enum prof_status status = prof_begin(w->capture, err);
     if (status)
         return status;

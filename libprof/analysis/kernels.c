@@ -65,10 +65,10 @@ static struct group *group_of(struct work *w, int64_t config)
     return &w->groups.data[w->group_of_config[i]];
 }
 
-enum { START, DURATION, STREAM, CONFIG, THREAD, LEAD, API_DURATION, QUEUE, SUBMIT, FLAGS, NODE };
+enum { START, DURATION, STREAM, CONFIG, THREAD, LEAD, API_DURATION, QUEUE, SUBMIT, FLAGS, NODE, CORRELATION };
 static const char select_kernels[] =
     "SELECT start, duration, stream, config, thread, api_lead, api_duration, queue_delay, "
-    "submit_delay, flags, graph_node FROM kernel";
+    "submit_delay, flags, graph_node, correlation FROM kernel";
 
 static void add_known(struct prof_gather *gather, struct prof_spread_budget *budget,
                       sqlite3_stmt *row, int column)
@@ -90,10 +90,9 @@ static bool add_row(void *user, sqlite3_stmt *row)
     struct work *w = user;
     int64_t start = prof_column_int(row, START), lead = prof_column_int(row, LEAD);
     int64_t config = prof_column_id(row, CONFIG);
-    if (!prof_scope_time(&w->scope, start == PROF_UNKNOWN ? lead : start) ||
-        !prof_scope_place(&w->scope, prof_column_id(row, STREAM), prof_column_id(row, THREAD), 0,
-                          0) ||
-        !prof_scope_config(&w->scope, config))
+    struct prof_row_place place = {prof_column_id(row, STREAM), prof_column_id(row, THREAD), start,
+                                   lead, CORRELATION};
+    if (!prof_scope_row(&w->scope, row, &place) || !prof_scope_config(&w->scope, config))
         return true;
     struct group *g = group_of(w, config);
     if (!g)

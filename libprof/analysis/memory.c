@@ -50,7 +50,8 @@ static bool in_scope(const struct walk *w, const struct prof_allocation *a)
     bool in_time = w->cut ? a->start_ns < w->scope.end_ns &&
                                 (a->end_ns == PROF_UNKNOWN || a->end_ns > w->scope.begin_ns)
                           : prof_scope_time(&w->scope, a->start_ns);
-    return in_time && prof_scope_place(&w->scope, 0, a->thread, a->process, a->device);
+    return in_time && prof_scope_place(&w->scope, 0, a->thread, a->process, a->device) &&
+           prof_scope_called(&w->scope, a->thread, a->start_ns, 0, PROF_UNKNOWN);
 }
 
 static void fetch(struct walk *w)
@@ -98,7 +99,7 @@ static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
         return status;
     }
     /* A kernel's name or a stream says nothing about memory: such a filter leaves nothing. */
-    if (!w->scope.configs && !w->scope.filter.stream)
+    if (!w->scope.configs && !w->scope.filter.stream && !w->scope.filter.stream_count)
         fetch(w);
     return PROF_OK;
 }

@@ -44,7 +44,8 @@ static bool add_row(void *user, sqlite3_stmt *row)
     int64_t start = prof_column_int(row, START), process = prof_column_id(row, PROCESS);
     int64_t device = prof_column_id(row, DEVICE), operation = prof_column_id(row, OPERATION);
     if (!prof_scope_time(&w->scope, start) ||
-        !prof_scope_place(&w->scope, 0, prof_column_id(row, THREAD), process, device))
+        !prof_scope_place(&w->scope, 0, prof_column_id(row, THREAD), process, device) ||
+        !prof_scope_called(&w->scope, prof_column_id(row, THREAD), start, 0, PROF_UNKNOWN))
         return true;
     struct prof_pool *pool =
         pool_of(w, process, prof_column_id(row, POOL), operation == WIRE_POOL_CREATED);

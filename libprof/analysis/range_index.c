@@ -140,7 +140,8 @@ static bool read_ranges(struct prof_range_index *index, struct prof_ordered *row
         struct prof_range_row_read read = {c[ID],           c[START],       c[DURATION],
                                            id_of(c[THREAD]), id_of(c[NAME]), id_of(c[DOMAIN]),
                                            c[DEPTH]};
-        if (!prof_scope_place(scope, 0, read.thread, 0, 0))
+        if (!prof_scope_place(scope, 0, read.thread, 0, 0) ||
+            !prof_scope_called(scope, read.thread, read.start_ns, 0, PROF_UNKNOWN))
             continue;
         if (batch.rows.count && batch.rows.data[0].start_ns != read.start_ns)
             ok = take_batch(index, &batch, grouper, user);

@@ -147,10 +147,7 @@ static bool make_rows(struct work *w, struct prof_range_summary *result)
 
 static enum prof_status scan(struct work *w, struct prof_error *err)
 {
-    /* Ranges know no device; a device or kernel filter narrows the work counted in them instead. */
-    struct prof_scope places = w->scope;
-    places.by_place = w->scope.filter.process || w->scope.filter.thread;
-    places.filter.device = places.filter.stream = 0;
+    struct prof_scope places = prof_scope_of_ranges(&w->scope);
     enum prof_status status = prof_begin(w->capture, err);
     if (status)
         return status;

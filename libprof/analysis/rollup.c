@@ -173,6 +173,8 @@ enum prof_status prof_rollup(struct prof_capture *capture, const struct prof_fil
     struct work w = {.capture = capture};
     *result = (struct prof_rollup){0};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status && w.scope.by_range)
+        status = prof_fail(err, PROF_INVALID, "totals per second know no NVTX ranges");
     if (!status)
         status = scan(&w, err);
     if (!status && !make_rows(&w, result))

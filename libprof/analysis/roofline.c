@@ -108,10 +108,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
     uint32_t number = point_of(w, op->config, device ? device->physical : 0);
     if (number == PROF_NO_GROUP)
         return false;
-    bool counted =
-        prof_scope_time(&w->scope, op->start_ns == PROF_UNKNOWN ? op->call_ns : op->start_ns) &&
-        prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
-        prof_scope_config(&w->scope, op->config);
+    bool counted = prof_scope_op(&w->scope, op);
     if (counted)
         count_kernel(&w->points.data[number], op);
     if (declaration)

@@ -159,6 +159,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
     if (op->call_ns == PROF_UNKNOWN)
         return true;
     bool counted = prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
+                   prof_scope_called(&w->scope, op->thread, op->call_ns, 0, PROF_UNKNOWN) &&
                    (op->kind != PROF_OP_KERNEL || prof_scope_config(&w->scope, op->config));
     if (!declare(w, op, counted))
         return false;
@@ -345,10 +346,7 @@ static bool make_points(struct work *w, struct prof_roofline *result)
 
 static enum prof_status gather(struct work *w, struct prof_error *err)
 {
-    /* Ranges know no device; a filter by device or kernel narrows the work counted in them. */
-    struct prof_scope places = w->scope, all = {0};
-    places.by_place = w->scope.filter.process || w->scope.filter.thread;
-    places.filter.device = places.filter.stream = 0;
+    struct prof_scope places = prof_scope_of_ranges(&w->scope), all = {0};
     enum prof_status status = prof_begin(w->capture, err);
     if (status)
         return status;

@@ -1,9 +1,156 @@
 /* Filters; see scope.h. Conditions are tested in C on the few columns every query reads anyway:
  * event tables carry no index, so SQL could not skip rows either. */
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/scope.h"
+#include "libprof/base/pattern.h"
+
+/* ---- kernels by name ---------------------------------------------------------------------------- */
+
+static void choose_configs(struct prof_scope *scope, const regex_t *pattern)
+{
+    const char *part = scope->filter.kernel;
+    for (size_t i = 0; i < scope->capture->configs.count; i++) {
+        const char *name = scope->capture->configs.data[i].name;
+        scope->configs[i] = name && (!part || strstr(name, part)) &&
+                            (!pattern || !regexec(pattern, name, 0, NULL, 0));
+    }
+}
+
+static enum prof_status compile(const char *pattern, regex_t *out, struct prof_error *err)
+{
+    char why[128];
+    const char *excess = prof_pattern_excess(pattern);
+    if (excess)
+        return prof_fail(err, PROF_INVALID, "cannot choose kernels by '%.80s': %s", pattern,
+                         excess);
+    int code = regcomp(out, pattern, REG_EXTENDED | REG_NOSUB);
+    if (!code)
+        return PROF_OK;
+    regerror(code, out, why, sizeof why);
+    return prof_fail(err, PROF_INVALID, "cannot choose kernels by '%.80s': %s", pattern, why);
+}
+
+static enum prof_status open_kernels(struct prof_scope *scope, struct prof_error *err)
+{
+    regex_t pattern;
+    const char *text = scope->filter.kernel_pattern;
+    if (!text && !scope->filter.kernel)
+        return PROF_OK;
+    scope->configs = calloc(scope->capture->configs.count + 1, sizeof *scope->configs);
+    if (!scope->configs)
+        return prof_out_of_memory(err);
+    enum prof_status status = text ? compile(text, &pattern, err) : PROF_OK;
+    if (!status) {
+        choose_configs(scope, text ? &pattern : NULL);
+        if (text)
+            regfree(&pattern);
+    }
+    return status;
+}
+
+/* ---- NVTX ranges -------------------------------------------------------------------------------- */
+
+/* Ranges come by thread and start: those that touch become one span. An instant is a nanosecond, so
+ * that a range lies in itself. */
+static bool add_span(struct prof_scope *scope, int64_t thread, int64_t start, int64_t duration)
+{
+    int64_t end = duration == PROF_UNKNOWN ? INT64_MAX : prof_add(start, duration);
+    end = end > start ? end : prof_add(start, 1);
+    size_t count = scope->spans.count;
+    struct prof_scope_span *last = count ? &scope->spans.data[count - 1] : NULL;
+    if (last && last->thread == thread && start <= last->end) {
+        last->end = end > last->end ? end : last->end;
+        return true;
+    }
+    struct prof_scope_span *span = prof_array_add(&scope->spans);
+    if (span)
+        *span = (struct prof_scope_span){thread, start, end};
+    return span;
+}
+
+static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture *capture,
+                                   struct prof_error *err)
+{
+    static const char sql[] =
+        "SELECT thread, start, duration FROM range "
+        "WHERE name IN (SELECT id FROM string WHERE value = ?1) AND start NOT NULL AND "
+        "(?2 IS NULL OR (?2 = '' AND domain IS NULL) OR "
+        "domain IN (SELECT id FROM string WHERE value = ?2)) ORDER BY thread, start";
+    sqlite3_stmt *row;
+    bool ok = true;
+    enum prof_status status = prof_query(capture, sql, &row, err);
+    if (status)
+        return status;
+    sqlite3_bind_text(row, 1, scope->filter.range, -1, SQLITE_STATIC);
+    sqlite3_bind_text(row, 2, scope->filter.range_domain, -1, SQLITE_STATIC); /* NULL binds NULL */
+    while (ok && prof_row(row))
+        ok = add_span(scope, prof_column_id(row, 0), prof_column_int(row, 1),
+                      prof_column_int(row, 2));
+    status = prof_query_end(capture, row, err);
+    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+static bool in_span(const struct prof_scope *scope, int64_t thread, int64_t time)
+{
+    size_t low = 0, high = scope->spans.count;
+    while (low < high) { /* the first span after (thread, time) */
+        size_t mid = low + (high - low) / 2;
+        const struct prof_scope_span *span = &scope->spans.data[mid];
+        if (span->thread < thread || (span->thread == thread && span->begin <= time))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low && scope->spans.data[low - 1].thread == thread &&
+           time < scope->spans.data[low - 1].end;
+}
+
+static enum prof_status read_graph_calls(struct prof_scope *scope, struct prof_capture *capture,
+                                         struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    bool ok = true;
+    enum prof_status status = prof_query(
+        capture, "SELECT thread, start, correlation FROM api_call WHERE correlation NOT NULL", &row,
+        err);
+    if (status)
+        return status;
+    while (ok && prof_row(row)) {
+        int64_t thread = prof_column_id(row, 0), start = prof_column_int(row, 1);
+        const struct prof_thread *its = prof_thread(capture, thread);
+        if (start != PROF_UNKNOWN && in_span(scope, thread, start))
+            ok = prof_map_put(&scope->graph_calls,
+                              prof_call_key(its ? its->process : 0, prof_column_int(row, 2)), 1);
+    }
+    status = prof_query_end(capture, row, err);
+    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+static enum prof_status open_ranges(struct prof_scope *scope, struct prof_capture *capture,
+                                    struct prof_error *err)
+{
+    scope->by_range = scope->filter.range != NULL;
+    if (!scope->by_range)
+        return PROF_OK;
+    enum prof_status status = read_spans(scope, capture, err);
+    return status ? status : read_graph_calls(scope, capture, err);
+}
+
+bool prof_scope_called_slow(const struct prof_scope *scope, int64_t thread, int64_t call_ns,
+                            int64_t stream, int64_t correlation)
+{
+    if (call_ns != PROF_UNKNOWN)
+        return in_span(scope, thread, call_ns);
+    if (correlation == PROF_UNKNOWN)
+        return false;
+    const struct prof_stream *its = prof_stream(scope->capture, stream);
+    return prof_map_get(&scope->graph_calls, prof_call_key(its ? its->process : 0, correlation));
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------- */
 
 enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err)
@@ -18,24 +165,50 @@ enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *
     if (scope->end_ns < scope->begin_ns)
         return prof_fail(err, PROF_INVALID, "the time range ends before it begins");
     scope->by_time = filter->begin_ns || filter->end_ns;
-    scope->by_device = filter->device || filter->stream;
+    scope->by_device = filter->device || filter->stream || filter->stream_count;
     scope->by_place = scope->by_device || filter->process || filter->thread;
-    if (!filter->kernel)
-        return PROF_OK;
-    scope->configs = calloc(capture->configs.count + 1, sizeof *scope->configs);
-    if (!scope->configs)
-        return prof_out_of_memory(err);
-    for (size_t i = 0; i < capture->configs.count; i++) {
-        const char *name = capture->configs.data[i].name;
-        scope->configs[i] = name && strstr(name, filter->kernel);
-    }
-    return PROF_OK;
+    enum prof_status status = open_kernels(scope, err);
+    if (!status)
+        status = open_ranges(scope, capture, err);
+    if (status)
+        prof_scope_close(scope);
+    return status;
 }
 
 void prof_scope_close(struct prof_scope *scope)
 {
     free(scope->configs);
     scope->configs = NULL;
+    prof_array_free(&scope->spans);
+    prof_map_free(&scope->graph_calls);
+}
+
+struct prof_scope prof_scope_of_ranges(const struct prof_scope *scope)
+{
+    struct prof_scope places = *scope;
+    places.by_device = false;
+    places.by_place = scope->filter.process || scope->filter.thread;
+    places.filter.device = places.filter.stream = 0;
+    places.filter.stream_count = 0;
+    return places;
+}
+
+static bool listed(const struct prof_filter *filter, int64_t stream)
+{
+    for (size_t i = 0; i < filter->stream_count; i++) {
+        if (filter->streams[i] == stream)
+            return true;
+    }
+    return !filter->stream_count;
+}
+
+static bool same_process(const struct prof_capture *capture, int64_t wanted, int64_t its)
+{
+    if (its == wanted)
+        return true;
+    const struct prof_process *a = prof_process(capture, wanted), *b = prof_process(capture, its);
+    return a && b && a->pid == b->pid && a->pid != PROF_UNKNOWN &&
+           (a->host == b->host || (a->host && b->host && !strcmp(a->host, b->host)));
 }
 
 bool prof_scope_place_slow(const struct prof_scope *scope, int64_t stream, int64_t thread,
@@ -44,15 +217,15 @@ bool prof_scope_place_slow(const struct prof_scope *scope, int64_t stream, int64
     const struct prof_filter *f = &scope->filter;
     const struct prof_stream *s = prof_stream(scope->capture, stream);
     const struct prof_thread *t = prof_thread(scope->capture, thread);
-    if (f->stream && stream != f->stream)
+    if ((f->stream && stream != f->stream) || !listed(f, stream))
         return false;
     if (f->thread && thread != f->thread)
         return false;
-    if (f->process) {
-        int64_t its = s ? s->process : t ? t->process : process;
-        if (its != f->process)
-            return false;
-    }
+    if (f->process && !same_process(scope->capture, f->process,
+                                    s   ? s->process
+                                    : t ? t->process
+                                        : process))
+        return false;
     if (f->device) {
         const struct prof_device *its = prof_device(scope->capture, s ? s->device : device);
         const struct prof_device *wanted = prof_device(scope->capture, f->device);

@@ -3,15 +3,24 @@
 #define PERFKIT_ANALYSIS_SCOPE_H
 
 #include "libprof/analysis/capture.h"
+#include "libprof/base/saturate.h"
+
+/* A stretch of time in which one of the filter's NVTX ranges was open on a thread. */
+struct prof_scope_span {
+    int64_t thread, begin, end;
+};
 
 struct prof_scope {
     const struct prof_capture *capture;
     struct prof_filter filter;
     int64_t begin_ns, end_ns; /* end: INT64_MAX when open */
     bool by_time;
-    bool by_place; /* any of process, device, stream, thread */
+    bool by_place;  /* any of process, device, stream, thread */
     bool by_device; /* device or stream */
-    bool *configs;  /* per index of capture->configs; NULL = all pass */
+    bool by_range;
+    bool *configs; /* per index of capture->configs; NULL = all pass */
+    PROF_ARRAY(struct prof_scope_span) spans; /* by thread and time, apart from each other */
+    struct prof_map graph_calls; /* prof_call_key of the graph launches in them */
 };
 
 enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *capture,
@@ -35,6 +44,51 @@ static inline bool prof_scope_place(const struct prof_scope *scope, int64_t stre
 {
     return !scope->by_place || prof_scope_place_slow(scope, stream, thread, process, device);
 }
+
+bool prof_scope_called_slow(const struct prof_scope *scope, int64_t thread, int64_t call_ns,
+                            int64_t stream, int64_t correlation);
+
+/* True when a call of `thread` at `call_ns` lies in the filter's NVTX ranges. Where the call is not
+ * known (PROF_UNKNOWN), the graph launch decides that has this correlation in the stream's process. */
+static inline bool prof_scope_called(const struct prof_scope *scope, int64_t thread,
+                                     int64_t call_ns, int64_t stream, int64_t correlation)
+{
+    return !scope->by_range || prof_scope_called_slow(scope, thread, call_ns, stream, correlation);
+}
+
+/* Correlations are unique in their process only: one key for both. */
+static inline uint64_t prof_call_key(int64_t process, int64_t correlation)
+{
+    return (uint64_t)correlation * 0x9e3779b97f4a7c15ull + (uint64_t)process;
+}
+
+/* When the call was made, from the columns `start` and `api_lead`. */
+static inline int64_t prof_call_start(int64_t start, int64_t lead)
+{
+    return start == PROF_UNKNOWN || lead == PROF_UNKNOWN ? lead : prof_subtract(start, lead);
+}
+
+/* Where a row of a device table says what its scope depends on. */
+struct prof_row_place {
+    int64_t stream, thread;
+    int64_t start, lead; /* the columns `start` and `api_lead` */
+    int correlation;     /* number of that column: read only when it is needed */
+};
+
+/* Time, place and call of a row of a device table. */
+static inline bool prof_scope_row(const struct prof_scope *scope, sqlite3_stmt *row,
+                                  const struct prof_row_place *at)
+{
+    int64_t call = prof_call_start(at->start, at->lead);
+    return prof_scope_time(scope, at->start == PROF_UNKNOWN ? at->lead : at->start) &&
+           prof_scope_place(scope, at->stream, at->thread, 0, 0) &&
+           (!scope->by_range || prof_scope_called_slow(scope, at->thread, call, at->stream,
+                                                       prof_column_int(row, at->correlation)));
+}
+
+/* A borrowed copy for NVTX ranges, which know no device: a filter by device narrows the work that is
+ * counted in them instead. Not to be closed. */
+struct prof_scope prof_scope_of_ranges(const struct prof_scope *scope);
 
 /* True when a kernel of this configuration passes. */
 bool prof_scope_config(const struct prof_scope *scope, int64_t config);

@@ -22,12 +22,12 @@ struct work {
     struct prof_spread_budget budget;
 };
 
-enum { START, DURATION, STREAM, THREAD, LEAD, BYTES, KIND, SOURCE, TARGET, BLOCKING };
+enum { START, DURATION, STREAM, THREAD, LEAD, BYTES, KIND, SOURCE, TARGET, BLOCKING, CORRELATION };
 static const char *const queries[] = {
     "SELECT start, duration, stream, thread, api_lead, bytes, kind, source_kind, target_kind, "
-    "blocking FROM transfer",
-    "SELECT start, duration, stream, thread, api_lead, bytes, 100, NULL, memory_kind, NULL "
-    "FROM memset",
+    "blocking, correlation FROM transfer",
+    "SELECT start, duration, stream, thread, api_lead, bytes, 100, NULL, memory_kind, NULL, "
+    "correlation FROM memset",
 };
 
 static int small(sqlite3_stmt *row, int column)
@@ -68,9 +68,9 @@ static bool add_row(void *user, sqlite3_stmt *row)
     struct work *w = user;
     int64_t start = prof_column_int(row, START), duration = prof_column_int(row, DURATION);
     int64_t bytes = prof_column_int(row, BYTES);
-    if (!prof_scope_time(&w->scope, start == PROF_UNKNOWN ? prof_column_int(row, LEAD) : start) ||
-        !prof_scope_place(&w->scope, prof_column_id(row, STREAM), prof_column_id(row, THREAD), 0,
-                          0))
+    struct prof_row_place place = {prof_column_id(row, STREAM), prof_column_id(row, THREAD), start,
+                                   prof_column_int(row, LEAD), CORRELATION};
+    if (!prof_scope_row(&w->scope, row, &place))
         return true;
     struct group *g = group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
     if (!g)

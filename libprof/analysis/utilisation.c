@@ -186,13 +186,13 @@ static struct device *device_of(struct work *w, int64_t stream)
     return fresh ? new_device(w, id) : w->devices.data[number];
 }
 
-enum { START, ID, DURATION, STREAM, THREAD, CONFIG };
+enum { START, ID, DURATION, STREAM, THREAD, LEAD, CORRELATION, CONFIG };
 enum { KERNEL_QUERY, GRAPH_QUERY = 3 };
 static const struct prof_ordered_query queries[] = {
-    {"start", "duration, stream, thread, config", "kernel", "", 0},
-    {"start", "duration, stream, thread, NULL", "transfer", "", 0},
-    {"start", "duration, stream, thread, NULL", "memset", "", 0},
-    {"start", "duration, stream, NULL, NULL", "graph_launch", "", 0}, /* a graph is kernels to us */
+    {"start", "duration, stream, thread, api_lead, correlation, config", "kernel", "", 0},
+    {"start", "duration, stream, thread, api_lead, correlation", "transfer", "", 0},
+    {"start", "duration, stream, thread, api_lead, correlation", "memset", "", 0},
+    {"start", "duration, stream, NULL, NULL, correlation", "graph_launch", "", 0}, /* a graph is kernels to us */
 };
 enum { QUERIES = sizeof queries / sizeof queries[0] };
 
@@ -204,6 +204,8 @@ static bool add_row(struct work *w, int query, const struct prof_ordered_row *ro
     int64_t stream = row->cells[STREAM] == PROF_UNKNOWN ? 0 : row->cells[STREAM];
     int64_t thread = row->cells[THREAD] == PROF_UNKNOWN ? 0 : row->cells[THREAD];
     if (!prof_scope_place(&w->scope, stream, thread, 0, 0) ||
+        !prof_scope_called(&w->scope, thread, prof_call_start(start, row->cells[LEAD]), stream,
+                           row->cells[CORRELATION]) ||
         (is_kernel && !prof_scope_config(&w->scope, row->cells[CONFIG])))
         return true;
     bool known = start != PROF_UNKNOWN && duration != PROF_UNKNOWN;

@@ -197,16 +197,26 @@ const char *prof_source_text(int source);    /* api_call.source */
 
 /* ---- filters ---------------------------------------------------------------------------------- */
 
-/* What an analysis looks at. {0}, or NULL instead of a filter, is everything.
+/* What an analysis looks at. {0}, or NULL instead of a filter, is everything; several conditions
+ * must all hold. Texts and lists are borrowed.
  * An event is in the time range when it starts in [begin_ns, end_ns); device events that never
  * started count by their call. Utilisation and memory timeline cut what crosses the edges instead.
  * A condition that a kind of event has no answer for (a device, for an NVTX range) excludes it. */
 struct prof_filter {
     int64_t begin_ns;
     int64_t end_ns; /* 0 = to the end */
-    int64_t process, device, stream, thread; /* ids, 0 = all; device: all rows of that hardware */
+    /* Ids, 0 = all. process: all rows of that pid on that host (an exec makes a new row); device: all
+     * rows of that hardware. */
+    int64_t process, device, stream, thread;
+    const int64_t *streams; /* any of these stream ids; NULL = all */
+    size_t stream_count;
     const char *kernel; /* only kernels whose readable name contains this; no other device events */
-    const void *reserved[4]; /* zero */
+    const char *kernel_pattern; /* the same by a POSIX extended regular expression */
+    /* Only what was asked for inside NVTX ranges of exactly this name: device work whose call, and
+     * host events whose start, lies in such a range on their thread. Ranges in them stay, those
+     * around them do not. Needs about 24 bytes per such range. */
+    const char *range;
+    const char *range_domain; /* those of this domain; NULL = of any, "" = of the default one */
 };
 
 /* End of the capture: its duration, or its last known event while it is recorded. PROF_UNKNOWN
@@ -955,7 +965,7 @@ struct prof_rollup {
 };
 
 /* Kernel totals from the table `rollup`: milliseconds whatever the number of kernels. The filter's
- * times are taken in whole seconds. */
+ * times are taken in whole seconds; the table knows no calls: PROF_INVALID with filter->range. */
 enum prof_status prof_rollup(struct prof_capture *capture, const struct prof_filter *filter,
                              struct prof_rollup *result, struct prof_error *err);
 void prof_rollup_free(struct prof_rollup *result);

@@ -153,7 +153,8 @@ static enum prof_status judge_facts(struct prof_capture *capture, const struct p
 
 static const char *why_not(const struct prof_capture *capture, const struct prof_filter *filter)
 {
-    if (filter && (filter->kernel || filter->stream || filter->thread))
+    if (filter && (filter->kernel || filter->kernel_pattern || filter->stream ||
+                   filter->stream_count || filter->thread || filter->range))
         return "only a part of the device's work was chosen";
     return capture->info.kernel_filter ? "only some kernels were recorded" : NULL;
 }
