@@ -137,22 +137,6 @@ static void print_tables(const struct forces_options *options, const struct dev_
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static void components_json(struct json *json, const struct result *row)
-{
-    double total = components_total_ns(row);
-
-    json_array_begin(json, "components");
-    for (int c = 0; c < COMPONENTS; c++) {
-        json_object_begin(json, NULL);
-        json_text(json, "component", component_names[c]);
-        json_number(json, "mean_ns", row->component_ns[c]);
-        json_number(json, "share", row->component_ns[c] / total);
-        json_object_end(json);
-    }
-    json_array_end(json);
-    json_number(json, "components_total_ns", total);
-}
-
 static void result_json(struct json *json, const struct results *results, const struct result *row)
 {
     const struct measurement *m = &row->measured;
@@ -170,7 +154,7 @@ static void result_json(struct json *json, const struct results *results, const 
     if (!whole)
         json_number(json, "share_of_copy_bandwidth", bandwidth_of(row) / results->ceiling);
     if (row->variant->form.apart)
-        components_json(json, row);
+        components_json(json, component_names, row->component_ns, COMPONENTS);
     check_json(json, &row->check);
     json_object_end(json);
 }

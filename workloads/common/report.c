@@ -52,6 +52,25 @@ void measurement_json(struct json *json, const struct measurement *m)
     json_number(json, "bytes_written", m->tally.bytes_written);
 }
 
+void components_json(struct json *json, const char *const *names, const double *mean_ns,
+                     size_t count)
+{
+    double total = 0;
+
+    for (size_t i = 0; i < count; i++)
+        total += mean_ns[i];
+    json_array_begin(json, "components");
+    for (size_t i = 0; i < count; i++) {
+        json_object_begin(json, NULL);
+        json_text(json, "component", names[i]);
+        json_number(json, "mean_ns", mean_ns[i]);
+        json_number(json, "share", mean_ns[i] / total);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_number(json, "components_total_ns", total);
+}
+
 void check_json(struct json *json, const struct check *check)
 {
     if (!check->done)

@@ -22,6 +22,11 @@ void stats_json(struct json *json, const char *key, const struct stats *stats);
 /* Members kernel_ns, transfer_ns, host_ns, wall_ns, and what an iteration did. */
 void measurement_json(struct json *json, const struct measurement *measured);
 
+/* Members components and components_total_ns: where the time of an iteration went, `count` parts
+ * that sum to it. */
+void components_json(struct json *json, const char *const *names, const double *mean_ns,
+                     size_t count);
+
 /* Members about the verification; none when there was none. */
 void check_json(struct json *json, const struct check *check);
 void check_cell(struct table *table, const struct check *check);

@@ -174,22 +174,6 @@ static void print_tables(const struct transformer_options *options, const struct
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static void components_json(struct json *json, const struct result *row)
-{
-    double total = total_of(row);
-
-    json_array_begin(json, "components");
-    for (int c = 0; c < COMPONENTS; c++) {
-        json_object_begin(json, NULL);
-        json_text(json, "component", component_names[c]);
-        json_number(json, "mean_ns", row->component_ns[c]);
-        json_number(json, "share", row->component_ns[c] / total);
-        json_object_end(json);
-    }
-    json_array_end(json);
-    json_number(json, "components_total_ns", total);
-}
-
 static void result_json(struct json *json, const struct results *results, const struct result *row)
 {
     json_object_begin(json, NULL);
@@ -213,7 +197,7 @@ static void result_json(struct json *json, const struct results *results, const 
         json_text(json, "no_cache_counters", results->no_cache[0] ? results->no_cache : NULL);
     }
     if (row->variant->form.apart)
-        components_json(json, row);
+        components_json(json, component_names, row->component_ns, COMPONENTS);
     check_json(json, &row->check);
     if (row->curve.done) {
         json_object_begin(json, "training");
