@@ -40,7 +40,14 @@ static void price(const struct prof_findings *findings, const struct prof_findin
                   char *out, size_t size)
 {
     out[0] = 0;
-    if (finding->bound_ns != PROF_UNKNOWN)
+    /* A replay knows nothing of what other findings were paid: it is told where it says less. */
+    if (finding->bound_ns != PROF_UNKNOWN && finding->whatif_ns != PROF_UNKNOWN &&
+        finding->whatif_ns < finding->bound_ns)
+        snprintf(out, size, "saves at most %s, %s of %s; replayed without it, %s",
+                 prof_duration_ns(finding->bound_ns).text, prof_percent(finding->bound_share).text,
+                 prof_duration_ns(findings->window_ns).text,
+                 prof_duration_ns(finding->whatif_ns).text);
+    else if (finding->bound_ns != PROF_UNKNOWN)
         snprintf(out, size, "saves at most %s, %s of %s", prof_duration_ns(finding->bound_ns).text,
                  prof_percent(finding->bound_share).text,
                  prof_duration_ns(findings->window_ns).text);

@@ -857,8 +857,9 @@ struct prof_finding {
      * about something else than time. */
     int64_t bound_ns;
     double bound_share; /* of the window; NaN likewise */
-    int64_t whatif_ns;  /* what a replay of the calls and operations without the fault saves;
-                           PROF_UNKNOWN = not replayed */
+    int64_t whatif_ns;  /* what a replay of the calls and operations without this fault, and with all
+                           others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
+                           the replay does not reproduce what was measured within 2 % */
     int64_t bytes;      /* findings about memory; PROF_UNKNOWN otherwise */
 };
 

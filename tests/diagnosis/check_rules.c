@@ -494,7 +494,7 @@ START_TEST(it_speaks_on_the_fault_only)
 {
     const struct program *program = &programs[_i];
     int64_t wall[3];
-    int64_t bound = 0;
+    int64_t bound = 0, whatif = PROF_UNKNOWN;
     for (enum version which = BAD; which <= NEAR; which++) {
         struct prof_findings findings;
         struct prof_error err = {0};
@@ -507,8 +507,10 @@ START_TEST(it_speaks_on_the_fault_only)
         ck_assert_msg(which == BAD || !finding, "%s: speaks on the %s", program->rule,
                       which == FIXED ? "mended program" : "near miss");
         check_sums(&findings);
-        if (finding)
+        if (finding) {
             bound = finding->bound_ns;
+            whatif = finding->whatif_ns;
+        }
         prof_findings_free(&findings);
         prof_close(capture);
     }
@@ -517,6 +519,10 @@ START_TEST(it_speaks_on_the_fault_only)
         return;
     }
     double ratio = (double)bound / (double)(wall[BAD] - wall[FIXED]);
+    double replayed = (double)whatif / (double)(wall[BAD] - wall[FIXED]);
+    ck_assert_msg(whatif == PROF_UNKNOWN || (replayed >= 0.9 && replayed <= 1.6),
+                  "%s: replay %.3f ms, gain %.3f ms", program->rule, (double)whatif / 1e6,
+                  (double)(wall[BAD] - wall[FIXED]) / 1e6);
     ck_assert_msg(ratio >= program->least - 0.02 && ratio <= program->most + 0.02,
                   "%s: bound %.3f ms, gain %.3f ms (ratio %.2f)", program->rule,
                   (double)bound / 1e6, (double)(wall[BAD] - wall[FIXED]) / 1e6, ratio);

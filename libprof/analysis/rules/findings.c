@@ -64,6 +64,32 @@ static enum prof_severity severity_of(double share, enum prof_severity most)
     return severity < most ? severity : most;
 }
 
+/* A replay that does not come out at the time that was measured knows too little of the program. */
+#define HONEST 0.02
+
+static bool replay_all(struct prof_judge *judge)
+{
+    struct prof_replay replay;
+    static const struct prof_edit nothing = {0};
+    bool ok = prof_replay_open(&replay, judge->facts);
+    int64_t base = ok ? prof_replay_run(&replay, &nothing) : PROF_UNKNOWN;
+    double span = (double)replay.span_ns;
+    bool honest = base != PROF_UNKNOWN && span > 0 && fabs((double)base - span) <= HONEST * span;
+    for (size_t i = 0; honest && i < judge->drafts.count; i++) {
+        struct prof_draft *draft = &judge->drafts.data[i];
+        if (!draft->has_edit)
+            continue;
+        int64_t mended = prof_replay_run(&replay, &draft->edit);
+        if (mended != PROF_UNKNOWN)
+            draft->finding.whatif_ns =
+                mended < base ? (int64_t)((double)(base - mended) / (double)base *
+                                          (double)prof_facts_window_ns(judge->facts))
+                              : 0;
+    }
+    prof_replay_close(&replay);
+    return ok;
+}
+
 /* Several devices share the wall time: what one of them saves is not saved again by another. */
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
 {
@@ -138,7 +164,7 @@ static enum prof_status judge_facts(struct prof_capture *capture, const struct p
         status = prof_roofline(capture, filter, PROF_ROOFLINE_CONFIGS, &roofs, err);
     if (!status) {
         ask_all(&judge);
-        if (judge.failed || !publish(&judge, result))
+        if (judge.failed || !replay_all(&judge) || !publish(&judge, result))
             status = prof_out_of_memory(err);
     }
     if (result->count)

@@ -88,6 +88,7 @@ static void alloc_in_loop(struct prof_judge *judge)
     int64_t rest = call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC];
     int64_t launch = judge->device->slice_ns[PROF_SLICE_LAUNCH];
     prof_claim(draft, PROF_SLICE_LAUNCH, rest < launch ? rest : launch);
+    prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
     prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC].spots);
 }
 
@@ -106,6 +107,8 @@ static void host_alloc_in_loop(struct prof_judge *judge)
     prof_number(draft, "allocations", (double)count, PROF_NUMBER_COUNT);
     prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
     prof_claim(draft, PROF_SLICE_ALLOC, ns);
+    prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC_HOST |
+                                                        1u << PROF_CALL_FREE_HOST});
     prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC_HOST].spots);
 }
 
@@ -128,6 +131,8 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_claim(draft, PROF_SLICE_BUILD, idle);
+    prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_BUILD |
+                                                        1u << PROF_CALL_GRAPH_MAKE});
     prof_places(judge, draft, &f->calls_in[PROF_CALL_BUILD].spots);
     prof_places(judge, draft, &f->calls_in[PROF_CALL_GRAPH_MAKE].spots);
 }
@@ -179,6 +184,7 @@ static void host_starvation(struct prof_judge *judge)
     prof_number(draft, "idle_ns", (double)host, PROF_NUMBER_NS);
     prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
     prof_claim(draft, PROF_SLICE_HOST, host);
+    prof_mend(draft, (struct prof_edit){.no_host_gaps = true});
     prof_places(judge, draft, &d->spots[PROF_SLICE_HOST]);
 }
 

@@ -44,6 +44,12 @@ void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns)
         draft->claims[slice] += ns;
 }
 
+void prof_mend(struct prof_draft *draft, struct prof_edit edit)
+{
+    draft->edit = edit;
+    draft->has_edit = true;
+}
+
 /* ---- places ------------------------------------------------------------------------------------- */
 
 #define DEPTH 12

@@ -4,7 +4,7 @@
 #ifndef PERFKIT_ANALYSIS_RULES_JUDGE_H
 #define PERFKIT_ANALYSIS_RULES_JUDGE_H
 
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/rules/replay.h"
 
 struct prof_draft {
     struct prof_finding finding;
@@ -12,6 +12,8 @@ struct prof_draft {
     uint32_t device;             /* index into facts.devices */
     enum prof_severity most;     /* never shown as more than this */
     bool about_memory;           /* not about time: no claims */
+    struct prof_edit edit;       /* for the replay */
+    bool has_edit;
 };
 
 struct prof_judge {
@@ -45,6 +47,8 @@ void prof_number(struct prof_draft *draft, const char *name, double value,
                  enum prof_number_unit unit);
 /* Claim `ns` of a state; negative counts as 0. */
 void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns);
+/* What mending it means for the replay. */
+void prof_mend(struct prof_draft *draft, struct prof_edit edit);
 void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spot *spot);
 void prof_places(struct prof_judge *judge, struct prof_draft *draft,
                  const struct prof_spots *spots);

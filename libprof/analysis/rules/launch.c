@@ -181,6 +181,7 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
     part = part < 0 ? 0 : part;
     prof_claim(draft, PROF_SLICE_LAUNCH, (int64_t)((double)l->idle[PROF_SLICE_LAUNCH] * part));
     prof_claim(draft, PROF_SLICE_DISPATCH, (int64_t)((double)dispatch_excess(judge, l) * part));
+    prof_mend(draft, (struct prof_edit){.free_launch = true});
     prof_number(draft, "kernels", (double)l->kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "median_kernel_ns", l->median_ns, PROF_NUMBER_NS);
     prof_number(draft, "launch_call_ns", l->launch_ns, PROF_NUMBER_NS);

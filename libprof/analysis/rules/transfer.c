@@ -33,6 +33,7 @@ static void scalar_readback(struct prof_judge *judge)
     prof_number(draft, "idle_after_ns", (double)sums.after[PROF_SLICE_SYNC], PROF_NUMBER_NS);
     prof_copies_claim(draft, &sums, 1);
     prof_copies_claim_around(draft, &sums, true, true, 1);
+    prof_mend(draft, (struct prof_edit){.shapes = prof_is_scalar_readback});
     prof_places(judge, draft, &sums.spots);
 }
 
@@ -151,12 +152,17 @@ static void pageable_copy(struct prof_judge *judge)
 
 /* ---- copies that the host waits for --------------------------------------------------------------- */
 
+static bool is_awaited(const struct prof_shape *shape)
+{
+    return prof_is_link_copy(shape) && shape->waits && !prof_is_scalar_readback(shape);
+}
+
 static void blocking_copy(struct prof_judge *judge)
 {
     struct prof_copies sums = {0};
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (prof_is_link_copy(shape) && shape->waits && !prof_is_scalar_readback(shape))
+        if (is_awaited(shape))
             prof_copies_add(judge, &sums, shape);
     }
     /* One a step is how a result is handed over: the host needs it. */
@@ -178,6 +184,7 @@ static void blocking_copy(struct prof_judge *judge)
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
     prof_copies_claim(draft, &sums, hidden);
     prof_copies_claim_around(draft, &sums, true, true, 1);
+    prof_mend(draft, (struct prof_edit){.shapes = is_awaited, .no_wait = true});
     prof_places(judge, draft, &sums.spots);
 }
 
@@ -215,6 +222,7 @@ static void no_overlap(struct prof_judge *judge)
     prof_number(draft, "overlap_ns", (double)both, PROF_NUMBER_NS);
     prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
     prof_copies_claim(draft, &sums, part);
+    prof_mend(draft, (struct prof_edit){.shapes = prof_is_link_copy, .no_wait = true});
     prof_places(judge, draft, &sums.spots);
 }
 

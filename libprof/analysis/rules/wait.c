@@ -29,6 +29,7 @@ static void sync_stall(struct prof_judge *judge)
     /* The way into the next launch is hidden too when the queue never runs empty. */
     prof_claim(draft, PROF_SLICE_LAUNCH,
                (int64_t)((double)judge->device->relaunch_ns * part));
+    prof_mend(draft, (struct prof_edit){.one_wait_a_step = true});
     prof_places(judge, draft, &judge->device->spots[PROF_SLICE_SYNC]);
 }
 
