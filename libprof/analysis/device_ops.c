@@ -63,11 +63,10 @@ static const char *const queries[] = {
                       "NULL FROM graph_launch",
 };
 
-static void take_graph_call(const struct work *w, sqlite3_stmt *row, struct prof_device_op *op)
+static void take_graph_call(const struct work *w, int64_t correlation, struct prof_device_op *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
-    uint64_t key =
-        prof_call_key(stream ? stream->process : 0, sqlite3_column_int64(row, CORRELATION));
+    uint64_t key = prof_call_key(stream ? stream->process : 0, correlation);
     uint64_t *found = prof_map_get(&w->calls, key);
     op->in_graph = true;
     if (!found)
@@ -97,7 +96,6 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
         .start_ns = prof_column_int(row, START),
         .duration_ns = prof_column_int(row, DURATION),
         .call_ns = PROF_UNKNOWN,
-        .api_ns = prof_column_int(row, API_DURATION),
         .stream = prof_column_id(row, STREAM),
         .thread = prof_column_id(row, THREAD),
         .api_name = prof_column_id(row, API_NAME),
@@ -114,7 +112,7 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
     if (lead != PROF_UNKNOWN)
         op->call_ns = op->start_ns == PROF_UNKNOWN ? lead : prof_subtract(op->start_ns, lead);
     else if (w->list.count && sqlite3_column_type(row, CORRELATION) != SQLITE_NULL)
-        take_graph_call(w, row, op);
+        take_graph_call(w, sqlite3_column_int64(row, CORRELATION), op);
 }
 
 static enum prof_status walk_table(struct work *w, enum prof_op_kind kind,
@@ -148,4 +146,49 @@ enum prof_status prof_device_ops(struct prof_capture *capture, const struct prof
     prof_map_free(&w.calls);
     prof_array_free(&w.list);
     return status;
+}
+
+static void read_event(const struct work *w, const struct prof_event *event,
+                       struct prof_device_op *op)
+{
+    static const enum prof_op_kind kinds[PROF_EVENT_KINDS] = {
+        [PROF_EVENT_KERNEL] = PROF_OP_KERNEL,
+        [PROF_EVENT_TRANSFER] = PROF_OP_TRANSFER,
+        [PROF_EVENT_MEMSET] = PROF_OP_MEMSET,
+        [PROF_EVENT_GRAPH] = PROF_OP_GRAPH,
+    };
+    *op = (struct prof_device_op){
+        .kind = kinds[event->kind],
+        .start_ns = event->start_ns,
+        .duration_ns = event->duration_ns,
+        .call_ns = event->api_start_ns,
+        .stream = event->stream,
+        .thread = event->thread,
+        .config = event->config ? event->config->id : 0,
+    };
+    if (op->call_ns == PROF_UNKNOWN && event->correlation != PROF_UNKNOWN)
+        take_graph_call(w, event->correlation, op);
+}
+
+enum prof_status prof_device_ops_by_start(struct prof_capture *capture, prof_device_op_seen *seen,
+                                          void *user, struct prof_error *err)
+{
+    struct work w = {.capture = capture};
+    struct prof_events *events = NULL;
+    struct prof_event event;
+    bool ok = true;
+    enum prof_status status = read_graph_calls(&w, err);
+    if (!status)
+        status = prof_events_open(capture, NULL, PROF_EVENTS_DEVICE, &events, err);
+    while (!status && ok && prof_events_next(events, &event)) {
+        struct prof_device_op op;
+        if (event.start_ns == PROF_UNKNOWN)
+            continue;
+        read_event(&w, &event, &op);
+        ok = seen(user, &op);
+    }
+    enum prof_status ended = events ? prof_events_close(events, err) : PROF_OK;
+    prof_map_free(&w.calls);
+    prof_array_free(&w.list);
+    return !ok ? prof_out_of_memory(err) : status ? status : ended;
 }

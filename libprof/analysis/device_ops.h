@@ -11,7 +11,6 @@ struct prof_device_op {
     enum prof_op_kind kind;
     int64_t start_ns, duration_ns; /* PROF_UNKNOWN = not seen */
     int64_t call_ns;               /* start of its call, PROF_UNKNOWN = no call known */
-    int64_t api_ns;                /* how long the call took; PROF_UNKNOWN for graphs' kernels */
     int64_t stream, thread;
     int64_t api_name; /* string id */
     int64_t config;   /* kernels: launch_config id */
@@ -39,5 +38,10 @@ typedef bool prof_device_op_seen(void *user, const struct prof_device_op *op);
 /* All operations in scope. A graph's kernels take the call of their graph launch. */
 enum prof_status prof_device_ops(struct prof_capture *capture, const struct prof_scope *scope,
                                  prof_device_op_seen *seen, void *user, struct prof_error *err);
+
+/* All operations that were seen to start, of all kinds together, in order of start. Filled in: kind,
+ * times, call, stream, thread, config. */
+enum prof_status prof_device_ops_by_start(struct prof_capture *capture, prof_device_op_seen *seen,
+                                          void *user, struct prof_error *err);
 
 #endif

@@ -86,9 +86,9 @@ static void count_kernel(struct gathered *g, const struct prof_device_op *op)
         return;
     g->count++;
     g->time_ns = prof_add(g->time_ns, op->duration_ns);
-    if (op->api_ns != PROF_UNKNOWN) {
+    if (op->call_duration_ns != PROF_UNKNOWN) {
         g->calls++;
-        g->call_ns = prof_add(g->call_ns, op->api_ns);
+        g->call_ns = prof_add(g->call_ns, op->call_duration_ns);
     }
 }
 

@@ -33,13 +33,6 @@ struct group {
     int64_t busy_ns, kernel_ns, transfer_only_ns;
 };
 
-/* A device operation, kept until all are in order of start. */
-struct op {
-    int64_t start, end;
-    uint32_t node; /* innermost range of one lane */
-    uint32_t class_index;
-};
-
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
@@ -50,7 +43,6 @@ struct work {
     struct prof_declared declared;
     struct prof_roofline_counters counters;
     struct prof_names kernel_names; /* one number for each, to tell mixed declarations */
-    PROF_ARRAY(struct op) ops;
 };
 
 /* ---- device work ------------------------------------------------------------------------------
@@ -71,6 +63,15 @@ static void for_ranges(struct work *w, uint32_t node,
     }
 }
 
+/* Of a time filter the ranges know: what they called may have run later. */
+static bool in_scope(const struct work *w, const struct prof_device_op *op)
+{
+    return prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
+           prof_scope_called(&w->scope, op->thread, op->call_ns, 0, PROF_UNKNOWN) &&
+           (op->kind == PROF_OP_KERNEL ? prof_scope_config(&w->scope, op->config)
+                                       : !prof_scope_only_kernels(&w->scope));
+}
+
 static bool is_link(const struct prof_device_op *op)
 {
     return op->kind == PROF_OP_TRANSFER && op->copy_kind >= 1 && op->copy_kind <= 4 &&
@@ -86,9 +87,9 @@ struct seen_op {
 static void count_kernel(struct group *g, const struct seen_op *seen)
 {
     int64_t ns = seen->op->duration_ns;
-    if (seen->op->api_ns != PROF_UNKNOWN) {
+    if (seen->op->call_duration_ns != PROF_UNKNOWN) {
         g->calls++;
-        g->call_ns = prof_add(g->call_ns, seen->op->api_ns);
+        g->call_ns = prof_add(g->call_ns, seen->op->call_duration_ns);
     }
     if (ns == PROF_UNKNOWN)
         return;
@@ -138,29 +139,12 @@ static bool declare(struct work *w, const struct prof_device_op *op, bool counte
     return true;
 }
 
-static bool keep_op(struct work *w, const struct prof_device_op *op, uint32_t node)
-{
-    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || op->duration_ns <= 0)
-        return true;
-    struct op *slot = prof_array_add(&w->ops);
-    if (!slot)
-        return false;
-    bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH;
-    *slot = (struct op){.start = op->start_ns,
-                        .end = prof_add(op->start_ns, op->duration_ns),
-                        .node = node,
-                        .class_index = kernel ? KERNELS : TRANSFERS};
-    return true;
-}
-
 static bool add_op(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
     if (op->call_ns == PROF_UNKNOWN)
         return true;
-    bool counted = prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
-                   prof_scope_called(&w->scope, op->thread, op->call_ns, 0, PROF_UNKNOWN) &&
-                   (op->kind != PROF_OP_KERNEL || prof_scope_config(&w->scope, op->config));
+    bool counted = in_scope(w, op);
     if (!declare(w, op, counted))
         return false;
     struct prof_range_thread *thread = counted ? prof_range_thread(&w->index, op->thread) : NULL;
@@ -177,8 +161,6 @@ static bool add_op(void *user, const struct prof_device_op *op)
         if (node == PROF_NO_RANGE)
             continue;
         for_ranges(w, node, count_op, &seen);
-        if (!keep_op(w, op, node))
-            return false;
     }
     return true;
 }
@@ -197,37 +179,48 @@ static void add_span(void *user, int64_t begin, int64_t end, unsigned active)
         g->transfer_only_ns = prof_add(g->transfer_only_ns, length);
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct op *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-struct sweeping {
-    const struct op *op;
+struct interval {
+    unsigned class_index;
+    int64_t begin, end;
     bool *failed;
 };
 
-static void sweep_op(struct group *g, const void *what)
+static void sweep_group(struct group *g, const void *what)
 {
-    const struct sweeping *s = what;
-    if (!prof_sweep_add(&g->sweep, s->op->class_index, s->op->start, s->op->end))
-        *s->failed = true;
+    const struct interval *i = what;
+    if (!prof_sweep_add(&g->sweep, i->class_index, i->begin, i->end))
+        *i->failed = true;
 }
 
-static bool measure_times(struct work *w)
+static bool sweep_op(void *user, const struct prof_device_op *op)
 {
-    bool failed = false;
+    struct work *w = user;
+    bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH, failed = false;
+    if (op->call_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || !in_scope(w, op))
+        return true;
+    struct interval interval = {kernel ? KERNELS : TRANSFERS, op->start_ns,
+                                prof_add(op->start_ns, op->duration_ns), &failed};
+    struct prof_range_thread *thread = prof_range_thread(&w->index, op->thread);
+    for (size_t i = 0; thread && i < thread->lanes.count; i++) {
+        uint32_t node = prof_range_at(&w->index, &thread->lanes.data[i], op->call_ns);
+        if (node != PROF_NO_RANGE)
+            for_ranges(w, node, sweep_group, &interval);
+    }
+    return !failed;
+}
+
+static enum prof_status measure_busy(struct work *w, struct prof_error *err)
+{
     for (size_t i = 0; i < w->names.list.count; i++)
         prof_sweep_open(&w->groups[i].sweep, add_span, &w->groups[i]);
-    if (w->ops.count)
-        qsort(w->ops.data, w->ops.count, sizeof *w->ops.data, by_start);
-    for (size_t i = 0; i < w->ops.count && !failed; i++) {
-        struct sweeping s = {&w->ops.data[i], &failed};
-        for_ranges(w, w->ops.data[i].node, sweep_op, &s);
-    }
+    enum prof_status status = prof_device_ops_by_start(w->capture, sweep_op, w, err);
     for (size_t i = 0; i < w->names.list.count; i++)
         prof_sweep_close(&w->groups[i].sweep);
+    return status;
+}
+
+static void measure_lengths(struct work *w)
+{
     for (size_t i = 0; i < w->index.nodes.count; i++) {
         const struct prof_range_node *node = &w->index.nodes.data[i];
         struct group *g = &w->groups[node->group];
@@ -236,7 +229,6 @@ static bool measure_times(struct work *w)
         g->count++;
         g->time_ns = prof_add(g->time_ns, prof_subtract(node->end, node->begin));
     }
-    return !failed;
 }
 
 /* ---- work -------------------------------------------------------------------------------------
@@ -360,6 +352,8 @@ static enum prof_status gather(struct work *w, struct prof_error *err)
         status = prof_scope_open(&all, w->capture, NULL, err);
     if (!status && w->index.nodes.count)
         status = prof_device_ops(w->capture, &all, add_op, w, err);
+    if (!status && w->index.nodes.count)
+        status = measure_busy(w, err);
     prof_scope_close(&all);
     prof_end(w->capture);
     return status;
@@ -375,14 +369,12 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
         status = prof_roofline_counters_open(&w.counters, capture, filter, PROF_BY_CONFIG, err);
     if (!status)
         status = gather(&w, err);
-    if (!status && !measure_times(&w))
-        status = prof_out_of_memory(err);
     if (!status) {
+        measure_lengths(&w);
         share_out(&w);
         if (!make_points(&w, result))
             status = prof_out_of_memory(err);
     }
-    prof_array_free(&w.ops);
     prof_names_free(&w.kernel_names);
     prof_roofline_counters_close(&w.counters);
     prof_declared_close(&w.declared);
