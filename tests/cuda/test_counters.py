@@ -189,7 +189,7 @@ class Counters(replay.Case):
         self.assertIn("Timestamp", notes[0])
 
     def test_no_driver(self):
-        result = self.record("/bin/true", options=OPTIONS, quiet=False)
+        result = self.record("/bin/true", options=(*OPTIONS, "--no-preload"), quiet=False)
         db = self.open(result.capture)
         self.assertTrue(self.notes(db, "degraded") or self.count(db, "counter_device"))
 
@@ -240,7 +240,7 @@ class Counters(replay.Case):
 
     def test_two_runs_on_one_device(self):
         env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)
-        first = self.start("/bin/sleep", "60", options=OPTIONS, env=env)
+        first = self.start("/bin/sleep", "60", options=(*OPTIONS, "--no-preload"), env=env)
         wait_for(lambda: child_of(first.pid, "sleep"))  # the sampler is ready before it begins
         db = self.sampled(tidy=False)
         self.assert_not_sampled(db, "another perfkit run")

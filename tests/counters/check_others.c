@@ -1,0 +1,111 @@
+/* Whose the processes on a GPU are, with NVML's list made up (fake_nvml.c). Skips in a container,
+ * where nothing is known of them: that is tested there. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collectors/counters/others.h"
+#include "tests/check_main.h"
+
+#define DIRECTORY "/dev/shm/perfkit-x"
+
+/* A process with or without the run's environment; dies with the test. */
+static pid_t process(const char *directory)
+{
+    int ends[2];
+    char text[64], byte;
+    ck_assert_int_eq(pipe(ends), 0);
+    snprintf(text, sizeof text, "PERFKIT_DIR=%s", directory);
+    pid_t pid = fork();
+    if (pid == 0) { /* exec closes the pipe: then its environment is what it is to be */
+        char *const arguments[] = {"sleep", "60", NULL}, *const environment[] = {"A=b", text, NULL};
+        fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+        close(ends[0]);
+        execve("/bin/sleep", arguments, environment);
+        _exit(1);
+    }
+    close(ends[1]);
+    ck_assert_int_eq(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static struct others look(const char *pids)
+{
+    setenv("FAKE_NVML", pids, 1);
+    void *device = others_device("GPU-1");
+    ck_assert_ptr_nonnull(device);
+    return others_look(device, DIRECTORY);
+}
+
+START_TEST(ours_and_others_are_told_apart)
+{
+    char list[64];
+    pid_t ours = process(DIRECTORY), another = process("/dev/shm/perfkit-y");
+    ck_assert(others_open());
+    snprintf(list, sizeof list, "%d,%d,%d", (int)ours, (int)another, (int)getpid());
+    struct others others = look(list);
+    end(ours);
+    end(another);
+    ck_assert(others.known);
+    ck_assert_uint_eq(others.ours, 1);
+    ck_assert_uint_eq(others.others, 1); /* this process, as the sampler, is neither */
+}
+END_TEST
+
+START_TEST(nobody_is_known)
+{
+    ck_assert(others_open());
+    struct others others = look("");
+    ck_assert(others.known);
+    ck_assert_uint_eq(others.ours + others.others, 0);
+}
+END_TEST
+
+START_TEST(pids_that_mean_nothing_say_nothing)
+{
+    ck_assert(others_open());
+    ck_assert(!look("0").known);
+    ck_assert(!look("4194305").known); /* above the kernel's largest pid */
+}
+END_TEST
+
+START_TEST(without_a_device_nothing_is_known)
+{
+    ck_assert(others_open());
+    ck_assert_ptr_null(others_device("nothing"));
+    ck_assert(!others_look(NULL, DIRECTORY).known);
+    unsetenv("FAKE_NVML");
+    ck_assert(!others_look(others_device("GPU-1"), DIRECTORY).known);
+}
+END_TEST
+
+static int in_container(void)
+{
+    if (others_open())
+        return 0;
+    printf("skipped: not in the first pid namespace, where nothing is said of others\n");
+    return others_look(&(int){0}, DIRECTORY).known ? 1 : 77;
+}
+
+int check_main(void);
+#define main check_main
+CHECK_MAIN("others", ours_and_others_are_told_apart, nobody_is_known,
+           pids_that_mean_nothing_say_nothing, without_a_device_nothing_is_known)
+#undef main
+
+int main(void)
+{
+    int skip = in_container();
+    return skip ? skip : check_main();
+}
