@@ -291,6 +291,67 @@ START_TEST(the_error_is_that_between_launches)
 }
 END_TEST
 
+/* A launch that several bursts saw is as many clusters. */
+START_TEST(bursts_of_one_launch_tell_of_its_spread)
+{
+    static const struct work parts[] = {{1000, 3000, 1, 1, 4}, {3000, 5000, 1, 1, 6}};
+    static const struct work whole[] = {{1000, 5000, 1, 1, 0}};
+    begin();
+    put_work(whole, 1);
+    put_samples(1, parts, 2, 1000, 2000);
+    put_samples(1, parts, 2, 4000, 5000);
+    struct prof_capture *c = open_case();
+    struct prof_counter_summary s;
+    ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    ck_near(s.rows[0].values[0].rate, 5e9);
+    /* residuals of -1000 and 1000 counts over 2000 ns, times n / (n - 1) = 2 */
+    ck_near(s.rows[0].values[0].rate_error, sqrt(2e6 * 2) / 2000 * 1e9);
+    prof_counter_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+/* What two kernels do together says nothing of either, however often each is alone too. */
+START_TEST(together_is_not_in_turn)
+{
+    static const struct work work[] = {{1000, 3000, 1, 1, 3},
+                                       {3000, 5000, 1, 3, 5},
+                                       {5000, 7000, 1, 1, 10},
+                                       {5000, 7000, 2, 3, 10}};
+    begin();
+    put_work(work, 4);
+    put_samples(1, work, 4, 1000, 7000);
+    struct prof_capture *c = open_case();
+    struct prof_counter_summary s;
+    ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    ck_near(row_named(&s, "alpha")->values[0].rate, 3e9);
+    ck_near(row_named(&s, "beta")->values[0].rate, 5e9);
+    ck_near(row_named(&s, "beta")->joint_share, 0.5);
+    prof_counter_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(joint_values_have_no_error)
+{
+    static const struct work work[] = {
+        {1000, 1300, 1, 1, 3}, {2000, 2300, 1, 1, 4}, {3000, 5000, 1, 1, 3}, {3000, 5000, 2, 3, 5}};
+    begin();
+    put_work(work, 4);
+    put_samples(1, work, 4, 1000, 5000);
+    struct prof_capture *c = open_case();
+    struct prof_counter_summary s;
+    ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    const struct prof_counter_row *a = row_named(&s, "alpha");
+    ck_assert(a->joint && a->known);
+    ck_assert_int_eq(a->samples, 26);
+    ck_near(a->values[0].rate_error, NAN);
+    ck_near(a->values[0].rate, (3. * 300 + 4 * 300 + 8 * 2000) / 2600 * 1e9);
+    prof_counter_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(coverage_counts_what_bursts_saw)
 {
     struct work work[10];
@@ -478,6 +539,8 @@ CHECK_MAIN("counters", a_kernel_alone_has_its_rate_whatever_its_edges,
            kernels_in_turn_are_told_apart, side_by_side_is_joint, values_rest_on_the_time_alone,
            a_copy_that_is_over_at_once_is_no_company, short_kernels_are_pooled,
            too_few_samples_say_nothing, the_error_is_that_between_launches,
-           coverage_counts_what_bursts_saw, a_sample_that_spans_a_pause_is_left_out,
-           others_on_the_device_are_told, devices_are_apart, filters_choose_kernels_not_samples,
-           order_in_the_file_does_not_matter, nothing_sampled_is_nothing, damage_is_survived)
+           bursts_of_one_launch_tell_of_its_spread, together_is_not_in_turn,
+           joint_values_have_no_error, coverage_counts_what_bursts_saw,
+           a_sample_that_spans_a_pause_is_left_out, others_on_the_device_are_told,
+           devices_are_apart, filters_choose_kernels_not_samples, order_in_the_file_does_not_matter,
+           nothing_sampled_is_nothing, damage_is_survived)
