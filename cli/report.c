@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/filter.h"
 #include "cli/newest.h"
 #include "cli/spool_find.h"
 #include "cli/terminal.h"
@@ -18,6 +19,7 @@ struct report_options {
     bool json;
     const char *html, *chrome_trace, *flamegraph, *roofline;
     unsigned roofline_of;
+    struct cli_filter_options filter;
 };
 
 enum { FORMAT_NONE = 0 };
@@ -49,6 +51,7 @@ static const struct cli_option report_options[] = {
      .text = "the roofline as a figure, by gnuplot: OUT.svg, OUT.png, or OUT.gp for the script"},
     {.name = "roofline-of", .type = CLI_CHOICE, AT(roofline_of), .argument = "WHAT",
      .fallback = "kernels", .text = "what that figure draws", .words = roofline_words},
+    CLI_FILTER_ROWS(report_options, filter),
     {0},
 };
 
@@ -57,6 +60,8 @@ static const struct cli_text_row report_examples[] = {
     {"perfkit report train.sqlite --html train.html", "Write a page for a browser."},
     {"perfkit report --flamegraph - | flamegraph.pl >train.svg",
      "Draw a flame graph; `-` is standard output."},
+    {"perfkit report train.sqlite --nvtx step --from 10", "Only what steps asked for, ten seconds "
+                                                          "after the start."},
     {"perfkit report train.sqlite --format csv --top 10", "The ten first rows of each table, for a "
                                                           "spreadsheet."},
     {0},
@@ -139,7 +144,7 @@ static const char *roofline_writer(const char *path)
 }
 
 static enum prof_status write_all(struct prof_capture *capture, const struct report_options *asked,
-                                  struct prof_error *err)
+                                  const struct prof_filter *filter, struct prof_error *err)
 {
     const struct {
         const char *writer, *path;
@@ -149,7 +154,8 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
         {"flamegraph", asked->flamegraph},
         {roofline_writer(asked->roofline), asked->roofline},
     };
-    struct prof_report_options options = {.top = asked->top, .findings = asked->findings,
+    struct prof_report_options options = {.filter = filter, .top = asked->top,
+                                           .findings = asked->findings,
                                            .roofline =
                                                (enum prof_roofline_group)asked->roofline_of};
     bool any_file = false;
@@ -173,7 +179,7 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
 
 static int report_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct report_options asked = {0};
+    struct report_options asked = {.filter = CLI_NO_FILTER};
     struct cli_operands operands;
     struct prof_error err = {0};
     char path[PATH_MAX];
@@ -215,13 +221,19 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (prof_info(capture)->state == PROF_STATE_RECORDING && spool_find_for(path, folder))
         cli_say(command->name, "%s was interrupted: `perfkit recover %s` completes it", path,
                 folder);
-    status = write_all(capture, &asked, &err);
-    prof_close(capture);
-    if (status) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_FAILED;
+    struct cli_filter filter;
+    exit_status = CLI_USAGE;
+    status = cli_filter_find(capture, &asked.filter, &filter, &err);
+    if (!status) {
+        exit_status = CLI_FAILED;
+        status = write_all(capture, &asked, filter.any ? &filter.filter : NULL, &err);
     }
-    return CLI_OK;
+    cli_filter_free(&filter);
+    prof_close(capture);
+    if (!status)
+        return CLI_OK;
+    cli_say(command->name, "%s", err.message);
+    return exit_status;
 }
 
 const struct cli_command report_command = {

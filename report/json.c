@@ -1,6 +1,7 @@
 /* The report for programs. "perfkit_report" is the version of this shape: it grows by new members
  * without a new number, and takes a new number when a member changes its meaning or goes.
  * Every quantity has its unit in its name; what is not known is null and never 0. */
+#include "report/filter.h"
 #include "report/findings.h"
 #include "report/table.h"
 #include "report/writers.h"
@@ -152,22 +153,6 @@ void prof_report_json_devices(struct prof_json *json, const struct prof_report_d
     prof_json_end(json);
 }
 
-static void put_filter(struct prof_json *json, const struct prof_filter *filter)
-{
-    static const struct prof_filter all;
-    if (!filter)
-        filter = &all;
-    prof_json_object(json, "filter");
-    prof_json_int(json, "begin_ns", filter->begin_ns);
-    prof_json_known(json, "end_ns", filter->end_ns ? filter->end_ns : PROF_UNKNOWN);
-    prof_json_known(json, "process", filter->process ? filter->process : PROF_UNKNOWN);
-    prof_json_known(json, "device", filter->device ? filter->device : PROF_UNKNOWN);
-    prof_json_known(json, "stream", filter->stream ? filter->stream : PROF_UNKNOWN);
-    prof_json_known(json, "thread", filter->thread ? filter->thread : PROF_UNKNOWN);
-    prof_json_string(json, "kernel", filter->kernel);
-    prof_json_end(json);
-}
-
 static void put_row(struct prof_json *json, const char *key, const struct prof_report_data *data,
                     const struct prof_report_table *table, const void *row)
 {
@@ -205,7 +190,7 @@ enum prof_status prof_report_write_json(struct prof_capture *capture,
         prof_json_object(&json, NULL);
         prof_json_int(&json, "perfkit_report", SHAPE);
         prof_report_json_capture(&json, &data);
-        put_filter(&json, data.filter);
+        prof_report_json_filter(&json, data.filter);
         prof_json_known(&json, "wall_ns", data.wall_ns);
         prof_report_json_trust(&json, &data);
         prof_report_json_devices(&json, &data);

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/roofline.h"
+#include "report/filter.h"
 #include "report/findings.h"
+#include "report/roofline.h"
 #include "report/table.h"
 #include "report/utf8.h"
 #include "report/writers.h"
@@ -105,7 +106,7 @@ static void put_roofline_notes(FILE *out, const struct prof_report_data *data)
 
 static void put_head(FILE *out, const struct prof_report_data *data)
 {
-    char ending[96], when[32];
+    char ending[96], when[32], only[600];
     prof_report_ending(data->info, ending, sizeof ending);
     prof_report_when(data->info->start_realtime_ns, when, sizeof when);
     fputs("# ", out);
@@ -114,6 +115,12 @@ static void put_head(FILE *out, const struct prof_report_data *data)
     put_prose(out, data->info->host);
     fprintf(out, "; %s; capture %s\n", ending,
             data->trust.complete ? "complete" : "**INCOMPLETE**");
+    prof_report_filter_words(data->capture, data->filter, only, sizeof only);
+    if (only[0]) {
+        fputs("\nOnly ", out);
+        put_prose(out, only);
+        fputc('\n', out);
+    }
     for (size_t i = 0; i < data->trust.statement_count; i++) {
         const struct prof_statement *statement = &data->trust.statements[i];
         if (statement->level == PROF_TRUST_NOTE)

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/roofline.h"
+#include "report/filter.h"
 #include "report/findings.h"
+#include "report/roofline.h"
 #include "report/text.h"
 #include "report/utf8.h"
 #include "report/writers.h"
@@ -114,40 +115,12 @@ static void print_capture(const struct prof_report_page *page, const struct prof
                 bad == 1 ? "" : "es");
 }
 
-/* The filter in words, since every figure below depends on it. */
 static void print_filter(const struct prof_report_page *page, const struct prof_report_data *data)
 {
-    const struct prof_filter *filter = data->filter;
     char line[600];
-    size_t n = 0;
-    static const struct prof_filter all;
-    if (!filter || !memcmp(filter, &all, sizeof all))
-        return;
-    line[0] = 0;
-#define SAY(...)                                                                                   \
-    do {                                                                                           \
-        int wrote = snprintf(line + n, sizeof line - n, __VA_ARGS__);                              \
-        if (wrote > 0 && (size_t)wrote < sizeof line - n)                                          \
-            n += (size_t)wrote;                                                                    \
-    } while (0)
-    if (filter->begin_ns || filter->end_ns)
-        SAY("from %s to %s ", prof_duration_ns(filter->begin_ns).text,
-            filter->end_ns ? prof_duration_ns(filter->end_ns).text : "the end");
-    if (filter->process)
-        SAY("process %lld ", (long long)filter->process);
-    if (filter->device)
-        SAY("device %lld ", (long long)filter->device);
-    if (filter->stream)
-        SAY("stream %lld ", (long long)filter->stream);
-    if (filter->thread)
-        SAY("thread %lld ", (long long)filter->thread);
-    if (filter->kernel) {
-        char *name = prof_report_cut(filter->kernel, 80);
-        SAY("kernels with \"%s\" ", name ? name : "");
-        free(name);
-    }
-#undef SAY
-    headline(page, "Only", line);
+    prof_report_filter_words(data->capture, data->filter, line, sizeof line);
+    if (line[0])
+        headline(page, "Only", line);
 }
 
 /* One character per span of time: how busy the device was in it. */

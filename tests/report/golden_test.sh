@@ -43,6 +43,8 @@ compare dormant text
 compare normal text width=60
 compare normal text width=140 top=2
 compare normal text kernel=gemm begin=10000000 end=20000000
+compare normal text range=forward pattern=gemm
+compare hostile text "range=<!--<script>"
 compare awkward text colour
 compare awkward json
 compare empty json

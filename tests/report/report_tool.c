@@ -1,7 +1,7 @@
 /* For the report tests: makes small captures with SQL and runs one writer on one of them.
  *     report_tool make SQLFILE CAPTURE
  *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [colour] [kernel=TEXT] [begin=N]
- * [end=N] OUT "-" is standard output. The command line of perfkit is not used, so that a report
+ * [end=N] [pattern=REGEX] [range=NAME] OUT "-" is standard output. The command line of perfkit is not used, so that a report
  * test fails for what report/ does. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,12 +73,16 @@ static int write_report(int argc, char **argv)
             options.colour = true;
         else if (!strncmp(argv[i], "kernel=", 7))
             filter.kernel = value;
+        else if (!strncmp(argv[i], "pattern=", 8))
+            filter.kernel_pattern = value;
+        else if (!strncmp(argv[i], "range=", 6))
+            filter.range = value;
         else if (!strncmp(argv[i], "begin=", 6))
             filter.begin_ns = strtoll(value, NULL, 10);
         else if (!strncmp(argv[i], "end=", 4))
             filter.end_ns = strtoll(value, NULL, 10);
     }
-    if (filter.kernel || filter.begin_ns || filter.end_ns)
+    if (filter.kernel || filter.kernel_pattern || filter.range || filter.begin_ns || filter.end_ns)
         options.filter = &filter;
     if (!writer) {
         fprintf(stderr, "report_tool: no writer %s\n", argv[0]);

@@ -1,0 +1,263 @@
+/* From what a user calls things (a pid, "GPU 0", stream 7, an NVTX range) to the ids of one capture.
+ * A name that fits nothing is an error that lists what there is: an empty report would look like a
+ * capture without work. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/filter.h"
+
+/* A list for a message, cut when it grows long. */
+struct list {
+    char text[240];
+    size_t used;
+    bool cut;
+};
+
+static void list_add(struct list *list, const char *item)
+{
+    size_t length = strlen(item) + 2;
+    if (list->cut || list->used + length + 6 > sizeof list->text) {
+        list->used += list->cut ? 0 : (size_t)snprintf(list->text + list->used, 6, ", ...");
+        list->cut = true;
+        return;
+    }
+    list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s",
+                                   list->used ? ", " : "", item);
+}
+
+static const char *list_text(const struct list *list)
+{
+    return list->used ? list->text : "none";
+}
+
+/* The whole of `text` as a number, or PROF_UNKNOWN. */
+static int64_t number(const char *text)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return PROF_UNKNOWN;
+    unsigned long long value = strtoull(text, &end, 0);
+    return *end || value > INT64_MAX ? PROF_UNKNOWN : (int64_t)value;
+}
+
+/* ---- process ------------------------------------------------------------------------------------ */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+static enum prof_status find_process(struct prof_capture *capture, const char *text,
+                                     struct prof_filter *filter, struct prof_error *err)
+{
+    const struct prof_process *all, *found = NULL;
+    struct list list = {0};
+    size_t count = prof_processes(capture, &all);
+    int64_t pid = number(text);
+    for (size_t i = 0; i < count; i++) {
+        char item[32];
+        snprintf(item, sizeof item, "%lld", (long long)all[i].pid);
+        if (all[i].has_events)
+            list_add(&list, item);
+        if (pid == PROF_UNKNOWN || all[i].pid != pid)
+            continue;
+        if (found && !same_text(found->host, all[i].host))
+            return prof_fail(err, PROF_INVALID, "--process %s: processes of several hosts have it",
+                             text);
+        if (!found || all[i].has_events)
+            found = &all[i];
+    }
+    if (!found)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "--process %s: no such process in this capture; those with events: %s",
+                         text, list_text(&list));
+    filter->process = found->id;
+    return PROF_OK;
+}
+
+/* ---- device ------------------------------------------------------------------------------------- */
+
+/* An exact name of a device, or 2 for a part of its name, 0 for neither. */
+static int device_match(const struct prof_device *device, const char *text)
+{
+    int64_t ordinal = number(text);
+    if (ordinal != PROF_UNKNOWN)
+        return device->ordinal == ordinal;
+    const char *colon = strchr(text, ':');
+    if (colon && device->api && strlen(device->api) == (size_t)(colon - text) &&
+        !strncmp(device->api, text, (size_t)(colon - text)) && number(colon + 1) != PROF_UNKNOWN)
+        return device->ordinal == number(colon + 1);
+    if (device->uuid && !strcmp(device->uuid, text))
+        return 1;
+    return *text && device->name && strstr(device->name, text) ? 2 : 0;
+}
+
+static void list_device(struct list *list, const struct prof_device *device)
+{
+    char item[160];
+    snprintf(item, sizeof item, "%s:%lld (%.60s%s%.48s)", device->api ? device->api : "?",
+             device->ordinal == PROF_UNKNOWN ? -1ll : (long long)device->ordinal,
+             device->name ? device->name : "?", device->uuid ? ", " : "",
+             device->uuid ? device->uuid : "");
+    list_add(list, item);
+}
+
+static enum prof_status find_device(struct prof_capture *capture, const char *text,
+                                    struct prof_filter *filter, struct prof_error *err)
+{
+    const struct prof_device *all;
+    struct list list = {0}, fitting = {0};
+    size_t count = prof_devices(capture, &all), fits = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct prof_device *d = &all[i];
+        const struct prof_process *wanted = prof_process(capture, filter->process);
+        const struct prof_process *its = prof_process(capture, d->process);
+        if (d->id == d->physical)
+            list_device(&list, d);
+        /* Each process counts devices for itself: 0 of one may be 3 of another. */
+        if ((wanted && its && its->pid != wanted->pid) || !device_match(d, text))
+            continue;
+        const struct prof_device *before = prof_device(capture, filter->device);
+        if (before && before->physical == d->physical)
+            continue;
+        list_device(&fitting, d);
+        filter->device = d->id;
+        fits++;
+    }
+    if (fits == 1)
+        return PROF_OK;
+    filter->device = 0;
+    if (fits)
+        return prof_fail(err, PROF_INVALID, "--device %s: fits several: %s", text,
+                         list_text(&fitting));
+    return prof_fail(err, PROF_NOTFOUND, "--device %s: no such device in this capture; it has: %s",
+                     text, list_text(&list));
+}
+
+/* ---- streams ------------------------------------------------------------------------------------ */
+
+static bool stream_candidate(const struct prof_capture *capture, const struct prof_stream *stream,
+                             const struct prof_filter *filter)
+{
+    const struct prof_process *wanted = prof_process(capture, filter->process);
+    const struct prof_process *its = prof_process(capture, stream->process);
+    const struct prof_device *device = prof_device(capture, filter->device);
+    const struct prof_device *of = prof_device(capture, stream->device);
+    return (!wanted || (its && its->pid == wanted->pid)) &&
+           (!device || (of && of->physical == device->physical));
+}
+
+static enum prof_status find_streams(struct prof_capture *capture, const char *text,
+                                     struct cli_filter *out, struct prof_error *err)
+{
+    const struct prof_stream *all;
+    struct list list = {0};
+    size_t count = prof_streams(capture, &all);
+    int64_t native = number(text);
+    out->streams = calloc(count + 1, sizeof *out->streams);
+    if (!out->streams)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        char item[96];
+        if (!stream_candidate(capture, &all[i], &out->filter))
+            continue;
+        snprintf(item, sizeof item, "%lld%s%.60s%s", (long long)all[i].native,
+                 all[i].name ? " (" : "", all[i].name ? all[i].name : "", all[i].name ? ")" : "");
+        list_add(&list, item);
+        if ((native != PROF_UNKNOWN && all[i].native == native) ||
+            (all[i].name && !strcmp(all[i].name, text)))
+            out->streams[out->filter.stream_count++] = all[i].id;
+    }
+    out->filter.streams = out->streams;
+    if (!out->filter.stream_count)
+        return prof_fail(err, PROF_NOTFOUND, "--stream %s: no such stream; there are: %s", text,
+                         list_text(&list));
+    return PROF_OK;
+}
+
+/* ---- NVTX ranges and kernels ---------------------------------------------------------------------- */
+
+/* NAME[@DOMAIN], split at the first @ that no backslash stands before. */
+static enum prof_status split_range(const char *text, struct cli_filter *out, struct prof_error *err)
+{
+    char *at = out->range = malloc(strlen(text) + 1), *domain = NULL;
+    if (!at)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    for (; *text; text++) {
+        if (*text == '\\' && (text[1] == '@' || text[1] == '\\'))
+            *at++ = *++text;
+        else if (*text == '@' && !domain)
+            *at++ = 0, domain = at;
+        else
+            *at++ = *text;
+    }
+    *at = 0;
+    out->filter.range = out->range;
+    out->filter.range_domain = domain;
+    return PROF_OK;
+}
+
+/* Whether there is such a range; a bad kernel pattern is found here too, before any output. */
+static enum prof_status check(struct prof_capture *capture, const struct prof_filter *filter,
+                              struct prof_error *err)
+{
+    struct prof_filter only = {.range = filter->range,
+                               .range_domain = filter->range_domain,
+                               .kernel_pattern = filter->kernel_pattern};
+    struct prof_events *events;
+    struct prof_event event;
+    enum prof_status status =
+        prof_events_open(capture, &only, PROF_EVENTS(PROF_EVENT_RANGE), &events, err);
+    if (status)
+        return status;
+    bool found = prof_events_next(events, &event);
+    status = prof_events_close(events, err);
+    if (!status && filter->range && !found)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "--nvtx: no NVTX range of that name%s in this capture: `perfkit report "
+                         "--stats nvtx_sum` lists them",
+                         filter->range_domain ? " and domain" : "");
+    return status;
+}
+
+static enum prof_status set_times(const struct cli_filter_options *options,
+                                  struct prof_filter *filter, struct prof_error *err)
+{
+    uint64_t from = options->from == CLI_NO_TIME ? 0 : options->from;
+    if (from >= options->to || from > INT64_MAX)
+        return prof_fail(err, PROF_INVALID, "--to must be later than --from");
+    filter->begin_ns = (int64_t)from;
+    if (options->to != CLI_NO_TIME)
+        filter->end_ns = options->to > INT64_MAX ? INT64_MAX : (int64_t)options->to;
+    return PROF_OK;
+}
+
+enum prof_status cli_filter_find(struct prof_capture *capture,
+                                 const struct cli_filter_options *options,
+                                 struct cli_filter *out, struct prof_error *err)
+{
+    *out = (struct cli_filter){0};
+    out->any = options->from != CLI_NO_TIME || options->to != CLI_NO_TIME || options->nvtx ||
+               options->process || options->device || options->stream || options->kernel;
+    enum prof_status status = set_times(options, &out->filter, err);
+    if (!status && options->process)
+        status = find_process(capture, options->process, &out->filter, err);
+    if (!status && options->device)
+        status = find_device(capture, options->device, &out->filter, err);
+    if (!status && options->stream)
+        status = find_streams(capture, options->stream, out, err);
+    if (!status && options->nvtx)
+        status = split_range(options->nvtx, out, err);
+    out->filter.kernel_pattern = options->kernel;
+    if (!status && (options->nvtx || options->kernel))
+        status = check(capture, &out->filter, err);
+    return status;
+}
+
+void cli_filter_free(struct cli_filter *filter)
+{
+    free(filter->streams);
+    free(filter->range);
+    *filter = (struct cli_filter){0};
+}
