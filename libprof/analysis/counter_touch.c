@@ -248,7 +248,8 @@ static enum counter_sample_kind kind_of(const struct counter_work *work,
                : COUNTER_SEQUENCE;
 }
 
-static bool shared(const struct counter_source *source, int64_t begin)
+/* Index of the burst that the moment lies in; UINT32_MAX = in none that is known. */
+static uint32_t burst_at(const struct counter_source *source, int64_t begin)
 {
     size_t low = 0, high = source->bursts.count;
     while (low < high) {
@@ -258,8 +259,8 @@ static bool shared(const struct counter_source *source, int64_t begin)
         else
             high = mid;
     }
-    return low < source->bursts.count && source->bursts.data[low].start_ns <= begin &&
-           source->bursts.data[low].others;
+    bool inside = low < source->bursts.count && source->bursts.data[low].start_ns <= begin;
+    return inside ? (uint32_t)low : UINT32_MAX;
 }
 
 static bool place(struct walk *walk, size_t source, int64_t begin, int64_t end)
@@ -281,7 +282,9 @@ static bool place(struct walk *walk, size_t source, int64_t begin, int64_t end)
             return false;
     }
     sampled->busy_ns = (uint32_t)overlap.busy_ns;
-    sampled->others = shared(&work->sources.data[source], begin);
+    sampled->burst = burst_at(&work->sources.data[source], begin);
+    sampled->others = sampled->burst != UINT32_MAX &&
+                      work->sources.data[source].bursts.data[sampled->burst].others;
     forget_short_copies(work, sampled);
     sampled->kind = (uint8_t)kind_of(work, sampled, &overlap);
     return true;

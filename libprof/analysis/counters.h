@@ -39,6 +39,7 @@ struct counter_sampled {
     uint32_t count;
     uint32_t busy_ns;   /* union of the kernels */
     uint32_t length_ns; /* of the sample; 0 = it is left out */
+    uint32_t burst;     /* index in the bursts of its source; UINT32_MAX = not known */
     uint16_t source;    /* index */
     uint8_t kind;       /* enum counter_sample_kind */
     bool others;
