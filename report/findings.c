@@ -40,19 +40,22 @@ static void price(const struct prof_findings *findings, const struct prof_findin
                   char *out, size_t size)
 {
     out[0] = 0;
-    /* A replay knows nothing of what other findings were paid: it is told where it says less. */
-    if (finding->bound_ns != PROF_UNKNOWN && finding->whatif_ns != PROF_UNKNOWN &&
-        finding->whatif_ns < finding->bound_ns)
-        snprintf(out, size, "saves at most %s, %s of %s; replayed without it, %s",
-                 prof_duration_ns(finding->bound_ns).text, prof_percent(finding->bound_share).text,
-                 prof_duration_ns(findings->window_ns).text,
-                 prof_duration_ns(finding->whatif_ns).text);
-    else if (finding->bound_ns != PROF_UNKNOWN)
+    if (finding->bound_ns != PROF_UNKNOWN)
         snprintf(out, size, "saves at most %s, %s of %s", prof_duration_ns(finding->bound_ns).text,
                  prof_percent(finding->bound_share).text,
                  prof_duration_ns(findings->window_ns).text);
     else if (finding->bytes != PROF_UNKNOWN)
         snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
+}
+
+/* A replay knows nothing of what other findings were paid: it is told where it says less. "" if not. */
+static void replayed(const struct prof_finding *finding, char *out, size_t size)
+{
+    out[0] = 0;
+    if (finding->bound_ns != PROF_UNKNOWN && finding->whatif_ns != PROF_UNKNOWN &&
+        finding->whatif_ns < finding->bound_ns)
+        snprintf(out, size, "the same calls and operations without it take %s less",
+                 prof_duration_ns(finding->whatif_ns).text);
 }
 
 /* "from 138 ms on for 8.1 ms, in which `step` repeats 9 times" */
@@ -106,6 +109,9 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
         describe(data, &finding->places[0], line, sizeof line);
         prof_report_wrap(page, 11, "    worst", line);
     }
+    replayed(finding, line, sizeof line);
+    if (line[0])
+        prof_report_wrap(page, 11, "    replay", line);
     prof_report_wrap(page, 11, "    fix", finding->rule->fix);
     if (call)
         prof_report_wrap(page, 11, "    with", call);
@@ -174,6 +180,11 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
         }
         fputs(finding->place_count ? "\n- fix: " : "\n\n- fix: ", out);
         put_prose(out, finding->rule->fix);
+        replayed(finding, line, sizeof line);
+        if (line[0]) {
+            fputs("\n- replay: ", out);
+            put_prose(out, line);
+        }
         if (call) {
             fputs("\n- with: ", out);
             put_prose(out, call);

@@ -50,8 +50,8 @@ void scene_open(struct scene *scene, const char *api, const char *device)
               "INSERT INTO thread(process, tid) VALUES(1, 1);"
               "INSERT INTO device(process, api, ordinal, name, kind, units, compute_major, "
               "compute_minor, warp, max_threads_per_unit, registers_per_unit, "
-              "shared_per_unit_bytes, memory_bytes) "
-              "VALUES(1, %Q, 0, 'device', %Q, %d, %s, 32, 2048, 65536, 233472, 1073741824);",
+              "shared_per_unit_bytes, memory_bytes, memory_bandwidth, clock_khz) VALUES(1, %Q, 0, "
+              "'device', %Q, %d, %s, 32, 2048, 65536, 233472, 1073741824, 4800000000000, 1980000);",
               api, device, gpu ? 132 : 2, gpu && !strcmp(api, "cuda") ? "9, 0" : "NULL, NULL");
     for (int i = 0; i < SCENE_STREAMS; i++)
         scene_sql(scene, "INSERT INTO stream(process, device, api, native, is_default, "

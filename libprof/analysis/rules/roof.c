@@ -219,7 +219,7 @@ static void low_precision(struct prof_judge *judge)
 {
     const struct prof_device *device = judge->device->device;
     struct placed placed = {0};
-    bool told = false;
+    bool any = false, told = true;
     if (!device || device->compute_major < 7) {
         prof_abstain(judge, "needs a GPU with half-precision units (compute capability 7.0)");
         return;
@@ -228,28 +228,33 @@ static void low_precision(struct prof_judge *judge)
         const struct prof_roofline_point *point = &judge->roofs->points[i];
         const struct prof_shape *shape = point->device == judge->device->id ? shape_of(judge, point)
                                                                             : NULL;
-        if (!shape || point->pipe_assumed || point->bound == PROF_BOUND_NONE)
+        if (!shape || point->bound == PROF_BOUND_NONE)
             continue;
-        told = true;
+        any = true;
         bool wide = point->pipe == PROF_CEILING_FP32 || point->pipe == PROF_CEILING_FP64;
         bool limited = point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_COMPUTE;
-        if (wide && limited)
-            place(judge, &placed, point, shape, (double)shape->alone_ns / 2);
+        if (!wide || !limited)
+            continue;
+        told &= !point->pipe_assumed;
+        place(judge, &placed, point, shape, (double)shape->alone_ns / 2);
     }
-    if (!told) {
-        prof_abstain(judge, "nobody told at which precision kernels compute");
+    if (!any) {
+        prof_abstain(judge, "needs declared work or counters, and the device's ceilings");
         return;
     }
     if (!placed.worst || prof_of_window(judge, placed.time_ns) < 0.1)
         return;
     struct prof_draft *draft = prof_found(
-        judge, 0.4,
-        "%s kernels of %s of the time compute in 32 bits or more and are held back by bytes or "
-        "arithmetic: 16 bits halve both, where the result allows.",
-        prof_count(placed.points).text, prof_percent(prof_of_window(judge, placed.time_ns)).text);
+        judge, told ? 0.4 : 0.2,
+        "%s kernels of %s of the time %s 32 bits or more and are held back by bytes or arithmetic: "
+        "16 bits halve both, where the result allows.",
+        prof_count(placed.points).text, prof_percent(prof_of_window(judge, placed.time_ns)).text,
+        told ? "compute in" : "may compute in");
     prof_number(draft, "kernels", (double)placed.points, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)placed.time_ns, PROF_NUMBER_NS);
     prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)placed.left_ns);
+    if (!told)
+        draft->most = PROF_SEVERITY_INFO; /* nobody told the precision */
     prof_places(judge, draft, &placed.spots);
 }
 
@@ -287,9 +292,9 @@ const struct prof_rule prof_rules_roof[] = {
      .judge = fusion_candidate},
     {.page = {.id = "low-precision",
               .title = "32-bit arithmetic where 16 bits might do",
-              .fires = "Kernels of 10 % of the time whose precision is known to be 32 bits or more "
-                       "and that memory or arithmetic holds back, on a GPU of compute capability 7.0 "
-                       "or newer.",
+              .fires = "Kernels that take 10 % of the time, that memory or arithmetic holds back, and "
+                       "that compute in 32 bits or more, on a GPU of compute capability 7.0 or newer. "
+                       "No more than info where the precision is assumed, not counted.",
               .why = "Half the bytes and twice (tensor cores: many times) the arithmetic rate.",
               .fix = "Store in bfloat16 or half, add up in 32 bits, and compare results.",
               .cuda = "__half2, __nv_bfloat162; cublasGemmEx with CUDA_R_16BF; TF32 by "

@@ -1,0 +1,213 @@
+/* The facts under the rules: states of a device to the nanosecond, their sum, the part of a run that is
+ * judged, and the replay of what was recorded. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/rules/replay.h"
+#include "tests/check_main.h"
+#include "tests/diagnosis/scene.h"
+
+#define US INT64_C(1000)
+
+static void load(struct scene *scene, struct prof_capture **capture, struct prof_facts *facts)
+{
+    struct prof_error err = {0};
+    *capture = scene_close(scene);
+    ck_assert_msg(!prof_facts_load(facts, *capture, NULL, &err), "%s", err.message);
+}
+
+static void unload(struct prof_capture *capture, struct prof_facts *facts)
+{
+    prof_facts_free(facts);
+    prof_close(capture);
+}
+
+static int64_t sum_of(const struct prof_device_facts *device)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < PROF_SLICES; i++)
+        sum += device->slice_ns[i];
+    return sum;
+}
+
+/* Rows of their own, so that every instant is known. Nothing repeats: all of the run is judged, from
+ * the first call on. */
+START_TEST(each_instant_has_its_state)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    scene_config(&s, "k", 8, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
+                  "(51, 'cudaMalloc'), (52, 'cudaDeviceSynchronize'), (53, 'cudaMemcpyAsync')");
+    scene_sql(&s,
+              "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
+              "api_duration, thread) VALUES"
+              "(1010000, 100000, 1, 1, 50, 10000, 4000, 1)," /* call 1,000,000 */
+              "(1115000, 45000, 1, 1, 50, 105000, 4000, 1)," /* queued: call 1,010,000 */
+              "(1500000, 100000, 1, 1, 50, 20000, 4000, 1)"); /* call 1,480,000 */
+    scene_sql(&s, "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, "
+                  "target_kind, api_name, api_lead, api_duration, thread) VALUES"
+                  "(1550000, 100000, 2, 4096, 1, 1, 3, 53, 5000, 3000, 1)");
+    scene_sql(&s, "INSERT INTO sync(start, duration, kind, api_name, api_lead, api_duration, "
+                  "thread) VALUES(1100000, 70000, 4, 52, 0, 70000, 1)"); /* to 1,170,000 */
+    scene_sql(&s, "INSERT INTO api_call(start, duration, thread, name, source) "
+                  "VALUES(1300000, 100000, 1, 51, 1)");
+    s.host = 1700000;
+    load(&s, &capture, &f);
+    ck_assert_int_eq(f.begin, 1000000);
+    ck_assert_uint_eq(f.devices.count, 1);
+    const int64_t *slice = f.devices.data[0].slice_ns;
+    ck_assert_int_eq(slice[PROF_SLICE_DISPATCH], 5000);
+    ck_assert_int_eq(slice[PROF_SLICE_SYNC], 10000 + 50000); /* the rest of the wait, waking up */
+    ck_assert_int_eq(slice[PROF_SLICE_ALLOC], 100000);
+    ck_assert_int_eq(slice[PROF_SLICE_LAUNCH], 10000 + 20000);
+    ck_assert_int_eq(slice[PROF_SLICE_KERNEL], 100000 + 45000 + 50000);
+    ck_assert_int_eq(slice[PROF_SLICE_BOTH], 50000);
+    ck_assert_int_eq(slice[PROF_SLICE_COPY_PAGEABLE], 50000);
+    /* 1,220,000 to 1,300,000, 1,400,000 to 1,480,000, and after the last operation */
+    ck_assert_int_eq(slice[PROF_SLICE_HOST], 160000 + f.end - 1650000);
+    ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
+    unload(capture, &f);
+}
+END_TEST
+
+/* Whatever a program does, the states add up and a replay takes as long. */
+START_TEST(states_add_up_and_the_replay_reproduces)
+{
+    srand((unsigned)_i + 1);
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    struct prof_replay replay;
+    static const struct prof_edit nothing = {0};
+    int config[4];
+    scene_open(&s, _i % 2 ? "opencl" : "cuda", "gpu");
+    for (int i = 0; i < 4; i++)
+        config[i] = scene_config(&s, i % 2 ? "a" : "b", 1 + rand() % 500, 256, 32);
+    for (int i = 0; i < 400; i++) {
+        int stream = rand() % 4;
+        switch (rand() % 8) {
+        case 0:
+            scene_copy(&s, stream, 1 + rand() % 2, 1 + rand() % 2, 1 + rand() % 100000,
+                       rand() % 50 * US, rand() % 2);
+            break;
+        case 1:
+            scene_host(&s, rand() % 200 * US);
+            break;
+        case 2:
+            scene_sync(&s);
+            break;
+        case 3:
+            scene_call(&s, "cudaMalloc", rand() % 30 * US);
+            break;
+        case 4:
+            scene_fill(&s, stream, 4096, rand() % 5 * US);
+            break;
+        default:
+            scene_kernel(&s, stream, config[rand() % 4], 500 + rand() % 60 * US);
+        }
+    }
+    load(&s, &capture, &f);
+    ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
+    ck_assert(prof_replay_open(&replay, &f));
+    int64_t base = prof_replay_run(&replay, &nothing);
+    double off = (double)(base - replay.span_ns) / (double)replay.span_ns;
+    ck_assert_msg(off > -0.02 && off < 0.02, "replayed %.3f ms, measured %.3f ms",
+                  (double)base / 1e6, (double)replay.span_ns / 1e6);
+    prof_replay_close(&replay);
+    unload(capture, &f);
+}
+END_TEST
+
+static void loop(struct scene *s, int config, int steps)
+{
+    for (int i = 0; i < steps; i++) {
+        scene_kernel(s, 0, config, 50 * US);
+        scene_kernel(s, 0, config + 1, 50 * US);
+        scene_sync(s);
+    }
+}
+
+/* Start-up with work of its own, a slow first step, then the loop: the loop is judged. */
+START_TEST(the_part_that_repeats_is_judged)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    bool ranges = _i == 1;
+    scene_open(&s, "cuda", "gpu");
+    int other = scene_config(&s, "probe", 8, 256, 32);
+    int config = scene_config(&s, "one", 8, 256, 32);
+    scene_config(&s, "two", 8, 256, 32);
+    for (int i = 0; i < 7; i++)
+        scene_kernel(&s, 0, other, 300 * US);
+    scene_sync(&s);
+    scene_call(&s, "cuModuleLoadData", 9000 * US);
+    loop(&s, config, 1);
+    scene_call(&s, "cuModuleLoadData", 7000 * US);
+    int64_t begin = s.host;
+    for (int i = 0; i < 40; i++) {
+        if (ranges)
+            scene_push(&s, "step");
+        loop(&s, config, 1);
+        if (ranges)
+            scene_pop(&s);
+    }
+    int64_t end = s.host;
+    scene_host(&s, 5000 * US);
+    load(&s, &capture, &f);
+    ck_assert_int_eq(f.begin, begin);
+    ck_assert_int_le(f.end, end);
+    ck_assert_int_ge(f.end, end - s.wake_ns);
+    ck_assert_int_ge(f.steps, 39);
+    ck_assert_int_le(f.steps, 40);
+    ck_assert_int_eq(f.step_name != NULL, ranges);
+    ck_assert_int_eq(f.calls_in[PROF_CALL_BUILD].count, 0);
+    ck_assert_int_eq(f.calls_before[PROF_CALL_BUILD].count, 2);
+    unload(capture, &f);
+}
+END_TEST
+
+START_TEST(filters_that_leave_work_out_are_not_judged)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "one", 8, 256, 32);
+    scene_config(&s, "two", 8, 256, 32);
+    loop(&s, config, 40);
+    struct prof_capture *capture = scene_close(&s);
+    struct prof_filter filter = {.kernel = "one"};
+    ck_assert(!prof_findings(capture, &filter, &findings, &err));
+    ck_assert_ptr_nonnull(findings.why_none);
+    ck_assert_uint_eq(findings.count, 0);
+    prof_findings_free(&findings);
+    filter = (struct prof_filter){.begin_ns = 1, .end_ns = prof_end_ns(capture)};
+    ck_assert(!prof_findings(capture, &filter, &findings, &err));
+    ck_assert_ptr_null(findings.why_none);
+    ck_assert_uint_gt(findings.count, 0);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("waterfall");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 60);
+    tcase_add_test(all, each_instant_has_its_state);
+    tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
+    tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
+    tcase_add_test(all, filters_that_leave_work_out_are_not_judged);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
