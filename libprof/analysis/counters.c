@@ -37,8 +37,7 @@ struct clusters {
     int64_t count;
     double oo;
     double *vv, *vo;
-    uint32_t launch;
-    size_t last_sample; /* index + 1 */
+    uint32_t launch, burst;
     double o;
     double *v;
 };
@@ -277,15 +276,15 @@ static void close_cluster(const struct work *w, struct clusters *c)
     c->o = 0;
 }
 
-/* A cluster is one launch in one run of samples: what a launch does at a time depends on what it
- * did just before, and on the launch. */
-static void cluster_add(const struct work *w, struct clusters *c, uint32_t launch,
+/* A cluster is one launch in one burst: what a launch does at a time depends on what it did just
+ * before, and on the launch. */
+static void cluster_add(const struct work *w, struct clusters *c, uint32_t launch, uint32_t burst,
                         const double *values, double ns)
 {
-    if (c->launch != launch || c->last_sample != w->at)
+    if (c->launch != launch || c->burst != burst)
         close_cluster(w, c);
     c->launch = launch;
-    c->last_sample = w->at + 1;
+    c->burst = burst;
     c->o += ns;
     for (size_t i = 0; i < w->counters; i++)
         c->v[i] += w->result->counters[i].kind == PROF_COUNTER_MEAN ? values[i] * ns : values[i];
@@ -304,7 +303,7 @@ static void add_own(struct work *w, const struct counter_sampled *sampled,
 {
     struct estimate *e = &w->estimates[touch->group];
     tally_add(w, &e->own, values, touch->overlap_ns, sampled->length_ns);
-    cluster_add(w, &e->clusters, touch->launch, values, touch->overlap_ns);
+    cluster_add(w, &e->clusters, touch->launch, sampled->burst, values, touch->overlap_ns);
 }
 
 static bool divisible(const struct work *w, const struct counter_sampled *sampled)
