@@ -234,7 +234,7 @@ static struct prof_report_value ceiling_device(const struct prof_report_data *da
 const struct prof_report_column prof_report_ceiling_columns[] = {
     COMPUTED("bytes_per_s", "Bandwidth", RATE, 1, ceiling_rate),
     COMPUTED("flop_per_s", "Arithmetic", FLOPS, 1, ceiling_flops),
-    COMPUTED("ns", "Time", NS, 1, ceiling_ns),
+    COMPUTED("time_ns", "Time", NS, 1, ceiling_ns),
     COMPUTED("source", "Source", WORD, 1, ceiling_source),
     INT64("measured_at_s", "Measured", NUMBER, 0, prof_ceiling, date_s),
     STRING("how", "How", NAME, 0, prof_ceiling, how),

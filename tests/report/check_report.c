@@ -132,8 +132,9 @@ START_TEST(every_writer_and_column_is_described)
             ck_assert_msg(a->offset < t->row_bytes, "%s.%s", t->name, a->key);
             /* The unit stands in the key. */
             const char *ending = a->unit == PROF_UNIT_NS || a->unit == PROF_UNIT_MOMENT ? "_ns"
-                                 : a->unit == PROF_UNIT_RATE                            ? "_per_s"
-                                                                                        : "";
+                                 : a->unit == PROF_UNIT_RATE || a->unit == PROF_UNIT_FLOPS
+                                     ? "_per_s"
+                                     : "";
             size_t length = strlen(a->key), tail = strlen(ending);
             ck_assert_msg(length >= tail && !strcmp(a->key + length - tail, ending), "%s.%s",
                           t->name, a->key);
