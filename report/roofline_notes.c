@@ -132,15 +132,19 @@ size_t prof_report_roofline_notes(const struct prof_report_data *data,
 {
     const struct prof_roofline *roofline = &data->roofline;
     size_t count = 0;
-    bool assumed = false;
+    bool assumed = false, latency = false;
     for (size_t i = 0; i < roofline->count; i++) {
         const struct prof_roofline_point *p = &roofline->points[i];
         assumed |= p->pipe_assumed && p->bound == PROF_BOUND_COMPUTE;
-        if (count < PROF_REPORT_NOTES - 2 && !listed(roofline, i, p->device))
+        latency |= p->bound == PROF_BOUND_LATENCY;
+        if (count < PROF_REPORT_NOTES - 3 && !listed(roofline, i, p->device))
             describe_device(data, p->device, notes[count++]);
     }
     if (describe_missing(roofline, notes[count]))
         count++;
+    if (latency)
+        snprintf(notes[count++], PROF_REPORT_NOTE_BYTES,
+                 "Latency: near no roof; dependent work, too few threads, or imbalance");
     if (assumed)
         snprintf(notes[count++], PROF_REPORT_NOTE_BYTES,
                  "The precision of declared FLOP is not known: they are held against FP32, or the "
