@@ -28,7 +28,7 @@
 #define MOST_GPUS 16u
 #define MOST_FAILURES 3u
 #define CLOSED_WAIT_NS 20000000ull /* between looks while nothing is to be recorded */
-#define IDLE_WAIT_NS 500000000ull  /* and while no process uses a GPU */
+#define IDLE_WAIT_NS 200000000ull  /* and while no process uses a GPU */
 
 struct sampled_gpu {
     unsigned index;
