@@ -15,7 +15,7 @@
 #define LEAST_SHARE 0.002 /* of the time; one of them far away would stretch the axes for nothing  \
                            */
 #define NAME_CELLS 34
-#define TOGETHER 0.02 /* share of the plot within which two points are one to the eye */
+#define TOGETHER 0.035 /* share of the plot within which two points are one to the eye */
 #define WIDTH 1100
 #define HEIGHT 640
 #define LEFT 0.085 /* of the plot within the picture */

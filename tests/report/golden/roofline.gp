@@ -71,11 +71,10 @@ END
 $rings << END
 0.16666666666666666 999999999999.9999 2.3992492508368577 0x56b4e9
 END
-set label '1' at 0.22,824999999999.9999 left offset character 0.9,0.55 front font ',10'
+set label '1, 5' at 0.22,824999999999.9999 left offset character 0.9,0.55 front font ',10'
 set label '2' at 150,49999999999999.99 left offset character 0.9,0.55 front font ',10'
 set label '3' at 10,4000000000000 left offset character 0.9,0.55 front font ',10'
 set label '4' at 300,300000000000000 left offset character 0.9,0.55 front font ',10'
-set label '5' at 0.16666666666666666,999999999999.9999 left offset character 0.9,0.55 front font ',10'
 set label '6' at 16.666666666666668,20000000000000 left offset character 0.9,0.55 front font ',10'
 set label '7' at 33.333333333333336,44444444444444.445 left offset character 0.9,0.55 front font ',10'
 set label '8' at 50,75000000000000 left offset character 0.9,0.55 front font ',10'
