@@ -11,7 +11,9 @@ TYPES = {  # name: (number, size of the struct)
     "kernel": (12, 64), "transfer": (13, 72), "memset": (14, 72), "done": (15, 48), "sync": (16, 48),
     "alloc": (17, 64), "free": (18, 40), "push": (19, 48), "pop": (20, 24), "start": (21, 48),
     "end": (22, 24), "mark": (23, 48), "work": (24, 32), "node": (25, 32),
+    "counter_device": (34, 40), "counter": (35, 40), "burst": (36, 40), "sample": (37, 216),
 }
+DEFINITIONS = {number for number in range(1, 11)} | {34, 35}
 
 
 def record(name, flags=0, aux=1, body=b""):
@@ -30,7 +32,7 @@ base = text + record("config", 31, 3) + record("device", 1, 4) + record("context
     "stream", 0, 6, struct.pack("<QIIIIiI", 7, 3, 5, 4, 8, 0, 1)) + record(
     "clock", 0, 8, struct.pack("<QQQII", 1000, 2000, 1, 4, 1))
 for name in TYPES:
-    if TYPES[name][0] <= 10:
+    if TYPES[name][0] in DEFINITIONS:
         save("define_" + name, base + record(name), b"")
     else:
         save("event_" + name, base, record(name) * 2)
@@ -41,5 +43,10 @@ save("launch", base, call(1) + kernel(1) + done(1) + call(2) + kernel(2, 2) + ke
 save("graph", base, call(1, 2) + record("kernel", 0, 6, struct.pack("<QQQQQIIQ", 1, 0, 0, 3, 4, 3, 1, 9)))
 save("ranges", base, record("push") + record("work") + record("push", 3, 1) + record("pop") * 3)
 save("memory", base, record("alloc", 3) + record("free", 3) + record("free", 3) + record("alloc", 3))
+sampled = base + record("counter_device", 0, 9) + record(
+    "counter", 1, 9, struct.pack("<dIIIIII", 64.0, 0, 1, 1, 1, 2, 0))
+save("counters", sampled, record("sample", 0, 9, struct.pack("<QQ2d", 50, 70, 1e6, -2.5)) * 2 +
+     record("burst", 3, 9, struct.pack("<QQIIQ", 50, 70, 2, 1, 9)) +
+     record("sample", 0, 9, struct.pack("<QQ2d", 70, 50, float("nan"), float("inf"))))
 save("partial", base + more, call(9))
 save("threads", base, struct.pack("<HBBI", 8, 1, 0, 77) + call(1) + kernel(1, 2))
