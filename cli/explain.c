@@ -1,5 +1,5 @@
-/* perfkit explain: what a rule of the findings means. Text for people, JSON for programs, and markdown,
- * from which docs/rules.md is made (scripts/rules_doc.sh). */
+/* perfkit explain: what a rule of the findings means. Text for people, JSON for programs, and
+ * markdown, from which docs/rules.md is made (scripts/rules_doc.sh). */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,8 +18,13 @@ static const char *const format_words[] = {"text", "markdown", "json", NULL};
 
 #define AT(field) .offset = offsetof(struct explain_options, field)
 static const struct cli_option explain_options[] = {
-    {.name = "format", .type = CLI_CHOICE, AT(format), .argument = "NAME", .fallback = "text",
-     .text = "text, markdown or json", .words = format_words},
+    {.name = "format",
+     .type = CLI_CHOICE,
+     AT(format),
+     .argument = "NAME",
+     .fallback = "text",
+     .text = "text, markdown or json",
+     .words = format_words},
     {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
     {0},
 };
@@ -49,7 +54,7 @@ static void parts_of(const struct prof_rule_page *page, struct part parts[PARTS]
     memcpy(parts, all, sizeof all);
 }
 
-/* ---- text --------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 #define INDENT 10
 
@@ -74,7 +79,7 @@ static void print_list(void)
         printf("%-20s %s\n", page->id, page->title);
 }
 
-/* ---- markdown ----------------------------------------------------------------------------------- */
+/* ---- markdown -------------------------------------------------------------------------------- */
 
 /* Our own texts: of what markdown would read, only these occur in them. */
 static void put_markdown(const char *text)
@@ -103,7 +108,7 @@ static void print_markdown(const struct prof_rule_page *page)
     }
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void put_json(struct prof_json *json, const struct prof_rule_page *page)
 {
@@ -117,7 +122,7 @@ static void put_json(struct prof_json *json, const struct prof_rule_page *page)
     prof_json_end(json);
 }
 
-/* ---- command ------------------------------------------------------------------------------------ */
+/* ---- command --------------------------------------------------------------------------------- */
 
 static int print_all(unsigned format)
 {
@@ -188,9 +193,10 @@ const struct cli_command explain_command = {
     .name = "explain",
     .summary = "tell what a finding means and how its price is computed",
     .operands = "[RULE]",
-    .text = "Prints the page of a rule: when it fires, why that is slow, what to change and with "
-            "which calls, how the upper bound of the gain is computed, and what the rule cannot see. "
-            "Without a rule: the list of rules.",
+    .text =
+        "Prints the page of a rule: when it fires, why that is slow, what to change and with "
+        "which calls, how the upper bound of the gain is computed, and what the rule cannot see. "
+        "Without a rule: the list of rules.",
     .options = explain_options,
     .examples = explain_examples,
     .most = 1,

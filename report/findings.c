@@ -16,7 +16,7 @@ static const char *const severities[] = {
 };
 
 static const char *const units[] = {
-    [PROF_NUMBER_COUNT] = "count", [PROF_NUMBER_NS] = "ns",       [PROF_NUMBER_BYTES] = "bytes",
+    [PROF_NUMBER_COUNT] = "count",  [PROF_NUMBER_NS] = "ns",       [PROF_NUMBER_BYTES] = "bytes",
     [PROF_NUMBER_RATE] = "bytes/s", [PROF_NUMBER_SHARE] = "share", [PROF_NUMBER_PLAIN] = "number",
 };
 
@@ -48,7 +48,8 @@ static void price(const struct prof_findings *findings, const struct prof_findin
         snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
 }
 
-/* A replay knows nothing of what other findings were paid: it is told where it says less. "" if not. */
+/* A replay knows nothing of what other findings were paid: it is told where it says less. "" if
+ * not. */
 static void replayed(const struct prof_finding *finding, char *out, size_t size)
 {
     out[0] = 0;
@@ -91,7 +92,7 @@ static void describe(const struct prof_report_data *data, const struct prof_plac
     free(name);
 }
 
-/* ---- text --------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void text_finding(const struct prof_report_page *page, const struct prof_report_data *data,
                          const struct prof_finding *finding)
@@ -133,8 +134,8 @@ void prof_report_text_findings(const struct prof_report_page *page,
     bool told = findings->why_none || findings->window_ns > 0;
     fprintf(page->out, "\n%sFindings%s: %s%s%s\n", prof_report_tone(page, PROF_TONE_HEAD),
             prof_report_plain(page),
-            findings->count ? prof_count((int64_t)findings->count).text : "none",
-            told ? "; " : "", told ? line : "");
+            findings->count ? prof_count((int64_t)findings->count).text : "none", told ? "; " : "",
+            told ? line : "");
     size_t count = shown(findings, how_many);
     for (size_t i = 0; i < count; i++)
         text_finding(page, data, &findings->rows[i]);
@@ -151,7 +152,7 @@ void prof_report_text_findings(const struct prof_report_page *page,
     }
 }
 
-/* ---- markdown ----------------------------------------------------------------------------------- */
+/* ---- markdown -------------------------------------------------------------------------------- */
 
 void prof_report_markdown_findings(FILE *out, const struct prof_report_data *data,
                                    enum prof_report_findings how_many,
@@ -195,7 +196,7 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
         fprintf(out, "\n... and %zu more\n", findings->count - count);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_places(struct prof_json *json, const struct prof_report_data *data,
                         const struct prof_finding *finding)

@@ -846,6 +846,8 @@ struct prof_finding {
     const struct prof_rule_page *rule;
     enum prof_severity severity;
     int64_t device;    /* prof_device.physical, 0 = none in particular */
+    bool hint;         /* no fault by itself (one kernel decides, memory is the limit): never more than
+                          info, and told after faults */
     double confidence; /* 0..1, that mending it helps: not a probability that was measured */
     char seen[400];    /* one sentence with the numbers; names of the program as they are */
     struct prof_number numbers[PROF_FINDING_NUMBERS];
@@ -871,7 +873,7 @@ struct prof_abstention {
 };
 
 struct prof_findings {
-    struct prof_finding *rows; /* by severity, then bound, largest first */
+    struct prof_finding *rows; /* by severity, faults before hints, then by bound, largest first */
     size_t count;
     struct prof_abstention *abstentions;
     size_t abstention_count;

@@ -1,6 +1,6 @@
-/* Each rule with a program that has its fault, the mended one, and a near miss: it must speak on the
- * first, with a bound that covers what mending gains and is no more than a few times that, and not on
- * the other two. */
+/* Each rule with a program that has its fault, the mended one, and a near miss: it must speak on
+ * the first, with a bound that covers what mending gains and is no more than a few times that, and
+ * not on the other two. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,11 +22,11 @@ struct program {
     const char *api, *device;
     step *step;
     void (*setup)(struct scene *s, enum version which);
-    bool no_price; /* about memory, or about start-up */
+    bool no_price;      /* about memory, or about start-up */
     double least, most; /* bound / gain */
 };
 
-/* ---- programs ------------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static int k[8]; /* launch configurations, by the program's setup */
 
@@ -368,7 +368,10 @@ static void hold(struct scene *s, enum version which)
     big_kernel(s, which);
     /* of 1 GiB */
     scene_lifetime(s, s->host, PROF_UNKNOWN,
-                   which == BAD ? 900 * MIB : which == FIXED ? 10 * MIB : 700 * MIB, 3);
+                   which == BAD     ? 900 * MIB
+                   : which == FIXED ? 10 * MIB
+                                    : 700 * MIB,
+                   3);
 }
 
 static void hold_a_tenth(struct scene *s, enum version which)
@@ -445,10 +448,10 @@ static void two_kernels(struct scene *s, enum version which)
     k[1] = scene_config(s, "other", 13200, 256, 32);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
-/* bound / gain: the bound assumes that what is removed costs nothing instead, and that everything it
- * claims goes; 1 to 2 is what is asked of bounds on the whole. */
+/* bound / gain: the bound assumes that what is removed costs nothing instead, and that everything
+ * it claims goes; 1 to 2 is what is asked of bounds on the whole. */
 static const struct program programs[] = {
     {"pageable-copy", "cuda", "gpu", copy_pageable, big_kernel, false, 1, 2},
     {"blocking-copy", "cuda", "gpu", copy_blocking, big_kernel, false, 1, 2},

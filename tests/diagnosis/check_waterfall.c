@@ -1,5 +1,5 @@
-/* The facts under the rules: states of a device to the nanosecond, their sum, the part of a run that is
- * judged, and the replay of what was recorded. */
+/* The facts under the rules: states of a device to the nanosecond, their sum, the part of a run
+ * that is judged, and the replay of what was recorded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,8 @@ static int64_t sum_of(const struct prof_device_facts *device)
     return sum;
 }
 
-/* Rows of their own, so that every instant is known. Nothing repeats: all of the run is judged, from
- * the first call on. */
+/* Rows of their own, so that every instant is known. Nothing repeats: all of the run is judged,
+ * from the first call on. */
 START_TEST(each_instant_has_its_state)
 {
     struct scene s;
@@ -42,12 +42,11 @@ START_TEST(each_instant_has_its_state)
     scene_config(&s, "k", 8, 256, 32);
     scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
                   "(51, 'cudaMalloc'), (52, 'cudaDeviceSynchronize'), (53, 'cudaMemcpyAsync')");
-    scene_sql(&s,
-              "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
-              "api_duration, thread) VALUES"
-              "(1010000, 100000, 1, 1, 50, 10000, 4000, 1)," /* call 1,000,000 */
-              "(1115000, 45000, 1, 1, 50, 105000, 4000, 1)," /* queued: call 1,010,000 */
-              "(1500000, 100000, 1, 1, 50, 20000, 4000, 1)"); /* call 1,480,000 */
+    scene_sql(&s, "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
+                  "api_duration, thread) VALUES"
+                  "(1010000, 100000, 1, 1, 50, 10000, 4000, 1),"  /* call 1,000,000 */
+                  "(1115000, 45000, 1, 1, 50, 105000, 4000, 1),"  /* queued: call 1,010,000 */
+                  "(1500000, 100000, 1, 1, 50, 20000, 4000, 1)"); /* call 1,480,000 */
     scene_sql(&s, "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, "
                   "target_kind, api_name, api_lead, api_duration, thread) VALUES"
                   "(1550000, 100000, 2, 4096, 1, 1, 3, 53, 5000, 3000, 1)");

@@ -41,8 +41,12 @@ void scene_open(struct scene *scene, const char *api, const char *device)
 {
     struct prof_error err = {0};
     bool gpu = !strcmp(device, "gpu");
-    *scene = (struct scene){.api = api, .host = 1000000, .launch_ns = 4000, .wake_ns = 8000,
-                            .gap_ns = 1000, .latency_ns = 3000};
+    *scene = (struct scene){.api = api,
+                            .host = 1000000,
+                            .launch_ns = 4000,
+                            .wake_ns = 8000,
+                            .gap_ns = 1000,
+                            .latency_ns = 3000};
     snprintf(scene->path, sizeof scene->path, "/tmp/check_rules.%ld.sqlite", (long)getpid());
     ck_assert_msg(!prof_store_create(scene->path, true, &scene->store, &err), "%s", err.message);
     scene_sql(scene,
@@ -54,8 +58,9 @@ void scene_open(struct scene *scene, const char *api, const char *device)
               "'device', %Q, %d, %s, 32, 2048, 65536, 233472, 1073741824, 4800000000000, 1980000);",
               api, device, gpu ? 132 : 2, gpu && !strcmp(api, "cuda") ? "9, 0" : "NULL, NULL");
     for (int i = 0; i < SCENE_STREAMS; i++)
-        scene_sql(scene, "INSERT INTO stream(process, device, api, native, is_default, "
-                         "non_blocking) VALUES(1, 1, %Q, %d, 0, 1)",
+        scene_sql(scene,
+                  "INSERT INTO stream(process, device, api, native, is_default, "
+                  "non_blocking) VALUES(1, 1, %Q, %d, 0, 1)",
                   api, 7 + i);
 }
 
@@ -81,8 +86,7 @@ int scene_config(struct scene *scene, const char *name, int64_t blocks, int64_t 
     scene_sql(scene,
               "INSERT INTO launch_config(name, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
               "registers) VALUES(%d, %lld, 1, 1, %lld, 1, 1, %lld)",
-              string_of(scene, name), (long long)blocks, (long long)threads,
-              (long long)registers);
+              string_of(scene, name), (long long)blocks, (long long)threads, (long long)registers);
     return (int)sqlite3_last_insert_rowid(prof_store_db(scene->store));
 }
 
@@ -126,8 +130,9 @@ void scene_graph(struct scene *scene, int stream, const int *configs, const int6
               (long long)scene->host, (long long)scene->launch_ns * 2,
               string_of(scene, "cudaGraphLaunch"), ++scene->correlation);
     for (int i = 0; i < count; i++) {
-        scene_sql(scene, "INSERT INTO kernel(start, duration, stream, config, correlation) "
-                         "VALUES(%lld, %lld, %d, %d, %d)",
+        scene_sql(scene,
+                  "INSERT INTO kernel(start, duration, stream, config, correlation) "
+                  "VALUES(%lld, %lld, %d, %d, %d)",
                   (long long)start, (long long)ns[i], stream + 1, configs[i], scene->correlation);
         start += ns[i] + 600;
     }
@@ -185,8 +190,9 @@ void scene_sync(struct scene *scene)
 
 void scene_call(struct scene *scene, const char *name, int64_t ns)
 {
-    scene_sql(scene, "INSERT INTO api_call(start, duration, thread, name, source) "
-                     "VALUES(%lld, %lld, 1, %d, 1)",
+    scene_sql(scene,
+              "INSERT INTO api_call(start, duration, thread, name, source) "
+              "VALUES(%lld, %lld, 1, %d, 1)",
               (long long)scene->host, (long long)ns, string_of(scene, name));
     scene->host += ns;
 }
@@ -221,7 +227,8 @@ void scene_pop(struct scene *scene)
 
 void scene_work(struct scene *scene, double flop, double bytes)
 {
-    scene_sql(scene, "INSERT INTO work(range, flop, bytes_read, bytes_written) "
-                     "VALUES((SELECT max(id) FROM range), %f, %f, %f)",
+    scene_sql(scene,
+              "INSERT INTO work(range, flop, bytes_read, bytes_written) "
+              "VALUES((SELECT max(id) FROM range), %f, %f, %f)",
               flop, bytes / 2, bytes / 2);
 }

@@ -1,8 +1,8 @@
-/* Small programs as captures: a host with its clock, streams with theirs, and the calls between them.
- * A scene is run in order; each call takes the host some time, device work starts when it was asked
- * for and its stream is free, and what happened is written as rows of a capture. So a program and its
- * mended version have true running times that a bound can be compared with, the same on every
- * machine. */
+/* Small programs as captures: a host with its clock, streams with theirs, and the calls between
+ * them. A scene is run in order; each call takes the host some time, device work starts when it was
+ * asked for and its stream is free, and what happened is written as rows of a capture. So a program
+ * and its mended version have true running times that a bound can be compared with, the same on
+ * every machine. */
 #ifndef PERFKIT_TESTS_DIAGNOSIS_SCENE_H
 #define PERFKIT_TESTS_DIAGNOSIS_SCENE_H
 
@@ -14,13 +14,13 @@
 struct scene {
     struct prof_store *store;
     char path[64];
-    int64_t host;                   /* the thread's clock, ns */
-    int64_t stream[SCENE_STREAMS];  /* when each stream is free */
+    int64_t host;                  /* the thread's clock, ns */
+    int64_t stream[SCENE_STREAMS]; /* when each stream is free */
     int64_t launch_ns, wake_ns, gap_ns, latency_ns;
-    int64_t ranges[16];             /* starts of open ranges */
-    int names[16];                  /* and their strings */
+    int64_t ranges[16]; /* starts of open ranges */
+    int names[16];      /* and their strings */
     int depth, correlation, strings;
-    const char *api; /* "cuda", "opencl" */
+    const char *api;              /* "cuda", "opencl" */
     int64_t loop_begin, loop_end; /* of the part under test */
 };
 

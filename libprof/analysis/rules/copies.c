@@ -68,8 +68,8 @@ void prof_copies_claim(struct prof_draft *draft, const struct prof_copies *sums,
         prof_claim(draft, i, (int64_t)((double)sums->alone[i] * part));
 }
 
-void prof_copies_claim_around(struct prof_draft *draft, const struct prof_copies *sums, bool before, bool after,
-                         double part)
+void prof_copies_claim_around(struct prof_draft *draft, const struct prof_copies *sums, bool before,
+                              bool after, double part)
 {
     for (size_t i = 0; i < AROUND; i++) {
         int64_t ns = (before ? sums->before[around[i]] : 0) + (after ? sums->after[around[i]] : 0);

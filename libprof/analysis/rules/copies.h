@@ -1,5 +1,5 @@
-/* What the rules about copies share: which copy is of which kind, and the time that a set of them takes
- * with the idle time around. */
+/* What the rules about copies share: which copy is of which kind, and the time that a set of them
+ * takes with the idle time around. */
 #ifndef PERFKIT_ANALYSIS_RULES_COPIES_H
 #define PERFKIT_ANALYSIS_RULES_COPIES_H
 

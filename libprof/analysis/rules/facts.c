@@ -7,7 +7,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/wire/wire.h"
 
-/* ---- shapes and devices ------------------------------------------------------------------------- */
+/* ---- shapes and devices ---------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, int64_t value)
 {
@@ -79,7 +79,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op)
     return number;
 }
 
-/* ---- operations --------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static bool add_call(struct prof_facts *f, struct prof_call call)
 {
@@ -110,7 +110,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
     *slot = (struct prof_op){
         .start = op->start_ns,
         .duration = op->duration_ns < longest ? op->duration_ns : longest,
-        .call = op->call_ns < 0               ? PROF_UNKNOWN
+        .call = op->call_ns < 0              ? PROF_UNKNOWN
                 : op->call_ns > op->start_ns ? op->start_ns
                                              : op->call_ns,
         .call_duration = call_duration > UINT32_MAX ? UINT32_MAX : (uint32_t)call_duration,
@@ -185,13 +185,13 @@ const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct pro
     return first;
 }
 
-/* ---- host calls --------------------------------------------------------------------------------- */
+/* ---- host calls ------------------------------------------------------------------------------ */
 
 static enum prof_call_class class_of(struct prof_facts *f, int64_t name)
 {
     uint64_t *known = prof_map_get(&f->call_classes, (uint64_t)name);
     if (known)
-        return (enum prof_call_class)*known;
+        return (enum prof_call_class) * known;
     enum prof_call_class class_ = prof_call_classify(prof_string(f->capture, name, NULL));
     prof_map_put(&f->call_classes, (uint64_t)name, class_); /* without room: asked again */
     return class_;
@@ -205,8 +205,8 @@ static bool add_call_row(void *user, sqlite3_stmt *row)
     enum prof_call_class class_ = class_of(f, name);
     if (start == PROF_UNKNOWN || start < 0 || duration < 0 || class_ == PROF_CALL_OTHER)
         return true;
-    return add_call(f, (struct prof_call){start, duration, (uint32_t)thread, (uint32_t)name,
-                                          (uint8_t)class_});
+    return add_call(
+        f, (struct prof_call){start, duration, (uint32_t)thread, (uint32_t)name, (uint8_t)class_});
 }
 
 static int by_thread_and_start(const void *a, const void *b)
@@ -219,9 +219,8 @@ static int by_thread_and_start(const void *a, const void *b)
 
 static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
 {
-    enum prof_status status =
-        prof_scan(f->capture, "SELECT start, duration, thread, name FROM api_call", add_call_row, f,
-                  err);
+    enum prof_status status = prof_scan(
+        f->capture, "SELECT start, duration, thread, name FROM api_call", add_call_row, f, err);
     if (!status)
         status = prof_scan(f->capture,
                            "SELECT start - coalesce(api_lead, 0), coalesce(api_duration, duration),"
@@ -270,7 +269,7 @@ static void sum_calls(struct prof_facts *f)
     }
 }
 
-/* ---- allocations -------------------------------------------------------------------------------- */
+/* ---- allocations ----------------------------------------------------------------------------- */
 
 static bool add_lifetime(void *user, sqlite3_stmt *row)
 {
@@ -294,7 +293,7 @@ static bool add_lifetime(void *user, sqlite3_stmt *row)
     return slot != NULL;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static uint32_t range_group(void *user, const struct prof_range_row_read *row)
 {
@@ -350,8 +349,8 @@ static enum prof_status longest_stretch(struct prof_facts *f, struct prof_error 
     return status;
 }
 
-/* Sums of everything stay below this, so that no rule has to watch for overflow; a real run would need
- * seventy years of device time for it. */
+/* Sums of everything stay below this, so that no rule has to watch for overflow; a real run would
+ * need seventy years of device time for it. */
 #define MOST (INT64_C(1) << 61)
 
 enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capture,

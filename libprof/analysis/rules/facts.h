@@ -1,8 +1,10 @@
-/* What the rules look at, computed once per capture: operations of the devices, host calls that stand
- * in their way, the part of the run in which the program repeats itself, and a waterfall that gives
- * each instant of each device one state, so that no two findings are paid for the same instant.
+/* What the rules look at, computed once per capture: operations of the devices, host calls that
+ * stand in their way, the part of the run in which the program repeats itself, and a waterfall that
+ * gives each instant of each device one state, so that no two findings are paid for the same
+ * instant.
  *
- * Reading costs one pass over the device tables and the host calls, about 48 bytes per operation. */
+ * Reading costs one pass over the device tables and the host calls, about 48 bytes per operation.
+ */
 #ifndef PERFKIT_ANALYSIS_RULES_FACTS_H
 #define PERFKIT_ANALYSIS_RULES_FACTS_H
 
@@ -43,7 +45,7 @@ enum prof_call_class {
     PROF_CALL_BUILD,       /* compile, load, link */
     PROF_CALL_GRAPH_MAKE,  /* instantiate a graph */
     PROF_CALL_GRAPH_LAUNCH,
-    PROF_CALL_COPY, /* copies whose call waits */
+    PROF_CALL_COPY,   /* copies whose call waits */
     PROF_CALL_CREATE, /* streams, events, contexts */
     PROF_CALL_CLASSES
 };
@@ -81,9 +83,9 @@ struct prof_shape {
     int64_t count, sum_ns, min_ns;
     int64_t alone_ns; /* device time that is this shape's: kernels: no other kernel began before;
                          copies: no kernel runs either */
-    int64_t idle_ns[PROF_SLICES];  /* idle time that ended with one of these */
-    int64_t after_ns[PROF_SLICES]; /* and that began after one of these */
-    int64_t call_ns;              /* host time in their calls */
+    int64_t idle_ns[PROF_SLICES];        /* idle time that ended with one of these */
+    int64_t after_ns[PROF_SLICES];       /* and that began after one of these */
+    int64_t call_ns;                     /* host time in their calls */
     int64_t first_call_ns, last_call_ns; /* over the whole capture */
     int64_t total;                       /* likewise: how many */
     uint32_t runs, longest_run; /* times that its kernel follows another one; most in a row */
@@ -108,7 +110,7 @@ struct prof_device_facts {
     struct prof_spots spots[PROF_SLICES];
     int64_t kernel_sum_ns, copy_sum_ns; /* plain sums within the window */
     int64_t kernels, copies, gaps;
-    int64_t relaunch_ns; /* of PROF_SLICE_LAUNCH, what followed a wait */
+    int64_t relaunch_ns;       /* of PROF_SLICE_LAUNCH, what followed a wait */
     int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
     uint32_t busiest_thread;   /* launches most */
     size_t streams;            /* with kernels in the window */
@@ -136,15 +138,15 @@ struct prof_facts {
     struct prof_map shape_index;
     PROF_ARRAY(struct prof_device_facts) devices;
     struct prof_map device_index;
-    PROF_ARRAY(struct prof_call) calls; /* by thread, then start */
-    struct prof_map call_classes;       /* string id -> class */
+    PROF_ARRAY(struct prof_call) calls;         /* by thread, then start */
+    struct prof_map call_classes;               /* string id -> class */
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
 
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
     bool impossible; /* those are more than any run can have: damaged, nothing is judged */
 
-    int64_t begin, end; /* the window: see facts_window.c */
-    int64_t steps;      /* repetitions in it; 0 = it does not repeat */
+    int64_t begin, end;    /* the window: see facts_window.c */
+    int64_t steps;         /* repetitions in it; 0 = it does not repeat */
     const char *step_name; /* NVTX range that repeats; NULL = found by the operations alone */
     struct prof_call_totals calls_in[PROF_CALL_CLASSES], calls_before[PROF_CALL_CLASSES];
 };

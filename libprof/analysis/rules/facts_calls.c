@@ -1,5 +1,5 @@
-/* What host calls are for, by name: calls of the CUDA runtime, the CUDA driver and OpenCL that do the
- * same are one class, so that a rule is written once. */
+/* What host calls are for, by name: calls of the CUDA runtime, the CUDA driver and OpenCL that do
+ * the same are one class, so that a rule is written once. */
 #include <string.h>
 
 #include "libprof/analysis/rules/facts.h"

@@ -1,7 +1,7 @@
-/* The exclusive waterfall: each instant of each device within the window has one state. Busy time is
- * told apart by what ran, idle time by what the host did until the next operation came: a queued one
- * was waited for by the device (dispatch, dependency), one that was asked for later has the host to
- * thank. The states sum to the window, so gains taken from them never exceed it. */
+/* The exclusive waterfall: each instant of each device within the window has one state. Busy time
+ * is told apart by what ran, idle time by what the host did until the next operation came: a queued
+ * one was waited for by the device (dispatch, dependency), one that was asked for later has the
+ * host to thank. The states sum to the window, so gains taken from them never exceed it. */
 #include <stdlib.h>
 
 #include "libprof/analysis/rules/facts.h"
@@ -11,11 +11,12 @@
 /* How long after a wait the host's next launch still counts as the wait's cost: the thread is woken
  * and starts over. */
 #define AFTER_SYNC_NS 50000
-/* Shorter pauses of the host between two launches are what launching costs it: the program's own way
- * to the call. */
+/* Shorter pauses of the host between two launches are what launching costs it: the program's own
+ * way to the call. */
 #define BETWEEN_LAUNCHES_NS 20000
-/* Work that starts so soon after its call was not queued: it was started as soon as it came, however
- * long the device had been idle. The way from a call to the device takes some microseconds. */
+/* Work that starts so soon after its call was not queued: it was started as soon as it came,
+ * however long the device had been idle. The way from a call to the device takes some microseconds.
+ */
 #define ON_ITS_WAY_NS 10000
 /* Host calls looked at per gap; more of them in one gap are the same mixture. */
 #define CALLS_PER_GAP 64
@@ -27,9 +28,9 @@ struct sweep {
     int64_t kernel_end, copy_end;
     uint32_t kernel_shape, copy_shape;
     uint32_t last_stream, last_shape; /* of the operation before; UINT32_MAX = none */
-    uint32_t in_a_row; /* operations of last_shape, one after the other */
-    bool waited;       /* the host waited since the operation before */
-    uint32_t floors[FLOOR_BUCKETS]; /* gaps before queued work, by size */
+    uint32_t in_a_row;                /* operations of last_shape, one after the other */
+    bool waited;                      /* the host waited since the operation before */
+    uint32_t floors[FLOOR_BUCKETS];   /* gaps before queued work, by size */
     struct prof_map streams;
 };
 
@@ -39,7 +40,7 @@ struct work {
     struct prof_map launches; /* thread -> operations */
 };
 
-/* ---- busy time ---------------------------------------------------------------------------------- */
+/* ---- busy time ------------------------------------------------------------------------------- */
 
 static enum prof_slice copy_slice(const struct prof_shape *shape)
 {
@@ -105,7 +106,7 @@ static void advance(struct work *w, struct sweep *s, int64_t time)
     }
 }
 
-/* ---- idle time ---------------------------------------------------------------------------------- */
+/* ---- idle time ------------------------------------------------------------------------------- */
 
 static enum prof_slice call_slice(uint8_t class_)
 {
@@ -145,8 +146,8 @@ static size_t calls_before(const struct prof_call *calls, size_t count, int64_t 
     return low;
 }
 
-/* The host's own time from `begin` to `end`, where the call that launches begins: backwards over the
- * thread's calls. */
+/* The host's own time from `begin` to `end`, where the call that launches begins: backwards over
+ * the thread's calls. */
 static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                        const struct prof_op *op)
 {
@@ -158,9 +159,8 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
     for (int looked = 0; at && end > begin && looked < CALLS_PER_GAP; looked++) {
         const struct prof_call *call = &calls[--at];
         int64_t call_end = prof_add(call->start, call->duration);
-        int64_t after = call->class_ == PROF_CALL_SYNC || call->class_ == PROF_CALL_COPY
-                            ? AFTER_SYNC_NS
-                            : 0;
+        int64_t after =
+            call->class_ == PROF_CALL_SYNC || call->class_ == PROF_CALL_COPY ? AFTER_SYNC_NS : 0;
         if (prof_add(call_end, after) <= begin)
             break; /* earlier ones may be longer, but calls of a thread do not overlap */
         int64_t bubble_end = prof_add(call_end, after) < end ? prof_add(call_end, after) : end;
@@ -208,7 +208,7 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
           op->shape);
 }
 
-/* ---- operations --------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static void count_op(struct work *w, struct sweep *s, const struct prof_op *op)
 {
@@ -269,7 +269,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
     return prof_map_put(&w->launches, op->thread, launches ? *launches + 1 : 1);
 }
 
-/* ---- results ------------------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static int64_t floor_of(const struct sweep *s)
 {

@@ -1,12 +1,12 @@
 /* Which part of the run the findings are about: where the program repeats itself. Start-up, warm-up
- * and the measuring of other things are no faults of a loop that runs for hours; a capture of a test
- * run consists mostly of them.
+ * and the measuring of other things are no faults of a loop that runs for hours; a capture of a
+ * test run consists mostly of them.
  *
- * A thing that happens again and again (a launch configuration, a copy of one size, an NVTX range of
- * one name) has a run: its occurrences without the outliers at the ends. The run with the greatest
- * length x log2(occurrences) is the window, with the runs that overlap it: of two phases as long, the
- * one that repeats more. NVTX is not needed for it; where ranges repeat they say how many steps the
- * window has. */
+ * A thing that happens again and again (a launch configuration, a copy of one size, an NVTX range
+ * of one name) has a run: its occurrences without the outliers at the ends. The run with the
+ * greatest length x log2(occurrences) is the window, with the runs that overlap it: of two phases
+ * as long, the one that repeats more. NVTX is not needed for it; where ranges repeat they say how
+ * many steps the window has. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -102,11 +102,11 @@ static struct run find_run(struct arrivals *a)
     }
     if (last - first < LEAST)
         return (struct run){0};
-    return (struct run){a->times[first], a->times[last - 1],
-                        (int64_t)(last - first) * a->stride, PROF_NO_GROUP, 0};
+    return (struct run){a->times[first], a->times[last - 1], (int64_t)(last - first) * a->stride,
+                        PROF_NO_GROUP, 0};
 }
 
-/* ---- candidates --------------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 /* The shapes that occur most often, since each of them may be the loop's own. */
 static size_t choose_shapes(const struct prof_facts *f, uint32_t *chosen)
@@ -195,7 +195,7 @@ static size_t range_runs(const struct prof_facts *f, struct run *runs)
     return made;
 }
 
-/* ---- the window --------------------------------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 static int64_t overlap(struct run a, int64_t begin, int64_t end)
 {
@@ -267,8 +267,8 @@ static int64_t waits_in(const struct prof_facts *f)
     return waits;
 }
 
-/* The step: of the ranges that fill the window, the one with the fewest repetitions; of those with as
- * many, the longest. Without ranges, what is asked for least often. */
+/* The step: of the ranges that fill the window, the one with the fewest repetitions; of those with
+ * as many, the longest. Without ranges, what is asked for least often. */
 static void count_steps(struct prof_facts *f, const struct run *runs, size_t count)
 {
     int64_t length = f->end - f->begin;

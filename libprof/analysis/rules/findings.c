@@ -1,6 +1,6 @@
-/* From facts to findings: asks every rule, lets the waterfall's states be claimed once, and puts what
- * is worth telling in order. The registry is the order of the families here and of the rules in
- * them: the more particular cause stands first and is paid first. */
+/* From facts to findings: asks every rule, lets the waterfall's states be claimed once, and puts
+ * what is worth telling in order. The registry is the order of the families here and of the rules
+ * in them: the more particular cause stands first and is paid first. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,9 @@
 #include "libprof/analysis/rules/judge.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_round_trip, prof_rules_transfer, prof_rules_host,   prof_rules_wait,
-    prof_rules_launch,     prof_rules_roof,     prof_rules_kernel, prof_rules_memory,
+    prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
+    prof_rules_wait,       prof_rules_fusion,   prof_rules_launch,
+    prof_rules_roof,       prof_rules_kernel,   prof_rules_memory,
 };
 
 /* Shares of the window from which on a finding is that severe. */
@@ -42,7 +43,7 @@ const struct prof_rule_page *prof_rule_find(const char *id)
     return id ? page : NULL;
 }
 
-/* ---- prices ------------------------------------------------------------------------------------- */
+/* ---- prices ---------------------------------------------------------------------------------- */
 
 /* Pay a draft's claims out of what is left of the device's states. */
 static int64_t pay(struct prof_draft *draft, int64_t *left)
@@ -81,10 +82,10 @@ static bool replay_all(struct prof_judge *judge)
             continue;
         int64_t mended = prof_replay_run(&replay, &draft->edit);
         if (mended != PROF_UNKNOWN)
-            draft->finding.whatif_ns =
-                mended < base ? (int64_t)((double)(base - mended) / (double)base *
-                                          (double)prof_facts_window_ns(judge->facts))
-                              : 0;
+            draft->finding.whatif_ns = mended < base
+                                           ? (int64_t)((double)(base - mended) / (double)base *
+                                                       (double)prof_facts_window_ns(judge->facts))
+                                           : 0;
     }
     prof_replay_close(&replay);
     return ok;
@@ -102,6 +103,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     for (size_t i = 0; left && result->rows && i < judge->drafts.count; i++) {
         struct prof_draft *draft = &judge->drafts.data[i];
         struct prof_finding *finding = &draft->finding;
+        finding->hint = draft->most == PROF_SEVERITY_INFO;
         if (draft->about_memory) {
             finding->bound_ns = PROF_UNKNOWN;
             finding->bound_share = NAN;
@@ -130,12 +132,14 @@ static int worst_first(const void *a, const void *b)
     int64_t by = y->bound_ns == PROF_UNKNOWN ? 0 : y->bound_ns;
     if (x->severity != y->severity)
         return x->severity > y->severity ? -1 : 1;
+    if (x->hint != y->hint)
+        return x->hint ? 1 : -1;
     if (bx != by)
         return bx > by ? -1 : 1;
     return strcmp(x->rule->id, y->rule->id);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void ask_all(struct prof_judge *judge)
 {

@@ -5,12 +5,12 @@
 #include "libprof/base/format.h"
 #include "libprof/wire/wire.h"
 
-/* What the kernel of a host takes to give a page that is touched for the first time: a fault and the
- * zeroing of 4 KiB. */
+/* What the kernel of a host takes to give a page that is touched for the first time: a fault and
+ * the zeroing of 4 KiB. */
 #define PAGE_BYTES 4096
-#define PAGE_FAULT_NS 150
+#define PAGE_FAULT_NS 250
 
-/* ---- allocation in the loop ----------------------------------------------------------------------- */
+/* ---- allocation in the loop ------------------------------------------------------------------ */
 
 struct churn {
     int64_t allocations, bytes;
@@ -37,8 +37,7 @@ static int64_t call_count(const struct prof_facts *f, enum prof_call_class a,
     return f->calls_in[a].count + f->calls_in[b].count;
 }
 
-static int64_t call_time(const struct prof_facts *f, enum prof_call_class a,
-                         enum prof_call_class b)
+static int64_t call_time(const struct prof_facts *f, enum prof_call_class a, enum prof_call_class b)
 {
     return f->calls_in[a].sum_ns + f->calls_in[b].sum_ns;
 }
@@ -71,7 +70,8 @@ static void alloc_in_loop(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.8,
-        "%s allocations of device memory (%s) and their frees in the part that repeats%s: %s in the "
+        "%s allocations of device memory (%s) and their frees in the part that repeats%s: %s in "
+        "the "
         "%s calls, %s of it while the device had nothing to do.",
         prof_count(churn.allocations).text, prof_bytes_of(churn.bytes).text,
         f->steps ? ", in every step" : "", prof_duration_ns(call_ns).text, prof_count(calls).text,
@@ -88,7 +88,8 @@ static void alloc_in_loop(struct prof_judge *judge)
     int64_t rest = call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC];
     int64_t launch = judge->device->slice_ns[PROF_SLICE_LAUNCH];
     prof_claim(draft, PROF_SLICE_LAUNCH, rest < launch ? rest : launch);
-    prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
+    prof_mend(draft,
+              (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
     prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC].spots);
 }
 
@@ -112,7 +113,7 @@ static void host_alloc_in_loop(struct prof_judge *judge)
     prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC_HOST].spots);
 }
 
-/* ---- compilation ---------------------------------------------------------------------------------- */
+/* ---- compilation ----------------------------------------------------------------------------- */
 
 static void compile_in_loop(struct prof_judge *judge)
 {
@@ -131,8 +132,8 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_claim(draft, PROF_SLICE_BUILD, idle);
-    prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_BUILD |
-                                                        1u << PROF_CALL_GRAPH_MAKE});
+    prof_mend(draft, (struct prof_edit){.drop_classes =
+                                            1u << PROF_CALL_BUILD | 1u << PROF_CALL_GRAPH_MAKE});
     prof_places(judge, draft, &f->calls_in[PROF_CALL_BUILD].spots);
     prof_places(judge, draft, &f->calls_in[PROF_CALL_GRAPH_MAKE].spots);
 }
@@ -167,7 +168,7 @@ static void one_off_cost(struct prof_judge *judge)
     prof_places(judge, draft, &graphs->spots);
 }
 
-/* ---- the host's own work -------------------------------------------------------------------------- */
+/* ---- the host's own work --------------------------------------------------------------------- */
 
 static void host_starvation(struct prof_judge *judge)
 {
@@ -188,34 +189,37 @@ static void host_starvation(struct prof_judge *judge)
     prof_places(judge, draft, &d->spots[PROF_SLICE_HOST]);
 }
 
-/* ---- registry ------------------------------------------------------------------------------------- */
+/* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_host[] = {
-    {.page = {.id = "alloc-in-loop",
-              .title = "Device memory allocated and freed in every step",
-              .fires = "At least three allocations in the part that repeats, one in every second step "
-                       "or more, that are freed in it again. Allocations from pools in stream order "
-                       "(cudaMallocAsync) are not meant.",
-              .why = "Allocating goes through the operating system, and freeing waits for the device: "
-                     "the queue runs empty and the host starts it anew. New memory is also slow at "
-                     "first touch where the host's pages are the device's.",
-              .fix = "Allocate before the loop and use the buffers again, or take them from a pool.",
-              .cuda = "cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold set, "
-                      "or buffers made once.",
-              .opencl = "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
-              .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() in "
-                         "the loop).",
-              .bound = "Idle time of the device in allocation calls, the calls' own time as far as "
-                       "it delays launches, and on a CPU 150 ns for each new page of 4 KiB.",
-              .limits = "Memory that a library allocates is counted as the program's.",
-              .needs = "allocations"},
+    {.page =
+         {.id = "alloc-in-loop",
+          .title = "Device memory allocated and freed in every step",
+          .fires = "At least three allocations in the part that repeats, one in every second step "
+                   "or more, that are freed in it again. Allocations from pools in stream order "
+                   "(cudaMallocAsync) are not meant.",
+          .why = "Allocating goes through the operating system, and freeing waits for the device: "
+                 "the queue runs empty and the host starts it anew. New memory is also slow at "
+                 "first touch where the host's pages are the device's.",
+          .fix = "Allocate before the loop and use the buffers again, or take them from a pool.",
+          .cuda = "cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold set, "
+                  "or buffers made once.",
+          .opencl = "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
+          .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() in "
+                     "the loop).",
+          .bound = "Idle time of the device in allocation calls, the calls' own time as far as "
+                   "it delays launches, and on a CPU 250 ns for each new page of 4 KiB.",
+          .limits = "Memory that a library allocates is counted as the program's.",
+          .needs = "allocations"},
      .judge = alloc_in_loop},
     {.page = {.id = "host-alloc-in-loop",
               .title = "Page-locked host memory allocated in every step",
-              .fires = "At least three allocations or registrations of page-locked memory in the part "
-                       "that repeats, one in every second step or more.",
-              .why = "Page-locking walks all pages and talks to the device: some 100 us per call, and "
-                     "freeing waits for the device.",
+              .fires =
+                  "At least three allocations or registrations of page-locked memory in the part "
+                  "that repeats, one in every second step or more.",
+              .why =
+                  "Page-locking walks all pages and talks to the device: some 100 us per call, and "
+                  "freeing waits for the device.",
               .fix = "Page-lock once and use the memory again.",
               .cuda = "cudaHostAlloc outside of the loop.",
               .opencl = "The buffer with CL_MEM_ALLOC_HOST_PTR made once and kept mapped.",
@@ -226,7 +230,8 @@ const struct prof_rule prof_rules_host[] = {
      .judge = host_alloc_in_loop},
     {.page = {.id = "compile-in-loop",
               .title = "Code compiled or loaded while the program runs in its loop",
-              .fires = "Three calls or more that compile, load modules or instantiate graphs in the part that repeats "
+              .fires = "Three calls or more that compile, load modules or instantiate graphs in "
+                       "the part that repeats "
                        "leave the device idle for 1 % of the time or more.",
               .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
               .fix = "Build before the loop; ship code for the device instead of an intermediate "
@@ -234,8 +239,9 @@ const struct prof_rule prof_rules_host[] = {
               .cuda = "nvcc -gencode for the device's architecture, CUDA_MODULE_LOADING=EAGER, "
                       "cudaGraphExecUpdate instead of instantiating again.",
               .opencl = "clCreateProgramWithBinary from a cache; build once, keep the kernels.",
-              .pytorch = "Warm up all shapes; mark_dynamic or padding so that torch.compile does not "
-                         "compile again.",
+              .pytorch =
+                  "Warm up all shapes; mark_dynamic or padding so that torch.compile does not "
+                  "compile again.",
               .bound = "Idle time of the device in those calls.",
               .limits = "Lazy loading inside a launch shows as a long launch, not here.",
               .needs = "API calls"},
@@ -244,8 +250,9 @@ const struct prof_rule prof_rules_host[] = {
               .title = "Start-up that this run does not earn back",
               .fires = "Compiling and loading before the part that repeats take 5 % of the run.",
               .why = "It is paid once: it does not matter in a long run and is all of a short one.",
-              .fix = "Measure longer runs, cache what is compiled, or leave out what does not pay for "
-                     "itself by the number of steps told.",
+              .fix =
+                  "Measure longer runs, cache what is compiled, or leave out what does not pay for "
+                  "itself by the number of steps told.",
               .cuda = "A cubin for the device; CUDA_CACHE_MAXSIZE; CUDA_MODULE_LOADING=LAZY.",
               .opencl = "clCreateProgramWithBinary.",
               .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE; no torch.compile for runs of few steps.",
@@ -255,20 +262,21 @@ const struct prof_rule prof_rules_host[] = {
               .needs = "API calls, and a part that repeats"},
      .per_capture = true,
      .judge = one_off_cost},
-    {.page = {.id = "host-starvation",
-              .title = "The device waits for the host",
-              .fires = "In five gaps or more, and for 10 % of the time, the device is idle while the "
-                       "launching thread neither launches nor waits nor allocates.",
-              .why = "The host prepares the next step only when the last one is done: reading data, "
-                     "computing, waiting for others.",
-              .fix = "Prepare ahead in another thread, queue several steps, or move the work to the "
-                     "device. The places say in which NVTX range and thread it happens.",
-              .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
-              .opencl = "A second host thread; clFlush after queueing.",
-              .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True).",
-              .bound = "That idle time.",
-              .limits = "A service that waits for requests is idle by design.",
-              .needs = "kernels with their calls"},
+    {.page =
+         {.id = "host-starvation",
+          .title = "The device waits for the host",
+          .fires = "In five gaps or more, and for 10 % of the time, the device is idle while the "
+                   "launching thread neither launches nor waits nor allocates.",
+          .why = "The host prepares the next step only when the last one is done: reading data, "
+                 "computing, waiting for others.",
+          .fix = "Prepare ahead in another thread, queue several steps, or move the work to the "
+                 "device. The places say in which NVTX range and thread it happens.",
+          .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
+          .opencl = "A second host thread; clFlush after queueing.",
+          .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True).",
+          .bound = "That idle time.",
+          .limits = "A service that waits for requests is idle by design.",
+          .needs = "kernels with their calls"},
      .judge = host_starvation},
     {.judge = NULL},
 };

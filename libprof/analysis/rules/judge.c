@@ -50,7 +50,7 @@ void prof_mend(struct prof_draft *draft, struct prof_edit edit)
     draft->has_edit = true;
 }
 
-/* ---- places ------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 #define DEPTH 12
 
@@ -107,8 +107,7 @@ void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct
     write_path(f, spot->thread, spot->start, place->path, sizeof place->path);
 }
 
-void prof_places(struct prof_judge *judge, struct prof_draft *draft,
-                 const struct prof_spots *spots)
+void prof_places(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spots *spots)
 {
     for (int i = 0; i < PROF_PLACES; i++)
         prof_place(judge, draft, &spots->worst[i]);
@@ -117,18 +116,17 @@ void prof_places(struct prof_judge *judge, struct prof_draft *draft,
 struct prof_spot prof_longest_spot(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     return (struct prof_spot){shape->longest.start, shape->longest.duration, shape->longest.stream,
-                              shape->longest.thread,
-                              (uint32_t)(shape - judge->facts->shapes.data)};
+                              shape->longest.thread, (uint32_t)(shape - judge->facts->shapes.data)};
 }
 
-/* ---- small things ------------------------------------------------------------------------------- */
+/* ---- small things ---------------------------------------------------------------------------- */
 
 void prof_abstain(struct prof_judge *judge, const char *why)
 {
     struct prof_abstention *slot = prof_array_add(&judge->abstentions);
     if (slot)
-        *slot = (struct prof_abstention){&judge->rule->page,
-                                         judge->device ? judge->device->id : 0, why};
+        *slot = (struct prof_abstention){&judge->rule->page, judge->device ? judge->device->id : 0,
+                                         why};
     else
         judge->failed = true;
 }

@@ -1,6 +1,7 @@
-/* How a rule tells what it found. A rule looks at the facts of one device (or of the capture) and adds
- * drafts: a sentence, its figures, the places, and claims on states of the waterfall. Claims are what
- * makes prices add up: an instant is paid for once, to the rule that stands first in the registry. */
+/* How a rule tells what it found. A rule looks at the facts of one device (or of the capture) and
+ * adds drafts: a sentence, its figures, the places, and claims on states of the waterfall. Claims
+ * are what makes prices add up: an instant is paid for once, to the rule that stands first in the
+ * registry. */
 #ifndef PERFKIT_ANALYSIS_RULES_JUDGE_H
 #define PERFKIT_ANALYSIS_RULES_JUDGE_H
 
@@ -36,11 +37,11 @@ struct prof_rule {
 
 /* Families of rules, each ended by one without an id. */
 extern const struct prof_rule prof_rules_round_trip[], prof_rules_transfer[], prof_rules_wait[],
-    prof_rules_launch[], prof_rules_host[], prof_rules_kernel[], prof_rules_roof[],
-    prof_rules_memory[];
+    prof_rules_fusion[], prof_rules_launch[], prof_rules_host[], prof_rules_kernel[],
+    prof_rules_roof[], prof_rules_memory[];
 
-/* A new draft with its sentence; never NULL (without memory: one that is thrown away). Valid until the
- * next call. */
+/* A new draft with its sentence; never NULL (without memory: one that is thrown away). Valid until
+ * the next call. */
 struct prof_draft *prof_found(struct prof_judge *judge, double confidence, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void prof_number(struct prof_draft *draft, const char *name, double value,

@@ -1,4 +1,5 @@
-/* Rules about single kernels: grids that do not fill the device, occupancy, and the one that decides. */
+/* Rules about single kernels: grids that do not fill the device, occupancy, and the one that
+ * decides. */
 #include <math.h>
 
 #include "libprof/analysis/rules/judge.h"
@@ -33,7 +34,7 @@ static int64_t units_of(const struct prof_judge *judge)
     return device && device->units > 0 ? device->units : 0;
 }
 
-/* ---- grids ---------------------------------------------------------------------------------------- */
+/* ---- grids ----------------------------------------------------------------------------------- */
 
 static void small_grid(struct prof_judge *judge)
 {
@@ -108,7 +109,7 @@ static void tail_effect(struct prof_judge *judge)
     prof_places(judge, draft, &hits.spots);
 }
 
-/* ---- occupancy ------------------------------------------------------------------------------------ */
+/* ---- occupancy ------------------------------------------------------------------------------- */
 
 #define LOW 0.5
 
@@ -138,7 +139,8 @@ static void low_occupancy(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.3,
-        "%s runs with at most %s of the threads that a unit can hold: limited by %s, blocks on a unit: %s of %s "
+        "%s runs with at most %s of the threads that a unit can hold: limited by %s, blocks on a "
+        "unit: %s of %s "
         "threads (%s registers each).",
         prof_short_name(prof_shape_name(hits.worst)).text, prof_percent(worst.share).text,
         prof_occupancy_limit_text(worst.limit), prof_count(worst.blocks).text,
@@ -152,7 +154,7 @@ static void low_occupancy(struct prof_judge *judge)
     prof_places(judge, draft, &hits.spots);
 }
 
-/* ---- the kernel that decides ---------------------------------------------------------------------- */
+/* ---- the kernel that decides ----------------------------------------------------------------- */
 
 #define HOT 0.2
 
@@ -202,22 +204,24 @@ static void hot_kernel(struct prof_judge *judge)
     prof_place(judge, draft, &spot);
 }
 
-/* ---- registry ------------------------------------------------------------------------------------- */
+/* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_kernel[] = {
-    {.page = {.id = "small-grid",
-              .title = "Fewer blocks than the device has units",
-              .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units) "
-                       "take 2 % of the time or more.",
-              .why = "A block runs on one unit; the others have nothing to do.",
-              .fix = "More, smaller blocks; split the reduction dimension; batch; or run several such "
-                     "kernels side by side.",
-              .cuda = "Split-K or stream-K, a larger grid, streams; cudaOccupancyMaxPotentialBlockSize.",
-              .opencl = "Smaller work-groups: CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE.",
-              .pytorch = "Larger batches; torch.bmm instead of a loop.",
-              .bound = "Sum of time alone x (1 - blocks / units).",
-              .limits = "The parts of a block's work may not be divisible further.",
-              .needs = "kernels with configuration, and the device's units"},
+    {.page =
+         {.id = "small-grid",
+          .title = "Fewer blocks than the device has units",
+          .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units) "
+                   "take 2 % of the time or more.",
+          .why = "A block runs on one unit; the others have nothing to do.",
+          .fix = "More, smaller blocks; split the reduction dimension; batch; or run several such "
+                 "kernels side by side.",
+          .cuda =
+              "Split-K or stream-K, a larger grid, streams; cudaOccupancyMaxPotentialBlockSize.",
+          .opencl = "Smaller work-groups: CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE.",
+          .pytorch = "Larger batches; torch.bmm instead of a loop.",
+          .bound = "Sum of time alone x (1 - blocks / units).",
+          .limits = "The parts of a block's work may not be divisible further.",
+          .needs = "kernels with configuration, and the device's units"},
      .judge = small_grid},
     {.page = {.id = "tail-effect",
               .title = "The last round of blocks leaves the device half empty",
@@ -236,10 +240,12 @@ const struct prof_rule prof_rules_kernel[] = {
     {.page = {.id = "low-occupancy",
               .title = "Registers, shared memory or block size keep threads away",
               .fires = "Theoretical occupancy below 50 % in kernels of 2 % of the time or more.",
-              .why = "Few resident threads hide little latency. It does no harm where the kernel is "
-                     "near a roof all the same.",
-              .fix = "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "
-                     "or another block size.",
+              .why =
+                  "Few resident threads hide little latency. It does no harm where the kernel is "
+                  "near a roof all the same.",
+              .fix =
+                  "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "
+                  "or another block size.",
               .cuda = "__launch_bounds__(threads, blocks), -maxrregcount, cudaFuncSetAttribute "
                       "(preferred shared memory carveout).",
               .opencl = "reqd_work_group_size, smaller __local arrays.",
@@ -249,22 +255,23 @@ const struct prof_rule prof_rules_kernel[] = {
               .limits = "Theoretical occupancy only; confidence is low without counters.",
               .needs = "kernels with registers and shared memory, CUDA device attributes"},
      .judge = low_occupancy},
-    {.page = {.id = "hot-kernel",
-              .title = "One kernel decides",
-              .fires = "A launch configuration has the device alone for 20 % of the time or more. "
-                       "Above info only where its roofline is known and less than half reached.",
-              .why = "What a faster kernel brings is limited by its share (Amdahl): the finding says "
-                     "by how much, before anybody starts.",
-              .fix = "Look at this one with hardware counters or a kernel profiler, and at no other "
-                     "first.",
-              .cuda = "perfkit run --counters, or Nsight Compute on this kernel; a library's version "
-                      "of it.",
-              .opencl = "perfkit report --roofline; a library's version of it.",
-              .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
-              .bound = "Its time alone x (1 - share of the roof that it reaches), all of it where the "
-                       "roof is not known.",
-              .limits = "That a kernel takes the time is no fault by itself.",
-              .needs = "kernels; declared work or counters for more than info"},
+    {.page =
+         {.id = "hot-kernel",
+          .title = "One kernel decides",
+          .fires = "A launch configuration has the device alone for 20 % of the time or more. "
+                   "Above info only where its roofline is known and less than half reached.",
+          .why = "What a faster kernel brings is limited by its share (Amdahl): the finding says "
+                 "by how much, before anybody starts.",
+          .fix = "Look at this one with hardware counters or a kernel profiler, and at no other "
+                 "first.",
+          .cuda = "perfkit run --counters, or Nsight Compute on this kernel; a library's version "
+                  "of it.",
+          .opencl = "perfkit report --roofline; a library's version of it.",
+          .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
+          .bound = "Its time alone x (1 - share of the roof that it reaches), all of it where the "
+                   "roof is not known.",
+          .limits = "That a kernel takes the time is no fault by itself.",
+          .needs = "kernels; declared work or counters for more than info"},
      .judge = hot_kernel},
     {.judge = NULL},
 };

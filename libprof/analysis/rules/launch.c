@@ -6,7 +6,8 @@
 #include "libprof/analysis/rules/occupancy.h"
 #include "libprof/base/format.h"
 
-/* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen. */
+/* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen.
+ */
 #define GRAPH_NODE_NS 600
 #define SHORT_NS 10000
 #define ROW 8 /* launches of one kernel in a row that could be one */
@@ -77,9 +78,10 @@ static int64_t dispatch_excess(const struct prof_judge *judge, const struct laun
     return l->idle[PROF_SLICE_DISPATCH] > floor ? l->idle[PROF_SLICE_DISPATCH] - floor : 0;
 }
 
-/* ---- many launches of one kernel ------------------------------------------------------------------ */
+/* ---- many launches of one kernel ------------------------------------------------------------- */
 
-/* By what part n launches of `blocks` blocks each become shorter as one launch of n times as many. */
+/* By what part n launches of `blocks` blocks each become shorter as one launch of n times as many.
+ */
 static double filling_gain(const struct prof_device *device, int64_t blocks, double row)
 {
     int64_t units = device && device->units > 0 ? device->units : 0;
@@ -103,8 +105,7 @@ static void unbatched_kernels(struct prof_judge *judge)
         if (shape->kind != PROF_OP_KERNEL || shape->in_graph || row < ROW)
             continue;
         double mean = (double)shape->sum_ns / (double)shape->count;
-        double gain =
-            filling_gain(judge->device->device, prof_config_blocks(shape->config), row);
+        double gain = filling_gain(judge->device->device, prof_config_blocks(shape->config), row);
         if (mean > 100000 && gain <= 0)
             continue; /* long and filling the device: nothing to gather */
         saved_kernel += gain * (double)shape->alone_ns;
@@ -124,7 +125,8 @@ static void unbatched_kernels(struct prof_judge *judge)
         "%s launches of the same kernel one after the other, up to %s in a row (%s: %s blocks, %s "
         "each): one launch could do the work of a row.",
         prof_count(kernels).text, prof_count(most).text,
-        prof_short_name(prof_shape_name(worst)).text, prof_count(prof_config_blocks(worst->config)).text,
+        prof_short_name(prof_shape_name(worst)).text,
+        prof_count(prof_config_blocks(worst->config)).text,
         prof_duration((double)worst->sum_ns / (double)worst->count).text);
     prof_number(draft, "launches", (double)kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "longest_row", (double)most, PROF_NUMBER_COUNT);
@@ -137,7 +139,7 @@ static void unbatched_kernels(struct prof_judge *judge)
     prof_places(judge, draft, &spots);
 }
 
-/* ---- graphs --------------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static bool is_cuda(const struct prof_judge *judge)
 {
@@ -154,7 +156,8 @@ static bool is_steady(const struct prof_judge *judge)
         if (!prof_is_kernel(shape))
             continue;
         all += shape->count;
-        int64_t per_step = (shape->count + steps / 2) / steps, off = shape->count - per_step * steps;
+        int64_t per_step = (shape->count + steps / 2) / steps,
+                off = shape->count - per_step * steps;
         if (per_step && (off < 0 ? -off : off) <= (per_step > steps / 10 ? per_step : steps / 10))
             steady += shape->count;
     }
@@ -233,56 +236,61 @@ static void launch_bound(struct prof_judge *judge)
     claim_launching(judge, draft, &l);
 }
 
-/* ---- registry ------------------------------------------------------------------------------------- */
+/* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_launch[] = {
-    {.page = {.id = "graph-candidate",
-              .title = "The same kernels in every step, launched one by one",
-              .fires = "On CUDA: ten kernels a step or more, equally often in each, 20 us or less in "
-                       "the median, with at most two waits a step, no allocation, not in graphs.",
-              .why = "The host asks for each kernel anew, with the same arguments; a graph asks once "
-                     "for all of them.",
-              .fix = "Capture the step once and replay it.",
-              .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
-                      "cudaGraphExecKernelNodeSetParams where an argument changes.",
-              .opencl = NULL,
-              .pytorch = "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
-                         "torch.compile(mode=\"reduce-overhead\").",
-              .bound = "Idle time between kernels that launching makes, less 0.6 us per node as far "
-                       "as the kernels do not hide it.",
-              .limits = "Whether arguments and shapes stay the same is not seen.",
-              .needs = "kernels with their calls, and a part that repeats"},
+    {.page =
+         {.id = "graph-candidate",
+          .title = "The same kernels in every step, launched one by one",
+          .fires = "On CUDA: ten kernels a step or more, equally often in each, 20 us or less in "
+                   "the median, with at most two waits a step, no allocation, not in graphs.",
+          .why = "The host asks for each kernel anew, with the same arguments; a graph asks once "
+                 "for all of them.",
+          .fix = "Capture the step once and replay it.",
+          .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
+                  "cudaGraphExecKernelNodeSetParams where an argument changes.",
+          .opencl = NULL,
+          .pytorch = "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
+                     "torch.compile(mode=\"reduce-overhead\").",
+          .bound = "Idle time between kernels that launching makes, less 0.6 us per node as far "
+                   "as the kernels do not hide it.",
+          .limits = "Whether arguments and shapes stay the same is not seen.",
+          .needs = "kernels with their calls, and a part that repeats"},
      .judge = graph_candidate},
     {.page = {.id = "launch-bound",
               .title = "Kernels are shorter than their launches",
               .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
                        "call, and the device idle 5 % of the time because of launching.",
               .why = "The device finishes a kernel before the host has launched the next one.",
-              .fix = "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
+              .fix =
+                  "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
               .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
               .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
               .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
-              .bound = "Idle time between kernels that launching makes, less 0.6 us per kernel as far "
-                       "as the kernels do not hide it.",
+              .bound =
+                  "Idle time between kernels that launching makes, less 0.6 us per kernel as far "
+                  "as the kernels do not hide it.",
               .limits = "What recording the launches costs is part of it.",
               .needs = "kernels with their calls"},
      .judge = launch_bound},
-    {.page = {.id = "unbatched-kernels",
-              .title = "One kernel launched again and again on small pieces",
-              .fires = "Rows of eight launches or more of one kernel with one configuration, none "
-                       "else in between, that are short (100 us) or have fewer blocks than the "
-                       "device has units.",
-              .why = "Each launch fills a part of the device for a short time and pays for its start; "
-                     "one launch over all pieces fills it once.",
-              .fix = "Give the kernel one dimension more, for the pieces, and launch it once.",
-              .cuda = "blockIdx.z for the piece; cublasSgemmStridedBatched, cublasGemmGroupedBatchedEx.",
-              .opencl = "A third dimension of the NDRange for the piece.",
-              .pytorch = "torch.bmm, torch.vmap, torch._foreach_*; stack before the operation.",
-              .bound = "The kernels' time x the part of the device that one launch leaves unused, "
-                       "and the idle time between launches of a row.",
-              .limits = "Launches that depend on each other (a time step after the other) cannot be "
-                        "one; kernels that run side by side in streams are not counted as alone.",
-              .needs = "kernels with their configuration"},
+    {.page =
+         {.id = "unbatched-kernels",
+          .title = "One kernel launched again and again on small pieces",
+          .fires = "Rows of eight launches or more of one kernel with one configuration, none "
+                   "else in between, that are short (100 us) or have fewer blocks than the "
+                   "device has units.",
+          .why = "Each launch fills a part of the device for a short time and pays for its start; "
+                 "one launch over all pieces fills it once.",
+          .fix = "Give the kernel one dimension more, for the pieces, and launch it once.",
+          .cuda =
+              "blockIdx.z for the piece; cublasSgemmStridedBatched, cublasGemmGroupedBatchedEx.",
+          .opencl = "A third dimension of the NDRange for the piece.",
+          .pytorch = "torch.bmm, torch.vmap, torch._foreach_*; stack before the operation.",
+          .bound = "The kernels' time x the part of the device that one launch leaves unused, "
+                   "and the idle time between launches of a row.",
+          .limits = "Launches that depend on each other (a time step after the other) cannot be "
+                    "one; kernels that run side by side in streams are not counted as alone.",
+          .needs = "kernels with their configuration"},
      .judge = unbatched_kernels},
     {.judge = NULL},
 };

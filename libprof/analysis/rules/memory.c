@@ -1,5 +1,5 @@
-/* Rules about device memory: who held the peak, what is never freed, how near the limit is, and fills
- * that nobody reads. All but the last are about bytes and have no price in time. */
+/* Rules about device memory: who held the peak, what is never freed, how near the limit is, and
+ * fills that nobody reads. All but the last are about bytes and have no price in time. */
 #include <stdlib.h>
 
 #include "libprof/analysis/rules/judge.h"
@@ -13,7 +13,7 @@ static bool on_device(const struct prof_judge *judge, const struct prof_lifetime
            (!l->device || l->device == judge->device->id);
 }
 
-/* ---- the peak ------------------------------------------------------------------------------------- */
+/* ---- the peak -------------------------------------------------------------------------------- */
 
 struct change {
     int64_t time, bytes;
@@ -29,7 +29,7 @@ static int by_time(const void *a, const void *b)
 
 struct peak {
     int64_t bytes, time;
-    int64_t steady;                     /* of it, made before the part that repeats */
+    int64_t steady;                               /* of it, made before the part that repeats */
     const struct prof_lifetime *top[PROF_PLACES]; /* largest that live then */
 };
 
@@ -104,12 +104,12 @@ static void memory_peak(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.9,
-        "At the peak %s were allocated at once, %s of the device's memory; the largest block is %s, "
+        "At the peak %s were allocated at once, %s of the device's memory; the largest block is "
+        "%s, "
         "%s were made before the part that repeats.",
         prof_bytes_of(peak.bytes).text,
         prof_percent((double)peak.bytes / (double)device->memory_bytes).text,
-        prof_bytes_of(peak.top[0] ? peak.top[0]->bytes : 0).text,
-        prof_bytes_of(peak.steady).text);
+        prof_bytes_of(peak.top[0] ? peak.top[0]->bytes : 0).text, prof_bytes_of(peak.steady).text);
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_INFO;
     draft->finding.bytes = peak.bytes;
@@ -151,7 +151,7 @@ static void memory_pressure(struct prof_judge *judge)
     place_holders(judge, draft, &peak);
 }
 
-/* ---- never freed ---------------------------------------------------------------------------------- */
+/* ---- never freed ----------------------------------------------------------------------------- */
 
 static void memory_leak(struct prof_judge *judge)
 {
@@ -186,7 +186,7 @@ static void memory_leak(struct prof_judge *judge)
     prof_places(judge, draft, &spots);
 }
 
-/* ---- fills that are written over ------------------------------------------------------------------ */
+/* ---- fills that are written over ------------------------------------------------------------- */
 
 static void dead_memset(struct prof_judge *judge)
 {
@@ -213,18 +213,18 @@ static void dead_memset(struct prof_judge *judge)
     }
     if (count < 3)
         return;
-    struct prof_draft *draft =
-        prof_found(judge, 0.6,
-                   "%s fills are followed at once by an upload of as many bytes: %s for values that "
-                   "nobody reads.",
-                   prof_count(count).text, prof_duration_ns(ns).text);
+    struct prof_draft *draft = prof_found(
+        judge, 0.6,
+        "%s fills are followed at once by an upload of as many bytes: %s for values that "
+        "nobody reads.",
+        prof_count(count).text, prof_duration_ns(ns).text);
     prof_number(draft, "fills", (double)count, PROF_NUMBER_COUNT);
     prof_number(draft, "fill_ns", (double)ns, PROF_NUMBER_NS);
     prof_claim(draft, PROF_SLICE_FILL, ns);
     prof_places(judge, draft, &spots);
 }
 
-/* ---- registry ------------------------------------------------------------------------------------- */
+/* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_memory[] = {
     {.page = {.id = "dead-memset",
@@ -249,7 +249,8 @@ const struct prof_rule prof_rules_memory[] = {
               .fix = "Free at the end of the step, or keep one buffer.",
               .cuda = "cudaFree; compute-sanitizer --leak-check full tells where.",
               .opencl = "clReleaseMemObject for each clCreateBuffer and clRetainMemObject.",
-              .pytorch = "`loss.item()` instead of keeping `loss`; no lists of tensors with graphs.",
+              .pytorch =
+                  "`loss.item()` instead of keeping `loss`; no lists of tensors with graphs.",
               .bound = "None in time; bytes.",
               .limits = "A framework's cache that still grows looks alike.",
               .needs = "allocations, and a part that repeats"},
@@ -259,16 +260,18 @@ const struct prof_rule prof_rules_memory[] = {
               .fires = "At the peak 80 % of the device's memory or more is allocated.",
               .why = "The next larger batch, another process, or fragmentation ends the run; "
                      "libraries fall back to slower algorithms that need less workspace.",
-              .fix = "Smaller batches with accumulated gradients, narrower types, recomputation, or "
-                     "earlier frees; the places are the largest blocks at the peak.",
+              .fix =
+                  "Smaller batches with accumulated gradients, narrower types, recomputation, or "
+                  "earlier frees; the places are the largest blocks at the peak.",
               .cuda = "cudaMemGetInfo before choosing a batch; cudaMallocAsync with "
                       "cudaMemPoolTrimTo.",
               .opencl = "CL_DEVICE_GLOBAL_MEM_SIZE before choosing a batch.",
               .pytorch = "torch.utils.checkpoint; gradient accumulation; "
                          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
               .bound = "None in time; bytes. The projection adds what steps allocate once more.",
-              .limits = "Memory of the context, of other processes and of libraries' static data is "
-                        "not counted.",
+              .limits =
+                  "Memory of the context, of other processes and of libraries' static data is "
+                  "not counted.",
               .needs = "allocations, and the device's memory size"},
      .judge = memory_pressure},
     {.page = {.id = "memory-peak",

@@ -1,4 +1,5 @@
-/* Theoretical occupancy from a launch configuration; see occupancy.h for the source of the formula. */
+/* Theoretical occupancy from a launch configuration; see occupancy.h for the source of the formula.
+ */
 #include "libprof/analysis/rules/occupancy.h"
 
 #define MOST (INT64_C(1) << 40) /* a damaged capture may hold any number */
@@ -17,9 +18,8 @@ static int64_t product(const int64_t side[3])
 
 int64_t prof_config_blocks(const struct prof_config *config)
 {
-    return config && config->block[0] != PROF_UNKNOWN && config->grid[0] > 0
-               ? product(config->grid)
-               : 0;
+    return config && config->block[0] != PROF_UNKNOWN && config->grid[0] > 0 ? product(config->grid)
+                                                                             : 0;
 }
 
 int64_t prof_config_threads(const struct prof_config *config)

@@ -12,14 +12,14 @@ enum prof_occupancy_limit {
 };
 
 struct prof_occupancy {
-    int64_t blocks;  /* per unit */
-    double share;    /* of the unit's threads, 0..1 */
+    int64_t blocks; /* per unit */
+    double share;   /* of the unit's threads, 0..1 */
     enum prof_occupancy_limit limit;
 };
 
 /* CUDA programming guide, "Occupancy": threads per unit, blocks per unit (by compute capability),
- * registers in steps of 256 per warp, shared memory in steps of 128 bytes with 1 KiB per block that the
- * system keeps from 8.0 on. False where the device or the launch tells too little. */
+ * registers in steps of 256 per warp, shared memory in steps of 128 bytes with 1 KiB per block that
+ * the system keeps from 8.0 on. False where the device or the launch tells too little. */
 bool prof_occupancy_of(const struct prof_device *device, const struct prof_config *config,
                        struct prof_occupancy *result);
 

@@ -1,5 +1,5 @@
-/* The replay of calls and operations; see replay.h. One pass over the items in order of their calls,
- * with a clock for each thread and each stream, as they were and as they are now. */
+/* The replay of calls and operations; see replay.h. One pass over the items in order of their
+ * calls, with a clock for each thread and each stream, as they were and as they are now. */
 #include <stdlib.h>
 
 #include "libprof/analysis/rules/replay.h"
@@ -9,7 +9,7 @@
 #define NODE_NS 600       /* a graph's node, on the host and between two */
 #define SAMPLES 4096
 
-/* ---- items -------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static bool number(struct prof_map *map, uint32_t id, uint32_t *dense)
 {
@@ -129,7 +129,7 @@ void prof_replay_close(struct prof_replay *r)
     prof_map_free(&r->streams);
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 struct clock {
     int64_t was, is; /* end of the last call or operation: as recorded, as replayed */
@@ -170,7 +170,8 @@ static int64_t replay_wait(const struct run *run, const struct prof_replay_item 
     return is + (end - was);
 }
 
-/* The stream that the operation was seen to wait for: its own, or another that ended just before. */
+/* The stream that the operation was seen to wait for: its own, or another that ended just before.
+ */
 static uint32_t waited_for(const struct run *run, const struct prof_replay_item *item)
 {
     int64_t start = item->op->start, best = run->streams[item->stream].was;

@@ -1,152 +1,12 @@
 /* Rules that need to know what kernels do: how many bytes and FLOP, at which precision, at which
- * clock. They speak where work was declared or counted, and say what is missing where it was not. */
+ * clock. They speak where work was declared or counted, and say what is missing where it was not.
+ */
 #include <math.h>
-#include <stdlib.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/analysis/rules/occupancy.h"
 #include "libprof/base/format.h"
 
-/* ---- fusion --------------------------------------------------------------------------------------- */
-
-#define CHAIN 3        /* kernels that follow each other */
-#define STREAMING 4.0 /* FLOP per byte; below, memory and not arithmetic takes the time anywhere */
-#define SHORT_NS 20000 /* without declared work: kernels whose own work cannot be much */
-
-enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH };
-
-/* FLOP per byte of a launch configuration; NaN when nobody told. */
-static double intensity_of(const struct prof_judge *judge, const struct prof_shape *shape)
-{
-    for (size_t i = 0; i < judge->roofs->count; i++) {
-        const struct prof_roofline_point *point = &judge->roofs->points[i];
-        if (point->config == shape->config && point->device == judge->device->id)
-            return point->roofs[PROF_ROOF_DRAM].intensity;
-    }
-    return NAN;
-}
-
-static unsigned char *classify(struct prof_judge *judge)
-{
-    const struct prof_facts *f = judge->facts;
-    unsigned char *classes = calloc(f->shapes.count + 1, 1);
-    const struct prof_shape *shape;
-    for (size_t at = 0; classes && (shape = prof_next_shape(judge, &at));) {
-        if (shape->kind != PROF_OP_KERNEL)
-            continue;
-        double intensity = intensity_of(judge, shape);
-        bool low = isfinite(intensity) && intensity < STREAMING;
-        bool brief = isnan(intensity) && shape->sum_ns / shape->count < SHORT_NS;
-        classes[shape - f->shapes.data] = low ? BY_WORK : brief ? BY_LENGTH : NOT_FUSIBLE;
-    }
-    return classes;
-}
-
-struct chain {
-    uint32_t stream;
-    const char *first_name, *last_name;
-    int64_t length, sum_ns, longest_ns, gap_ns, end;
-    int64_t begin;
-    uint32_t thread, shape;
-    bool declared;
-};
-
-struct chains {
-    int64_t count, kernels, sum_ns, saved_ns, gap_ns, longest;
-    bool declared;
-    struct prof_spots spots;
-};
-
-static void close_chain(struct chain *chain, struct chains *all)
-{
-    if (chain->length >= CHAIN) {
-        all->count++;
-        all->kernels += chain->length;
-        all->sum_ns += chain->sum_ns;
-        all->saved_ns += chain->sum_ns - chain->longest_ns;
-        all->gap_ns += chain->gap_ns;
-        all->declared |= chain->declared;
-        all->longest = chain->length > all->longest ? chain->length : all->longest;
-        prof_spots_add(&all->spots, (struct prof_spot){chain->begin, chain->end - chain->begin,
-                                                       chain->stream, chain->thread, chain->shape});
-    }
-    *chain = (struct chain){0};
-}
-
-/* Names, not configurations, tell neighbours apart: a kernel repeated over pieces is another rule's. A
- * chain that comes back to its first kernel has begun anew. */
-static void extend(const struct prof_facts *f, struct chain *chain, struct chains *all,
-                   const struct prof_op *op, bool declared)
-{
-    const char *name = prof_shape_name(&f->shapes.data[op->shape]);
-    bool follows = chain->length && chain->stream == op->stream && chain->last_name != name &&
-                   chain->first_name != name && op->start >= chain->end;
-    int64_t gap = follows ? op->start - chain->end : 0;
-    if (!follows || gap > SHORT_NS)
-        close_chain(chain, all);
-    if (!chain->length)
-        *chain = (struct chain){.stream = op->stream, .begin = op->start, .thread = op->thread,
-                                .shape = op->shape, .first_name = name};
-    else
-        chain->gap_ns += gap;
-    chain->length++;
-    chain->last_name = name;
-    chain->sum_ns += op->duration;
-    chain->longest_ns = op->duration > chain->longest_ns ? op->duration : chain->longest_ns;
-    chain->end = op->start + op->duration;
-    chain->declared |= declared;
-}
-
-static bool find_chains(struct prof_judge *judge, struct chains *all)
-{
-    const struct prof_facts *f = judge->facts;
-    unsigned char *classes = classify(judge);
-    struct prof_op_walk walk = {{0}};
-    struct chain chain = {0};
-    const struct prof_op *op;
-    enum prof_op_kind kind;
-    *all = (struct chains){0};
-    while (classes && (op = prof_facts_next(f, &walk, &kind))) {
-        if (f->shapes.data[op->shape].device != judge->device_index || op->start < f->begin ||
-            op->start >= f->end)
-            continue;
-        if (kind == PROF_OP_KERNEL && classes[op->shape])
-            extend(f, &chain, all, op, classes[op->shape] == BY_WORK);
-        else
-            close_chain(&chain, all);
-    }
-    close_chain(&chain, all);
-    free(classes);
-    return classes != NULL;
-}
-
-static void fusion_candidate(struct prof_judge *judge)
-{
-    struct chains all;
-    if (!find_chains(judge, &all)) {
-        judge->failed = true;
-        return;
-    }
-    if (all.count < 3 || prof_of_window(judge, all.saved_ns + all.gap_ns) < 0.02)
-        return;
-    struct prof_draft *draft = prof_found(
-        judge, all.declared ? 0.7 : 0.3,
-        "%s chains of %s to %s different kernels that %s follow each other in one stream, %s in all "
-        "and %s between them: one kernel could keep what they pass on in registers.",
-        prof_count(all.count).text, prof_count(CHAIN).text, prof_count(all.longest).text,
-        all.declared ? "move memory rather than compute" : "are short",
-        prof_duration_ns(all.sum_ns).text, prof_duration_ns(all.gap_ns).text);
-    prof_number(draft, "chains", (double)all.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernels", (double)all.kernels, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)all.sum_ns, PROF_NUMBER_NS);
-    prof_number(draft, "share", prof_of_window(judge, all.sum_ns), PROF_NUMBER_SHARE);
-    prof_claim(draft, PROF_SLICE_KERNEL, all.saved_ns);
-    prof_claim(draft, PROF_SLICE_DISPATCH, all.gap_ns / 2);
-    prof_claim(draft, PROF_SLICE_LAUNCH, all.gap_ns / 2);
-    prof_places(judge, draft, &all.spots);
-}
-
-/* ---- under the roofline --------------------------------------------------------------------------- */
+/* ---- under the roofline ---------------------------------------------------------------------- */
 
 static const struct prof_shape *shape_of(const struct prof_judge *judge,
                                          const struct prof_roofline_point *point)
@@ -184,8 +44,8 @@ static void memory_bound(struct prof_judge *judge)
     bool any = false;
     for (size_t i = 0; i < judge->roofs->count; i++) {
         const struct prof_roofline_point *point = &judge->roofs->points[i];
-        const struct prof_shape *shape = point->device == judge->device->id ? shape_of(judge, point)
-                                                                            : NULL;
+        const struct prof_shape *shape =
+            point->device == judge->device->id ? shape_of(judge, point) : NULL;
         any |= shape && point->bound != PROF_BOUND_NONE;
         if (shape && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
             place(judge, &placed, point, shape,
@@ -199,7 +59,8 @@ static void memory_bound(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.8,
-        "%s kernels of %s of the time are held back by memory bandwidth, the costliest %s: at %s of "
+        "%s kernels of %s of the time are held back by memory bandwidth, the costliest %s: at %s "
+        "of "
         "the roof, %s. Only fewer bytes make them faster than the roof.",
         prof_count(placed.points).text, prof_percent(prof_of_window(judge, placed.time_ns)).text,
         prof_short_name(placed.worst->name).text, prof_percent(placed.worst->roof_share).text,
@@ -213,7 +74,7 @@ static void memory_bound(struct prof_judge *judge)
     prof_places(judge, draft, &placed.spots);
 }
 
-/* ---- precision ------------------------------------------------------------------------------------ */
+/* ---- precision ------------------------------------------------------------------------------- */
 
 static void low_precision(struct prof_judge *judge)
 {
@@ -226,8 +87,8 @@ static void low_precision(struct prof_judge *judge)
     }
     for (size_t i = 0; i < judge->roofs->count; i++) {
         const struct prof_roofline_point *point = &judge->roofs->points[i];
-        const struct prof_shape *shape = point->device == judge->device->id ? shape_of(judge, point)
-                                                                            : NULL;
+        const struct prof_shape *shape =
+            point->device == judge->device->id ? shape_of(judge, point) : NULL;
         if (!shape || point->bound == PROF_BOUND_NONE)
             continue;
         any = true;
@@ -258,7 +119,7 @@ static void low_precision(struct prof_judge *judge)
     prof_places(judge, draft, &placed.spots);
 }
 
-/* ---- what is not recorded yet --------------------------------------------------------------------- */
+/* ---- what is not recorded yet ---------------------------------------------------------------- */
 
 static void clock_throttling(struct prof_judge *judge)
 {
@@ -270,31 +131,15 @@ static void host_cache_misses(struct prof_judge *judge)
     prof_abstain(judge, "needs the host's performance counters, which are not recorded");
 }
 
-/* ---- registry ------------------------------------------------------------------------------------- */
+/* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_roof[] = {
-    {.page = {.id = "fusion-candidate",
-              .title = "Neighbouring kernels that could be one",
-              .fires = "At least three chains of three or more different kernels that follow each "
-                       "other in one stream within 20 us, each with declared or counted work below "
-                       "4 FLOP per byte, or, where nobody told, shorter than 20 us; together 2 % of "
-                       "the time.",
-              .why = "Each kernel writes its result to memory and the next one reads it back; kernels "
-                     "that do little else spend their time on that and on starting.",
-              .fix = "Compute the chain in one kernel, element by element.",
-              .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
-              .opencl = "One kernel.",
-              .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
-              .bound = "For each chain, the sum of its kernels without the longest one, and the idle "
-                       "time between them.",
-              .limits = "That one kernel reads what the one before wrote is not seen.",
-              .needs = "kernels; declared work or counters make it certain"},
-     .judge = fusion_candidate},
     {.page = {.id = "low-precision",
               .title = "32-bit arithmetic where 16 bits might do",
-              .fires = "Kernels that take 10 % of the time, that memory or arithmetic holds back, and "
-                       "that compute in 32 bits or more, on a GPU of compute capability 7.0 or newer. "
-                       "No more than info where the precision is assumed, not counted.",
+              .fires =
+                  "Kernels that take 10 % of the time, that memory or arithmetic holds back, and "
+                  "that compute in 32 bits or more, on a GPU of compute capability 7.0 or newer. "
+                  "No more than info where the precision is assumed, not counted.",
               .why = "Half the bytes and twice (tensor cores: many times) the arithmetic rate.",
               .fix = "Store in bfloat16 or half, add up in 32 bits, and compare results.",
               .cuda = "__half2, __nv_bfloat162; cublasGemmEx with CUDA_R_16BF; TF32 by "
@@ -303,14 +148,16 @@ const struct prof_rule prof_rules_roof[] = {
               .pytorch = "torch.autocast(\"cuda\", torch.bfloat16); "
                          "torch.set_float32_matmul_precision(\"high\").",
               .bound = "Half of those kernels' time alone.",
-              .limits = "Whether the accuracy suffices only the program knows. Tensor cores may bring "
-                        "more than the bound.",
+              .limits =
+                  "Whether the accuracy suffices only the program knows. Tensor cores may bring "
+                  "more than the bound.",
               .needs = "counters by pipe, and the device's ceilings"},
      .judge = low_precision},
     {.page = {.id = "memory-bound",
               .title = "Kernels at the memory roof",
-              .fires = "Kernels that the roofline places under DRAM or L2 bandwidth take 2 % of the "
-                       "time or more.",
+              .fires =
+                  "Kernels that the roofline places under DRAM or L2 bandwidth take 2 % of the "
+                  "time or more.",
               .why = "They move bytes as fast as the memory lets them: faster arithmetic, more "
                      "threads or a better compiler bring nothing.",
               .fix = "Fewer bytes: fuse with neighbours, narrower types, reuse in cache or shared "
@@ -318,8 +165,9 @@ const struct prof_rule prof_rules_roof[] = {
               .cuda = "float4 loads and coalescing until the roof is reached; then fusion.",
               .opencl = "vload4 and coalescing until the roof is reached; then fusion.",
               .pytorch = "torch.compile; bfloat16; channels_last.",
-              .bound = "Time alone x (1 - share of the roof reached): what better access patterns can "
-                       "bring.",
+              .bound =
+                  "Time alone x (1 - share of the roof reached): what better access patterns can "
+                  "bring.",
               .limits = "Declared bytes may leave out what caches save or waste.",
               .needs = "declared work or counters, and ceilings"},
      .judge = memory_bound},

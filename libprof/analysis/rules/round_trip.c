@@ -1,5 +1,5 @@
-/* Rules about data that comes down to the host and goes up again in the same step: because the host works
- * on it, or because the program does not know that the device still has it. */
+/* Rules about data that comes down to the host and goes up again in the same step: because the host
+ * works on it, or because the program does not know that the device still has it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,44 +175,46 @@ static void host_round_trip(struct prof_judge *judge)
     free(trips.shapes);
 }
 
-/* ---- registry ------------------------------------------------------------------------------------- */
+/* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_round_trip[] = {
-    {.page = {.id = "repeated-upload",
-              .title = "Data uploaded again that the device still has",
-              .fires = "At least three times, and in half of the steps, a copy to the device carries "
-                       "as many bytes as one of 4 KiB or more that came from it before in the same "
-                       "step. Confidence is high where the host had no time to read and write them "
-                       "in between (20 GB/s).",
-              .why = "A read of device data does not change it. Where the program marks the device's "
-                     "copy as stale nevertheless, the next use uploads the same bytes again.",
-              .fix = "Keep a flag of who wrote last, and upload only after the host has written.",
-              .cuda = "Skip the cudaMemcpy to the device after a read-only access; with managed "
-                      "memory cudaMemAdvise(cudaMemAdviseSetReadMostly).",
-              .opencl = "clEnqueueMapBuffer with CL_MAP_READ only: unmapping then writes nothing.",
-              .pytorch = "Keep the tensor on the device; `.cpu()` of it is a copy, not a move.",
-              .bound = "The time of those uploads in which no kernel runs, and the idle time around "
-                       "their calls.",
-              .limits = "Addresses and contents are not recorded: that the bytes are the same is "
-                        "concluded from size and time.",
-              .needs = "transfers with their calls"},
+    {.page =
+         {.id = "repeated-upload",
+          .title = "Data uploaded again that the device still has",
+          .fires = "At least three times, and in half of the steps, a copy to the device carries "
+                   "as many bytes as one of 4 KiB or more that came from it before in the same "
+                   "step. Confidence is high where the host had no time to read and write them "
+                   "in between (20 GB/s).",
+          .why = "A read of device data does not change it. Where the program marks the device's "
+                 "copy as stale nevertheless, the next use uploads the same bytes again.",
+          .fix = "Keep a flag of who wrote last, and upload only after the host has written.",
+          .cuda = "Skip the cudaMemcpy to the device after a read-only access; with managed "
+                  "memory cudaMemAdvise(cudaMemAdviseSetReadMostly).",
+          .opencl = "clEnqueueMapBuffer with CL_MAP_READ only: unmapping then writes nothing.",
+          .pytorch = "Keep the tensor on the device; `.cpu()` of it is a copy, not a move.",
+          .bound = "The time of those uploads in which no kernel runs, and the idle time around "
+                   "their calls.",
+          .limits = "Addresses and contents are not recorded: that the bytes are the same is "
+                    "concluded from size and time.",
+          .needs = "transfers with their calls"},
      .judge = repeated_upload},
-    {.page = {.id = "host-round-trip",
-              .title = "Data goes to the host and back within a step",
-              .fires = "At least three times, and in half of the steps, a copy to the host of 4 KiB "
-                       "or more is followed in the same step by a copy to the device of another size.",
-              .why = "Work that sits between two kernels on the host costs the way down, the way up "
-                     "and the host's slower memory, and the device waits meanwhile.",
-              .fix = "Do that part of the work on the device, or move the whole of it to the host.",
-              .cuda = "A kernel for the part in between (gather, sort, reduce: CUB, Thrust).",
-              .opencl = "A kernel for the part in between.",
-              .pytorch = "Index, embedding and reduction on the device: torch.nn.Embedding on cuda, "
-                         "no `.cpu()`, `.numpy()` or `.item()` inside the step.",
-              .bound = "The time of those copies in which no kernel runs, and the idle time until "
-                       "the upload.",
-              .limits = "Where no NVTX range tells steps apart, the result of one step and the input "
-                        "of the next look like a trip: confidence is low then.",
-              .needs = "transfers with their calls; NVTX ranges help"},
+    {.page =
+         {.id = "host-round-trip",
+          .title = "Data goes to the host and back within a step",
+          .fires = "At least three times, and in half of the steps, a copy to the host of 4 KiB "
+                   "or more is followed in the same step by a copy to the device of another size.",
+          .why = "Work that sits between two kernels on the host costs the way down, the way up "
+                 "and the host's slower memory, and the device waits meanwhile.",
+          .fix = "Do that part of the work on the device, or move the whole of it to the host.",
+          .cuda = "A kernel for the part in between (gather, sort, reduce: CUB, Thrust).",
+          .opencl = "A kernel for the part in between.",
+          .pytorch = "Index, embedding and reduction on the device: torch.nn.Embedding on cuda, "
+                     "no `.cpu()`, `.numpy()` or `.item()` inside the step.",
+          .bound = "The time of those copies in which no kernel runs, and the idle time until "
+                   "the upload.",
+          .limits = "Where no NVTX range tells steps apart, the result of one step and the input "
+                    "of the next look like a trip: confidence is low then.",
+          .needs = "transfers with their calls; NVTX ranges help"},
      .judge = host_round_trip},
     {.judge = NULL},
 };

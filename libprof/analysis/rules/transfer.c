@@ -8,7 +8,7 @@
 /* From here on the bytes and not the call take the time of a copy. */
 #define BIG_BYTES (1 << 20)
 
-/* ---- a number that decides ------------------------------------------------------------------------ */
+/* ---- a number that decides ------------------------------------------------------------------- */
 
 static void scalar_readback(struct prof_judge *judge)
 {
@@ -37,7 +37,7 @@ static void scalar_readback(struct prof_judge *judge)
     prof_places(judge, draft, &sums.spots);
 }
 
-/* ---- many small ones ------------------------------------------------------------------------------ */
+/* ---- many small ones ------------------------------------------------------------------------- */
 
 /* Bytes that a copy needs for its transfer to take as long as its start: fixed cost x rate. */
 static double half_bytes(const struct prof_judge *judge, double *fixed_ns)
@@ -95,7 +95,7 @@ static void small_transfers(struct prof_judge *judge)
     prof_places(judge, draft, &sums.spots);
 }
 
-/* ---- memory that must be staged ------------------------------------------------------------------- */
+/* ---- memory that must be staged -------------------------------------------------------------- */
 
 /* The best rate that page-locked memory was seen, measured or can be imagined to reach. */
 static double pinned_rate(const struct prof_judge *judge, bool up, const char **source)
@@ -124,7 +124,8 @@ static void pageable_copy(struct prof_judge *judge)
         return;
     }
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (!prof_is_link_copy(shape) || prof_host_memory(shape) != WIRE_MEMORY_PAGEABLE || shape->bytes <= 0)
+        if (!prof_is_link_copy(shape) || prof_host_memory(shape) != WIRE_MEMORY_PAGEABLE ||
+            shape->bytes <= 0)
             continue;
         prof_copies_add(judge, &sums, shape);
         best = pinned_rate(judge, prof_is_upload(shape), &source);
@@ -150,7 +151,7 @@ static void pageable_copy(struct prof_judge *judge)
     prof_places(judge, draft, &sums.spots);
 }
 
-/* ---- copies that the host waits for --------------------------------------------------------------- */
+/* ---- copies that the host waits for ---------------------------------------------------------- */
 
 static bool is_awaited(const struct prof_shape *shape)
 {
@@ -188,7 +189,7 @@ static void blocking_copy(struct prof_judge *judge)
     prof_places(judge, draft, &sums.spots);
 }
 
-/* ---- copies that hide behind nothing -------------------------------------------------------------- */
+/* ---- copies that hide behind nothing --------------------------------------------------------- */
 
 #define CHUNKS 4.0
 
@@ -212,11 +213,12 @@ static void no_overlap(struct prof_judge *judge)
         return;
     int64_t gain = kernel < sums.alone_ns ? kernel : sums.alone_ns;
     double part = (double)gain / (double)sums.alone_ns * (1 - 1 / CHUNKS);
-    struct prof_draft *draft = prof_found(
-        judge, 0.6,
-        "Copies take %s in which no kernel runs, kernels %s in which no copy runs; both at once: %s.",
-        prof_duration_ns(sums.alone_ns).text, prof_duration_ns(kernel).text,
-        prof_duration_ns(both).text);
+    struct prof_draft *draft =
+        prof_found(judge, 0.6,
+                   "Copies take %s in which no kernel runs, kernels %s in which no copy runs; both "
+                   "at once: %s.",
+                   prof_duration_ns(sums.alone_ns).text, prof_duration_ns(kernel).text,
+                   prof_duration_ns(both).text);
     prof_number(draft, "exposed_copy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
     prof_number(draft, "overlap_ns", (double)both, PROF_NUMBER_NS);
@@ -226,44 +228,48 @@ static void no_overlap(struct prof_judge *judge)
     prof_places(judge, draft, &sums.spots);
 }
 
-/* ---- registry ------------------------------------------------------------------------------------- */
+/* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_transfer[] = {
     {.page = {.id = "scalar-readback",
               .title = "Small values read back to decide what to do next",
-              .fires = "At least ten copies to the host of at most 256 bytes, two or more a step, whose "
-                       "call waits or that the host waits for next.",
-              .why = "The host learns of the value only after all queued work, decides, and launches "
-                     "anew: the device is idle for the whole way to the host and back.",
+              .fires =
+                  "At least ten copies to the host of at most 256 bytes, two or more a step, whose "
+                  "call waits or that the host waits for next.",
+              .why =
+                  "The host learns of the value only after all queued work, decides, and launches "
+                  "anew: the device is idle for the whole way to the host and back.",
               .fix = "Decide on the device, or test every k-th iteration only.",
               .cuda = "Conditional graph nodes (cudaGraphConditionalHandleCreate), a flag that the "
                       "next kernel reads, or cudaMemcpyAsync to page-locked memory read one "
                       "iteration later.",
               .opencl = "Leave the flag in a buffer that the next kernel reads; read it with "
                         "CL_FALSE and look at it one iteration later.",
-              .pytorch = "No `.item()`, `if tensor:` or print of a tensor in the loop; torch.where, "
-                         "or test every k steps.",
+              .pytorch =
+                  "No `.item()`, `if tensor:` or print of a tensor in the loop; torch.where, "
+                  "or test every k steps.",
               .bound = "Those copies and the idle time around them.",
               .limits = "That the value decides is not seen, only that the host waits for it.",
               .needs = "transfers with their calls"},
      .judge = scalar_readback},
-    {.page = {.id = "small-transfers",
-              .title = "Many small copies",
-              .fires = "More than half of the copies over the bus, at least twenty and four a step, "
-                       "are smaller than the size at which transferring takes as long as starting: "
-                       "the least cost of a small copy with its call times the best rate of a large "
-                       "one.",
-              .why = "Every copy pays for its call and its start; below that size it pays for hardly "
-                     "anything else.",
-              .fix = "Pack what belongs to a step into one buffer and copy it once.",
-              .cuda = "One page-locked staging buffer and one cudaMemcpyAsync; cudaMemcpyBatchAsync; "
-                      "small constants as kernel arguments.",
-              .opencl = "One clEnqueueWriteBuffer of a packed buffer, or clEnqueueMapBuffer once.",
-              .pytorch = "Collate into one tensor before `.to(device, non_blocking=True)`.",
-              .bound = "(1 - steps / copies) of the copies' exposed time and of the idle time around "
-                       "them.",
-              .limits = "Whether the pieces could be made at one time is not seen.",
-              .needs = "transfers with their calls"},
+    {.page =
+         {.id = "small-transfers",
+          .title = "Many small copies",
+          .fires = "More than half of the copies over the bus, at least twenty and four a step, "
+                   "are smaller than the size at which transferring takes as long as starting: "
+                   "the least cost of a small copy with its call times the best rate of a large "
+                   "one.",
+          .why = "Every copy pays for its call and its start; below that size it pays for hardly "
+                 "anything else.",
+          .fix = "Pack what belongs to a step into one buffer and copy it once.",
+          .cuda = "One page-locked staging buffer and one cudaMemcpyAsync; cudaMemcpyBatchAsync; "
+                  "small constants as kernel arguments.",
+          .opencl = "One clEnqueueWriteBuffer of a packed buffer, or clEnqueueMapBuffer once.",
+          .pytorch = "Collate into one tensor before `.to(device, non_blocking=True)`.",
+          .bound = "(1 - steps / copies) of the copies' exposed time and of the idle time around "
+                   "them.",
+          .limits = "Whether the pieces could be made at one time is not seen.",
+          .needs = "transfers with their calls"},
      .judge = small_transfers},
     {.page = {.id = "pageable-copy",
               .title = "Copies from and to pageable memory",
@@ -276,18 +282,21 @@ const struct prof_rule prof_rules_transfer[] = {
               .cuda = "cudaHostAlloc or cudaHostRegister, then cudaMemcpyAsync on a stream.",
               .opencl = "A buffer with CL_MEM_ALLOC_HOST_PTR, mapped once, as the host's side.",
               .pytorch = "DataLoader(pin_memory=True) and `.to(device, non_blocking=True)`.",
-              .bound = "Exposed time of those copies x (1 - their rate / the rate of page-locked "
-                       "copies in this capture, else of the fastest link), and the idle time around "
-                       "their calls.",
+              .bound =
+                  "Exposed time of those copies x (1 - their rate / the rate of page-locked "
+                  "copies in this capture, else of the fastest link), and the idle time around "
+                  "their calls.",
               .limits = "Page-locking itself costs: it pays for memory that is used again.",
               .needs = "transfers with memory kinds"},
      .judge = pageable_copy},
     {.page = {.id = "blocking-copy",
               .title = "The host waits for every copy",
-              .fires = "Three or more copies, and more than one a step, whose call returns when the "
-                       "data has arrived; single values are scalar-readback's.",
-              .why = "While the host waits it launches nothing: the device is idle between the copy "
-                     "and the next launch, and copies never run beside kernels.",
+              .fires =
+                  "Three or more copies, and more than one a step, whose call returns when the "
+                  "data has arrived; single values are scalar-readback's.",
+              .why =
+                  "While the host waits it launches nothing: the device is idle between the copy "
+                  "and the next launch, and copies never run beside kernels.",
               .fix = "Copy asynchronously in a stream of its own, with two buffers, and wait once "
                      "per step.",
               .cuda = "cudaMemcpyAsync from page-locked memory, cudaEventRecord and "
@@ -301,11 +310,13 @@ const struct prof_rule prof_rules_transfer[] = {
      .judge = blocking_copy},
     {.page = {.id = "no-overlap",
               .title = "Copies and kernels never run at once",
-              .fires = "Copies over the bus take 5 % of the time or more while no kernel runs, and at "
-                       "most a tenth of what could overlap does. Not on devices that share the host's "
-                       "memory.",
-              .why = "The copy engines and the multiprocessors work side by side; used in turn, one "
-                     "of them is always idle.",
+              .fires =
+                  "Copies over the bus take 5 % of the time or more while no kernel runs, and at "
+                  "most a tenth of what could overlap does. Not on devices that share the host's "
+                  "memory.",
+              .why =
+                  "The copy engines and the multiprocessors work side by side; used in turn, one "
+                  "of them is always idle.",
               .fix = "Copy the next batch while this one is computed: two buffers, two streams.",
               .cuda = "cudaStreamCreateWithFlags(cudaStreamNonBlocking), cudaMemcpyAsync from "
                       "page-locked memory, cudaStreamWaitEvent.",

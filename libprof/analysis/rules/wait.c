@@ -6,7 +6,7 @@
 #include "libprof/analysis/rules/occupancy.h"
 #include "libprof/base/format.h"
 
-/* ---- explicit waits ------------------------------------------------------------------------------- */
+/* ---- explicit waits -------------------------------------------------------------------------- */
 
 static void sync_stall(struct prof_judge *judge)
 {
@@ -27,13 +27,12 @@ static void sync_stall(struct prof_judge *judge)
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_claim(draft, PROF_SLICE_SYNC, (int64_t)((double)idle * part));
     /* The way into the next launch is hidden too when the queue never runs empty. */
-    prof_claim(draft, PROF_SLICE_LAUNCH,
-               (int64_t)((double)judge->device->relaunch_ns * part));
+    prof_claim(draft, PROF_SLICE_LAUNCH, (int64_t)((double)judge->device->relaunch_ns * part));
     prof_mend(draft, (struct prof_edit){.one_wait_a_step = true});
     prof_places(judge, draft, &judge->device->spots[PROF_SLICE_SYNC]);
 }
 
-/* ---- calls that wait without saying so ------------------------------------------------------------ */
+/* ---- calls that wait without saying so ------------------------------------------------------- */
 
 #define LONG_NS 20000
 
@@ -50,8 +49,7 @@ static void find_hidden_waits(const struct prof_facts *f, struct hidden_waits *f
         const struct prof_call *call = &f->calls.data[i];
         bool waits = call->class_ == PROF_CALL_FREE || call->class_ == PROF_CALL_FREE_HOST ||
                      call->class_ == PROF_CALL_ALLOC_HOST;
-        if (!waits || call->start < f->begin || call->start >= f->end ||
-            call->duration < LONG_NS)
+        if (!waits || call->start < f->begin || call->start >= f->end || call->duration < LONG_NS)
             continue;
         found->count++;
         found->sum_ns += call->duration;
@@ -97,7 +95,8 @@ static void implicit_sync(struct prof_judge *judge)
     int64_t idle = judge->device->slice_ns[PROF_SLICE_ALLOC];
     struct prof_draft *draft = prof_found(
         judge, 0.5,
-        "%s calls that free or page-lock memory took more than 20 us (%s in all): they wait for the "
+        "%s calls that free or page-lock memory took more than 20 us (%s in all): they wait for "
+        "the "
         "whole device%s.",
         prof_count(found.count).text, prof_duration_ns(found.sum_ns).text,
         mixes ? "; kernels in the legacy default stream make every other stream wait" : "");
@@ -107,12 +106,11 @@ static void implicit_sync(struct prof_judge *judge)
     if (found.count >= 3)
         prof_claim(draft, PROF_SLICE_ALLOC, found.sum_ns < idle ? found.sum_ns : idle);
     if (mixes)
-        prof_claim(draft, PROF_SLICE_DEPENDENCY,
-                   judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
+        prof_claim(draft, PROF_SLICE_DEPENDENCY, judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
     prof_places(judge, draft, &found.spots);
 }
 
-/* ---- streams one after the other ------------------------------------------------------------------ */
+/* ---- streams one after the other ------------------------------------------------------------- */
 
 #define STREAMS 64
 
@@ -182,51 +180,54 @@ static void serial_streams(struct prof_judge *judge)
     prof_places(judge, draft, &d->spots[PROF_SLICE_DEPENDENCY]);
 }
 
-/* ---- registry ------------------------------------------------------------------------------------- */
+/* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_wait[] = {
-    {.page = {.id = "implicit-sync",
-              .title = "Calls that wait for the device without saying so",
-              .fires = "On CUDA: three calls or more in the part that repeats that free device memory "
-                       "or page-lock or free host memory and take more than 20 us; or kernels in the "
-                       "legacy default stream beside kernels in streams that wait for it.",
-              .why = "cudaFree, cudaFreeHost and cudaHostAlloc wait until the device is done, and the "
-                     "legacy default stream waits for all others, and they for it: the queue runs "
-                     "empty.",
-              .fix = "Free outside of the loop or in stream order; give the work streams of its own.",
-              .cuda = "cudaFreeAsync; cudaStreamCreateWithFlags(cudaStreamNonBlocking) or "
-                      "--default-stream per-thread.",
-              .opencl = NULL,
-              .pytorch = "No torch.cuda.empty_cache() in the loop; side streams with "
-                         "torch.cuda.stream().",
-              .bound = "Idle time of the device in those calls, and idle time in which a stream's "
-                       "work was queued behind another's.",
-              .limits = "CUDA does not tell why a call took long.",
-              .needs = "API calls; streams with their flags"},
+    {.page =
+         {.id = "implicit-sync",
+          .title = "Calls that wait for the device without saying so",
+          .fires = "On CUDA: three calls or more in the part that repeats that free device memory "
+                   "or page-lock or free host memory and take more than 20 us; or kernels in the "
+                   "legacy default stream beside kernels in streams that wait for it.",
+          .why = "cudaFree, cudaFreeHost and cudaHostAlloc wait until the device is done, and the "
+                 "legacy default stream waits for all others, and they for it: the queue runs "
+                 "empty.",
+          .fix = "Free outside of the loop or in stream order; give the work streams of its own.",
+          .cuda = "cudaFreeAsync; cudaStreamCreateWithFlags(cudaStreamNonBlocking) or "
+                  "--default-stream per-thread.",
+          .opencl = NULL,
+          .pytorch = "No torch.cuda.empty_cache() in the loop; side streams with "
+                     "torch.cuda.stream().",
+          .bound = "Idle time of the device in those calls, and idle time in which a stream's "
+                   "work was queued behind another's.",
+          .limits = "CUDA does not tell why a call took long.",
+          .needs = "API calls; streams with their flags"},
      .judge = implicit_sync},
-    {.page = {.id = "sync-stall",
-              .title = "The host waits for the device more often than once a step",
-              .fires = "Five waits or more, two a step or more, and the device idle 2 % of the time "
-                       "after them: while the host wakes up (50 us at most) and launches again.",
-              .why = "When the wait ends the queue is empty; whatever the host does until the next "
-                     "kernel runs is lost for the device.",
-              .fix = "Wait once per step, or for an event of the step before.",
-              .cuda = "cudaEventRecord and cudaStreamWaitEvent between streams; cudaEventSynchronize "
-                      "on the previous step's event.",
-              .opencl = "Events in wait lists instead of clFinish.",
-              .pytorch = "No torch.cuda.synchronize(), `.item()` or `print(loss)` in the loop.",
-              .bound = "(1 - steps / waits) of the idle time after waits and in the launches that "
-                       "follow.",
-              .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
-                        "replayed figure takes that into account.",
-              .needs = "API calls and kernels"},
+    {.page =
+         {.id = "sync-stall",
+          .title = "The host waits for the device more often than once a step",
+          .fires = "Five waits or more, two a step or more, and the device idle 2 % of the time "
+                   "after them: while the host wakes up (50 us at most) and launches again.",
+          .why = "When the wait ends the queue is empty; whatever the host does until the next "
+                 "kernel runs is lost for the device.",
+          .fix = "Wait once per step, or for an event of the step before.",
+          .cuda = "cudaEventRecord and cudaStreamWaitEvent between streams; cudaEventSynchronize "
+                  "on the previous step's event.",
+          .opencl = "Events in wait lists instead of clFinish.",
+          .pytorch = "No torch.cuda.synchronize(), `.item()` or `print(loss)` in the loop.",
+          .bound = "(1 - steps / waits) of the idle time after waits and in the launches that "
+                   "follow.",
+          .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
+                    "replayed figure takes that into account.",
+          .needs = "API calls and kernels"},
      .judge = sync_stall},
     {.page = {.id = "serial-streams",
               .title = "Streams that run one after the other",
               .fires = "Two streams or more with kernels, at most 5 % of whose time overlaps, and "
                        "grids that do not fill the device.",
-              .why = "Small kernels of several streams can share the device; a false dependency, the "
-                     "default stream or waits on the host keep them apart.",
+              .why =
+                  "Small kernels of several streams can share the device; a false dependency, the "
+                  "default stream or waits on the host keep them apart.",
               .fix = "Find what orders them and remove it.",
               .cuda = "cudaStreamNonBlocking; events instead of cudaStreamSynchronize; launch "
                       "breadth-first.",
