@@ -17,7 +17,7 @@
 struct report_options {
     unsigned format, top, findings;
     bool json;
-    const char *html, *chrome_trace, *flamegraph, *roofline;
+    const char *html, *chrome_trace, *flamegraph, *speedscope, *pprof, *roofline;
     unsigned roofline_of;
     struct cli_filter_options filter;
 };
@@ -47,6 +47,10 @@ static const struct cli_option report_options[] = {
      .text = "a timeline for Perfetto or chrome://tracing"},
     {.name = "flamegraph", .type = CLI_FILE, AT(flamegraph), .argument = "OUT",
      .text = "folded stacks (NVTX ranges; API call; kernel) for flame graph tools"},
+    {.name = "speedscope", .type = CLI_FILE, AT(speedscope), .argument = "OUT",
+     .text = "the same stacks for speedscope, by time, bytes and number"},
+    {.name = "pprof", .type = CLI_FILE, AT(pprof), .argument = "OUT",
+     .text = "the same stacks for pprof, compressed (OUT.pb.gz)"},
     {.name = "roofline", .type = CLI_FILE, AT(roofline), .argument = "OUT",
      .text = "the roofline as a figure, by gnuplot: OUT.svg, OUT.png, or OUT.gp for the script"},
     {.name = "roofline-of", .type = CLI_CHOICE, AT(roofline_of), .argument = "WHAT",
@@ -152,6 +156,8 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
         {"html", asked->html},
         {"chrome-trace", asked->chrome_trace},
         {"flamegraph", asked->flamegraph},
+        {"speedscope", asked->speedscope},
+        {"pprof", asked->pprof},
         {roofline_writer(asked->roofline), asked->roofline},
     };
     struct prof_report_options options = {.filter = filter, .top = asked->top,
@@ -191,7 +197,8 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     asked.format = asked.json ? 2 : asked.format + 1;
 
     int on_standard = is_standard(asked.html) + is_standard(asked.chrome_trace) +
-                      is_standard(asked.flamegraph) + is_standard(asked.roofline) +
+                      is_standard(asked.flamegraph) + is_standard(asked.speedscope) +
+                      is_standard(asked.pprof) + is_standard(asked.roofline) +
                       (asked.format != FORMAT_NONE);
     if (on_standard > 1) {
         cli_say(command->name, "standard output takes one report: give the others a file name");

@@ -37,6 +37,7 @@ target_include_directories(perfkit_annotate INTERFACE ${CMAKE_SOURCE_DIR}/libpro
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 
 # OpenCL: headers for the layer (which links no OpenCL library), the loader for programs.
 find_path(PERFKIT_OPENCL_INCLUDE CL/cl_layer.h)

@@ -17,9 +17,11 @@ PROF_REPORT_WRITER(markdown);
 PROF_REPORT_WRITER(chrome_trace);
 PROF_REPORT_WRITER(flamegraph);
 PROF_REPORT_WRITER(html);
+PROF_REPORT_WRITER(pprof);
 PROF_REPORT_WRITER(roofline_svg);
 PROF_REPORT_WRITER(roofline_png);
 PROF_REPORT_WRITER(roofline_script);
+PROF_REPORT_WRITER(speedscope);
 
 /* Flush and say whether everything was written. */
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err);

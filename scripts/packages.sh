@@ -47,7 +47,7 @@ install_packages() {
     done
 }
 
-BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev
+BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev
                 opencl-headers ocl-icd-opencl-dev"
 RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"

@@ -111,8 +111,11 @@ static uint32_t add_process(struct work *w, const struct prof_device_op *op)
         prof_process(w->capture, stream ? stream->process : thread ? thread->process : 0);
     if (!process)
         return 0;
-    return child_of(w, 0, PROF_FLAME_PROCESS, (uint64_t)process->id,
-                    process->command ? process->command : "process");
+    uint32_t node = child_of(w, 0, PROF_FLAME_PROCESS, (uint64_t)process->id,
+                             process->command ? process->command : "process");
+    if (node != PROF_NO_GROUP)
+        w->nodes.data[node].process = process->id;
+    return node;
 }
 
 static const char whole_graph[] = "CUDA graph";
@@ -153,6 +156,10 @@ static bool add_op(void *user, const struct prof_device_op *op)
     struct prof_flame_node *leaf = &w->nodes.data[node];
     leaf->self = prof_add(leaf->self, weight);
     leaf->count++;
+    if (op->duration_ns != PROF_UNKNOWN)
+        leaf->device_ns = prof_add(leaf->device_ns, op->duration_ns);
+    if (op->bytes != PROF_UNKNOWN)
+        leaf->bytes = prof_add(leaf->bytes, op->bytes);
     return true;
 }
 

@@ -999,6 +999,8 @@ struct prof_flame_node {
     int64_t self;  /* weight of events that end their stack here */
     int64_t total; /* with all nodes below */
     int64_t count; /* events that end their stack here */
+    int64_t device_ns, bytes; /* of those events, whatever the weight: durations; bytes moved or set */
+    int64_t process;          /* PROF_FLAME_PROCESS: its id */
 };
 
 /* A tree as an array: node 0 is the root, parents stand before their children. A folded line is the

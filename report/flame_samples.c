@@ -1,0 +1,154 @@
+/* Numbers the frames of a flame graph and puts its stacks in the order of a walk over the tree, so
+ * that viewers which draw samples one after another show equal callers as one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/map.h"
+#include "report/flame_samples.h"
+
+static const char *const kind_words[] = {
+    [PROF_FLAME_ROOT] = "all",          [PROF_FLAME_PROCESS] = "process",
+    [PROF_FLAME_RANGE] = "NVTX range",  [PROF_FLAME_API] = "API call",
+    [PROF_FLAME_KERNEL] = "kernel",     [PROF_FLAME_TRANSFER] = "copy",
+    [PROF_FLAME_MEMSET] = "fill",
+};
+
+/* Ranks of one run have the same command: pids tell them apart. */
+static bool name_processes(struct prof_report_samples *samples, const struct prof_capture *capture)
+{
+    const struct prof_process *all;
+    samples->process_count = prof_processes(capture, &all);
+    samples->process_names = calloc(samples->process_count + 1, sizeof *samples->process_names);
+    if (!samples->process_names)
+        return false;
+    for (size_t i = 0; i < samples->process_count; i++) {
+        const char *command = all[i].command ? all[i].command : "process";
+        size_t size = strlen(command) + 64;
+        char *name = samples->process_names[i] = malloc(size);
+        if (!name)
+            return false;
+        if (all[i].rank == PROF_UNKNOWN)
+            snprintf(name, size, "%s (pid %lld)", command, (long long)all[i].pid);
+        else
+            snprintf(name, size, "%s (pid %lld, rank %lld)", command, (long long)all[i].pid,
+                     (long long)all[i].rank);
+    }
+    return true;
+}
+
+static const char *name_of(const struct prof_report_samples *samples,
+                           const struct prof_capture *capture, const struct prof_flame_node *node)
+{
+    const struct prof_process *all;
+    prof_processes(capture, &all);
+    const struct prof_process *its = prof_process(capture, node->process);
+    if (node->kind == PROF_FLAME_PROCESS && its)
+        return samples->process_names[its - all];
+    return node->name ? node->name : "unknown";
+}
+
+/* The key is the name with one more byte, its kind. */
+static bool number_frame(struct prof_report_samples *samples, const struct prof_capture *capture,
+                         struct prof_names *known, size_t node)
+{
+    const struct prof_flame_node *n = &samples->flame.nodes[node];
+    const char *name = name_of(samples, capture, n);
+    size_t length = strlen(name);
+    char *key = malloc(length + 1);
+    if (!key)
+        return false;
+    memcpy(key, name, length);
+    key[length] = (char)n->kind;
+    uint32_t *number = prof_names_get(known, key, length + 1);
+    bool ok = true;
+    if (number) {
+        samples->frame_of[node] = *number;
+    } else {
+        samples->frame_of[node] = (uint32_t)samples->frame_count;
+        samples->frames[samples->frame_count] =
+            (struct prof_report_frame){name, kind_words[n->kind]};
+        ok = prof_names_put(known, key, length + 1, (uint32_t)samples->frame_count++);
+    }
+    free(key);
+    return ok;
+}
+
+static bool number_frames(struct prof_report_samples *samples, const struct prof_capture *capture)
+{
+    struct prof_names known = {0};
+    bool ok = true;
+    for (size_t i = 1; ok && i < samples->flame.count; i++)
+        ok = number_frame(samples, capture, &known, i);
+    prof_names_free(&known);
+    return ok;
+}
+
+/* Preorder. Parents stand before their children, so children can be linked in one walk backwards. */
+static bool order_stacks(struct prof_report_samples *samples)
+{
+    size_t count = samples->flame.count;
+    uint32_t *child = calloc(count, sizeof *child), *sibling = calloc(count, sizeof *sibling);
+    bool ok = child && sibling;
+    for (size_t i = count; ok && i-- > 1;) {
+        uint32_t parent = samples->flame.nodes[i].parent;
+        sibling[i] = child[parent];
+        child[parent] = (uint32_t)i;
+    }
+    for (uint32_t at = ok ? child[0] : 0; at;) {
+        if (samples->flame.nodes[at].count)
+            samples->nodes[samples->count++] = at;
+        if (child[at]) {
+            at = child[at];
+            continue;
+        }
+        while (at && !sibling[at])
+            at = samples->flame.nodes[at].parent;
+        at = sibling[at];
+    }
+    free(child);
+    free(sibling);
+    return ok;
+}
+
+enum prof_status prof_report_samples(struct prof_capture *capture,
+                                     const struct prof_report_options *options,
+                                     struct prof_report_samples *samples, struct prof_error *err)
+{
+    *samples = (struct prof_report_samples){0};
+    enum prof_status status = prof_flame(capture, options ? options->filter : NULL,
+                                         PROF_FLAME_COUNT, &samples->flame, err);
+    if (status)
+        return status;
+    size_t count = samples->flame.count;
+    samples->frames = calloc(count, sizeof *samples->frames);
+    samples->frame_of = calloc(count, sizeof *samples->frame_of);
+    samples->nodes = calloc(count, sizeof *samples->nodes);
+    if (!samples->frames || !samples->frame_of || !samples->nodes ||
+        !name_processes(samples, capture) || !number_frames(samples, capture) ||
+        !order_stacks(samples))
+        return prof_fail(err, PROF_NOMEM, "cannot write the flame graph: out of memory");
+    return PROF_OK;
+}
+
+void prof_report_samples_free(struct prof_report_samples *samples)
+{
+    prof_flame_free(&samples->flame);
+    for (size_t i = 0; samples->process_names && i < samples->process_count; i++)
+        free(samples->process_names[i]);
+    free(samples->process_names);
+    free(samples->frames);
+    free(samples->frame_of);
+    free(samples->nodes);
+    *samples = (struct prof_report_samples){0};
+}
+
+size_t prof_report_sample_stack(const struct prof_report_samples *samples, size_t index,
+                                uint32_t frames[PROF_REPORT_STACK])
+{
+    size_t depth = 0;
+    for (uint32_t at = samples->nodes[index]; at && depth < PROF_REPORT_STACK;
+         at = samples->flame.nodes[at].parent)
+        frames[depth++] = samples->frame_of[at];
+    return depth;
+}

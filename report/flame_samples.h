@@ -1,0 +1,36 @@
+/* The flame graph as profile formats want it: a list of frames, and samples that name them. */
+#ifndef PERFKIT_REPORT_FLAME_SAMPLES_H
+#define PERFKIT_REPORT_FLAME_SAMPLES_H
+
+#include "report/report.h"
+
+struct prof_report_frame {
+    const char *name; /* never NULL; bytes as the program gave them */
+    const char *kind; /* "NVTX range", "API call", "kernel", ... */
+};
+
+/* Frames of a stack at most; deeper ones lose their outermost frames. */
+#define PROF_REPORT_STACK 512
+
+struct prof_report_samples {
+    struct prof_flame flame; /* every event weighs 1 */
+    struct prof_report_frame *frames; /* distinct by name and kind */
+    size_t frame_count;
+    char **process_names; /* per process of the capture: its frame's name, told apart by pid */
+    size_t process_count;
+    uint32_t *frame_of; /* per node of `flame`; the root has none */
+    uint32_t *nodes;    /* those where stacks end, stacks with a common beginning side by side */
+    size_t count;
+};
+
+/* Free the result whatever the outcome. */
+enum prof_status prof_report_samples(struct prof_capture *capture,
+                                     const struct prof_report_options *options,
+                                     struct prof_report_samples *samples, struct prof_error *err);
+void prof_report_samples_free(struct prof_report_samples *samples);
+
+/* Frames of the stack that ends at samples->nodes[index], innermost first; returns how many. */
+size_t prof_report_sample_stack(const struct prof_report_samples *samples, size_t index,
+                                uint32_t frames[PROF_REPORT_STACK]);
+
+#endif

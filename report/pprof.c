@@ -1,0 +1,190 @@
+/* The flame graph as a pprof profile (github.com/google/pprof, proto/profile.proto), compressed as
+ * its tools expect. A sample is a distinct stack with three values: how many kernels, copies and
+ * fills ended there, their time on the device, and the bytes that they moved. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/map.h"
+#include "report/filter.h"
+#include "report/flame_samples.h"
+#include "report/gzip.h"
+#include "report/protobuf.h"
+#include "report/utf8.h"
+#include "report/writers.h"
+
+/* Field numbers of profile.proto. */
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING = 6,
+    PROFILE_TIME_NANOS = 9,
+    PROFILE_DURATION_NANOS = 10,
+    PROFILE_COMMENT = 13,
+    PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+    VALUE_TYPE = 1,
+    VALUE_UNIT = 2,
+    SAMPLE_LOCATION = 1,
+    SAMPLE_VALUE = 2,
+    LOCATION_ID = 1,
+    LOCATION_LINE = 4,
+    LINE_FUNCTION = 1,
+    FUNCTION_ID = 1,
+    FUNCTION_NAME = 2,
+    FUNCTION_SYSTEM_NAME = 3,
+    FUNCTION_FILE = 4,
+};
+
+struct work {
+    struct prof_report_samples samples;
+    struct prof_names numbers; /* of the texts in the string table */
+    struct prof_protobuf strings, profile;
+    uint32_t string_count;
+    bool failed;
+};
+
+/* The number of a text in the string table. Names become clean: the format wants UTF-8, and pprof
+ * prints them to terminals as they are. */
+static int64_t text(struct work *w, const char *raw)
+{
+    char *clean = prof_report_clean(raw);
+    if (!clean) {
+        w->failed = true;
+        return 0;
+    }
+    size_t length = strlen(clean);
+    uint32_t *known = prof_names_get(&w->numbers, clean, length);
+    uint32_t number = known ? *known : w->string_count;
+    if (!known) {
+        prof_protobuf_bytes(&w->strings, PROFILE_STRING, clean, length);
+        w->failed |= !prof_names_put(&w->numbers, clean, length, w->string_count++);
+    }
+    free(clean);
+    return number;
+}
+
+static void put_sample_types(struct work *w)
+{
+    static const char *const types[][2] = {
+        {"operations", "count"}, {"device_time", "nanoseconds"}, {"moved", "bytes"}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct prof_protobuf type = {0};
+        prof_protobuf_int(&type, VALUE_TYPE, text(w, types[i][0]));
+        prof_protobuf_int(&type, VALUE_UNIT, text(w, types[i][1]));
+        prof_protobuf_message(&w->profile, PROFILE_SAMPLE_TYPE, &type);
+        prof_protobuf_free(&type);
+    }
+    prof_protobuf_int(&w->profile, PROFILE_DEFAULT_SAMPLE_TYPE, text(w, "device_time"));
+}
+
+/* A location for each frame, with one line of one function: all three under the frame's number. */
+static void put_frame(struct work *w, size_t frame)
+{
+    struct prof_protobuf function = {0}, location = {0}, line = {0};
+    int64_t id = (int64_t)frame + 1, name = text(w, w->samples.frames[frame].name);
+    prof_protobuf_int(&function, FUNCTION_ID, id);
+    prof_protobuf_int(&function, FUNCTION_NAME, name);
+    prof_protobuf_int(&function, FUNCTION_SYSTEM_NAME, name);
+    prof_protobuf_int(&function, FUNCTION_FILE, text(w, w->samples.frames[frame].kind));
+    prof_protobuf_message(&w->profile, PROFILE_FUNCTION, &function);
+    prof_protobuf_int(&line, LINE_FUNCTION, id);
+    prof_protobuf_int(&location, LOCATION_ID, id);
+    prof_protobuf_message(&location, LOCATION_LINE, &line);
+    prof_protobuf_message(&w->profile, PROFILE_LOCATION, &location);
+    prof_protobuf_free(&function);
+    prof_protobuf_free(&line);
+    prof_protobuf_free(&location);
+}
+
+static void put_samples(struct work *w)
+{
+    struct prof_protobuf sample = {0}, packed = {0};
+    for (size_t i = 0; i < w->samples.count; i++) {
+        const struct prof_flame_node *node = &w->samples.flame.nodes[w->samples.nodes[i]];
+        uint32_t frames[PROF_REPORT_STACK];
+        size_t depth = prof_report_sample_stack(&w->samples, i, frames);
+        prof_protobuf_clear(&sample);
+        prof_protobuf_clear(&packed);
+        for (size_t k = 0; k < depth; k++)
+            prof_protobuf_varint(&packed, (uint64_t)frames[k] + 1);
+        prof_protobuf_message(&sample, SAMPLE_LOCATION, &packed);
+        prof_protobuf_clear(&packed);
+        prof_protobuf_varint(&packed, (uint64_t)node->count);
+        prof_protobuf_varint(&packed, (uint64_t)node->device_ns);
+        prof_protobuf_varint(&packed, (uint64_t)node->bytes);
+        prof_protobuf_message(&sample, SAMPLE_VALUE, &packed);
+        prof_protobuf_message(&w->profile, PROFILE_SAMPLE, &sample);
+    }
+    prof_protobuf_free(&sample);
+    prof_protobuf_free(&packed);
+}
+
+static void put_comment(struct work *w, const char *comment)
+{
+    if (comment && *comment)
+        prof_protobuf_int(&w->profile, PROFILE_COMMENT, text(w, comment));
+}
+
+static enum prof_status put_head(struct work *w, struct prof_capture *capture,
+                                 const struct prof_filter *filter, struct prof_error *err)
+{
+    const struct prof_info *info = prof_info(capture);
+    struct prof_trust trust;
+    char only[600];
+    enum prof_status status = prof_trust(capture, &trust, err);
+    int64_t wall_ns = prof_wall_ns(capture, filter);
+    if (info->start_realtime_ns != PROF_UNKNOWN)
+        prof_protobuf_int(&w->profile, PROFILE_TIME_NANOS, info->start_realtime_ns);
+    if (wall_ns != PROF_UNKNOWN)
+        prof_protobuf_int(&w->profile, PROFILE_DURATION_NANOS, wall_ns);
+    put_comment(w, info->command);
+    prof_report_filter_words(capture, filter, only, sizeof only);
+    put_comment(w, only);
+    if (!status)
+        put_comment(w, trust.complete ? "capture complete" : "capture INCOMPLETE");
+    prof_trust_free(&trust);
+    return status;
+}
+
+static enum prof_status save(const struct work *w, FILE *out, struct prof_error *err)
+{
+    FILE *file = prof_report_gzip(out);
+    if (!file || w->failed || w->strings.failed || w->profile.failed) {
+        if (file)
+            fclose(file);
+        return prof_fail(err, PROF_NOMEM, "cannot write the profile: out of memory");
+    }
+    fwrite(w->profile.data, 1, w->profile.count, file);
+    fwrite(w->strings.data, 1, w->strings.count, file);
+    bool bad = ferror(file);
+    if (fclose(file) || bad)
+        return prof_fail_errno(err, PROF_IO, "cannot write the profile");
+    return prof_report_flush(out, err);
+}
+
+enum prof_status prof_report_write_pprof(struct prof_capture *capture,
+                                         const struct prof_report_options *options, FILE *out,
+                                         struct prof_error *err)
+{
+    struct work w = {0};
+    enum prof_status status = prof_report_samples(capture, options, &w.samples, err);
+    if (!status) {
+        prof_protobuf_string(&w.strings, PROFILE_STRING, ""); /* number 0 has to be */
+        w.string_count = 1;
+        put_sample_types(&w);
+        status = put_head(&w, capture, options ? options->filter : NULL, err);
+    }
+    if (!status) {
+        for (size_t i = 0; i < w.samples.frame_count; i++)
+            put_frame(&w, i);
+        put_samples(&w);
+        status = save(&w, out, err);
+    }
+    prof_report_samples_free(&w.samples);
+    prof_names_free(&w.numbers);
+    prof_protobuf_free(&w.strings);
+    prof_protobuf_free(&w.profile);
+    return status;
+}

@@ -1,0 +1,71 @@
+/* See protobuf.h. Two of the format's wire types are enough for the profiles we write. */
+#include <string.h>
+
+#include "libprof/base/array.h"
+#include "report/protobuf.h"
+
+enum { WIRE_VARINT = 0, WIRE_LENGTH = 2 };
+
+static void put(struct prof_protobuf *message, const void *data, size_t length)
+{
+    if (message->failed || !length)
+        return;
+    if (!prof_array_room(&message->data, &message->capacity, message->count + length, 1)) {
+        message->failed = true;
+        return;
+    }
+    memcpy(message->data + message->count, data, length);
+    message->count += length;
+}
+
+void prof_protobuf_varint(struct prof_protobuf *message, uint64_t value)
+{
+    unsigned char bytes[10];
+    size_t count = 0;
+    for (; value >= 0x80; value >>= 7)
+        bytes[count++] = (unsigned char)(value | 0x80);
+    bytes[count++] = (unsigned char)value;
+    put(message, bytes, count);
+}
+
+static void put_tag(struct prof_protobuf *message, unsigned field, unsigned wire)
+{
+    prof_protobuf_varint(message, (uint64_t)field << 3 | wire);
+}
+
+void prof_protobuf_int(struct prof_protobuf *message, unsigned field, int64_t value)
+{
+    put_tag(message, field, WIRE_VARINT);
+    prof_protobuf_varint(message, (uint64_t)value);
+}
+
+void prof_protobuf_bytes(struct prof_protobuf *message, unsigned field, const void *data,
+                         size_t length)
+{
+    put_tag(message, field, WIRE_LENGTH);
+    prof_protobuf_varint(message, length);
+    put(message, data, length);
+}
+
+void prof_protobuf_string(struct prof_protobuf *message, unsigned field, const char *text)
+{
+    prof_protobuf_bytes(message, field, text, strlen(text));
+}
+
+void prof_protobuf_message(struct prof_protobuf *message, unsigned field,
+                           const struct prof_protobuf *inner)
+{
+    prof_protobuf_bytes(message, field, inner->data, inner->count);
+    message->failed |= inner->failed;
+}
+
+void prof_protobuf_clear(struct prof_protobuf *message)
+{
+    message->count = 0;
+}
+
+void prof_protobuf_free(struct prof_protobuf *message)
+{
+    free(message->data);
+    *message = (struct prof_protobuf){0};
+}
