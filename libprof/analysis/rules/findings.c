@@ -8,9 +8,9 @@
 #include "libprof/analysis/rules/judge.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
-    prof_rules_wait,       prof_rules_fusion,   prof_rules_launch,
-    prof_rules_roof,       prof_rules_kernel,   prof_rules_memory,
+    prof_rules_round_trip, prof_rules_transfer, prof_rules_host, prof_rules_fusion,
+    prof_rules_wait,       prof_rules_launch,   prof_rules_roof, prof_rules_kernel,
+    prof_rules_memory,
 };
 
 /* Shares of the window from which on a finding is that severe. */

@@ -43,14 +43,15 @@ static unsigned char *classify(struct prof_judge *judge)
 struct chain {
     uint32_t stream;
     const char *first_name, *last_name;
-    int64_t length, sum_ns, longest_ns, gap_ns, end;
-    int64_t begin;
+    int64_t length, sum_ns, longest_ns, gap_ns;
+    int64_t host_ns, last_call; /* from call to call */
+    int64_t begin, end;
     uint32_t thread, shape;
     bool declared;
 };
 
 struct chains {
-    int64_t count, kernels, sum_ns, saved_ns, gap_ns, longest;
+    int64_t count, kernels, sum_ns, saved_ns, gap_ns, host_ns, longest;
     bool declared;
     struct prof_spots spots;
 };
@@ -63,6 +64,7 @@ static void close_chain(struct chain *chain, struct chains *all)
         all->sum_ns += chain->sum_ns;
         all->saved_ns += chain->sum_ns - chain->longest_ns;
         all->gap_ns += chain->gap_ns;
+        all->host_ns += chain->host_ns;
         all->declared |= chain->declared;
         all->longest = chain->length > all->longest ? chain->length : all->longest;
         prof_spots_add(&all->spots, (struct prof_spot){chain->begin, chain->end - chain->begin,
@@ -90,6 +92,11 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
                                 .first_name = name};
     else
         chain->gap_ns += gap;
+    int64_t apart = op->call - chain->last_call;
+    if (chain->length && op->call != PROF_UNKNOWN && op->thread == chain->thread && apart > 0 &&
+        apart < SHORT_NS)
+        chain->host_ns += apart;
+    chain->last_call = op->call == PROF_UNKNOWN ? chain->last_call : op->call;
     chain->length++;
     chain->last_name = name;
     chain->sum_ns += op->duration;
@@ -146,8 +153,9 @@ static void fusion_candidate(struct prof_judge *judge)
     prof_number(draft, "share", prof_of_window(judge, all.sum_ns), PROF_NUMBER_SHARE);
     prof_claim(draft, PROF_SLICE_KERNEL, all.saved_ns);
     if (all.declared) { /* else what is between them is the launch rules' */
+        int64_t launch = all.gap_ns - dispatch;
         prof_claim(draft, PROF_SLICE_DISPATCH, dispatch);
-        prof_claim(draft, PROF_SLICE_LAUNCH, all.gap_ns - dispatch);
+        prof_claim(draft, PROF_SLICE_LAUNCH, launch > all.host_ns ? launch : all.host_ns);
     }
     prof_places(judge, draft, &all.spots);
 }
@@ -170,7 +178,8 @@ const struct prof_rule prof_rules_fusion[] = {
               .opencl = "One kernel.",
               .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
               .bound = "For each chain, the sum of its kernels without the longest one, and, where "
-                       "work was declared, the idle time between them.",
+                       "work was declared, the idle time between them or, if longer, the host's "
+                       "from launch to launch.",
               .limits = "That one kernel reads what the one before wrote is not seen.",
               .needs = "kernels; declared work or counters make it certain"},
      .judge = fusion_candidate},
