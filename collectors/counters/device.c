@@ -18,9 +18,12 @@
 #include "collectors/counters/pm_api.h"
 #include "libprof/base/clock.h"
 
-#define BATCH_SAMPLES 64u /* image of a few MB, whatever the burst */
-/* Measured on an H200: 32 MiB are not enough for 4,000 samples of 19 counters. */
-#define HARDWARE_BYTES (128ull << 20)
+/* A whole burst must fit: once the image has become full, the rest of the burst is gone (CUPTI 13.0
+ * on an H200), whatever is done with the image. About 55 kB a sample. */
+#define BATCH_SAMPLES 512u
+/* In host memory. 4,000 samples of 19 counters are too many for it, 1,000 are not (the same H200).
+ * Once it has overflowed it stays so until sampling is set up anew. */
+#define HARDWARE_BYTES (32ull << 20)
 #define PEAKS_MS 3000 /* to evaluate them, in a process of its own */
 
 void (*counter_gpu_step)(const char *call);

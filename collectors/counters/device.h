@@ -22,7 +22,7 @@ struct counter_sample {
 struct counter_plan {
     uint64_t interval_ns;
     uint64_t hardware_bytes; /* of the buffer that the device writes during a burst */
-    uint32_t batch;          /* samples that are decoded at a time */
+    uint32_t batch;          /* samples that are decoded at a time: more than a burst has */
     bool keep_oldest;        /* when that buffer is full, else the newest stay */
     bool no_peaks;           /* do not ask for peak rates */
 };

@@ -21,7 +21,7 @@ static const char usage[] =
 static int self_test(int argc, char **argv)
 {
     struct counter_self_test options = {
-        .bursts = 3, .burst_ms = 20, .pause_ms = 200, .interval_ns = 20000, .own_clock = true};
+        .bursts = 3, .burst_ms = 8, .pause_ms = 200, .interval_ns = 20000, .own_clock = true};
     int c;
     while ((c = getopt(argc, argv, "d:n:b:p:i:w:s:m:uceovPl:")) != -1) {
         switch (c) {

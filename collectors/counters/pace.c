@@ -7,9 +7,10 @@
 
 void pace_begin(struct pace *pace, uint64_t interval_ns, double duty, uint64_t seed)
 {
-    *pace = (struct pace){.burst_ns = PACE_BURST_NS, .duty = duty, .random = seed | 1};
-    if (pace->burst_ns < interval_ns * PACE_LEAST_SAMPLES)
-        pace->burst_ns = interval_ns * PACE_LEAST_SAMPLES;
+    *pace = (struct pace){
+        .burst_ns = interval_ns * PACE_BURST_SAMPLES, .duty = duty, .random = seed | 1};
+    if (pace->burst_ns > PACE_MOST_NS)
+        pace->burst_ns = PACE_MOST_NS;
 }
 
 /* 0..1; xorshift64* (Vigna 2016). */

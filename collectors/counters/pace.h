@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#define PACE_BUDGET 0.10          /* of a core, for starting, stopping and decoding */
-#define PACE_BURST_NS 20000000ull /* long enough for a thousand samples at 20 us */
-#define PACE_LEAST_SAMPLES 100u   /* of a burst, when the interval is long */
+#define PACE_BUDGET 0.10        /* of a core, for starting, stopping and decoding */
+#define PACE_BURST_SAMPLES 400u /* must fit what device.c decodes at a time, with room to spare */
+#define PACE_MOST_NS 1000000000ull /* of a burst, when the interval is long */
 
 struct pace {
     uint64_t burst_ns;

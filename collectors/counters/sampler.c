@@ -222,6 +222,8 @@ static void take(void *context, const struct counter_sample *sample)
     struct sampled_gpu *gpu = taking->gpu;
     if (!gpu->defined)
         define_counters(taking->sampler, gpu);
+    if (sample->start_ns == 0 || sample->end_ns <= sample->start_ns)
+        return;          /* of no time: CUPTI adds some after a stop */
     if (taking->first) { /* it reaches back to before the burst */
         taking->first = false;
         return;
@@ -248,6 +250,7 @@ static void fail_gpu(struct sampler *sampler, struct sampled_gpu *gpu, const cha
 /* A burst that could not be read is lost; CUPTI is then set up anew, until that is of no use. */
 static void lose_burst(struct sampler *sampler, struct sampled_gpu *gpu, const char *why)
 {
+    char again[COUNTER_WHY_BYTES];
     snprintf(gpu->why, sizeof gpu->why, "%s", why);
     gpu->unread++;
     if (++gpu->failures >= MOST_FAILURES) {
@@ -255,8 +258,8 @@ static void lose_burst(struct sampler *sampler, struct sampled_gpu *gpu, const c
         return;
     }
     counter_gpu_close(gpu->gpu);
-    if (!start_gpu(sampler, gpu, gpu->why))
-        fail_gpu(sampler, gpu, gpu->why);
+    if (!start_gpu(sampler, gpu, again))
+        fail_gpu(sampler, gpu, again);
 }
 
 /* True when asked to stop within that time. */
@@ -312,7 +315,7 @@ static void decode(struct sampler *sampler, struct sampled_gpu *gpu)
         gpu->failures = 0;
     if (got < 0)
         lose_burst(sampler, gpu, why);
-    else if (overflow && !gpu->samples)
+    else if (overflow) /* it stays so until sampling is set up anew */
         lose_burst(sampler, gpu, "the device's buffer for samples overflowed");
 }
 
@@ -400,8 +403,9 @@ static void say_what_was_done(struct sampler *sampler)
     for (unsigned i = 0; i < sampler->count; i++) {
         const struct sampled_gpu *gpu = &sampler->gpus[i];
         if (gpu->unread && !gpu->failed)
-            say(sampler, WIRE_HEALTH_DEGRADED, "GPU %u: %u of its bursts could not be read: %s",
-                gpu->index, gpu->unread, gpu->why);
+            say(sampler, WIRE_HEALTH_DEGRADED,
+                "GPU %u: %u of its bursts could not be read whole: %s", gpu->index, gpu->unread,
+                gpu->why);
     }
     say(sampler, WIRE_HEALTH_NOTE,
         "%llu samples in %llu bursts, %.1f%% of the time; the sampler used %.1f%% of a core",

@@ -18,7 +18,7 @@
 
 struct seen {
     struct counter_gpu *gpu;
-    uint64_t samples, first_ns, last_ns, shortest_ns, longest_ns, gaps;
+    uint64_t samples, first_ns, last_ns, shortest_ns, longest_ns, gaps, timeless, empty;
     uint64_t previous_end;
     double sums[COUNTER_SET_MAX];
     uint64_t from_ns, to_ns;
@@ -44,6 +44,10 @@ static void take(void *context, const struct counter_sample *sample)
 {
     struct seen *seen = context;
     uint64_t length = sample->end_ns - sample->start_ns;
+    seen->timeless += sample->start_ns == 0;
+    seen->empty += length == 0;
+    if (sample->start_ns == 0 || length == 0)
+        return;
     if (seen->samples++ == 0) {
         seen->first_ns = sample->start_ns;
         printf("  first sample: %" PRIu64 " ns long, starts %.3f ms after start\n", length,
@@ -121,10 +125,10 @@ static bool burst(struct counter_gpu *gpu, const struct counter_self_test *optio
            seen.samples ? (double)cpu / 1e3 / (double)seen.samples : 0.0,
            seen.samples ? since_ms(at) * 1e3 / (double)seen.samples : 0.0);
     printf("  samples from %+.3f ms to %+.3f ms of the burst's start, %" PRIu64 " to %" PRIu64
-           " ns long, %" PRIu64 " gaps\n",
+           " ns long, %" PRIu64 " gaps, %" PRIu64 " without times, %" PRIu64 " of no length\n",
            ((double)seen.first_ns - (double)seen.from_ns) / 1e6,
            ((double)seen.last_ns - (double)seen.from_ns) / 1e6, seen.shortest_ns, seen.longest_ns,
-           seen.gaps);
+           seen.gaps, seen.timeless, seen.empty);
     for (size_t i = 0; i < counter_gpu_count(gpu); i++)
         printf("  %-22s %16.6g %-12s peak/cycle %-10g %s\n", counter_gpu_row(gpu, i)->name,
                seen.sums[i], counter_gpu_row(gpu, i)->unit, counter_gpu_peak(gpu, i),

@@ -62,15 +62,15 @@ START_TEST(cheap_bursts_follow_each_other)
 }
 END_TEST
 
-START_TEST(long_intervals_have_long_bursts)
+START_TEST(a_burst_is_so_many_samples)
 {
     struct pace pace;
     pace_begin(&pace, INTERVAL, 0, 1);
-    ck_assert_uint_eq(pace.burst_ns, PACE_BURST_NS);
-    pace_begin(&pace, 10000000, 0, 1);
-    ck_assert_uint_eq(pace.burst_ns, 10000000ull * PACE_LEAST_SAMPLES);
+    ck_assert_uint_eq(pace.burst_ns, 400ull * INTERVAL);
+    pace_begin(&pace, 100000000, 0, 1);
+    ck_assert_uint_eq(pace.burst_ns, 1000000000);
 }
 END_TEST
 
 CHECK_MAIN("pace", decoding_stays_within_its_budget, a_duty_is_kept_whatever_it_costs,
-           cheap_bursts_follow_each_other, long_intervals_have_long_bursts)
+           cheap_bursts_follow_each_other, a_burst_is_so_many_samples)

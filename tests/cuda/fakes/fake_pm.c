@@ -44,7 +44,8 @@ static struct {
     char metrics[MOST_METRICS][160]; /* of the object that was made a configuration of last */
     size_t count;
     uint64_t interval, from, to, done;
-    bool enabled, started, first;
+    bool enabled, started, first, ended;
+    uint32_t room;
     long decodes, starts;
 } state;
 
@@ -215,13 +216,14 @@ CALL(PmSamplingSetConfig, struct pm_set_config)
 CALL(PmSamplingGetCounterDataSize, struct pm_image_size)
 {
     p->bytes = sizeof(struct image);
+    state.room = p->samples;
     return p->samples <= 1024 ? 0 : 1;
 }
 
 CALL(PmSamplingCounterDataImageInitialize, struct pm_image_init)
 {
     struct image *image = (void *)p->image;
-    *image = (struct image){.magic = MAGIC, .room = 64};
+    *image = (struct image){.magic = MAGIC, .room = state.room};
     return p->bytes == sizeof *image ? 0 : 1;
 }
 
@@ -232,6 +234,7 @@ CALL(PmSamplingStart, struct pm_object)
     if (knob("start", 0) && ++state.starts > knob("after", 0))
         return (int)knob("start", 0);
     state.started = state.first = true;
+    state.ended = false;
     state.from = now();
     return 0;
 }
@@ -245,12 +248,13 @@ CALL(PmSamplingStop, struct pm_object)
     return (int)knob("stop", 0);
 }
 
-/* As the real one: the first sample of a burst reaches far back, and a call may return before the
- * image is full although there is more. */
+/* As the real one (CUPTI 13.0 on an H200): the first sample of a burst reaches far back; a call may
+ * return before the image is full although there is more; once an image became full the rest is
+ * gone; and a stop leaves a sample of no length. */
 CALL(PmSamplingDecodeData, struct pm_decode)
 {
     struct image *image = (void *)p->image;
-    long portion = knob("portion", 48);
+    long portion = knob("portion", 1024);
     if (knob("decode", 0) && ++state.decodes > knob("after", 0) &&
         state.decodes % knob("every", 1) == 0)
         return (int)knob("decode", 0);
@@ -267,6 +271,13 @@ CALL(PmSamplingDecodeData, struct pm_decode)
         image->ends[image->count++] = state.from + state.interval;
         state.from += state.interval;
         state.first = false;
+    }
+    if (image->count == image->room)
+        state.from = state.to;
+    else if (!state.ended && state.from + state.interval > state.to) {
+        image->starts[image->count] = image->ends[image->count] = state.to;
+        image->count++;
+        state.ended = true;
     }
     return 0;
 }
