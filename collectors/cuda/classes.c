@@ -5,9 +5,8 @@
  * table. `<<<>>>` compiled by CUDA 13 is __cudaLaunchKernel (505, 506), by older ones
  * cudaLaunchKernel (211, 214): both are cudaLaunchKernel here.
  *
- * Of the runtime API everything is recorded but the functions that cost nothing and say nothing
- * (programs call them several times per launch). Of the driver API only what has a class: these are
- * the calls of programs that do without the runtime, and what they say would otherwise be missing. */
+ * Everything is recorded but the functions that cost nothing and say nothing: programs call them
+ * several times per launch. A driver call inside a runtime call makes no record of its own. */
 #include <string.h>
 
 #include "collectors/core/collector.h"
@@ -82,27 +81,52 @@ static const struct rule rules[] = {
     {"cuLinkComplete", WIRE_CLASS_BUILD, NONE},
 };
 
-/* Runtime functions that are not recorded. */
+/* What is not recorded: questions that are answered at once. cuInit is entered before CUPTI is. */
 static const char *const quiet[] = {
     "INVALID",
-    "cudaGetDevice",
-    "cudaSetDevice",
-    "cudaGetLastError",
-    "cudaPeekAtLastError",
-    "cudaEventQuery",
-    "cudaStreamQuery",
-    "cudaDeviceGetAttribute",
-    "cudaGetExportTable",
-    "cudaGetDriverEntryPoint*",
     "cudaConfigureCall",
-    "cudaSetupArgument",
-    "cudaRegister*",
-    "cudaUnregister*",
-    "cudaInitModule",
-    "cudaPushCallConfiguration",
-    "cudaPopCallConfiguration",
+    "cudaDeviceGetAttribute",
+    "cudaDriverGetVersion",
+    "cudaGetDevice",
+    "cudaGetDriverEntryPoint*",
+    "cudaGetError*",
+    "cudaGetExportTable",
     "cudaGetKernel",
+    "cudaGetLastError",
     "cudaGetProcAddress",
+    "cudaInitModule",
+    "cudaPeekAtLastError",
+    "cudaPointerGetAttributes",
+    "cudaPopCallConfiguration",
+    "cudaPushCallConfiguration",
+    "cudaRegister*",
+    "cudaRuntimeGetVersion",
+    "cudaSetDevice",
+    "cudaSetupArgument",
+    "cudaUnregister*",
+    "cuCtxGet*",
+    "cuCtxPopCurrent",
+    "cuCtxPushCurrent",
+    "cuCtxSetCurrent",
+    "cuDeviceComputeCapability",
+    "cuDeviceGet*",
+    "cuDevicePrimaryCtxGetState",
+    "cuDeviceTotalMem",
+    "cuDriverGetVersion",
+    "cuFuncGet*",
+    "cuGetError*",
+    "cuGetExportTable",
+    "cuGetProcAddress",
+    "cuInit",
+    "cuKernelGet*",
+    "cuLibraryGet*",
+    "cuMemGetAccess",
+    "cuMemGetAddressRange",
+    "cuMemGetAllocation*",
+    "cuModuleGet*",
+    "cuOccupancy*",
+    "cuPointerGet*",
+    "cuStreamGet*",
 };
 
 static bool fits(const char *pattern, const char *name)
@@ -147,7 +171,7 @@ size_t cuda_plain_name(const char *name, char *plain, size_t size)
     return length;
 }
 
-struct cuda_function cuda_classify(enum cuda_domain domain, const char *name)
+struct cuda_function cuda_classify(const char *name)
 {
     struct cuda_function function = {.name = name};
     char plain[128];
@@ -161,7 +185,7 @@ struct cuda_function cuda_classify(enum cuda_domain domain, const char *name)
             return function;
         }
     }
-    function.wanted = domain == CUDA_DOMAIN_RUNTIME;
+    function.wanted = true;
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
         if (fits(quiet[i], plain))
             function.wanted = false;
@@ -183,7 +207,7 @@ void cuda_classes_start(void)
                 continue;
             }
             misses = 0;
-            functions[domain][cbid] = cuda_classify(domain, name);
+            functions[domain][cbid] = cuda_classify(name);
         }
     }
 }

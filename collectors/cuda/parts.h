@@ -64,7 +64,7 @@ const struct cuda_function *cuda_function(enum cuda_domain domain, uint32_t cbid
 uint32_t cuda_function_name(enum cuda_domain domain, uint32_t cbid); /* string id */
 
 /* Class one function by CUPTI's name for it; exposed for the tests. */
-struct cuda_function cuda_classify(enum cuda_domain domain, const char *name);
+struct cuda_function cuda_classify(const char *name);
 
 /* CUPTI's name without version and default-stream suffixes, as the program's source has it;
  * returns its length. */

@@ -392,36 +392,43 @@ END_TEST
 START_TEST(classes)
 {
     static const struct {
-        enum cuda_domain domain;
         const char *name;
         uint8_t klass, expects;
         bool wanted;
     } cases[] = {
-        {CUDA_DOMAIN_RUNTIME, "__cudaLaunchKernel_ptsz_v13000", WIRE_CLASS_LAUNCH, 1, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaLaunchKernelExC_v11060", WIRE_CLASS_LAUNCH, 1, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaLaunchHostFunc_v10000", WIRE_CLASS_OTHER, 0, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaMemcpy2DToArrayAsync_ptsz_v7000", WIRE_CLASS_TRANSFER, 1, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaMemcpyBatchAsync_v13000", WIRE_CLASS_TRANSFER, 2, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaMemset3DAsync_v3020", WIRE_CLASS_MEMSET, 1, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaGraphLaunch_ptsz_v10000", WIRE_CLASS_GRAPH_LAUNCH, 2, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaMallocFromPoolAsync_v11020", WIRE_CLASS_ALLOC, 0, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaFreeAsync_v11020", WIRE_CLASS_FREE, 0, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaEventSynchronize_v3020", WIRE_CLASS_SYNC, 1, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaGraphAddMemcpyNode_v10000", WIRE_CLASS_OTHER, 0, true},
-        {CUDA_DOMAIN_RUNTIME, "cudaGetLastError_v3020", WIRE_CLASS_OTHER, 0, false},
-        {CUDA_DOMAIN_RUNTIME, "__cudaPushCallConfiguration_v13000", WIRE_CLASS_OTHER, 0, false},
-        {CUDA_DOMAIN_DRIVER, "cuLaunchKernelEx_ptsz", WIRE_CLASS_LAUNCH, 1, true},
-        {CUDA_DOMAIN_DRIVER, "cuLaunchCooperativeKernel", WIRE_CLASS_LAUNCH, 1, true},
-        {CUDA_DOMAIN_DRIVER, "cuMemcpyHtoDAsync_v2_ptsz", WIRE_CLASS_TRANSFER, 1, true},
-        {CUDA_DOMAIN_DRIVER, "cuMemsetD32Async_ptsz", WIRE_CLASS_MEMSET, 1, true},
-        {CUDA_DOMAIN_DRIVER, "cuMemAlloc_v2", WIRE_CLASS_ALLOC, 0, true},
-        {CUDA_DOMAIN_DRIVER, "cuCtxSynchronize_v2", WIRE_CLASS_SYNC, 1, true},
-        {CUDA_DOMAIN_DRIVER, "cuModuleLoadDataEx", WIRE_CLASS_BUILD, 0, true},
-        {CUDA_DOMAIN_DRIVER, "cuCtxGetCurrent", WIRE_CLASS_OTHER, 0, false},
-        {CUDA_DOMAIN_DRIVER, "INVALID", WIRE_CLASS_OTHER, 0, false},
+        {"__cudaLaunchKernel_ptsz_v13000", WIRE_CLASS_LAUNCH, 1, true},
+        {"cudaLaunchKernelExC_v11060", WIRE_CLASS_LAUNCH, 1, true},
+        {"cudaLaunchHostFunc_v10000", WIRE_CLASS_OTHER, 0, true},
+        {"cudaMemcpy2DToArrayAsync_ptsz_v7000", WIRE_CLASS_TRANSFER, 1, true},
+        {"cudaMemcpyBatchAsync_v13000", WIRE_CLASS_TRANSFER, 2, true},
+        {"cudaMemset3DAsync_v3020", WIRE_CLASS_MEMSET, 1, true},
+        {"cudaGraphLaunch_ptsz_v10000", WIRE_CLASS_GRAPH_LAUNCH, 2, true},
+        {"cudaMallocFromPoolAsync_v11020", WIRE_CLASS_ALLOC, 0, true},
+        {"cudaFreeAsync_v11020", WIRE_CLASS_FREE, 0, true},
+        {"cudaEventSynchronize_v3020", WIRE_CLASS_SYNC, 1, true},
+        {"cudaGraphAddMemcpyNode_v10000", WIRE_CLASS_OTHER, 0, true},
+        {"cudaGetLastError_v3020", WIRE_CLASS_OTHER, 0, false},
+        {"__cudaPushCallConfiguration_v13000", WIRE_CLASS_OTHER, 0, false},
+        {"cuLaunchKernelEx_ptsz", WIRE_CLASS_LAUNCH, 1, true},
+        {"cuLaunchCooperativeKernel", WIRE_CLASS_LAUNCH, 1, true},
+        {"cuMemcpyHtoDAsync_v2_ptsz", WIRE_CLASS_TRANSFER, 1, true},
+        {"cuMemsetD32Async_ptsz", WIRE_CLASS_MEMSET, 1, true},
+        {"cuMemAlloc_v2", WIRE_CLASS_ALLOC, 0, true},
+        {"cuCtxSynchronize_v2", WIRE_CLASS_SYNC, 1, true},
+        {"cuModuleLoadDataEx", WIRE_CLASS_BUILD, 0, true},
+        {"cudaEventQuery_v3020", WIRE_CLASS_OTHER, 0, true},
+        {"cudaGetErrorString_v3020", WIRE_CLASS_OTHER, 0, false},
+        {"cuCtxGetCurrent", WIRE_CLASS_OTHER, 0, false},
+        {"cuGetProcAddress_v2", WIRE_CLASS_OTHER, 0, false},
+        {"cuKernelGetName", WIRE_CLASS_OTHER, 0, false},
+        {"cuMemMap", WIRE_CLASS_OTHER, 0, true},
+        {"cuModuleUnload", WIRE_CLASS_OTHER, 0, true},
+        {"cuGreenCtxStreamCreate", WIRE_CLASS_OTHER, 0, true},
+        {"cuStreamDestroy_v2", WIRE_CLASS_OTHER, 0, true},
+        {"INVALID", WIRE_CLASS_OTHER, 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct cuda_function f = cuda_classify(cases[i].domain, cases[i].name);
+        struct cuda_function f = cuda_classify(cases[i].name);
         ck_assert_msg(f.klass == cases[i].klass && f.expects == cases[i].expects &&
                           f.wanted == cases[i].wanted,
                       "%s: class %d expects %d wanted %d", cases[i].name, f.klass, f.expects,
