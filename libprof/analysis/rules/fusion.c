@@ -6,8 +6,9 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 
-#define CHAIN 3        /* kernels that follow each other */
-#define STREAMING 4.0  /* FLOP per byte; below, memory and not arithmetic takes the time anywhere  \
+#define CHAIN 3 /* kernels that follow each other */
+#define STREAMING                                                                                  \
+    4.0                /* FLOP per byte; below, memory and not arithmetic takes the time anywhere  \
                         */
 #define SHORT_NS 20000 /* without declared work: kernels whose own work cannot be much */
 
@@ -139,14 +140,15 @@ static void fusion_candidate(struct prof_judge *judge)
     dispatch = all.gap_ns < dispatch ? all.gap_ns : dispatch;
     if (all.count < 3 || prof_of_window(judge, all.saved_ns + all.gap_ns) < 0.02)
         return;
-    struct prof_draft *draft =
-        prof_found(judge, all.declared ? 0.7 : 0.3,
-                   "%s chains of %s to %s different kernels that %s follow each other in one "
-                   "stream, %s in all "
-                   "and %s between them: one kernel could keep what they pass on in registers.",
-                   prof_count(all.count).text, prof_count(CHAIN).text, prof_count(all.longest).text,
-                   all.declared ? "move memory rather than compute" : "are short",
-                   prof_duration_ns(all.sum_ns).text, prof_duration_ns(all.gap_ns).text);
+    struct prof_draft *draft = prof_found(
+        judge, all.declared ? 0.7 : 0.3,
+        "%s chains of %s to %s different kernels that %s follow each other in one "
+        "stream: %s in all, %s of the time, and %s between them. One kernel could keep "
+        "what they pass on in registers.",
+        prof_count(all.count).text, prof_count(CHAIN).text, prof_count(all.longest).text,
+        all.declared ? "move memory rather than compute" : "are short",
+        prof_duration_ns(all.sum_ns).text, prof_percent(prof_of_window(judge, all.sum_ns)).text,
+        prof_duration_ns(all.gap_ns).text);
     prof_number(draft, "chains", (double)all.count, PROF_NUMBER_COUNT);
     prof_number(draft, "kernels", (double)all.kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)all.sum_ns, PROF_NUMBER_NS);

@@ -71,11 +71,10 @@ static void alloc_in_loop(struct prof_judge *judge)
     struct prof_draft *draft = prof_found(
         judge, 0.8,
         "%s allocations of device memory (%s) and their frees in the part that repeats%s: %s in "
-        "the "
-        "%s calls, %s of it while the device had nothing to do.",
+        "the %s calls, %s of it while the device had nothing to do.",
         prof_count(churn.allocations).text, prof_bytes_of(churn.bytes).text,
-        f->steps ? ", in every step" : "", prof_duration_ns(call_ns).text, prof_count(calls).text,
-        prof_duration_ns(judge->device->slice_ns[PROF_SLICE_ALLOC]).text);
+        prof_count_a_step(judge, churn.allocations).text, prof_duration_ns(call_ns).text,
+        prof_count(calls).text, prof_duration_ns(judge->device->slice_ns[PROF_SLICE_ALLOC]).text);
     prof_number(draft, "allocations", (double)allocations, PROF_NUMBER_COUNT);
     prof_number(draft, "bytes", (double)churn.bytes, PROF_NUMBER_BYTES);
     prof_number(draft, "call_ns", (double)call_ns, PROF_NUMBER_NS);
@@ -88,8 +87,9 @@ static void alloc_in_loop(struct prof_judge *judge)
     int64_t rest = call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC];
     int64_t launch = judge->device->slice_ns[PROF_SLICE_LAUNCH];
     prof_claim(draft, PROF_SLICE_LAUNCH, rest < launch ? rest : launch);
-    prof_mend(draft,
-              (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
+    if (!prof_shares_memory(judge)) /* there first touch costs more than the calls */
+        prof_mend(draft,
+                  (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
     prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC].spots);
 }
 

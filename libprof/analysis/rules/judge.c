@@ -137,6 +137,26 @@ double prof_of_window(const struct prof_judge *judge, int64_t ns)
     return window > 0 ? (double)ns / (double)window : 0;
 }
 
+static struct prof_text a_step(const struct prof_judge *judge, struct prof_text amount)
+{
+    struct prof_text text = {""};
+    if (judge->facts->steps > 0)
+        snprintf(text.text, sizeof text.text, ", %.30s a step", amount.text);
+    return text;
+}
+
+struct prof_text prof_count_a_step(const struct prof_judge *judge, int64_t count)
+{
+    int64_t steps = judge->facts->steps > 0 ? judge->facts->steps : 1;
+    return a_step(judge, prof_count((count + steps / 2) / steps));
+}
+
+struct prof_text prof_bytes_a_step(const struct prof_judge *judge, int64_t bytes)
+{
+    int64_t steps = judge->facts->steps > 0 ? judge->facts->steps : 1;
+    return a_step(judge, prof_bytes((double)bytes / (double)steps));
+}
+
 bool prof_shares_memory(const struct prof_judge *judge)
 {
     const struct prof_device *device = judge->device ? judge->device->device : NULL;

@@ -6,6 +6,7 @@
 #define PERFKIT_ANALYSIS_RULES_JUDGE_H
 
 #include "libprof/analysis/rules/replay.h"
+#include "libprof/base/format.h"
 
 struct prof_draft {
     struct prof_finding finding;
@@ -62,6 +63,10 @@ double prof_of_window(const struct prof_judge *judge, int64_t ns);
 
 /* Is the device's memory the host's, so that copies need no bus? */
 bool prof_shares_memory(const struct prof_judge *judge);
+
+/* ", 320 a step" for a count or an amount of bytes in the window; "" where there are no steps. */
+struct prof_text prof_count_a_step(const struct prof_judge *judge, int64_t count);
+struct prof_text prof_bytes_a_step(const struct prof_judge *judge, int64_t bytes);
 
 /* A name of the program, cut for a sentence. */
 struct prof_short {
