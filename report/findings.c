@@ -28,10 +28,12 @@ static size_t shown(const struct prof_findings *findings, enum prof_report_findi
     return findings->count < most ? findings->count : most;
 }
 
-/* The call to use on the finding's device. */
+/* The call to use on the finding's device; for one about no device in particular, on the first. */
 static const char *call_for(const struct prof_report_data *data, const struct prof_finding *finding)
 {
-    const struct prof_device *device = prof_device(data->capture, finding->device);
+    const struct prof_device *device = prof_device(data->capture, finding->device), *all;
+    if (!device && prof_devices(data->capture, &all))
+        device = &all[0];
     bool opencl = device && device->api && !strcmp(device->api, "opencl");
     return opencl ? finding->rule->opencl : finding->rule->cuda;
 }
