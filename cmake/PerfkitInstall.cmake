@@ -12,7 +12,7 @@ install(FILES ${PERFKIT_GENERATED_DIR}/fish/perfkit.fish
 
 # libprof for other programs: #include <prof.h>; and perfkit/annotate.h, which links nothing.
 install(TARGETS prof ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES libprof/include/prof.h
+install(FILES libprof/include/prof.h libprof/include/prof_stats.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/include)
 install(FILES libprof/base/error.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/base)
@@ -36,6 +36,6 @@ find_program(PERFKIT_SHLIBDEPS dpkg-shlibdeps)
 if(PERFKIT_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 else()
-  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, libsqlite3-0, libstdc++6")
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, libsqlite3-0, libstdc++6, zlib1g")
 endif()
 include(CPack)

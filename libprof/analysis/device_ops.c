@@ -4,38 +4,52 @@
 #include "libprof/analysis/device_ops.h"
 #include "libprof/base/saturate.h"
 
-struct graph_call {
-    int64_t start_ns, thread, name;
-};
-
 struct work {
     struct prof_capture *capture;
     const struct prof_scope *scope;
-    struct prof_map calls; /* (process, correlation) mixed -> index */
-    PROF_ARRAY(struct graph_call) list;
+    struct prof_graph_calls calls;
 };
 
-static enum prof_status read_graph_calls(struct work *w, struct prof_error *err)
+enum prof_status prof_graph_calls_read(struct prof_graph_calls *calls, struct prof_capture *capture,
+                                       struct prof_error *err)
 {
     sqlite3_stmt *row;
-    enum prof_status status = prof_query(w->capture,
-                                         "SELECT start, thread, name, correlation FROM api_call "
-                                         "WHERE correlation NOT NULL",
-                                         &row, err);
+    enum prof_status status =
+        prof_query(capture,
+                   "SELECT start, thread, name, correlation, duration FROM api_call "
+                   "WHERE correlation NOT NULL",
+                   &row, err);
     if (status)
         return status;
     while (prof_row(row)) {
-        const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 1));
+        const struct prof_thread *thread = prof_thread(capture, prof_column_id(row, 1));
         uint64_t key = prof_call_key(thread ? thread->process : 0, sqlite3_column_int64(row, 3));
-        struct graph_call *call = prof_array_add(&w->list);
-        if (!call || !prof_map_put(&w->calls, key, w->list.count - 1)) {
+        struct prof_graph_call *call = prof_array_add(&calls->list);
+        if (!call || !prof_map_put(&calls->by_key, key, calls->list.count - 1)) {
             sqlite3_finalize(row);
             return prof_out_of_memory(err);
         }
-        *call = (struct graph_call){prof_column_int(row, 0), prof_column_id(row, 1),
-                                    prof_column_id(row, 2)};
+        *call = (struct prof_graph_call){.start_ns = prof_column_int(row, 0),
+                                         .thread = prof_column_id(row, 1),
+                                         .name = prof_column_id(row, 2),
+                                         .duration_ns = prof_column_int(row, 4)};
     }
-    return prof_query_end(w->capture, row, err);
+    return prof_query_end(capture, row, err);
+}
+
+const struct prof_graph_call *prof_graph_call(const struct prof_graph_calls *calls, int64_t process,
+                                              int64_t correlation)
+{
+    uint64_t *found = calls->list.count
+                          ? prof_map_get(&calls->by_key, prof_call_key(process, correlation))
+                          : NULL;
+    return found ? &calls->list.data[*found] : NULL;
+}
+
+void prof_graph_calls_free(struct prof_graph_calls *calls)
+{
+    prof_map_free(&calls->by_key);
+    prof_array_free(&calls->list);
 }
 
 enum {
@@ -66,14 +80,15 @@ static const char *const queries[] = {
 static void take_graph_call(const struct work *w, int64_t correlation, struct prof_device_op *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
-    uint64_t key = prof_call_key(stream ? stream->process : 0, correlation);
-    uint64_t *found = prof_map_get(&w->calls, key);
+    const struct prof_graph_call *call =
+        prof_graph_call(&w->calls, stream ? stream->process : 0, correlation);
     op->in_graph = true;
-    if (!found)
+    if (!call)
         return;
-    op->call_ns = w->list.data[*found].start_ns;
-    op->thread = w->list.data[*found].thread;
-    op->api_name = w->list.data[*found].name;
+    op->call_ns = call->start_ns;
+    op->thread = call->thread;
+    op->api_name = call->name;
+    op->launch_ns = call->duration_ns;
 }
 
 static void read_copy(enum prof_op_kind kind, sqlite3_stmt *row, struct prof_device_op *op)
@@ -100,6 +115,7 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
         .thread = prof_column_id(row, THREAD),
         .api_name = prof_column_id(row, API_NAME),
         .call_duration_ns = prof_column_int(row, API_DURATION),
+        .launch_ns = prof_column_int(row, API_DURATION),
         .bytes = PROF_UNKNOWN,
         .blocking = PROF_UNKNOWN,
     };
@@ -111,7 +127,7 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
         read_copy(kind, row, op);
     if (lead != PROF_UNKNOWN)
         op->call_ns = op->start_ns == PROF_UNKNOWN ? lead : prof_subtract(op->start_ns, lead);
-    else if (w->list.count && sqlite3_column_type(row, CORRELATION) != SQLITE_NULL)
+    else if (w->calls.list.count && sqlite3_column_type(row, CORRELATION) != SQLITE_NULL)
         take_graph_call(w, sqlite3_column_int64(row, CORRELATION), op);
 }
 
@@ -139,12 +155,11 @@ enum prof_status prof_device_ops(struct prof_capture *capture, const struct prof
                                  prof_device_op_seen *seen, void *user, struct prof_error *err)
 {
     struct work w = {.capture = capture, .scope = scope};
-    enum prof_status status = read_graph_calls(&w, err);
+    enum prof_status status = prof_graph_calls_read(&w.calls, capture, err);
     enum prof_op_kind last = prof_scope_only_kernels(scope) ? PROF_OP_KERNEL : PROF_OP_GRAPH;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; !status && kind <= last; kind++)
         status = walk_table(&w, kind, seen, user, err);
-    prof_map_free(&w.calls);
-    prof_array_free(&w.list);
+    prof_graph_calls_free(&w.calls);
     return status;
 }
 
@@ -177,7 +192,7 @@ enum prof_status prof_device_ops_by_start(struct prof_capture *capture, prof_dev
     struct prof_events *events = NULL;
     struct prof_event event;
     bool ok = true;
-    enum prof_status status = read_graph_calls(&w, err);
+    enum prof_status status = prof_graph_calls_read(&w.calls, capture, err);
     if (!status)
         status = prof_events_open(capture, NULL, PROF_EVENTS_DEVICE, &events, err);
     while (!status && ok && prof_events_next(events, &event)) {
@@ -188,7 +203,6 @@ enum prof_status prof_device_ops_by_start(struct prof_capture *capture, prof_dev
         ok = seen(user, &op);
     }
     enum prof_status ended = events ? prof_events_close(events, err) : PROF_OK;
-    prof_map_free(&w.calls);
-    prof_array_free(&w.list);
+    prof_graph_calls_free(&w.calls);
     return !ok ? prof_out_of_memory(err) : status ? status : ended;
 }

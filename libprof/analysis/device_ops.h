@@ -20,8 +20,27 @@ struct prof_device_op {
     int source_kind, target_kind; /* memory kinds; 0 = unknown. Fills: target only */
     int64_t blocking;             /* transfers: 1, 0, PROF_UNKNOWN */
     int64_t call_duration_ns;     /* PROF_UNKNOWN = not known, and for what graphs ran */
+    int64_t launch_ns;            /* the same, for what graphs ran that of the graph's launch */
     bool in_graph;                /* it ran as a node of a CUDA graph */
 };
+
+/* The calls that launched CUDA graphs: few, kept by correlation. Starts as {0}. */
+struct prof_graph_call {
+    int64_t start_ns, thread, duration_ns;
+    int64_t name; /* string id */
+};
+
+struct prof_graph_calls {
+    struct prof_map by_key;
+    PROF_ARRAY(struct prof_graph_call) list;
+};
+
+enum prof_status prof_graph_calls_read(struct prof_graph_calls *calls, struct prof_capture *capture,
+                                       struct prof_error *err);
+/* NULL when there is none. */
+const struct prof_graph_call *prof_graph_call(const struct prof_graph_calls *calls, int64_t process,
+                                              int64_t correlation);
+void prof_graph_calls_free(struct prof_graph_calls *calls);
 
 /* True when the operation passes. */
 static inline bool prof_scope_op(const struct prof_scope *scope, const struct prof_device_op *op)

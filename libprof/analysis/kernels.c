@@ -12,6 +12,8 @@ struct group {
     int64_t configs;
     int64_t unfinished, failed;
     int64_t graph_nodes;
+    const char *api_name;
+    bool apis_differ;
     struct prof_graph_node node; /* of the first that ran as one */
     struct prof_gather duration, queue, submit, launch, api;
 };
@@ -35,18 +37,40 @@ static uint32_t new_group(struct work *w, const struct prof_config *config)
     return (uint32_t)(w->groups.count - 1);
 }
 
+static uint32_t group_of_key(struct work *w, const struct prof_config *config, const char *key,
+                             size_t length)
+{
+    uint32_t *known = prof_names_get(&w->by_name, key, length);
+    if (known)
+        return *known;
+    uint32_t group = new_group(w, config);
+    if (group != PROF_NO_GROUP && !prof_names_put(&w->by_name, key, length, group))
+        return PROF_NO_GROUP;
+    return group;
+}
+
+/* Grid and block with the name behind them. */
+static uint32_t group_of_shape(struct work *w, const struct prof_config *config)
+{
+    size_t shape = sizeof config->grid + sizeof config->block, length = strlen(config->name);
+    char *key = malloc(shape + length);
+    if (!key)
+        return PROF_NO_GROUP;
+    memcpy(key, config->grid, sizeof config->grid);
+    memcpy(key + sizeof config->grid, config->block, sizeof config->block);
+    memcpy(key + shape, config->name, length);
+    uint32_t group = group_of_key(w, config, key, shape + length);
+    free(key);
+    return group;
+}
+
 static uint32_t assign_group(struct work *w, const struct prof_config *config)
 {
     if (w->by == PROF_BY_CONFIG || !config || !config->name)
         return new_group(w, config);
-    size_t length = strlen(config->name);
-    uint32_t *known = prof_names_get(&w->by_name, config->name, length);
-    if (known)
-        return *known;
-    uint32_t group = new_group(w, config);
-    if (group != PROF_NO_GROUP && !prof_names_put(&w->by_name, config->name, length, group))
-        return PROF_NO_GROUP;
-    return group;
+    if (w->by == PROF_BY_SHAPE)
+        return group_of_shape(w, config);
+    return group_of_key(w, config, config->name, strlen(config->name));
 }
 
 static struct group *group_of(struct work *w, int64_t config)
@@ -78,9 +102,17 @@ static void add_known(struct prof_gather *gather, struct prof_spread_budget *bud
         prof_gather_add(gather, budget, value);
 }
 
-static void add_node(struct work *w, struct group *g, int64_t node, int64_t stream)
+static void add_api(struct group *g, const struct prof_stream *s)
 {
-    const struct prof_stream *s = prof_stream(w->capture, stream);
+    const char *api = s ? s->api : NULL;
+    if (!g->api_name)
+        g->api_name = api;
+    else if (api && api != g->api_name && strcmp(api, g->api_name))
+        g->apis_differ = true;
+}
+
+static void add_node(struct group *g, int64_t node, const struct prof_stream *s)
+{
     if (!g->graph_nodes++)
         g->node = (struct prof_graph_node){.process = s ? s->process : 0, .node = node};
 }
@@ -98,8 +130,10 @@ static bool add_row(void *user, sqlite3_stmt *row)
     if (!g)
         return false;
     int64_t flags = sqlite3_column_int64(row, FLAGS), node = prof_column_int(row, NODE);
+    const struct prof_stream *stream = prof_stream(w->capture, place.stream);
+    add_api(g, stream);
     if (node != PROF_UNKNOWN)
-        add_node(w, g, node, prof_column_id(row, STREAM));
+        add_node(g, node, stream);
     if (flags & 4)
         g->failed++;
     int64_t duration = prof_column_int(row, DURATION);
@@ -166,7 +200,8 @@ static bool make_rows(struct work *w, struct prof_kernel_summary *result)
         struct prof_kernel_row *r = &result->rows[result->count++];
         r->name = g->config ? g->config->name : NULL;
         r->full_name = g->config ? g->config->full_name : NULL;
-        r->config = g->configs == 1 ? g->config : NULL;
+        r->config = g->configs == 1 || w->by == PROF_BY_SHAPE ? g->config : NULL;
+        r->api = g->apis_differ ? NULL : g->api_name;
         r->configs = g->config ? g->configs : 0;
         r->duration_ns = prof_gather_result(&g->duration);
         r->unfinished = g->unfinished;

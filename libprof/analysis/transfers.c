@@ -1,14 +1,18 @@
-/* Transfer summary: copies by direction and memory kinds, and fills, with bytes and rates. */
+/* Transfer summary: copies by direction and memory kinds, and fills, with bytes and rates; and the
+ * same by direction alone. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_stats.h"
 
 struct group {
     int kind, source, target;
+    const char *api; /* only when grouped by operation */
     int64_t unfinished, blocking;
     struct prof_gather duration, bytes, rate;
     double rate_bytes, rate_ns; /* of the transfers counted in `rate` */
@@ -20,6 +24,7 @@ struct work {
     struct prof_map by_kinds;
     PROF_ARRAY(struct group) groups;
     struct prof_spread_budget budget;
+    bool by_operation; /* by API and kind, instead of kind and memory kinds */
 };
 
 enum { START, DURATION, STREAM, THREAD, LEAD, BYTES, KIND, SOURCE, TARGET, BLOCKING, CORRELATION };
@@ -36,6 +41,20 @@ static int small(sqlite3_stmt *row, int column)
     return value < 0 || value > 255 ? 0 : (int)value;
 }
 
+static const char *const apis[] = {NULL, "cuda", "opencl"};
+
+/* Its number in `apis`. */
+static int api_of(const struct work *w, int64_t stream)
+{
+    const struct prof_stream *s = prof_stream(w->capture, stream);
+    for (int i = 1; s && s->api && i < (int)(sizeof apis / sizeof apis[0]); i++) {
+        if (!strcmp(s->api, apis[i]))
+            return i;
+    }
+    return 0;
+}
+
+/* By operation: the API's number stands in place of `source`. */
 static struct group *group_of(struct work *w, int kind, int source, int target)
 {
     bool fresh;
@@ -48,6 +67,8 @@ static struct group *group_of(struct work *w, int kind, int source, int target)
         if (!g)
             return NULL;
         *g = (struct group){.kind = kind, .source = source, .target = target};
+        if (w->by_operation)
+            g->api = apis[source];
     }
     return &w->groups.data[number];
 }
@@ -72,7 +93,9 @@ static bool add_row(void *user, sqlite3_stmt *row)
                                    prof_column_int(row, LEAD), CORRELATION};
     if (!prof_scope_row(&w->scope, row, &place))
         return true;
-    struct group *g = group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
+    struct group *g = w->by_operation
+                          ? group_of(w, small(row, KIND), api_of(w, place.stream), 0)
+                          : group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
     if (!g)
         return false;
     if (sqlite3_column_int64(row, BLOCKING) == 1)
@@ -131,6 +154,28 @@ static bool make_rows(struct work *w, struct prof_transfer_summary *result)
     return true;
 }
 
+static enum prof_status scan(struct work *w, const struct prof_filter *filter,
+                             struct prof_error *err)
+{
+    enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
+    bool excluded = prof_scope_only_kernels(&w->scope);
+    for (size_t i = 0; !status && !excluded && i < sizeof queries / sizeof queries[0]; i++)
+        status = prof_scan(w->capture, queries[i], add_row, w, err);
+    return status;
+}
+
+static void close_work(struct work *w)
+{
+    for (size_t i = 0; i < w->groups.count; i++) {
+        prof_gather_free(&w->groups.data[i].duration);
+        prof_gather_free(&w->groups.data[i].bytes);
+        prof_gather_free(&w->groups.data[i].rate);
+    }
+    prof_array_free(&w->groups);
+    prof_map_free(&w->by_kinds);
+    prof_scope_close(&w->scope);
+}
+
 enum prof_status prof_transfer_summary(struct prof_capture *capture,
                                        const struct prof_filter *filter,
                                        struct prof_transfer_summary *result,
@@ -138,21 +183,62 @@ enum prof_status prof_transfer_summary(struct prof_capture *capture,
 {
     struct work w = {.capture = capture};
     *result = (struct prof_transfer_summary){.wall_ns = prof_wall_ns(capture, filter)};
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    bool excluded = prof_scope_only_kernels(&w.scope);
-    for (size_t i = 0; !status && !excluded && i < sizeof queries / sizeof queries[0]; i++)
-        status = prof_scan(capture, queries[i], add_row, &w, err);
+    enum prof_status status = scan(&w, filter, err);
     if (!status && !make_rows(&w, result))
         status = prof_out_of_memory(err);
-    for (size_t i = 0; i < w.groups.count; i++) {
-        prof_gather_free(&w.groups.data[i].duration);
-        prof_gather_free(&w.groups.data[i].bytes);
-        prof_gather_free(&w.groups.data[i].rate);
-    }
-    prof_array_free(&w.groups);
-    prof_map_free(&w.by_kinds);
-    prof_scope_close(&w.scope);
+    close_work(&w);
     return status;
+}
+
+/* ---- by operation --------------------------------------------------------------------------------- */
+
+static int by_operation_sum(const void *a, const void *b)
+{
+    const struct prof_operation_row *x = a, *y = b;
+    int order = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->api, y->api);
+    return order ? order : x->kind - y->kind;
+}
+
+static bool make_operation_rows(struct work *w, struct prof_operation_summary *result)
+{
+    if (!w->groups.count)
+        return true;
+    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->groups.count; i++) {
+        struct group *g = &w->groups.data[i];
+        result->rows[result->count++] = (struct prof_operation_row){
+            .api = g->api,
+            .kind = g->kind,
+            .duration_ns = prof_gather_result(&g->duration),
+            .bytes = prof_gather_result(&g->bytes),
+            .unfinished = g->unfinished,
+        };
+    }
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_operation_row, by_operation_sum);
+    result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
+    return true;
+}
+
+enum prof_status prof_operation_summary(struct prof_capture *capture,
+                                        const struct prof_filter *filter,
+                                        struct prof_operation_summary *result,
+                                        struct prof_error *err)
+{
+    struct work w = {.capture = capture, .by_operation = true};
+    *result = (struct prof_operation_summary){.wall_ns = prof_wall_ns(capture, filter)};
+    enum prof_status status = scan(&w, filter, err);
+    if (!status && !make_operation_rows(&w, result))
+        status = prof_out_of_memory(err);
+    close_work(&w);
+    return status;
+}
+
+void prof_operation_summary_free(struct prof_operation_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_operation_summary){0};
 }
 
 void prof_transfer_summary_free(struct prof_transfer_summary *result)

@@ -245,11 +245,14 @@ struct prof_spread {
 enum prof_group {
     PROF_BY_NAME,   /* one row per kernel name */
     PROF_BY_CONFIG, /* one row per name, grid, block and resources */
+    PROF_BY_SHAPE,  /* prof_kernel_summary only: one row per name, grid and block */
 };
 
 struct prof_kernel_row {
     const char *name, *full_name;
-    const struct prof_config *config; /* the row's only configuration; NULL when it has several */
+    /* The row's only configuration, NULL when it has several; PROF_BY_SHAPE: any of them. */
+    const struct prof_config *config;
+    const char *api; /* "cuda", "opencl"; NULL = several, or unknown */
     int64_t configs;                  /* distinct configurations in this row */
     struct prof_spread duration_ns;   /* of those that ended */
     int64_t unfinished;               /* started or not, no end seen; not in duration_ns */

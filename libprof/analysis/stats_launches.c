@@ -1,0 +1,232 @@
+/* Kernels with the calls that launched them: how long the call took, how long the kernel waited
+ * behind it, how long it ran. */
+#include <stdlib.h>
+
+#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/group.h"
+#include "libprof/analysis/spread.h"
+#include "libprof/base/saturate.h"
+#include "libprof/include/prof_stats.h"
+
+/* The parts that follow from the four times of a launch. */
+static void complete(struct prof_launch *launch)
+{
+    int64_t api_end = prof_add(launch->api_start_ns, launch->api_ns);
+    int64_t kernel_end = prof_add(launch->kernel_start_ns, launch->kernel_ns);
+    bool waited = launch->kernel_start_ns > api_end;
+    launch->queue_start_ns = waited ? api_end : PROF_UNKNOWN;
+    launch->queue_ns = waited ? prof_subtract(launch->kernel_start_ns, api_end) : PROF_UNKNOWN;
+    launch->total_ns =
+        prof_subtract(api_end > kernel_end ? api_end : kernel_end, launch->api_start_ns);
+}
+
+static bool is_whole(const struct prof_launch *launch)
+{
+    return launch->api_start_ns != PROF_UNKNOWN && launch->api_ns != PROF_UNKNOWN &&
+           launch->kernel_start_ns != PROF_UNKNOWN && launch->kernel_ns != PROF_UNKNOWN;
+}
+
+/* ---- one by one --------------------------------------------------------------------------------- */
+
+struct prof_launches {
+    struct prof_capture *capture;
+    struct prof_events *events;
+    struct prof_graph_calls calls;
+};
+
+enum prof_status prof_launches_open(struct prof_capture *capture, const struct prof_filter *filter,
+                                    struct prof_launches **launches, struct prof_error *err)
+{
+    struct prof_launches *l = *launches = calloc(1, sizeof *l);
+    if (!l)
+        return prof_out_of_memory(err);
+    l->capture = capture;
+    enum prof_status status =
+        prof_events_open(capture, filter, PROF_EVENTS(PROF_EVENT_KERNEL), &l->events, err);
+    if (!status)
+        status = prof_graph_calls_read(&l->calls, capture, err);
+    if (status) {
+        prof_launches_close(l, NULL);
+        *launches = NULL;
+    }
+    return status;
+}
+
+static void take_call(const struct prof_launches *launches, const struct prof_event *event,
+                      struct prof_launch *launch)
+{
+    const struct prof_graph_call *call =
+        event->api_start_ns == PROF_UNKNOWN && event->correlation != PROF_UNKNOWN
+            ? prof_graph_call(&launches->calls, event->process, event->correlation)
+            : NULL;
+    if (!call)
+        return;
+    launch->api_start_ns = call->start_ns;
+    launch->api_ns = call->duration_ns;
+    launch->thread = call->thread;
+    launch->api_name = prof_string(launches->capture, call->name, NULL);
+}
+
+bool prof_launches_next(struct prof_launches *launches, struct prof_launch *launch)
+{
+    struct prof_event event;
+    while (prof_events_next(launches->events, &event)) {
+        *launch = (struct prof_launch){
+            .process = event.process,
+            .thread = event.thread,
+            .device = event.device,
+            .api_name = event.api_name,
+            .config = event.config,
+            .api_start_ns = event.api_start_ns,
+            .api_ns = event.api_duration_ns,
+            .kernel_start_ns = event.start_ns,
+            .kernel_ns = event.duration_ns,
+        };
+        take_call(launches, &event, launch);
+        if (!is_whole(launch))
+            continue;
+        complete(launch);
+        return true;
+    }
+    return false;
+}
+
+enum prof_status prof_launches_close(struct prof_launches *launches, struct prof_error *err)
+{
+    if (!launches)
+        return PROF_OK;
+    enum prof_status status = prof_events_close(launches->events, err);
+    prof_graph_calls_free(&launches->calls);
+    free(launches);
+    return status;
+}
+
+/* ---- summed up ---------------------------------------------------------------------------------- */
+
+struct key {
+    int64_t thread, device;
+    uint32_t api, kernel;
+};
+
+struct group {
+    struct key key;
+    struct prof_gather total, api, queue, kernel;
+};
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    struct prof_texts calls;
+    struct prof_kernel_texts kernels;
+    struct prof_names by_key;
+    PROF_ARRAY(struct group) groups;
+    struct prof_spread_budget budget;
+};
+
+static struct group *group_of(struct work *w, const struct prof_device_op *op)
+{
+    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
+    struct key key = {.thread = op->thread,
+                      .device = stream ? stream->device : 0,
+                      .api = prof_texts_number(&w->calls, w->capture, op->api_name),
+                      .kernel = prof_kernel_number(&w->kernels, w->capture, op->config)};
+    if (key.api == PROF_NO_GROUP || key.kernel == PROF_NO_GROUP)
+        return NULL;
+    uint32_t *known = prof_names_get(&w->by_key, (const char *)&key, sizeof key);
+    if (known)
+        return &w->groups.data[*known];
+    struct group *group = prof_array_add(&w->groups);
+    if (!group || !prof_names_put(&w->by_key, (const char *)&key, sizeof key,
+                                  (uint32_t)w->groups.count - 1))
+        return NULL;
+    *group = (struct group){.key = key};
+    return group;
+}
+
+static bool add_op(void *user, const struct prof_device_op *op)
+{
+    struct work *w = user;
+    struct prof_launch launch = {.api_start_ns = op->call_ns,
+                                 .api_ns = op->launch_ns,
+                                 .kernel_start_ns = op->start_ns,
+                                 .kernel_ns = op->duration_ns};
+    if (op->kind != PROF_OP_KERNEL || !is_whole(&launch))
+        return true;
+    struct group *group = group_of(w, op);
+    if (!group)
+        return false;
+    complete(&launch);
+    prof_gather_add(&group->total, &w->budget, launch.total_ns);
+    prof_gather_add(&group->api, &w->budget, launch.api_ns);
+    prof_gather_add(&group->kernel, &w->budget, launch.kernel_ns);
+    if (launch.queue_ns != PROF_UNKNOWN)
+        prof_gather_add(&group->queue, &w->budget, launch.queue_ns);
+    return true;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct prof_launch_row *x = a, *y = b;
+    int order = prof_order(x->total_ns.sum, y->total_ns.sum, x->name, y->name);
+    if (!order)
+        order = prof_order(0, 0, x->api_name, y->api_name);
+    if (!order)
+        order = (x->thread > y->thread) - (x->thread < y->thread);
+    return order ? order : (x->device > y->device) - (x->device < y->device);
+}
+
+static bool make_rows(struct work *w, struct prof_launch_summary *result)
+{
+    if (!w->groups.count)
+        return true;
+    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->groups.count; i++) {
+        struct group *group = &w->groups.data[i];
+        const struct prof_thread *thread = prof_thread(w->capture, group->key.thread);
+        result->rows[result->count++] = (struct prof_launch_row){
+            .process = thread ? thread->process : 0,
+            .thread = group->key.thread,
+            .device = group->key.device,
+            .api_name = w->calls.list.data[group->key.api],
+            .name = w->kernels.list.data[group->key.kernel],
+            .total_ns = prof_gather_result(&group->total),
+            .api_ns = prof_gather_result(&group->api),
+            .kernel_ns = prof_gather_result(&group->kernel),
+            .queue_ns = prof_gather_result(&group->queue),
+        };
+    }
+    qsort(result->rows, result->count, sizeof *result->rows, by_total);
+    return true;
+}
+
+enum prof_status prof_launch_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                     struct prof_launch_summary *result, struct prof_error *err)
+{
+    struct work w = {.capture = capture};
+    *result = (struct prof_launch_summary){0};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status)
+        status = prof_device_ops(capture, &w.scope, add_op, &w, err);
+    if (!status && !make_rows(&w, result))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; i < w.groups.count; i++) {
+        struct group *group = &w.groups.data[i];
+        struct prof_gather *gathers[] = {&group->total, &group->api, &group->queue, &group->kernel};
+        for (size_t k = 0; k < sizeof gathers / sizeof gathers[0]; k++)
+            prof_gather_free(gathers[k]);
+    }
+    prof_array_free(&w.groups);
+    prof_kernel_texts_free(&w.kernels);
+    prof_names_free(&w.by_key);
+    prof_texts_free(&w.calls);
+    prof_scope_close(&w.scope);
+    return status;
+}
+
+void prof_launch_summary_free(struct prof_launch_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_launch_summary){0};
+}

@@ -1,0 +1,440 @@
+/* NVTX ranges one by one with the device work called inside them, and that work summed up by range
+ * and by range and kernel. One walk over the operations: each finds the innermost range of every lane
+ * around its call, and what a range holds is handed up to its parents afterwards. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/range_groups.h"
+#include "libprof/analysis/spread.h"
+#include "libprof/base/saturate.h"
+#include "libprof/include/prof_stats.h"
+
+struct ranges {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    struct prof_range_groups names;
+    struct prof_range_index index;
+    int64_t *threads; /* per range of the index: prof_thread.id */
+};
+
+static enum prof_status give_threads(struct ranges *r, struct prof_error *err)
+{
+    r->threads = calloc(r->index.nodes.count + 1, sizeof *r->threads);
+    if (!r->threads)
+        return prof_out_of_memory(err);
+    for (size_t t = 0; t < r->index.threads.count; t++) {
+        const struct prof_range_thread *thread = &r->index.threads.data[t];
+        for (size_t l = 0; l < thread->lanes.count; l++) {
+            for (size_t i = 0; i < thread->lanes.data[l].count; i++)
+                r->threads[thread->lanes.data[l].nodes[i]] = thread->thread;
+        }
+    }
+    return PROF_OK;
+}
+
+/* Read the ranges; the caller has a transaction. */
+static enum prof_status open_ranges(struct ranges *r, struct prof_error *err)
+{
+    struct prof_scope places = prof_scope_of_ranges(&r->scope);
+    r->names.capture = r->capture;
+    enum prof_status status = prof_range_index_open(&r->index, r->capture, &places,
+                                                    prof_range_group_of, &r->names, err);
+    return status ? status : give_threads(r, err);
+}
+
+static void close_ranges(struct ranges *r)
+{
+    free(r->threads);
+    prof_range_groups_free(&r->names);
+    prof_range_index_close(&r->index);
+    prof_scope_close(&r->scope);
+}
+
+/* ---- instances ---------------------------------------------------------------------------------- */
+
+struct instances {
+    struct ranges ranges;
+    struct prof_range_instance *rows; /* per range of the index */
+};
+
+static int64_t end_of(const struct prof_range_instance *row)
+{
+    return prof_add(row->projected_start_ns, row->projected_ns);
+}
+
+/* Widen what is projected of a range by [start, end). */
+static void project(struct prof_range_instance *row, int64_t operations, int64_t start, int64_t end)
+{
+    if (row->operations) {
+        start = start < row->projected_start_ns ? start : row->projected_start_ns;
+        end = end > end_of(row) ? end : end_of(row);
+    }
+    row->operations += operations;
+    row->projected_start_ns = start;
+    row->projected_ns = prof_subtract(end, start);
+}
+
+static bool project_op(void *user, const struct prof_device_op *op)
+{
+    struct instances *w = user;
+    struct prof_range_thread *thread =
+        op->call_ns == PROF_UNKNOWN ? NULL : prof_range_thread(&w->ranges.index, op->thread);
+    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0)
+        return true;
+    for (size_t i = 0; thread && i < thread->lanes.count; i++) {
+        uint32_t node = prof_range_at(&w->ranges.index, &thread->lanes.data[i], op->call_ns);
+        if (node != PROF_NO_RANGE)
+            project(&w->rows[node], 1, op->start_ns, prof_add(op->start_ns, op->duration_ns));
+    }
+    return true;
+}
+
+static void describe(struct instances *w, size_t i)
+{
+    const struct prof_range_node *node = &w->ranges.index.nodes.data[i];
+    const struct prof_range_group *group = &w->ranges.names.list.data[node->group];
+    const struct prof_thread *thread = prof_thread(w->ranges.capture, w->ranges.threads[i]);
+    struct prof_range_instance *row = &w->rows[i];
+    *row = (struct prof_range_instance){
+        .name = group->name,
+        .domain = group->domain,
+        .style = group->style,
+        .process = thread ? thread->process : 0,
+        .thread = w->ranges.threads[i],
+        .start_ns = node->begin,
+        .duration_ns =
+            node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin),
+        .outside = !prof_scope_time(&w->ranges.scope, node->begin),
+        .parent = node->parent == PROF_NO_RANGE ? SIZE_MAX : node->parent,
+        .projected_start_ns = PROF_UNKNOWN,
+        .projected_ns = PROF_UNKNOWN,
+    };
+    if (row->parent == SIZE_MAX)
+        return;
+    struct prof_range_instance *parent = &w->rows[row->parent];
+    row->level = parent->level + 1;
+    parent->children++;
+    if (row->duration_ns != PROF_UNKNOWN)
+        parent->child_ns = prof_add(parent->child_ns, row->duration_ns);
+}
+
+static enum prof_status read_instances(struct instances *w, struct prof_error *err)
+{
+    enum prof_status status = open_ranges(&w->ranges, err);
+    if (status)
+        return status;
+    size_t count = w->ranges.index.nodes.count;
+    w->rows = calloc(count + 1, sizeof *w->rows);
+    if (!w->rows)
+        return prof_out_of_memory(err);
+    for (size_t i = 0; i < count; i++)
+        describe(w, i);
+    struct prof_scope any_time = w->ranges.scope;
+    any_time.by_time = false;
+    if (count)
+        status = prof_device_ops(w->ranges.capture, &any_time, project_op, w, err);
+    for (size_t i = count; i-- > 0;) { /* children stand after their parents */
+        const struct prof_range_instance *row = &w->rows[i];
+        if (row->operations && row->parent != SIZE_MAX)
+            project(&w->rows[row->parent], row->operations, row->projected_start_ns, end_of(row));
+    }
+    return status;
+}
+
+enum prof_status prof_range_instances(struct prof_capture *capture, const struct prof_filter *filter,
+                                      struct prof_range_instances *result, struct prof_error *err)
+{
+    struct instances w = {.ranges.capture = capture};
+    *result = (struct prof_range_instances){0};
+    enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
+    if (!status)
+        status = prof_begin(capture, err);
+    if (!status) {
+        status = read_instances(&w, err);
+        prof_end(capture);
+    }
+    if (status) {
+        free(w.rows);
+    } else {
+        result->rows = w.rows;
+        result->count = w.ranges.index.nodes.count;
+    }
+    close_ranges(&w.ranges);
+    return status;
+}
+
+void prof_range_instances_free(struct prof_range_instances *result)
+{
+    free(result->rows);
+    *result = (struct prof_range_instances){0};
+}
+
+/* ---- projections by name -------------------------------------------------------------------------- */
+
+struct projection {
+    const struct prof_range_instance *first;
+    struct prof_gather projected;
+    int64_t range_ns, operations, levels, children;
+};
+
+struct projections {
+    struct prof_names by_text; /* style, domain, name */
+    PROF_ARRAY(struct projection) groups;
+    struct prof_spread_budget budget;
+};
+
+/* Instances name their group by its two texts; texts of equal content may differ in address. */
+static struct projection *projection_of(struct projections *w,
+                                        const struct prof_range_instance *row)
+{
+    const char *name = row->name ? row->name : "", *domain = row->domain ? row->domain : "";
+    size_t names = strlen(name), domains = strlen(domain);
+    char *key = malloc(names + domains + 4);
+    if (!key)
+        return NULL;
+    key[0] = (char)('0' + (row->style == PROF_RANGE_START_END) + 2 * !row->name + 4 * !row->domain);
+    memcpy(key + 1, domain, domains + 1);
+    memcpy(key + domains + 2, name, names + 1);
+    struct projection *group = NULL;
+    uint32_t *known = prof_names_get(&w->by_text, key, names + domains + 2);
+    if (known) {
+        group = &w->groups.data[*known];
+    } else if ((group = prof_array_add(&w->groups))) {
+        *group = (struct projection){.first = row};
+        if (!prof_names_put(&w->by_text, key, names + domains + 2,
+                            (uint32_t)w->groups.count - 1))
+            group = NULL;
+    }
+    free(key);
+    return group;
+}
+
+static bool add_instance(struct projections *w, const struct prof_range_instance *row)
+{
+    struct projection *group = projection_of(w, row);
+    if (!group)
+        return false;
+    prof_gather_add(&group->projected, &w->budget, row->projected_ns);
+    if (row->duration_ns != PROF_UNKNOWN)
+        group->range_ns = prof_add(group->range_ns, row->duration_ns);
+    group->operations += row->operations;
+    group->levels += row->level;
+    group->children += row->children;
+    return true;
+}
+
+static int by_projected(const void *a, const void *b)
+{
+    const struct prof_projection_row *x = a, *y = b;
+    int order = prof_order(x->projected_ns.sum, y->projected_ns.sum, x->name, y->name);
+    if (!order)
+        order = prof_order(0, 0, x->domain, y->domain);
+    return order ? order : (int)x->style - (int)y->style;
+}
+
+static bool make_projections(struct projections *w, struct prof_projection_summary *result)
+{
+    if (!w->groups.count)
+        return true;
+    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->groups.count; i++) {
+        struct projection *group = &w->groups.data[i];
+        struct prof_spread spread = prof_gather_result(&group->projected);
+        double count = (double)spread.count;
+        result->rows[result->count++] = (struct prof_projection_row){
+            .name = group->first->name,
+            .domain = group->first->domain,
+            .style = group->first->style,
+            .projected_ns = spread,
+            .range_ns = group->range_ns,
+            .operations = group->operations,
+            .mean_operations = (double)group->operations / count,
+            .mean_level = (double)group->levels / count,
+            .mean_children = (double)group->children / count,
+        };
+    }
+    qsort(result->rows, result->count, sizeof *result->rows, by_projected);
+    return true;
+}
+
+enum prof_status prof_projection_summary(struct prof_capture *capture,
+                                         const struct prof_filter *filter,
+                                         struct prof_projection_summary *result,
+                                         struct prof_error *err)
+{
+    struct projections w = {0};
+    struct prof_range_instances all;
+    *result = (struct prof_projection_summary){0};
+    enum prof_status status = prof_range_instances(capture, filter, &all, err);
+    bool ok = true;
+    for (size_t i = 0; ok && i < all.count; i++) {
+        if (all.rows[i].operations && !all.rows[i].outside)
+            ok = add_instance(&w, &all.rows[i]);
+    }
+    if (!status && (!ok || !make_projections(&w, result)))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; i < w.groups.count; i++)
+        prof_gather_free(&w.groups.data[i].projected);
+    prof_array_free(&w.groups);
+    prof_names_free(&w.by_text);
+    prof_range_instances_free(&all);
+    return status;
+}
+
+void prof_projection_summary_free(struct prof_projection_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_projection_summary){0};
+}
+
+/* ---- kernels by range ----------------------------------------------------------------------------- */
+
+struct kernel_key {
+    int64_t thread;
+    uint32_t range, kernel;
+};
+
+struct kernel_group {
+    struct kernel_key key;
+    int64_t instances;
+    struct prof_gather duration;
+};
+
+struct kernels {
+    struct ranges ranges;
+    struct prof_kernel_texts names;
+    struct prof_names by_key;
+    PROF_ARRAY(struct kernel_group) groups;
+    struct prof_map seen; /* group << 32 | range of the index: it was launched there */
+    struct prof_spread_budget budget;
+};
+
+static uint32_t kernel_group_of(struct kernels *w, const struct kernel_key *key)
+{
+    uint32_t *known = prof_names_get(&w->by_key, (const char *)key, sizeof *key);
+    if (known)
+        return *known;
+    struct kernel_group *group = prof_array_add(&w->groups);
+    uint32_t number = (uint32_t)w->groups.count - 1;
+    if (!group || !prof_names_put(&w->by_key, (const char *)key, sizeof *key, number))
+        return PROF_NO_GROUP;
+    *group = (struct kernel_group){.key = *key};
+    return number;
+}
+
+static bool add_kernel(struct kernels *w, uint32_t node, uint32_t kernel,
+                       const struct prof_device_op *op)
+{
+    struct kernel_key key = {op->thread, w->ranges.index.nodes.data[node].group, kernel};
+    uint32_t number = kernel_group_of(w, &key);
+    bool fresh;
+    if (number == PROF_NO_GROUP ||
+        prof_group_number(&w->seen, (uint64_t)number << 32 | node, &fresh) == PROF_NO_GROUP)
+        return false;
+    w->groups.data[number].instances += fresh;
+    prof_gather_add(&w->groups.data[number].duration, &w->budget, op->duration_ns);
+    return true;
+}
+
+static bool add_kernel_op(void *user, const struct prof_device_op *op)
+{
+    struct kernels *w = user;
+    struct prof_range_thread *thread =
+        op->call_ns == PROF_UNKNOWN ? NULL : prof_range_thread(&w->ranges.index, op->thread);
+    if (op->kind != PROF_OP_KERNEL || op->start_ns == PROF_UNKNOWN ||
+        op->duration_ns == PROF_UNKNOWN || !thread)
+        return true;
+    uint32_t kernel = prof_kernel_number(&w->names, w->ranges.capture, op->config);
+    if (kernel == PROF_NO_GROUP)
+        return false;
+    for (size_t i = 0; i < thread->lanes.count; i++) {
+        uint32_t node = prof_range_at(&w->ranges.index, &thread->lanes.data[i], op->call_ns);
+        for (; node != PROF_NO_RANGE; node = w->ranges.index.nodes.data[node].parent) {
+            if (!add_kernel(w, node, kernel, op))
+                return false;
+        }
+    }
+    return true;
+}
+
+static int by_kernel_sum(const void *a, const void *b)
+{
+    const struct prof_range_kernel_row *x = a, *y = b;
+    int order = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
+    if (!order)
+        order = prof_order(0, 0, x->domain, y->domain);
+    if (!order)
+        order = prof_order(0, 0, x->kernel, y->kernel);
+    if (!order)
+        order = (int)x->style - (int)y->style;
+    return order ? order : (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+static bool make_kernel_rows(struct kernels *w, struct prof_range_kernel_summary *result)
+{
+    if (!w->groups.count)
+        return true;
+    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->groups.count; i++) {
+        struct kernel_group *group = &w->groups.data[i];
+        const struct prof_range_group *range = &w->ranges.names.list.data[group->key.range];
+        const struct prof_thread *thread = prof_thread(w->ranges.capture, group->key.thread);
+        result->rows[result->count++] = (struct prof_range_kernel_row){
+            .name = range->name,
+            .domain = range->domain,
+            .style = range->style,
+            .process = thread ? thread->process : 0,
+            .thread = group->key.thread,
+            .kernel = w->names.list.data[group->key.kernel],
+            .instances = group->instances,
+            .duration_ns = prof_gather_result(&group->duration),
+        };
+    }
+    qsort(result->rows, result->count, sizeof *result->rows, by_kernel_sum);
+    return true;
+}
+
+static enum prof_status read_kernels(struct kernels *w, struct prof_error *err)
+{
+    enum prof_status status = open_ranges(&w->ranges, err);
+    if (!status && w->ranges.index.nodes.count)
+        status = prof_device_ops(w->ranges.capture, &w->ranges.scope, add_kernel_op, w, err);
+    return status;
+}
+
+enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
+                                           const struct prof_filter *filter,
+                                           struct prof_range_kernel_summary *result,
+                                           struct prof_error *err)
+{
+    struct kernels w = {.ranges.capture = capture};
+    *result = (struct prof_range_kernel_summary){0};
+    enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
+    if (!status)
+        status = prof_begin(capture, err);
+    if (!status) {
+        status = read_kernels(&w, err);
+        prof_end(capture);
+    }
+    if (!status && !make_kernel_rows(&w, result))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; i < w.groups.count; i++)
+        prof_gather_free(&w.groups.data[i].duration);
+    prof_array_free(&w.groups);
+    prof_kernel_texts_free(&w.names);
+    prof_names_free(&w.by_key);
+    prof_map_free(&w.seen);
+    close_ranges(&w.ranges);
+    return status;
+}
+
+void prof_range_kernel_summary_free(struct prof_range_kernel_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_range_kernel_summary){0};
+}
