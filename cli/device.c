@@ -119,11 +119,14 @@ struct ceiling_pair {
 
 /* NaN and NULL where unknown. */
 static struct ceiling_pair ceiling_pair(const struct device_entry *entry,
-                                        const struct prof_ceiling *peaks, size_t peak_count,
                                         enum prof_ceiling_kind kind)
 {
-    struct ceiling_pair pair = {
-        .kind = prof_ceiling_of(kind), .measured = NAN, .theoretical = NAN, .date_s = PROF_UNKNOWN};
+    struct prof_ceiling peak = device_peak(entry, kind);
+    struct ceiling_pair pair = {.kind = prof_ceiling_of(kind),
+                                .measured = NAN,
+                                .theoretical = peak.value,
+                                .theoretical_how = peak.how,
+                                .date_s = PROF_UNKNOWN};
     for (size_t i = 0; i < entry->measured.count; i++) {
         const struct prof_ceiling_row *row = &entry->measured.rows[i];
         if (strcmp(row->name, pair.kind.name) != 0)
@@ -132,31 +135,7 @@ static struct ceiling_pair ceiling_pair(const struct device_entry *entry,
         pair.date_s = row->date_s;
         pair.measured_how = row->how[0] ? row->how : NULL;
     }
-    for (size_t i = 0; i < peak_count; i++) {
-        if (peaks[i].kind == kind) {
-            pair.theoretical = peaks[i].value;
-            pair.theoretical_how = peaks[i].how;
-        }
-    }
-    if ((kind == PROF_CEILING_HTOD_PINNED || kind == PROF_CEILING_DTOH_PINNED) &&
-        !isnan(entry->link_bandwidth)) {
-        pair.theoretical = entry->link_bandwidth;
-        pair.theoretical_how = "lanes x transfers per second of the PCIe link";
-    }
     return pair;
-}
-
-static struct prof_text in_unit(const struct prof_ceiling *kind, double value)
-{
-    switch (kind->unit) {
-    case PROF_CEILING_BYTES:
-        return prof_rate(value);
-    case PROF_CEILING_FLOP:
-        return prof_flop_rate(value);
-    case PROF_CEILING_NS:
-        break;
-    }
-    return prof_duration(value);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -190,11 +169,9 @@ static void print_attributes(const struct device_entry *entry)
 
 static void print_ceilings(const struct device_entry *entry)
 {
-    struct prof_ceiling peaks[PROF_CEILINGS];
-    size_t peak_count = prof_peaks(&entry->device, peaks);
     bool any = false;
     for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
-        struct ceiling_pair pair = ceiling_pair(entry, peaks, peak_count, kind);
+        struct ceiling_pair pair = ceiling_pair(entry, kind);
         if (isnan(pair.measured) && isnan(pair.theoretical))
             continue;
         if (!any)
@@ -202,7 +179,8 @@ static void print_ceilings(const struct device_entry *entry)
                    "reached");
         any = true;
         printf("  %-*s  %13s  %13s  %8s\n", TEXT_CELLS, pair.kind.text,
-               in_unit(&pair.kind, pair.measured).text, in_unit(&pair.kind, pair.theoretical).text,
+               device_figure(pair.kind.kind, pair.measured).text,
+               device_figure(pair.kind.kind, pair.theoretical).text,
                prof_percent(pair.measured / pair.theoretical).text);
     }
     if (!entry->measured.count) {
@@ -247,11 +225,12 @@ static void print_comparison(const struct device_entry *entry,
         enum prof_ceiling_kind kind = prof_ceiling_named(row->name);
         if (kind == PROF_CEILINGS)
             continue;
-        struct ceiling_pair pair = ceiling_pair(entry, NULL, 0, kind);
+        struct ceiling_pair pair = ceiling_pair(entry, kind);
         if (!i)
             printf("%s:%u against libraries\n", entry->api, entry->nth);
         printf("  %-*s  %13s  %13s  %8s  %s\n", TEXT_CELLS, pair.kind.text,
-               in_unit(&pair.kind, pair.measured).text, in_unit(&pair.kind, row->value).text,
+               device_figure(pair.kind.kind, pair.measured).text,
+               device_figure(pair.kind.kind, row->value).text,
                prof_percent(row->value / pair.measured).text, row->text);
     }
 }
@@ -268,11 +247,9 @@ static void put_ceilings(struct prof_json *json, const struct device_entry *entr
 {
     static const char *const units[] = {
         [PROF_CEILING_BYTES] = "bytes/s", [PROF_CEILING_FLOP] = "FLOP/s", [PROF_CEILING_NS] = "ns"};
-    struct prof_ceiling peaks[PROF_CEILINGS];
-    size_t peak_count = prof_peaks(&entry->device, peaks);
     prof_json_array(json, "ceilings");
     for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
-        struct ceiling_pair pair = ceiling_pair(entry, peaks, peak_count, kind);
+        struct ceiling_pair pair = ceiling_pair(entry, kind);
         prof_json_object(json, NULL);
         prof_json_string(json, "name", pair.kind.name);
         prof_json_string(json, "text", pair.kind.text);

@@ -1,8 +1,9 @@
 /* The parts of `perfkit device`: finding devices (device_find.c, device_cuda.c, device_opencl.c),
- * measuring one (device_measure.c), printing (device.c). */
+ * measuring one (device_measure.c), what it cannot be (device_ceiling.c), printing (device.c). */
 #ifndef PERFKIT_CLI_DEVICE_H
 #define PERFKIT_CLI_DEVICE_H
 
+#include "libprof/base/format.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/ceiling.h"
 
@@ -32,8 +33,17 @@ void device_add_cpu(struct device_list *list);
 /* The next entry, blank, with everything unknown; NULL when the list is full. */
 struct device_entry *device_add(struct device_list *list, const char *api, uint32_t nth);
 
+/* The theoretical peak, from the device's attributes or its link; value NaN where not known. */
+struct prof_ceiling device_peak(const struct device_entry *entry, enum prof_ceiling_kind kind);
+
+/* Leaves out of entry->measured what is above a peak: earlier versions kept that. */
+void device_drop_impossible(struct device_entry *entry);
+
+/* The value in the kind's unit. */
+struct prof_text device_figure(enum prof_ceiling_kind kind, double value);
+
 /* All devices of this machine, each API asked in a child of its own, with what was measured of them
- * before in `folder`. */
+ * before in `folder`; of that, what is above their peaks is left out. */
 void device_find_all(struct device_list *list, const char *folder);
 
 struct device_request {
@@ -54,7 +64,8 @@ struct device_measurement {
     size_t library_count, missing_count, measured;
 };
 
-/* Run perfkit-measure for the entry and put what it found into entry->measured. */
+/* Run perfkit-measure for the entry and put what it found into entry->measured; what is above the
+ * device's peak goes to result->missing, with the two figures. */
 enum prof_status device_measure(struct device_entry *entry, const struct device_request *request,
                                 struct device_measurement *result, struct prof_error *err);
 

@@ -132,6 +132,7 @@ static void finish(struct device_entry *entry, const char *folder, int64_t id)
     snprintf(file->driver, sizeof file->driver, "%s", entry->driver);
     if (folder)
         prof_ceiling_read(folder, file, NULL); /* without a file it has no rows */
+    device_drop_impossible(entry);
 }
 
 void device_find_all(struct device_list *list, const char *folder)

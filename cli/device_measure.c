@@ -87,6 +87,20 @@ static void take_remark(struct device_remark *list, size_t *count, const char *n
     row->value = value;
 }
 
+/* Above the device's peak: refused, with the reason, whatever was measured before. */
+static bool refused(struct reading *reading, const char *name, double value)
+{
+    char text[160];
+    enum prof_ceiling_kind kind = prof_ceiling_named(name);
+    double peak = kind == PROF_CEILINGS ? NAN : device_peak(reading->entry, kind).value;
+    if (prof_ceiling_possible(value, peak))
+        return false;
+    snprintf(text, sizeof text, "%s: %s is %.2f times the theoretical %s: not a measurement", name,
+             device_figure(kind, value).text, value / peak, device_figure(kind, peak).text);
+    take_remark(reading->result->missing, &reading->result->missing_count, name, NAN, text);
+    return true;
+}
+
 /* What, name, value, text; see kernels/ceiling/main.c. */
 static void take_line(struct reading *reading, char *line)
 {
@@ -101,7 +115,7 @@ static void take_line(struct reading *reading, char *line)
     if (strcmp(what, "device") == 0)
         /* Cut and padded differently here and there. */
         reading->other_device = strncmp(name, reading->entry->name, 32) != 0;
-    else if (strcmp(what, "ceiling") == 0 && ok &&
+    else if (strcmp(what, "ceiling") == 0 && ok && !refused(reading, name, number) &&
              prof_ceiling_set(&reading->entry->measured, name, number, (int64_t)time(NULL), rest))
         result->measured++;
     else if (strcmp(what, "library") == 0 && ok)

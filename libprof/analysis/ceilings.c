@@ -15,7 +15,8 @@ static const struct prof_ceiling *known_row(const ceiling_list *list, int64_t de
     return NULL;
 }
 
-/* Names of later versions, and values that no device has, are left out. */
+/* Names of later versions, and values that no device has or that this one cannot have, are left
+ * out. */
 static bool take_row(struct prof_capture *capture, sqlite3_stmt *row, ceiling_list *list)
 {
     const struct prof_device *device = prof_device(capture, prof_column_id(row, 0));
@@ -23,6 +24,7 @@ static bool take_row(struct prof_capture *capture, sqlite3_stmt *row, ceiling_li
     enum prof_ceiling_kind kind = name ? prof_ceiling_named(name) : PROF_CEILINGS;
     double value = sqlite3_column_double(row, 2);
     if (!device || kind == PROF_CEILINGS || !(value > 0) || value > 1e30 ||
+        !prof_ceiling_possible(value, prof_peak(device, kind).value) ||
         known_row(list, device->physical, kind))
         return true;
     struct prof_ceiling *ceiling = prof_array_add(list);

@@ -120,3 +120,18 @@ size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF
         add_rate(&peaks, rows[i].kind, rows[i].rate);
     return peaks.count;
 }
+
+struct prof_ceiling prof_peak(const struct prof_device *device, enum prof_ceiling_kind kind)
+{
+    struct prof_ceiling peaks[PROF_CEILINGS];
+    size_t count = prof_peaks(device, peaks);
+    for (size_t i = 0; i < count; i++)
+        if (peaks[i].kind == kind)
+            return peaks[i];
+    return prof_ceiling_of(kind);
+}
+
+bool prof_ceiling_possible(double measured, double peak)
+{
+    return isnan(peak) || measured <= 1.05 * peak;
+}

@@ -620,9 +620,16 @@ enum prof_ceiling_kind prof_ceiling_named(const char *name);
  * compute capability (CUDA programming guide, arithmetic throughput) x 2 x clock_khz. Kinds that
  * attributes do not tell are left out; for devices that are not NVIDIA's that is all arithmetic. */
 size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF_CEILINGS]);
+/* The one of this kind; its value is NaN where attributes do not tell it. */
+struct prof_ceiling prof_peak(const struct prof_device *device, enum prof_ceiling_kind kind);
+
+/* Whether a device can have done what was measured: not when that is more than 105 % of its peak.
+ * (Attributes are rounded; what is beyond was never done: a compiler may have removed the work.)
+ * True where the peak is NaN. */
+bool prof_ceiling_possible(double measured, double peak);
 
 /* Ceilings of the devices in the capture: measured ones that `perfkit run` found on its machine
- * (table `ceiling`), and theoretical peaks. */
+ * (table `ceiling`) and that are possible, and theoretical peaks. */
 enum prof_status prof_ceilings(struct prof_capture *capture, struct prof_ceilings *result,
                                struct prof_error *err);
 void prof_ceilings_free(struct prof_ceilings *result);

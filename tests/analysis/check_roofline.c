@@ -528,6 +528,26 @@ START_TEST(measured_ceilings_come_first)
 }
 END_TEST
 
+/* 132 units x 128 bytes x 1.98 GHz are 33.45 TB/s of shared memory, 64 x 2 FLOP 33.45 TFLOP/s. */
+START_TEST(what_is_above_a_peak_was_not_measured)
+{
+    struct prof_capture *c = fixture_with_base(
+        "UPDATE device SET compute_major = 9, compute_minor = 0, clock_khz = 1980000, units = 132,"
+        " memory_bandwidth = 4916000000000;"
+        "INSERT INTO ceiling(device, name, value) VALUES(1, 'shared', 509e12),"
+        "(1, 'fp64', 35e12), (1, 'dram_read', 5.17e12), (1, 'l2_read', 509e12);");
+    struct prof_ceilings all;
+    ck_ok(prof_ceilings(c, &all, &err));
+    ck_assert(!prof_ceiling_find(&all, 1, PROF_CEILING_SHARED)->measured);
+    ck_near(prof_ceiling_find(&all, 1, PROF_CEILING_SHARED)->value, 132 * 128 * 1.98e9);
+    ck_assert(prof_ceiling_find(&all, 1, PROF_CEILING_FP64)->measured);
+    ck_assert(!prof_ceiling_find(&all, 1, PROF_CEILING_DRAM_READ)->measured);
+    ck_assert(prof_ceiling_find(&all, 1, PROF_CEILING_L2_READ)->measured);
+    prof_ceilings_free(&all);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(every_kind_has_its_name)
 {
     for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
@@ -550,4 +570,4 @@ CHECK_MAIN("roofline", a_stream_is_bound_by_dram, arithmetic_is_bound_by_its_pip
            counters_place_what_was_not_declared, counters_tell_the_pipe_and_latency,
            counted_bytes_take_the_place_of_declared_ones, ranges_by_what_holds_them_back,
            a_declaration_of_several_kernels_is_a_range, theoretical_peaks,
-           measured_ceilings_come_first, every_kind_has_its_name)
+           measured_ceilings_come_first, what_is_above_a_peak_was_not_measured, every_kind_has_its_name)
