@@ -17,7 +17,7 @@
 struct report_options {
     unsigned format, top, findings;
     bool json;
-    const char *html, *chrome_trace, *flamegraph, *speedscope, *pprof, *roofline;
+    const char *stats, *html, *chrome_trace, *flamegraph, *speedscope, *pprof, *roofline;
     unsigned roofline_of;
     struct cli_filter_options filter;
 };
@@ -41,6 +41,8 @@ static const struct cli_option report_options[] = {
     {.name = "findings", .type = CLI_CHOICE, AT(findings), .argument = "HOW_MANY",
      .fallback = "top", .text = "top (three), all (with what could not be judged) or none",
      .words = findings_words},
+    {.name = "stats", .type = CLI_TEXT, AT(stats), .argument = "NAME[,NAME...]",
+     .text = "only these tables, named and laid out as those of `nsys stats`; `list` lists them"},
     {.name = "html", .type = CLI_FILE, AT(html), .argument = "OUT", .group = "Into files",
      .text = "one self-contained page for a browser"},
     {.name = "chrome-trace", .type = CLI_FILE, AT(chrome_trace), .argument = "OUT",
@@ -64,6 +66,8 @@ static const struct cli_text_row report_examples[] = {
     {"perfkit report train.sqlite --html train.html", "Write a page for a browser."},
     {"perfkit report --flamegraph - | flamegraph.pl >train.svg",
      "Draw a flame graph; `-` is standard output."},
+    {"perfkit report train.sqlite --stats cuda_gpu_kern_sum,cuda_api_sum",
+     "Tables as `nsys stats` has them."},
     {"perfkit report train.sqlite --nvtx step --from 10", "Only what steps asked for, ten seconds "
                                                           "after the start."},
     {"perfkit report train.sqlite --format csv --top 10", "The ten first rows of each table, for a "
@@ -147,6 +151,62 @@ static const char *roofline_writer(const char *path)
     return path && is_standard(path) ? "roofline-svg" : NULL;
 }
 
+/* format_words and enum prof_report_format are in one order, but for the word of none. */
+static enum prof_report_format stats_format(const struct report_options *asked)
+{
+    return asked->format == FORMAT_NONE ? PROF_REPORT_TEXT
+                                        : (enum prof_report_format)(asked->format - 1);
+}
+
+static enum prof_status write_stats(struct prof_capture *capture, const struct report_options *asked,
+                                    struct prof_report_options options, struct prof_error *err)
+{
+    struct ticker ticker = {.start_ns = prof_now_ns(), .what = "--stats"};
+    options.progress = isatty(STDOUT_FILENO) ? NULL : tick;
+    options.progress_context = &ticker;
+    enum prof_status status = prof_report_write_stats(capture, &options, asked->stats,
+                                                      stats_format(asked), stdout, err);
+    tick_end(&ticker);
+    struct prof_trust trust;
+    if (!status && asked->format && stats_format(asked) == PROF_REPORT_CSV &&
+        !prof_trust(capture, &trust, NULL)) {
+        if (!trust.complete) /* the format has no room for it */
+            cli_say("report", "the capture is not known to be complete: `perfkit report` says why");
+        prof_trust_free(&trust);
+    }
+    return status;
+}
+
+static const char *stat_name(const void *table, size_t i)
+{
+    (void)table;
+    return prof_report_stats_name(i);
+}
+
+/* What can be said of --stats without a capture: true to go on, false with the exit status. */
+static bool stats_named(const struct cli_command *command, const struct report_options *asked,
+                        int *exit_status)
+{
+    struct prof_error err = {0};
+    if (!asked->stats)
+        return true;
+    if (!strcmp(asked->stats, "list")) {
+        *exit_status = CLI_OK;
+        if (prof_report_list_stats(stats_format(asked), stdout, &err)) {
+            cli_say(command->name, "%s", err.message);
+            *exit_status = CLI_FAILED;
+        }
+        return false;
+    }
+    if (!prof_report_stats_check(asked->stats, &err))
+        return true;
+    const char *near = strchr(asked->stats, ',') ? NULL : cli_nearest(asked->stats, stat_name, NULL);
+    cli_say(command->name, "--stats: %s%s%s%s: `--stats list` lists them", err.message,
+            near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    *exit_status = CLI_USAGE;
+    return false;
+}
+
 static enum prof_status write_all(struct prof_capture *capture, const struct report_options *asked,
                                   const struct prof_filter *filter, struct prof_error *err)
 {
@@ -173,13 +233,15 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
         if (status)
             return status;
     }
-    if (any_file && asked->format == FORMAT_NONE)
+    if (any_file && asked->format == FORMAT_NONE && !asked->stats)
         return PROF_OK;
-    const char *format = asked->format == FORMAT_NONE ? "text" : format_words[asked->format];
     options.width = terminal_columns_asked();
     if (!options.width && isatty(STDOUT_FILENO))
         options.width = terminal_width(stdout);
     options.colour = terminal_colour(stdout);
+    if (asked->stats)
+        return write_stats(capture, asked, options, err);
+    const char *format = asked->format == FORMAT_NONE ? "text" : format_words[asked->format];
     return prof_report_find(format)->write(capture, &options, stdout, err);
 }
 
@@ -199,7 +261,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     int on_standard = is_standard(asked.html) + is_standard(asked.chrome_trace) +
                       is_standard(asked.flamegraph) + is_standard(asked.speedscope) +
                       is_standard(asked.pprof) + is_standard(asked.roofline) +
-                      (asked.format != FORMAT_NONE);
+                      (asked.format != FORMAT_NONE || asked.stats);
     if (on_standard > 1) {
         cli_say(command->name, "standard output takes one report: give the others a file name");
         return CLI_USAGE;
@@ -209,6 +271,8 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
                 asked.roofline);
         return CLI_USAGE;
     }
+    if (!stats_named(command, &asked, &exit_status))
+        return exit_status;
     enum prof_status status = PROF_OK;
     if (operands.count)
         snprintf(path, sizeof path, "%s", operands.values[0]);

@@ -29,7 +29,7 @@ static void put_field(FILE *out, const char *text)
         fputc('"', out);
 }
 
-static void put_value(FILE *out, struct prof_report_value value)
+void prof_report_csv_value(FILE *out, struct prof_report_value value)
 {
     char number[64];
     switch (value.kind) {
@@ -63,7 +63,7 @@ static void put_table(FILE *out, const struct prof_report_data *data,
         fputs(table->name, out);
         for (const struct prof_report_column *column = table->columns; column->key; column++) {
             fputc(',', out);
-            put_value(out, prof_report_value(data, column, rows + i * table->row_bytes));
+            prof_report_csv_value(out, prof_report_value(data, column, rows + i * table->row_bytes));
         }
         fputs("\r\n", out);
     }

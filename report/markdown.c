@@ -28,12 +28,12 @@ static void put_escaped(FILE *out, char *cut)
     free(cut);
 }
 
-static void put_name(FILE *out, const char *name)
+void prof_report_markdown_name(FILE *out, const char *name)
 {
     put_escaped(out, prof_report_fit(name, NAME_CELLS));
 }
 
-static void put_prose(FILE *out, const char *text)
+void prof_report_markdown_prose(FILE *out, const char *text)
 {
     put_escaped(out, prof_report_cut(text, PROSE_CELLS));
 }
@@ -82,7 +82,7 @@ static void put_table(FILE *out, const struct prof_report_data *data,
                 prof_report_value(data, column, rows + i * table->row_bytes);
             fputs("| ", out);
             if (value.kind == PROF_VALUE_TEXT)
-                put_name(out, value.text);
+                prof_report_markdown_name(out, value.text);
             else
                 fputs(prof_report_number(column->unit, value).text, out);
             fputc(' ', out);
@@ -99,7 +99,7 @@ static void put_roofline_notes(FILE *out, const struct prof_report_data *data)
     size_t count = prof_report_roofline_notes(data, notes);
     for (size_t i = 0; i < count; i++) {
         fputs(i ? "- " : "\n- ", out);
-        put_prose(out, notes[i]);
+        prof_report_markdown_prose(out, notes[i]);
         fputc('\n', out);
     }
 }
@@ -110,15 +110,15 @@ static void put_head(FILE *out, const struct prof_report_data *data)
     prof_report_ending(data->info, ending, sizeof ending);
     prof_report_when(data->info->start_realtime_ns, when, sizeof when);
     fputs("# ", out);
-    put_prose(out, data->info->command);
+    prof_report_markdown_prose(out, data->info->command);
     fprintf(out, "\n\n%s from %s on ", prof_duration_ns(data->info->duration_ns).text, when);
-    put_prose(out, data->info->host);
+    prof_report_markdown_prose(out, data->info->host);
     fprintf(out, "; %s; capture %s\n", ending,
             data->trust.complete ? "complete" : "**INCOMPLETE**");
     prof_report_filter_words(data->capture, data->filter, only, sizeof only);
     if (only[0]) {
         fputs("\nOnly ", out);
-        put_prose(out, only);
+        prof_report_markdown_prose(out, only);
         fputc('\n', out);
     }
     for (size_t i = 0; i < data->trust.statement_count; i++) {
@@ -126,7 +126,7 @@ static void put_head(FILE *out, const struct prof_report_data *data)
         if (statement->level == PROF_TRUST_NOTE)
             continue;
         fputs(i ? "- " : "\n- ", out);
-        put_prose(out, statement->text);
+        prof_report_markdown_prose(out, statement->text);
         fputc('\n', out);
     }
 }
@@ -140,7 +140,8 @@ enum prof_status prof_report_write_markdown(struct prof_capture *capture,
     if (!status) {
         put_head(out, &data);
         prof_report_markdown_findings(
-            out, &data, options ? options->findings : PROF_REPORT_FINDINGS_TOP, put_prose);
+            out, &data, options ? options->findings : PROF_REPORT_FINDINGS_TOP,
+            prof_report_markdown_prose);
         for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
             if (prof_report_worth(&data, table)) {
                 put_table(out, &data, table, options ? options->top : 0);

@@ -45,6 +45,29 @@ struct prof_report_options {
     void *progress_context;
 };
 
+/* The summary formats, in the order in which help names them. */
+enum prof_report_format {
+    PROF_REPORT_TEXT,
+    PROF_REPORT_JSON,
+    PROF_REPORT_CSV,
+    PROF_REPORT_MARKDOWN,
+};
+
+/* Statistics: tables under the names and columns of nsys' reports (stats.c lists them). `names`:
+ * separated by commas. Times are ns, sizes MB of 10^6 bytes, as the headings say; CSV and JSON have
+ * all digits. PROF_NOTFOUND: a name that there is not (prof_report_stats_check tells it without a
+ * capture). */
+enum prof_status prof_report_write_stats(struct prof_capture *capture,
+                                         const struct prof_report_options *options,
+                                         const char *names, enum prof_report_format format,
+                                         FILE *out, struct prof_error *err);
+enum prof_status prof_report_stats_check(const char *names, struct prof_error *err);
+/* The name of the i-th statistic, NULL beyond the last. */
+const char *prof_report_stats_name(size_t i);
+/* The names with what they are for. */
+enum prof_status prof_report_list_stats(enum prof_report_format format, FILE *out,
+                                        struct prof_error *err);
+
 struct prof_report_writer {
     const char *name; /* "text", "json", "csv", "markdown", "chrome-trace", "flamegraph", "html" */
     const char *extension;   /* with its dot, as a file of this kind is usually called: ".html" */

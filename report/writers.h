@@ -4,6 +4,7 @@
 
 #include "report/data.h"
 #include "libprof/base/json.h"
+#include "report/table.h"
 
 #define PROF_REPORT_WRITER(name)                                                                   \
     enum prof_status prof_report_write_##name(struct prof_capture *capture,                        \
@@ -22,6 +23,13 @@ PROF_REPORT_WRITER(roofline_svg);
 PROF_REPORT_WRITER(roofline_png);
 PROF_REPORT_WRITER(roofline_script);
 PROF_REPORT_WRITER(speedscope);
+
+/* A field of CSV (RFC 4180), empty when unknown. */
+void prof_report_csv_value(FILE *out, struct prof_report_value value);
+
+/* Texts in Markdown, escaped: a name is cut to 80 columns, prose to 1000. */
+void prof_report_markdown_name(FILE *out, const char *name);
+void prof_report_markdown_prose(FILE *out, const char *text);
 
 /* Flush and say whether everything was written. */
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err);

@@ -1,0 +1,372 @@
+/* Statistics that list events one by one, in order of time and constant memory, and launches by
+ * thread and kernel. */
+#include <stdio.h>
+#include <string.h>
+
+#include "report/stats_columns.h"
+
+/* An event with the texts that are made of it. */
+struct event_line {
+    struct prof_event event;
+    const char *name;
+    char made_name[64], device[160];
+};
+
+static const struct prof_event *event_of(const void *row)
+{
+    return &((const struct event_line *)row)->event;
+}
+
+/* A number that a call and what it started on a device share. A capture keeps both in one row, so the
+ * row's number stands for CUPTI's; work of a CUDA graph has that of the graph's launch. */
+static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t correlation)
+{
+    enum { GRAPH = PROF_EVENT_SYNC + 1, CLASSES };
+    if (kind <= PROF_EVENT_SYNC && id > 0 && id < INT64_MAX / CLASSES - CLASSES)
+        return id * CLASSES + (int64_t)kind;
+    if (correlation > 0 && correlation < INT64_MAX / CLASSES - CLASSES)
+        return correlation * CLASSES + GRAPH;
+    return PROF_UNKNOWN;
+}
+
+/* ---- API calls ---------------------------------------------------------------------------------- */
+
+static struct prof_report_value call_result(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    int64_t result = event_of(row)->result;
+    return prof_report_int(result == PROF_UNKNOWN ? 0 : result); /* only failures have one */
+}
+
+static struct prof_report_value call_number(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    const struct prof_event *e = event_of(row);
+    return prof_report_int(shared_number(e->record_kind, e->record_id, e->correlation));
+}
+
+static struct prof_report_value event_pid(const struct prof_report_data *data, const void *row)
+{
+    return prof_stat_pid(data, event_of(row)->process);
+}
+
+static struct prof_report_value event_tid(const struct prof_report_data *data, const void *row)
+{
+    return prof_stat_tid(data, event_of(row)->thread);
+}
+
+static struct prof_report_value not_recorded(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    (void)row;
+    return (struct prof_report_value){0};
+}
+
+static struct prof_report_value thread_name(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_thread *thread = prof_thread(data->capture, event_of(row)->thread);
+    return prof_report_text(thread ? thread->name : NULL);
+}
+
+const struct prof_report_column prof_stat_api_trace_columns[] = {
+    STAT_INT("Start (ns)", MOMENT, event_line, event.start_ns),
+    STAT_INT("Duration (ns)", NS, event_line, event.duration_ns),
+    STAT_TEXT("Name", event_line, name),
+    STAT_OF("Result", NUMBER, call_result),
+    STAT_MAY("CorrID", NUMBER, call_number),
+    STAT_OF("Pid", NUMBER, event_pid),
+    STAT_OF("Tid", NUMBER, event_tid),
+    STAT_MAY("T-Pri", NUMBER, not_recorded),
+    STAT_MAY("Thread Name", NAME, thread_name),
+    {0}};
+
+typedef void describe_event(const struct prof_report_stat_walk *walk, struct event_line *line);
+
+static enum prof_status walk_events(struct prof_report_stat_walk *walk, uint32_t kinds,
+                                    describe_event *describe, struct prof_error *err)
+{
+    struct prof_events *events;
+    struct event_line line;
+    bool more = true;
+    enum prof_status status = prof_events_open(walk->capture, walk->filter, kinds, &events, err);
+    if (status)
+        return status;
+    while (more && prof_events_next(events, &line.event)) {
+        line.name = line.event.name;
+        if (describe)
+            describe(walk, &line);
+        more = walk->row(walk->user, &line);
+    }
+    return prof_events_close(events, err);
+}
+
+enum prof_status prof_stat_api_trace(struct prof_report_stat_walk *walk, struct prof_error *err)
+{
+    return walk_events(walk, PROF_EVENTS(PROF_EVENT_API), NULL, err);
+}
+
+/* ---- work of devices ------------------------------------------------------------------------------ */
+
+static struct prof_report_value config_number(const void *row, size_t offset)
+{
+    const struct prof_config *config = event_of(row)->config;
+    int64_t value = PROF_UNKNOWN;
+    if (config)
+        memcpy(&value, (const char *)config + offset, sizeof value);
+    return prof_report_int(value);
+}
+
+#define CONFIG_COLUMN(name, member)                                                                \
+    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
+    {                                                                                              \
+        (void)data;                                                                                \
+        return config_number(row, offsetof(struct prof_config, member));                           \
+    }
+CONFIG_COLUMN(grid_x, grid[0])
+CONFIG_COLUMN(grid_y, grid[1])
+CONFIG_COLUMN(grid_z, grid[2])
+CONFIG_COLUMN(block_x, block[0])
+CONFIG_COLUMN(block_y, block[1])
+CONFIG_COLUMN(block_z, block[2])
+CONFIG_COLUMN(registers, registers)
+CONFIG_COLUMN(shared_static, shared_static)
+CONFIG_COLUMN(shared_dynamic, shared_dynamic)
+
+static struct prof_report_value work_number(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    const struct prof_event *e = event_of(row);
+    bool of_graph = e->kind == PROF_EVENT_GRAPH ||
+                    (e->api_start_ns == PROF_UNKNOWN && e->correlation != PROF_UNKNOWN);
+    return prof_report_int(
+        shared_number(of_graph ? PROF_EVENT_GRAPH : e->kind, e->id, e->correlation));
+}
+
+static struct prof_report_value work_bytes(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(event_of(row)->bytes);
+}
+
+static struct prof_report_value work_rate(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    const struct prof_event *e = event_of(row);
+    if (e->bytes == PROF_UNKNOWN || e->duration_ns == PROF_UNKNOWN || e->duration_ns <= 0)
+        return (struct prof_report_value){0};
+    return (struct prof_report_value){.kind = PROF_VALUE_REAL,
+                                      .real = (double)e->bytes * 1e9 / (double)e->duration_ns};
+}
+
+/* In the order of transfer.source_kind. */
+static struct prof_report_value memory_kind(int kind)
+{
+    static const char *const words[] = {NULL,      "Pageable",      "Pinned",         "Device", "Array",
+                                        "Managed", "Device Static", "Managed Static", "SVM",    "Pool"};
+    size_t count = sizeof words / sizeof words[0];
+    return prof_report_text(kind > 0 && (size_t)kind < count ? words[kind] : NULL);
+}
+
+static struct prof_report_value source_memory(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return memory_kind(event_of(row)->source_kind);
+}
+
+static struct prof_report_value target_memory(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return memory_kind(event_of(row)->target_kind);
+}
+
+static struct prof_report_value device_text(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    const char *device = ((const struct event_line *)row)->device;
+    return prof_report_text(*device ? device : NULL);
+}
+
+/* A green context stands in a column of its own, beside the one that it is a part of. */
+static struct prof_report_value context(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_context *its = prof_context(data->capture, event_of(row)->context);
+    if (its && its->green && its->parent)
+        its = prof_context(data->capture, its->parent);
+    return prof_report_int(its ? its->native : PROF_UNKNOWN);
+}
+
+static struct prof_report_value green_context(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_context *its = prof_context(data->capture, event_of(row)->context);
+    return prof_report_int(its && its->green ? its->native : PROF_UNKNOWN);
+}
+
+static struct prof_report_value stream(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_stream *its = prof_stream(data->capture, event_of(row)->stream);
+    return prof_report_int(its ? its->native : PROF_UNKNOWN);
+}
+
+const struct prof_report_column prof_stat_gpu_trace_columns[] = {
+    STAT_INT("Start (ns)", MOMENT, event_line, event.start_ns),
+    STAT_INT("Duration (ns)", NS, event_line, event.duration_ns),
+    STAT_MAY("CorrId", NUMBER, work_number),
+    STAT_MAY("GrdX", NUMBER, grid_x),
+    STAT_MAY("GrdY", NUMBER, grid_y),
+    STAT_MAY("GrdZ", NUMBER, grid_z),
+    STAT_MAY("BlkX", NUMBER, block_x),
+    STAT_MAY("BlkY", NUMBER, block_y),
+    STAT_MAY("BlkZ", NUMBER, block_z),
+    STAT_MAY("Reg/Trd", NUMBER, registers),
+    STAT_MAY("StcSMem (MB)", BYTES, shared_static),
+    STAT_MAY("DymSMem (MB)", BYTES, shared_dynamic),
+    STAT_MAY("Bytes (MB)", BYTES, work_bytes),
+    STAT_MAY("Throughput (MB/s)", RATE, work_rate),
+    STAT_MAY("SrcMemKd", WORD, source_memory),
+    STAT_MAY("DstMemKd", WORD, target_memory),
+    STAT_OF("Device", NAME, device_text),
+    STAT_MAY("Ctx", NUMBER, context),
+    STAT_MAY("GreenCtx", NUMBER, green_context),
+    STAT_MAY("Strm", NUMBER, stream),
+    STAT_TEXT("Name", event_line, name),
+    {0}};
+
+static void describe_work(const struct prof_report_stat_walk *walk, struct event_line *line)
+{
+    const struct prof_event *e = &line->event;
+    const struct prof_device *device = prof_device(walk->capture, e->device);
+    const struct prof_stream *its = prof_stream(walk->capture, e->stream);
+    line->device[0] = 0;
+    if (device && device->name)
+        snprintf(line->device, sizeof line->device, "%.120s (%lld)", device->name,
+                 device->ordinal == PROF_UNKNOWN ? -1ll : (long long)device->ordinal);
+    if (e->kind == PROF_EVENT_TRANSFER)
+        line->name = prof_stat_operation(its ? its->api : NULL, e->copy_kind);
+    if (e->kind == PROF_EVENT_MEMSET)
+        line->name = prof_stat_operation(its ? its->api : NULL, PROF_COPY_MEMSET);
+    if (e->kind == PROF_EVENT_GRAPH) {
+        snprintf(line->made_name, sizeof line->made_name, "[CUDA graph %lld]", (long long)e->graph);
+        line->name = line->made_name;
+    }
+}
+
+enum prof_status prof_stat_gpu_trace(struct prof_report_stat_walk *walk, struct prof_error *err)
+{
+    return walk_events(walk, PROF_EVENTS_DEVICE, describe_work, err);
+}
+
+/* ---- launches ----------------------------------------------------------------------------------- */
+
+static struct prof_report_value launch_row_pid(const struct prof_report_data *data, const void *row)
+{
+    return prof_stat_pid(data, ((const struct prof_launch_row *)row)->process);
+}
+
+static struct prof_report_value launch_row_tid(const struct prof_report_data *data, const void *row)
+{
+    return prof_stat_tid(data, ((const struct prof_launch_row *)row)->thread);
+}
+
+static struct prof_report_value launch_row_device(const struct prof_report_data *data,
+                                                  const void *row)
+{
+    return prof_stat_ordinal(data, ((const struct prof_launch_row *)row)->device);
+}
+
+const struct prof_report_column prof_stat_kern_exec_sum_columns[] = {
+    STAT_OF("PID", NUMBER, launch_row_pid),
+    STAT_OF("TID", NUMBER, launch_row_tid),
+    STAT_OF("DevId", NUMBER, launch_row_device),
+    STAT_INT("Count", COUNT, prof_launch_row, total_ns.count),
+    STAT_INT("QCount", COUNT, prof_launch_row, queue_ns.count),
+    STAT_SPREAD("T", NS, "ns", prof_launch_row, total_ns),
+    STAT_SPREAD("A", NS, "ns", prof_launch_row, api_ns),
+    STAT_SPREAD("Q", NS, "ns", prof_launch_row, queue_ns),
+    STAT_SPREAD("K", NS, "ns", prof_launch_row, kernel_ns),
+    STAT_TEXT("API Name", prof_launch_row, api_name),
+    STAT_TEXT("Kernel Name", prof_launch_row, name),
+    {0}};
+
+enum prof_status prof_stat_kern_exec_sum(struct prof_report_stat_walk *walk, struct prof_error *err)
+{
+    struct prof_launch_summary all;
+    enum prof_status status = prof_launch_summary(walk->capture, walk->filter, &all, err);
+    for (size_t i = 0; i < all.count && walk->row(walk->user, &all.rows[i]); i++)
+        ;
+    prof_launch_summary_free(&all);
+    return status;
+}
+
+struct launch_line {
+    struct prof_launch launch;
+    const char *name, *grid, *block;
+};
+
+static const struct prof_launch *launch_of(const void *row)
+{
+    return &((const struct launch_line *)row)->launch;
+}
+
+static struct prof_report_value launch_pid(const struct prof_report_data *data, const void *row)
+{
+    return prof_stat_pid(data, launch_of(row)->process);
+}
+
+static struct prof_report_value launch_tid(const struct prof_report_data *data, const void *row)
+{
+    return prof_stat_tid(data, launch_of(row)->thread);
+}
+
+static struct prof_report_value launch_device(const struct prof_report_data *data, const void *row)
+{
+    return prof_stat_ordinal(data, launch_of(row)->device);
+}
+
+static struct prof_report_value queue_start(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(launch_of(row)->queue_start_ns);
+}
+
+static struct prof_report_value queue_ns(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(launch_of(row)->queue_ns);
+}
+
+const struct prof_report_column prof_stat_kern_exec_trace_columns[] = {
+    STAT_INT("API Start (ns)", MOMENT, launch_line, launch.api_start_ns),
+    STAT_INT("API Dur (ns)", NS, launch_line, launch.api_ns),
+    STAT_MAY("Queue Start (ns)", MOMENT, queue_start),
+    STAT_MAY("Queue Dur (ns)", NS, queue_ns),
+    STAT_INT("Kernel Start (ns)", MOMENT, launch_line, launch.kernel_start_ns),
+    STAT_INT("Kernel Dur (ns)", NS, launch_line, launch.kernel_ns),
+    STAT_INT("Total Dur (ns)", NS, launch_line, launch.total_ns),
+    STAT_OF("PID", NUMBER, launch_pid),
+    STAT_OF("TID", NUMBER, launch_tid),
+    STAT_OF("DevId", NUMBER, launch_device),
+    STAT_TEXT("API Function", launch_line, launch.api_name),
+    STAT_WORD("GridXYZ", launch_line, grid),
+    STAT_WORD("BlockXYZ", launch_line, block),
+    STAT_TEXT("Kernel Name", launch_line, name),
+    {0}};
+
+enum prof_status prof_stat_kern_exec_trace(struct prof_report_stat_walk *walk,
+                                           struct prof_error *err)
+{
+    struct prof_launches *launches;
+    struct launch_line line;
+    bool more = true;
+    enum prof_status status = prof_launches_open(walk->capture, walk->filter, &launches, err);
+    if (status)
+        return status;
+    while (more && prof_launches_next(launches, &line.launch)) {
+        const struct prof_config *config = line.launch.config;
+        char grid[80], block[80];
+        line.name = config ? config->name : NULL;
+        line.grid = config ? prof_stat_xyz(config->grid, grid, sizeof grid) : NULL;
+        line.block = config ? prof_stat_xyz(config->block, block, sizeof block) : NULL;
+        more = walk->row(walk->user, &line);
+    }
+    return prof_launches_close(launches, err);
+}
