@@ -60,11 +60,23 @@ assert [p["records"] for p in points] == [n for n in (1024, 2048, 4096) for _ in
 assert all(e <= 1e-5 for p in points for e in p["relative_error"].values()), points
 assert all(p["passed"] == (p["auto_over_best"] <= 1.1) for p in points), points
 assert report["passed"] == all(p["passed"] for p in points)
+for p in points:
+    kernels = p["kernel_ns"].keys()
+    assert {p["auto"], p["best"]} <= kernels == p["spread_ns"].keys() == p["repetitions"].keys(), p
+    assert p["kernel_ns"][p["best"]] == min(p["kernel_ns"].values()), p
+    assert 1 <= p["rounds"] <= 10 and all(n >= 1 for n in p["repetitions"].values()), p
 (claim,) = report["claims"]
 assert claim["after_value"] == max(p["auto_over_best"] for p in points), claim
 assert claim["verdict"] == ("reached" if report["passed"] else "missed"), claim
+(worst,) = [p for p in points if p["auto_over_best"] == claim["after_value"]][:1]
+assert "%u %s rows of %u plots" % (worst["records"], "sorted" if worst["sorted"] else "random",
+                                   worst["plots"]) in claim["figure"], claim
 ' <"$dir/out" || fail 'the JSON of the sweep'
 fi
+# Each choice that is not good enough stands in a table of its own, with the spread of its rivals.
+"$program" --sweep --sweep-to 2048 --iterations 1 --warmup 0 >"$dir/out" 2>"$dir/err"
+awk '/ FAILED$/ { judged++ } / [1-9][0-9]*$/ && told { rows++ } /^FAILED, with/ { told = 1 } /^claim/ { told = 0 }
+     END { exit judged == rows ? 0 : 1 }' "$dir/out" || fail 'the choices that were slower'
 
 expect 2 --variant nosuch
 grep -q 'no such variant: nosuch' "$dir/err" || fail 'an unknown variant goes unnamed'
