@@ -102,6 +102,16 @@ const struct variant *variant_at(size_t index)
     return NULL;
 }
 
+/* How many variants are compared with each other, from this one on. */
+static size_t chain_of(const struct variant *variant)
+{
+    size_t count = 1;
+
+    for (; variant->with_next && count < RUN_TOGETHER; variant++)
+        count++;
+    return count;
+}
+
 /* The variants of one kind (limited or not) that are asked for. */
 static int run_selected(const struct pattern_options *options, struct dev *dev, bool limited,
                         struct results *results)
@@ -109,7 +119,7 @@ static int run_selected(const struct pattern_options *options, struct dev *dev, 
     const struct variant *variant;
 
     for (size_t i = 0; (variant = variant_at(i)) != NULL; i++) {
-        size_t together = variant->with_next && !options->common.variant ? RUN_TOGETHER : 1;
+        size_t together = options->common.variant ? 1 : chain_of(variant);
 
         if (variant->limited != limited ||
             (options->common.variant && strcmp(options->common.variant, variant->name) != 0))

@@ -2,6 +2,7 @@
  *
  *   gemm-loop     gemm_count products of small square matrices, one launch each
  *   gemm-batched  the same products in one launch
+ *   gemm-none     one product of 1 x 1 by our own kernel: what a launch and the wait for it cost
  *   batch-32      samples through a linear layer (width x width), 32 at a time
  *   batch-256     the same samples, 256 at a time
  *
@@ -13,7 +14,7 @@
 #include "kernels/gemm/gemm.h"
 #include "workloads/patterns/workload.h"
 
-enum mode { LOOP, BATCHED, BATCH_32, BATCH_256 };
+enum mode { LOOP, BATCHED, NONE, BATCH_32, BATCH_256 };
 
 struct state {
     struct session *session;
@@ -48,17 +49,17 @@ static void gemm_close(void *argument)
 }
 
 /* cuBLAS or our own kernel: 0, -1, or UNAVAILABLE. */
-static int choose(struct run *run, struct state *s)
+static int choose(struct run *run, enum mode mode, struct state *s)
 {
     char why[160];
 
-    if (run->options->gemm != GEMM_OWN)
+    if (run->options->gemm != GEMM_OWN && mode != NONE)
         s->library = gemm_library_open(s->session->dev, why, sizeof why);
     if (s->library) {
         snprintf(run->row->note, NOTE_BYTES, "by %s", gemm_library_name(s->library));
         return 0;
     }
-    if (run->options->gemm == GEMM_LIBRARY)
+    if (run->options->gemm == GEMM_LIBRARY && mode != NONE)
         return unavailable(run, "not available: %s", why);
     snprintf(run->row->note, NOTE_BYTES, "by our own kernel");
     return dev_kernel(s->session->dev, &gemm_module, "gemm", &s->kernel);
@@ -73,9 +74,10 @@ static void set_shape(struct state *s, const struct pattern_options *options, en
         s->shape = (struct gemm_shape){rows, options->width, options->width, false, 0};
         s->products = (options->samples + rows - 1) / rows;
     } else {
-        s->shape = (struct gemm_shape){options->gemm_size, options->gemm_size, options->gemm_size,
-                                       false, 0};
-        s->products = options->gemm_count;
+        uint32_t size = mode == NONE ? 1 : options->gemm_size;
+
+        s->shape = (struct gemm_shape){size, size, size, false, 0};
+        s->products = mode == NONE ? 1 : options->gemm_count;
     }
     s->per_launch = mode == BATCHED ? s->products : 1;
 }
@@ -107,7 +109,7 @@ static int gemm_open(struct run *run, int mode, void **out)
     b_one = (size_t)s->shape.k * s->shape.n;
     c_one = (size_t)s->shape.m * s->shape.n;
     right = s->one_right ? 1 : s->products;
-    status = choose(run, s);
+    status = choose(run, (enum mode)mode, s);
     if (status == 0) {
         s->a = random_floats(run, 3, s->products * a_one);
         s->b = random_floats(run, 4, right * b_one);
@@ -191,7 +193,8 @@ static int gemm_verify(void *argument, struct check *check)
 
 const struct variant gemm_variants[] = {
     GEMM("gemm-loop", LOOP, true, "small matrix products, one launch each"),
-    GEMM("gemm-batched", BATCHED, false, "the same products in one launch"),
+    GEMM("gemm-batched", BATCHED, true, "the same products in one launch"),
+    GEMM("gemm-none", NONE, false, "one product of 1 x 1: a launch and the wait for it"),
     GEMM("batch-32", BATCH_32, true, "samples through a linear layer, 32 at a time"),
     GEMM("batch-256", BATCH_256, false, "the same samples, 256 at a time"),
 };

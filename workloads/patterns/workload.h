@@ -57,7 +57,7 @@ struct variant {
     void (*close)(void *state);
     int argument;
     bool whole;     /* struct subject */
-    bool with_next; /* compared with the next variant: the two are measured in turn */
+    bool with_next; /* compared with the next variant: they are measured in turn */
     bool limited;   /* runs on a device of --memory-limit bytes */
 };
 
@@ -105,9 +105,9 @@ void print_results(const struct pattern_options *options, const struct dev_info 
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-#define RUN_TOGETHER 2
+#define RUN_TOGETHER 3
 
-/* Measures (and with --verify checks) one or RUN_TOGETHER variants in turn, adding a row each.
+/* Measures (and with --verify checks) up to RUN_TOGETHER variants in turn, adding a row each.
  * 0, or -1 after saying on stderr what failed. */
 int run_variants(const struct pattern_options *options, struct dev *dev,
                  const struct variant *variants, size_t count, struct results *results);
