@@ -2,7 +2,11 @@
  * whether it ran there alone. Only times are read; the values come later and only for samples that
  * matter.
  *
- * Memory: 24 bytes a sample and 12 a kernel in it. */
+ * What a capture has no row of (kernels that --kernel leaves out, or of a time that was not
+ * recorded) looks idle, and counted all the same: where that can be, a sample must be full of known
+ * kernels.
+ *
+ * Memory: 32 bytes a sample and 12 a kernel in it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +14,7 @@
 #include "libprof/analysis/counters.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/ordered.h"
+#include "libprof/analysis/recorded.h"
 #include "libprof/base/saturate.h"
 
 /* A sample this much longer than asked for spans a pause: its counts cannot be placed. */
@@ -29,10 +34,12 @@ struct op {
 
 struct ops {
     PROF_ARRAY(struct op) list; /* those that may touch the next sample, by start */
+    size_t window;              /* the last window in which something ran in a sample, + 1 */
 };
 
 struct walk {
     struct counter_work *work;
+    struct prof_recorded recorded;
     struct prof_ordered *ordered[STREAMS_OF_WORK];
     const struct prof_ordered_row *next[STREAMS_OF_WORK];
     struct ops *active; /* per source */
@@ -233,10 +240,13 @@ static void forget_short_copies(struct counter_work *work, struct counter_sample
 
 static enum counter_sample_kind kind_of(const struct counter_work *work,
                                         const struct counter_sampled *sampled,
-                                        const struct overlap *overlap)
+                                        const struct overlap *overlap, bool idle_is_idle)
 {
     if (sampled->busy_ns == 0)
         return COUNTER_IDLE;
+    if (!idle_is_idle &&
+        sampled->length_ns - sampled->busy_ns > TOGETHER_SHARE * sampled->length_ns)
+        return COUNTER_UNKNOWN;
     for (uint32_t i = 0; i < sampled->count; i++) {
         if (work->touches.data[sampled->first + i].group == COUNTER_OTHER)
             return COUNTER_TOGETHER;
@@ -263,6 +273,35 @@ static uint32_t burst_at(const struct counter_source *source, int64_t begin)
     return inside ? (uint32_t)low : UINT32_MAX;
 }
 
+/* Number of the window of recording that [begin, end) lies in, from 1; 0 = in none as a whole. */
+static size_t window_of(const struct prof_recorded *recorded, int64_t begin, int64_t end)
+{
+    size_t low = 0, high = recorded->spans.count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (recorded->spans.data[mid].end <= begin)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    bool inside = low < recorded->spans.count && recorded->spans.data[low].begin <= begin &&
+                  recorded->spans.data[low].end >= end;
+    return inside ? low + 1 : 0;
+}
+
+/* Has everything a row that ran in this sample, in which something ran? What was launched before a
+ * window may still run at its beginning, up to the first kernel that has a row. */
+static bool idle_is_idle(const struct walk *walk, struct ops *ops, int64_t begin, int64_t end)
+{
+    if (walk->work->capture->info.kernel_filter)
+        return false;
+    if (!walk->recorded.in_part)
+        return true;
+    size_t window = window_of(&walk->recorded, begin, end), before = ops->window;
+    ops->window = window;
+    return window && window == before;
+}
+
 static bool place(struct walk *walk, size_t source, int64_t begin, int64_t end)
 {
     struct counter_work *work = walk->work;
@@ -286,7 +325,8 @@ static bool place(struct walk *walk, size_t source, int64_t begin, int64_t end)
     sampled->others = sampled->burst != UINT32_MAX &&
                       work->sources.data[source].bursts.data[sampled->burst].others;
     forget_short_copies(work, sampled);
-    sampled->kind = (uint8_t)kind_of(work, sampled, &overlap);
+    bool known = sampled->busy_ns && idle_is_idle(walk, ops, begin, end);
+    sampled->kind = (uint8_t)kind_of(work, sampled, &overlap, known);
     return true;
 }
 
@@ -388,6 +428,8 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
     walk.active = calloc(work->sources.count + 1, sizeof *walk.active);
     enum prof_status status = walk.active ? look_at_order(work, err) : prof_out_of_memory(err);
     if (!status)
+        status = prof_recorded(work->capture, &walk.recorded, err);
+    if (!status)
         status = open_work(&walk, err);
     counter_samples_sql(work, "", sql, sizeof sql);
     if (!status)
@@ -403,5 +445,6 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
     for (size_t i = 0; walk.active && i < work->sources.count; i++)
         prof_array_free(&walk.active[i].list);
     free(walk.active);
+    prof_recorded_free(&walk.recorded);
     return status;
 }

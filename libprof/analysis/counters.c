@@ -166,7 +166,7 @@ static bool add_counter(void *user, sqlite3_stmt *row)
         return false;
     int64_t clock = prof_column_int(row, 6);
     slot->clock = clock >= 0 && clock < WIRE_COUNTER_SLOTS ? (int)clock : -1; /* a slot as yet */
-    if (sqlite3_column_type(row, 7) != SQLITE_NULL)
+    if (sqlite3_column_double(row, 7) > 0)                                    /* NULL is 0 */
         slot->peak = sqlite3_column_double(row, 7);
     return true;
 }
@@ -369,9 +369,9 @@ static bool add_sample(void *user, sqlite3_stmt *row)
     if (w->at >= w->base.samples.count)
         return true;
     const struct counter_sampled *sampled = &w->base.samples.data[w->at];
-    bool skip = !w->second && sampled->kind != COUNTER_ALONE;
-    if (sampled->length_ns && sampled->kind != COUNTER_IDLE && !skip &&
-        read_values(w, sampled->source, row, values)) {
+    bool useless = sampled->kind == COUNTER_IDLE || sampled->kind == COUNTER_UNKNOWN ||
+                   (!w->second && sampled->kind != COUNTER_ALONE);
+    if (sampled->length_ns && !useless && read_values(w, sampled->source, row, values)) {
         const struct counter_touch *t = touches_of(w, sampled);
         if (w->second)
             second_scan(w, sampled, values);

@@ -698,8 +698,9 @@ struct prof_counter_summary {
 
 /* Samples of hardware counters (perfkit run --counters) attributed to the kernels that ran while they
  * were taken, by name or launch configuration and device. A sample in which one kernel ran belongs to
- * it whole, also when part of it was idle; where kernels follow each other within a sample it is divided
- * by their time in it and their rates elsewhere; where they run side by side it is joint. filter->process,
+ * it whole, also when part of it was idle, unless kernels without a row may have run there (a capture
+ * with kernel_filter, edges of recording windows); where kernels follow each other within a sample it is
+ * divided by their time in it and their rates elsewhere; where they run side by side it is joint. filter->process,
  * ->stream and ->thread choose kernels, not samples: what others ran in them counts as joint.
  * Without samples the result is empty and PROF_OK. Two scans of the samples, one of the kernels. */
 enum prof_status prof_counter_summary(struct prof_capture *capture, const struct prof_filter *filter,

@@ -393,6 +393,74 @@ START_TEST(a_sample_that_spans_a_pause_is_left_out)
 }
 END_TEST
 
+/* Between alphas ran what has no row: no idle time, though it looks like it. */
+START_TEST(what_a_kernel_filter_left_out_is_not_of_its_neighbours)
+{
+    struct work work[40];
+    int64_t at = 1030;
+    for (int i = 0; i < 40; i++, at += 650)
+        work[i] = (struct work){at, at + 650, 1, i % 2 ? 3 : 1, i % 2 ? 50 : 7};
+    begin();
+    for (int i = 0; i < 40; i += 2)
+        put_work(&work[i], 1);
+    put_samples(1, work, 40, 1000, at);
+    put("UPDATE capture SET kernel_filter = 'alpha';");
+    struct prof_capture *c = open_case();
+    struct prof_counter_summary s;
+    ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    ck_assert_uint_eq(s.count, 1);
+    ck_assert(s.rows[0].known && !s.rows[0].joint);
+    ck_near(s.rows[0].values[0].rate, 7e9);
+    ck_near(s.rows[0].coverage, 1);
+    prof_counter_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+/* Recorded from 3000 to 7000, what was launched then until 7560; before and after that ran others.
+ */
+START_TEST(what_ran_outside_a_window_is_not_of_what_ran_inside)
+{
+    static const struct work work[] = {{1000, 3250, 2, 3, 50},
+                                       {3250, 5010, 1, 1, 7},
+                                       {5090, 7560, 1, 1, 7},
+                                       {7560, 9000, 1, 3, 50}};
+    begin();
+    put_work(&work[1], 2);
+    put_samples(1, work, 4, 1000, 9000);
+    put("INSERT INTO recording(process, start, begins) VALUES(1, 0, 0), (1, 3000, 1), (1, 7000, "
+        "0);");
+    struct prof_capture *c = open_case();
+    struct prof_counter_summary s;
+    ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    ck_assert_uint_eq(s.count, 1);
+    ck_near(s.rows[0].values[0].rate, 7e9);
+    ck_assert_int_eq(s.rows[0].samples, 42); /* of 44: between its launches it was idle indeed */
+    prof_counter_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(a_peak_that_cannot_be_is_none)
+{
+    static const struct work work[] = {{1000, 3000, 1, 1, 3}};
+    static const char *const peaks[] = {"0", "-1", "'text'", "NULL"};
+    for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
+        begin();
+        put_work(work, 1);
+        put_samples(1, work, 1, 1000, 3000);
+        put("UPDATE counter SET peak = %s WHERE slot = 0;", peaks[i]);
+        struct prof_capture *c = open_case();
+        struct prof_counter_summary s;
+        ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+        ck_near(s.rows[0].values[0].rate, 3e9);
+        ck_near(s.rows[0].values[0].share, NAN);
+        prof_counter_summary_free(&s);
+        prof_close(c);
+    }
+}
+END_TEST
+
 START_TEST(others_on_the_device_are_told)
 {
     static const struct work work[] = {{1000, 3000, 1, 1, 3}, {5000, 7000, 1, 3, 3}};
@@ -541,6 +609,8 @@ CHECK_MAIN("counters", a_kernel_alone_has_its_rate_whatever_its_edges,
            too_few_samples_say_nothing, the_error_is_that_between_launches,
            bursts_of_one_launch_tell_of_its_spread, together_is_not_in_turn,
            joint_values_have_no_error, coverage_counts_what_bursts_saw,
-           a_sample_that_spans_a_pause_is_left_out, others_on_the_device_are_told,
-           devices_are_apart, filters_choose_kernels_not_samples, order_in_the_file_does_not_matter,
-           nothing_sampled_is_nothing, damage_is_survived)
+           a_sample_that_spans_a_pause_is_left_out,
+           what_a_kernel_filter_left_out_is_not_of_its_neighbours,
+           what_ran_outside_a_window_is_not_of_what_ran_inside, a_peak_that_cannot_be_is_none,
+           others_on_the_device_are_told, devices_are_apart, filters_choose_kernels_not_samples,
+           order_in_the_file_does_not_matter, nothing_sampled_is_nothing, damage_is_survived)
