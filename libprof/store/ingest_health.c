@@ -208,6 +208,7 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 #undef COUNT
 #undef DROPPED
     const struct balance *launches = &balances[0];
+    tally[TALLY_DEVICE_CALLED] = balances[0].called + balances[1].called + balances[2].called;
     uint64_t answered =
         launches->recorded + launches->failed + launches->captured + launches->filtered;
     tally[TALLY_LAUNCH_UNRECORDED] =
@@ -316,13 +317,9 @@ static const struct ingest_spool *spool_of(const struct prof_ingest *ingest, int
 /* Did it have a device do anything, as far as either side of the balance knows? */
 static bool used_device(const struct ingest_spool *spool)
 {
-    const struct prof_spool *r = spool->reader;
     return spool->tally[TALLY_DEVICE_NEWEST_NS] || spool->tally[TALLY_GRAPH_LAUNCHED] ||
-           spool->tally[TALLY_LAUNCH_UNRECORDED] || spool->tally[TALLY_LAUNCH_RECORDED] ||
-           spool->tally[TALLY_TRANSFER_RECORDED] || spool->tally[TALLY_MEMSET_RECORDED] ||
-           (r && (prof_spool_count(r, WIRE_COUNT_LAUNCH_CALLED) ||
-                  prof_spool_count(r, WIRE_COUNT_TRANSFER_CALLED) ||
-                  prof_spool_count(r, WIRE_COUNT_MEMSET_CALLED)));
+           spool->tally[TALLY_LAUNCH_RECORDED] || spool->tally[TALLY_TRANSFER_RECORDED] ||
+           spool->tally[TALLY_MEMSET_RECORDED] || spool->tally[TALLY_DEVICE_CALLED];
 }
 
 /* How much may be missing at the end of such a process: what the device did since its records were

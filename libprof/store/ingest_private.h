@@ -212,6 +212,7 @@ enum ingest_tally {
     TALLY_GRAPH_MEMSETS,
     TALLY_GRAPH_WHOLE,       /* executions recorded as a whole */
     TALLY_GRAPH_FILTERED,    /* kernels of graphs left out as the kernel filter asks */
+    TALLY_DEVICE_CALLED,     /* launches, copies and fills called, known at the end */
     TALLIES                 /* new ones at the end: captures under way keep them as an array */
 };
 _Static_assert(TALLY_MEMSET_UNANSWERED == 22 && TALLY_GRAPH_WHOLE == 35,
