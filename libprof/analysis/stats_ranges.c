@@ -300,6 +300,8 @@ struct kernel_key {
 struct kernel_group {
     struct kernel_key key;
     int64_t instances;
+    uint64_t *seen; /* a bit per instance of the range: it was launched there */
+    size_t seen_words;
     struct prof_gather duration;
 };
 
@@ -308,7 +310,7 @@ struct kernels {
     struct prof_kernel_texts names;
     struct prof_names by_key;
     PROF_ARRAY(struct kernel_group) groups;
-    struct prof_map seen; /* group << 32 | range of the index: it was launched there */
+    uint32_t *ordinals; /* per range of the index: which instance of its group it is */
     struct prof_spread_budget budget;
 };
 
@@ -325,16 +327,28 @@ static uint32_t kernel_group_of(struct kernels *w, const struct kernel_key *key)
     return number;
 }
 
+/* Kernels of one range come apart from each other where several streams run at once, so that the last
+ * range seen is not enough to tell a new one. False: out of memory. */
+static bool see_instance(struct kernel_group *group, uint32_t ordinal)
+{
+    size_t word = ordinal / 64, old = group->seen_words;
+    uint64_t bit = UINT64_C(1) << ordinal % 64;
+    if (!prof_array_room(&group->seen, &group->seen_words, word + 1, sizeof *group->seen))
+        return false;
+    if (group->seen_words > old)
+        memset(group->seen + old, 0, (group->seen_words - old) * sizeof *group->seen);
+    group->instances += !(group->seen[word] & bit);
+    group->seen[word] |= bit;
+    return true;
+}
+
 static bool add_kernel(struct kernels *w, uint32_t node, uint32_t kernel,
                        const struct prof_device_op *op)
 {
     struct kernel_key key = {op->thread, w->ranges.index.nodes.data[node].group, kernel};
     uint32_t number = kernel_group_of(w, &key);
-    bool fresh;
-    if (number == PROF_NO_GROUP ||
-        prof_group_number(&w->seen, (uint64_t)number << 32 | node, &fresh) == PROF_NO_GROUP)
+    if (number == PROF_NO_GROUP || !see_instance(&w->groups.data[number], w->ordinals[node]))
         return false;
-    w->groups.data[number].instances += fresh;
     prof_gather_add(&w->groups.data[number].duration, &w->budget, op->duration_ns);
     return true;
 }
@@ -399,9 +413,23 @@ static bool make_kernel_rows(struct kernels *w, struct prof_range_kernel_summary
     return true;
 }
 
+static bool number_instances(struct kernels *w)
+{
+    size_t count = w->ranges.index.nodes.count;
+    uint32_t *next = calloc(w->ranges.names.list.count + 1, sizeof *next);
+    w->ordinals = calloc(count + 1, sizeof *w->ordinals);
+    for (size_t i = 0; next && w->ordinals && i < count; i++)
+        w->ordinals[i] = next[w->ranges.index.nodes.data[i].group]++;
+    bool ok = next && w->ordinals;
+    free(next);
+    return ok;
+}
+
 static enum prof_status read_kernels(struct kernels *w, struct prof_error *err)
 {
     enum prof_status status = open_ranges(&w->ranges, err);
+    if (!status && !number_instances(w))
+        status = prof_out_of_memory(err);
     if (!status && w->ranges.index.nodes.count)
         status = prof_device_ops(w->ranges.capture, &w->ranges.scope, add_kernel_op, w, err);
     return status;
@@ -423,12 +451,14 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     }
     if (!status && !make_kernel_rows(&w, result))
         status = prof_out_of_memory(err);
-    for (size_t i = 0; i < w.groups.count; i++)
+    for (size_t i = 0; i < w.groups.count; i++) {
         prof_gather_free(&w.groups.data[i].duration);
+        free(w.groups.data[i].seen);
+    }
     prof_array_free(&w.groups);
     prof_kernel_texts_free(&w.names);
     prof_names_free(&w.by_key);
-    prof_map_free(&w.seen);
+    free(w.ordinals);
     close_ranges(&w.ranges);
     return status;
 }

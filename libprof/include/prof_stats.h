@@ -143,7 +143,7 @@ struct prof_range_kernel_summary {
 };
 
 /* Kernels by the ranges around their launch, each counted in all of them (nsys: nvtx_kern_sum).
- * Memory: that of the ranges, and about 30 bytes per range and kernel name in it. */
+ * Memory: that of the ranges, and for each row a bit per range of its name. */
 enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
                                            const struct prof_filter *filter,
                                            struct prof_range_kernel_summary *result,
