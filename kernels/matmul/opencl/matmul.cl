@@ -74,6 +74,24 @@ void finish(float value, __global float *c, __global const float *d, size_t at, 
 TILES(matmul_tile8, 8)
 TILES(matmul_tile16, 16)
 
+/* Not by way of a private array: PoCL 5.0 loses what is put into one behind a barrier. */
+void finish_four(float4 value, __global float *c, __global const float *d, uint row, uint column,
+                 uint m, uint n, uint c_stride, uint flags)
+{
+    size_t at = (size_t)row * c_stride + column;
+
+    if (row >= m)
+        return;
+    if (column < n)
+        finish(value.x, c, d, at, flags);
+    if (column + 1 < n)
+        finish(value.y, c, d, at + 1, flags);
+    if (column + 2 < n)
+        finish(value.z, c, d, at + 2, flags);
+    if (column + 3 < n)
+        finish(value.w, c, d, at + 3, flags);
+}
+
 /* 4 x 4 elements that stand together per item, so that it reads whole vectors from the tiles. */
 #define DEPTH 16
 
@@ -111,15 +129,9 @@ TILES(matmul_tile16, 16)
             }                                                                                      \
             barrier(CLK_LOCAL_MEM_FENCE);                                                          \
         }                                                                                          \
-        for (uint i = 0; i < 4; i++) {                                                             \
-            float sum[4];                                                                          \
-            uint row = row0 + 4 * y + i, column = column0 + 4 * x;                                 \
-                                                                                                   \
-            vstore4(i == 0 ? sum0 : i == 1 ? sum1 : i == 2 ? sum2 : sum3, 0, sum);                 \
-            for (uint j = 0; j < 4; j++)                                                           \
-                if (row < m && column + j < n)                                                     \
-                    finish(sum[j], c, d, (size_t)row * c_stride + column + j, flags);              \
-        }                                                                                          \
+        for (uint i = 0; i < 4; i++)                                                               \
+            finish_four(i == 0 ? sum0 : i == 1 ? sum1 : i == 2 ? sum2 : sum3, c, d,                \
+                        row0 + 4 * y + i, column0 + 4 * x, m, n, c_stride, flags);                 \
     }
 
 BLOCKS(matmul_block32, 32, 64)
