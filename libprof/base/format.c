@@ -209,6 +209,14 @@ struct prof_text prof_count(int64_t count)
     return t;
 }
 
+struct prof_text prof_counted(int64_t count, const char *one, const char *many)
+{
+    struct prof_text text = prof_count(count);
+    size_t n = strlen(text.text);
+    snprintf(text.text + n, sizeof text.text - n, " %s", count == 1 ? one : many);
+    return text;
+}
+
 struct prof_text prof_percent(double share)
 {
     if (!isfinite(share) || fabs(share) > 1e12)

@@ -40,6 +40,9 @@ struct prof_text prof_ratio(double ratio);
 /* "1,234,567" */
 struct prof_text prof_count(int64_t count);
 
+/* An amount with its noun: "1 copy", "1,234 copies". */
+struct prof_text prof_counted(int64_t count, const char *one, const char *many);
+
 /* A share 0..1 as "12.3 %"; below 0.05 % but not 0: "<0.1 %". */
 struct prof_text prof_percent(double share);
 

@@ -53,6 +53,11 @@ START_TEST(counts_and_shares)
     ck_assert_str_eq(prof_count(-1234567).text, "-1,234,567");
     ck_assert_str_eq(prof_count(INT64_MAX).text, "9,223,372,036,854,775,807");
     ck_assert_str_eq(prof_count(PROF_UNKNOWN).text, "n/a");
+    ck_assert_str_eq(prof_counted(1, "copy", "copies").text, "1 copy");
+    ck_assert_str_eq(prof_counted(0, "copy", "copies").text, "0 copies");
+    ck_assert_str_eq(prof_counted(1234, "copy", "copies").text, "1,234 copies");
+    ck_assert_str_eq(prof_counted(INT64_MAX, "allocation", "allocations").text,
+                     "9,223,372,036,854,775,807 allocations");
     ck_assert_str_eq(prof_percent(0).text, "0.0 %");
     ck_assert_str_eq(prof_percent(0.0001).text, "<0.1 %");
     ck_assert_str_eq(prof_percent(0.1234).text, "12.3 %");
