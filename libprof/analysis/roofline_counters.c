@@ -101,6 +101,10 @@ bool prof_roofline_counted(const struct prof_roofline_counters *counters, const 
         rates->pipe_assumed = pipes[i].assumed;
         rates->pipe_share = busiest = value->share;
     }
+    /* Half precision in the same pipe, two numbers to an instruction. */
+    if (rates->pipe == PROF_CEILING_FP32 &&
+        rate_of(counters, row, "fma_fp16") > 0.5 * rate_of(counters, row, "fma"))
+        rates->pipe = PROF_CEILING_FP16;
     return true;
 }
 

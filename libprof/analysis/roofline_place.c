@@ -90,6 +90,22 @@ static void fill_roof(struct prof_roofline_point *point, enum prof_roof_level le
         roof->intensity = point->flop / roof->bytes;
 }
 
+/* The FMA pipe also computes addresses: what moves bytes keeps it busy a little, and has no compute
+ * roof for that. Each of its instructions counted as a multiply-add of 32 bits, a vector sum in
+ * fp32 still makes 1/6 FLOP of a byte; a copy by 16 bytes was seen to make 1/15. */
+#define MOVES_ONLY 0.125
+
+static void forget_idle_pipe(struct prof_roofline_point *point)
+{
+    double rate = fmax(point->roofs[PROF_ROOF_DRAM].rate, point->roofs[PROF_ROOF_L2].rate);
+    bool moves = point->pipe == PROF_CEILING_FP32 && !point->flop_source &&
+                 point->pipe_share * point->pipe_ceiling < MOVES_ONLY * rate;
+    if (!moves)
+        return;
+    point->pipe = PROF_CEILINGS;
+    point->pipe_ceiling = point->pipe_share = NAN;
+}
+
 /* Nobody said in which precision the declared FLOP are: FP32, or the next roof that is not below
  * what was reached. */
 static void choose_pipe(struct place *p)
@@ -148,10 +164,12 @@ static void fill_roofs(struct place *p)
               point->worked_ns);
     fill_roof(point, PROF_ROOF_LINK, prof_roof_ceiling(p->ceilings, point->device, PROF_ROOF_LINK),
               point->busy_ns);
-    if (p->facts->pipe_counted)
+    if (p->facts->pipe_counted) {
         point->pipe_ceiling = ceiling(p, point->pipe);
-    else if (point->flop > 0)
+        forget_idle_pipe(point);
+    } else if (point->flop > 0) {
         choose_pipe(p);
+    }
     point->attainable = attainable(point);
     point->roof_share = fmax(point->pipe_share, fmax(point->roofs[PROF_ROOF_DRAM].share,
                                                      point->roofs[PROF_ROOF_L2].share));

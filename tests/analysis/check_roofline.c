@@ -354,6 +354,27 @@ START_TEST(counters_tell_the_pipe_and_latency)
 }
 END_TEST
 
+/* Addresses go through the FMA pipe too. */
+START_TEST(what_only_moves_bytes_has_no_pipe)
+{
+    char sql[8000];
+    strcpy(sql, sampled_sql);
+    sample(sql, 100000, 900, 1000, 0.01, 0);
+    sample(sql, 200000, 100, 500, 0.001, 0);
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_roofline r;
+    ck_ok(prof_roofline(c, NULL, PROF_ROOFLINE_KERNELS, &r, &err));
+    ck_assert_int_eq(r.points[0].bound, PROF_BOUND_DRAM);
+    ck_assert_int_eq(r.points[1].bound, PROF_BOUND_LATENCY); /* counted all the same */
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(r.points[i].pipe, PROF_CEILINGS);
+        ck_assert(isnan(r.points[i].pipe_share) && isnan(r.points[i].pipe_ceiling));
+    }
+    prof_roofline_free(&r);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(counted_bytes_take_the_place_of_declared_ones)
 {
     char sql[8000];
@@ -568,6 +589,7 @@ CHECK_MAIN("roofline", a_stream_is_bound_by_dram, arithmetic_is_bound_by_its_pip
            bytes_that_the_cache_may_hold_are_not_judged, shorter_than_its_launch,
            what_is_missing_is_said, declarations_of_several_launches, devices_are_apart,
            counters_place_what_was_not_declared, counters_tell_the_pipe_and_latency,
-           counted_bytes_take_the_place_of_declared_ones, ranges_by_what_holds_them_back,
-           a_declaration_of_several_kernels_is_a_range, theoretical_peaks,
-           measured_ceilings_come_first, what_is_above_a_peak_was_not_measured, every_kind_has_its_name)
+           what_only_moves_bytes_has_no_pipe, counted_bytes_take_the_place_of_declared_ones,
+           ranges_by_what_holds_them_back, a_declaration_of_several_kernels_is_a_range,
+           theoretical_peaks, measured_ceilings_come_first, what_is_above_a_peak_was_not_measured,
+           every_kind_has_its_name)
