@@ -8,6 +8,7 @@
 #include "report/utf8.h"
 
 #define FIRST 3
+#define ADDRESSES 100000 /* from here on a stream's number is an address, which says nothing */
 
 static const char *const severities[] = {
     [PROF_SEVERITY_INFO] = "info",
@@ -61,7 +62,7 @@ static void replayed(const struct prof_finding *finding, char *out, size_t size)
                  prof_duration_ns(finding->whatif_ns).text);
 }
 
-/* "from 138 ms on for 8.1 ms, in which `step` repeats 9 times" */
+/* "8.1 ms from 138 ms on, in which step repeats 9 times" */
 static void judged_part(const struct prof_findings *findings, char *out, size_t size)
 {
     char *name = prof_report_fit(findings->step_name, 40);
@@ -69,8 +70,8 @@ static void judged_part(const struct prof_findings *findings, char *out, size_t 
                                 prof_duration_ns(findings->window_ns).text,
                                 prof_duration_ns(findings->begin_ns).text);
     if (findings->steps && findings->step_name)
-        snprintf(out + n, size - n, ", %s times %s", prof_count(findings->steps).text,
-                 name ? name : "");
+        snprintf(out + n, size - n, ", in which %s repeats %s", name ? name : "",
+                 prof_counted(findings->steps, "time", "times").text);
     else if (findings->steps)
         snprintf(out + n, size - n, ", in which the work repeats");
     free(name);
@@ -88,7 +89,7 @@ static void describe(const struct prof_report_data *data, const struct prof_plac
         n += (size_t)snprintf(out + n, size - n, " in %s", path ? path : "");
     if (place->name && n < size)
         n += (size_t)snprintf(out + n, size - n, ", %s", name ? name : "");
-    if (stream && n < size)
+    if (stream && n < size && stream->native < ADDRESSES)
         snprintf(out + n, size - n, ", stream %lld", (long long)stream->native);
     free(path);
     free(name);

@@ -571,6 +571,70 @@ START_TEST(it_speaks_on_the_fault_only)
 }
 END_TEST
 
+/* ---- what counters say of precision ---------------------------------------------------------- */
+
+/* Samples of the whole run: shares of the peaks of DRAM, of the FMA pipe, and of half precision in
+ * it. */
+static void count(struct scene *s, double dram, double fma, double half)
+{
+    scene_sql(s, "UPDATE device SET uuid = 'GPU-1'; UPDATE stream SET device = 1;"
+                 "INSERT INTO counter_device(uuid, ordinal, chip, metric_set, interval) "
+                 "VALUES('GPU-1', 0, 'GH100', 'roofline', 10000);"
+                 "INSERT INTO counter(counter_device, slot, name, unit, metric, kind, clock, peak) "
+                 "VALUES(1, 0, 'sm_cycles', 'cycle', 'a', 2, NULL, NULL),"
+                 "(1, 1, 'dram_read_bytes', 'byte', 'b', 1, NULL, NULL),"
+                 "(1, 2, 'dram_write_bytes', 'byte', 'c', 1, NULL, NULL),"
+                 "(1, 3, 'fma', 'instruction', 'd', 1, 0, 4),"
+                 "(1, 4, 'fma_fp16', 'instruction', 'e', 1, 0, 2);");
+    for (int64_t at = 0; at < s->host; at += 10 * US)
+        scene_sql(s,
+                  "INSERT INTO counter_sample(counter_device, start, duration, c0, c1, c2, c3, c4) "
+                  "VALUES(1, %lld, 10000, 20000, %.17g, 0, %.17g, %.17g);",
+                  (long long)at, dram * 4.8e3 * 10000, fma * 4 * 20000, half * fma * 4 * 20000);
+    scene_sql(s,
+              "INSERT INTO counter_burst(counter_device, start, duration, samples, others, decode) "
+              "VALUES(1, 0, %lld, %lld, 0, 1);",
+              (long long)(s->host / 10000 * 10000), (long long)(s->host / 10000));
+}
+
+static const struct {
+    double dram, fma, half;
+    int severity; /* -1: not told */
+} precisions[] = {
+    {0.9, 0.004, 0, -1},                   /* a copy: addresses only */
+    {0.9, 0.2, 0, PROF_SEVERITY_INFO},     /* it computes, but nobody knows in what */
+    {0.1, 0.8, 0, PROF_SEVERITY_CRITICAL}, /* the pipe of 32 bits holds it back */
+    {0.1, 0.8, 1, -1},                     /* in half precision already */
+    {0.1, 0.2, 0, -1},                     /* nothing of that holds it back */
+};
+
+START_TEST(low_precision_needs_a_float_pipe)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    big_kernel(&s, BAD);
+    for (int i = 0; i < STEPS; i++)
+        plain(&s, BAD, i);
+    count(&s, precisions[_i].dram, precisions[_i].fma, precisions[_i].half);
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    const struct prof_finding *finding = find(&findings, "low-precision");
+    bool abstained = false;
+    for (size_t i = 0; i < findings.abstention_count; i++)
+        abstained |= !strcmp(findings.abstentions[i].rule->id, "low-precision");
+    if (precisions[_i].severity < 0)
+        list(&findings);
+    ck_assert_int_eq(finding ? (int)finding->severity : -1, precisions[_i].severity);
+    ck_assert_int_eq(abstained, precisions[_i].fma < 0.01);
+    ck_assert_int_eq(find(&findings, "memory-bound") != NULL, precisions[_i].dram > 0.5);
+    check_sums(&findings);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
 /* Every rule that can speak has a program above; the others say what they miss. */
 START_TEST(every_rule_is_covered)
 {
@@ -598,6 +662,8 @@ int main(void)
     TCase *each = tcase_create("each"), *all = tcase_create("all");
     tcase_set_timeout(each, 60);
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, PROGRAMS);
+    tcase_add_loop_test(all, low_precision_needs_a_float_pipe, 0,
+                        sizeof precisions / sizeof precisions[0]);
     tcase_add_test(all, every_rule_is_covered);
     suite_add_tcase(suite, each);
     suite_add_tcase(suite, all);

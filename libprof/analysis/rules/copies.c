@@ -76,3 +76,15 @@ void prof_copies_claim_around(struct prof_draft *draft, const struct prof_copies
         prof_claim(draft, around[i], (int64_t)((double)ns * part));
     }
 }
+
+int64_t prof_copies_idle(const struct prof_judge *judge, const struct prof_copies *sums,
+                         bool before, bool after)
+{
+    int64_t idle = 0;
+    for (size_t i = 0; i < AROUND; i++) {
+        int64_t ns = (before ? sums->before[around[i]] : 0) + (after ? sums->after[around[i]] : 0);
+        int64_t most = judge->device->slice_ns[around[i]];
+        idle += ns < most ? ns : most;
+    }
+    return idle;
+}

@@ -31,4 +31,8 @@ void prof_copies_claim(struct prof_draft *draft, const struct prof_copies *sums,
 void prof_copies_claim_around(struct prof_draft *draft, const struct prof_copies *sums, bool before,
                               bool after, double part);
 
+/* The idle time that prof_copies_claim_around claims in full, no more than the device had. */
+int64_t prof_copies_idle(const struct prof_judge *judge, const struct prof_copies *sums,
+                         bool before, bool after);
+
 #endif

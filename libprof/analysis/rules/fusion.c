@@ -142,10 +142,10 @@ static void fusion_candidate(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, all.declared ? 0.7 : 0.3,
-        "%s chains of %s to %s different kernels that %s follow each other in one "
-        "stream: %s in all, %s of the time, and %s between them. One kernel could keep "
-        "what they pass on in registers.",
-        prof_count(all.count).text, prof_count(CHAIN).text, prof_count(all.longest).text,
+        "%s chains of up to %s different kernels that %s follow each other in one stream: %s in "
+        "all, %s of the time, and %s between them. One kernel could keep what they pass on in "
+        "registers.",
+        prof_count(all.count).text, prof_count(all.longest).text,
         all.declared ? "move memory rather than compute" : "are short",
         prof_duration_ns(all.sum_ns).text, prof_percent(prof_of_window(judge, all.sum_ns)).text,
         prof_duration_ns(all.gap_ns).text);

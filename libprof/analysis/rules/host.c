@@ -70,11 +70,12 @@ static void alloc_in_loop(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.8,
-        "%s allocations of device memory (%s) and their frees in the part that repeats%s: %s in "
-        "the %s calls, %s of it while the device had nothing to do.",
-        prof_count(churn.allocations).text, prof_bytes_of(churn.bytes).text,
-        prof_count_a_step(judge, churn.allocations).text, prof_duration_ns(call_ns).text,
-        prof_count(calls).text, prof_duration_ns(judge->device->slice_ns[PROF_SLICE_ALLOC]).text);
+        "%s of device memory (%s) and their frees in the part that repeats%s: %s in %s, %s of it "
+        "while the device had nothing to do.",
+        prof_counted(churn.allocations, "allocation", "allocations").text,
+        prof_bytes_of(churn.bytes).text, prof_count_a_step(judge, churn.allocations).text,
+        prof_duration_ns(call_ns).text, prof_counted(calls, "call", "calls").text,
+        prof_duration_ns(judge->device->slice_ns[PROF_SLICE_ALLOC]).text);
     prof_number(draft, "allocations", (double)allocations, PROF_NUMBER_COUNT);
     prof_number(draft, "bytes", (double)churn.bytes, PROF_NUMBER_BYTES);
     prof_number(draft, "call_ns", (double)call_ns, PROF_NUMBER_NS);
@@ -155,9 +156,10 @@ static void one_off_cost(struct prof_judge *judge)
     struct prof_draft *draft = prof_found(
         judge, 0.9,
         "%s of compiling and loading before the first step, %s of this run; a step takes %s, so it "
-        "is below 5 %% of a run from %s steps on.",
+        "is below 5 %% of a run from %s on.",
         prof_duration_ns(ns).text, prof_percent((double)ns / (double)wall).text,
-        prof_duration(step).text, prof_count(even < 9e15 ? (int64_t)even + 1 : INT64_MAX).text);
+        prof_duration(step).text,
+        prof_counted(even < 9e15 ? (int64_t)even + 1 : INT64_MAX, "step", "steps").text);
     prof_number(draft, "one_off_ns", (double)ns, PROF_NUMBER_NS);
     prof_number(draft, "step_ns", step, PROF_NUMBER_NS);
     prof_number(draft, "steps", (double)f->steps, PROF_NUMBER_COUNT);

@@ -77,6 +77,9 @@ struct prof_short prof_short_name(const char *name);
 /* The judge's shapes: of its device, that occur in the window. False at the end. */
 struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at);
 
+/* Is the shape a kernel that rule unbatched-kernels tells of where its grids are small? */
+bool prof_is_unbatched(const struct prof_shape *shape);
+
 /* Words for a shape: kernel name, or kind of copy. */
 const char *prof_shape_name(const struct prof_shape *shape);
 

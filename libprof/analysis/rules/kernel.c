@@ -47,7 +47,7 @@ static void small_grid(struct prof_judge *judge)
     }
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         int64_t blocks = shape->kind == PROF_OP_KERNEL ? prof_config_blocks(shape->config) : 0;
-        if (blocks && blocks < units)
+        if (blocks && blocks < units && !prof_is_unbatched(shape)) /* one fault, told once */
             hit(judge, &hits, shape, 1 - (double)blocks / (double)units);
     }
     if (!hits.worst || prof_of_window(judge, hits.time_ns) < 0.02)
@@ -55,9 +55,8 @@ static void small_grid(struct prof_judge *judge)
     int64_t blocks = prof_config_blocks(hits.worst->config);
     struct prof_draft *draft = prof_found(
         judge, 0.6,
-        "%s launches have fewer blocks than the device has units (%s): %s has %s, and takes %s in "
-        "all.",
-        prof_count(hits.count).text, prof_count(units).text,
+        "%s with fewer blocks than the device has units (%s): %s has %s, and takes %s in all.",
+        prof_counted(hits.count, "launch", "launches").text, prof_count(units).text,
         prof_short_name(prof_shape_name(hits.worst)).text, prof_count(blocks).text,
         prof_duration_ns(hits.worst->sum_ns).text);
     prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
@@ -97,11 +96,12 @@ static void tail_effect(struct prof_judge *judge)
         return;
     char waves[64];
     prof_print_fixed(waves, waves_of_worst, 2);
-    struct prof_draft *draft = prof_found(
-        judge, 0.4,
-        "The last round of blocks fills only a part of the device: %s launches, the costliest %s "
-        "with %s rounds.",
-        prof_count(hits.count).text, prof_short_name(prof_shape_name(hits.worst)).text, waves);
+    struct prof_draft *draft =
+        prof_found(judge, 0.4,
+                   "The last round of blocks fills only a part of the device: %s, the costliest %s "
+                   "with %s rounds.",
+                   prof_counted(hits.count, "launch", "launches").text,
+                   prof_short_name(prof_shape_name(hits.worst)).text, waves);
     prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
     prof_number(draft, "rounds", waves_of_worst, PROF_NUMBER_PLAIN);
     prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
@@ -139,11 +139,10 @@ static void low_occupancy(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.3,
-        "%s runs with at most %s of the threads that a unit can hold: limited by %s, blocks on a "
-        "unit: %s of %s "
-        "threads (%s registers each).",
+        "%s runs with at most %s of the threads that a unit can hold: limited by %s to %s of %s "
+        "threads a unit (%s registers a thread).",
         prof_short_name(prof_shape_name(hits.worst)).text, prof_percent(worst.share).text,
-        prof_occupancy_limit_text(worst.limit), prof_count(worst.blocks).text,
+        prof_occupancy_limit_text(worst.limit), prof_counted(worst.blocks, "block", "blocks").text,
         prof_count(prof_config_threads(hits.worst->config)).text,
         prof_count(hits.worst->config->registers).text);
     prof_number(draft, "occupancy", worst.share, PROF_NUMBER_SHARE);
@@ -179,6 +178,8 @@ static void hot_kernel(struct prof_judge *judge)
     if (!hot || prof_of_window(judge, hot->alone_ns) < HOT)
         return;
     const struct prof_roofline_point *point = point_of(judge, hot);
+    if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
+        return; /* memory-bound tells of it */
     double reached = point && isfinite(point->roof_share) ? point->roof_share : NAN;
     double share = prof_of_window(judge, hot->alone_ns);
     char twice[64], most[64];
@@ -186,10 +187,11 @@ static void hot_kernel(struct prof_judge *judge)
     prof_print_fixed(most, share < 0.999 ? 1 / (1 - share) : 1000, share < 0.9 ? 2 : 0);
     struct prof_draft *draft = prof_found(
         judge, isfinite(reached) ? 0.6 : 0.2,
-        "%s decides: %s of the time in %s launches%s%s. Twice as fast makes the whole %sx, however "
-        "fast at most %sx.",
+        "%s decides: %s of the time in %s%s%s. Twice as fast, it makes the whole %sx as fast; "
+        "however fast, at most %sx.",
         prof_short_name(prof_shape_name(hot)).text, prof_percent(share).text,
-        prof_count(hot->count).text, isfinite(reached) ? ", at this share of its roof: " : "",
+        prof_counted(hot->count, "launch", "launches").text,
+        isfinite(reached) ? ", its share of the roof " : "",
         isfinite(reached) ? prof_percent(reached).text : "", twice, most);
     prof_number(draft, "share", share, PROF_NUMBER_SHARE);
     prof_number(draft, "launches", (double)hot->count, PROF_NUMBER_COUNT);
@@ -211,7 +213,8 @@ const struct prof_rule prof_rules_kernel[] = {
          {.id = "small-grid",
           .title = "Fewer blocks than the device has units",
           .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units) "
-                   "take 2 % of the time or more.",
+                   "take 2 % of the time or more, but for those in rows of one kernel, of which "
+                   "unbatched-kernels tells.",
           .why = "A block runs on one unit; the others have nothing to do.",
           .fix = "More, smaller blocks; split the reduction dimension; batch; or run several such "
                  "kernels side by side.",
@@ -259,13 +262,13 @@ const struct prof_rule prof_rules_kernel[] = {
          {.id = "hot-kernel",
           .title = "One kernel decides",
           .fires = "A launch configuration has the device alone for 20 % of the time or more. "
-                   "Above info only where its roofline is known and less than half reached.",
+                   "Above info only where its roofline is known and less than half reached. Silent "
+                   "where memory bandwidth holds it back: memory-bound tells of it.",
           .why = "What a faster kernel brings is limited by its share (Amdahl): the finding says "
                  "by how much, before anybody starts.",
-          .fix = "Look at this one with hardware counters or a kernel profiler, and at no other "
-                 "first.",
-          .cuda = "perfkit run --counters, or Nsight Compute on this kernel; a library's version "
-                  "of it.",
+          .fix = "Look at this one first, with hardware counters or a kernel profiler.",
+          .cuda = "Hardware counters (perfkit run --counters), then Nsight Compute on this kernel; "
+                  "a library's version of it.",
           .opencl = "perfkit report --roofline; a library's version of it.",
           .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
           .bound = "Its time alone x (1 - share of the roof that it reaches), all of it where the "

@@ -1,4 +1,5 @@
 /* Rules about launching: kernels so short, or so small, that starting them is the work. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,20 @@ static double filling_gain(const struct prof_device *device, int64_t blocks, dou
     return row * share <= 1 ? 1 - 1 / row : 1 - share;
 }
 
+/* Launches of a kernel one after the other, in the mean; 0 where they cannot be gathered. */
+static double row_of(const struct prof_shape *shape)
+{
+    if (shape->kind != PROF_OP_KERNEL || shape->in_graph)
+        return 0;
+    int64_t rows = shape->count - shape->runs; /* runs: launches that follow their like */
+    return rows > 0 ? (double)shape->count / (double)rows : (double)shape->count;
+}
+
+bool prof_is_unbatched(const struct prof_shape *shape)
+{
+    return row_of(shape) >= ROW;
+}
+
 static void unbatched_kernels(struct prof_judge *judge)
 {
     struct prof_draft *draft = NULL;
@@ -100,9 +115,8 @@ static void unbatched_kernels(struct prof_judge *judge)
     const struct prof_shape *worst = NULL;
     struct prof_spots spots = {0};
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        int64_t rows = shape->count - shape->runs; /* runs: launches that follow their like */
-        double row = rows > 0 ? (double)shape->count / (double)rows : (double)shape->count;
-        if (shape->kind != PROF_OP_KERNEL || shape->in_graph || row < ROW)
+        double row = row_of(shape);
+        if (row < ROW)
             continue;
         double mean = (double)shape->sum_ns / (double)shape->count;
         double gain = filling_gain(judge->device->device, prof_config_blocks(shape->config), row);
@@ -122,11 +136,11 @@ static void unbatched_kernels(struct prof_judge *judge)
         return;
     draft = prof_found(
         judge, 0.7,
-        "%s launches of the same kernel one after the other, up to %s in a row (%s: %s blocks, %s "
+        "%s launches of the same kernel one after the other, up to %s in a row (%s: %s, %s "
         "each): one launch could do the work of a row.",
         prof_count(kernels).text, prof_count(most).text,
         prof_short_name(prof_shape_name(worst)).text,
-        prof_count(prof_config_blocks(worst->config)).text,
+        prof_counted(prof_config_blocks(worst->config), "block", "blocks").text,
         prof_duration((double)worst->sum_ns / (double)worst->count).text);
     prof_number(draft, "launches", (double)kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "longest_row", (double)most, PROF_NUMBER_COUNT);
@@ -212,9 +226,9 @@ static void graph_candidate(struct prof_judge *judge)
     struct prof_draft *draft = prof_found(
         judge, 0.8,
         "Every step launches the same %s kernels with nothing to wait for in between; the median "
-        "kernel takes %s, its launch %s: a graph would launch them with one call.",
+        "kernel takes %s, the call that launches one %s: a graph would launch them with one call.",
         prof_count(per_step).text, prof_duration(l.median_ns).text,
-        prof_duration(l.launch_ns).text);
+        prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text);
     claim_launching(judge, draft, &l);
 }
 
@@ -229,9 +243,10 @@ static void launch_bound(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.7,
-        "%s kernels of %s (median) are shorter than what launching them takes: the device is idle "
-        "%s between them, %s of the time.",
-        prof_count(l.kernels).text, prof_duration(l.median_ns).text, prof_duration_ns(idle).text,
+        "%s kernels of %s (median), and %s for the call that launches one: the device ends each "
+        "before the next arrives and is idle %s, %s of the time.",
+        prof_count(l.kernels).text, prof_duration(l.median_ns).text,
+        prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text, prof_duration_ns(idle).text,
         prof_percent(prof_of_window(judge, idle)).text);
     claim_launching(judge, draft, &l);
 }

@@ -131,13 +131,14 @@ static void repeated_upload(struct prof_judge *judge)
         struct prof_draft *draft = prof_found(
             judge, 2 * trips.had_time > trips.same_count ? 0.4 : 0.8,
             "%s times data came to the host and as many bytes went back up in the same step%s: "
-            "%s%s; "
-            "%s of copying. If the host only read them, the device still has them.",
+            "%s%s; %s of copying, and the device idle %s until then. If the host only read them, "
+            "the device still has them.",
             prof_count(trips.same_count).text,
             2 * trips.had_time > trips.same_count ? ""
                                                   : ", too soon for the host to have changed them",
             prof_bytes_of(trips.same_bytes).text, prof_bytes_a_step(judge, trips.same_bytes).text,
-            prof_duration_ns(sums.sum_ns).text);
+            prof_duration_ns(sums.sum_ns).text,
+            prof_duration_ns(prof_copies_idle(judge, &sums, true, false)).text);
         prof_number(draft, "uploads", (double)trips.same_count, PROF_NUMBER_COUNT);
         prof_number(draft, "bytes", (double)trips.same_bytes, PROF_NUMBER_BYTES);
         prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
@@ -160,8 +161,8 @@ static void host_round_trip(struct prof_judge *judge)
         sum_trips(judge, &trips, 1, &sums);
         struct prof_draft *draft = prof_found(
             judge, judge->facts->step_name ? 0.8 : 0.4,
-            "%s times data came to the host, was worked on there and data went back up: %s%s; "
-            "%s of copying, %s of the host's own time in between.",
+            "%s times data came to the host, was worked on there and went back up: %s%s; %s of "
+            "copying, %s of the host's own time in between.",
             prof_count(trips.other_count).text, prof_bytes_of(trips.other_bytes).text,
             prof_bytes_a_step(judge, trips.other_bytes).text, prof_duration_ns(sums.sum_ns).text,
             prof_duration_ns(sums.before[PROF_SLICE_HOST]).text);

@@ -1,4 +1,6 @@
 /* Rules about copies between host and device: their size, their memory, who waits for them. */
+#include <stdio.h>
+
 #include "libprof/analysis/rules/copies.h"
 #include "libprof/base/format.h"
 #include "libprof/wire/wire.h"
@@ -25,10 +27,8 @@ static void scalar_readback(struct prof_judge *judge)
         judge, 0.7,
         "%s copies of at most %d bytes to the host%s, each of which the host waits for before it "
         "goes on: the device is idle %s around them.",
-        prof_count(sums.count).text, PROF_SCALAR_BYTES, steps ? ", several in every step" : "",
-        prof_duration_ns(sums.after[PROF_SLICE_SYNC] + sums.after[PROF_SLICE_COPY_CALL] +
-                         sums.before[PROF_SLICE_COPY_CALL] + sums.after[PROF_SLICE_LAUNCH])
-            .text);
+        prof_count(sums.count).text, PROF_SCALAR_BYTES, prof_count_a_step(judge, sums.count).text,
+        prof_duration_ns(prof_copies_idle(judge, &sums, true, true)).text);
     prof_number(draft, "readbacks", (double)sums.count, PROF_NUMBER_COUNT);
     prof_number(draft, "idle_after_ns", (double)sums.after[PROF_SLICE_SYNC], PROF_NUMBER_NS);
     prof_copies_claim(draft, &sums, 1);
@@ -79,12 +79,13 @@ static void small_transfers(struct prof_judge *judge)
     double part = 1 - (double)kept / (double)sums.count;
     struct prof_draft *draft = prof_found(
         judge, 0.8,
-        "%s of %s copies are smaller than %s, from where on the bytes and not the call would take "
-        "the time: %s on average, %s each with its call%s.",
-        prof_count(sums.count).text, prof_count(all).text, prof_bytes(half).text,
+        "%s of %s copies are small%s: %s and with the call %s on average, and the device is idle "
+        "%s around them. Below %s the call and not the bytes takes the time.",
+        prof_count(sums.count).text, prof_count(all).text,
+        prof_count_a_step(judge, sums.count).text,
         prof_bytes((double)sums.bytes / (double)sums.count).text,
         prof_duration((double)(sums.sum_ns + sums.call_ns) / (double)sums.count).text,
-        steps ? "" : "; one copy could carry many of them");
+        prof_duration_ns(prof_copies_idle(judge, &sums, true, true)).text, prof_bytes(half).text);
     prof_number(draft, "copies", (double)sums.count, PROF_NUMBER_COUNT);
     prof_number(draft, "mean_bytes", (double)sums.bytes / (double)sums.count, PROF_NUMBER_BYTES);
     prof_number(draft, "worthwhile_bytes", half, PROF_NUMBER_BYTES);
@@ -137,9 +138,9 @@ static void pageable_copy(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.8,
-        "%s copies of %s from or to pageable memory run at %s; page-locked memory would reach %s "
-        "(%s), and the call would return at once.",
-        prof_count(sums.count).text, prof_bytes_of(sums.bytes).text,
+        "%s from or to pageable memory, %s in all, at %s; page-locked memory would reach %s (%s), "
+        "and the call would return at once.",
+        prof_counted(sums.count, "copy", "copies").text, prof_bytes_of(sums.bytes).text,
         prof_rate((double)sums.bytes / (double)sums.sum_ns * 1e9).text, prof_rate(best).text,
         source);
     prof_number(draft, "copies", (double)sums.count, PROF_NUMBER_COUNT);
@@ -173,12 +174,17 @@ static void blocking_copy(struct prof_judge *judge)
     double hidden = sums.alone_ns > kernel ? (double)kernel / (double)sums.alone_ns : 1;
     if (prof_shares_memory(judge))
         hidden = 0; /* the same processors copy and compute */
+    char beside[160] = "";
+    if (hidden > 0)
+        snprintf(beside, sizeof beside, " %s of copying could run beside %s of kernels.",
+                 prof_duration_ns(sums.alone_ns).text, prof_duration_ns(kernel).text);
     struct prof_draft *draft = prof_found(
         judge, 0.5,
-        "The host waits for %s copies (%s), one after the other; while it does, no kernel is "
-        "launched: %s of copying that could run beside %s of kernels.",
+        "The host waits for %s copies (%s)%s, and launches no kernel meanwhile: the device is "
+        "idle %s around them.%s",
         prof_count(sums.count).text, prof_bytes_of(sums.bytes).text,
-        prof_duration_ns(sums.alone_ns).text, prof_duration_ns(kernel).text);
+        prof_count_a_step(judge, sums.count).text,
+        prof_duration_ns(prof_copies_idle(judge, &sums, true, true)).text, beside);
     prof_number(draft, "copies", (double)sums.count, PROF_NUMBER_COUNT);
     prof_number(draft, "bytes", (double)sums.bytes, PROF_NUMBER_BYTES);
     prof_number(draft, "exposed_copy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);

@@ -1,4 +1,5 @@
 /* Rules about waiting: for the device where nobody needs to, and of streams for each other. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,7 @@ static void sync_stall(struct prof_judge *judge)
         judge, 0.5,
         "The host waits for the device %s times%s, and each time the device runs empty: it is idle "
         "%s until the host launches again.",
-        prof_count(waits).text, f->steps ? ", several times a step" : "",
-        prof_duration_ns(idle).text);
+        prof_count(waits).text, prof_count_a_step(judge, waits).text, prof_duration_ns(idle).text);
     prof_number(draft, "waits", (double)waits, PROF_NUMBER_COUNT);
     prof_number(draft, "waited_ns", (double)f->calls_in[PROF_CALL_SYNC].sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
@@ -93,13 +93,16 @@ static void implicit_sync(struct prof_judge *judge)
     if (found.count < 3 && !mixes)
         return;
     int64_t idle = judge->device->slice_ns[PROF_SLICE_ALLOC];
+    char calls[200] = "";
+    if (found.count >= 3)
+        snprintf(calls, sizeof calls,
+                 "%s to free or page-lock memory took more than 20 us (%s in all): they wait for "
+                 "the whole device. ",
+                 prof_counted(found.count, "call", "calls").text,
+                 prof_duration_ns(found.sum_ns).text);
     struct prof_draft *draft = prof_found(
-        judge, 0.5,
-        "%s calls that free or page-lock memory took more than 20 us (%s in all): they wait for "
-        "the "
-        "whole device%s.",
-        prof_count(found.count).text, prof_duration_ns(found.sum_ns).text,
-        mixes ? "; kernels in the legacy default stream make every other stream wait" : "");
+        judge, 0.5, "%s%s", calls,
+        mixes ? "Kernels in the legacy default stream make every other stream wait." : "");
     prof_number(draft, "calls", (double)found.count, PROF_NUMBER_COUNT);
     prof_number(draft, "call_ns", (double)found.sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "default_stream", mixes, PROF_NUMBER_PLAIN);
