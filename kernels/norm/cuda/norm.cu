@@ -16,81 +16,140 @@ __device__ __forceinline__ float warp_sum(float value)
     return value;
 }
 
-/* Every thread of the block gets the sum; `values` may be used again at once. */
-__device__ float block_sum(float *values, float mine)
-{
-    float sum = warp_sum(mine);
-
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        values[threadIdx.x / 32] = sum;
-    __syncthreads();
-    return warp_sum(threadIdx.x % 32 < items / 32 ? values[threadIdx.x % 32] : 0.0f);
-}
-
 __device__ __forceinline__ uint32_t chunk_elements(uint32_t index, uint32_t plane)
 {
     return min(chunk, plane - index * chunk);
 }
 
-/* Reads a thread's elements of a chunk; those beyond the end stay zero. */
-template <typename T>
-__device__ __forceinline__ void read_chunk(const T *in, uint32_t n,
-                                           float values[packs * pack_elements])
+/* The first of the elements that a thread has in pack p of its chunk. */
+__device__ __forceinline__ uint32_t pack_first(uint32_t p)
 {
-    bool wide = (reinterpret_cast<uintptr_t>(in) & 15) == 0;
+    return (p * items + threadIdx.x) * pack_elements;
+}
+
+template <typename T> __device__ __forceinline__ bool is_wide(const T *at)
+{
+    return (reinterpret_cast<uintptr_t>(at) & 15) == 0;
+}
+
+/* Reads a thread's elements of a chunk; those beyond the end become zero. */
+template <typename T>
+__device__ __forceinline__ void read_chunk(const T *in, uint32_t n, pack<T> (&got)[packs])
+{
+    bool wide = is_wide(in);
 
 #pragma unroll
     for (uint32_t p = 0; p < packs; p++) {
-        uint32_t first = (p * items + threadIdx.x) * pack_elements;
+        uint32_t first = pack_first(p);
 
         if (wide && first + pack_elements <= n) {
-            pack<T> got = *reinterpret_cast<const pack<T> *>(in + first);
-
-#pragma unroll
-            for (uint32_t i = 0; i < pack_elements; i++)
-                values[p * pack_elements + i] = to_float(got.element[i]);
+            got[p] = *reinterpret_cast<const pack<T> *>(in + first);
         } else {
 #pragma unroll
             for (uint32_t i = 0; i < pack_elements; i++)
-                values[p * pack_elements + i] = first + i < n ? to_float(in[first + i]) : 0.0f;
+                got[p].element[i] = first + i < n ? in[first + i] : from_float<T>(0.0f);
         }
     }
 }
 
+template <typename T>
+__device__ __forceinline__ void write_chunk(const pack<T> (&put)[packs], uint32_t n, T *out)
+{
+    bool wide = is_wide(out);
+
+#pragma unroll
+    for (uint32_t p = 0; p < packs; p++) {
+        uint32_t first = pack_first(p);
+
+        if (wide && first + pack_elements <= n) {
+            *reinterpret_cast<pack<T> *>(out + first) = put[p];
+        } else {
+#pragma unroll
+            for (uint32_t i = 0; i < pack_elements; i++)
+                if (first + i < n)
+                    out[first + i] = put[p].element[i];
+        }
+    }
+}
+
+/* Of some elements: how many, their mean, and the sum of the squared deviations from it. */
+struct moments {
+    float count, mean, squares;
+};
+
+/* Of two sets together (Chan, Golub, LeVeque, The American Statistician 37(3), 1983). */
+__device__ __forceinline__ moments join(moments a, moments b)
+{
+    float count = a.count + b.count, delta = b.mean - a.mean;
+    float share = count > 0.0f ? __fdividef(b.count, count) : 0.0f;
+
+    return {count, a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share};
+}
+
+template <int lanes> __device__ __forceinline__ moments join_lanes(moments m)
+{
+#pragma unroll
+    for (int offset = lanes / 2; offset > 0; offset /= 2)
+        m = join(m, {__shfl_xor_sync(0xffffffffu, m.count, offset),
+                     __shfl_xor_sync(0xffffffffu, m.mean, offset),
+                     __shfl_xor_sync(0xffffffffu, m.squares, offset)});
+    return m;
+}
+
+/* A thread's own elements: the mean first, so that the deviations are small. */
+template <typename T>
+__device__ __forceinline__ moments thread_moments(const pack<T> (&got)[packs], uint32_t n)
+{
+    moments m = {0.0f, 0.0f, 0.0f};
+    float sum = 0.0f;
+
+#pragma unroll
+    for (uint32_t p = 0; p < packs; p++) {
+        m.count += (float)min(pack_elements, n - min(n, pack_first(p)));
+#pragma unroll
+        for (uint32_t i = 0; i < pack_elements; i++)
+            sum += to_float(got[p].element[i]);
+    }
+    m.mean = m.count > 0.0f ? __fdividef(sum, m.count) : 0.0f;
+#pragma unroll
+    for (uint32_t p = 0; p < packs; p++) {
+#pragma unroll
+        for (uint32_t i = 0; i < pack_elements; i++) {
+            float d = pack_first(p) + i < n ? to_float(got[p].element[i]) - m.mean : 0.0f;
+
+            m.squares += d * d;
+        }
+    }
+    return m;
+}
+
+/* One pass and one barrier: while threads wait for each other they have no reads under way. */
 template <typename T>
 __device__ void norm_partial(const T *__restrict__ in, float *__restrict__ partial, uint32_t plane,
                              uint32_t chunks)
 {
-    extern __shared__ float shared[];
+    __shared__ moments of_warp[items / 32];
     uint32_t index = blockIdx.x % chunks, n = chunk_elements(index, plane);
-    float values[packs * pack_elements], sum = 0.0f, squares = 0.0f, mean;
+    uint32_t lane = threadIdx.x % 32;
+    pack<T> got[packs];
 
-    read_chunk(in + (size_t)(blockIdx.x / chunks) * plane + (size_t)index * chunk, n, values);
-#pragma unroll
-    for (uint32_t i = 0; i < packs * pack_elements; i++)
-        sum += values[i];
-    mean = block_sum(shared, sum) / (float)n;
-#pragma unroll
-    for (uint32_t p = 0; p < packs; p++) {
-        uint32_t first = (p * items + threadIdx.x) * pack_elements;
-
-#pragma unroll
-        for (uint32_t i = 0; i < pack_elements; i++) {
-            float d = first + i < n ? values[p * pack_elements + i] - mean : 0.0f;
-
-            squares += d * d;
-        }
-    }
-    squares = block_sum(shared, squares);
-    if (threadIdx.x == 0) {
-        partial[2 * blockIdx.x] = mean;
-        partial[2 * blockIdx.x + 1] = squares;
+    read_chunk(in + (size_t)(blockIdx.x / chunks) * plane + (size_t)index * chunk, n, got);
+    moments m = join_lanes<32>(thread_moments(got, n));
+    if (lane == 0)
+        of_warp[threadIdx.x / 32] = m;
+    __syncthreads();
+    if (threadIdx.x >= 32)
+        return;
+    m = join_lanes<items / 32>(of_warp[lane % (items / 32)]);
+    if (lane == 0) {
+        partial[2 * blockIdx.x] = m.mean;
+        partial[2 * blockIdx.x + 1] = m.squares;
     }
 }
 
 /* Mean and 1 / deviation of a norm group. Each warp computes them by itself: that needs no
- * barrier, and the partial results are in the cache. */
+ * barrier, and the partial results are in the cache. Few go round more than once, and unrolling
+ * would take registers that more groups need. */
 __device__ void group_moments(const float *partial, uint32_t index, uint32_t plane, uint32_t chunks,
                               uint32_t group_channels, float eps, float *mean, float *factor)
 {
@@ -98,9 +157,11 @@ __device__ void group_moments(const float *partial, uint32_t index, uint32_t pla
     uint32_t count = group_channels * chunks, lane = threadIdx.x % 32;
     float total = (float)group_channels * (float)plane, sum = 0.0f, squares = 0.0f;
 
+#pragma unroll 1
     for (uint32_t i = lane; i < count; i += 32)
         sum += p[2 * i] * (float)chunk_elements(i % chunks, plane);
     *mean = warp_sum(sum) / total;
+#pragma unroll 1
     for (uint32_t i = lane; i < count; i += 32) {
         float d = p[2 * i] - *mean;
 
@@ -109,6 +170,7 @@ __device__ void group_moments(const float *partial, uint32_t index, uint32_t pla
     *factor = rsqrtf(warp_sum(squares) / total + eps);
 }
 
+/* The elements are read first: they are on their way while the moments are put together. */
 template <typename T>
 __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ partial,
                            const float *__restrict__ scale, const float *__restrict__ shift,
@@ -118,15 +180,19 @@ __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ p
     uint32_t plane_index = blockIdx.x / chunks, chunk_index = blockIdx.x % chunks;
     uint32_t n = chunk_elements(chunk_index, plane);
     size_t from = (size_t)plane_index * plane + (size_t)chunk_index * chunk;
+    pack<T> got[packs];
     float mean, a, b;
 
+    read_chunk(in + from, n, got);
     group_moments(partial, plane_index, plane, chunks, group_channels, eps, &mean, &a);
     a *= scale[plane_index % channels];
     b = shift[plane_index % channels] - mean * a;
 #pragma unroll
     for (uint32_t p = 0; p < packs; p++)
-        map_pack(in + from, out + from, p * items + threadIdx.x, n,
-                 [a, b](float value, uint32_t) { return value * a + b; });
+#pragma unroll
+        for (uint32_t i = 0; i < pack_elements; i++)
+            got[p].element[i] = from_float<T>(to_float(got[p].element[i]) * a + b);
+    write_chunk(got, n, out + from);
 }
 
 } // namespace
