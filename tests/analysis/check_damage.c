@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/include/prof_stats.h"
 #include "libprof/store/store.h"
 #include "tests/analysis/fixture.h"
 
@@ -38,6 +39,13 @@ static void read_all(struct prof_capture *c, const struct prof_filter *filter)
     RUN(prof_roofline, prof_roofline(c, filter, PROF_ROOFLINE_CONFIGS, &r, &err));
     RUN(prof_roofline, prof_roofline(c, filter, PROF_ROOFLINE_RANGES, &r, &err));
     RUN(prof_flame, prof_flame(c, filter, PROF_FLAME_DEVICE_NS, &r, &err));
+    RUN(prof_kernel_summary, prof_kernel_summary(c, filter, PROF_BY_SHAPE, &r, &err));
+    RUN(prof_operation_summary, prof_operation_summary(c, filter, &r, &err));
+    RUN(prof_launch_summary, prof_launch_summary(c, filter, &r, &err));
+    RUN(prof_range_instances, prof_range_instances(c, filter, &r, &err));
+    RUN(prof_projection_summary, prof_projection_summary(c, filter, &r, &err));
+    RUN(prof_range_kernel_summary, prof_range_kernel_summary(c, filter, &r, &err));
+    RUN(prof_migration_summary, prof_migration_summary(c, filter, &r, &err));
     if (!prof_events_open(c, filter, PROF_EVENTS_ALL, &events, &err)) {
         while (prof_events_next(events, &event))
             ;
@@ -144,6 +152,8 @@ START_TEST(hostile_values)
         "thread(process, tid, name)",
         "launch_config(name, demangled, grid_x)",
         "work(range, flop, bytes_read, bytes_written)",
+        "graph_launch(start, duration, stream, graph, correlation)",
+        "migration(start, duration, process, kind, bytes, faults, address, target, stream)",
         "ceiling(device, name, value, measured_at, how)",
     };
     FILE *out;
@@ -172,6 +182,10 @@ START_TEST(hostile_values)
         {.device = 1},
         {.process = 1},
         {.kernel = "a"},
+        {.kernel_pattern = "a|b"},
+        {.range = "alpha"},
+        {.range = "beta", .range_domain = "gamma"},
+        {.streams = (const int64_t[]){1, 2, -1}, .stream_count = 3},
         {.stream = 1, .thread = 1},
     };
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "report/lanes.h"
+#include "report/stats.h"
 #include "report/table.h"
 #include "report/utf8.h"
 #include "report/writers.h"
@@ -114,6 +115,38 @@ START_TEST(slices_that_cross_get_lanes_of_their_own)
 }
 END_TEST
 
+START_TEST(every_statistic_is_described)
+{
+    size_t count = 0;
+    for (const struct prof_report_stat *stat = prof_report_stats; stat->name; stat++, count++) {
+        ck_assert(*stat->title && *stat->summary && stat->walk);
+        ck_assert_ptr_eq(prof_report_stat_find(stat->name, strlen(stat->name)), stat);
+        ck_assert_str_eq(prof_report_stats_name(count), stat->name);
+        size_t columns = 0;
+        for (const struct prof_report_column *a = stat->columns; a->key; a++, columns++) {
+            ck_assert_str_eq(a->key, a->title);
+            for (const struct prof_report_column *b = stat->columns; b != a; b++)
+                ck_assert_msg(strcmp(a->key, b->key), "%s has %s twice", stat->name, a->key);
+            /* The unit stands in the heading. */
+            const char *unit = a->unit == PROF_UNIT_NS || a->unit == PROF_UNIT_MOMENT ? "(ns)"
+                               : a->unit == PROF_UNIT_BYTES                            ? "(MB)"
+                               : a->unit == PROF_UNIT_RATE                             ? "(MB/s)"
+                               : a->unit == PROF_UNIT_SHARE                            ? "(%)"
+                                                                                       : "";
+            ck_assert_msg(strstr(a->title, unit), "%s: %s", stat->name, a->title);
+        }
+        ck_assert(columns > 1 && columns <= 40); /* what the text writer has room for */
+    }
+    ck_assert_uint_ge(count, 20);
+    ck_assert_ptr_null(prof_report_stats_name(count));
+    ck_assert_ptr_null(prof_report_stat_find("cuda", 4));
+    ck_assert_int_eq(prof_report_stats_check("nvtx_sum,cuda_api_sum", NULL), PROF_OK);
+    ck_assert_int_eq(prof_report_stats_check("nvtx_sum,", NULL), PROF_OK);
+    ck_assert_int_eq(prof_report_stats_check("", NULL), PROF_NOTFOUND);
+    ck_assert_int_eq(prof_report_stats_check("nvtx_sum,,um_sum", NULL), PROF_NOTFOUND);
+}
+END_TEST
+
 START_TEST(every_writer_and_column_is_described)
 {
     size_t writers = 0;
@@ -122,7 +155,7 @@ START_TEST(every_writer_and_column_is_described)
         ck_assert_ptr_nonnull(w->write);
         ck_assert(w->extension[0] == '.' && *w->description);
     }
-    ck_assert_uint_eq(writers, 10);
+    ck_assert_uint_eq(writers, 12);
     ck_assert_ptr_null(prof_report_find("none"));
     ck_assert_ptr_null(prof_report_find(NULL));
     for (const struct prof_report_table *t = prof_report_tables; t->name; t++) {
@@ -210,5 +243,6 @@ CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            nothing_that_moves_the_cursor_survives_cleaning,
            kernel_names_lose_their_least_telling_parts_first,
            a_cut_never_splits_a_character_or_passes_its_width,
-           slices_that_cross_get_lanes_of_their_own, every_writer_and_column_is_described,
+           slices_that_cross_get_lanes_of_their_own, every_statistic_is_described,
+           every_writer_and_column_is_described,
            saving_leaves_a_whole_file_or_the_old_one, a_full_disk_and_a_missing_folder_are_told)

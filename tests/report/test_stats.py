@@ -342,6 +342,39 @@ def check_orders_and_numbers(capture):
             sys.exit(f"{row['Name']} has the number of {name}")
 
 
+EXTREMES = [2**63 - 1, -2**63, -1, "text", 1e308, None, 0, 3]
+TABLES = {"kernel": "start duration stream config api_name api_lead api_duration thread correlation",
+          "transfer": "start duration stream bytes kind source_kind target_kind api_lead thread api_name",
+          "memset": "start duration stream bytes memory_kind api_lead thread api_name",
+          "api_call": "start duration thread name result correlation",
+          "graph_launch": "start duration stream graph correlation",
+          "range": "start duration thread name domain depth",
+          "migration": "start duration process kind bytes faults address target",
+          "launch_config": "name grid_x grid_y grid_z block_x block_y block_z registers shared_static",
+          "device": "process api ordinal name", "context": "process device native green parent",
+          "stream": "process device context api native"}
+
+
+def check_extremes():
+    """A capture that holds anything: no crash, and JSON that reads as JSON."""
+    made = Made(99)
+    for table, columns in TABLES.items():
+        for _ in range(60):
+            made.insert(table, **{name: made.random.choice(EXTREMES) for name in columns.split()})
+    with open("extremes.sql", "w", encoding="utf-8") as file:
+        file.write("BEGIN;" + "\n".join(made.lines) + "COMMIT;")
+    if os.path.exists("extremes.sqlite"):
+        os.remove("extremes.sqlite")
+    subprocess.run([tool, "make", "extremes.sql", "extremes.sqlite"], check=True)
+    for options in ([], ["--nvtx", "step"], ["--from", "1us"], ["--device", "cuda:1"]):
+        for form in ("json", "text", "csv", "markdown"):
+            answer = run("extremes.sqlite", "--stats", ",".join(STATS), "--format", form, *options)
+            if answer.returncode:
+                sys.exit(f"extremes, {form}: status {answer.returncode}: {answer.stderr}")
+            if form == "json":
+                json.loads(answer.stdout)
+
+
 def main():
     for seed in range(4):
         made = Made(seed)
@@ -357,6 +390,7 @@ def main():
     check_refusals(capture)
     check_formats(capture)
     check_orders_and_numbers(capture)
+    check_extremes()
 
 
 main()
