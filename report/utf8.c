@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/kernel_name.h"
 #include "report/utf8.h"
 
 struct span {
@@ -122,38 +123,6 @@ char *prof_report_clean(const char *text)
     return clean;
 }
 
-/* Where a C++ name's argument list starts, when the name ends with one; else its end. */
-static char *argument_list(char *name)
-{
-    size_t length = strlen(name);
-    char *at = name + length;
-    if (length && at[-1] == ' ')
-        return at;
-    /* Qualifiers such as " const" or " [clone .x]" stay with the list. */
-    char *close = strrchr(name, ')');
-    if (!close || strchr(close, '>') || strchr(close, ':'))
-        return at;
-    int depth = 0;
-    for (char *p = close; p > name; p--) {
-        depth += (*p == ')') - (*p == '(');
-        if (!depth)
-            return p > name && p[-1] != ' ' ? p : at;
-    }
-    return at;
-}
-
-/* The name without "void " and the like, which says nothing about which kernel it is. */
-static char *without_return_type(char *name)
-{
-    static const char *const types[] = {"void ", "__global__ ", "static "};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        size_t length = strlen(types[i]);
-        if (!strncmp(name, types[i], length) && name[length])
-            name += length;
-    }
-    return name;
-}
-
 /* First byte after as many whole characters from `text` as fit `cells`. */
 static const char *take_head(const char *text, const char *end, size_t cells)
 {
@@ -227,8 +196,8 @@ char *prof_report_fit(const char *text, size_t cells)
         cells = 8;
     char *name = clean;
     if (prof_report_cells(name) > cells)
-        name = without_return_type(name);
+        name += prof_name_without_type(name) - name;
     if (prof_report_cells(name) > cells)
-        *argument_list(name) = 0;
+        name[prof_name_without_arguments(name)] = 0;
     return cut_middle(clean, name, cells);
 }

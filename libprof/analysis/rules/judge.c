@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
+#include "libprof/base/kernel_name.h"
 
 struct prof_draft *prof_found(struct prof_judge *judge, double confidence, const char *format, ...)
 {
@@ -163,14 +164,21 @@ bool prof_shares_memory(const struct prof_judge *judge)
     return device && (device->integrated == 1 || (device->kind && !strcmp(device->kind, "cpu")));
 }
 
+#define PLAIN 40 /* bytes; a longer name loses what its place in a report loses too */
+
 struct prof_short prof_short_name(const char *name)
 {
     struct prof_short cut;
-    if (!name)
-        name = "n/a";
+    if (!name || !*name)
+        name = name ? "(empty)" : "n/a";
     size_t length = strlen(name);
+    if (length > PLAIN) {
+        name = prof_name_without_type(name);
+        length = prof_name_without_arguments(name);
+    }
     if (length < sizeof cut.text) {
-        memcpy(cut.text, name, length + 1);
+        memcpy(cut.text, name, length);
+        cut.text[length] = 0;
         return cut;
     }
     length = sizeof cut.text - 4;
