@@ -164,35 +164,90 @@ START_TEST(products_of_parts)
 }
 END_TEST
 
+static struct matmul_shape shape_in_parts(uint32_t flags)
+{
+    return (struct matmul_shape){
+        .m = 37,
+        .n = 30,
+        .k = 512,
+        .flags = flags,
+        .outer = 1,
+        .inner = 1,
+        .a = {.offset = 2, .stride = flags & MATMUL_A_TRANSPOSED ? 39 : 514},
+        .b = {.offset = 9, .stride = flags & MATMUL_B_TRANSPOSED ? 515 : 31},
+        .c = {.offset = 100, .stride = 33},
+    };
+}
+
+/* The buffer of the parts is full of NaN, so that what no part writes shows. */
+static void check_parts(uint32_t flags, enum matmul_kernel kernel, uint32_t parts)
+{
+    struct matmul_shape shape = shape_in_parts(flags), split = matmul_split(&shape, parts);
+    size_t bytes = (size_t)parts * shape.m * shape.n * sizeof(float);
+    struct operands o = put_operands();
+    struct dev_buffer *buffer;
+    struct dev_arg args[MATMUL_ARGUMENTS];
+
+    ck_assert_uint_eq(split.k * parts, shape.k);
+    done(dev_alloc(dev, bytes, &buffer));
+    done(dev_fill(queue, buffer, 0xff, NULL));
+    matmul_arguments(&split, o.a_buffer, o.b_buffer, buffer, buffer, args);
+    launch(&matmul_module, matmul_kernel_name(kernel), matmul_grid(kernel, &split), args,
+           MATMUL_ARGUMENTS);
+    matmul_sum_arguments(&shape, parts, buffer, o.c_buffer, o.d_buffer, args);
+    launch(&matmul_module, "matmul_sum", dev_grid_for((size_t)shape.m * shape.n, MATMUL_SUM_ITEMS),
+           args, MATMUL_SUM_ARGUMENTS);
+    expect_product(&o, &shape);
+    dev_free(buffer);
+}
+
+/* As many parts as devices of few and of many units take, whatever this one has. */
 START_TEST(products_in_parts)
 {
     static const uint32_t flags[] = {0, MATMUL_A_TRANSPOSED | MATMUL_ADD,
                                      MATMUL_B_TRANSPOSED | MATMUL_GATE, MATMUL_RELU};
+    static const uint32_t parts[] = {1, 2, 8, 64};
 
     if (!open_backend(_i))
         return;
     for (size_t i = 0; i < COUNT(flags); i++) {
-        struct matmul_shape shape = {.m = 21, .n = 30, .k = 256, .outer = 1, .inner = 1}, split;
-        struct operands o = put_operands();
-        struct dev_buffer *parts;
-        struct dev_arg args[MATMUL_ARGUMENTS];
-
-        shape.flags = flags[i];
-        shape.a.stride = flags[i] & MATMUL_A_TRANSPOSED ? 23 : 256;
-        shape.b = (struct matmul_part){.offset = 9, .stride = 30};
-        shape.b.stride = flags[i] & MATMUL_B_TRANSPOSED ? 260 : 31;
-        shape.c = (struct matmul_part){.offset = 100, .stride = 33};
-        split = matmul_split(&shape, 4);
-        done(dev_alloc(dev, 4 * 4 * 21 * 30, &parts));
-        matmul_arguments(&split, o.a_buffer, o.b_buffer, parts, parts, args);
-        launch(&matmul_module, matmul_kernel_name(MATMUL_BLOCK32),
-               matmul_grid(MATMUL_BLOCK32, &split), args, MATMUL_ARGUMENTS);
-        matmul_sum_arguments(&shape, 4, parts, o.c_buffer, o.d_buffer, args);
-        launch(&matmul_module, "matmul_sum", dev_grid_for(21 * 30, MATMUL_SUM_ITEMS), args,
-               MATMUL_SUM_ARGUMENTS);
-        expect_product(&o, &shape);
-        dev_free(parts);
+        for (size_t j = 0; j < COUNT(parts); j++) {
+            check_parts(flags[i], MATMUL_BLOCK32, parts[j]);
+            check_parts(flags[i], MATMUL_TILE16, parts[j]);
+        }
     }
+    close_backend();
+}
+END_TEST
+
+/* What a device of `units` would do with it, on this one. */
+static void check_units(uint32_t flags, uint32_t units, uint32_t *most)
+{
+    struct dev_info info = *dev_info(dev);
+    struct matmul_shape shape = shape_in_parts(flags);
+    enum matmul_kernel kernel;
+    uint32_t parts;
+
+    info.compute_units = units;
+    kernel = matmul_best(&info, &shape);
+    parts = matmul_parts(&info, kernel, &shape);
+    ck_assert_uint_ge(matmul_parts_floats(&info), (size_t)parts * shape.m * shape.n);
+    check_parts(flags, kernel, parts);
+    *most = parts > *most ? parts : *most;
+}
+
+START_TEST(products_for_any_units)
+{
+    static const uint32_t units[] = {1, 2, 8, 32, 132, 1000};
+    uint32_t most = 0;
+
+    if (!open_backend(_i))
+        return;
+    for (size_t i = 0; i < COUNT(units); i++) {
+        check_units(MATMUL_A_TRANSPOSED | MATMUL_ADD, units[i], &most);
+        check_units(MATMUL_B_TRANSPOSED, units[i], &most);
+    }
+    ck_assert_uint_eq(most, 8); /* of 64 each */
     close_backend();
 }
 END_TEST
@@ -602,6 +657,7 @@ int main(void)
     tcase_set_timeout(reference, 120);
     tcase_add_loop_test(cases, products_of_parts, 0, 3);
     tcase_add_loop_test(cases, products_in_parts, 0, 3);
+    tcase_add_loop_test(cases, products_for_any_units, 0, 3);
     tcase_add_loop_test(cases, softmax_of_rows, 0, 3);
     tcase_add_loop_test(cases, softmax_of_large_numbers, 0, 3);
     tcase_add_loop_test(cases, loss_of_targets, 0, 3);
