@@ -1,6 +1,6 @@
-/* From what a user calls things (a pid, "GPU 0", stream 7, an NVTX range) to the ids of one capture.
- * A name that fits nothing is an error that lists what there is: an empty report would look like a
- * capture without work. */
+/* From what a user calls things (a pid, "GPU 0", stream 7, an NVTX range) to the ids of one
+ * capture. A name that fits nothing is an error that lists what there is: an empty report would
+ * look like a capture without work. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int64_t number(const char *text)
     return *end || value > INT64_MAX ? PROF_UNKNOWN : (int64_t)value;
 }
 
-/* ---- process ------------------------------------------------------------------------------------ */
+/* ---- process --------------------------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -76,7 +76,7 @@ static enum prof_status find_process(struct prof_capture *capture, const char *t
     return PROF_OK;
 }
 
-/* ---- device ------------------------------------------------------------------------------------- */
+/* ---- device ---------------------------------------------------------------------------------- */
 
 /* An exact name of a device, or 2 for a part of its name, 0 for neither. */
 static int device_match(const struct prof_device *device, const char *text)
@@ -135,7 +135,7 @@ static enum prof_status find_device(struct prof_capture *capture, const char *te
                      text, list_text(&list));
 }
 
-/* ---- streams ------------------------------------------------------------------------------------ */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static bool stream_candidate(const struct prof_capture *capture, const struct prof_stream *stream,
                              const struct prof_filter *filter)
@@ -176,10 +176,11 @@ static enum prof_status find_streams(struct prof_capture *capture, const char *t
     return PROF_OK;
 }
 
-/* ---- NVTX ranges and kernels ---------------------------------------------------------------------- */
+/* ---- NVTX ranges and kernels ----------------------------------------------------------------- */
 
 /* NAME[@DOMAIN], split at the first @ that no backslash stands before. */
-static enum prof_status split_range(const char *text, struct cli_filter *out, struct prof_error *err)
+static enum prof_status split_range(const char *text, struct cli_filter *out,
+                                    struct prof_error *err)
 {
     char *at = out->range = malloc(strlen(text) + 1), *domain = NULL;
     if (!at)
@@ -234,8 +235,8 @@ static enum prof_status set_times(const struct cli_filter_options *options,
 }
 
 enum prof_status cli_filter_find(struct prof_capture *capture,
-                                 const struct cli_filter_options *options,
-                                 struct cli_filter *out, struct prof_error *err)
+                                 const struct cli_filter_options *options, struct cli_filter *out,
+                                 struct prof_error *err)
 {
     *out = (struct cli_filter){0};
     out->any = options->from != CLI_NO_TIME || options->to != CLI_NO_TIME || options->nvtx ||

@@ -8,9 +8,9 @@
 #include "report/flame_samples.h"
 
 static const char *const kind_words[] = {
-    [PROF_FLAME_ROOT] = "all",          [PROF_FLAME_PROCESS] = "process",
-    [PROF_FLAME_RANGE] = "NVTX range",  [PROF_FLAME_API] = "API call",
-    [PROF_FLAME_KERNEL] = "kernel",     [PROF_FLAME_TRANSFER] = "copy",
+    [PROF_FLAME_ROOT] = "all",         [PROF_FLAME_PROCESS] = "process",
+    [PROF_FLAME_RANGE] = "NVTX range", [PROF_FLAME_API] = "API call",
+    [PROF_FLAME_KERNEL] = "kernel",    [PROF_FLAME_TRANSFER] = "copy",
     [PROF_FLAME_MEMSET] = "fill",
 };
 
@@ -84,7 +84,8 @@ static bool number_frames(struct prof_report_samples *samples, const struct prof
     return ok;
 }
 
-/* Preorder. Parents stand before their children, so children can be linked in one walk backwards. */
+/* Preorder. Parents stand before their children, so children can be linked in one walk backwards.
+ */
 static bool order_stacks(struct prof_report_samples *samples)
 {
     size_t count = samples->flame.count;

@@ -8,7 +8,9 @@
 #include "report/stats_columns.h"
 
 #define STAT(name, function, title, summary)                                                       \
-    {name, title, summary, prof_stat_##function##_columns, prof_stat_##function}
+    {                                                                                              \
+        name, title, summary, prof_stat_##function##_columns, prof_stat_##function                 \
+    }
 
 /* clang-format off */
 const struct prof_report_stat prof_report_stats[] = {
@@ -31,8 +33,8 @@ const struct prof_report_stat prof_report_stats[] = {
     STAT("cuda_gpu_trace", gpu_trace, "CUDA GPU Trace",
          "every kernel, copy and fill in order of time"),
     STAT("cuda_kern_exec_sum", kern_exec_sum, "CUDA Kernel Launch & Exec Time Summary",
-         "launches by thread, device, call and kernel: total (T), call (A), waiting in the queue (Q), "
-         "kernel (K)"),
+         "launches by thread, device, call and kernel: total (T), call (A), waiting in the queue "
+         "(Q), kernel (K)"),
     STAT("cuda_kern_exec_trace", kern_exec_trace, "CUDA Kernel Launch & Exec Time Trace",
          "every launch with its call, its time in the queue and its kernel"),
     STAT("nvtx_sum", nvtx_sum, "NVTX Range Summary",
@@ -44,7 +46,8 @@ const struct prof_report_stat prof_report_stats[] = {
     STAT("nvtx_pushpop_trace", nvtx_pushpop_trace, "NVTX Push/Pop Range Trace",
          "every NVTX push/pop range in order of time"),
     STAT("nvtx_gpu_proj_sum", nvtx_gpu_proj_sum, "NVTX GPU Projection Summary",
-         "NVTX ranges by name: from the first start to the last end of the device work called in them"),
+         "NVTX ranges by name: from the first start to the last end of the device work called in "
+         "them"),
     STAT("nvtx_gpu_proj_trace", nvtx_gpu_proj_trace, "NVTX GPU Projection Trace",
          "every NVTX range with device work, as the device saw it"),
     STAT("nvtx_kern_sum", nvtx_kern_sum, "NVTX GPU Kernel Summary",
@@ -84,7 +87,7 @@ struct prof_report_value prof_report_stat_value(const struct prof_report_data *d
     return value;
 }
 
-/* ---- texts -------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *prof_stat_print(struct prof_stat_text *text, const char *format, ...)
 {

@@ -1,8 +1,8 @@
 /* Statistics: tables under the names and columns that users know from nsys' reports. One table of
  * descriptions (stats.c); `--stats list`, the writers and docs/stats.md follow from it.
  *
- * A statistic hands its rows to whoever writes them one by one, so that a trace of any length passes
- * through in constant memory. */
+ * A statistic hands its rows to whoever writes them one by one, so that a trace of any length
+ * passes through in constant memory. */
 #ifndef PERFKIT_REPORT_STATS_H
 #define PERFKIT_REPORT_STATS_H
 
@@ -22,8 +22,8 @@ struct prof_report_stat {
     const char *name;    /* "cuda_gpu_kern_sum" */
     const char *title;   /* "CUDA GPU Kernel Summary" */
     const char *summary; /* one sentence for --stats list and the documentation */
-    /* Ended by a NULL key; key and title are nsys' heading, with its unit. `rank` says what stands in
-     * text where a value is absent: */
+    /* Ended by a NULL key; key and title are nsys' heading, with its unit. `rank` says what
+     * stands in text where a value is absent: */
     const struct prof_report_column *columns;
     enum prof_status (*walk)(struct prof_report_stat_walk *walk, struct prof_error *err);
 };
@@ -36,6 +36,9 @@ enum {
 extern const struct prof_report_stat prof_report_stats[];
 
 const struct prof_report_stat *prof_report_stat_find(const char *name, size_t length);
+
+/* The next name of a list with commas and its length; NULL at the end. */
+const char *prof_report_stat_next(const char **list, size_t *length);
 
 /* What a column's heading promises: percent, MB (10^6 bytes) and MB/s instead of 0..1 and bytes. */
 struct prof_report_value prof_report_stat_value(const struct prof_report_data *data,

@@ -29,7 +29,7 @@
         STAT_INT(prefix "Max (" text ")", unit, type, member.max),                                 \
         STAT_REAL(prefix "StdDev (" text ")", unit, type, member.stddev)
 
-/* Share, sum, number and distribution of durations; `row` leads to the members share, duration_ns. */
+/* Share, sum, number and distribution of durations; `row` leads to share and duration_ns. */
 #define STAT_TIMES(counted, type, row)                                                             \
     STAT_REAL("Time (%)", SHARE, type, row.share),                                                 \
         STAT_INT("Total Time (ns)", NS, type, row.duration_ns.sum),                                \

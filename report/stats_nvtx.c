@@ -10,7 +10,7 @@ static enum prof_status out_of_memory(struct prof_error *err)
     return prof_fail(err, PROF_NOMEM, "out of memory");
 }
 
-/* ---- on the host, by name --------------------------------------------------------------------------- */
+/* ---- on the host, by name -------------------------------------------------------------------- */
 
 struct range_line {
     struct prof_range_row row;
@@ -18,12 +18,17 @@ struct range_line {
 };
 
 const struct prof_report_column prof_stat_nvtx_sum_columns[] = {
-    STAT_TIMES("Instances", range_line, row), STAT_WORD("Style", range_line, style),
-    STAT_TEXT("Range", range_line, range), {0}};
+    STAT_TIMES("Instances", range_line, row),
+    STAT_WORD("Style", range_line, style),
+    STAT_TEXT("Range", range_line, range),
+    {0}};
 
 #define BY_STYLE_COLUMNS                                                                           \
     {                                                                                              \
-        STAT_TIMES("Instances", range_line, row), STAT_TEXT("Range", range_line, range), {0}       \
+        STAT_TIMES("Instances", range_line, row), STAT_TEXT("Range", range_line, range),           \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
     }
 const struct prof_report_column prof_stat_nvtx_pushpop_sum_columns[] = BY_STYLE_COLUMNS;
 const struct prof_report_column prof_stat_nvtx_startend_sum_columns[] = BY_STYLE_COLUMNS;
@@ -82,7 +87,7 @@ enum prof_status prof_stat_nvtx_startend_sum(struct prof_report_stat_walk *walk,
     return walk_ranges(walk, START_END, err);
 }
 
-/* ---- one by one ------------------------------------------------------------------------------------- */
+/* ---- one by one ------------------------------------------------------------------------------ */
 
 struct instance_line {
     struct prof_range_instance row;
@@ -106,7 +111,8 @@ static struct prof_report_value instance_tid(const struct prof_report_data *data
     return prof_stat_tid(data, instance_of(row)->row.thread);
 }
 
-static struct prof_report_value instance_parent(const struct prof_report_data *data, const void *row)
+static struct prof_report_value instance_parent(const struct prof_report_data *data,
+                                                const void *row)
 {
     (void)data;
     return prof_report_int(instance_of(row)->parent_id);
@@ -149,8 +155,8 @@ const struct prof_report_column prof_stat_nvtx_gpu_proj_trace_columns[] = {
 /* Ids from the outermost range to this one, ":1:4:9". Deeper than the list is long, the outermost
  * are left out: a stack of that depth is a mistake of the program, and its text would grow without
  * bound. */
-static const char *print_stack(struct prof_stat_text *text,
-                               const struct prof_range_instances *all, size_t row)
+static const char *print_stack(struct prof_stat_text *text, const struct prof_range_instances *all,
+                               size_t row)
 {
     size_t around[256], depth = 0;
     for (; row != SIZE_MAX && depth < sizeof around / sizeof around[0]; row = all->rows[row].parent)
@@ -181,8 +187,7 @@ static bool describe(struct instance_line *line, const struct prof_range_instanc
         .style = prof_stat_style(row->style),
         .stack = print_stack(&texts->stack, all, i),
     };
-    if (!line->stack ||
-        !prof_stat_range_name(&texts->name, row->domain, row->name, &line->name))
+    if (!line->stack || !prof_stat_range_name(&texts->name, row->domain, row->name, &line->name))
         return false;
     line->tree = line->name ? prof_stat_print(&texts->tree, "%*s%s", indent, "", line->name) : NULL;
     return !line->name || line->tree;
@@ -250,7 +255,7 @@ enum prof_status prof_stat_nvtx_gpu_proj_trace(struct prof_report_stat_walk *wal
     return walk_instances(walk, true, err);
 }
 
-/* ---- projected, by name ----------------------------------------------------------------------------- */
+/* ---- projected, by name ---------------------------------------------------------------------- */
 
 struct projection_line {
     struct prof_projection_row row;
@@ -290,7 +295,7 @@ enum prof_status prof_stat_nvtx_gpu_proj_sum(struct prof_report_stat_walk *walk,
     return status;
 }
 
-/* ---- kernels in ranges -------------------------------------------------------------------------------- */
+/* ---- kernels in ranges ----------------------------------------------------------------------- */
 
 struct range_kernel_line {
     struct prof_range_kernel_row row;

@@ -6,7 +6,7 @@
 #include "libprof/base/saturate.h"
 #include "report/stats_columns.h"
 
-/* ---- API calls ---------------------------------------------------------------------------------- */
+/* ---- API calls ------------------------------------------------------------------------------- */
 
 struct api_line {
     struct prof_api_row row;
@@ -30,7 +30,7 @@ enum prof_status prof_stat_api_sum(struct prof_report_stat_walk *walk, struct pr
     return status;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------ */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 struct kernel_line {
     struct prof_kernel_row row;
@@ -41,8 +41,11 @@ const struct prof_report_column prof_stat_kern_sum_columns[] = {
     STAT_TIMES("Instances", kernel_line, row), STAT_TEXT("Name", kernel_line, row.name), {0}};
 
 const struct prof_report_column prof_stat_kern_gb_sum_columns[] = {
-    STAT_TIMES("Instances", kernel_line, row), STAT_WORD("GridXYZ", kernel_line, grid),
-    STAT_WORD("BlockXYZ", kernel_line, block), STAT_TEXT("Name", kernel_line, row.name), {0}};
+    STAT_TIMES("Instances", kernel_line, row),
+    STAT_WORD("GridXYZ", kernel_line, grid),
+    STAT_WORD("BlockXYZ", kernel_line, block),
+    STAT_TEXT("Name", kernel_line, row.name),
+    {0}};
 
 static enum prof_status walk_kernels(struct prof_report_stat_walk *walk, enum prof_group group,
                                      struct prof_error *err)
@@ -76,7 +79,7 @@ enum prof_status prof_stat_kern_gb_sum(struct prof_report_stat_walk *walk, struc
     return walk_kernels(walk, PROF_BY_SHAPE, err);
 }
 
-/* ---- copies and fills --------------------------------------------------------------------------- */
+/* ---- copies and fills ------------------------------------------------------------------------ */
 
 struct operation_line {
     struct prof_operation_row row;
@@ -84,13 +87,16 @@ struct operation_line {
 };
 
 const struct prof_report_column prof_stat_mem_time_sum_columns[] = {
-    STAT_TIMES("Count", operation_line, row), STAT_TEXT("Operation", operation_line, operation), {0}};
+    STAT_TIMES("Count", operation_line, row),
+    STAT_TEXT("Operation", operation_line, operation),
+    {0}};
 
 const struct prof_report_column prof_stat_mem_size_sum_columns[] = {
     STAT_INT("Total (MB)", BYTES, operation_line, row.bytes.sum),
     STAT_INT("Count", COUNT, operation_line, row.bytes.count),
     STAT_SPREAD("", BYTES, "MB", operation_line, row.bytes),
-    STAT_TEXT("Operation", operation_line, operation), {0}};
+    STAT_TEXT("Operation", operation_line, operation),
+    {0}};
 
 static void pass_operations(struct prof_report_stat_walk *walk,
                             const struct prof_operation_summary *all, bool by_size)
@@ -134,7 +140,7 @@ enum prof_status prof_stat_mem_size_sum(struct prof_report_stat_walk *walk, stru
     return status;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 struct work_row {
     double share;
@@ -154,12 +160,16 @@ struct work_lines {
 };
 
 const struct prof_report_column prof_stat_gpu_sum_columns[] = {
-    STAT_TIMES("Instances", work_line, row), STAT_WORD("Category", work_line, category),
-    STAT_TEXT("Operation", work_line, operation), {0}};
+    STAT_TIMES("Instances", work_line, row),
+    STAT_WORD("Category", work_line, category),
+    STAT_TEXT("Operation", work_line, operation),
+    {0}};
 
 const struct prof_report_column prof_stat_api_gpu_sum_columns[] = {
-    STAT_TIMES("Instances", work_line, row), STAT_WORD("Category", work_line, category),
-    STAT_TEXT("Operation", work_line, operation), {0}};
+    STAT_TIMES("Instances", work_line, row),
+    STAT_WORD("Category", work_line, category),
+    STAT_TEXT("Operation", work_line, operation),
+    {0}};
 
 static int by_work(const void *a, const void *b)
 {
@@ -263,8 +273,9 @@ static enum prof_status walk_work(struct prof_report_stat_walk *walk, bool with_
     struct work_lines lines = {0};
     enum prof_status status = load_work(walk, with_calls, &t, err);
     if (!status) {
-        lines.list = calloc(t.kernels.count + t.operations.count + t.graphs.count + t.calls.count + 1,
-                            sizeof *lines.list);
+        lines.list =
+            calloc(t.kernels.count + t.operations.count + t.graphs.count + t.calls.count + 1,
+                   sizeof *lines.list);
         if (!lines.list)
             status = prof_fail(err, PROF_NOMEM, "out of memory");
     }
@@ -293,7 +304,7 @@ enum prof_status prof_stat_api_gpu_sum(struct prof_report_stat_walk *walk, struc
     return walk_work(walk, true, err);
 }
 
-/* ---- unified memory ----------------------------------------------------------------------------- */
+/* ---- unified memory -------------------------------------------------------------------------- */
 
 struct migration_line {
     struct prof_migration_row row;
@@ -337,7 +348,8 @@ const struct prof_report_column prof_stat_um_sum_columns[] = {
     STAT_INT("DtoH Migration Size (MB)", BYTES, migration_line, row.dtoh_bytes),
     STAT_INT("CPU Page Faults", COUNT, migration_line, row.cpu_faults),
     STAT_INT("GPU Page Faults", COUNT, migration_line, row.gpu_faults),
-    STAT_OF("Migration Throughput (MB/s)", RATE, throughput), {0}};
+    STAT_OF("Migration Throughput (MB/s)", RATE, throughput),
+    {0}};
 
 const struct prof_report_column prof_stat_um_total_sum_columns[] = {
     STAT_INT("Total HtoD Migration Size (MB)", BYTES, migration_line, row.htod_bytes),
@@ -345,7 +357,8 @@ const struct prof_report_column prof_stat_um_total_sum_columns[] = {
     STAT_INT("Total CPU Page Faults", COUNT, migration_line, row.cpu_faults),
     STAT_INT("Total GPU PageFaults", COUNT, migration_line, row.gpu_faults),
     STAT_OF("Minimum Virtual Address", WORD, lowest),
-    STAT_OF("Maximum Virtual Address", WORD, highest), {0}};
+    STAT_OF("Maximum Virtual Address", WORD, highest),
+    {0}};
 
 static void print_address(char out[24], int64_t address)
 {

@@ -17,8 +17,8 @@ static const struct prof_event *event_of(const void *row)
     return &((const struct event_line *)row)->event;
 }
 
-/* A number that a call and what it started on a device share. A capture keeps both in one row, so the
- * row's number stands for CUPTI's; work of a CUDA graph has that of the graph's launch. */
+/* A number that a call and what it started on a device share. A capture keeps both in one row, so
+ * the row's number stands for CUPTI's; work of a CUDA graph has that of the graph's launch. */
 static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t correlation)
 {
     enum { GRAPH = PROF_EVENT_SYNC + 1, CLASSES };
@@ -29,7 +29,7 @@ static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t corr
     return PROF_UNKNOWN;
 }
 
-/* ---- API calls ---------------------------------------------------------------------------------- */
+/* ---- API calls ------------------------------------------------------------------------------- */
 
 static struct prof_report_value call_result(const struct prof_report_data *data, const void *row)
 {
@@ -105,7 +105,7 @@ enum prof_status prof_stat_api_trace(struct prof_report_stat_walk *walk, struct 
     return walk_events(walk, PROF_EVENTS(PROF_EVENT_API), NULL, err);
 }
 
-/* ---- work of devices ------------------------------------------------------------------------------ */
+/* ---- work of devices ------------------------------------------------------------------------- */
 
 static struct prof_report_value config_number(const void *row, size_t offset)
 {
@@ -161,8 +161,9 @@ static struct prof_report_value work_rate(const struct prof_report_data *data, c
 /* In the order of transfer.source_kind. */
 static struct prof_report_value memory_kind(int kind)
 {
-    static const char *const words[] = {NULL,      "Pageable",      "Pinned",         "Device", "Array",
-                                        "Managed", "Device Static", "Managed Static", "SVM",    "Pool"};
+    static const char *const words[] = {NULL,    "Pageable", "Pinned",        "Device",
+                                        "Array", "Managed",  "Device Static", "Managed Static",
+                                        "SVM",   "Pool"};
     size_t count = sizeof words / sizeof words[0];
     return prof_report_text(kind > 0 && (size_t)kind < count ? words[kind] : NULL);
 }
@@ -255,7 +256,7 @@ enum prof_status prof_stat_gpu_trace(struct prof_report_stat_walk *walk, struct 
     return walk_events(walk, PROF_EVENTS_DEVICE, describe_work, err);
 }
 
-/* ---- launches ----------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static struct prof_report_value launch_row_pid(const struct prof_report_data *data, const void *row)
 {

@@ -55,7 +55,7 @@ static bool is_left(const struct prof_report_column *column)
     return column->unit == PROF_UNIT_NAME || column->unit == PROF_UNIT_WORD;
 }
 
-/* ---- numbers for people ------------------------------------------------------------------------- */
+/* ---- numbers for people ---------------------------------------------------------------------- */
 
 static void group_digits(const char *plain, char out[96])
 {
@@ -102,7 +102,7 @@ static const char *absent(const struct prof_report_column *column)
     return column->rank == PROF_STAT_BLANK ? "" : "n/a";
 }
 
-/* ---- text --------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void pad(FILE *out, size_t cells)
 {
@@ -267,7 +267,7 @@ static void text_close(struct output *o)
         fputs("\n The capture is not known to be complete: `perfkit report` says why.\n", o->out);
 }
 
-/* ---- CSV ---------------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------------------- */
 
 static void nothing(struct output *o)
 {
@@ -295,7 +295,7 @@ static bool csv_row(struct output *o, const void *row)
     return true;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_open(struct output *o)
 {
@@ -343,7 +343,7 @@ static void json_close(struct output *o)
     prof_json_end(&o->json);
 }
 
-/* ---- Markdown ----------------------------------------------------------------------------------- */
+/* ---- Markdown -------------------------------------------------------------------------------- */
 
 static void markdown_head(struct output *o)
 {
@@ -403,7 +403,7 @@ static void markdown_close(struct output *o)
         fputs("\n**The capture is not known to be complete.**\n", o->out);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static const struct format formats[] = {
     [PROF_REPORT_TEXT] = {text_open, text_head, text_row, text_tail, text_close},
@@ -454,29 +454,6 @@ static enum prof_status write_table(struct output *o, const struct prof_report_s
     return status;
 }
 
-/* The next name of a list, and its length; NULL at the end. */
-static const char *next_name(const char **list, size_t *length)
-{
-    const char *name = *list;
-    *length = strcspn(name, ",");
-    *list += *length + (name[*length] == ',');
-    return *name ? name : NULL;
-}
-
-enum prof_status prof_report_stats_check(const char *names, struct prof_error *err)
-{
-    size_t length;
-    const char *name;
-    if (!*names)
-        return prof_fail(err, PROF_NOTFOUND, "no statistic was named");
-    while ((name = next_name(&names, &length))) {
-        if (!prof_report_stat_find(name, length))
-            return prof_fail(err, PROF_NOTFOUND, "there is no statistic '%.*s'",
-                             (int)(length < 80 ? length : 80), name);
-    }
-    return PROF_OK;
-}
-
 enum prof_status prof_report_write_stats(struct prof_capture *capture,
                                          const struct prof_report_options *options,
                                          const char *names, enum prof_report_format format,
@@ -497,7 +474,7 @@ enum prof_status prof_report_write_stats(struct prof_capture *capture,
     if (status)
         return status;
     o.format->open(&o);
-    while (!status && (name = next_name(&names, &length)))
+    while (!status && (name = prof_report_stat_next(&names, &length)))
         status = write_table(&o, prof_report_stat_find(name, length), err);
     o.format->close(&o);
     if (format == PROF_REPORT_JSON) {
@@ -508,83 +485,4 @@ enum prof_status prof_report_write_stats(struct prof_capture *capture,
     }
     prof_trust_free(&o.data.trust);
     return status;
-}
-
-const char *prof_report_stats_name(size_t i)
-{
-    for (size_t k = 0; prof_report_stats[k].name; k++) {
-        if (k == i)
-            return prof_report_stats[k].name;
-    }
-    return NULL;
-}
-
-/* ---- the list of them ---------------------------------------------------------------------------- */
-
-static void list_text(FILE *out)
-{
-    int widest = 0;
-    for (const struct prof_report_stat *stat = prof_report_stats; stat->name; stat++)
-        widest = (int)strlen(stat->name) > widest ? (int)strlen(stat->name) : widest;
-    for (const struct prof_report_stat *stat = prof_report_stats; stat->name; stat++)
-        fprintf(out, "%-*s  %s\n", widest, stat->name, stat->summary);
-}
-
-static void list_markdown(FILE *out)
-{
-    fputs("| name | what it lists | columns |\n|:--|:--|:--|\n", out);
-    for (const struct prof_report_stat *stat = prof_report_stats; stat->name; stat++) {
-        fprintf(out, "| `%s` | %s | ", stat->name, stat->summary);
-        for (const struct prof_report_column *column = stat->columns; column->key; column++)
-            fprintf(out, "%s%s", column == stat->columns ? "" : ", ", column->title);
-        fputs(" |\n", out);
-    }
-}
-
-static void list_csv(FILE *out)
-{
-    fputs("name,title,summary\r\n", out);
-    for (const struct prof_report_stat *stat = prof_report_stats; stat->name; stat++) {
-        const char *const texts[] = {stat->name, stat->title, stat->summary};
-        for (int i = 0; i < 3; i++) {
-            fputs(i ? "," : "", out);
-            prof_report_csv_value(out, (struct prof_report_value){.kind = PROF_VALUE_TEXT,
-                                                                  .text = texts[i]});
-        }
-        fputs("\r\n", out);
-    }
-}
-
-static enum prof_status list_json(FILE *out, struct prof_error *err)
-{
-    struct prof_json json;
-    prof_json_to_file(&json, out, 2);
-    prof_json_array(&json, NULL);
-    for (const struct prof_report_stat *stat = prof_report_stats; stat->name; stat++) {
-        prof_json_object(&json, NULL);
-        prof_json_string(&json, "name", stat->name);
-        prof_json_string(&json, "title", stat->title);
-        prof_json_string(&json, "summary", stat->summary);
-        prof_json_array(&json, "columns");
-        for (const struct prof_report_column *column = stat->columns; column->key; column++)
-            prof_json_string(&json, NULL, column->key);
-        prof_json_end(&json);
-        prof_json_end(&json);
-    }
-    prof_json_end(&json);
-    return prof_json_finish(&json, err);
-}
-
-enum prof_status prof_report_list_stats(enum prof_report_format format, FILE *out,
-                                        struct prof_error *err)
-{
-    if (format == PROF_REPORT_JSON)
-        return list_json(out, err);
-    if (format == PROF_REPORT_CSV)
-        list_csv(out);
-    else if (format == PROF_REPORT_MARKDOWN)
-        list_markdown(out);
-    else
-        list_text(out);
-    return prof_report_flush(out, err);
 }

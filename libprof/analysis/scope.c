@@ -7,7 +7,7 @@
 #include "libprof/analysis/scope.h"
 #include "libprof/base/pattern.h"
 
-/* ---- kernels by name ---------------------------------------------------------------------------- */
+/* ---- kernels by name ------------------------------------------------------------------------- */
 
 static void choose_configs(struct prof_scope *scope, const regex_t *pattern)
 {
@@ -51,7 +51,7 @@ static enum prof_status open_kernels(struct prof_scope *scope, struct prof_error
     return status;
 }
 
-/* ---- NVTX ranges -------------------------------------------------------------------------------- */
+/* ---- NVTX ranges ----------------------------------------------------------------------------- */
 
 /* Ranges come by thread and start: those that touch become one span. An instant is a nanosecond, so
  * that a range lies in itself. */
@@ -150,7 +150,7 @@ bool prof_scope_called_slow(const struct prof_scope *scope, int64_t thread, int6
     return prof_map_get(&scope->graph_calls, prof_call_key(its ? its->process : 0, correlation));
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err)

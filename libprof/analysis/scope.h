@@ -49,7 +49,8 @@ bool prof_scope_called_slow(const struct prof_scope *scope, int64_t thread, int6
                             int64_t stream, int64_t correlation);
 
 /* True when a call of `thread` at `call_ns` lies in the filter's NVTX ranges. Where the call is not
- * known (PROF_UNKNOWN), the graph launch decides that has this correlation in the stream's process. */
+ * known (PROF_UNKNOWN), the graph launch decides that has this correlation in the stream's
+ * process. */
 static inline bool prof_scope_called(const struct prof_scope *scope, int64_t thread,
                                      int64_t call_ns, int64_t stream, int64_t correlation)
 {
@@ -86,8 +87,8 @@ static inline bool prof_scope_row(const struct prof_scope *scope, sqlite3_stmt *
                                                        prof_column_int(row, at->correlation)));
 }
 
-/* A borrowed copy for NVTX ranges, which know no device: a filter by device narrows the work that is
- * counted in them instead. Not to be closed. */
+/* A borrowed copy for NVTX ranges, which know no device: a filter by device narrows the work
+ * that is counted in them instead. Not to be closed. */
 struct prof_scope prof_scope_of_ranges(const struct prof_scope *scope);
 
 /* True when a kernel of this configuration passes. */

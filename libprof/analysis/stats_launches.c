@@ -26,7 +26,7 @@ static bool is_whole(const struct prof_launch *launch)
            launch->kernel_start_ns != PROF_UNKNOWN && launch->kernel_ns != PROF_UNKNOWN;
 }
 
-/* ---- one by one --------------------------------------------------------------------------------- */
+/* ---- one by one ------------------------------------------------------------------------------ */
 
 struct prof_launches {
     struct prof_capture *capture;
@@ -101,7 +101,7 @@ enum prof_status prof_launches_close(struct prof_launches *launches, struct prof
     return status;
 }
 
-/* ---- summed up ---------------------------------------------------------------------------------- */
+/* ---- summed up ------------------------------------------------------------------------------- */
 
 struct key {
     int64_t thread, device;
@@ -136,8 +136,8 @@ static struct group *group_of(struct work *w, const struct prof_device_op *op)
     if (known)
         return &w->groups.data[*known];
     struct group *group = prof_array_add(&w->groups);
-    if (!group || !prof_names_put(&w->by_key, (const char *)&key, sizeof key,
-                                  (uint32_t)w->groups.count - 1))
+    if (!group ||
+        !prof_names_put(&w->by_key, (const char *)&key, sizeof key, (uint32_t)w->groups.count - 1))
         return NULL;
     *group = (struct group){.key = key};
     return group;

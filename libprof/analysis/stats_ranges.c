@@ -1,6 +1,6 @@
 /* NVTX ranges one by one with the device work called inside them, and that work summed up by range
- * and by range and kernel. One walk over the operations: each finds the innermost range of every lane
- * around its call, and what a range holds is handed up to its parents afterwards. */
+ * and by range and kernel. One walk over the operations: each finds the innermost range of every
+ * lane around its call, and what a range holds is handed up to its parents afterwards. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +38,8 @@ static enum prof_status open_ranges(struct ranges *r, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&r->scope);
     r->names.capture = r->capture;
-    enum prof_status status = prof_range_index_open(&r->index, r->capture, &places,
-                                                    prof_range_group_of, &r->names, err);
+    enum prof_status status =
+        prof_range_index_open(&r->index, r->capture, &places, prof_range_group_of, &r->names, err);
     return status ? status : give_threads(r, err);
 }
 
@@ -51,7 +51,7 @@ static void close_ranges(struct ranges *r)
     prof_scope_close(&r->scope);
 }
 
-/* ---- instances ---------------------------------------------------------------------------------- */
+/* ---- instances ------------------------------------------------------------------------------- */
 
 struct instances {
     struct ranges ranges;
@@ -142,7 +142,8 @@ static enum prof_status read_instances(struct instances *w, struct prof_error *e
     return status;
 }
 
-enum prof_status prof_range_instances(struct prof_capture *capture, const struct prof_filter *filter,
+enum prof_status prof_range_instances(struct prof_capture *capture,
+                                      const struct prof_filter *filter,
                                       struct prof_range_instances *result, struct prof_error *err)
 {
     struct instances w = {.ranges.capture = capture};
@@ -170,7 +171,7 @@ void prof_range_instances_free(struct prof_range_instances *result)
     *result = (struct prof_range_instances){0};
 }
 
-/* ---- projections by name -------------------------------------------------------------------------- */
+/* ---- projections by name --------------------------------------------------------------------- */
 
 struct projection {
     const struct prof_range_instance *first;
@@ -202,8 +203,7 @@ static struct projection *projection_of(struct projections *w,
         group = &w->groups.data[*known];
     } else if ((group = prof_array_add(&w->groups))) {
         *group = (struct projection){.first = row};
-        if (!prof_names_put(&w->by_text, key, names + domains + 2,
-                            (uint32_t)w->groups.count - 1))
+        if (!prof_names_put(&w->by_text, key, names + domains + 2, (uint32_t)w->groups.count - 1))
             group = NULL;
     }
     free(key);
@@ -290,7 +290,7 @@ void prof_projection_summary_free(struct prof_projection_summary *result)
     *result = (struct prof_projection_summary){0};
 }
 
-/* ---- kernels by range ----------------------------------------------------------------------------- */
+/* ---- kernels by range ------------------------------------------------------------------------ */
 
 struct kernel_key {
     int64_t thread;
@@ -327,8 +327,8 @@ static uint32_t kernel_group_of(struct kernels *w, const struct kernel_key *key)
     return number;
 }
 
-/* Kernels of one range come apart from each other where several streams run at once, so that the last
- * range seen is not enough to tell a new one. False: out of memory. */
+/* Kernels of one range come apart from each other where several streams run at once, so that the
+ * last range seen is not enough to tell a new one. False: out of memory. */
 static bool see_instance(struct kernel_group *group, uint32_t ordinal)
 {
     size_t word = ordinal / 64, old = group->seen_words;
