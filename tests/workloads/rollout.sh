@@ -64,6 +64,11 @@ rows = {r["variant"]: r for r in report["results"] if "skipped" not in r}
 assert len(rows) >= 10 and all(r["verified"] and r["wall_ns"]["median"] > 0 for r in rows.values())
 errors = [rows[v]["errors_against_reference"]["norm_relative"] for v in ("fp32", "fp16", "bf16")]
 assert errors[0] < errors[1] < errors[2], errors
+for row in rows.values(): # the shortest launch is no longer than the mean one of any part
+    means = [p["step_ns"] / p["launches"] for p in row["parts"].values()]
+    assert 0 <= row["empty_launch_ns"] <= min(means), row
+beyond = [r for r in report["results"] if r["variant"] == "beyond-cache"][0]
+assert "not available" in beyond["skipped"] and beyond["images"] > 1000, beyond
 memory = rows["fp32"]["memory_bytes"]
 assert set(memory) == {"states", "weights", "activations", "workspace", "trajectories"}
 assert memory["activations"] > sum(memory.values()) / 2

@@ -10,6 +10,7 @@
     0.5               /* of the capacity, from which on the document saw a larger batch slow down  \
                        */
 #define BANDWIDTH 0.5 /* of a copy's, from which on the memory is what bounds a kernel */
+#define BANDWIDTH_BEYOND_CACHE 0.8 /* the same where launches and caches have no part in it */
 
 static const char stored_only[] =
     "fp16 and bf16 are how fields are stored here: the arithmetic is in float";
@@ -146,24 +147,48 @@ static void add_memory(const struct result *row, struct claims *claims)
              (double)row->memory[MEMORY_STATES] / 1e6, (double)row->memory[MEMORY_WEIGHTS] / 1e6);
 }
 
+/* What bounds a kernel on a GPU whose cache holds the fields: launches of a few microseconds, when
+ * beside them the bytes move as fast as is asked. */
+static void note_launches(struct claim *claim, const struct results *results,
+                          const struct dev_info *info, const struct result *row, enum part part)
+{
+    double beside = part_bandwidth_beside_launches(row, part) / results->ceiling;
+    uint32_t launches = row->tally[part].launches;
+    size_t used = strlen(claim->figure);
+
+    snprintf(claim->figure + used, sizeof claim->figure - used,
+             "; %u launches of %.1f us, an empty one takes %.1f us", launches,
+             row->part_ns[part] / launches / 1e3, row->empty_ns / 1e3);
+    used = strlen(claim->figure);
+    if (isfinite(beside))
+        snprintf(claim->figure + used, sizeof claim->figure - used, ": %.0f %% beside that",
+                 100 * beside);
+    if (2 * field_bytes(row) <= (double)info->cache_bytes && beside >= claim->claimed)
+        claim->excuse = "the cache holds the fields, and what a launch takes in any case is what "
+                        "bounds these";
+}
+
 /* The bytes that a kernel declares over what a copy moves in its time. */
 static void add_bounds(const struct results *results, const struct dev_info *info,
-                       const struct result *row, struct claims *claims)
+                       const struct result *row, double wanted, struct claims *claims)
 {
     static const enum part parts[] = {PART_NORM, PART_ACTIVATION};
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const struct tally *tally = &row->tally[parts[i]];
-        struct claim *claim = add_share(
-            claims, "memory bound, not compute bound", "memory-bound", row, part_names[parts[i]],
-            part_bandwidth(row, parts[i]) / results->ceiling, BANDWIDTH);
+        struct claim *claim = add_share(claims, "memory bound, not compute bound", "memory-bound",
+                                        row, part_names[parts[i]],
+                                        part_bandwidth(row, parts[i]) / results->ceiling, wanted);
 
         if (!claim)
             return;
-        claim->excuse =
-            info->is_cpu ? "the cores' exponential functions are what takes the time" : NULL;
+        snprintf(claim->at, sizeof claim->at, "fields of %.3g MB", field_bytes(row) / 1e6);
         snprintf(claim->figure, sizeof claim->figure, "%.2f FLOP a byte; of the copy bandwidth",
                  tally->flop / (tally->bytes_read + tally->bytes_written));
+        if (info->is_cpu)
+            claim->excuse = "the cores' exponential functions are what takes the time";
+        else
+            note_launches(claim, results, info, row, parts[i]);
     }
 }
 
@@ -214,7 +239,8 @@ static void add_capacity(const struct results *results, struct claims *claims)
 void claims_evaluate(const struct results *results, const struct dev_info *info,
                      struct claims *claims)
 {
-    const struct result *fp32 = find(results, "fp32"), *norm = find(results, "instance-norm");
+    const struct result *fp32 = find(results, "fp32"), *norm = find(results, "instance-norm"),
+                        *beyond = find(results, "beyond-cache");
 
     for (size_t c = 0; c < sizeof pairs / sizeof pairs[0]; c++) {
         const struct result *before = find(results, pairs[c].before);
@@ -226,7 +252,9 @@ void claims_evaluate(const struct results *results, const struct dev_info *info,
     if (fp32 && !fp32->skipped[0])
         add_memory(fp32, claims);
     if (norm && !norm->skipped[0])
-        add_bounds(results, info, norm, claims);
+        add_bounds(results, info, norm, BANDWIDTH, claims);
+    if (beyond && !beyond->skipped[0])
+        add_bounds(results, info, beyond, BANDWIDTH_BEYOND_CACHE, claims);
     add_fallbacks(results, claims);
     add_capacity(results, claims);
 }

@@ -51,6 +51,7 @@ static void result_json(struct json *json, const struct result *row, double ceil
     stats_json(json, "device_ns", &row->device);
     json_number(json, "image_steps_per_s", 1e9 / image_step_ns(row));
     parts_json(json, row, ceiling);
+    json_number(json, "empty_launch_ns", row->empty_ns);
     json_object_begin(json, "memory_bytes");
     for (int kind = 0; kind < MEMORY_KINDS; kind++)
         json_integer(json, memory_names[kind], row->memory[kind]);

@@ -60,6 +60,21 @@ double part_bandwidth(const struct result *result, enum part part)
     return (tally->bytes_read + tally->bytes_written) / result->part_ns[part] * 1e9;
 }
 
+double part_bandwidth_beside_launches(const struct result *result, enum part part)
+{
+    const struct tally *tally = &result->tally[part];
+    double ns = result->part_ns[part] - tally->launches * result->empty_ns;
+
+    return ns > 0 ? (tally->bytes_read + tally->bytes_written) / ns * 1e9 : INFINITY;
+}
+
+double field_bytes(const struct result *result)
+{
+    const struct tally *tally = &result->tally[PART_ACTIVATION];
+
+    return tally->bytes_written / tally->launches;
+}
+
 uint64_t memory_sum(const uint64_t bytes[MEMORY_KINDS])
 {
     uint64_t sum = 0;

@@ -8,6 +8,8 @@
 
 #define SET_MAX 8        /* variants of a set */
 #define PROFILED_STEPS 4 /* with an event for each launch */
+#define BEYOND_CACHE 4   /* times the cache */
+#define CACHE_ASSUMED (64 << 20)
 
 /* Relative to the double reference after a few steps: fp32 adds up roundings of 6e-8, fp16 of
  * 5e-4, bf16 of 4e-3, each some twenty times a step. */
@@ -196,6 +198,23 @@ static bool out_of_memory(const struct rollout_options *options, const struct de
     return true;
 }
 
+/* Why a variant is not even tried here, or NULL. */
+static const char *left_out(const struct rollout_options *options, const struct dev_info *info,
+                            const struct variant *variant)
+{
+    bool by_name = options->common.variant != NULL;
+
+    if (variant->graph && !info->graphs)
+        return "the backend has no graphs";
+    if (variant->set != SET_BEYOND_CACHE)
+        return NULL;
+    if (info->is_cpu)
+        return "too slow on cores, whose cache is large";
+    if (!by_name && options->common.preset != PRESET_SEED)
+        return "takes --preset seed, or its name";
+    return !by_name && options->memory_limit ? "takes its name under --memory-limit" : NULL;
+}
+
 /* What a variant cannot do here is a row that says so; anything else is a failure. */
 static int open_runner(const struct job *job, struct dev_queue *queue, struct runner *runner)
 {
@@ -205,12 +224,11 @@ static int open_runner(const struct job *job, struct dev_queue *queue, struct ru
     const struct variant *variant = result->variant;
     bool library =
         variant->convolution == CONVOLUTION_CUDNN || variant->convolution == CONVOLUTION_CUDNN_BEST;
+    const char *why = left_out(options, dev_info(dev), variant);
     int status;
 
-    if (variant->graph && !dev_info(dev)->graphs) {
-        snprintf(result->skipped, sizeof result->skipped,
-                 "not available: the %s backend has no graphs",
-                 dev_backend_name(dev_info(dev)->backend));
+    if (why) {
+        snprintf(result->skipped, sizeof result->skipped, "not available: %s", why);
         return 0;
     }
     perfkit_range_push(variant->name);
@@ -250,7 +268,7 @@ static int finish_runner(const struct rollout_options *options, struct runner *r
     perfkit_range_push(result->variant->name);
     perfkit_range_push("profile");
     status = rollout_rewind(runner->rollout, false) ||
-             rollout_profile(runner->rollout, steps, result->part_ns);
+             rollout_profile(runner->rollout, steps, result->part_ns, &result->empty_ns);
     perfkit_range_pop();
     perfkit_range_pop();
     memcpy(result->tally, rollout_step_tally(runner->rollout), sizeof result->tally);
@@ -305,6 +323,36 @@ static void describe(const struct rollout_options *options, const struct dev_inf
     result->projected_bytes = (double)memory_sum(bytes);
 }
 
+/* Initial states whose fields no cache holds, as far as kernels can number their elements. */
+static uint32_t batch_beyond_cache(const struct rollout_options *options,
+                                   const struct dev_info *info)
+{
+    uint64_t cache = info->cache_bytes ? info->cache_bytes : CACHE_ASSUMED;
+    uint64_t plane = (uint64_t)options->grid * options->grid * options->realisations;
+    uint64_t widest = options->channels > options->fields ? options->channels : options->fields;
+    uint64_t wanted =
+        BEYOND_CACHE * cache / (plane * options->channels * storage_bytes(STORAGE_F16)) + 1;
+    uint64_t most = UINT32_MAX / 4 / (plane * widest);
+
+    return (uint32_t)(wanted < most ? wanted : most);
+}
+
+/* The options that the variants of a set are run with. */
+static struct rollout_options options_of_set(const struct rollout_options *asked, int set,
+                                             const struct dev_info *info)
+{
+    struct rollout_options options = *asked;
+
+    if (set != SET_PRECISION)
+        options.steps = asked->compare_steps;
+    if (set == SET_BEYOND_CACHE) {
+        options.batch = batch_beyond_cache(asked, info);
+        options.steps = asked->steps < PROFILED_STEPS ? asked->steps : PROFILED_STEPS;
+        options.common.verify = false;
+    }
+    return options;
+}
+
 /* Variants `*next` and on, up to the end of their set; rows are added for those asked for. */
 static int run_next_set(struct job *job, const struct rollout_options *asked, size_t *next,
                         struct result *results, size_t *count)
@@ -312,7 +360,7 @@ static int run_next_set(struct job *job, const struct rollout_options *asked, si
     int which = variants[*next].set;
     size_t set = *count;
 
-    job->options.steps = which == SET_PRECISION ? asked->steps : asked->compare_steps;
+    job->options = options_of_set(asked, which, dev_info(job->dev));
     for (; *next < variant_count && variants[*next].set == which; ++*next) {
         const struct variant *variant = &variants[*next];
 

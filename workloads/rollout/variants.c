@@ -24,6 +24,8 @@ const struct variant variants[] = {
     {"eager", "every operation launched in every step (fp16)", STORAGE_F16, .set = SET_GRAPH},
     {"compile-graph", "a step recorded once, replayed with one call (fp16)", STORAGE_F16,
      .graph = true, .set = SET_GRAPH},
+    {"beyond-cache", "fields of four times the device's cache, a few steps (fp16)", STORAGE_F16,
+     .set = SET_BEYOND_CACHE},
 };
 const size_t variant_count = sizeof variants / sizeof variants[0];
 

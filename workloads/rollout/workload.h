@@ -85,7 +85,15 @@ struct variant {
     int set;        /* variants of a set are measured in turn, so that one change meets all */
 };
 
-enum { SET_PRECISION, SET_CONVOLUTION, SET_NORM, SET_BATCH_2, SET_BATCH_3, SET_GRAPH };
+enum {
+    SET_PRECISION,
+    SET_CONVOLUTION,
+    SET_NORM,
+    SET_BATCH_2,
+    SET_BATCH_3,
+    SET_GRAPH,
+    SET_BEYOND_CACHE /* of a batch that no cache of the device holds; a few steps, not verified */
+};
 
 extern const struct variant variants[];
 extern const size_t variant_count;
@@ -119,8 +127,11 @@ int rollout_rewind(struct rollout *rollout, bool poison);
 /* Enqueues `steps` steps, each an NVTX range. */
 int rollout_steps(struct rollout *rollout, uint32_t steps);
 
-/* Runs `steps` steps with an event for each launch and adds up the parts' times, ns. */
-int rollout_profile(struct rollout *rollout, uint32_t steps, double part_ns[PART_KINDS]);
+/* Runs `steps` steps with an event for each launch and adds up the parts' times, ns per step.
+ * *empty_ns: the shortest launch, the one item that counts the steps: what a launch takes in any
+ * case, as events see it. */
+int rollout_profile(struct rollout *rollout, uint32_t steps, double part_ns[PART_KINDS],
+                    double *empty_ns);
 
 /* The state, and slot `step` of the trajectory, as floats. */
 int rollout_read(struct rollout *rollout, float *state, uint32_t step, float *trajectory);
@@ -153,6 +164,7 @@ struct result {
     uint32_t steps;
     struct stats wall, device;  /* of a whole rollout, ns */
     double part_ns[PART_KINDS]; /* of one step */
+    double empty_ns;            /* of a launch that does next to nothing */
     struct tally tally[PART_KINDS];
     uint64_t memory[MEMORY_KINDS];
     double projected_bytes; /* of the device's memory, before it was tried */
@@ -179,8 +191,12 @@ double step_ns(const struct result *result);
 double image_step_ns(const struct result *result);
 /* The step at which the graph has earned its compilation; NaN when it never does. */
 double break_even_steps(const struct result *eager, const struct result *graph);
-/* Bytes per second that a part moves of those it declares. */
+/* Bytes per second that a part moves of those it declares; and in the time that empty launches
+ * would leave of its own, infinite when they leave none. */
 double part_bandwidth(const struct result *result, enum part part);
+double part_bandwidth_beside_launches(const struct result *result, enum part part);
+/* What one operation between the layers writes. */
+double field_bytes(const struct result *result);
 uint64_t memory_sum(const uint64_t bytes[MEMORY_KINDS]);
 
 /* Measures the variants that the options ask for. -1 after saying on stderr what failed. */
