@@ -1,6 +1,7 @@
 /* From what a user calls things (a pid, "GPU 0", stream 7, an NVTX range) to the ids of one
  * capture. A name that fits nothing is an error that lists what there is: an empty report would
  * look like a capture without work. */
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,21 @@ static enum prof_status split_range(const char *text, struct cli_filter *out,
     return PROF_OK;
 }
 
+/* Of a pattern that is known to be good. */
+static bool any_kernel(const struct prof_capture *capture, const char *text)
+{
+    const struct prof_config *all;
+    size_t count = prof_configs(capture, &all);
+    bool found = false;
+    regex_t pattern;
+    if (regcomp(&pattern, text, REG_EXTENDED | REG_NOSUB))
+        return false;
+    for (size_t i = 0; !found && i < count; i++)
+        found = all[i].name && !regexec(&pattern, all[i].name, 0, NULL, 0);
+    regfree(&pattern);
+    return found;
+}
+
 /* Whether there is such a range; a bad kernel pattern is found here too, before any output. */
 static enum prof_status check(struct prof_capture *capture, const struct prof_filter *filter,
                               struct prof_error *err)
@@ -219,6 +235,11 @@ static enum prof_status check(struct prof_capture *capture, const struct prof_fi
                          "--nvtx: no NVTX range of that name%s in this capture: `perfkit report "
                          "--stats nvtx_sum` lists them",
                          filter->range_domain ? " and domain" : "");
+    if (!status && filter->kernel_pattern && !any_kernel(capture, filter->kernel_pattern))
+        return prof_fail(err, PROF_NOTFOUND,
+                         "--kernel: no kernel of this capture matches '%.80s': `perfkit report "
+                         "--stats cuda_gpu_kern_sum` lists them",
+                         filter->kernel_pattern);
     return status;
 }
 

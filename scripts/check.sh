@@ -10,6 +10,8 @@ cd "$(dirname "$0")/.."
 install_packages required $BUILD_PACKAGES $RUN_PACKAGES $TEST_PACKAGES
 # shellcheck disable=SC2086
 install_packages optional $TEST_EXTRAS
+# shellcheck disable=SC2086
+install_npm "$PWD/build/npm" $TEST_READERS
 
 jobs=$(nproc)
 started=$SECONDS

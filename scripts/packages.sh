@@ -47,9 +47,22 @@ install_packages() {
     done
 }
 
+# Readers of what perfkit writes, for tests that skip without them: into a folder, not the system.
+#   install_npm FOLDER NAME@VERSION...   and puts them on NODE_PATH
+install_npm() {
+    local folder=$1
+    shift
+    export NODE_PATH=$folder/node_modules${NODE_PATH:+:$NODE_PATH}
+    command -v npm >/dev/null 2>&1 || return 0
+    mkdir -p "$folder"
+    npm install --silent --no-save --no-audit --no-fund --prefix "$folder" "$@" >/dev/null 2>&1 ||
+        echo "perfkit: $* cannot be had from npm: what needs it is left out"
+}
+
 BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev
                 opencl-headers ocl-icd-opencl-dev"
 RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"
 # Tests that need one of these skip, with the reason, where it cannot be had.
-TEST_EXTRAS="clinfo valgrind chromium chromium-driver nodejs tmux clang binutils man-db gnuplot-nox"
+TEST_EXTRAS="clinfo valgrind chromium chromium-driver nodejs npm tmux clang binutils man-db gnuplot-nox"
+TEST_READERS="speedscope@1.25.0" # of npm

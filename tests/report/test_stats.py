@@ -285,6 +285,7 @@ def check_refusals(capture):
                            (["--device", "0"], "fits several"), (["--device", "GPU"], "fits several"),
                            (["--stream", "99"], "7, 13"), (["--nvtx", "none"], "nvtx_sum"),
                            (["--nvtx", "odd;name@"], "and domain"), (["--kernel", "("], "("),
+                           (["--kernel", "^gem$"], "'^gem$'"),
                            (["--from", "2", "--to", "1"], "later"), (["--stats", "nvtx_sums"], "nvtx_sum'"),
                            (["--stats", "nvtx_sum,bad"], "bad"), (["--to", "0"], "later")):
         answer = run(capture, *options)
