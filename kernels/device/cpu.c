@@ -14,6 +14,7 @@
 
 #include "kernels/device/backend.h"
 #include "kernels/device/clock.h"
+#include "kernels/device/parallel.h"
 #include "perfkit/annotate.h"
 
 #define MAX_THREADS 256
@@ -395,7 +396,6 @@ static size_t read_cache_bytes(void)
 struct dev *dev_open_cpu(uint32_t threads, char *why, size_t why_bytes)
 {
     struct cpu_dev *cpu = calloc(1, sizeof *cpu);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     struct dev_info *info;
 
@@ -404,7 +404,7 @@ struct dev *dev_open_cpu(uint32_t threads, char *why, size_t why_bytes)
         return NULL;
     }
     if (threads == 0)
-        threads = cores > 0 ? (uint32_t)cores : 1;
+        threads = parallel_cores();
     cpu->threads = threads > MAX_THREADS ? MAX_THREADS : threads;
     cpu->base.ops = &cpu_ops;
     pthread_mutex_init(&cpu->lock, NULL);

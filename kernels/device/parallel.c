@@ -4,6 +4,7 @@
 #include "kernels/device/parallel.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #define MOST_THREADS 256
@@ -23,17 +24,25 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* A container or taskset leaves a process fewer cores than the machine has. */
+uint32_t parallel_cores(void)
+{
+    cpu_set_t allowed;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        cores = CPU_COUNT(&allowed);
+    return cores > 0 ? (uint32_t)cores : 1;
+}
+
 void parallel_for(uint32_t threads, uint64_t count,
                   void (*work)(void *context, uint64_t first, uint64_t end), void *context)
 {
     struct part parts[MOST_THREADS];
     uint32_t started = 0;
 
-    if (threads == 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-        threads = cores > 0 ? (uint32_t)cores : 1;
-    }
+    if (threads == 0)
+        threads = parallel_cores();
     if (threads > MOST_THREADS)
         threads = MOST_THREADS;
     if (threads > count)
