@@ -7,6 +7,13 @@
 #include "workloads/common/report.h"
 #include "workloads/transformer/workload.h"
 
+/* What --verify did with each variant: verify_steps in run.c. */
+#define COMPARED                                                                                   \
+    "training in double precision, on all sequences: losses and gradients of step 1, losses of "   \
+    "two more, and then the weights"
+
+_Static_assert(VERIFY_STEPS == 3, "the text above counts them");
+
 double token_ns(const struct result *row)
 {
     return row->measured.wall.median / (double)rows_of(&row->shape);
@@ -160,8 +167,11 @@ static void print_tables(const struct transformer_options *options, const struct
            options->sequences, options->length, options->vocabulary, options->layers,
            options->layers == 1 ? "" : "s", options->heads);
     printf("medians of %u steps after %u for warm-up, +- is the median deviation; MB and counts "
-           "are those of a step\n\n",
+           "are those of a step\n",
            options->common.iterations, options->common.warmup);
+    if (options->common.verify)
+        printf("compared with %s\n", COMPARED);
+    putchar('\n');
     table_begin(&table, options->common.verify ? checked : plain);
     for (size_t i = 0; i < results->count; i++)
         result_row(&table, &results->rows[i], options->common.verify);
@@ -237,6 +247,8 @@ static void print_json(const struct transformer_options *options, const struct d
     json_integer(&json, "heads", options->heads);
     json_integer(&json, "layers", options->layers);
     json_integer(&json, "vocabulary", options->vocabulary);
+    if (options->common.verify)
+        json_text(&json, "compared_with", COMPARED);
     json_number(&json, "copy_bytes_per_s", results->ceiling);
     json_array_begin(&json, "results");
     for (size_t i = 0; i < results->count; i++)

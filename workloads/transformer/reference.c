@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "kernels/adam/adam.h"
+#include "kernels/device/parallel.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/softmax/softmax.h"
 #include "workloads/transformer/attention.h"
 #include "workloads/transformer/workload.h"
+
+#define SMALL_SOFTMAX 100000 /* logits, about 1 ms: not worth the start of a thread */
 
 /* What a pass keeps of a layer for the way back. */
 struct kept {
@@ -181,6 +184,15 @@ static const double *layer_input(const struct pass *p, uint32_t l)
     return l == 0 ? p->in : p->kept[l - 1].norm2;
 }
 
+/* Half of what is computed beside the products, so it is shared out as they are. */
+static void logits_softmax(void *context, uint64_t first, uint64_t end)
+{
+    const struct pass *p = context;
+    uint32_t columns = p->shape->vocabulary;
+
+    softmax_rows_reference(p->logits + first * columns, (uint32_t)(end - first), columns, 0, 1);
+}
+
 static int forward(struct pass *p, double *losses)
 {
     const struct shape *s = p->shape;
@@ -192,7 +204,8 @@ static int forward(struct pass *p, double *losses)
         failed |= layer_forward(p, l, layer_input(p, l));
     failed |= apply(p, layer_input(p, s->layers), p->layout.head, s->width, s->vocabulary, 0,
                     p->logits, NULL);
-    softmax_rows_reference(p->logits, p->rows, s->vocabulary, 0, 1);
+    parallel_for((size_t)p->rows * s->vocabulary < SMALL_SOFTMAX ? 1 : 0, p->rows, logits_softmax,
+                 p);
     softmax_loss_reference(p->logits, p->tokens, losses, p->rows, s->vocabulary, s->length);
     return failed;
 }

@@ -11,7 +11,7 @@
 
 #define TOGETHER 10
 #define SHAPES 6       /* different ones of a run */
-#define CPU_SHARE 8    /* of the sequences: the CPU takes its time, and each is alike */
+#define CPU_SHARE 16   /* of the sequences: the CPU takes its time, and each is alike */
 #define TOLERANCE 2e-5 /* single precision through thousands of terms of both signs */
 #define CURVE_TOLERANCE 1e-2
 
