@@ -444,7 +444,8 @@ static bool excluded(const struct prof_scope *scope, const struct source *source
                   (source->kind == PROF_EVENT_API && source->record_kind == PROF_EVENT_KERNEL);
     bool memory = source->kind == PROF_EVENT_ALLOC || source->kind == PROF_EVENT_FREE ||
                   source->kind == PROF_EVENT_MIGRATION || source->kind == PROF_EVENT_JIT;
-    if (device && !kernel && prof_scope_only_kernels(scope))
+    bool call = source->kind == PROF_EVENT_API;
+    if ((device || call) && !kernel && prof_scope_only_kernels(scope))
         return true;
     return scope->by_device && !device && !(memory && !scope->filter.stream && !scope->filter.stream_count);
 }

@@ -262,10 +262,13 @@ def check_filters(capture, made):
     check(capture, made, "device by uuid", ["--device", "u-b"], plain, **on({3}))
     check(capture, made, "streams", ["--stream", "7"], plain, **on({1, 3}))
     check(capture, made, "stream of a device", ["--stream", "7", "--device", "1"], plain, **on({3}))
+    own = {id(op["call"]) for op in made.ops if op["kind"] is None and
+           op["name"].startswith("gemm") and op["call"]["name"] != "cudaGraphLaunch"}
     check(capture, made, "kernel", ["--kernel", "^gemm[<_]"],
           ["cuda_gpu_kern_sum", "cuda_gpu_sum", "cuda_gpu_trace", "cuda_kern_exec_sum",
-           "nvtx_kern_sum"],
-          op=lambda op: op["kind"] is None and op["name"].startswith("gemm"))
+           "nvtx_kern_sum", "cuda_api_sum", "cuda_api_trace"],
+          op=lambda op: op["kind"] is None and op["name"].startswith("gemm"),
+          call=lambda call: id(call) in own)
     for argument, name, domains in (("forward", "forward", (None, "lib")), ("step", "step", (None,)),
                                     ("forward@lib", "forward", ("lib",)),
                                     ("forward@", "forward", (None,))):
