@@ -1,6 +1,8 @@
 /* Counters count whatever runs on the device. NVML lists its processes; which of them are the run's
- * is told by the environment they were started with. In a container NVML gives pids of the host, or
- * 0, or none: then it is not known who is there. */
+ * is told by the environment they were started with, or, for those that have written their title
+ * over it, by their spools. In a container NVML gives pids of the host, or 0, or none: then it is
+ * not known who is there. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -62,6 +64,20 @@ void *others_device(const char *uuid)
 
 enum whose { OF_THE_RUN, OF_ANOTHER, NOT_TOLD };
 
+/* Does the collector record it? A spool is called PID-STARTNS.spool. */
+static bool has_spool(uint32_t pid, const char *directory)
+{
+    char prefix[16];
+    int length = snprintf(prefix, sizeof prefix, "%u-", pid);
+    DIR *spools = opendir(directory);
+    bool found = false;
+    for (struct dirent *entry; spools && !found && (entry = readdir(spools));)
+        found = strncmp(entry->d_name, prefix, (size_t)length) == 0;
+    if (spools)
+        closedir(spools);
+    return found;
+}
+
 static enum whose whose_is(uint32_t pid, const char *directory)
 {
     char path[64], *text = NULL, wanted[300];
@@ -70,6 +86,8 @@ static enum whose whose_is(uint32_t pid, const char *directory)
     snprintf(path, sizeof path, "/proc/%u/environ", pid);
     if (pid == 0 || access("/proc/self/environ", R_OK) != 0)
         return NOT_TOLD;
+    if (has_spool(pid, directory))
+        return OF_THE_RUN;
     FILE *file = fopen(path, "re");
     if (!file) /* there, and of somebody else; or not there: a pid of another namespace */
         return access(path, F_OK) == 0 ? OF_ANOTHER : NOT_TOLD;

@@ -18,7 +18,7 @@ struct others {
 };
 
 /* Look at who is on the GPU. A process is of the run when PERFKIT_DIR of its environment is
- * `directory`. Takes milliseconds. */
+ * `directory`, or its spool is there. Takes milliseconds. */
 struct others others_look(void *device, const char *directory);
 
 #endif

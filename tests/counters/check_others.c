@@ -40,12 +40,17 @@ static void end(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-static struct others look(const char *pids)
+static struct others look_from(const char *directory, const char *pids)
 {
     setenv("FAKE_NVML", pids, 1);
     void *device = others_device("GPU-1");
     ck_assert_ptr_nonnull(device);
-    return others_look(device, DIRECTORY);
+    return others_look(device, directory);
+}
+
+static struct others look(const char *pids)
+{
+    return look_from(DIRECTORY, pids);
 }
 
 START_TEST(ours_and_others_are_told_apart)
@@ -60,6 +65,31 @@ START_TEST(ours_and_others_are_told_apart)
     ck_assert(others.known);
     ck_assert_uint_eq(others.ours, 1);
     ck_assert_uint_eq(others.others, 1); /* this process, as the sampler, is neither */
+}
+END_TEST
+
+/* As one that has written its title over its environment. */
+START_TEST(a_spool_makes_it_ours)
+{
+    char directory[] = "/tmp/perfkit-others-XXXXXX", path[80], list[32];
+    pid_t pid = process("");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert(others_open());
+    snprintf(list, sizeof list, "%d", (int)pid);
+    snprintf(path, sizeof path, "%s/%d7-123.spool", directory, (int)pid); /* another's */
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    struct others before = look_from(directory, list);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/%d-123.spool", directory, (int)pid);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    struct others after = look_from(directory, list);
+    unlink(path);
+    rmdir(directory);
+    end(pid);
+    ck_assert(before.known && after.known);
+    ck_assert_uint_eq(before.others, 1);
+    ck_assert_uint_eq(after.ours, 1);
+    ck_assert_uint_eq(after.others, 0);
 }
 END_TEST
 
@@ -100,7 +130,7 @@ static int in_container(void)
 
 int check_main(void);
 #define main check_main
-CHECK_MAIN("others", ours_and_others_are_told_apart, nobody_is_known,
+CHECK_MAIN("others", ours_and_others_are_told_apart, a_spool_makes_it_ours, nobody_is_known,
            pids_that_mean_nothing_say_nothing, without_a_device_nothing_is_known)
 #undef main
 
