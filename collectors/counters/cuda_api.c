@@ -5,7 +5,10 @@
 
 #include "collectors/counters/cuda_api.h"
 
+#define CUDA_NO_DEVICE 100
+
 struct cuda_api cuda_driver;
+const char *const cuda_no_gpu = "CUDA finds no GPU: look at CUDA_VISIBLE_DEVICES and nvidia-smi";
 
 bool cuda_driver_load(char *why, size_t size)
 {
@@ -34,6 +37,9 @@ bool cuda_driver_load(char *why, size_t size)
     int result = cuda_driver.Init(0);
     if (result == 0)
         return true;
-    snprintf(why, size, "cuInit failed (%d)", result);
+    if (result == CUDA_NO_DEVICE)
+        snprintf(why, size, "%s", cuda_no_gpu);
+    else
+        snprintf(why, size, "cuInit failed (%d)", result);
     return false;
 }

@@ -22,7 +22,8 @@ struct cuda_api {
     CUDA_FUNCTIONS(X)
 #undef X
 };
-extern struct cuda_api cuda_driver; /* filled by cuda_driver_load */
+extern struct cuda_api cuda_driver;   /* filled by cuda_driver_load */
+extern const char *const cuda_no_gpu; /* a sentence */
 
 /* Open libcuda and initialise it. False: `why` is one sentence. */
 bool cuda_driver_load(char *why, size_t size);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -371,6 +372,8 @@ static void learn_peaks(struct counter_gpu *gpu, size_t sample)
     if (child == 0) {
         signal(SIGTERM, SIG_DFL);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        prctl(PR_SET_DUMPABLE, 0); /* a core_pattern that pipes ignores the limit */
         evaluate_peaks(gpu, sample);
         _exit(write(ends[1], gpu->peaks, sizeof gpu->peaks) != (ssize_t)sizeof gpu->peaks);
     }

@@ -44,7 +44,7 @@ struct sampled_gpu {
     char why[COUNTER_WHY_BYTES];
     struct others others;
     /* the burst that is being decoded */
-    uint64_t first_ns, last_ns, previous_end_ns;
+    uint64_t first_ns, last_ns;
     uint32_t samples;
 };
 
@@ -172,6 +172,8 @@ static void open_gpus(struct sampler *sampler)
 {
     int count = 0;
     cuda_driver.DeviceGetCount(&count);
+    if (count <= 0)
+        say(sampler, WIRE_HEALTH_DEGRADED, "nothing was sampled: %s", cuda_no_gpu);
     others_open();
     for (int i = 0; i < count && sampler->count < MOST_GPUS; i++) {
         struct sampled_gpu *gpu = &sampler->gpus[sampler->count];
@@ -408,7 +410,7 @@ static void say_what_was_done(struct sampler *sampler)
                 gpu->why);
     }
     say(sampler, WIRE_HEALTH_NOTE,
-        "%llu samples in %llu bursts, %.1f%% of the time; the sampler used %.1f%% of a core",
+        "%llu samples in %llu bursts, %.1f %% of the time; the sampler used %.1f %% of a core",
         (unsigned long long)sampler->samples, (unsigned long long)sampler->bursts,
         100.0 * (double)sampler->sampled_ns / 1e9 / seconds, 100.0 * cpu / seconds);
 }
