@@ -482,7 +482,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         return CLI_RUN_FAILED;
     }
     if (!scope_check(command->name, &run.options.scope, run.options.trace) ||
-        !counters_check(command->name, &run.options.counters))
+        !counters_check(command->name, &run.options.counters, run.options.trace))
         return CLI_RUN_FAILED;
     run.argv = operands.values;
     if (!*run.argv[0]) {
@@ -496,8 +496,13 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         undo(&run);
         return CLI_RUN_FAILED;
     }
-    counters_start(&run.counters, &run.options.counters, run.collector, run.spool.path, run.ingest);
-    int in_exec;
+    counters_start(&run.counters, &run.options.counters,
+                   &(struct counters_run){run.collector, run.spool.path, &run.inherited, run.ingest});
+    int in_exec, early = run.counters.pid ? signals_asked_early() : 0; /* that took seconds */
+    if (early) {
+        undo(&run);
+        signals_end_as(early);
+    }
     int error = spawn_target(run.argv, run.environment.variables, &run.pid, &in_exec);
     if (error) {
         status = cannot_start(&run, error, in_exec);

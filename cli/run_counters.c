@@ -16,11 +16,13 @@
 #include "cli/command.h"
 #include "cli/run_counters.h"
 #include "cli/run_environment.h"
+#include "cli/run_signals.h"
 #include "collectors/counters/sets.h"
 #include "libprof/base/clock.h"
 
 #define SAMPLER "perfkit_sampler"
-#define START_MS 15000          /* initialising CUDA on a machine with many GPUs takes seconds */
+#define START_MS 15000 /* initialising CUDA on a machine with many GPUs takes seconds */
+#define LOOK_MS 50
 #define STOP_NS 5000000000ull   /* to decode the last burst */
 #define LEAST_INTERVAL_NS 5000u /* what the hardware was seen to keep up with */
 #define MOST_INTERVAL_NS 100000000u
@@ -43,7 +45,7 @@ static double duty_of(const char *text)
     return end != text && !*end && percent > 0 && percent <= 100 ? percent / 100 : 0;
 }
 
-bool counters_check(const char *command, const struct counters_options *options)
+bool counters_check(const char *command, const struct counters_options *options, const char *trace)
 {
     if (!options->set) {
         if (options->interval_ns || options->duty)
@@ -55,6 +57,10 @@ bool counters_check(const char *command, const struct counters_options *options)
         char sets[256];
         list_sets(sets, sizeof sets);
         cli_say(command, "--counters: there is no set '%s': give one of %s", options->set, sets);
+        return false;
+    }
+    if (!trace_has(trace, "cuda") && !trace_has(trace, "opencl")) {
+        cli_say(command, "--counters needs kernels to tell of: add cuda to --trace");
         return false;
     }
     if (options->interval_ns &&
@@ -74,8 +80,7 @@ bool counters_check(const char *command, const struct counters_options *options)
 
 static void note(struct prof_ingest *ingest, const char *text)
 {
-    if (ingest)
-        prof_ingest_note(ingest, "counters degraded", text, NULL);
+    prof_ingest_note(ingest, "counters degraded", text, NULL);
 }
 
 /* Beside this executable in a build folder, beside the collector in an installation. */
@@ -99,6 +104,7 @@ static bool find_sampler(const char *collector, char out[PATH_MAX])
 struct arguments {
     char path[PATH_MAX], directory[PATH_MAX], set[64], cupti[PATH_MAX], interval[40], duty[40];
     char *list[7];
+    char **environment;
 };
 
 static void add(struct arguments *arguments, char *text)
@@ -133,30 +139,50 @@ static void make_arguments(struct arguments *arguments, const struct counters_op
     }
 }
 
+/* Under an outer perfkit the collector is in every process of this one, and takes part where
+ * PERFKIT_DIR names a folder. It puts the variable back where it is missing, so it is set to none.
+ */
+static bool make_environment(struct arguments *arguments)
+{
+    static char nobody[] = "PERFKIT_DIR=";
+    size_t count = 0, kept = 0;
+    while (environ[count])
+        count++;
+    arguments->environment = calloc(count + 2, sizeof *arguments->environment);
+    for (size_t i = 0; arguments->environment && i < count; i++) {
+        if (strncmp(environ[i], nobody, sizeof nobody - 1) != 0)
+            arguments->environment[kept++] = environ[i];
+    }
+    if (arguments->environment)
+        arguments->environment[kept] = nobody;
+    return arguments->environment;
+}
+
 /* In the child; only what is async-signal-safe. */
-static _Noreturn void become_sampler(const struct arguments *arguments, int stop, int ready)
+static _Noreturn void become_sampler(const struct arguments *arguments,
+                                     const struct inherited_fds *inherited, int stop, int ready)
 {
     setpgid(0, 0); /* the terminal's keys are for the program */
+    for (int i = 0; i < inherited->count; i++)
+        close(inherited->fds[i]);
     if (dup2(stop, STDIN_FILENO) >= 0 && dup2(ready, STDOUT_FILENO) >= 0)
-        execv(arguments->path, arguments->list);
+        execve(arguments->path, arguments->list, arguments->environment);
     _exit(127);
 }
 
-/* Until the other end is closed, or for `milliseconds`. */
-static bool wait_closed(int fd, int milliseconds)
+/* Until the other end is closed, the user has asked to end, or for START_MS. */
+static bool wait_ready(int fd)
 {
-    uint64_t until = prof_now_ns() + (uint64_t)milliseconds * 1000000u;
     struct pollfd end = {.fd = fd};
-    for (;;) {
-        uint64_t now = prof_now_ns();
-        int left = now < until ? (int)((until - now) / 1000000u) : 0;
-        int got = poll(&end, 1, left);
-        if (got > 0 || (got == 0 && left == 0) || (got < 0 && errno != EINTR))
-            return got > 0;
+    for (int waited = 0; waited < START_MS; waited += LOOK_MS) {
+        if (poll(&end, 1, LOOK_MS) > 0 || signals_asked_early())
+            return true;
     }
+    return false;
 }
 
-static int spawn(struct counters *counters, const struct arguments *arguments, int *ready)
+static int spawn(struct counters *counters, const struct arguments *arguments,
+                 const struct inherited_fds *inherited, int *ready)
 {
     int stop[2], up[2];
     if (pipe2(stop, O_CLOEXEC) != 0)
@@ -169,7 +195,7 @@ static int spawn(struct counters *counters, const struct arguments *arguments, i
     }
     counters->pid = fork();
     if (counters->pid == 0)
-        become_sampler(arguments, stop[0], up[1]);
+        become_sampler(arguments, inherited, stop[0], up[1]);
     int saved = errno;
     close(stop[0]);
     close(up[1]);
@@ -185,28 +211,30 @@ static int spawn(struct counters *counters, const struct arguments *arguments, i
 }
 
 void counters_start(struct counters *counters, const struct counters_options *options,
-                    const char *collector, const char *spool, struct prof_ingest *ingest)
+                    const struct counters_run *run)
 {
     struct arguments arguments = {0};
     int ready = -1;
     if (!options->set)
         return;
-    if (!find_sampler(collector, arguments.path)) {
-        note(ingest,
+    if (!find_sampler(run->collector, arguments.path)) {
+        note(run->ingest,
              "nothing was sampled: " SAMPLER " is not beside perfkit: install perfkit again");
         return;
     }
-    make_arguments(&arguments, options, spool);
-    int error = spawn(counters, &arguments, &ready);
+    make_arguments(&arguments, options, run->spool);
+    int error =
+        make_environment(&arguments) ? spawn(counters, &arguments, run->inherited, &ready) : ENOMEM;
+    free(arguments.environment);
     if (error) {
         char text[160];
         snprintf(text, sizeof text, "nothing was sampled: cannot start " SAMPLER ": %s",
                  strerror(error));
-        note(ingest, text);
+        note(run->ingest, text);
         return;
     }
-    if (!wait_closed(ready, START_MS))
-        note(ingest, "the sampler was slow to start: the program's beginning has no samples");
+    if (!wait_ready(ready))
+        note(run->ingest, "the sampler was slow to start: the program's beginning has no samples");
     close(ready);
 }
 
@@ -230,9 +258,13 @@ void counters_stop(struct counters *counters, struct prof_ingest *ingest)
     char text[160];
     if (counters->pid == 0)
         return;
+    if (!ingest)
+        kill(counters->pid, SIGKILL);
     close(counters->stop);
     int status = see_off(counters->pid);
     counters->pid = 0;
+    if (!ingest)
+        return;
     if (WIFSIGNALED(status))
         snprintf(text, sizeof text,
                  "the sampler was ended by signal %d: samples may be missing (`" SAMPLER

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/run_spawn.h"
 #include "libprof/store/ingest.h"
 
 struct counters_options {
@@ -19,16 +20,23 @@ struct counters {
     int stop;  /* its end tells the sampler to stop */
 };
 
-/* False, said on stderr, when an option is wrong. */
-bool counters_check(const char *command, const struct counters_options *options);
+/* False, said on stderr, when an option is wrong. `trace`: --trace, or NULL. */
+bool counters_check(const char *command, const struct counters_options *options, const char *trace);
 
-/* Start the sampler for the run whose spool folder and collector these are, and wait until it
- * samples or has said why it cannot. What goes wrong is a note of the capture: the run goes on. */
+/* The run that the sampler is for. */
+struct counters_run {
+    const char *collector, *spool;
+    const struct inherited_fds *inherited; /* not for the sampler */
+    struct prof_ingest *ingest;
+};
+
+/* Start the sampler and wait until it samples, has said why it cannot, or the user wants perfkit to
+ * end (signals_asked_early). What goes wrong is a note of the capture: the run goes on. */
 void counters_start(struct counters *counters, const struct counters_options *options,
-                    const char *collector, const char *spool, struct prof_ingest *ingest);
+                    const struct counters_run *run);
 
-/* The program has ended: let the sampler write what it has, and see it off. `ingest` NULL: say
- * nothing if it died. Nothing happens without a sampler. */
+/* The program has ended: let the sampler write what it has, and see it off. `ingest` NULL: nobody
+ * wants what it has. Nothing happens without a sampler. */
 void counters_stop(struct counters *counters, struct prof_ingest *ingest);
 
 #endif

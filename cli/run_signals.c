@@ -109,6 +109,19 @@ void signals_install(void)
     }
 }
 
+int signals_asked_early(void)
+{
+    sigset_t waiting;
+    sigpending(&waiting);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        int signal = table[i].signal;
+        if (table[i].policy == REQUEST && sigismember(&waiting, signal) &&
+            !sigismember(&found_mask, signal) && found[i].sa_handler != SIG_IGN)
+            return signal;
+    }
+    return 0;
+}
+
 void signals_restore(void)
 {
     for (size_t i = 0; i < SIGNALS; i++)

@@ -18,6 +18,10 @@ enum signals_phase {
 /* Install the handlers; everything is blocked until signals_release. */
 void signals_install(void);
 
+/* Before signals_release: the number of a waiting signal by which the user wants perfkit to end, 0
+ * = none. It would not reach a target that is started later: the terminal has sent it already. */
+int signals_asked_early(void);
+
 /* In the child between fork and exec: dispositions and mask as perfkit found them. Async-safe. */
 void signals_restore(void);
 

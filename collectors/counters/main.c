@@ -104,7 +104,7 @@ static void mind_signals(void)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-/* NAME=VALUE operands, as run_sampler.c of the command gives them. */
+/* NAME=VALUE operands, as run_counters.c of the command gives them. */
 static bool take_operand(struct sampler_options *options, const char *text)
 {
     static const char *const names[] = {"dir=", "set=", "cupti=", "interval=", "duty="};

@@ -3,6 +3,7 @@ counters count at known rates (fakes/fake_pm.c), beside a fake program that keep
 the capture then holds, and what is said when sampling cannot be. The program never notices."""
 import json
 import os
+import resource
 import signal
 import time
 import unittest
@@ -194,6 +195,11 @@ class Counters(replay.Case):
         db = self.open(result.capture)
         self.assertTrue(self.notes(db, "degraded") or self.count(db, "counter_device"))
 
+    def test_no_gpu_visible(self):
+        for env in ({"FAKE_CUDA_DEVICES": "0"}, {"FAKE_CUDA_INIT": "100"}):
+            with self.subTest(env):
+                self.assert_not_sampled(self.sampled(env=env), "CUDA_VISIBLE_DEVICES")
+
     def test_old_cupti(self):
         db = self.sampled(library=replay.OLD_FAKES)
         self.assert_not_sampled(db, "CUPTI 12.6")
@@ -226,6 +232,13 @@ class Counters(replay.Case):
         self.assertEqual(self.notes(db, "degraded"), [])
         self.assertGreater(self.count(db, "counter_sample"), 0)
         self.assertEqual(self.count(db, "counter", "peak IS NOT NULL"), 0)
+
+    def test_peaks_that_kill_leave_no_core(self):
+        def cores():
+            resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+
+        self.sampled("peaks=1", preexec_fn=cores)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("core")], [])
 
     def test_values_fail(self):
         db = self.sampled("evaluate=999")
@@ -276,11 +289,64 @@ class Counters(replay.Case):
         self.assertEqual(process.returncode, 0)
         self.assertFalse(os.path.exists("/proc/%d" % sampler))
 
+    def test_asked_to_end_before_the_program_runs(self):
+        env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES, FAKE_CUDA_SLOW="60")
+        trace = self.path("ran")
+        process = self.start("/bin/touch", trace, options=OPTIONS, env=env)
+        sampler = wait_for(lambda: child_of(process.pid, "perfkit_sampler"))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(), -signal.SIGINT)
+        self.assertFalse(os.path.exists(trace))
+        self.assertFalse(os.path.exists(process.capture))
+        self.assertEqual(self.spool_folders(), [])
+        self.assertFalse(os.path.exists("/proc/%d" % sampler))
+
+    def test_ignored_signals_stay_ignored(self):
+        def ignore():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+        env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES, FAKE_CUDA_SLOW="1")
+        trace = self.path("ran")
+        process = self.start("/bin/touch", trace, options=OPTIONS, env=env, preexec_fn=ignore)
+        wait_for(lambda: child_of(process.pid, "perfkit_sampler"))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(), 0)
+        self.assertTrue(os.path.exists(trace))
+
+    # ---- what is the program's and not the sampler's
+
+    def test_descriptors_are_the_programs(self):
+        ends = os.pipe()
+        env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)
+        process = self.start("/bin/sleep", "60", options=OPTIONS, env=env, pass_fds=ends)
+
+        def held(pid):
+            links = (os.readlink("/proc/%d/fd/%s" % (pid, fd))
+                     for fd in os.listdir("/proc/%d/fd" % pid))
+            return [link for link in links if link == "pipe:[%d]" % os.fstat(ends[0]).st_ino]
+
+        self.assertEqual(len(held(wait_for(lambda: child_of(process.pid, "sleep")))), 2)
+        self.assertEqual(held(child_of(process.pid, "perfkit_sampler")), [])
+        process.terminate()
+        process.wait()
+        for end in ends:
+            os.close(end)
+
+    def test_inside_another_run(self):
+        capture = self.new_capture()
+        inner = self.run_line([replay.PROGRAM, "counted", "return"], capture, OPTIONS)
+        env = replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)
+        outer = self.open(self.record(*inner, env=env).capture)
+        self.assertEqual(self.count(outer, "process", "command LIKE '%perfkit_sampler%'"), 0)
+        self.assertGreater(self.count(outer, "process", "command LIKE '%cuda_program%'"), 0)
+        self.assertGreater(self.count(self.open(capture), "counter_sample"), 0)
+
     # ---- options
 
     def test_wrong_options(self):
         for options, said in ((["--counters=nothing"], b"there is no set 'nothing'"),
                               (["--counters-duty=5"], b"need --counters"),
+                              (["--counters=roofline", "--trace=nvtx"], b"add cuda to --trace"),
                               (["--counters=roofline", "--counters-duty=0"], b"not a share"),
                               (["--counters=roofline", "--counters-duty=101%"], b"not a share"),
                               (["--counters=roofline", "--counters-interval=1us"], b"out of range")):

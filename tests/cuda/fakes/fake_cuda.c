@@ -1,10 +1,12 @@
 /* A libcuda.so.1 whose cuInit does what the driver does for tools: it loads the library named by
  * CUDA_INJECTION64_PATH and calls its InitializeInjection. It tells of as many GPUs as
- * FAKE_CUDA_DEVICES says (1). */
+ * FAKE_CUDA_DEVICES says (1). FAKE_CUDA_INIT=N is the result of cuInit in who is not injected (100:
+ * no device), FAKE_CUDA_SLOW=N makes that take N seconds. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -71,6 +73,10 @@ int cuInit(unsigned flags)
         int (*inject)(void);
         memcpy(&inject, &symbol, sizeof inject);
         inject();
+        return 0;
     }
-    return 0;
+    const char *slow = getenv("FAKE_CUDA_SLOW"), *result = getenv("FAKE_CUDA_INIT");
+    if (slow)
+        sleep((unsigned)atoi(slow));
+    return result ? atoi(result) : 0;
 }
