@@ -7,18 +7,31 @@
 
 #include "cli/beside.h"
 
+/* What is special in a pattern means itself. */
+static void quote_pattern(const char *text, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; *text && used + 3 < size; text++) {
+        if (strchr("*?[\\", *text))
+            out[used++] = '\\';
+        out[used++] = *text;
+    }
+    out[used] = '\0';
+}
+
 bool beside_self(const char *const *places, char out[PATH_MAX])
 {
-    char self[PATH_MAX];
+    char self[PATH_MAX], folder[2 * PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length < 0 ? 0 : length] = '\0';
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
+    quote_pattern(self, folder, sizeof folder);
     for (size_t i = 0; *self && places[i]; i++) {
-        char pattern[PATH_MAX + 64];
+        char pattern[sizeof folder + 64];
         glob_t found;
-        snprintf(pattern, sizeof pattern, "%s/%s", self, places[i]);
+        snprintf(pattern, sizeof pattern, "%s/%s", folder, places[i]);
         if (glob(pattern, 0, NULL, &found) != 0)
             continue;
         bool ok = realpath(found.gl_pathv[0], out) && access(out, R_OK) == 0;

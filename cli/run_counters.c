@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/beside.h"
 #include "cli/command.h"
 #include "cli/run_counters.h"
 #include "cli/run_environment.h"
@@ -81,24 +82,6 @@ bool counters_check(const char *command, const struct counters_options *options,
 static void note(struct prof_ingest *ingest, const char *text)
 {
     prof_ingest_note(ingest, "counters degraded", text, NULL);
-}
-
-/* Beside this executable in a build folder, beside the collector in an installation. */
-static bool find_sampler(const char *collector, char out[PATH_MAX])
-{
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = '\0';
-    const char *const beside[] = {self, collector};
-    for (size_t i = 0; i < 2; i++) {
-        const char *slash = strrchr(beside[i], '/');
-        if (slash &&
-            snprintf(out, PATH_MAX, "%.*s/" SAMPLER, (int)(slash - beside[i]), beside[i]) <
-                PATH_MAX &&
-            access(out, X_OK) == 0)
-            return true;
-    }
-    return false;
 }
 
 struct arguments {
@@ -213,11 +196,13 @@ static int spawn(struct counters *counters, const struct arguments *arguments,
 void counters_start(struct counters *counters, const struct counters_options *options,
                     const struct counters_run *run)
 {
+    static const char *const places[] = {SAMPLER, "../lib*/perfkit/" SAMPLER,
+                                         "../lib/*/perfkit/" SAMPLER, NULL};
     struct arguments arguments = {0};
     int ready = -1;
     if (!options->set)
         return;
-    if (!find_sampler(run->collector, arguments.path)) {
+    if (!beside_self(places, arguments.path)) {
         note(run->ingest,
              "nothing was sampled: " SAMPLER " is not beside perfkit: install perfkit again");
         return;

@@ -25,7 +25,7 @@ bool counters_check(const char *command, const struct counters_options *options,
 
 /* The run that the sampler is for. */
 struct counters_run {
-    const char *collector, *spool;
+    const char *spool;
     const struct inherited_fds *inherited; /* not for the sampler */
     struct prof_ingest *ingest;
 };
