@@ -537,7 +537,9 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
 {
     struct run run = {
         .name = command->name,
-        .options = {.spool_limit = DEFAULT_SPOOL_LIMIT, .scope = {.duration_ns = SCOPE_ALWAYS}},
+        .options = {.spool_limit = DEFAULT_SPOOL_LIMIT,
+                    .scope = {.duration_ns = SCOPE_ALWAYS},
+                    .counters = {.interval_ns = COUNTERS_OWN_INTERVAL}},
         .spool = {.owner_fd = -1},
         .scope = {.control = {.fd = -1}},
     };

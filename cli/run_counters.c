@@ -48,11 +48,12 @@ static double duty_of(const char *text)
 
 bool counters_check(const char *command, const struct counters_options *options, const char *trace)
 {
+    bool own_interval = options->interval_ns == COUNTERS_OWN_INTERVAL;
     if (!options->set) {
-        if (options->interval_ns || options->duty)
+        if (!own_interval || options->duty)
             cli_say(command, "--counters-interval and --counters-duty need --counters: say which "
                              "counters, as in --counters=roofline");
-        return !options->interval_ns && !options->duty;
+        return own_interval && !options->duty;
     }
     if (!counter_set_find(options->set)) {
         char sets[256];
@@ -64,7 +65,7 @@ bool counters_check(const char *command, const struct counters_options *options,
         cli_say(command, "--counters needs kernels to tell of: add cuda to --trace");
         return false;
     }
-    if (options->interval_ns &&
+    if (!own_interval &&
         (options->interval_ns < LEAST_INTERVAL_NS || options->interval_ns > MOST_INTERVAL_NS)) {
         cli_say(command, "--counters-interval is out of range: give 5us to 100ms");
         return false;
@@ -111,7 +112,7 @@ static void make_arguments(struct arguments *arguments, const struct counters_op
         snprintf(arguments->cupti, sizeof arguments->cupti, "cupti=%s", cupti);
         add(arguments, arguments->cupti);
     }
-    if (options->interval_ns) {
+    if (options->interval_ns != COUNTERS_OWN_INTERVAL) {
         snprintf(arguments->interval, sizeof arguments->interval, "interval=%llu",
                  (unsigned long long)options->interval_ns);
         add(arguments, arguments->interval);

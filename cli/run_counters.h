@@ -9,9 +9,11 @@
 #include "cli/run_spawn.h"
 #include "libprof/store/ingest.h"
 
+#define COUNTERS_OWN_INTERVAL UINT64_MAX
+
 struct counters_options {
     const char *set;      /* --counters; NULL = none */
-    uint64_t interval_ns; /* 0 = the sampler's own choice */
+    uint64_t interval_ns; /* COUNTERS_OWN_INTERVAL = the sampler's choice */
     const char *duty;     /* per cent, as given; NULL = as the budget allows */
 };
 

@@ -249,6 +249,16 @@ static void fail_gpu(struct sampler *sampler, struct sampled_gpu *gpu, const cha
     gpu->failed = true;
 }
 
+/* What a device has may change with what else is done on it (MIG, other tools). */
+static bool has_counters(const struct counter_gpu *gpu, const struct counter_row *const *rows,
+                         size_t count)
+{
+    bool same = counter_gpu_count(gpu) == count;
+    for (size_t i = 0; same && i < count; i++)
+        same = counter_gpu_row(gpu, i) == rows[i];
+    return same;
+}
+
 /* A burst that could not be read is lost; CUPTI is then set up anew, until that is of no use. */
 static void lose_burst(struct sampler *sampler, struct sampled_gpu *gpu, const char *why)
 {
@@ -259,9 +269,16 @@ static void lose_burst(struct sampler *sampler, struct sampled_gpu *gpu, const c
         fail_gpu(sampler, gpu, gpu->why);
         return;
     }
-    counter_gpu_close(gpu->gpu);
+    struct counter_gpu *old = gpu->gpu;
+    const struct counter_row *rows[COUNTER_SET_MAX];
+    size_t count = counter_gpu_count(old);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = counter_gpu_row(old, i);
+    counter_gpu_close(old);
     if (!start_gpu(sampler, gpu, again))
         fail_gpu(sampler, gpu, again);
+    else if (gpu->defined && !has_counters(gpu->gpu, rows, count))
+        fail_gpu(sampler, gpu, "it no longer has the counters that it began with");
 }
 
 /* True when asked to stop within that time. */

@@ -219,6 +219,13 @@ class Counters(replay.Case):
         self.assertGreater(self.count(db, "counter_burst", "samples >= 390"), 0)
         self.assertIn("could not be read", self.notes(db, "degraded")[0])
 
+    def test_counters_that_go_missing(self):
+        # its columns would be another counter's, or hold zeros
+        db = self.sampled("decode=999,every=4,missing=nvl,lost=1")
+        self.assertGreater(self.count(db, "counter_sample"), 0)
+        self.assertEqual(self.count(db, "counter_sample", "c%d = 0" % (COUNTERS - 1)), 0)
+        self.assertIn("no longer has the counters", self.notes(db, "degraded")[0])
+
     def test_overflow_is_not_the_end(self):
         db = self.sampled("decode=8,every=10")
         self.assertGreater(self.count(db, "counter_burst", "samples >= 390"), 0)
@@ -349,6 +356,8 @@ class Counters(replay.Case):
                               (["--counters=roofline", "--trace=nvtx"], b"add cuda to --trace"),
                               (["--counters=roofline", "--counters-duty=0"], b"not a share"),
                               (["--counters=roofline", "--counters-duty=101%"], b"not a share"),
+                              (["--counters=roofline", "--counters-interval=0"], b"out of range"),
+                              (["--counters-interval=0"], b"need --counters"),
                               (["--counters=roofline", "--counters-interval=1us"], b"out of range")):
             with self.subTest(options):
                 result = self.plain(self.run_line(["/bin/true"], self.new_capture(), options))

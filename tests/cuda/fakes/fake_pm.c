@@ -8,6 +8,7 @@
  *   enable=N, start=N, stop=N, decode=N, evaluate=N     results of these calls
  *   after=N          decode and start fail only after so many good calls
  *   missing=TEXT     metrics with TEXT in their name are not there
+ *   lost=N           only once the device has been set up N times
  *   passes=N         what the configuration needs
  *   portion=N        no more samples than that come in one decode, whatever the image has room for
  *   overflow=1       the hardware's buffer was too small
@@ -46,7 +47,7 @@ static struct {
     uint64_t interval, from, to, done;
     bool enabled, started, first, ended;
     uint32_t room;
-    long decodes, starts;
+    long decodes, starts, enables;
 } state;
 
 static const char *knob_at(const char *name)
@@ -117,7 +118,7 @@ CALL(ProfilerHostConfigAddMetrics, struct pm_host_add)
     snprintf(text, sizeof text, "%.*s", missing ? (int)strcspn(missing, ",") : 0,
              missing ? missing : "");
     for (size_t i = 0; i < p->count; i++) {
-        if (text[0] && strstr(p->metrics[i], text))
+        if (text[0] && state.enables >= knob("lost", 0) && strstr(p->metrics[i], text))
             return 999;
     }
     state.count = p->count < MOST_METRICS ? p->count : MOST_METRICS;
@@ -197,6 +198,7 @@ CALL(PmSamplingEnable, struct pm_enable)
     if (state.enabled)
         return PM_INVALID_OPERATION;
     state.enabled = true;
+    state.enables++;
     p->sampling = &state;
     return 0;
 }
