@@ -28,6 +28,7 @@ struct slot {
 struct tally {
     int64_t samples;
     double kernel_ns; /* of the group's kernels, or busy time of the device */
+    double busy_ns;   /* the same without counting twice what ran side by side */
     double length_ns;
     double *sums; /* per counter */
 };
@@ -252,10 +253,11 @@ static bool read_values(const struct work *w, size_t source, sqlite3_stmt *row, 
 
 /* Levels weigh by time, so that a sum of them over a sum of times is their mean. */
 static void tally_add(const struct work *w, struct tally *tally, const double *values, double ns,
-                      double length_ns)
+                      double busy_ns, double length_ns)
 {
     tally->samples++;
     tally->kernel_ns += ns;
+    tally->busy_ns += busy_ns;
     tally->length_ns += length_ns;
     for (size_t i = 0; i < w->counters; i++)
         tally->sums[i] +=
@@ -299,10 +301,10 @@ static const struct counter_touch *touches_of(const struct work *w,
 }
 
 static void add_own(struct work *w, const struct counter_sampled *sampled,
-                    const struct counter_touch *touch, const double *values)
+                    const struct counter_touch *touch, double busy_ns, const double *values)
 {
     struct estimate *e = &w->estimates[touch->group];
-    tally_add(w, &e->own, values, touch->overlap_ns, sampled->length_ns);
+    tally_add(w, &e->own, values, touch->overlap_ns, busy_ns, sampled->length_ns);
     cluster_add(w, &e->clusters, touch->launch, sampled->burst, values, touch->overlap_ns);
 }
 
@@ -342,7 +344,7 @@ static void divide(struct work *w, const struct counter_sampled *sampled, const 
             part[k] =
                 w->result->counters[k].kind == PROF_COUNTER_SUM ? values[k] * share : values[k];
         }
-        add_own(w, sampled, &t[i], part);
+        add_own(w, sampled, &t[i], t[i].overlap_ns / time * sampled->busy_ns, part);
     }
 }
 
@@ -353,11 +355,11 @@ static void second_scan(struct work *w, const struct counter_sampled *sampled, c
         if (t[i].group == COUNTER_OTHER)
             continue;
         struct estimate *e = &w->estimates[t[i].group];
-        tally_add(w, &e->all, values, sampled->busy_ns, sampled->length_ns);
+        tally_add(w, &e->all, values, sampled->busy_ns, sampled->busy_ns, sampled->length_ns);
         e->others |= sampled->others;
     }
     if (sampled->kind == COUNTER_ALONE)
-        add_own(w, sampled, t, values);
+        add_own(w, sampled, t, sampled->busy_ns, values);
     else if (divisible(w, sampled))
         divide(w, sampled, values);
 }
@@ -376,7 +378,8 @@ static bool add_sample(void *user, sqlite3_stmt *row)
         if (w->second)
             second_scan(w, sampled, values);
         else
-            tally_add(w, &w->estimates[t->group].alone, values, t->overlap_ns, sampled->length_ns);
+            tally_add(w, &w->estimates[t->group].alone, values, t->overlap_ns, sampled->busy_ns,
+                      sampled->length_ns);
     }
     w->at++;
     return true;
@@ -444,7 +447,8 @@ static void fill_values(const struct work *w, const struct counter_group *g,
             v.per_launch = v.rate * mean_s;
         if (slots[i].clock >= 0) {
             struct prof_counter_value clock = value_of(w, e, tally, (size_t)slots[i].clock);
-            v.share = v.rate / (slots[i].peak * clock.rate);
+            double at_once = tally->kernel_ns / tally->busy_ns; /* launches, side by side */
+            v.share = v.rate * at_once / (slots[i].peak * clock.rate);
         }
         row->values[slots[i].counter] = v;
     }

@@ -660,7 +660,8 @@ struct prof_counter_value {
                           CLOCK: per second; MEAN: the mean level */
     double rate_error; /* its standard error, of the ratio over launches (docs/counters.md) */
     double per_launch; /* rate x mean duration of the row's launches; MEAN: NaN */
-    double share;      /* of the peak rate at the clock the device had meanwhile, 0..1 */
+    double share;      /* of the peak rate at the clock the device had meanwhile, 0..1: of the device
+                          while it ran the kernel, also when several launches ran side by side */
 };
 
 struct prof_counter_row {

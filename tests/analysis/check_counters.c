@@ -187,6 +187,24 @@ START_TEST(side_by_side_is_joint)
 }
 END_TEST
 
+START_TEST(a_share_is_of_the_device_and_a_rate_of_a_launch)
+{
+    static const struct work work[] = {{1000, 9000, 1, 1, 3}, {1000, 9000, 2, 1, 3}};
+    begin();
+    put_work(work, 2);
+    put_samples(1, work, 2, 0, 10000);
+    struct prof_capture *c = open_case();
+    struct prof_counter_summary s;
+    ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    ck_assert(!s.rows[0].joint);
+    ck_near(s.rows[0].values[0].rate, 3e9);
+    ck_near(s.rows[0].values[0].per_launch, 3 * 8000);
+    ck_near(s.rows[0].values[0].share, 6.0 / (10 * CYCLES_PER_NS));
+    prof_counter_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(values_rest_on_the_time_alone)
 {
     /* Half of alpha runs beside beta, then a copy comes, then it is alone. */
@@ -604,7 +622,8 @@ START_TEST(damage_is_survived)
 END_TEST
 
 CHECK_MAIN("counters", a_kernel_alone_has_its_rate_whatever_its_edges,
-           kernels_in_turn_are_told_apart, side_by_side_is_joint, values_rest_on_the_time_alone,
+           kernels_in_turn_are_told_apart, side_by_side_is_joint,
+           a_share_is_of_the_device_and_a_rate_of_a_launch, values_rest_on_the_time_alone,
            a_copy_that_is_over_at_once_is_no_company, short_kernels_are_pooled,
            too_few_samples_say_nothing, the_error_is_that_between_launches,
            bursts_of_one_launch_tell_of_its_spread, together_is_not_in_turn,
