@@ -89,7 +89,7 @@ static void describe(const struct prof_report_data *data, const struct prof_plac
         n += (size_t)snprintf(out + n, size - n, " in %s", path ? path : "");
     if (place->name && n < size)
         n += (size_t)snprintf(out + n, size - n, ", %s", name ? name : "");
-    if (stream && n < size && stream->native < ADDRESSES)
+    if (stream && n < size && stream->native >= 0 && stream->native < ADDRESSES)
         snprintf(out + n, size - n, ", stream %lld", (long long)stream->native);
     free(path);
     free(name);
@@ -135,10 +135,13 @@ void prof_report_text_findings(const struct prof_report_page *page,
     else
         judged_part(findings, line, sizeof line);
     bool told = findings->why_none || findings->window_ns > 0;
+    struct prof_text count_text = prof_count((int64_t)findings->count);
+    const char *how_much = findings->count ? count_text.text : "none";
+    bool fits = strlen("Findings: ; ") + strlen(how_much) + prof_report_cells(line) <= page->width;
     fprintf(page->out, "\n%sFindings%s: %s%s%s\n", prof_report_tone(page, PROF_TONE_HEAD),
-            prof_report_plain(page),
-            findings->count ? prof_count((int64_t)findings->count).text : "none", told ? "; " : "",
-            told ? line : "");
+            prof_report_plain(page), how_much, told && fits ? "; " : "", told && fits ? line : "");
+    if (told && !fits)
+        prof_report_wrap(page, 2, "", line);
     size_t count = shown(findings, how_many);
     for (size_t i = 0; i < count; i++)
         text_finding(page, data, &findings->rows[i]);

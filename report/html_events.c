@@ -4,6 +4,7 @@
  * lonely ones stay as they are, and one pass over the capture in bounded memory does it. */
 #include <string.h>
 
+#include "libprof/base/saturate.h"
 #include "report/html.h"
 #include "report/html_events.h"
 #include "report/walk.h"
@@ -47,15 +48,15 @@ static bool add_name(struct prof_html_events *e, const char *name, uint32_t *ind
 
 static int64_t end_of(const struct prof_html_event *event)
 {
-    return event->start + (event->duration > 0 ? event->duration : 0);
+    return prof_add(event->start, event->duration > 0 ? event->duration : 0);
 }
 
 static void merge_into(struct prof_html_event *block, const struct prof_html_event *event)
 {
     int64_t end = end_of(event), own = end_of(block);
-    block->duration = (end > own ? end : own) - block->start;
+    block->duration = prof_subtract(end > own ? end : own, block->start);
     block->count += event->count;
-    block->busy += event->busy;
+    block->busy = prof_add(block->busy, event->busy);
     block->link = 0;
     if (event->longest > block->longest) {
         block->longest = event->longest;
@@ -111,7 +112,7 @@ static bool merge(struct prof_html_events *e, int64_t span)
  */
 static bool reduce(struct prof_html_events *e, size_t limit)
 {
-    int64_t span = e->end_ns > e->begin_ns ? e->end_ns - e->begin_ns : 1;
+    int64_t span = e->end_ns > e->begin_ns ? prof_subtract(e->end_ns, e->begin_ns) : 1;
     if (e->events.count > limit && e->merge_ns && !merge(e, e->merge_ns))
         return false;
     while (e->events.count > limit && e->merge_ns <= span) {
@@ -153,6 +154,12 @@ static bool is_device(enum prof_html_kind kind)
     return kind <= PROF_HTML_FILL;
 }
 
+/* A row's number and its table in one. Unsigned: a damaged capture numbers rows as it likes. */
+static int64_t link_to(int64_t id, enum prof_event_kind kind)
+{
+    return (int64_t)((uint64_t)id * KINDS + (uint64_t)kind);
+}
+
 static void describe(const struct prof_html_events *e, const struct prof_event *event,
                      struct prof_html_event *out)
 {
@@ -161,12 +168,11 @@ static void describe(const struct prof_html_events *e, const struct prof_event *
     out->duration = event->duration_ns == PROF_UNKNOWN ? -1 : event->duration_ns;
     out->count = 1;
     if (is_device(out->kind)) {
-        out->link =
-            event->api_start_ns == PROF_UNKNOWN ? 0 : event->id * KINDS + (int64_t)event->kind;
+        out->link = event->api_start_ns == PROF_UNKNOWN ? 0 : link_to(event->id, event->kind);
         out->extra =
             out->kind == PROF_HTML_KERNEL ? (event->config ? event->config->id : 0) : event->bytes;
     } else if (out->kind == PROF_HTML_API && event->record_kind != PROF_EVENT_API) {
-        out->link = event->record_id * KINDS + (int64_t)event->record_kind;
+        out->link = link_to(event->record_id, event->record_kind);
     } else if (out->kind == PROF_HTML_RANGE && out->duration < 0) {
         out->duration = e->end_ns > out->start ? e->end_ns - out->start : 0;
         out->extra = 1;

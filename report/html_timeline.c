@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/saturate.h"
 #include "report/html.h"
 #include "report/html_events.h"
 
 struct order {
     int64_t process, lane, id;
+    bool calls;
     size_t track;
 };
 
@@ -21,6 +23,8 @@ static int by_place(const void *a, const void *b)
         return x->lane < y->lane ? -1 : 1;
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
+    if (x->calls != y->calls)
+        return x->calls ? 1 : -1;
     return x->track < y->track ? -1 : x->track > y->track;
 }
 
@@ -33,7 +37,8 @@ static struct order *order_tracks(const struct prof_html_events *e)
         bool stream = track->lane == PROF_HTML_STREAM;
         order[i] = (struct order){.process = track->process,
                                   .lane = stream,
-                                  .id = track->id * 2 + (track->lane == PROF_HTML_CALLS),
+                                  .id = track->id,
+                                  .calls = track->lane == PROF_HTML_CALLS,
                                   .track = i};
     }
     if (order && e->tracks.count)
@@ -78,7 +83,7 @@ enum column { START, DURATION, NAME, KIND, ROW, COUNT, BUSY, LINK, EXTRA };
 
 static int64_t cell(const struct prof_html_event *event, enum column column, int64_t *before)
 {
-    int64_t delta = event->start - *before;
+    int64_t delta = prof_subtract(event->start, *before);
     switch (column) {
     case START:
         *before = event->start;
@@ -173,8 +178,9 @@ static void put_configs(struct prof_json *json, struct prof_capture *capture)
 static void put_head(struct prof_json *json, const struct prof_html_events *e)
 {
     static const char *const kinds[] = {
-        [PROF_HTML_KERNEL] = "kernel", [PROF_HTML_COPY] = "copy", [PROF_HTML_FILL] = "fill",
-        [PROF_HTML_API] = "call",      [PROF_HTML_WAIT] = "wait", [PROF_HTML_RANGE] = "range",
+        [PROF_HTML_KERNEL] = "kernel", [PROF_HTML_COPY] = "copy",
+        [PROF_HTML_FILL] = "fill",     [PROF_HTML_API] = "call",
+        [PROF_HTML_WAIT] = "wait",     [PROF_HTML_RANGE] = "range",
         [PROF_HTML_MARK] = "mark",     [PROF_HTML_OVERHEAD] = "overhead",
     };
     prof_json_int(json, "begin_ns", e->begin_ns);

@@ -7,6 +7,7 @@
 #include "libprof/analysis/declared.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
+#include "libprof/base/saturate.h"
 
 /* What a point's place depends on besides the point itself. */
 struct prof_roofline_facts {
@@ -29,8 +30,8 @@ static inline void prof_roofline_add(struct prof_roofline_sum *sum,
 {
     sum->flop += d->flop;
     sum->bytes += d->bytes;
-    sum->worked += d->launches;
-    sum->worked_ns += d->duration_ns;
+    sum->worked = prof_add(sum->worked, d->launches);
+    sum->worked_ns = prof_add(sum->worked_ns, d->duration_ns);
 }
 
 /* Put the declared work into the point: FLOP, bytes of DRAM, their sources. */

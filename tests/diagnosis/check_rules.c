@@ -635,6 +635,56 @@ START_TEST(low_precision_needs_a_float_pipe)
 }
 END_TEST
 
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* Numbers that no device tells and no run makes: an answer or none, but no nonsense (the sanitizers
+ * watch too). */
+static const char *const damages[] = {
+    "UPDATE device SET warp = 4611686018427387904",
+    "UPDATE device SET max_threads_per_unit = 9223372036854775807, registers_per_unit = -1",
+    "UPDATE launch_config SET registers = 9223372036854775807",
+    "UPDATE launch_config SET grid_x = 9223372036854775807, block_x = 9223372036854775807",
+    "UPDATE kernel SET rowid = 4000000000 WHERE rowid = 1",
+    "UPDATE kernel SET api_lead = NULL",
+    "UPDATE kernel SET start = start + 60000000000 WHERE rowid % 2",
+    "UPDATE kernel SET duration = 9223372036854775807 WHERE rowid % 5 = 0",
+    "UPDATE range SET duration = duration + start + 1000000, start = -1000000 WHERE rowid < 3",
+    "UPDATE capture SET duration = 1",
+    "UPDATE string SET value = ''",
+    "DELETE FROM kernel WHERE rowid > 1",
+    "DELETE FROM kernel",
+};
+
+START_TEST(damage_makes_no_nonsense)
+{
+    static const struct program *const which[] = {&programs[0], &programs[11], &programs[19]};
+    for (size_t p = 0; p < sizeof which / sizeof *which; p++) {
+        struct scene s;
+        struct prof_findings findings;
+        struct prof_error err = {0};
+        scene_open(&s, which[p]->api, which[p]->device);
+        which[p]->setup(&s, BAD);
+        for (int i = 0; i < STEPS; i++)
+            which[p]->step(&s, BAD, i);
+        scene_sql(&s, "%s", damages[_i]);
+        struct prof_capture *capture = scene_close(&s);
+        ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+        ck_assert_int_ge(findings.begin_ns, 0);
+        ck_assert_int_ge(findings.window_ns, 0);
+        check_sums(&findings);
+        for (size_t i = 0; i < findings.count; i++) {
+            double share = findings.rows[i].bound_share;
+            ck_assert(isnan(share) || (share >= 0 && share <= 1));
+            for (size_t n = 0; n < findings.rows[i].number_count; n++)
+                ck_assert(!(findings.rows[i].numbers[n].value < 0));
+            ck_assert_ptr_null(strstr(findings.rows[i].seen, "-9,2"));
+        }
+        prof_findings_free(&findings);
+        prof_close(capture);
+    }
+}
+END_TEST
+
 /* Every rule that can speak has a program above; the others say what they miss. */
 START_TEST(every_rule_is_covered)
 {
@@ -664,6 +714,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, PROGRAMS);
     tcase_add_loop_test(all, low_precision_needs_a_float_pipe, 0,
                         sizeof precisions / sizeof precisions[0]);
+    tcase_add_loop_test(all, damage_makes_no_nonsense, 0, sizeof damages / sizeof damages[0]);
     tcase_add_test(all, every_rule_is_covered);
     suite_add_tcase(suite, each);
     suite_add_tcase(suite, all);

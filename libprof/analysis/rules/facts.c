@@ -153,6 +153,9 @@ static void sort_ops(struct prof_ops *ops)
     }
 }
 
+/* Row numbers of a damaged capture promise more rows than there are. */
+#define MOST_RESERVED (INT64_C(1) << 24)
+
 static enum prof_status load_ops(struct prof_facts *f, const struct prof_scope *scope,
                                  struct prof_error *err)
 {
@@ -160,7 +163,7 @@ static enum prof_status load_ops(struct prof_facts *f, const struct prof_scope *
                                                  PROF_EVENT_MEMSET, PROF_EVENT_GRAPH};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         int64_t rows = prof_events_estimate(f->capture, PROF_EVENTS(kinds[i]));
-        if (rows > 0 && rows < INT64_C(1) << 32 && !prof_array_reserve(&f->ops[i], rows))
+        if (rows > 0 && rows <= MOST_RESERVED && !prof_array_reserve(&f->ops[i], rows))
             return prof_out_of_memory(err);
     }
     enum prof_status status = prof_device_ops(f->capture, scope, add_op, f, err);

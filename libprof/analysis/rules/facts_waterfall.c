@@ -188,13 +188,15 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
     int64_t begin = s->done, end = op->start;
     if (within(w->facts, begin, end))
         s->facts->gaps++;
-    bool on_its_way = op->call_duration && end - op->call - op->call_duration < ON_ITS_WAY_NS;
-    if (op->call != PROF_UNKNOWN && op->call <= begin && on_its_way) {
+    bool known = op->call != PROF_UNKNOWN;
+    bool on_its_way =
+        known && op->call_duration && end - op->call - op->call_duration < ON_ITS_WAY_NS;
+    if (op->call <= begin && on_its_way) {
         spend(w, s, shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH, begin, end, op,
               op->shape);
         return;
     }
-    if (op->call == PROF_UNKNOWN || op->call <= begin) {
+    if (!known || op->call <= begin) {
         bool other = s->last_stream && s->last_stream != op->stream;
         if (begin >= w->facts->begin)
             note_floor(s, end - begin);

@@ -220,7 +220,7 @@ static void whole_ranges(struct prof_facts *f, const struct run *runs, size_t co
             end = tail && node->end > end ? node->end : end;
         }
     }
-    f->begin = begin;
+    f->begin = begin > f->begin_ns ? begin : f->begin_ns; /* a range may be older than recording */
     f->end = end;
 }
 

@@ -57,7 +57,8 @@ bool prof_occupancy_of(const struct prof_device *device, const struct prof_confi
 {
     int64_t threads = prof_config_threads(config);
     if (!device || !threads || device->compute_major <= 0 || device->max_threads_per_unit <= 0 ||
-        device->warp <= 0 || config->registers == PROF_UNKNOWN || threads > 65536)
+        device->warp <= 0 || device->warp > 1024 || config->registers == PROF_UNKNOWN ||
+        threads > 65536)
         return false;
     int64_t warps = (threads + device->warp - 1) / device->warp;
     int64_t unit_warps = device->max_threads_per_unit / device->warp;
