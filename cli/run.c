@@ -47,134 +47,65 @@ struct run_options {
 
 #define AT(field) .offset = offsetof(struct run_options, field)
 static const struct cli_option run_options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .type = CLI_FILE,
-     AT(output),
-     .argument = "FILE",
-     .fallback = "PROGRAM.sqlite, then PROGRAM-2.sqlite, ...",
-     .group = "Output",
+    {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "FILE",
+     .fallback = "PROGRAM.sqlite, then PROGRAM-2.sqlite, ...", .group = "Output",
      .text = "capture file to write"},
-    {.name = "force",
-     .letter = 'f',
-     .type = CLI_FLAG,
-     AT(force),
+    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force),
      .text = "overwrite the capture file if it exists"},
-    {.name = "quiet",
-     .letter = 'q',
-     .type = CLI_FLAG,
-     AT(quiet),
+    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
      .text = "print no summary at the end, only errors"},
-    {.name = "trace",
-     .letter = 't',
-     .type = CLI_WORDS,
-     AT(trace),
-     .argument = "LIST",
-     .fallback = "cuda,nvtx,opencl",
-     .group = "What is recorded",
-     .text = "sources to record, separated by commas: cuda, nvtx, opencl",
-     .words = run_domains},
-    {.name = "kernel",
-     .letter = 'k',
-     .type = CLI_TEXT,
-     AT(scope.kernel),
-     .argument = "REGEX",
+    {.name = "trace", .letter = 't', .type = CLI_WORDS, AT(trace), .argument = "LIST",
+     .fallback = "cuda,nvtx,opencl", .group = "What is recorded",
+     .text = "sources to record, separated by commas: cuda, nvtx, opencl", .words = run_domains},
+    {.name = "kernel", .letter = 'k', .type = CLI_TEXT, AT(scope.kernel), .argument = "REGEX",
      .text = "keep only kernels whose readable name matches the POSIX extended regular expression "
              "somewhere; the others are counted"},
-    {.name = "cuda-graph",
-     .type = CLI_CHOICE,
-     AT(scope.graph),
-     .argument = "WHAT",
+    {.name = "cuda-graph", .type = CLI_CHOICE, AT(scope.graph), .argument = "WHAT",
      .fallback = "node",
      .text = "record each `node` of a CUDA graph, or each launch of a `graph` as a whole, which "
              "costs less",
      .words = scope_graph},
-    {.name = "cuda-managed",
-     .type = CLI_CHOICE,
-     AT(scope.managed),
-     .argument = "WHAT",
+    {.name = "cuda-managed", .type = CLI_CHOICE, AT(scope.managed), .argument = "WHAT",
      .fallback = "moves",
      .text = "of CUDA's unified memory: `moves` between host and devices, page `faults` too, which "
              "costs the program time, or `off`",
      .words = scope_managed},
-    {.name = "cupti",
-     .type = CLI_CHOICE,
-     AT(scope.cupti),
-     .argument = "HOW",
-     .fallback = "own",
+    {.name = "cupti", .type = CLI_CHOICE, AT(scope.cupti), .argument = "HOW", .fallback = "own",
      .text = "`own` CUPTI, `yield` it to a program that profiles itself (NVTX is still recorded), "
              "or leave it `off`",
      .words = scope_cupti},
-    {.name = "cupti-dump",
-     .type = CLI_FOLDER,
-     AT(scope.dump),
-     .argument = "DIR",
+    {.name = "cupti-dump", .type = CLI_FOLDER, AT(scope.dump), .argument = "DIR",
      .text = "also write CUPTI's buffers there as they come, for bug reports"},
-    {.name = "counters",
-     .type = CLI_TEXT,
-     AT(counters.set),
-     .argument = "SET",
+    {.name = "counters", .type = CLI_TEXT, AT(counters.set), .argument = "SET",
      .text = "also sample hardware counters of NVIDIA GPUs: roofline (bytes through each level of "
              "memory, activity of each pipe) or memory (the bytes only, which costs less to read)"},
-    {.name = "counters-interval",
-     .type = CLI_TIME,
-     AT(counters.interval_ns),
-     .argument = "TIME",
-     .fallback = "20us",
-     .text = "time between two samples within a burst"},
-    {.name = "counters-duty",
-     .type = CLI_TEXT,
-     AT(counters.duty),
-     .argument = "PERCENT",
-     .fallback = "what costs a tenth of a core",
-     .text = "share of the time that is sampled"},
-    {.name = "wait",
-     .type = CLI_CHOICE,
-     AT(wait),
-     .argument = "WHO",
-     .fallback = "all",
+    {.name = "counters-interval", .type = CLI_TIME, AT(counters.interval_ns), .argument = "TIME",
+     .fallback = "20us", .text = "time between two samples within a burst"},
+    {.name = "counters-duty", .type = CLI_TEXT, AT(counters.duty), .argument = "PERCENT",
+     .fallback = "what costs a tenth of a core", .text = "share of the time that is sampled"},
+    {.name = "wait", .type = CLI_CHOICE, AT(wait), .argument = "WHO", .fallback = "all",
      .text = "end when `all` processes of the program have ended, or when the `primary` one, the "
              "command itself, has",
      .words = wait_words},
-    {.name = "no-preload",
-     .type = CLI_FLAG,
-     AT(no_preload),
+    {.name = "no-preload", .type = CLI_FLAG, AT(no_preload),
      .text = "do not use LD_PRELOAD; how processes end is then known less exactly"},
-    {.name = "delay",
-     .type = CLI_TIME,
-     AT(scope.delay_ns),
-     .argument = "TIME",
+    {.name = "delay", .type = CLI_TIME, AT(scope.delay_ns), .argument = "TIME",
      .group = "When it is recorded",
      .text = "begin TIME after the program's start (seconds, or 500ms, 2s, 1m)"},
-    {.name = "duration",
-     .type = CLI_TIME,
-     AT(scope.duration_ns),
-     .argument = "TIME",
+    {.name = "duration", .type = CLI_TIME, AT(scope.duration_ns), .argument = "TIME",
      .text = "stop recording TIME after it began; the program runs on"},
-    {.name = "capture-range",
-     .type = CLI_TEXT,
-     AT(scope.range),
-     .argument = "RANGE",
+    {.name = "capture-range", .type = CLI_TEXT, AT(scope.range), .argument = "RANGE",
      .text = "record only inside every instance of a range: cudaProfilerApi (between "
              "cudaProfilerStart and cudaProfilerStop) or nvtx:NAME[@DOMAIN] (the NVTX range of "
              "that name; in the default domain without @DOMAIN, in any with @*; a name that holds "
              "an @ itself needs one more at its end)"},
-    {.name = "dormant",
-     .type = CLI_FLAG,
-     AT(scope.dormant),
+    {.name = "dormant", .type = CLI_FLAG, AT(scope.dormant),
      .text = "be ready but record nothing until `perfkit ctl start`"},
-    {.name = "spool-limit",
-     .type = CLI_SIZE,
-     AT(spool_limit),
-     .argument = "SIZE",
-     .fallback = "1G",
+    {.name = "spool-limit", .type = CLI_SIZE, AT(spool_limit), .argument = "SIZE", .fallback = "1G",
      .group = "Spool",
      .text = "most memory that one process may have waiting to be read; beyond it records are "
              "dropped and counted"},
-    {.name = "spool-dir",
-     .type = CLI_FOLDER,
-     AT(spool_dir),
-     .argument = "DIR",
+    {.name = "spool-dir", .type = CLI_FOLDER, AT(spool_dir), .argument = "DIR",
      .fallback = "/dev/shm, TMPDIR or /tmp, the first with room",
      .text = "folder in which the private spool folder is made"},
     {0},
@@ -314,7 +245,8 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
                            &run->store, err);
     if (status)
         return status;
-    status = spool_folder_write_capture(&run->spool, run->output.live, run->output.final, err);
+    status =
+        spool_folder_write_capture(&run->spool, run->output.live, run->output.final, err);
     status = status ? status : open_ingest(run, err);
     if (!status)
         scope_ready(&run->scope);
@@ -348,9 +280,8 @@ static int cannot_start(struct run *run, int error, int in_exec)
         return CLI_RUN_NOT_FOUND;
     }
     if (error == ENOENT) {
-        cli_say(run->name,
-                "%s: its interpreter or loader is not there: look at its first line "
-                "(#!), or install what it was built for",
+        cli_say(run->name, "%s: its interpreter or loader is not there: look at its first line "
+                           "(#!), or install what it was built for",
                 program);
         return CLI_RUN_NOT_FOUND;
     }
@@ -598,15 +529,14 @@ const struct cli_command run_command = {
     .name = "run",
     .summary = "record a program into a capture file",
     .operands = "[--] COMMAND [ARG...]",
-    .text =
-        "Runs the command and records what it and the processes it starts do on the GPU: "
-        "kernels, copies, allocations, API calls, NVTX ranges. The program behaves as without "
-        "perfkit: output, exit status, signals and environment are its own.\n\n"
-        "Without further options everything is recorded, from start to end. What begins outside "
-        "the windows of --delay, --duration, --capture-range, --dormant and `perfkit ctl` is "
-        "not; what began inside is recorded to its end.\n\n"
-        "The capture is one SQLite file; it can be read while it is written. If perfkit is "
-        "killed, `perfkit recover` finishes it from the spool folder.",
+    .text = "Runs the command and records what it and the processes it starts do on the GPU: "
+            "kernels, copies, allocations, API calls, NVTX ranges. The program behaves as without "
+            "perfkit: output, exit status, signals and environment are its own.\n\n"
+            "Without further options everything is recorded, from start to end. What begins outside "
+            "the windows of --delay, --duration, --capture-range, --dormant and `perfkit ctl` is "
+            "not; what began inside is recorded to its end.\n\n"
+            "The capture is one SQLite file; it can be read while it is written. If perfkit is "
+            "killed, `perfkit recover` finishes it from the spool folder.",
     .options = run_options,
     .examples = run_examples,
     .statuses = run_statuses,
