@@ -8,9 +8,9 @@
 #include "libprof/analysis/rules/judge.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_round_trip, prof_rules_transfer, prof_rules_host, prof_rules_fusion,
-    prof_rules_wait,       prof_rules_launch,   prof_rules_roof, prof_rules_kernel,
-    prof_rules_memory,
+    prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
+    prof_rules_fusion,     prof_rules_wait,     prof_rules_launch,
+    prof_rules_roof,       prof_rules_kernel,   prof_rules_memory,
 };
 
 /* Shares of the window from which on a finding is that severe. */
@@ -166,6 +166,8 @@ static enum prof_status judge_facts(struct prof_capture *capture, const struct p
     enum prof_status status = prof_ceilings(capture, &ceilings, err);
     if (!status)
         status = prof_roofline(capture, filter, PROF_ROOFLINE_CONFIGS, &roofs, err);
+    if (!status && !prof_index_roofs(&judge))
+        status = prof_out_of_memory(err);
     if (!status) {
         ask_all(&judge);
         if (judge.failed || !replay_all(&judge) || !publish(&judge, result))
@@ -176,6 +178,7 @@ static enum prof_status judge_facts(struct prof_capture *capture, const struct p
     result->abstentions = judge.abstentions.data;
     result->abstention_count = judge.abstentions.count;
     prof_array_free(&judge.drafts);
+    prof_map_free(&judge.roof_index);
     prof_roofline_free(&roofs);
     prof_ceilings_free(&ceilings);
     return status;

@@ -17,12 +17,8 @@ enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH };
 /* FLOP per byte of a launch configuration; NaN when nobody told. */
 static double intensity_of(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    for (size_t i = 0; i < judge->roofs->count; i++) {
-        const struct prof_roofline_point *point = &judge->roofs->points[i];
-        if (point->config == shape->config && point->device == judge->device->id)
-            return point->roofs[PROF_ROOF_DRAM].intensity;
-    }
-    return NAN;
+    const struct prof_roofline_point *point = prof_roof_of(judge, shape);
+    return point ? point->roofs[PROF_ROOF_DRAM].intensity : NAN;
 }
 
 static unsigned char *classify(struct prof_judge *judge)

@@ -209,3 +209,31 @@ const char *prof_shape_name(const struct prof_shape *shape)
         return "CUDA graph";
     return prof_copy_kind_text(shape->copy_kind);
 }
+
+/* ---- roofs ----------------------------------------------------------------------------------- */
+
+static uint64_t roof_key(const struct prof_config *config, int64_t device)
+{
+    return (uint64_t)(config ? config->id : 0) << 16 ^ (uint64_t)device;
+}
+
+bool prof_index_roofs(struct prof_judge *judge)
+{
+    for (size_t i = 0; i < judge->roofs->count; i++) {
+        const struct prof_roofline_point *point = &judge->roofs->points[i];
+        if (!prof_map_put(&judge->roof_index, roof_key(point->config, point->device), i))
+            return false;
+    }
+    return true;
+}
+
+const struct prof_roofline_point *prof_roof_of(const struct prof_judge *judge,
+                                               const struct prof_shape *shape)
+{
+    int64_t device = judge->device->id;
+    if (shape->kind != PROF_OP_KERNEL)
+        return NULL;
+    const uint64_t *at = prof_map_get(&judge->roof_index, roof_key(shape->config, device));
+    const struct prof_roofline_point *point = at ? &judge->roofs->points[*at] : NULL;
+    return point && point->config == shape->config && point->device == device ? point : NULL;
+}

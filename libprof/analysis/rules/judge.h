@@ -23,6 +23,7 @@ struct prof_judge {
     const struct prof_device_facts *device; /* NULL for rules about the capture */
     uint32_t device_index;
     const struct prof_roofline *roofs; /* by launch configuration */
+    struct prof_map roof_index;        /* of prof_roof_of */
     const struct prof_ceilings *ceilings;
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
@@ -76,6 +77,12 @@ struct prof_short prof_short_name(const char *name);
 
 /* The judge's shapes: of its device, that occur in the window. False at the end. */
 struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at);
+
+/* The point of the roofline where a shape of the judge's device stands; NULL where there is none.
+ * prof_index_roofs must have been called; false = out of memory. */
+const struct prof_roofline_point *prof_roof_of(const struct prof_judge *judge,
+                                               const struct prof_shape *shape);
+bool prof_index_roofs(struct prof_judge *judge);
 
 /* Is the shape a kernel that rule unbatched-kernels tells of where its grids are small? */
 bool prof_is_unbatched(const struct prof_shape *shape);

@@ -157,17 +157,6 @@ static void low_occupancy(struct prof_judge *judge)
 
 #define HOT 0.2
 
-static const struct prof_roofline_point *point_of(const struct prof_judge *judge,
-                                                  const struct prof_shape *shape)
-{
-    for (size_t i = 0; i < judge->roofs->count; i++) {
-        const struct prof_roofline_point *point = &judge->roofs->points[i];
-        if (point->config == shape->config && point->device == judge->device->id)
-            return point;
-    }
-    return NULL;
-}
-
 static void hot_kernel(struct prof_judge *judge)
 {
     const struct prof_shape *shape, *hot = NULL;
@@ -177,7 +166,7 @@ static void hot_kernel(struct prof_judge *judge)
     }
     if (!hot || prof_of_window(judge, hot->alone_ns) < HOT)
         return;
-    const struct prof_roofline_point *point = point_of(judge, hot);
+    const struct prof_roofline_point *point = prof_roof_of(judge, hot);
     if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
         return; /* memory-bound tells of it */
     double reached = point && isfinite(point->roof_share) ? point->roof_share : NAN;

@@ -8,17 +8,6 @@
 
 /* ---- under the roofline ---------------------------------------------------------------------- */
 
-static const struct prof_shape *shape_of(const struct prof_judge *judge,
-                                         const struct prof_roofline_point *point)
-{
-    const struct prof_shape *shape;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (shape->kind == PROF_OP_KERNEL && shape->config == point->config)
-            return shape;
-    }
-    return NULL;
-}
-
 struct placed {
     int64_t time_ns, points;
     double left_ns; /* what the roofs would leave */
@@ -41,13 +30,12 @@ static void place(struct prof_judge *judge, struct placed *placed,
 static void memory_bound(struct prof_judge *judge)
 {
     struct placed placed = {0};
+    const struct prof_shape *shape;
     bool any = false;
-    for (size_t i = 0; i < judge->roofs->count; i++) {
-        const struct prof_roofline_point *point = &judge->roofs->points[i];
-        const struct prof_shape *shape =
-            point->device == judge->device->id ? shape_of(judge, point) : NULL;
-        any |= shape && point->bound != PROF_BOUND_NONE;
-        if (shape && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        const struct prof_roofline_point *point = prof_roof_of(judge, shape);
+        any |= point && point->bound != PROF_BOUND_NONE;
+        if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
             place(judge, &placed, point, shape,
                   (double)shape->alone_ns * (1 - fmin(point->roof_share, 1)));
     }
@@ -92,11 +80,10 @@ struct narrowed {
 
 static void find_wide(struct prof_judge *judge, struct narrowed *found)
 {
-    for (size_t i = 0; i < judge->roofs->count; i++) {
-        const struct prof_roofline_point *point = &judge->roofs->points[i];
-        const struct prof_shape *shape =
-            point->device == judge->device->id ? shape_of(judge, point) : NULL;
-        if (!shape || point->bound == PROF_BOUND_NONE)
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        const struct prof_roofline_point *point = prof_roof_of(judge, shape);
+        if (!point || point->bound == PROF_BOUND_NONE)
             continue;
         found->any = true;
         if (point->bound != PROF_BOUND_DRAM && point->bound != PROF_BOUND_COMPUTE)
