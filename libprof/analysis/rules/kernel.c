@@ -258,7 +258,7 @@ const struct prof_rule prof_rules_kernel[] = {
           .fix = "Look at this one first, with hardware counters or a kernel profiler.",
           .cuda = "Hardware counters (perfkit run --counters), then Nsight Compute on this kernel; "
                   "a library's version of it.",
-          .opencl = "perfkit report --roofline; a library's version of it.",
+          .opencl = "perfkit report --roofline OUT.svg; a library's version of it.",
           .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
           .bound = "Its time alone x (1 - share of the roof that it reaches), all of it where the "
                    "roof is not known.",

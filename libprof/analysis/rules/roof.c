@@ -183,7 +183,8 @@ const struct prof_rule prof_rules_roof[] = {
               "Whether the accuracy suffices only the program knows. Nothing recorded tells "
               "the type of what memory-bound kernels move, and integers are multiplied in the "
               "pipe of 32 bits too. Tensor cores may bring more than the bound.",
-          .needs = "counters by pipe, and the device's ceilings"},
+          .needs =
+              "declared work or counters, and the device's ceilings; counters for more than info"},
      .judge = low_precision},
     {.page = {.id = "memory-bound",
               .title = "Kernels at the memory roof",
