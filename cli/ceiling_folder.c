@@ -1,8 +1,10 @@
 /* See ceiling_folder.h. The user's data, not the cache: measuring again takes a quiet machine. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/ceiling_folder.h"
 
@@ -23,7 +25,7 @@ bool ceiling_folder(char out[PATH_MAX])
     return false;
 }
 
-void ceiling_folder_make(const char *folder)
+bool ceiling_folder_make(const char *folder)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", folder);
@@ -32,4 +34,5 @@ void ceiling_folder_make(const char *folder)
         mkdir(path, 0777);
         *slash = '/';
     }
+    return (mkdir(path, 0777) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
 }

@@ -11,8 +11,8 @@
  * them is set, or the path is too long. */
 bool ceiling_folder(char out[PATH_MAX]);
 
-/* Make the folders above it, as far as they are missing. Failures show when something is written.
- */
-void ceiling_folder_make(const char *folder);
+/* Make it and the folders above it, as far as they are missing. False, and errno, when nothing can
+ * be kept there. */
+bool ceiling_folder_make(const char *folder);
 
 #endif

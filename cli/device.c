@@ -277,7 +277,9 @@ static void put_libraries(struct prof_json *json, const struct device_measuremen
     prof_json_end(json);
 }
 
-static bool print_json(const struct device_list *list, const struct device_measurement *results)
+static enum prof_status print_json(const struct device_list *list,
+                                   const struct device_measurement *results,
+                                   struct prof_error *err)
 {
     struct prof_json json;
     prof_json_to_file(&json, stdout, 2);
@@ -308,7 +310,7 @@ static bool print_json(const struct device_list *list, const struct device_measu
     }
     prof_json_end(&json);
     prof_json_end(&json);
-    return prof_json_finish(&json, NULL) == PROF_OK;
+    return prof_json_finish(&json, err);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -321,8 +323,11 @@ static bool measure_all(const char *command, struct device_list *list, const cha
                                            .quick = options->quick,
                                            .against_libraries = options->against_libraries};
     bool any = false, kept = true;
-    if (!options->quick)
-        ceiling_folder_make(folder);
+    if (!options->quick && !ceiling_folder_make(folder)) { /* not after minutes of measuring */
+        cli_say(command, "cannot keep ceilings in %s: %m: give another with --ceilings FOLDER",
+                folder);
+        return false;
+    }
     for (size_t i = 0; i < list->count; i++) {
         struct device_entry *entry = &list->entries[i];
         struct prof_error err = {0};
@@ -345,6 +350,7 @@ static int device_run(const struct cli_command *command, int argc, char **argv)
     static struct device_measurement results[DEVICES];
     struct device_options options = {0};
     struct cli_operands operands;
+    struct prof_error err = {0};
     char folder[PATH_MAX] = "";
     int status;
     if (!cli_parse(command, argc, argv, &options, &operands, &status))
@@ -368,9 +374,11 @@ static int device_run(const struct cli_command *command, int argc, char **argv)
     bool ok = true;
     if (options.measure)
         ok = measure_all(command->name, &list, folder, &options, results);
-    if (options.json)
-        ok &= print_json(&list, results);
-    else
+    if (options.json && print_json(&list, results, &err)) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_FAILED;
+    }
+    if (!options.json)
         print_text(&list);
     for (size_t i = 0; i < list.count && !options.json; i++) {
         print_missing(&list.entries[i], &results[i]);

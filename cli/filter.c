@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/filter.h"
+#include "libprof/base/format.h"
 
 /* A list for a message, cut when it grows long. */
 struct list {
@@ -243,12 +244,17 @@ static enum prof_status check(struct prof_capture *capture, const struct prof_fi
     return status;
 }
 
-static enum prof_status set_times(const struct cli_filter_options *options,
+static enum prof_status set_times(const struct prof_capture *capture,
+                                  const struct cli_filter_options *options,
                                   struct prof_filter *filter, struct prof_error *err)
 {
     uint64_t from = options->from == CLI_NO_TIME ? 0 : options->from;
+    int64_t length = prof_info(capture)->duration_ns; /* not known while it is recorded */
     if (from >= options->to || from > INT64_MAX)
         return prof_fail(err, PROF_INVALID, "--to must be later than --from");
+    if (length > 0 && from > (uint64_t)length)
+        return prof_fail(err, PROF_NOTFOUND, "--from %s: the capture is over after %s",
+                         prof_duration_ns((int64_t)from).text, prof_duration_ns(length).text);
     filter->begin_ns = (int64_t)from;
     if (options->to != CLI_NO_TIME)
         filter->end_ns = options->to > INT64_MAX ? INT64_MAX : (int64_t)options->to;
@@ -262,7 +268,7 @@ enum prof_status cli_filter_find(struct prof_capture *capture,
     *out = (struct cli_filter){0};
     out->any = options->from != CLI_NO_TIME || options->to != CLI_NO_TIME || options->nvtx ||
                options->process || options->device || options->stream || options->kernel;
-    enum prof_status status = set_times(options, &out->filter, err);
+    enum prof_status status = set_times(capture, options, &out->filter, err);
     if (!status && options->process)
         status = find_process(capture, options->process, &out->filter, err);
     if (!status && options->device)

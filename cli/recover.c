@@ -12,6 +12,7 @@
 #include "cli/capture_end.h"
 #include "cli/capture_summary.h"
 #include "cli/commands.h"
+#include "cli/ctl_find.h"
 #include "cli/run_output.h"
 #include "cli/spool_find.h"
 #include "cli/spool_folder.h"
@@ -213,12 +214,19 @@ static int list_found(const char *name)
     return CLI_OK;
 }
 
-/* A capture file stands for its spool folder. */
+/* A capture file stands for its spool folder, also when a living perfkit serves that. */
 static const char *spool_of(const char *operand, char folder[PATH_MAX])
 {
     struct stat info;
-    bool file = stat(operand, &info) == 0 && S_ISREG(info.st_mode);
-    return file && spool_find_for(operand, folder) ? folder : operand;
+    struct ctl_target running;
+    bool several;
+    if (stat(operand, &info) != 0 || !S_ISREG(info.st_mode))
+        return operand;
+    if (spool_find_for(operand, folder))
+        return folder;
+    if (ctl_find(operand, &running, &several, NULL))
+        return operand;
+    return strcpy(folder, running.folder);
 }
 
 static int recover_run(const struct cli_command *command, int argc, char **argv)

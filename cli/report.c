@@ -1,7 +1,9 @@
 /* perfkit report: hands a capture to the writers of report/. Nothing is computed here. */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -151,6 +153,72 @@ static const char *roofline_writer(const char *path)
     return path && is_standard(path) ? "roofline-svg" : NULL;
 }
 
+struct output_file {
+    const char *option, *writer, *path; /* no path: not asked for */
+};
+
+enum { OUTPUT_FILES = 6 };
+
+static void list_files(const struct report_options *asked, struct output_file files[OUTPUT_FILES])
+{
+    const struct output_file all[OUTPUT_FILES] = {
+        {"html", "html", asked->html},
+        {"chrome-trace", "chrome-trace", asked->chrome_trace},
+        {"flamegraph", "flamegraph", asked->flamegraph},
+        {"speedscope", "speedscope", asked->speedscope},
+        {"pprof", "pprof", asked->pprof},
+        {"roofline", roofline_writer(asked->roofline), asked->roofline},
+    };
+    memcpy(files, all, sizeof all);
+}
+
+/* As a capture is, by its first bytes. */
+static bool is_database(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    char start[sizeof magic] = {0};
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool whole = fd >= 0 && read(fd, start, sizeof start) == (ssize_t)sizeof start;
+    if (fd >= 0)
+        close(fd);
+    return whole && !memcmp(start, magic, sizeof magic);
+}
+
+/* One file, which the second report would take from the first; /dev/null may be named often. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    if (stat(a, &one) == 0 && stat(b, &other) == 0)
+        return S_ISREG(one.st_mode) && one.st_ino == other.st_ino && one.st_dev == other.st_dev;
+    return !strcmp(a, b);
+}
+
+/* A report replaces an older one, but no capture (`report --html run.sqlite`, the page's name being
+ * forgotten) and no other report of the same command. */
+static bool files_are_free(const char *command, const struct output_file files[OUTPUT_FILES])
+{
+    for (size_t i = 0; i < OUTPUT_FILES; i++) {
+        if (!files[i].path || is_standard(files[i].path))
+            continue;
+        if (is_database(files[i].path)) {
+            cli_say(command, "--%s %s: a capture is there, which a report must not replace: give "
+                             "another name", files[i].option, files[i].path);
+            return false;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (!files[j].path || !same_file(files[i].path, files[j].path))
+                continue;
+            cli_say(command, "--%s and --%s both name %s: give each a file of its own",
+                    files[j].option, files[i].option, files[i].path);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* format_words and enum prof_report_format are in one order, but for the word of none. */
 static enum prof_report_format stats_format(const struct report_options *asked)
 {
@@ -208,24 +276,15 @@ static bool stats_named(const struct cli_command *command, const struct report_o
 }
 
 static enum prof_status write_all(struct prof_capture *capture, const struct report_options *asked,
+                                  const struct output_file files[OUTPUT_FILES],
                                   const struct prof_filter *filter, struct prof_error *err)
 {
-    const struct {
-        const char *writer, *path;
-    } files[] = {
-        {"html", asked->html},
-        {"chrome-trace", asked->chrome_trace},
-        {"flamegraph", asked->flamegraph},
-        {"speedscope", asked->speedscope},
-        {"pprof", asked->pprof},
-        {roofline_writer(asked->roofline), asked->roofline},
-    };
     struct prof_report_options options = {.filter = filter, .top = asked->top,
                                            .findings = asked->findings,
                                            .roofline =
                                                (enum prof_roofline_group)asked->roofline_of};
     bool any_file = false;
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i < OUTPUT_FILES; i++) {
         if (!files[i].path)
             continue;
         any_file = true;
@@ -258,10 +317,11 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
         return exit_status;
     asked.format = asked.json ? 2 : asked.format + 1;
 
-    int on_standard = is_standard(asked.html) + is_standard(asked.chrome_trace) +
-                      is_standard(asked.flamegraph) + is_standard(asked.speedscope) +
-                      is_standard(asked.pprof) + is_standard(asked.roofline) +
-                      (asked.format != FORMAT_NONE || asked.stats);
+    struct output_file files[OUTPUT_FILES];
+    list_files(&asked, files);
+    int on_standard = asked.format != FORMAT_NONE || asked.stats;
+    for (size_t i = 0; i < OUTPUT_FILES; i++)
+        on_standard += is_standard(files[i].path);
     if (on_standard > 1) {
         cli_say(command->name, "standard output takes one report: give the others a file name");
         return CLI_USAGE;
@@ -271,6 +331,8 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
                 asked.roofline);
         return CLI_USAGE;
     }
+    if (!files_are_free(command->name, files))
+        return CLI_USAGE;
     if (!stats_named(command, &asked, &exit_status))
         return exit_status;
     enum prof_status status = PROF_OK;
@@ -297,7 +359,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     status = cli_filter_find(capture, &asked.filter, &filter, &err);
     if (!status) {
         exit_status = CLI_FAILED;
-        status = write_all(capture, &asked, filter.any ? &filter.filter : NULL, &err);
+        status = write_all(capture, &asked, files, filter.any ? &filter.filter : NULL, &err);
     }
     cli_filter_free(&filter);
     prof_close(capture);

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "cli/ctl_find.h"
 #include "cli/run_output.h"
 
 #define SUFFIX ".sqlite"
@@ -70,7 +71,10 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
 {
     char real[PATH_MAX];
     if (!realpath(folder, real))
-        return prof_fail_errno(err, PROF_IO, "cannot write to the folder %s", folder);
+        return prof_fail_errno(err, PROF_IO, 
+                               "cannot write to the folder %s (make it, or choose another with "
+                               "-o)",
+                               folder);
     const char *between = strcmp(real, "/") == 0 ? "" : "/";
     int length = snprintf(output->final, sizeof output->final, "%s%s%s", real, between, name);
     /* SQLite adds "-journal". */
@@ -150,8 +154,14 @@ enum prof_status output_choose(struct run_output *output, const char *asked, con
 static enum prof_status set_aside(struct run_output *output, struct prof_error *err)
 {
     struct stat info;
+    struct ctl_target running;
+    bool several;
     if (lstat(output->final, &info) < 0)
         return PROF_OK;
+    if (!ctl_find(output->final, &running, &several, NULL))
+        return prof_fail(err, PROF_BUSY,
+                         "%s is being recorded: let it finish, or choose another name with -o",
+                         output->final);
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
         return prof_fail(err, PROF_INVALID, "%s is not a file: give another name with -o",
                          output->final);

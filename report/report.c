@@ -52,6 +52,22 @@ enum prof_status prof_report_flush(FILE *out, struct prof_error *err)
     return PROF_OK;
 }
 
+/* A writer knows its stream only: a full disk is told with the file's name. */
+static enum prof_status write_to(const struct prof_report_writer *writer,
+                                 struct prof_capture *capture,
+                                 const struct prof_report_options *options, const char *path,
+                                 FILE *out, struct prof_error *err)
+{
+    enum prof_status status = writer->write(capture, options, out, err);
+    bool full = status == PROF_FULL && ferror(out);
+    if (fclose(out) && !status)
+        return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    if (full)
+        return prof_fail(err, status, "cannot write %s: the disk is full: choose another place",
+                         path);
+    return status;
+}
+
 static enum prof_status write_directly(const struct prof_report_writer *writer,
                                        struct prof_capture *capture,
                                        const struct prof_report_options *options, const char *path,
@@ -60,10 +76,7 @@ static enum prof_status write_directly(const struct prof_report_writer *writer,
     FILE *out = fopen(path, "we");
     if (!out)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
-    enum prof_status status = writer->write(capture, options, out, err);
-    if (fclose(out) && !status)
-        status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
-    return status;
+    return write_to(writer, capture, options, path, out, err);
 }
 
 /* mkstemp makes 0600; a report gets what the user's umask gives any new file, or keeps its own. */
@@ -118,9 +131,7 @@ enum prof_status prof_report_save(const struct prof_report_writer *writer,
         unlink(temporary);
         goto done;
     }
-    status = writer->write(capture, options, out, err);
-    if (fclose(out) && !status)
-        status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    status = write_to(writer, capture, options, path, out, err);
     if (!status && rename(temporary, target))
         status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
     if (status)
