@@ -262,7 +262,7 @@ static bool store(const struct cli_command *command, const struct cli_option *op
         if (parse_time(text, place))
             return true;
         cli_say(command->name,
-                "--%s: '%s' is not a time: give seconds, or a number with ms, s, m or h (as in "
+                "--%s: '%s' is not a time: give seconds, or a number with us, ms, s, m or h (as in "
                 "1.5s or 500ms)",
                 option->name, text);
         return false;

@@ -109,7 +109,10 @@ enum prof_status spool_folder_make(struct spool_folder *folder, const char *base
                          "no folder for the spool: /dev/shm, TMPDIR and /tmp are full or not "
                          "writable, give one with --spool-dir");
     if (!realpath(base, real))
-        return prof_fail_errno(err, PROF_IO, "cannot use %s for the spool", base);
+        return prof_fail_errno(err, PROF_IO, 
+                               "cannot use %s for the spool (give a folder that exists with "
+                               "--spool-dir)",
+                               base);
     int length = snprintf(folder->path, PATH_LIMIT, "%s/perfkit-XXXXXX", real);
     if (length >= PATH_LIMIT) {
         folder->path[0] = '\0';

@@ -30,7 +30,10 @@ static enum prof_status compile(const char *pattern, regex_t *out, struct prof_e
     if (!code)
         return PROF_OK;
     regerror(code, out, why, sizeof why);
-    return prof_fail(err, PROF_INVALID, "cannot choose kernels by '%.80s': %s", pattern, why);
+    return prof_fail(err, PROF_INVALID,
+                     "cannot choose kernels by '%.80s': %s: put a backslash before characters that "
+                     "mean themselves",
+                     pattern, why);
 }
 
 static enum prof_status open_kernels(struct prof_scope *scope, struct prof_error *err)
