@@ -1,6 +1,7 @@
 /* The perfkit command: finds the subcommand in the table and runs it. Everything a command is
  * (options, help, exit statuses) is in its own file; this one only dispatches. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,5 +115,8 @@ int main(int argc, char **argv)
     const struct cli_command *command = cli_find(name);
     if (!command)
         return unknown_command(name);
+    if (!command->verbatim) /* a file over the limit is an error to be told; a program that is started
+                             * keeps its own dispositions */
+        signal(SIGXFSZ, SIG_IGN);
     return flushed(name, command->run(command, argc - 1, argv + 1));
 }

@@ -30,3 +30,7 @@ try perfkit report a.sqlite --from 1h 2>&1 | sed 's/after .*/after LENGTH/'
 perfkit report a.sqlite --from 0 --to 1h >/dev/null && echo to
 perfkit device --json >/dev/full
 echo $?
+echo --- a limit on files
+(ulimit -f 8; perfkit report a.sqlite --html page.html; echo $?; perfkit report a.sqlite --html old; echo $?)
+cat old
+ls | grep 'page\|old'
