@@ -8,9 +8,9 @@
  * known. Resource callbacks run with CUPTI's locks held: they ask for a number or two and leave.
  *
  * API callbacks come for a handful of functions: marks of the program's own profiling, the first
- * allocation of unified memory, and those that unload code. The names in kernel records are CUPTI's and die with the code, so before that
- * happens the helper thread is let read what CUPTI has. The program waits for it a fifth of a
- * second at most. */
+ * allocation of unified memory, and those that unload code. The names in kernel records are CUPTI's
+ * and die with the code, so before that happens the helper thread is let read what CUPTI has. The
+ * program waits for it a fifth of a second at most. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -125,7 +125,7 @@ enum action {
     NOTHING,
     MARK,
     UNLOAD,
-    MANAGED, /* unified memory is allocated */
+    MANAGED,       /* unified memory is allocated */
     LAUNCH,        /* cuLaunchKernel and the like: the function is the first parameter */
     LAUNCH_SECOND, /* ... or the second */
     LAUNCH_SYMBOL, /* a runtime launch: only CUPTI knows the function */
@@ -206,6 +206,13 @@ static void profiler(const CUpti_CallbackData *call)
         collector_window(start, WIRE_WINDOW_PROFILER);
 }
 
+/* Results of both APIs are enums whose 0 is success. */
+static bool succeeded(const CUpti_CallbackData *call)
+{
+    const int *result = call->functionReturnValue;
+    return !result || *result == 0;
+}
+
 static void resource_told(CUpti_CallbackId id, const CUpti_ResourceData *resource)
 {
     switch ((int)id) {
@@ -249,8 +256,8 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
         unload(call);
         break;
     case MANAGED:
-        if (call->callbackSite == CUPTI_API_EXIT)
-            cuda_managed_allocated();
+        if (call->callbackSite == CUPTI_API_EXIT && succeeded(call))
+            cuda_managed_configure();
         break;
     case LAUNCH:
     case LAUNCH_SECOND:

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
@@ -67,6 +68,8 @@ static _Atomic bool busy;         /* somebody is switching */
 static _Atomic uint64_t since;    /* when the kinds were last switched on */
 static _Atomic bool windows;      /* has recording ever been off? */
 static _Atomic bool leaving;      /* the process exits: nothing is switched any more */
+static _Atomic int32_t owner;     /* the process that may switch: not its forked children */
+static _Atomic uint32_t changing; /* threads between cuda_kinds_begin and cuda_kinds_end */
 static uint64_t closed_at;        /* when the window was first seen closed; helper thread */
 
 static bool in_use(const struct kind *kind)
@@ -185,6 +188,20 @@ void cuda_kinds_recording(bool open)
     apply(false);
 }
 
+bool cuda_kinds_begin(void)
+{
+    atomic_fetch_add(&changing, 1); /* first: either we see `leaving`, or leave() sees us */
+    if (atomic_load(&started) && !atomic_load(&leaving) && atomic_load(&owner) == (int32_t)getpid())
+        return true;
+    cuda_kinds_end();
+    return false;
+}
+
+void cuda_kinds_end(void)
+{
+    atomic_fetch_sub(&changing, 1);
+}
+
 void cuda_kinds_managed(void)
 {
     bool switching = atomic_load(&busy); /* perhaps too far on to see it; before `on` */
@@ -205,13 +222,16 @@ void cuda_kinds_tick(void)
 }
 
 /* At exit, before CUPTI's own destructors: they free what a kind is switched with, and the process
- * may go on for seconds (the driver takes its contexts down). Seen as crashes of CUPTI 13.0. */
+ * may go on for seconds (the driver takes its contexts down). Seen as crashes of CUPTI 13.0. A
+ * forked child switches nothing, and whoever was at it in the parent is not there to end. */
 static void leave(void)
 {
+    if (atomic_load(&owner) != (int32_t)getpid())
+        return;
     int saved = errno;
     atomic_store(&leaving, true);
     uint64_t start = collector_now();
-    while (atomic_load(&busy) && collector_now() - start < LEAVE_NS)
+    while ((atomic_load(&busy) || atomic_load(&changing)) && collector_now() - start < LEAVE_NS)
         nanosleep(&(struct timespec){.tv_nsec = LEAVE_PAUSE_NS}, NULL);
     errno = saved;
 }
@@ -237,6 +257,7 @@ void cuda_kinds_start(void)
         if (kinds[i].group == ALWAYS)
             cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
     }
+    atomic_store(&owner, (int32_t)getpid());
     atomic_store(&started, true);
     apply(false);
     late = true;
@@ -256,5 +277,6 @@ void cuda_kinds_forked(void)
     atomic_store(&windows, false);
     atomic_store(&since, 0);
     atomic_store(&leaving, false);
+    atomic_store(&changing, 0);
     closed_at = 0;
 }

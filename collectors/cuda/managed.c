@@ -28,19 +28,25 @@ static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
 };
 enum { MOVES = 3, COUNTERS = sizeof counters / sizeof counters[0] };
 
-static uint32_t asked;              /* the first so many counters; 0 = off */
-static _Atomic bool tried;          /* somebody is at it, or was */
-static _Atomic bool configured;     /* and it worked */
-static _Atomic bool context_exists; /* the helper thread is to try */
+static uint32_t asked;                  /* the first so many counters; 0 = off */
+static CUresult (*device_count)(int *); /* cuDeviceGetCount */
+static _Atomic bool tried;              /* somebody is at it, or was */
+static _Atomic bool configured;         /* and it worked */
+static _Atomic bool context_exists;     /* the helper thread is to try */
 
-static uint32_t devices(void)
+/* Within cuInit, which has just taken the loader's lock itself to load us. In a callback later a
+ * thread may hold that lock which waits for the caller: one that loads a library. */
+static void find_device_count(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     void *symbol = library ? dlsym(library, "cuDeviceGetCount") : NULL;
-    CUresult (*count_of)(int *) = NULL;
-    memcpy(&count_of, &symbol, sizeof count_of);
+    memcpy(&device_count, &symbol, sizeof device_count);
+}
+
+static uint32_t devices(void)
+{
     int count = 0;
-    if (!count_of || count_of(&count) != CUDA_SUCCESS || count < 1)
+    if (!device_count || device_count(&count) != CUDA_SUCCESS || count < 1)
         count = 1;
     return count < MAX_DEVICES ? (uint32_t)count : MAX_DEVICES;
 }
@@ -59,10 +65,8 @@ static CUptiResult configure_device(uint32_t device)
     return cupti.ActivityConfigureUnifiedMemoryCounter(configs, asked);
 }
 
-static void configure(void)
+static void configure_all(void)
 {
-    if (!asked || !cupti.ActivityConfigureUnifiedMemoryCounter || atomic_exchange(&tried, true))
-        return;
     CUptiResult failed = CUPTI_SUCCESS;
     uint32_t count = devices(), done = 0;
     for (uint32_t device = 0; device < count; device++) {
@@ -85,10 +89,14 @@ static void configure(void)
     }
 }
 
-void cuda_managed_allocated(void)
+void cuda_managed_configure(void)
 {
-    if (!atomic_load(&tried))
-        configure();
+    if (!asked || !cupti.ActivityConfigureUnifiedMemoryCounter || atomic_load(&tried) ||
+        !cuda_kinds_begin())
+        return;
+    if (!atomic_exchange(&tried, true))
+        configure_all();
+    cuda_kinds_end();
 }
 
 void cuda_managed_context(void)
@@ -99,8 +107,8 @@ void cuda_managed_context(void)
 
 void cuda_managed_tick(void)
 {
-    if (atomic_load(&context_exists) && !atomic_load(&tried))
-        configure();
+    if (atomic_load(&context_exists))
+        cuda_managed_configure();
 }
 
 bool cuda_managed_on(void)
@@ -115,6 +123,8 @@ void cuda_managed_start(void)
     asked = given && strcmp(value, "off") == 0      ? 0
             : given && strcmp(value, "faults") == 0 ? COUNTERS
                                                     : MOVES;
+    if (asked)
+        find_device_count();
 }
 
 void cuda_managed_forked(void)

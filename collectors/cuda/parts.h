@@ -125,7 +125,7 @@ void cuda_jit_record(const struct record_jit *record);
 
 /* ---- managed.c */
 void cuda_managed_start(void);
-void cuda_managed_allocated(void); /* a call allocated managed memory; on the program's thread */
+void cuda_managed_configure(void); /* managed memory was allocated; once is enough, any thread */
 void cuda_managed_context(void);   /* a context exists; in a callback of CUPTI's */
 void cuda_managed_tick(void);
 bool cuda_managed_on(void);
@@ -137,6 +137,8 @@ void cuda_kinds_recording(bool open); /* a window opened or closed; any thread *
 void cuda_kinds_tick(void);
 uint64_t cuda_kinds_since(void); /* what was called before that may have no records of its work */
 bool cuda_kinds_windows(void);   /* has recording ever been off? */
+bool cuda_kinds_begin(void);     /* may kinds be configured now? True: exit waits for the end */
+void cuda_kinds_end(void);
 void cuda_kinds_managed(void);   /* unified memory is configured: record it within the windows */
 void cuda_kinds_forked(void);
 

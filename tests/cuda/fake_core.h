@@ -43,6 +43,7 @@ struct fake_core {
     _Atomic unsigned wakes;
     void (*_Atomic meanwhile)(void); /* done once, after the next answer of collector_recording */
     uint64_t ahead_ns;               /* collector_now is so far ahead */
+    _Atomic unsigned asked_time;     /* calls of collector_now */
     bool tracing;                    /* collector_traces and collector_active */
     _Atomic uint64_t window_from,
         window_to; /* collector_recorded_at; recording = window_to is UINT64_MAX */

@@ -327,6 +327,16 @@ START_TEST(forked_child_sends_nothing)
 }
 END_TEST
 
+START_TEST(managed_memory)
+{
+    static const char *const scenarios[] = {"managed", "managed_in_child", "managed_in_plugin"};
+    for (unsigned i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
+        struct capture capture = run_ok(&(struct how){.scenario = scenarios[i]});
+        capture_free(&capture);
+    }
+}
+END_TEST
+
 /* The real libcupti on a libcuda that is none: nothing works, and the program does not notice. */
 START_TEST(real_cupti_without_driver)
 {
@@ -379,6 +389,15 @@ START_TEST(final_flush)
 }
 END_TEST
 
+/* The process takes long to end, and CUPTI is gone by then. */
+START_TEST(context_at_the_end)
+{
+    struct capture capture = run_ok(&(struct how){
+        .scenario = "late_context", .end = "slowly", .options = "cuda-managed=faults"});
+    capture_free(&capture);
+}
+END_TEST
+
 START_TEST(stuck_driver)
 {
     struct capture capture = run_ok(&(struct how){
@@ -412,12 +431,14 @@ int main(void)
     tcase_add_test(starts, not_asked_for);
     tcase_add_test(starts, injected_twice);
     tcase_add_test(starts, forked_child_sends_nothing);
+    tcase_add_test(starts, managed_memory);
     tcase_add_test(starts, real_cupti_without_driver);
     suite_add_tcase(suite, starts);
     TCase *ends = tcase_create("ends");
     tcase_set_timeout(ends, 60);
     tcase_add_test(ends, killed);
     tcase_add_test(ends, final_flush);
+    tcase_add_test(ends, context_at_the_end);
     tcase_add_test(ends, stuck_driver);
     suite_add_tcase(suite, ends);
     SRunner *runner = srunner_create(suite);

@@ -2,6 +2,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/cuda/decode_case.h"
 
@@ -296,6 +299,106 @@ START_TEST(launches_while_switching)
 }
 END_TEST
 
+/* ---- the end of the process while somebody is switching */
+
+static _Atomic bool inside;
+static unsigned asked_before;
+
+static void wait_until_inside(void)
+{
+    while (!inside)
+        sched_yield();
+}
+
+static CUptiResult enable_slowly(CUpti_ActivityKind kind)
+{
+    (void)kind;
+    inside = true;
+    for (;;)
+        pause();
+    return CUPTI_SUCCESS;
+}
+
+static void *switch_on(void *unused)
+{
+    open_window();
+    return unused;
+}
+
+static void tell_waited(void)
+{
+    _exit(core.asked_time != asked_before);
+}
+
+static int status_of(pid_t child)
+{
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+/* Forked while a thread of the parent was switching: the child does not wait for that to end. */
+START_TEST(child_waits_for_nobody)
+{
+    pid_t parent = fork();
+    if (parent == 0) {
+        pthread_t other;
+        atexit(tell_waited); /* called after what the collector registers later */
+        begin_switching(false);
+        cupti.ActivityEnable = enable_slowly;
+        pthread_create(&other, NULL, switch_on, NULL);
+        wait_until_inside();
+        asked_before = core.asked_time;
+        pid_t child = fork();
+        if (child == 0)
+            exit(2);
+        _exit(status_of(child) != 0);
+    }
+    ck_assert_int_eq(status_of(parent), 0);
+}
+END_TEST
+
+static _Atomic bool configured;
+
+static CUptiResult configure_slowly(CUpti_ActivityUnifiedMemoryCounterConfig *config,
+                                    uint32_t count)
+{
+    (void)config, (void)count;
+    inside = true;
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    configured = true;
+    return CUPTI_SUCCESS;
+}
+
+static void *allocate_managed(void *unused)
+{
+    cuda_managed_configure();
+    return unused;
+}
+
+static void tell_unconfigured(void)
+{
+    _exit(!configured);
+}
+
+/* The process exits while another thread tells CUPTI of unified memory: it is let finish. */
+START_TEST(exit_waits_for_managed)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        pthread_t other;
+        atexit(tell_unconfigured);
+        begin_switching(true);
+        cuda_managed_start();
+        cupti.ActivityConfigureUnifiedMemoryCounter = configure_slowly;
+        pthread_create(&other, NULL, allocate_managed, NULL);
+        wait_until_inside();
+        exit(2);
+    }
+    ck_assert_int_eq(status_of(child), 0);
+}
+END_TEST
+
 /* ---- everything at once: what ThreadSanitizer is for */
 
 enum { WRITERS = 4, BUFFERS = 100, LAUNCHES = 20 };
@@ -405,5 +508,7 @@ void add_window_tests(TCase *cases)
     tcase_add_test(cases, kinds_stay_on_for_a_while);
     tcase_add_test(cases, window_that_nobody_tells_of);
     tcase_add_test(cases, launches_while_switching);
+    tcase_add_test(cases, child_waits_for_nobody);
+    tcase_add_test(cases, exit_waits_for_managed);
     tcase_add_test(cases, all_at_once);
 }

@@ -258,6 +258,7 @@ EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFu
 
 /* As CUPTI 13.0: its destructors free the tables by which a kind is switched. */
 static bool gone;
+static pid_t owner; /* who loaded us: a forked child of it finds locks that nobody gives back */
 
 static void destroy(void)
 {
@@ -266,6 +267,7 @@ static void destroy(void)
 
 __attribute__((constructor)) static void made(void)
 {
+    owner = getpid();
     atexit(destroy);
 }
 
@@ -296,7 +298,12 @@ EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 EXPORT CUptiResult cuptiActivityConfigureUnifiedMemoryCounter(
     CUpti_ActivityUnifiedMemoryCounterConfig *config, uint32_t count)
 {
-    return config && count ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+    if (gone || getpid() != owner)
+        abort();
+    if (!config || !count)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    stats[FAKE_CONFIGURED]++;
+    return CUPTI_SUCCESS;
 }
 
 #ifndef FAKE_CUPTI_OLD
@@ -491,9 +498,11 @@ int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
 {
     static __thread uint64_t scratch;
     const char *name = NULL;
+    int result = site == 2;
     cuptiGetCallbackName((CUpti_CallbackDomain)domain, cbid, &name);
     CUpti_CallbackData data = {.callbackSite = site ? CUPTI_API_EXIT : CUPTI_API_ENTER,
                                .functionName = name,
+                               .functionReturnValue = site ? &result : NULL,
                                .correlationData = &scratch,
                                .correlationId = correlation};
     return fake_call_back((CUpti_CallbackDomain)domain, cbid, &data);

@@ -46,7 +46,7 @@ typedef int (*fake_cupti_node_fn)(int type, uint64_t node, uint32_t graph, uint6
 /* Tell the subscriber of a new stream. Returns as above. */
 typedef int (*fake_cupti_stream_fn)(uint64_t handle, uint32_t stream, uint32_t context);
 
-/* Begin or end an API call (site 0, 1). Returns as above. */
+/* Begin or end an API call (site 0, 1; 2 = it ends and has failed). Returns as above. */
 typedef int (*fake_cupti_api_fn)(int domain, uint32_t cbid, uint32_t correlation, int site);
 
 /* Play FAKE_CUPTI's replay=FILE. 0 = done. */
@@ -67,6 +67,7 @@ enum fake_cupti_stat {
     FAKE_FINALIZED,
     FAKE_WRITTEN,     /* records */
     FAKE_CALLBACKS_SET,
+    FAKE_CONFIGURED,  /* devices whose unified memory is recorded */
     FAKE_STATS
 };
 typedef uint64_t (*fake_cupti_stat_fn)(enum fake_cupti_stat which);

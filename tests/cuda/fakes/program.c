@@ -27,6 +27,7 @@ enum {
     FREE_CBID = 22
 };
 enum { MEMSET_CBID = 49, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165 };
+enum { MANAGED_CBID = 206, DRIVER_MANAGED_CBID = 371 };
 enum { START_CBID = 171, STOP_CBID = 172, UNKNOWN_CBID = FAKE_UNKNOWN_FUNCTION };
 
 static fake_cupti_record_fn record;
@@ -364,6 +365,67 @@ static int profiler(void)
     return 0;
 }
 
+/* Unified memory: cudaMallocManaged and the driver call inside it. */
+static void *allocate_managed(void *failed)
+{
+    uint32_t id = next_id++;
+    int end = failed ? 2 : 1;
+    api_call(CUPTI_CB_DOMAIN_RUNTIME_API, MANAGED_CBID, id, 0);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, DRIVER_MANAGED_CBID, id, 0);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, DRIVER_MANAGED_CBID, id, end);
+    api_call(CUPTI_CB_DOMAIN_RUNTIME_API, MANAGED_CBID, id, end);
+    return NULL;
+}
+
+/* Each device is configured once, by the first allocation that succeeds. */
+static int managed(void)
+{
+    launch("_Z1kv");
+    allocate_managed(&next_id);
+    if (stat_of(FAKE_CONFIGURED) != 0)
+        return 1;
+    allocate_managed(NULL);
+    allocate_managed(NULL);
+    return stat_of(FAKE_CONFIGURED) == 1 ? 0 : 1;
+}
+
+/* The child's CUPTI is a copy without threads: it is not to be touched. */
+static int managed_in_child(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        allocate_managed(NULL);
+        exit(0);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    allocate_managed(NULL);
+    return status == 0 && stat_of(FAKE_CONFIGURED) == 1 ? 0 : 1;
+}
+
+/* Called by plugin.c while it is loaded: another thread allocates, and the loader waits for it. */
+void plugin_loaded(void);
+void plugin_loaded(void)
+{
+    pthread_t other;
+    if (pthread_create(&other, NULL, allocate_managed, NULL) == 0)
+        pthread_join(other, NULL);
+}
+
+static int managed_in_plugin(void)
+{
+    return dlopen("plugin.so", RTLD_NOW) && stat_of(FAKE_CONFIGURED) == 1 ? 0 : 1;
+}
+
+/* A context at the very end: the helper thread has not looked at it when the process exits. */
+static int late_context(void)
+{
+    api_call(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, 0, 0);
+    pause_ms(20);
+    launch("_Z1kv");
+    return 0;
+}
+
 /* Streams whose handles CUPTI tells of. */
 static int streams(void)
 {
@@ -420,7 +482,10 @@ static const struct {
     {"basic", basic},     {"threads", threads}, {"driver", driver},     {"times", times},
     {"wrap", wrap},       {"graph", graph},     {"twice", twice},       {"fork", forking},
     {"refused", refused}, {"nothing", nothing}, {"profiler", profiler}, {"streams", streams},
-    {"replay", replay},   {"counted", counted},
+    {"replay", replay},   {"counted", counted}, {"managed", managed},
+    {"managed_in_child", managed_in_child},
+    {"managed_in_plugin", managed_in_plugin},
+    {"late_context", late_context},
 };
 
 static void *symbol(void *library, const char *name)
