@@ -194,6 +194,31 @@ START_TEST(filters_that_leave_work_out_are_not_judged)
 }
 END_TEST
 
+START_TEST(what_is_judged_lies_within_the_filter)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    loop(&s, scene_config(&s, "one", 8, 256, 32), 40);
+    struct prof_capture *capture = scene_close(&s);
+    int64_t end = prof_end_ns(capture);
+    const struct prof_filter filters[] = {
+        {.end_ns = end / 2}, {.begin_ns = end / 2}, {.begin_ns = 1, .end_ns = 2},
+        {.begin_ns = end - 1, .end_ns = end}, {.begin_ns = end + 5}};
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        int64_t last = filters[i].end_ns ? filters[i].end_ns : end;
+        ck_assert(!prof_findings(capture, &filters[i], &findings, &err));
+        ck_assert_int_ge(findings.window_ns, 0);
+        ck_assert_int_le(findings.begin_ns + findings.window_ns, last);
+        ck_assert_int_ge(findings.begin_ns + findings.window_ns,
+                         filters[i].begin_ns < last ? filters[i].begin_ns : last);
+        prof_findings_free(&findings);
+    }
+    prof_close(capture);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("waterfall");
@@ -203,6 +228,7 @@ int main(void)
     tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
     tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
     tcase_add_test(all, filters_that_leave_work_out_are_not_judged);
+    tcase_add_test(all, what_is_judged_lies_within_the_filter);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -337,11 +337,11 @@ static enum prof_status longest_stretch(struct prof_facts *f, struct prof_error 
 {
     struct prof_recorded recorded;
     enum prof_status status = prof_recorded(f->capture, &recorded, err);
-    int64_t end = f->end_ns, longest = -1;
+    int64_t begin = f->begin_ns, end = f->end_ns, longest = -1;
     for (size_t i = 0; !status && recorded.in_part && i < recorded.spans.count; i++) {
         struct prof_recorded_span span = recorded.spans.data[i];
         int64_t stop = span.end < end ? span.end : end;
-        int64_t start = span.begin > 0 ? span.begin : 0;
+        int64_t start = span.begin > begin ? span.begin : begin;
         if (stop - start <= longest)
             continue;
         longest = stop - start;
@@ -367,6 +367,8 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
     if (!status) {
         if (f->end_ns == PROF_UNKNOWN)
             f->end_ns = 0;
+        f->end_ns = scope.end_ns < f->end_ns ? scope.end_ns : f->end_ns;
+        f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
         status = longest_stretch(f, err);
         if (!status)
             status = read_all(f, &scope, err);

@@ -129,7 +129,7 @@ struct prof_lifetime {
 
 struct prof_facts {
     struct prof_capture *capture;
-    int64_t begin_ns, end_ns; /* of the capture, or of its longest stretch of recording */
+    int64_t begin_ns, end_ns; /* of what was asked for; its longest stretch of recording */
     struct prof_range_index ranges;
     struct prof_texts range_texts; /* numbered by prof_range_node.group */
 

@@ -306,7 +306,7 @@ static void whole_run(struct prof_facts *f)
         }
     }
     if (f->begin == INT64_MAX)
-        f->begin = 0;
+        f->begin = f->begin_ns;
     f->end = f->begin;
 }
 
