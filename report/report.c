@@ -63,8 +63,8 @@ static enum prof_status write_to(const struct prof_report_writer *writer,
     if (fclose(out) && !status)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
     if (full)
-        return prof_fail(err, status, "cannot write %s: the disk is full: choose another place",
-                         path);
+        return prof_fail(err, status, "cannot write %s: %s: choose another place", path,
+                         strerror(ENOSPC));
     return status;
 }
 

@@ -228,7 +228,7 @@ START_TEST(a_full_disk_and_a_missing_folder_are_told)
     const struct prof_report_writer good = {.name = "good", .write = write_some};
     struct prof_error err = {0};
     ck_assert_int_eq(prof_report_save(&good, NULL, NULL, "/dev/full", &err), PROF_FULL);
-    ck_assert(strstr(err.message, "No space") != NULL);
+    ck_assert(strstr(err.message, "/dev/full: No space") != NULL);
     ck_assert_int_ne(prof_report_save(&good, NULL, NULL, "/nonexistent/x.html", &err), PROF_OK);
     ck_assert(strstr(err.message, "/nonexistent/x.html") != NULL);
     ck_assert_int_eq(prof_report_save(&good, NULL, NULL, "/tmp", &err), PROF_IO);
