@@ -392,6 +392,7 @@ START_TEST(exit_waits_for_managed)
         cuda_managed_start();
         cupti.ActivityConfigureUnifiedMemoryCounter = configure_slowly;
         pthread_create(&other, NULL, allocate_managed, NULL);
+        pthread_detach(other);
         wait_until_inside();
         exit(2);
     }
