@@ -52,12 +52,13 @@ static bool compare(void *context, const char *folder, const char *live, const c
 /* A folder that something else named. */
 static bool take(struct ctl_target *target, const char *folder)
 {
-    char live[PATH_MAX];
+    struct spool_capture capture;
     struct spool_folder spool = {.owner_fd = -1};
     snprintf(spool.path, sizeof spool.path, "%s", folder);
     if (folder[0] != '/' || !spool_is_running(folder) ||
-        spool_folder_read_capture(&spool, live, target->final, NULL))
+        spool_folder_read_capture(&spool, &capture, NULL))
         return false;
+    snprintf(target->final, PATH_MAX, "%s", capture.final);
     snprintf(target->folder, PATH_MAX, "%s", folder);
     return true;
 }

@@ -52,7 +52,7 @@ struct recover {
     const char *name;
     struct recover_options options;
     struct spool_folder spool;
-    char live[PATH_MAX], final[PATH_MAX];
+    struct spool_capture capture;
     struct prof_store *store;
     struct prof_ingest *ingest;
     struct prof_ingest_progress progress;
@@ -77,13 +77,13 @@ static bool has_bytes(const char *path)
 static enum prof_status choose_output(struct recover *recover, struct prof_error *err)
 {
     enum prof_status status =
-        spool_folder_read_capture(&recover->spool, recover->live, recover->final, err);
+        spool_folder_read_capture(&recover->spool, &recover->capture, err);
     if (status && !recover->options.output)
         return status;
     if (recover->options.output) {
         struct run_output output = {0};
         struct stat a, b;
-        bool same = stat(recover->options.output, &a) == 0 && stat(recover->live, &b) == 0 &&
+        bool same = stat(recover->options.output, &a) == 0 && stat(recover->capture.live, &b) == 0 &&
                     a.st_ino == b.st_ino && a.st_dev == b.st_dev;
         status = output_choose(&output, recover->options.output, "", same, err);
         if (status == PROF_EXISTS)
@@ -91,11 +91,11 @@ static enum prof_status choose_output(struct recover *recover, struct prof_error
                       recover->options.output);
         if (status)
             return status;
-        strcpy(recover->final, output.final);
-    } else if (strcmp(recover->live, recover->final) != 0 && has_bytes(recover->final) &&
-               has_bytes(recover->live)) {
+        strcpy(recover->capture.final, output.final);
+    } else if (strcmp(recover->capture.live, recover->capture.final) != 0 && has_bytes(recover->capture.final) &&
+               has_bytes(recover->capture.live)) {
         return prof_fail(err, PROF_EXISTS,
-                         "%s is another file by now: choose a name with -o", recover->final);
+                         "%s is another file by now: choose a name with -o", recover->capture.final);
     }
     return PROF_OK;
 }
@@ -118,8 +118,8 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
         .start_realtime_ns = now_real - age,
         .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW) - age,
     };
-    strcpy(recover->live, recover->final);
-    enum prof_status status = prof_store_create(recover->live, !has_bytes(recover->live),
+    strcpy(recover->capture.live, recover->capture.final);
+    enum prof_status status = prof_store_create(recover->capture.live, !has_bytes(recover->capture.live),
                                                 &recover->store, err);
     if (status)
         return status;
@@ -134,9 +134,9 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
 
 static enum prof_status take_up(struct recover *recover, struct prof_error *err)
 {
-    if (!has_bytes(recover->live))
+    if (!has_bytes(recover->capture.live))
         return start_anew(recover, err);
-    enum prof_status status = prof_store_reopen(recover->live, &recover->store, err);
+    enum prof_status status = prof_store_reopen(recover->capture.live, &recover->store, err);
     if (!status)
         status = prof_ingest_open(recover->store, recover->spool.path, NULL, &recover->ingest, err);
     return status;
@@ -151,6 +151,17 @@ static bool is_finished(const char *path)
     enum prof_state state = prof_info(capture)->state;
     prof_close(capture);
     return state == PROF_STATE_COMPLETE || state == PROF_STATE_RECOVERED;
+}
+
+/* Has the capture of another run taken the place of this folder's? */
+static bool is_anothers(const struct recover *recover, const char *path)
+{
+    struct prof_capture *capture;
+    if (!recover->capture.start_ns || prof_open(path, &capture, NULL))
+        return false;
+    int64_t start_ns = prof_info(capture)->start_mono_ns;
+    prof_close(capture);
+    return (uint64_t)start_ns != recover->capture.start_ns;
 }
 
 /* Read what is there. True when the capture may be finished now. */
@@ -179,7 +190,7 @@ static bool catch_up(struct recover *recover)
             "%u process%s of the program still run%s and record into %s; what they did so far is in "
             "%s: end them first, or take over with --wait, or finish now with --force",
             recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
-            recover->spool.path, recover->live);
+            recover->spool.path, recover->capture.live);
     return false;
 }
 
@@ -249,14 +260,22 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
     if (spool_folder_adopt(&recover.spool, path, &err) ||
         choose_output(&recover, &err))
         return give_up(&recover, &err);
+    if (is_anothers(&recover, recover.capture.live)) {
+        if (!recover.options.output) {
+            prof_fail(&err, PROF_EXISTS, "%s is another run's capture by now: choose a name with -o",
+                      recover.capture.live);
+            return give_up(&recover, &err);
+        }
+        recover.capture.live[0] = '\0';
+    }
     /* Killed between the last record and the last move: only that is left to do. */
-    if (strcmp(recover.live, recover.final) != 0 && is_finished(recover.live) &&
-        prof_store_settle(recover.live) && output_move(recover.live, recover.final, &err))
+    if (strcmp(recover.capture.live, recover.capture.final) != 0 && is_finished(recover.capture.live) &&
+        prof_store_settle(recover.capture.live) && output_move(recover.capture.live, recover.capture.final, &err))
         return give_up(&recover, &err);
-    if (is_finished(recover.final)) {
-        prof_store_settle(recover.final);
+    if (is_finished(recover.capture.final)) {
+        prof_store_settle(recover.capture.final);
         if (!recover.options.quiet)
-            cli_say(command->name, "%s is complete already: nothing to do", recover.final);
+            cli_say(command->name, "%s is complete already: nothing to do", recover.capture.final);
         if (!recover.options.keep)
             spool_folder_remove(&recover.spool);
         return CLI_OK;
@@ -270,8 +289,8 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
         .store = recover.store,
         .ingest = recover.ingest,
         .spool = &recover.spool,
-        .live = recover.live,
-        .final = recover.final,
+        .live = recover.capture.live,
+        .final = recover.capture.final,
         .state = "recovered",
         .abandon = recover.alive > 0,
         .keep_spool = recover.options.keep,
@@ -279,8 +298,8 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
     if (!capture_end(&end))
         return CLI_FAILED;
     if (!recover.options.quiet)
-        capture_summary(command->name, recover.final,
-                        recover.options.output ? recover.options.output : recover.final, NULL);
+        capture_summary(command->name, recover.capture.final,
+                        recover.options.output ? recover.options.output : recover.capture.final, NULL);
     return CLI_OK;
 }
 

@@ -179,7 +179,7 @@ static char *quoted_command(char *const *argv)
     return text;
 }
 
-static enum prof_status open_ingest(struct run *run, struct prof_error *err)
+static enum prof_status open_ingest(struct run *run, uint64_t start_ns, struct prof_error *err)
 {
     char *command = quoted_command(run->argv);
     char *directory = getcwd(NULL, 0);
@@ -188,7 +188,7 @@ static enum prof_status open_ingest(struct run *run, struct prof_error *err)
         .directory = directory,
         .trace = run->options.trace,
         .kernel_filter = run->options.scope.kernel,
-        .start_mono_ns = prof_now_ns(),
+        .start_mono_ns = start_ns,
         .start_realtime_ns = prof_clock_ns(CLOCK_REALTIME),
         .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
     };
@@ -245,9 +245,10 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
                            &run->store, err);
     if (status)
         return status;
-    status =
-        spool_folder_write_capture(&run->spool, run->output.live, run->output.final, err);
-    status = status ? status : open_ingest(run, err);
+    uint64_t start_ns = prof_now_ns();
+    status = spool_folder_write_capture(&run->spool, run->output.live, run->output.final, start_ns,
+                                        err);
+    status = status ? status : open_ingest(run, start_ns, err);
     if (!status)
         scope_ready(&run->scope);
     return status;

@@ -35,13 +35,13 @@ static bool look_in(const char *base, bool running, spool_found found, void *con
     bool more = true;
     while (dir && more && (entry = readdir(dir))) {
         struct spool_folder folder = {.owner_fd = -1};
-        char live[PATH_MAX], final[PATH_MAX];
+        struct spool_capture capture;
         if (strncmp(entry->d_name, "perfkit-", 8) != 0)
             continue;
         int length = snprintf(folder.path, sizeof folder.path, "%s/%s", base, entry->d_name);
         if (length < PATH_MAX && is_wanted(folder.path, running) &&
-            spool_folder_read_capture(&folder, live, final, NULL) == PROF_OK)
-            more = found(context, folder.path, live, final);
+            spool_folder_read_capture(&folder, &capture, NULL) == PROF_OK)
+            more = found(context, folder.path, capture.live, capture.final);
     }
     if (dir)
         closedir(dir);

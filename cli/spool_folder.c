@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +180,8 @@ static bool read_path(const char *line, const char *key, char out[PATH_MAX])
 }
 
 enum prof_status spool_folder_write_capture(const struct spool_folder *folder, const char *live,
-                                            const char *final, struct prof_error *err)
+                                            const char *final, uint64_t start_ns,
+                                            struct prof_error *err)
 {
     char path[PATH_MAX];
     if (!join(path, folder->path, CAPTURE_FILE))
@@ -189,17 +191,19 @@ enum prof_status spool_folder_write_capture(const struct spool_folder *folder, c
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
     write_path(out, "live", live);
     write_path(out, "final", final);
+    fprintf(out, "start %" PRIu64 "\n", start_ns);
     bool bad = ferror(out);
     if (fclose(out) != 0 || bad)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
     return PROF_OK;
 }
 
-enum prof_status spool_folder_read_capture(const struct spool_folder *folder, char live[PATH_MAX],
-                                           char final[PATH_MAX], struct prof_error *err)
+enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
+                                           struct spool_capture *capture, struct prof_error *err)
 {
     char path[PATH_MAX];
-    live[0] = final[0] = '\0';
+    capture->live[0] = capture->final[0] = '\0';
+    capture->start_ns = 0;
     if (!join(path, folder->path, CAPTURE_FILE))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
     FILE *in = fopen(path, "re");
@@ -213,11 +217,11 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder, ch
     char *line = NULL;
     size_t size = 0;
     while (getline(&line, &size, in) > 0)
-        if (!read_path(line, "live", live))
-            read_path(line, "final", final);
+        if (!read_path(line, "live", capture->live) && !read_path(line, "final", capture->final))
+            sscanf(line, "start %" SCNu64, &capture->start_ns);
     free(line);
     fclose(in);
-    if (!live[0] || !final[0])
+    if (!capture->live[0] || !capture->final[0])
         return prof_fail(err, PROF_CORRUPT, "%s does not name the capture: give it with -o", path);
     return PROF_OK;
 }

@@ -2,7 +2,8 @@
  * goes away. `run` makes it, `recover` finds its way by it.
  *
  *     owner      pid and start time of the perfkit that serves it, locked (flock) while it lives
- *     capture    two lines: "live PATH" (the SQLite file written to) and "final PATH"
+ *     capture    "live PATH" (the SQLite file written to), "final PATH" and "start NS" (capture's
+ *                start_mono_ns), a line each
  *     inner      the captures of other perfkit runs that the program started, one path a line
  *     lifecycle, control, *.spool    see libprof/spool */
 #ifndef PERFKIT_CLI_SPOOL_FOLDER_H
@@ -29,10 +30,16 @@ enum prof_status spool_folder_make(struct spool_folder *folder, const char *base
 enum prof_status spool_folder_adopt(struct spool_folder *folder, const char *path,
                                     struct prof_error *err);
 
+/* Which capture a folder feeds. The start tells it from another that took its place. */
+struct spool_capture {
+    char live[PATH_MAX], final[PATH_MAX];
+    uint64_t start_ns; /* capture's start_mono_ns; 0 = not told */
+};
 enum prof_status spool_folder_write_capture(const struct spool_folder *folder, const char *live,
-                                            const char *final, struct prof_error *err);
-enum prof_status spool_folder_read_capture(const struct spool_folder *folder, char live[PATH_MAX],
-                                           char final[PATH_MAX], struct prof_error *err);
+                                            const char *final, uint64_t start_ns,
+                                            struct prof_error *err);
+enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
+                                           struct spool_capture *capture, struct prof_error *err);
 
 /* Processes that were started to record into it and still run, by their environment. */
 unsigned spool_folder_users(const struct spool_folder *folder);

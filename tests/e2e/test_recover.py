@@ -135,6 +135,22 @@ class Recover(e2e.Case):
         self.assertEqual(self.one(db, "SELECT state FROM capture"), "recovered")
         self.recover(folder, status=1)
 
+    def test_another_run_took_the_name(self):
+        """What was interrupted is not believed complete because the other capture is."""
+        capture, progress = self.interrupted()
+        folder, = self.spool_folders()
+        self.assertEqual(self.perfkit("run", "-q", "-f", "-o", capture, "--", "true").status, 0)
+        with open(capture, "rb") as file:
+            other = file.read()
+        result = self.recover(folder, status=1)
+        self.assertIn(b"is another run's capture by now: choose a name with -o", result.err)
+        self.assertTrue(os.path.isdir(folder))
+        self.recover("-o", self.path("mine.sqlite"), folder)
+        db = self.open(self.path("mine.sqlite"), ("recovered",))
+        self.assertGreater(self.one(db, "SELECT count(*) FROM marker"), 0)
+        with open(capture, "rb") as file:
+            self.assertEqual(file.read(), other)
+
     def begin_running(self):
         """perfkit is dead, the program goes on."""
         progress, command = self.records(20000, 3000)
