@@ -269,13 +269,14 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
         recover.capture.live[0] = '\0';
     }
     /* Killed between the last record and the last move: only that is left to do. */
-    if (strcmp(recover.capture.live, recover.capture.final) != 0 && is_finished(recover.capture.live) &&
-        prof_store_settle(recover.capture.live) && output_move(recover.capture.live, recover.capture.final, &err))
+    const char *live = recover.capture.live, *final = recover.capture.final;
+    if (strcmp(live, final) != 0 && is_finished(live) && prof_store_settle(live) &&
+        output_move(live, final, &err))
         return give_up(&recover, &err);
-    if (is_finished(recover.capture.final)) {
-        prof_store_settle(recover.capture.final);
+    if (is_finished(final)) {
+        prof_store_settle(final);
         if (!recover.options.quiet)
-            cli_say(command->name, "%s is complete already: nothing to do", recover.capture.final);
+            cli_say(command->name, "%s is complete already: nothing to do", final);
         if (!recover.options.keep)
             spool_folder_remove(&recover.spool);
         return CLI_OK;
