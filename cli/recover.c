@@ -76,6 +76,7 @@ static bool has_bytes(const char *path)
 /* Where it goes: -o, or what `run` had in mind; never over a file that is something else. */
 static enum prof_status choose_output(struct recover *recover, struct prof_error *err)
 {
+    const char *live = recover->capture.live, *final = recover->capture.final;
     enum prof_status status =
         spool_folder_read_capture(&recover->spool, &recover->capture, err);
     if (status && !recover->options.output)
@@ -83,7 +84,7 @@ static enum prof_status choose_output(struct recover *recover, struct prof_error
     if (recover->options.output) {
         struct run_output output = {0};
         struct stat a, b;
-        bool same = stat(recover->options.output, &a) == 0 && stat(recover->capture.live, &b) == 0 &&
+        bool same = stat(recover->options.output, &a) == 0 && stat(live, &b) == 0 &&
                     a.st_ino == b.st_ino && a.st_dev == b.st_dev;
         status = output_choose(&output, recover->options.output, "", same, err);
         if (status == PROF_EXISTS)
@@ -92,10 +93,9 @@ static enum prof_status choose_output(struct recover *recover, struct prof_error
         if (status)
             return status;
         strcpy(recover->capture.final, output.final);
-    } else if (strcmp(recover->capture.live, recover->capture.final) != 0 && has_bytes(recover->capture.final) &&
-               has_bytes(recover->capture.live)) {
-        return prof_fail(err, PROF_EXISTS,
-                         "%s is another file by now: choose a name with -o", recover->capture.final);
+    } else if (strcmp(live, final) != 0 && has_bytes(final) && has_bytes(live)) {
+        return prof_fail(err, PROF_EXISTS, "%s is another file by now: choose a name with -o",
+                         final);
     }
     return PROF_OK;
 }
@@ -119,8 +119,9 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
         .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW) - age,
     };
     strcpy(recover->capture.live, recover->capture.final);
-    enum prof_status status = prof_store_create(recover->capture.live, !has_bytes(recover->capture.live),
-                                                &recover->store, err);
+    bool nothing_there = !has_bytes(recover->capture.live);
+    enum prof_status status =
+        prof_store_create(recover->capture.live, nothing_there, &recover->store, err);
     if (status)
         return status;
     status = prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err);
