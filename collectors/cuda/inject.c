@@ -182,6 +182,7 @@ static void start(void)
         atomic_store(&left, true);
         return;
     }
+    cuda_driver_start();
     cuda_classes_start();
     cuda_callback_start(subscriber);
     cuda_flush_start();

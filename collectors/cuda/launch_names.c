@@ -6,7 +6,6 @@
  * asked for the name of the function at the moment of its launch. The decoder finds it by the
  * launch's id. Programs that unload nothing pay nothing. Kernels of graphs are launched all at once
  * and keep what CUPTI says. */
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -16,42 +15,26 @@
 #define SLOTS 65536u /* launches between two ticks */
 #define MAX_NAME_BYTES 65536u
 
-typedef CUresult (*name_of_fn)(const char **name, const void *function);
-
 static struct {
     _Atomic uint32_t id;  /* string id */
     _Atomic uint32_t key; /* low bits of the launch's id, 0 = empty */
 } slots[SLOTS];
 static _Atomic bool wanted;
-static _Atomic(name_of_fn) name_of_function, name_of_kernel; /* NULL: before CUDA 12.3 */
-
-static name_of_fn find(void *library, const char *name)
-{
-    void *symbol = library ? dlsym(library, name) : NULL;
-    name_of_fn function = NULL;
-    memcpy(&function, &symbol, sizeof function);
-    return function;
-}
 
 bool cuda_launch_names_begin(void)
 {
-    if (atomic_exchange(&wanted, true))
-        return false;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    atomic_store(&name_of_function, find(library, "cuFuncGetName"));
-    atomic_store(&name_of_kernel, find(library, "cuKernelGetName"));
-    return true;
+    return !atomic_exchange(&wanted, true);
 }
 
 /* cuLaunchKernel takes both kinds of handle. */
 static const char *ask(const void *function)
 {
     const char *name = NULL;
-    name_of_fn ask_function = atomic_load(&name_of_function);
-    name_of_fn ask_kernel = atomic_load(&name_of_kernel);
-    if (function && ask_function && ask_function(&name, function) != CUDA_SUCCESS)
+    if (function && cuda_driver.FuncGetName &&
+        cuda_driver.FuncGetName(&name, function) != CUDA_SUCCESS)
         name = NULL;
-    if (function && !name && ask_kernel && ask_kernel(&name, function) != CUDA_SUCCESS)
+    if (function && !name && cuda_driver.KernelGetName &&
+        cuda_driver.KernelGetName(&name, function) != CUDA_SUCCESS)
         name = NULL;
     return name;
 }

@@ -6,7 +6,6 @@
  * nothing can have moved yet. Variables declared __managed__ have no such call; only with
  * --cuda-managed=faults, which asks for all there is, the helper thread configures once a context
  * exists. Faults are recorded by option only: they cost the program time. */
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,24 +28,15 @@ static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
 enum { MOVES = 3, COUNTERS = sizeof counters / sizeof counters[0] };
 
 static uint32_t asked;                  /* the first so many counters; 0 = off */
-static CUresult (*device_count)(int *); /* cuDeviceGetCount */
 static _Atomic bool tried;              /* somebody is at it, or was */
 static _Atomic bool configured;         /* and it worked */
 static _Atomic bool context_exists;     /* the helper thread is to try */
 
-/* Within cuInit, which has just taken the loader's lock itself to load us. In a callback later a
- * thread may hold that lock which waits for the caller: one that loads a library. */
-static void find_device_count(void)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    void *symbol = library ? dlsym(library, "cuDeviceGetCount") : NULL;
-    memcpy(&device_count, &symbol, sizeof device_count);
-}
-
 static uint32_t devices(void)
 {
     int count = 0;
-    if (!device_count || device_count(&count) != CUDA_SUCCESS || count < 1)
+    if (!cuda_driver.DeviceGetCount || cuda_driver.DeviceGetCount(&count) != CUDA_SUCCESS ||
+        count < 1)
         count = 1;
     return count < MAX_DEVICES ? (uint32_t)count : MAX_DEVICES;
 }
@@ -123,8 +113,6 @@ void cuda_managed_start(void)
     asked = given && strcmp(value, "off") == 0      ? 0
             : given && strcmp(value, "faults") == 0 ? COUNTERS
                                                     : MOVES;
-    if (asked)
-        find_device_count();
 }
 
 void cuda_managed_forked(void)

@@ -123,6 +123,15 @@ void cuda_event_record(const struct record_event *record);
 void cuda_overhead_record(const struct record_overhead *record);
 void cuda_jit_record(const struct record_jit *record);
 
+/* ---- driver.c */
+/* NULL: the driver has no such function (names: before CUDA 12.3). Any thread, after the start. */
+extern struct cuda_driver {
+    CUresult (*DeviceGetCount)(int *count);
+    CUresult (*FuncGetName)(const char **name, const void *function);
+    CUresult (*KernelGetName)(const char **name, const void *kernel);
+} cuda_driver;
+void cuda_driver_start(void); /* within cuInit */
+
 /* ---- managed.c */
 void cuda_managed_start(void);
 void cuda_managed_configure(void); /* managed memory was allocated; once is enough, any thread */

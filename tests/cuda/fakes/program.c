@@ -28,6 +28,7 @@ enum {
 };
 enum { MEMSET_CBID = 49, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165 };
 enum { MANAGED_CBID = 206, DRIVER_MANAGED_CBID = 371 };
+enum { MODULE_UNLOAD_CBID = 22 };
 enum { START_CBID = 171, STOP_CBID = 172, UNKNOWN_CBID = FAKE_UNKNOWN_FUNCTION };
 
 static fake_cupti_record_fn record;
@@ -403,18 +404,36 @@ static int managed_in_child(void)
     return status == 0 && stat_of(FAKE_CONFIGURED) == 1 ? 0 : 1;
 }
 
-/* Called by plugin.c while it is loaded: another thread allocates, and the loader waits for it. */
+static void *unload_module(void *unused)
+{
+    uint32_t id = next_id++;
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, MODULE_UNLOAD_CBID, id, 0);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, MODULE_UNLOAD_CBID, id, 1);
+    return unused;
+}
+
+/* Called by plugin.c while it is loaded: another thread works, and the loader waits for it. */
+static void *(*in_plugin)(void *);
 void plugin_loaded(void);
 void plugin_loaded(void)
 {
     pthread_t other;
-    if (pthread_create(&other, NULL, allocate_managed, NULL) == 0)
+    if (pthread_create(&other, NULL, in_plugin, NULL) == 0)
         pthread_join(other, NULL);
 }
 
 static int managed_in_plugin(void)
 {
+    in_plugin = allocate_managed;
     return dlopen("plugin.so", RTLD_NOW) && stat_of(FAKE_CONFIGURED) == 1 ? 0 : 1;
+}
+
+/* The names of what is launched afterwards are asked of the driver. */
+static int unload_in_plugin(void)
+{
+    in_plugin = unload_module;
+    launch("_Z1kv");
+    return dlopen("plugin.so", RTLD_NOW) ? 0 : 1;
 }
 
 /* A context at the very end: the helper thread has not looked at it when the process exits. */
@@ -485,6 +504,7 @@ static const struct {
     {"replay", replay},   {"counted", counted}, {"managed", managed},
     {"managed_in_child", managed_in_child},
     {"managed_in_plugin", managed_in_plugin},
+    {"unload_in_plugin", unload_in_plugin},
     {"late_context", late_context},
 };
 
