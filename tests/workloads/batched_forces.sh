@@ -2,29 +2,8 @@
 # The program as a user runs it: every variant verified on the best device and on the CPU, larger
 # molecules, JSON that a JSON reader takes, a capture with nothing missing, and errors that name
 # themselves.  usage: batched_forces.sh PROGRAM PERFKIT
-set -u
-program=$1
+. "$(dirname "$0")/program.sh"
 perfkit=$2
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failed=0
-
-fail()
-{
-    echo "FAILED: $1"
-    cat "$dir/out" "$dir/err"
-    failed=1
-}
-
-# expect STATUS ARGUMENT...: runs the program, keeps its output in $dir/out and $dir/err.
-expect()
-{
-    status=$1
-    shift
-    "$program" "$@" >"$dir/out" 2>"$dir/err"
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* ended with $got instead of $status"
-}
 
 expect 0 --preset small --verify
 grep -q 'FAILED' "$dir/out" && fail 'a comparison failed and the status was 0'

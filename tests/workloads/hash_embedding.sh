@@ -1,28 +1,7 @@
 #!/bin/sh
 # The program as a user runs it: every variant verified on the best device and on the CPU, JSON
 # that a JSON reader takes, and errors that name themselves.  usage: hash_embedding.sh PROGRAM
-set -u
-program=$1
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failed=0
-
-fail()
-{
-    echo "FAILED: $1"
-    cat "$dir/out" "$dir/err"
-    failed=1
-}
-
-# expect STATUS ARGUMENT...: runs the program, keeps its output in $dir/out and $dir/err.
-expect()
-{
-    status=$1
-    shift
-    "$program" "$@" >"$dir/out" 2>"$dir/err"
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* ended with $got instead of $status"
-}
+. "$(dirname "$0")/program.sh"
 
 expect 0 --preset small --verify --iterations 2 --warmup 1
 grep -q 'FAILED' "$dir/out" && fail 'a comparison failed and the status was 0'

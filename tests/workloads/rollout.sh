@@ -3,29 +3,8 @@
 # fallback's warnings, a memory limit, JSON that a JSON reader takes, errors that name themselves,
 # and a capture whose trust block is complete and whose phases cover the time.
 # usage: rollout.sh PROGRAM [PERFKIT]
-set -u
-program=$1
+. "$(dirname "$0")/program.sh"
 perfkit=${2:-}
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failed=0
-
-fail()
-{
-    echo "FAILED: $1"
-    cat "$dir/out" "$dir/err"
-    failed=1
-}
-
-# expect STATUS ARGUMENT...: runs the program, keeps its output in $dir/out and $dir/err.
-expect()
-{
-    status=$1
-    shift
-    "$program" "$@" >"$dir/out" 2>"$dir/err"
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* ended with $got instead of $status"
-}
 
 small='--preset small --iterations 1 --warmup 0'
 

@@ -2,29 +2,8 @@
 # The program as a user runs it: every variant verified on the best device and on the CPU, odd
 # shapes, JSON that a JSON reader takes with the counts that the variants are about, a capture with
 # nothing missing, and errors that name themselves.  usage: transformer.sh PROGRAM PERFKIT
-set -u
-program=$1
+. "$(dirname "$0")/program.sh"
 perfkit=$2
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failed=0
-
-fail()
-{
-    echo "FAILED: $1"
-    cat "$dir/out" "$dir/err"
-    failed=1
-}
-
-# expect STATUS ARGUMENT...: runs the program, keeps its output in $dir/out and $dir/err.
-expect()
-{
-    status=$1
-    shift
-    "$program" "$@" >"$dir/out" 2>"$dir/err"
-    got=$?
-    [ "$got" -eq "$status" ] || fail "$* ended with $got instead of $status"
-}
 
 quick='--preset small --iterations 1 --warmup 0'
 # The loss falls from step to step of the same batch, and every variant's losses, gradients and
