@@ -15,26 +15,7 @@ struct device_entry *device_add(struct device_list *list, const char *api, uint3
         return NULL;
     struct device_entry *entry = &list->entries[list->count++];
     *entry = (struct device_entry){.api = api, .nth = nth, .link_bandwidth = NAN};
-    struct prof_device *d = &entry->device;
-    int64_t *const numbers[] = {&d->ordinal,
-                                &d->integrated,
-                                &d->compute_major,
-                                &d->compute_minor,
-                                &d->units,
-                                &d->warp,
-                                &d->clock_khz,
-                                &d->memory_clock_khz,
-                                &d->memory_bus_bits,
-                                &d->memory_bytes,
-                                &d->memory_bandwidth,
-                                &d->l2_bytes,
-                                &d->shared_per_unit_bytes,
-                                &d->shared_per_block_bytes,
-                                &d->registers_per_unit,
-                                &d->max_threads_per_unit,
-                                &d->max_block};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        *numbers[i] = PROF_UNKNOWN;
+    prof_device_unknown(&entry->device);
     return entry;
 }
 

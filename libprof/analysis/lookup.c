@@ -76,6 +76,40 @@ static bool read_thread(struct reader *r)
     return true;
 }
 
+/* Its numbers but the ordinal, in the order of their columns. */
+enum { DEVICE_NUMBERS = 16 };
+static void device_numbers(struct prof_device *d, int64_t *numbers[DEVICE_NUMBERS])
+{
+    int64_t *const all[DEVICE_NUMBERS] = {
+        &d->integrated,
+        &d->compute_major,
+        &d->compute_minor,
+        &d->units,
+        &d->warp,
+        &d->clock_khz,
+        &d->memory_clock_khz,
+        &d->memory_bus_bits,
+        &d->memory_bytes,
+        &d->memory_bandwidth,
+        &d->l2_bytes,
+        &d->shared_per_unit_bytes,
+        &d->shared_per_block_bytes,
+        &d->registers_per_unit,
+        &d->max_threads_per_unit,
+        &d->max_block,
+    };
+    memcpy(numbers, all, sizeof all);
+}
+
+void prof_device_unknown(struct prof_device *device)
+{
+    int64_t *numbers[DEVICE_NUMBERS];
+    *device = (struct prof_device){.ordinal = PROF_UNKNOWN};
+    device_numbers(device, numbers);
+    for (size_t i = 0; i < DEVICE_NUMBERS; i++)
+        *numbers[i] = PROF_UNKNOWN;
+}
+
 static bool read_device(struct reader *r)
 {
     struct prof_device *d = prof_array_add(&r->capture->devices);
@@ -90,23 +124,9 @@ static bool read_device(struct reader *r)
     d->driver = next_text(r);
     d->uuid = next_text(r);
     d->kind = next_text(r);
-    int64_t *const numbers[] = {&d->integrated,
-                                &d->compute_major,
-                                &d->compute_minor,
-                                &d->units,
-                                &d->warp,
-                                &d->clock_khz,
-                                &d->memory_clock_khz,
-                                &d->memory_bus_bits,
-                                &d->memory_bytes,
-                                &d->memory_bandwidth,
-                                &d->l2_bytes,
-                                &d->shared_per_unit_bytes,
-                                &d->shared_per_block_bytes,
-                                &d->registers_per_unit,
-                                &d->max_threads_per_unit,
-                                &d->max_block};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    int64_t *numbers[DEVICE_NUMBERS];
+    device_numbers(d, numbers);
+    for (size_t i = 0; i < DEVICE_NUMBERS; i++)
         *numbers[i] = next_int(r);
     d->label = next_text(r);
     return true;
@@ -160,11 +180,10 @@ static bool read_config(struct reader *r)
     c->name = demangled ? prof_string(r->capture, demangled, NULL) : NULL;
     if (!c->name)
         c->name = c->full_name;
-    int64_t *const numbers[] = {&c->grid[0],      &c->grid[1],       &c->grid[2],
-                                &c->block[0],     &c->block[1],      &c->block[2],
-                                &c->cluster[0],   &c->cluster[1],    &c->cluster[2],
-                                &c->registers,    &c->shared_static, &c->shared_dynamic,
-                                &c->local_bytes};
+    int64_t *const numbers[] = {
+        &c->grid[0],       &c->grid[1],        &c->grid[2],    &c->block[0],   &c->block[1],
+        &c->block[2],      &c->cluster[0],     &c->cluster[1], &c->cluster[2], &c->registers,
+        &c->shared_static, &c->shared_dynamic, &c->local_bytes};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         *numbers[i] = next_int(r);
     c->ragged = next_flag(r);
@@ -210,7 +229,8 @@ static const struct {
      "memory_bytes, memory_bandwidth, l2_bytes, shared_per_unit_bytes, shared_per_block_bytes, "
      "registers_per_unit, max_threads_per_unit, max_block, label FROM device ORDER BY id",
      read_device},
-    {"SELECT id, process, device, api, native, name, green, parent, units FROM context ORDER BY id", read_context},
+    {"SELECT id, process, device, api, native, name, green, parent, units FROM context ORDER BY id",
+     read_context},
     {"SELECT id, process, device, context, api, native, name, priority, is_default, out_of_order, "
      "non_blocking, clock FROM stream ORDER BY id",
      read_stream},
@@ -283,12 +303,13 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
         .exit_status = PROF_UNKNOWN,
         .exit_signal = PROF_UNKNOWN,
     };
-    enum prof_status status = prof_query(r->capture,
-                                         "SELECT state, perfkit_version, command, directory, host, "
-                                         "boot_id, kernel, cpu, cpu_count, start_realtime_ns, "
-                                         "start_mono_ns, duration, exit_status, exit_signal, trace, "
-                                         "spool, kernel_filter FROM capture ORDER BY id LIMIT 1",
-                                         &r->row, err);
+    enum prof_status status =
+        prof_query(r->capture,
+                   "SELECT state, perfkit_version, command, directory, host, "
+                   "boot_id, kernel, cpu, cpu_count, start_realtime_ns, "
+                   "start_mono_ns, duration, exit_status, exit_signal, trace, "
+                   "spool, kernel_filter FROM capture ORDER BY id LIMIT 1",
+                   &r->row, err);
     if (status)
         return status;
     r->column = 0;

@@ -189,6 +189,9 @@ size_t prof_configs(const struct prof_capture *capture, const struct prof_config
  * until prof_close. `length` (NULL allowed) is its bytes, for texts that hold NUL. */
 const char *prof_string(struct prof_capture *capture, int64_t id, size_t *length);
 
+/* Fill a device with what is not known: every number PROF_UNKNOWN, every text NULL, ids 0. */
+void prof_device_unknown(struct prof_device *device);
+
 /* Fixed texts of the file's numbers, never NULL: "HtoD", "pageable", ... */
 const char *prof_copy_kind_text(int kind);   /* transfer.kind, and PROF_COPY_MEMSET */
 const char *prof_memory_kind_text(int kind); /* transfer.source_kind, allocation.kind */
