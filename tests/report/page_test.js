@@ -1,56 +1,10 @@
-/* The HTML report in a real browser:
+/* The HTML report in a real browser, but for its timeline (timeline_test.js):
  *     node page_test.js REPORT_TOOL SQL_FOLDER WORK_FOLDER [PICTURE_FOLDER]
  * Exit 77 (skipped) where chromium or chromedriver is missing. */
 'use strict';
-const fs = require('fs');
 const path = require('path');
 const assert = require('assert');
-const { execFileSync } = require('child_process');
-const { open } = require('./browser.js');
-
-const [tool, source, work, pictures] = process.argv.slice(2);
-
-function find(names) {
-  for (const folder of (process.env.PATH || '').split(':'))
-    for (const name of names) if (fs.existsSync(path.join(folder, name))) return path.join(folder, name);
-  return null;
-}
-
-const programs = { driver: find(['chromedriver']), browser: find(['chromium', 'chromium-browser', 'google-chrome']) };
-if (!programs.driver || !programs.browser) {
-  console.log('SKIP: the page is tested in chromium through chromedriver; missing: ' +
-    (programs.driver ? 'chromium' : 'chromedriver') + ' (Debian: chromium chromium-driver)');
-  process.exit(77);
-}
-
-function report(name, ...options) {
-  const capture = path.join(work, name + '.sqlite'), page = path.join(work, name + '.html');
-  execFileSync(tool, ['make', path.join(source, name + '.sql'), capture]);
-  execFileSync(tool, ['write', 'html', capture, page, ...options]);
-  const json = JSON.parse(execFileSync(tool, ['write', 'json', capture, '-'], { maxBuffer: 1 << 28 }));
-  return { url: 'file://' + page, json };
-}
-
-/* No message on the console, no request but for the page itself. */
-async function isQuiet(browser, url) {
-  const messages = (await browser.log('browser')).filter((entry) => entry.level === 'SEVERE' || entry.level === 'WARNING');
-  assert.deepStrictEqual(messages, [], 'console of ' + url);
-  const asked = (await browser.log('performance')).map((entry) => JSON.parse(entry.message).message)
-    .filter((m) => m.method === 'Network.requestWillBeSent').map((m) => m.params.request.url);
-  const foreign = asked.filter((one) => one !== url && !one.startsWith('data:') && one !== 'about:blank');
-  assert.deepStrictEqual(foreign, [], 'requests of ' + url);
-}
-
-async function load(browser, url) {
-  await browser.go('about:blank'); /* not the browser's own first page, whose requests are logged */
-  await browser.log('performance');
-  await browser.go(url);
-  for (let i = 0; i < 100; i++) {
-    if (await browser.run('return document.documentElement.getAttribute("data-ready")')) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error('the page never became ready');
-}
+const { pictures, report, load, isQuiet, runTests, withBrowser } = require('./page.js');
 
 const tests = {
   async 'tables of rare things are there'(browser) {
@@ -106,67 +60,6 @@ const tests = {
     assert.strictEqual(await browser.run(`return document.querySelectorAll('#kernels-table th[aria-sort="descending"]').length`), 1);
     assert.deepStrictEqual(await browser.run(`const f = document.getElementById('kernels-filter');
       f.value = 'SOFT'; f.dispatchEvent(new Event('input')); return ${column}`), ['softmax']);
-    await isQuiet(browser, url);
-  },
-
-  async 'the timeline searches, selects and zooms by keyboard'(browser) {
-    const { url } = report('normal');
-    await load(browser, url);
-    await browser.run(`document.querySelector('.timeline-scroll').focus()`);
-    await browser.keys('/softmax\uE007');
-    const state = () => browser.run(`const v = perfkit.timelineView.view; return { from: v.from, to: v.to,
-      found: document.getElementById('timeline-found').textContent,
-      details: document.getElementById('timeline-details').textContent }`);
-    let now = await state();
-    assert.strictEqual(now.found, '1 of 40 matches');
-    assert.ok(now.details.startsWith('softmaxkernel'), now.details);
-    assert.ok(now.details.includes('asked for by cudaLaunchKernel'), now.details);
-    assert.ok(now.details.includes('grid 512\u00d71\u00d71'), now.details);
-    await browser.run(`document.querySelector('.timeline-scroll').focus()`);
-    await browser.keys('nf');
-    now = await state();
-    assert.strictEqual(now.found, '2 of 40 matches');
-    assert.ok(now.to - now.from < 200000, 'zoomed to the event');
-    const before = now;
-    await browser.keys('g'); /* to the call that launched it */
-    now = await state();
-    assert.ok(now.details.startsWith('cudaLaunchKernelcall'), now.details);
-    await browser.keys('.');
-    assert.notStrictEqual((await state()).details, now.details);
-    await browser.keys('0');
-    now = await state();
-    assert.strictEqual(now.to - now.from, 60000000);
-    await browser.keys('+');
-    assert.ok((await state()).to - (await state()).from < now.to - now.from);
-    assert.ok(before);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    const inView = await browser.run(`perfkit.timelineView.show(0, 60000000);
-      return perfkit.timelineView.model.within(0, 60000000)[0]`);
-    assert.strictEqual(inView.count, 160);
-    await isQuiet(browser, url);
-  },
-
-  async 'a click selects, a drag moves, a wheel with control zooms'(browser) {
-    const { url } = report('normal');
-    await load(browser, url);
-    const result = await browser.run(`
-      const v = perfkit.timelineView, canvas = document.querySelector('.timeline-scroll canvas');
-      const box = canvas.getBoundingClientRect();
-      const at = v.draw.box(v.view, { t: 0, r: 0, i: 0 });
-      const point = (type, x, y) => canvas.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0, pointerId: 1,
-        clientX: box.left + x, clientY: box.top + y }));
-      canvas.setPointerCapture = () => {};
-      point('pointerdown', at.x + 5, at.y + 5); point('pointerup', at.x + 5, at.y + 5);
-      const details = document.getElementById('timeline-details').textContent;
-      const before = v.view.to - v.view.from;
-      canvas.dispatchEvent(new WheelEvent('wheel', { bubbles: true, cancelable: true, ctrlKey: true, deltaY: -60,
-        clientX: box.left + at.x + 50, clientY: box.top + at.y }));
-      const after = v.view.to - v.view.from, from = v.view.from;
-      point('pointerdown', 500, 60); point('pointermove', 400, 60); point('pointerup', 400, 60);
-      return { details, before, after, moved: v.view.from > from };`);
-    assert.ok(result.details.startsWith('epochrange'), result.details);
-    assert.ok(result.after < result.before);
-    assert.ok(result.moved);
     await isQuiet(browser, url);
   },
 
@@ -237,24 +130,6 @@ const tests = {
     await isQuiet(browser, url);
   },
 
-  async 'too many events are merged, none is lost'(browser) {
-    const { url } = report('many');
-    await load(browser, url);
-    const dom = await browser.run(`const v = perfkit.timelineView; let sum = 0, shown = 0, overlap = false;
-      v.model.tracks.forEach((t) => t.rows.forEach((row) => { for (let i = 0; i < row.n; i++) { sum += row.count[i]; shown++;
-        if (i && row.start[i] < row.end[i - 1]) overlap = true; } }));
-      return { sum, shown, overlap, counts: document.getElementById('timeline-counts').textContent,
-        merged: document.getElementById('timeline-merged').textContent, within: v.model.within(v.model.begin, v.model.end) }`);
-    assert.strictEqual(dom.counts, '500,001 events: 250,000 kernels, 250,000 calls, 1 range.');
-    assert.strictEqual(dom.sum, 500001);
-    assert.ok(dom.shown <= 200000 && dom.shown > 80000, String(dom.shown));
-    assert.strictEqual(dom.overlap, false);
-    assert.ok(dom.merged.startsWith('Too many events for one page'), dom.merged);
-    assert.deepStrictEqual(dom.within.map((sum) => [sum.kind, sum.count]),
-      [['device operation', 250000], ['call', 250000], ['range', 1]]);
-    await isQuiet(browser, url);
-  },
-
   async 'an empty capture and an awkward one'(browser) {
     let page = report('empty');
     await load(browser, page.url);
@@ -298,45 +173,14 @@ const CONTRAST = `
   return { poor: [...new Set(poor)], unnamed: unnamed.map((n) => n.outerHTML.slice(0, 100)) };`;
 
 async function looks(width, height, dark, file) {
-  const browser = await open(programs, width, height, dark);
-  try {
+  await withBrowser(width, height, dark, async (browser) => {
     const { url } = report('normal');
     await load(browser, url);
     assert.deepStrictEqual(await browser.run(CONTRAST), { poor: [], unnamed: [] }, dark ? 'dark' : 'light');
     assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'), 'fits its width');
     if (pictures) await browser.picture(path.join(pictures, file));
-  } finally {
-    await browser.close();
-  }
+  });
 }
 
-(async () => {
-  let failed = 0;
-  const browser = await open(programs, 1300, 1000, false);
-  try {
-    for (const [name, test] of Object.entries(tests)) {
-      try {
-        await test(browser);
-        console.log('ok   ' + name);
-      } catch (error) {
-        failed++;
-        console.log('FAIL ' + name + '\n' + error.stack);
-      }
-    }
-  } finally {
-    await browser.close();
-  }
-  for (const [width, dark, file] of [[1300, false, 'light.png'], [1300, true, 'dark.png'], [520, false, 'narrow.png']]) {
-    try {
-      await looks(width, 2400, dark, file);
-      console.log('ok   contrast, names and width: ' + file);
-    } catch (error) {
-      failed++;
-      console.log('FAIL ' + file + '\n' + error.stack);
-    }
-  }
-  process.exitCode = failed ? 1 : 0;
-})().catch((error) => {
-  console.log('FAIL ' + error.stack);
-  process.exitCode = 1;
-});
+runTests(tests, [[1300, false, 'light.png'], [1300, true, 'dark.png'], [520, false, 'narrow.png']].map(
+  ([width, dark, file]) => ['contrast, names and width: ' + file, () => looks(width, 2400, dark, file)]));
