@@ -12,7 +12,8 @@ install(FILES ${PERFKIT_GENERATED_DIR}/fish/perfkit.fish
 
 # libprof for other programs: #include <prof.h>; and perfkit/annotate.h, which links nothing.
 install(TARGETS prof ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES libprof/include/prof.h libprof/include/prof_stats.h
+file(GLOB PERFKIT_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libprof/include/prof*.h)
+install(FILES ${PERFKIT_HEADERS}
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/include)
 install(FILES libprof/base/error.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/base)

@@ -887,6 +887,7 @@ struct prof_abstention {
     const char *why; /* "needs the device's number of units". Static */
 };
 
+struct prof_waterfall;
 struct prof_findings {
     struct prof_finding *rows; /* by severity, faults before hints, then by bound, largest first */
     size_t count;
@@ -897,6 +898,8 @@ struct prof_findings {
     int64_t steps;         /* repetitions in it; 0 = it does not repeat */
     const char *step_name; /* the NVTX range that repeats; NULL = none */
     const char *why_none;  /* why nothing was judged; static; NULL = it was */
+    struct prof_waterfall *waterfalls; /* prof_waterfall.h: where that time went, a row a device */
+    size_t waterfall_count;
 };
 
 /* Judge a capture by all rules. Reads each table once; about 48 bytes per device operation. A filter

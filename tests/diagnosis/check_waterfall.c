@@ -170,6 +170,31 @@ START_TEST(the_part_that_repeats_is_judged)
 }
 END_TEST
 
+/* What findings tell of it is the same, for the devices that did something. */
+START_TEST(findings_tell_the_waterfall)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    loop(&s, scene_config(&s, "one", 8, 256, 32), 40);
+    load(&s, &capture, &f);
+    ck_assert(!prof_findings(capture, NULL, &findings, &err));
+    ck_assert_uint_eq(findings.waterfall_count, 1);
+    int64_t sum = 0;
+    for (int i = 0; i < PROF_SLICES; i++) {
+        ck_assert_int_eq(findings.waterfalls[0].ns[i], f.devices.data[0].slice_ns[i]);
+        sum += findings.waterfalls[0].ns[i];
+        ck_assert(prof_slice_name(i)[0] && prof_slice_text(i)[0]);
+    }
+    ck_assert_int_eq(sum, findings.window_ns);
+    prof_findings_free(&findings);
+    unload(capture, &f);
+}
+END_TEST
+
 START_TEST(filters_that_leave_work_out_are_not_judged)
 {
     struct scene s;
@@ -227,6 +252,7 @@ int main(void)
     tcase_add_test(all, each_instant_has_its_state);
     tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
     tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
+    tcase_add_test(all, findings_tell_the_waterfall);
     tcase_add_test(all, filters_that_leave_work_out_are_not_judged);
     tcase_add_test(all, what_is_judged_lies_within_the_filter);
     suite_add_tcase(suite, all);

@@ -10,28 +10,7 @@
 
 #include "libprof/analysis/device_ops.h"
 #include "libprof/analysis/range_index.h"
-
-/* What a device does at an instant. Idle time is told apart by what the host did until the next
- * operation arrived. */
-enum prof_slice {
-    PROF_SLICE_BOTH, /* kernels and copies at once */
-    PROF_SLICE_KERNEL,
-    PROF_SLICE_COPY_PAGEABLE, /* from here on: no kernel runs */
-    PROF_SLICE_COPY_PINNED,
-    PROF_SLICE_COPY_DEVICE, /* within the device */
-    PROF_SLICE_COPY_OTHER,  /* peers, managed memory, memory of unknown kind */
-    PROF_SLICE_FILL,
-    PROF_SLICE_DEPENDENCY, /* idle; work was queued, waiting for another stream */
-    PROF_SLICE_DISPATCH,   /* idle; work was queued already */
-    PROF_SLICE_SYNC,       /* idle; the launching thread waited, or had just been woken */
-    PROF_SLICE_ALLOC,      /* idle; the launching thread allocated or freed */
-    PROF_SLICE_BUILD,      /* idle; it compiled, loaded code or made a graph */
-    PROF_SLICE_COPY_CALL,  /* idle; it stood in a copy that waits */
-    PROF_SLICE_LAUNCH,     /* idle; the call that launches was under way */
-    PROF_SLICE_HOST,       /* idle; it did something else */
-    PROF_SLICES
-};
-#define PROF_SLICE_FIRST_IDLE PROF_SLICE_DEPENDENCY
+#include "libprof/include/prof_waterfall.h"
 
 /* Classes of host calls; PROF_CALL_LAUNCH stands for the calls that have a device operation. */
 enum prof_call_class {

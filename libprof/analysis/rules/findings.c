@@ -192,6 +192,39 @@ static const char *why_not(const struct prof_capture *capture, const struct prof
     return capture->info.kernel_filter ? "only some kernels were recorded" : NULL;
 }
 
+/* ---- where the time went ------------------------------------------------------------------- */
+
+static const char *const slices[][2] = {
+#define PROF_WATERFALL_STATE(state, name, text) [PROF_SLICE_##state] = {name, text},
+    PROF_WATERFALL_STATES(PROF_WATERFALL_STATE)
+#undef PROF_WATERFALL_STATE
+};
+
+const char *prof_slice_name(enum prof_slice slice)
+{
+    return slices[slice][0];
+}
+
+const char *prof_slice_text(enum prof_slice slice)
+{
+    return slices[slice][1];
+}
+
+/* Devices that did nothing are one long state that says nothing. */
+static bool tell_waterfalls(const struct prof_facts *facts, struct prof_findings *result)
+{
+    result->waterfalls = calloc(facts->devices.count + 1, sizeof *result->waterfalls);
+    for (size_t i = 0; result->waterfalls && i < facts->devices.count; i++) {
+        const struct prof_device_facts *device = &facts->devices.data[i];
+        if (!device->kernels && !device->copies)
+            continue;
+        struct prof_waterfall *row = &result->waterfalls[result->waterfall_count++];
+        row->device = device->id;
+        memcpy(row->ns, device->slice_ns, sizeof row->ns);
+    }
+    return result->waterfalls != NULL;
+}
+
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
                                struct prof_findings *result, struct prof_error *err)
 {
@@ -204,6 +237,8 @@ enum prof_status prof_findings(struct prof_capture *capture, const struct prof_f
         result->why_none = "the capture holds times or sizes that cannot be";
     else if (!status)
         status = judge_facts(capture, filter, &facts, result, err);
+    if (!status && !result->why_none && !tell_waterfalls(&facts, result))
+        status = prof_out_of_memory(err);
     result->begin_ns = facts.begin;
     result->window_ns = prof_facts_window_ns(&facts);
     result->steps = facts.steps;
@@ -218,5 +253,6 @@ void prof_findings_free(struct prof_findings *result)
 {
     free(result->rows);
     free(result->abstentions);
+    free(result->waterfalls);
     *result = (struct prof_findings){0};
 }

@@ -1,0 +1,54 @@
+/* prof_waterfall.h: where the time of a device went. Each instant of the part of a run that the rules
+ * judge has exactly one state, so that the states of a device add up to it (docs/rules.md).
+ * Conventions as in prof.h. */
+#ifndef PERFKIT_PROF_WATERFALL_H
+#define PERFKIT_PROF_WATERFALL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* State, name in files and JSON, words for people. Idle time is told apart by what the host did until
+ * the next operation arrived. From COPY_PAGEABLE on no kernel runs, from DEPENDENCY on nothing. */
+#define PROF_WATERFALL_STATES(X)                                                                   \
+    X(BOTH, "both", "kernels and copies at once")                                                  \
+    X(KERNEL, "kernel", "kernels")                                                                 \
+    X(COPY_PAGEABLE, "copy_pageable", "copies, pageable memory")                                   \
+    X(COPY_PINNED, "copy_pinned", "copies, page-locked memory")                                    \
+    X(COPY_DEVICE, "copy_device", "copies within the device")                                      \
+    X(COPY_OTHER, "copy_other", "other copies")                                                    \
+    X(FILL, "fill", "fills")                                                                       \
+    X(DEPENDENCY, "dependency", "idle: queued work waited for another stream")                     \
+    X(DISPATCH, "dispatch", "idle: queued work was not started yet")                               \
+    X(SYNC, "sync", "idle: the host waited, or was just woken")                                    \
+    X(ALLOC, "alloc", "idle: the host allocated or freed")                                         \
+    X(BUILD, "build", "idle: the host compiled or loaded code, or made a graph")                   \
+    X(COPY_CALL, "copy_call", "idle: the host stood in a copy that waits")                         \
+    X(LAUNCH, "launch", "idle: the launching call was under way")                                  \
+    X(HOST, "host", "idle: the host did something else")
+
+enum prof_slice {
+#define PROF_WATERFALL_STATE(state, name, text) PROF_SLICE_##state,
+    PROF_WATERFALL_STATES(PROF_WATERFALL_STATE)
+#undef PROF_WATERFALL_STATE
+    PROF_SLICES
+};
+#define PROF_SLICE_FIRST_IDLE PROF_SLICE_DEPENDENCY
+
+/* One device that did something; see prof_findings.waterfalls. */
+struct prof_waterfall {
+    int64_t device;          /* prof_device.physical, 0 = unknown */
+    int64_t ns[PROF_SLICES]; /* sum: prof_findings.window_ns */
+};
+
+/* Fixed words, never NULL. */
+const char *prof_slice_name(enum prof_slice slice);
+const char *prof_slice_text(enum prof_slice slice);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
