@@ -1,30 +1,7 @@
-/* Text of the program under test, made fit for a terminal: escape sequences cannot reach it,
- * columns stay aligned with wide and combining characters, long names are cut where it hurts least.
- */
+/* Names fit for a terminal, as the writers ask for them: libprof/base/utf8.h. */
 #ifndef PERFKIT_REPORT_UTF8_H
 #define PERFKIT_REPORT_UTF8_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-/* Bytes of the well-formed UTF-8 sequence at `text` (RFC 3629), its code point in *code; 0 when
- * there is none. */
-size_t prof_report_utf8(const char *text, size_t left, uint32_t *code);
-
-/* Columns a terminal gives to `text` (UTF-8, already clean). East Asian wide and emoji count 2,
- * combining marks 0; independent of the locale. */
-size_t prof_report_cells(const char *text);
-
-/* A copy without anything that moves the cursor or turns the text around: control characters,
- * bidirectional controls, line separators and bytes that are not UTF-8 become \n, \t, \xNN or
- * \u{NNNN}. NULL gives "n/a", "" gives "(empty)". malloc'ed; NULL = out of memory. */
-char *prof_report_clean(const char *text);
-
-/* A clean copy of at most `cells` columns (at least 8), cut in the middle. malloc'ed. */
-char *prof_report_cut(const char *text, size_t cells);
-
-/* As prof_report_cut, for kernel names, which lose first, as far as needed, their return
- * type and argument list: "void gemm<float, 128>(int)", "gemm<float, 128>", "gemm<f...128>". */
-char *prof_report_fit(const char *text, size_t cells);
+#include "libprof/base/utf8.h"
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libprof/base/kernel_name.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 struct span {
     uint32_t first, last;
