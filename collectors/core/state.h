@@ -16,7 +16,7 @@
 #define CORE_STRING_SLOTS (1u << 16)
 #define CORE_STRING_ARENA (64u << 20) /* address space, touched as names come */
 #define CORE_CONFIG_SLOTS (1u << 14)
-#define CORE_NAMED 1024u /* threads whose names are followed */
+#define CORE_NAMED 1024u   /* threads whose names are followed */
 #define CORE_WINDOWS 8192u /* changes remembered for collector_recorded_at; a power of two */
 
 enum core_phase {
@@ -50,8 +50,8 @@ struct core_named {
 };
 
 struct core_state {
-    _Atomic uint32_t epoch; /* 0 = no spool; else that of this spool. Tested once per record */
-    _Atomic uint32_t phase; /* enum core_phase */
+    _Atomic uint32_t epoch;   /* 0 = no spool; else that of this spool. Tested once per record */
+    _Atomic uint32_t phase;   /* enum core_phase */
     _Atomic uint32_t starter; /* tid of the thread that brings the spool up */
     uint32_t pid;
     bool forked; /* this spool is that of a forked child */
@@ -77,7 +77,6 @@ struct core_state {
 
     /* Windows (window.c) */
     struct core_lock window_lock;
-    _Atomic uint32_t window_again;    /* a signal handler came while its thread held the lock */
     _Atomic uint32_t window_requests; /* changes that the sources have not been told of */
     uint64_t window_seen;             /* state of the control page at the last look */
     bool window_inside;               /* was a capture range open then? */
@@ -103,8 +102,9 @@ struct core_thread {
     uint32_t row;
     volatile uint32_t busy; /* inside a write: a signal handler that comes now is turned away */
     uint32_t had_chunk;
-    uint32_t left_epoch; /* of the spool in which thread_ended has run */
-    uint32_t in_window; /* holds the window lock */
+    uint32_t left_epoch;           /* of the spool in which thread_ended has run */
+    uint32_t in_window;            /* holds the window lock */
+    _Atomic uint32_t window_again; /* a signal handler came meanwhile */
 };
 extern __thread struct core_thread core_thread __attribute__((tls_model("initial-exec")));
 
@@ -145,8 +145,8 @@ void core_run_recording(bool on);
 /* window.c */
 void core_window_born(struct core_state *state, uint64_t now); /* before the epoch is published */
 void core_window_announce(void); /* and after: what it was at birth, and what the page did since */
-void core_window_follow(void); /* write down what the control page did */
-void core_window_look(void);   /* and tell the sources */
+void core_window_follow(void);   /* write down what the control page did */
+void core_window_look(void);     /* and tell the sources */
 
 /* threads.c */
 void core_threads_ask(struct core_state *state);  /* the name of the calling thread, bound */

@@ -115,9 +115,11 @@ static void change(struct core_state *state, uint64_t time, bool open, uint32_t 
 static void follow(struct core_state *state)
 {
     struct control_page *page = page_now();
-    uint64_t now = prof_now_ns();
     uint64_t seen = state->window_seen;
     uint64_t latest = atomic_load_explicit(&page->state, memory_order_acquire);
+    bool inside = inside_now();
+    uint64_t now =
+        prof_now_ns(); /* after what was read: nothing gets a time from before it was so */
     uint64_t missed = control_generation(latest) - control_generation(seen);
     if (latest != seen) {
         if (missed > CONTROL_CHANGES || missed == 0) /* a page that lies, or a very late look */
@@ -132,22 +134,23 @@ static void follow(struct core_state *state)
         }
         state->window_seen = latest;
     }
-    state->window_inside = inside_now();
+    state->window_inside = inside;
     change(state, now, control_open(latest) && state->window_inside,
            atomic_load_explicit(&ranged, memory_order_relaxed));
 }
 
-/* A signal handler that interrupts its own thread in here leaves word and returns. */
+/* A signal handler that interrupts its own thread in here leaves word and returns. Other threads
+ * wait for the lock: what they changed has its time when they go on. */
 static void follow_safely(struct core_state *state)
 {
-    atomic_store(&state->window_again, 1);
+    atomic_store(&core_thread.window_again, 1);
     if (core_thread.in_window)
         return;
-    while (atomic_load(&state->window_again)) {
+    while (atomic_load(&core_thread.window_again)) {
         core_thread.in_window = 1;
         atomic_signal_fence(memory_order_acq_rel);
         core_lock(&state->window_lock);
-        atomic_store(&state->window_again, 0);
+        atomic_store(&core_thread.window_again, 0);
         follow(state);
         core_unlock(&state->window_lock);
         atomic_signal_fence(memory_order_acq_rel);
