@@ -55,7 +55,7 @@ static void remove_side_files(const char *path)
     }
 }
 
-static enum prof_status status_of(int code)
+enum prof_status prof_sql_status(int code)
 {
     switch (code & 0xff) {
     case SQLITE_OK:
@@ -87,7 +87,7 @@ static enum prof_status status_of(int code)
 enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,
                                  struct prof_error *err)
 {
-    enum prof_status status = status_of(sqlite3_errcode(store->db));
+    enum prof_status status = prof_sql_status(sqlite3_errcode(store->db));
     if (status == PROF_CORRUPT)
         return prof_fail(err, status, "%s is damaged or cut short: copy it again, or record anew",
                          store->path);

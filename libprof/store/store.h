@@ -51,6 +51,9 @@ bool prof_store_settle(const char *path);
 /* NULL allowed. */
 void prof_store_close(struct prof_store *store);
 
+/* What a result code of SQLite, primary or extended, is among ours; PROF_SQL for the rest. */
+enum prof_status prof_sql_status(int code);
+
 /* For the SQL of libprof: turn the connection's last error into a status and a sentence.
  * `doing` as in "cannot <doing> FILE". */
 enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,

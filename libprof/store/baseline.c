@@ -1,0 +1,384 @@
+/* Histories of runs: append, read, list, remove, hand to another project. What the numbers inside a
+ * run mean is not known here; that a measurement is never lost and never counted twice is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libprof/store/baseline_file.h"
+
+enum prof_status prof_baseline_check_name(const char *name, struct prof_error *err)
+{
+    if (!*name)
+        return prof_fail(err, PROF_INVALID, "a baseline needs a name");
+    if (strlen(name) > PROF_BASELINE_NAME_BYTES)
+        return prof_fail(err, PROF_INVALID, "the name of a baseline has at most %d bytes",
+                         PROF_BASELINE_NAME_BYTES);
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return prof_fail(err, PROF_INVALID,
+                             "the name of a baseline may not hold control characters");
+    return PROF_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static bool insert_facts(const struct prof_baseline_file *file, int64_t run,
+                         const struct prof_baseline_run *from)
+{
+    for (size_t i = 0; i < from->fact_count; i++)
+        if (!prof_baseline_do(file, "INSERT OR REPLACE INTO environment VALUES(?1, ?2, ?3)", "itt",
+                              run, from->facts[i].name, from->facts[i].value))
+            return false;
+    return true;
+}
+
+/* 1 = in, 0 = it was there, -1 = an error. */
+static int insert_run(const struct prof_baseline_file *file, int64_t baseline, int64_t session,
+                      const struct prof_baseline_run *run)
+{
+    sqlite3_stmt *to = prof_baseline_prepare(
+        file,
+        "INSERT INTO run(session, baseline, identity, capture, recorded_s, metrics) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(baseline, identity) DO NOTHING",
+        "iitti", session, baseline, run->identity, run->capture, run->recorded_s);
+    if (!to)
+        return -1;
+    sqlite3_bind_blob64(to, 6, run->metrics, run->metrics_bytes, SQLITE_STATIC);
+    int code = sqlite3_step(to);
+    sqlite3_finalize(to);
+    if (code != SQLITE_DONE)
+        return -1;
+    if (!sqlite3_changes(file->db))
+        return 0;
+    return insert_facts(file, sqlite3_last_insert_rowid(file->db), run) ? 1 : -1;
+}
+
+/* Id of the session with this label in the baseline, 0 = none, -1 = an error. */
+static int64_t find_session(const struct prof_baseline_file *file, int64_t baseline,
+                            const char *label)
+{
+    sqlite3_stmt *row = prof_baseline_prepare(
+        file, "SELECT id FROM session WHERE baseline = ?1 AND label = ?2", "it", baseline, label);
+    int code = row ? sqlite3_step(row) : SQLITE_ERROR;
+    int64_t id = code == SQLITE_ROW ? sqlite3_column_int64(row, 0) : code == SQLITE_DONE ? 0 : -1;
+    sqlite3_finalize(row);
+    return id;
+}
+
+static int64_t make_session(const struct prof_baseline_file *file, int64_t baseline,
+                            const struct prof_baseline_session *session)
+{
+    int64_t saved = session->saved_s ? session->saved_s : (int64_t)time(NULL);
+    return prof_baseline_do(file,
+                            "INSERT INTO session(baseline, saved_s, label, commit_id) "
+                            "VALUES(?1, ?2, ?3, ?4)",
+                            "iitt", baseline, saved, session->label, session->commit)
+               ? sqlite3_last_insert_rowid(file->db)
+               : -1;
+}
+
+static bool append_session(const struct prof_baseline_file *file, int64_t baseline,
+                           const struct prof_baseline_session *session, size_t *added)
+{
+    int64_t id = session->label ? find_session(file, baseline, session->label) : 0;
+    bool found = id > 0;
+    if (!id)
+        id = make_session(file, baseline, session);
+    size_t before = *added;
+    for (size_t i = 0; id > 0 && i < session->run_count; i++) {
+        int in = insert_run(file, baseline, id, &session->runs[i]);
+        if (in < 0)
+            return false;
+        *added += (size_t)in;
+    }
+    if (id > 0 && !found && *added == before) /* nothing new: no session either */
+        return prof_baseline_do(file, "DELETE FROM session WHERE id = ?1", "i", id);
+    return id > 0;
+}
+
+static int64_t find_or_make(const struct prof_baseline_file *file, const char *name)
+{
+    int64_t id = prof_baseline_id(file, name);
+    if (id)
+        return id;
+    return prof_baseline_do(file, "INSERT INTO baseline(name) VALUES(?1)", "t", name)
+               ? sqlite3_last_insert_rowid(file->db)
+               : -1;
+}
+
+enum prof_status prof_baseline_append(struct prof_baseline_file *file, const char *name,
+                                      const struct prof_baseline_session *sessions, size_t count,
+                                      size_t *added, struct prof_error *err)
+{
+    *added = 0;
+    enum prof_status status = prof_baseline_check_name(name, err);
+    if (!status)
+        status = prof_baseline_begin(file, err);
+    if (status)
+        return status;
+    int64_t id = find_or_make(file, name);
+    bool written = id > 0;
+    for (size_t i = 0; written && i < count; i++)
+        written = append_session(file, id, &sessions[i], added);
+    if (!written)
+        status = prof_baseline_fail(file, "write to", err);
+    if (!status && !*added) /* the baseline may have been made for it */
+        return sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL)
+                   ? prof_baseline_fail(file, "write to", err)
+                   : PROF_OK;
+    return prof_baseline_end(file, status, err);
+}
+
+static int64_t count_sessions(const struct prof_baseline_file *file, int64_t baseline)
+{
+    sqlite3_stmt *row = prof_baseline_prepare(
+        file, "SELECT count(*) FROM session WHERE baseline = ?1", "i", baseline);
+    int64_t count = row && sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int64(row, 0) : -1;
+    sqlite3_finalize(row);
+    return count;
+}
+
+/* The sessions before the last `keep`. */
+#define OLD_SESSIONS                                                                               \
+    "(SELECT id FROM session WHERE baseline = ?1 ORDER BY id DESC LIMIT -1 OFFSET ?2)"
+
+enum prof_status prof_baseline_remove(struct prof_baseline_file *file, const char *name,
+                                      size_t keep, size_t *removed, struct prof_error *err)
+{
+    static const char *const steps[] = {
+        "DELETE FROM environment WHERE run IN (SELECT id FROM run WHERE session IN " OLD_SESSIONS
+        ")",
+        "DELETE FROM run WHERE session IN " OLD_SESSIONS,
+        "DELETE FROM session WHERE id IN " OLD_SESSIONS,
+        "DELETE FROM baseline WHERE id = ?1 AND ?2 = 0",
+    };
+    enum prof_status status = prof_baseline_begin(file, err);
+    if (status)
+        return status;
+    int64_t id = prof_baseline_id(file, name);
+    int64_t before = id > 0 ? count_sessions(file, id) : 0, after = 0;
+    if (id == 0)
+        status = prof_baseline_unknown(file, name, err);
+    bool done = id >= 0 && before >= 0;
+    for (size_t i = 0; done && !status && i < sizeof steps / sizeof steps[0]; i++)
+        done = prof_baseline_do(file, steps[i], "ii", id, (int64_t)keep);
+    if (done && !status)
+        done = (after = count_sessions(file, id)) >= 0;
+    if (!done)
+        status = prof_baseline_fail(file, "write to", err);
+    *removed = status ? 0 : (size_t)(before - after);
+    return prof_baseline_end(file, status, err);
+}
+
+enum prof_status prof_baseline_export(const struct prof_baseline *baseline, const char *path,
+                                      bool overwrite, struct prof_error *err)
+{
+    struct prof_baseline_file *file;
+    char *fresh;
+    size_t added;
+    if (!overwrite && access(path, F_OK) == 0)
+        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name, or --force",
+                         path);
+    if (asprintf(&fresh, "%s.%ld.part", path, (long)getpid()) < 0)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    unlink(fresh);
+    enum prof_status status = prof_baseline_open(fresh, true, &file, err);
+    if (!status)
+        status = prof_baseline_append(file, baseline->name, baseline->sessions,
+                                      baseline->session_count, &added, err);
+    prof_baseline_close(file);
+    if (!status && rename(fresh, path))
+        status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    if (status)
+        unlink(fresh);
+    free(fresh);
+    return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static char *text_of(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? strdup(text) : NULL;
+}
+
+static bool read_facts(const struct prof_baseline_file *file, int64_t id,
+                       struct prof_baseline_run *run)
+{
+    PROF_ARRAY(struct prof_baseline_fact) facts = {0};
+    sqlite3_stmt *row = prof_baseline_prepare(
+        file, "SELECT name, value FROM environment WHERE run = ?1 ORDER BY name", "i", id);
+    bool good = row != NULL;
+    int code = SQLITE_DONE;
+    while (good && (code = sqlite3_step(row)) == SQLITE_ROW) {
+        struct prof_baseline_fact *fact = prof_array_add(&facts);
+        if (fact)
+            *fact = (struct prof_baseline_fact){text_of(row, 0), text_of(row, 1)};
+        good = fact && fact->name && fact->value;
+    }
+    sqlite3_finalize(row);
+    run->facts = facts.data;
+    run->fact_count = facts.count;
+    return good && code == SQLITE_DONE;
+}
+
+static bool read_run(const struct prof_baseline_file *file, sqlite3_stmt *row,
+                     struct prof_baseline_run *run)
+{
+    const void *metrics = sqlite3_column_blob(row, 4);
+    size_t bytes = (size_t)sqlite3_column_bytes(row, 4);
+    *run = (struct prof_baseline_run){
+        .identity = text_of(row, 1),
+        .capture = text_of(row, 2),
+        .recorded_s = sqlite3_column_int64(row, 3),
+        .metrics = malloc(bytes ? bytes : 1),
+        .metrics_bytes = bytes,
+    };
+    if (run->metrics && metrics)
+        memcpy(run->metrics, metrics, bytes);
+    return run->metrics && run->identity && read_facts(file, sqlite3_column_int64(row, 0), run);
+}
+
+static bool read_runs(const struct prof_baseline_file *file, struct prof_baseline_session *session)
+{
+    PROF_ARRAY(struct prof_baseline_run) runs = {0};
+    sqlite3_stmt *row = prof_baseline_prepare(
+        file,
+        "SELECT id, identity, capture, recorded_s, metrics FROM run WHERE session = ?1 ORDER BY id",
+        "i", session->id);
+    bool good = row != NULL;
+    int code = SQLITE_DONE;
+    while (good && (code = sqlite3_step(row)) == SQLITE_ROW) {
+        struct prof_baseline_run *run = prof_array_add(&runs);
+        good = run && read_run(file, row, run);
+    }
+    sqlite3_finalize(row);
+    session->runs = runs.data;
+    session->run_count = runs.count;
+    return good && code == SQLITE_DONE;
+}
+
+static bool read_sessions(const struct prof_baseline_file *file, int64_t baseline, size_t count,
+                          struct prof_baseline *result)
+{
+    PROF_ARRAY(struct prof_baseline_session) sessions = {0};
+    sqlite3_stmt *row = prof_baseline_prepare(
+        file,
+        "SELECT * FROM (SELECT id, saved_s, label, commit_id FROM session WHERE baseline = ?1 "
+        "ORDER BY id DESC LIMIT ?2) ORDER BY id",
+        "ii", baseline, count ? (int64_t)count : (int64_t)-1);
+    bool good = row != NULL;
+    int code = SQLITE_DONE;
+    while (good && (code = sqlite3_step(row)) == SQLITE_ROW) {
+        struct prof_baseline_session *session = prof_array_add(&sessions);
+        if (session)
+            *session = (struct prof_baseline_session){
+                .id = sqlite3_column_int64(row, 0),
+                .saved_s = sqlite3_column_int64(row, 1),
+                .label = text_of(row, 2),
+                .commit = text_of(row, 3),
+            };
+        good = session && read_runs(file, session);
+    }
+    sqlite3_finalize(row);
+    result->sessions = sessions.data;
+    result->session_count = sessions.count;
+    return good && code == SQLITE_DONE;
+}
+
+enum prof_status prof_baseline_load(struct prof_baseline_file *file, const char *name,
+                                    size_t sessions, struct prof_baseline *result,
+                                    struct prof_error *err)
+{
+    *result = (struct prof_baseline){0};
+    enum prof_status status = prof_baseline_begin(file, err);
+    if (status)
+        return status;
+    int64_t id = prof_baseline_id(file, name);
+    if (id == 0)
+        status = prof_baseline_unknown(file, name, err);
+    else if (id < 0 || !(result->name = strdup(name)) || !read_sessions(file, id, sessions, result))
+        status = prof_baseline_fail(file, "read", err);
+    status = prof_baseline_end(file, status, err);
+    if (status)
+        prof_baseline_free(result);
+    return status;
+}
+
+static void free_run(struct prof_baseline_run *run)
+{
+    for (size_t i = 0; i < run->fact_count; i++) {
+        free(run->facts[i].name);
+        free(run->facts[i].value);
+    }
+    free(run->facts);
+    free(run->identity);
+    free(run->capture);
+    free(run->metrics);
+}
+
+void prof_baseline_session_free(struct prof_baseline_session *session)
+{
+    for (size_t i = 0; i < session->run_count; i++)
+        free_run(&session->runs[i]);
+    free(session->runs);
+    free(session->label);
+    free(session->commit);
+    *session = (struct prof_baseline_session){0};
+}
+
+void prof_baseline_free(struct prof_baseline *result)
+{
+    for (size_t i = 0; i < result->session_count; i++)
+        prof_baseline_session_free(&result->sessions[i]);
+    free(result->sessions);
+    free(result->name);
+    *result = (struct prof_baseline){0};
+}
+
+enum prof_status prof_baseline_summaries(struct prof_baseline_file *file,
+                                         struct prof_baseline_list *result, struct prof_error *err)
+{
+    PROF_ARRAY(struct prof_baseline_summary) rows = {0};
+    sqlite3_stmt *row = prof_baseline_prepare(
+        file,
+        "SELECT name, (SELECT count(*) FROM session WHERE baseline = b.id), count(r.id), "
+        "ifnull(sum(length(r.metrics)), 0), "
+        "(SELECT min(saved_s) FROM session WHERE baseline = b.id), "
+        "(SELECT max(saved_s) FROM session WHERE baseline = b.id) "
+        "FROM baseline b LEFT JOIN run r ON r.baseline = b.id GROUP BY b.id ORDER BY name",
+        "");
+    bool good = row != NULL;
+    int code = SQLITE_DONE;
+    while (good && (code = sqlite3_step(row)) == SQLITE_ROW) {
+        struct prof_baseline_summary *next = prof_array_add(&rows);
+        if (next)
+            *next = (struct prof_baseline_summary){
+                .name = text_of(row, 0),
+                .sessions = sqlite3_column_int64(row, 1),
+                .runs = sqlite3_column_int64(row, 2),
+                .metrics_bytes = sqlite3_column_int64(row, 3),
+                .first_s = sqlite3_column_int64(row, 4),
+                .last_s = sqlite3_column_int64(row, 5),
+            };
+        good = next && next->name;
+    }
+    enum prof_status status =
+        good && code == SQLITE_DONE ? PROF_OK : prof_baseline_fail(file, "read", err);
+    sqlite3_finalize(row);
+    *result = (struct prof_baseline_list){rows.data, rows.count};
+    if (status)
+        prof_baseline_summaries_free(result);
+    return status;
+}
+
+void prof_baseline_summaries_free(struct prof_baseline_list *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        free(result->rows[i].name);
+    free(result->rows);
+    *result = (struct prof_baseline_list){0};
+}

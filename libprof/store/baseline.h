@@ -1,0 +1,109 @@
+/* Baselines: what earlier runs of a program were like, kept for the gate. One SQLite file of a
+ * project (.perfkit/baselines.sqlite) holds named baselines; a baseline is a history of sessions
+ * (one `perfkit baseline save`, one CI job), a session has one or several runs.
+ *
+ * A run is kept as its reduced metrics, which are opaque bytes here (prof_compare.h makes and reads
+ * them), and as its environment in plain rows, so that `sqlite3` can answer what was measured
+ * where.
+ *
+ * Every change is one transaction under SQLite's write lock: several processes may save at once,
+ * and a process that is killed leaves the state before. Files that are not ours are never written
+ * to. Not thread-safe. */
+#ifndef PERFKIT_STORE_BASELINE_H
+#define PERFKIT_STORE_BASELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/base/array.h"
+#include "libprof/base/error.h"
+
+#define PROF_BASELINE_APPLICATION_ID 0x50464b42 /* "PFKB" */
+#define PROF_BASELINE_VERSION 1
+#define PROF_BASELINE_NAME_BYTES 200
+
+struct prof_baseline_file;
+
+/* One thing of the environment: "driver" = "580.65". */
+struct prof_baseline_fact {
+    char *name, *value;
+};
+
+struct prof_baseline_run {
+    char *identity;     /* tells the same capture, saved twice: see prof_baseline_append */
+    char *capture;      /* the path that was saved; NULL = not known */
+    int64_t recorded_s; /* when the run began, seconds since 1970 */
+    struct prof_baseline_fact *facts;
+    size_t fact_count;
+    unsigned char *metrics;
+    size_t metrics_bytes;
+};
+
+struct prof_baseline_session {
+    int64_t id;      /* rising with time of saving; unique in the file, never used again */
+    int64_t saved_s; /* seconds since 1970 */
+    char *label;     /* NULL = unnamed */
+    char *commit;    /* of the project when it was saved; NULL = not known */
+    struct prof_baseline_run *runs;
+    size_t run_count;
+};
+
+struct prof_baseline {
+    char *name;
+    struct prof_baseline_session *sessions; /* oldest first */
+    size_t session_count;
+};
+
+struct prof_baseline_summary {
+    char *name;
+    int64_t sessions, runs, metrics_bytes;
+    int64_t first_s, last_s; /* when the first and the last session were saved */
+};
+
+struct prof_baseline_list {
+    struct prof_baseline_summary *rows; /* by name */
+    size_t count;
+};
+
+/* Open for reading: PROF_NOTFOUND when there is no such file. For writing: made, with the folder it
+ * stands in, when there is none. PROF_FORMAT: another program's file, or no file; PROF_VERSION:
+ * written by a newer perfkit; PROF_CORRUPT: damaged or cut short; PROF_BUSY: another process keeps
+ * it locked. */
+enum prof_status prof_baseline_open(const char *path, bool write, struct prof_baseline_file **file,
+                                    struct prof_error *err);
+void prof_baseline_close(struct prof_baseline_file *file); /* NULL allowed */
+
+/* PROF_INVALID, with the reason, for what cannot be a name: empty, too long, control characters. */
+enum prof_status prof_baseline_check_name(const char *name, struct prof_error *err);
+
+/* Append sessions to the baseline (made when there is none), all of them or none. A session with
+ * the label of one that is there is added to it. Runs whose identity the baseline has already are
+ * left out: the same measurement twice is not two measurements. *added: how many runs came in;
+ * without any nothing is changed. A saved_s of 0 becomes now; ids are given anew. */
+enum prof_status prof_baseline_append(struct prof_baseline_file *file, const char *name,
+                                      const struct prof_baseline_session *sessions, size_t count,
+                                      size_t *added, struct prof_error *err);
+
+/* Read a baseline with its last `sessions` sessions (0 = all). PROF_NOTFOUND: no such baseline; the
+ * message lists those that there are. */
+enum prof_status prof_baseline_load(struct prof_baseline_file *file, const char *name,
+                                    size_t sessions, struct prof_baseline *result,
+                                    struct prof_error *err);
+void prof_baseline_free(struct prof_baseline *result);
+void prof_baseline_session_free(struct prof_baseline_session *session);
+
+enum prof_status prof_baseline_summaries(struct prof_baseline_file *file,
+                                         struct prof_baseline_list *result, struct prof_error *err);
+void prof_baseline_summaries_free(struct prof_baseline_list *result);
+
+/* Remove a baseline; with `keep` all but its last so many sessions. *removed: sessions. */
+enum prof_status prof_baseline_remove(struct prof_baseline_file *file, const char *name,
+                                      size_t keep, size_t *removed, struct prof_error *err);
+
+/* Write the baseline alone into a file of its own, of the same format, which appears whole or not
+ * at all. PROF_EXISTS unless `overwrite`. */
+enum prof_status prof_baseline_export(const struct prof_baseline *baseline, const char *path,
+                                      bool overwrite, struct prof_error *err);
+
+#endif

@@ -1,0 +1,352 @@
+/* The file of baselines: made, opened, locked, and told from what is not one. It is the project's
+ * memory, so it is never written to before it is known to be ours and whole, and always with a
+ * rollback journal synced to disk: a CI job may be killed at any instant. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libprof/store/baseline_file.h"
+#include "libprof/store/schema.h"
+#include "libprof/store/store.h"
+
+#define WAIT_MS 30000 /* for another job that saves: a save takes milliseconds */
+
+static const char schema[] =
+    "CREATE TABLE baseline ( -- a name for a history of runs\n"
+    "  id INTEGER PRIMARY KEY,\n"
+    "  name TEXT NOT NULL UNIQUE);\n"
+    "CREATE TABLE session ( -- one `perfkit baseline save`: runs of one machine at one time\n"
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+    "  baseline INTEGER NOT NULL, -- baseline.id\n"
+    "  saved_s INTEGER NOT NULL, -- seconds since 1970\n"
+    "  label TEXT, -- given by the user, unique in its baseline\n"
+    "  commit_id TEXT, -- of the project\n"
+    "  UNIQUE (baseline, label));\n"
+    "CREATE TABLE run ( -- one capture, reduced\n"
+    "  id INTEGER PRIMARY KEY,\n"
+    "  session INTEGER NOT NULL, -- session.id\n"
+    "  baseline INTEGER NOT NULL, -- baseline.id\n"
+    "  identity TEXT NOT NULL, -- host, boot and start of the capture\n"
+    "  capture TEXT, -- path that was saved\n"
+    "  recorded_s INTEGER, -- seconds since 1970\n"
+    "  metrics BLOB NOT NULL, -- made and read by libprof\n"
+    "  UNIQUE (baseline, identity));\n"
+    "CREATE TABLE environment ( -- what it was measured on\n"
+    "  run INTEGER NOT NULL, -- run.id\n"
+    "  name TEXT NOT NULL,\n"
+    "  value TEXT NOT NULL,\n"
+    "  PRIMARY KEY (run, name)) WITHOUT ROWID;\n";
+
+/* Every column that is read or written, so that a file with our number but other tables is told. */
+static const char *const shape[] = {
+    "SELECT id, name FROM baseline",
+    "SELECT id, baseline, saved_s, label, commit_id FROM session",
+    "SELECT id, session, baseline, identity, capture, recorded_s, metrics FROM run",
+    "SELECT run, name, value FROM environment",
+};
+
+enum prof_status prof_baseline_fail(const struct prof_baseline_file *file, const char *doing,
+                                    struct prof_error *err)
+{
+    enum prof_status status = prof_sql_status(sqlite3_errcode(file->db));
+    switch (status) {
+    case PROF_FORMAT:
+        return prof_fail(err, status,
+                         "%s is not a file of baselines: give the one that perfkit "
+                         "baseline save wrote",
+                         file->path);
+    case PROF_CORRUPT:
+        return prof_fail(err, status,
+                         "%s is damaged or cut short: put a copy in its place, or move it away and "
+                         "save anew",
+                         file->path);
+    case PROF_FULL:
+        return prof_fail(err, status, "cannot %s %s: the disk is full", doing, file->path);
+    case PROF_BUSY:
+        return prof_fail(err, status,
+                         "cannot %s %s: another process has kept it locked for %d s: try again",
+                         doing, file->path, WAIT_MS / 1000);
+    default:
+        return prof_fail(err, status ? status : PROF_SQL, "cannot %s %s: %s", doing, file->path,
+                         sqlite3_errmsg(file->db));
+    }
+}
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+static sqlite3_stmt *prepare(const struct prof_baseline_file *file, const char *sql,
+                             const char *types, va_list values)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(file->db, sql, -1, &statement, NULL))
+        return NULL;
+    for (int i = 0; types[i]; i++) {
+        if (types[i] == 't')
+            sqlite3_bind_text(statement, i + 1, va_arg(values, const char *), -1, SQLITE_TRANSIENT);
+        else
+            sqlite3_bind_int64(statement, i + 1, va_arg(values, int64_t));
+    }
+    return statement;
+}
+
+sqlite3_stmt *prof_baseline_prepare(const struct prof_baseline_file *file, const char *sql,
+                                    const char *types, ...)
+{
+    va_list values;
+    va_start(values, types);
+    sqlite3_stmt *statement = prepare(file, sql, types, values);
+    va_end(values);
+    return statement;
+}
+
+bool prof_baseline_do(const struct prof_baseline_file *file, const char *sql, const char *types,
+                      ...)
+{
+    va_list values;
+    va_start(values, types);
+    sqlite3_stmt *statement = prepare(file, sql, types, values);
+    va_end(values);
+    bool done = statement && sqlite3_step(statement) == SQLITE_DONE;
+    sqlite3_finalize(statement);
+    return done;
+}
+
+static int64_t ask(const struct prof_baseline_file *file, const char *sql)
+{
+    sqlite3_stmt *statement = prof_baseline_prepare(file, sql, "");
+    int64_t answer = -1;
+    if (statement && sqlite3_step(statement) == SQLITE_ROW)
+        answer = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return answer;
+}
+
+enum prof_status prof_baseline_begin(const struct prof_baseline_file *file, struct prof_error *err)
+{
+    const char *begin = file->write ? "BEGIN IMMEDIATE" : "BEGIN";
+    return sqlite3_exec(file->db, begin, NULL, NULL, NULL)
+               ? prof_baseline_fail(file, file->write ? "write to" : "read", err)
+               : PROF_OK;
+}
+
+enum prof_status prof_baseline_end(const struct prof_baseline_file *file, enum prof_status status,
+                                   struct prof_error *err)
+{
+    if (!status && !sqlite3_exec(file->db, "COMMIT", NULL, NULL, NULL))
+        return PROF_OK;
+    if (!status)
+        status = prof_baseline_fail(file, "write to", err);
+    sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+int64_t prof_baseline_id(const struct prof_baseline_file *file, const char *name)
+{
+    sqlite3_stmt *row =
+        prof_baseline_prepare(file, "SELECT id FROM baseline WHERE name = ?1", "t", name);
+    int code = row ? sqlite3_step(row) : SQLITE_ERROR;
+    int64_t id = code == SQLITE_ROW ? sqlite3_column_int64(row, 0) : code == SQLITE_DONE ? 0 : -1;
+    sqlite3_finalize(row);
+    return id;
+}
+
+enum prof_status prof_baseline_unknown(const struct prof_baseline_file *file, const char *name,
+                                       struct prof_error *err)
+{
+    char names[256];
+    size_t used = 0, count = 0;
+    sqlite3_stmt *row = prof_baseline_prepare(file, "SELECT name FROM baseline ORDER BY name", "");
+    for (; row && sqlite3_step(row) == SQLITE_ROW && used < sizeof names - 1; count++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", count ? ", " : "",
+                                 (const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    if (!count)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "%s holds no baselines: save one with perfkit baseline save %s FILE",
+                         file->path, name);
+    return prof_fail(err, PROF_NOTFOUND, "there is no baseline '%s' in %s, but %s%s", name,
+                     file->path, names, used >= sizeof names - 1 ? "..." : "");
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static uint32_t big_endian(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* What the first bytes tell, before SQLite sees the file: it would take part in the locks of
+ * another program's database, and might play back its journal. */
+static enum prof_status check_header(const char *path, bool *exists, struct prof_error *err)
+{
+    unsigned char head[100];
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *exists = fd >= 0;
+    if (fd < 0 && errno == ENOENT)
+        return PROF_OK;
+    if (fd < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
+    bool regular = !fstat(fd, &info) && S_ISREG(info.st_mode);
+    ssize_t got = regular ? pread(fd, head, sizeof head, 0) : -1;
+    close(fd);
+    if (!regular)
+        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
+    if (got < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
+    if (got == 0) /* another process is making it */
+        return PROF_OK;
+    if (got < 16 || memcmp(head, "SQLite format 3", 16))
+        return prof_fail(err, PROF_FORMAT,
+                         "%s is not a file of baselines: give the one that "
+                         "perfkit baseline save wrote",
+                         path);
+    if (got < (ssize_t)sizeof head)
+        return prof_fail(err, PROF_CORRUPT, "%s is cut short: put a copy in its place", path);
+    if (big_endian(head + 68) == PROF_BASELINE_APPLICATION_ID)
+        return PROF_OK;
+    return prof_fail(err, PROF_FORMAT, "%s is %s, not a file of baselines: give another name", path,
+                     big_endian(head + 68) == PROF_APPLICATION_ID
+                         ? "a capture"
+                         : "an SQLite file of another program");
+}
+
+static enum prof_status make_folder_of(const char *path, struct prof_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return PROF_OK;
+    char *folder = strndup(path, (size_t)(slash - path));
+    if (!folder)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    enum prof_status status = PROF_OK;
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        status = prof_fail_errno(err, PROF_IO, "cannot make the folder %s", folder);
+    free(folder);
+    return status;
+}
+
+/* Under the write lock: of several processes that find an empty file the first fills it. */
+static enum prof_status fill(struct prof_baseline_file *file, struct prof_error *err)
+{
+    char sql[96];
+    snprintf(sql, sizeof sql, "PRAGMA application_id=%d; PRAGMA user_version=%d",
+             PROF_BASELINE_APPLICATION_ID, PROF_BASELINE_VERSION);
+    return sqlite3_exec(file->db, sql, NULL, NULL, NULL) ||
+                   sqlite3_exec(file->db, schema, NULL, NULL, NULL)
+               ? prof_baseline_fail(file, "create", err)
+               : PROF_OK;
+}
+
+/* Whose file it is, how new, and that it is whole. Views and triggers would do things of their own
+ * at each of our statements. */
+static enum prof_status check(struct prof_baseline_file *file, struct prof_error *err)
+{
+    int64_t version = ask(file, "PRAGMA user_version");
+    if (version > PROF_BASELINE_VERSION)
+        return prof_fail(err, PROF_VERSION,
+                         "%s was written by a newer perfkit (version %lld, this one reads up to "
+                         "%d): update perfkit",
+                         file->path, (long long)version, PROF_BASELINE_VERSION);
+    sqlite3_stmt *row = prof_baseline_prepare(file, "PRAGMA quick_check(1)", "");
+    int code = row ? sqlite3_step(row) : SQLITE_ERROR;
+    const char *answer = code == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+    bool whole = answer && strcmp(answer, "ok") == 0;
+    bool told = answer != NULL;
+    sqlite3_finalize(row);
+    if (!told)
+        return prof_baseline_fail(file, "read", err);
+    for (size_t i = 0; whole && i < sizeof shape / sizeof shape[0]; i++) {
+        row = prof_baseline_prepare(file, shape[i], "");
+        whole = row != NULL;
+        sqlite3_finalize(row);
+    }
+    if (whole && ask(file, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', "
+                           "'index')") != 0)
+        whole = false;
+    if (!whole)
+        return prof_fail(
+            err, PROF_CORRUPT,
+            "%s is damaged or was changed by another program: put a copy in its place, "
+            "or move it away and save anew",
+            file->path);
+    return PROF_OK;
+}
+
+static enum prof_status prepare_file(struct prof_baseline_file *file, struct prof_error *err)
+{
+    enum prof_status status = prof_baseline_begin(file, err);
+    if (status)
+        return status;
+    int64_t application = ask(file, "PRAGMA application_id");
+    int64_t tables = ask(file, "SELECT count(*) FROM sqlite_schema");
+    if (application < 0 || tables < 0)
+        status = prof_baseline_fail(file, "read", err);
+    else if (!application && !tables && file->write)
+        status = fill(file, err);
+    else if (application != PROF_BASELINE_APPLICATION_ID)
+        status = prof_fail(err, PROF_FORMAT,
+                           "%s is empty, not a file of baselines: save one with "
+                           "perfkit baseline save",
+                           file->path);
+    else
+        status = check(file, err);
+    return prof_baseline_end(file, status, err);
+}
+
+static enum prof_status connect(struct prof_baseline_file *file, struct prof_error *err)
+{
+    /* Also for reading: what a killed writer left half-done must be undone, where we may. */
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(file->path, &file->db, flags | (file->write ? SQLITE_OPEN_CREATE : 0),
+                        NULL))
+        return prof_baseline_fail(file, "open", err);
+    sqlite3_busy_timeout(file->db, WAIT_MS);
+    sqlite3_db_config(file->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_exec(file->db, "PRAGMA trusted_schema=OFF; PRAGMA synchronous=FULL", NULL, NULL, NULL);
+    return prepare_file(file, err);
+}
+
+enum prof_status prof_baseline_open(const char *path, bool write, struct prof_baseline_file **file,
+                                    struct prof_error *err)
+{
+    bool exists;
+    *file = NULL;
+    enum prof_status status = check_header(path, &exists, err);
+    if (!status && !exists && !write)
+        status =
+            prof_fail(err, PROF_NOTFOUND, "%s: no such file: perfkit baseline save makes it", path);
+    if (!status && !exists)
+        status = make_folder_of(path, err);
+    if (status)
+        return status;
+    struct prof_baseline_file *made = calloc(1, sizeof *made);
+    if (made)
+        made->path = strdup(path);
+    if (!made || !made->path) {
+        free(made);
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    made->write = write;
+    status = connect(made, err);
+    if (status) {
+        prof_baseline_close(made);
+        return status;
+    }
+    *file = made;
+    return PROF_OK;
+}
+
+void prof_baseline_close(struct prof_baseline_file *file)
+{
+    if (!file)
+        return;
+    sqlite3_close(file->db);
+    free(file->path);
+    free(file);
+}
