@@ -16,6 +16,11 @@ static const char *const severities[] = {
     [PROF_SEVERITY_CRITICAL] = "critical",
 };
 
+const char *prof_report_severity(enum prof_severity severity)
+{
+    return severities[severity];
+}
+
 static const char *const units[] = {
     [PROF_NUMBER_COUNT] = "count",  [PROF_NUMBER_NS] = "ns",       [PROF_NUMBER_BYTES] = "bytes",
     [PROF_NUMBER_RATE] = "bytes/s", [PROF_NUMBER_SHARE] = "share", [PROF_NUMBER_PLAIN] = "number",
@@ -30,7 +35,8 @@ static size_t shown(const struct prof_findings *findings, enum prof_report_findi
 }
 
 /* The call to use on the finding's device; for one about no device in particular, on the first. */
-static const char *call_for(const struct prof_report_data *data, const struct prof_finding *finding)
+const char *prof_report_finding_call(const struct prof_report_data *data,
+                                     const struct prof_finding *finding)
 {
     const struct prof_device *device = prof_device(data->capture, finding->device), *all;
     if (!device && prof_devices(data->capture, &all))
@@ -39,8 +45,8 @@ static const char *call_for(const struct prof_report_data *data, const struct pr
     return opencl ? finding->rule->opencl : finding->rule->cuda;
 }
 
-static void price(const struct prof_findings *findings, const struct prof_finding *finding,
-                  char *out, size_t size)
+void prof_report_finding_price(const struct prof_findings *findings,
+                               const struct prof_finding *finding, char *out, size_t size)
 {
     out[0] = 0;
     if (finding->bound_ns != PROF_UNKNOWN)
@@ -53,7 +59,7 @@ static void price(const struct prof_findings *findings, const struct prof_findin
 
 /* A replay knows nothing of what other findings were paid: it is told where it says less. "" if
  * not. */
-static void replayed(const struct prof_finding *finding, char *out, size_t size)
+void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size)
 {
     out[0] = 0;
     if (finding->bound_ns != PROF_UNKNOWN && finding->whatif_ns != PROF_UNKNOWN &&
@@ -63,7 +69,7 @@ static void replayed(const struct prof_finding *finding, char *out, size_t size)
 }
 
 /* "8.1 ms from 138 ms on, in which step repeats 9 times" */
-static void judged_part(const struct prof_findings *findings, char *out, size_t size)
+void prof_report_findings_judged(const struct prof_findings *findings, char *out, size_t size)
 {
     char *name = prof_report_fit(findings->step_name, 40);
     size_t n = (size_t)snprintf(out, size, "judged: %s from %s on",
@@ -78,8 +84,8 @@ static void judged_part(const struct prof_findings *findings, char *out, size_t 
 }
 
 /* Where it is worst: "12 us at 139 ms in train/step, gemm, stream 7" */
-static void describe(const struct prof_report_data *data, const struct prof_place *place, char *out,
-                     size_t size)
+void prof_report_finding_place(const struct prof_report_data *data, const struct prof_place *place,
+                               char *out, size_t size)
 {
     const struct prof_stream *stream = prof_stream(data->capture, place->stream);
     char *path = prof_report_cut(place->path, 60), *name = prof_report_fit(place->name, 40);
@@ -102,18 +108,18 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
 {
     char line[600];
     char *seen = prof_report_clean(finding->seen);
-    const char *call = call_for(data, finding);
+    const char *call = prof_report_finding_call(data, finding);
     enum prof_report_tone tone =
         finding->severity == PROF_SEVERITY_CRITICAL ? PROF_TONE_BAD : PROF_TONE_HEAD;
-    price(&data->findings, finding, line, sizeof line);
+    prof_report_finding_price(&data->findings, finding, line, sizeof line);
     fprintf(page->out, "  %s%s%s (%s)%s%s\n", prof_report_tone(page, tone), finding->rule->id,
             prof_report_plain(page), severities[finding->severity], line[0] ? ": " : "", line);
     prof_report_wrap(page, 4, "", seen ? seen : "");
     if (finding->place_count) {
-        describe(data, &finding->places[0], line, sizeof line);
+        prof_report_finding_place(data, &finding->places[0], line, sizeof line);
         prof_report_wrap(page, 11, "    worst", line);
     }
-    replayed(finding, line, sizeof line);
+    prof_report_finding_replay(finding, line, sizeof line);
     if (line[0])
         prof_report_wrap(page, 11, "    replay", line);
     prof_report_wrap(page, 11, "    fix", finding->rule->fix);
@@ -133,7 +139,7 @@ void prof_report_text_findings(const struct prof_report_page *page,
     if (findings->why_none)
         snprintf(line, sizeof line, "%s", findings->why_none);
     else
-        judged_part(findings, line, sizeof line);
+        prof_report_findings_judged(findings, line, sizeof line);
     bool told = findings->why_none || findings->window_ns > 0;
     struct prof_text count_text = prof_count((int64_t)findings->count);
     const char *how_much = findings->count ? count_text.text : "none";
@@ -168,26 +174,26 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
     char line[600];
     if (how_many == PROF_REPORT_FINDINGS_NONE || !findings->count)
         return;
-    judged_part(findings, line, sizeof line);
+    prof_report_findings_judged(findings, line, sizeof line);
     fputs("\n## Findings\n\n", out);
     put_prose(out, line);
     fputc('\n', out);
     size_t count = shown(findings, how_many);
     for (size_t i = 0; i < count; i++) {
         const struct prof_finding *finding = &findings->rows[i];
-        const char *call = call_for(data, finding);
-        price(findings, finding, line, sizeof line);
+        const char *call = prof_report_finding_call(data, finding);
+        prof_report_finding_price(findings, finding, line, sizeof line);
         fprintf(out, "\n### %s (%s)%s%s\n\n", finding->rule->id, severities[finding->severity],
                 line[0] ? ": " : "", line);
         put_prose(out, finding->seen);
         if (finding->place_count) {
-            describe(data, &finding->places[0], line, sizeof line);
+            prof_report_finding_place(data, &finding->places[0], line, sizeof line);
             fputs("\n\n- worst: ", out);
             put_prose(out, line);
         }
         fputs(finding->place_count ? "\n- fix: " : "\n\n- fix: ", out);
         put_prose(out, finding->rule->fix);
-        replayed(finding, line, sizeof line);
+        prof_report_finding_replay(finding, line, sizeof line);
         if (line[0]) {
             fputs("\n- replay: ", out);
             put_prose(out, line);

@@ -15,6 +15,21 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
                                    enum prof_report_findings how_many,
                                    void (*put_prose)(FILE *out, const char *text));
 
+/* The parts that formats put together on their own, each "" where there is nothing to say; out: at
+ * least 300 bytes. What it saves; what a replay says where that is less; the part of the run that was
+ * judged; where it is worst. Names in them are clean. */
+void prof_report_finding_price(const struct prof_findings *findings,
+                               const struct prof_finding *finding, char *out, size_t size);
+void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size);
+void prof_report_findings_judged(const struct prof_findings *findings, char *out, size_t size);
+void prof_report_finding_place(const struct prof_report_data *data, const struct prof_place *place,
+                               char *out, size_t size);
+/* The call to use on the finding's device, static; NULL = there is none. */
+const char *prof_report_finding_call(const struct prof_report_data *data,
+                                     const struct prof_finding *finding);
+/* "info", "warning", "critical" */
+const char *prof_report_severity(enum prof_severity severity);
+
 /* The member "findings": all of them, with what the rules abstained from. */
 void prof_report_json_findings(struct prof_json *json, const struct prof_report_data *data);
 
