@@ -1,0 +1,215 @@
+/* What the rules found, as markup: the worst at the top of the page in a line each, then all of them
+ * with reason, remedy, price and the places where it is worst, each a link into the timeline. Rules
+ * that could not judge are folded away, but told. */
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/base/format.h"
+#include "report/findings.h"
+#include "report/html_markup.h"
+#include "report/html_panels.h"
+
+#define TOP 3
+#define LINE 600
+
+static void put_badge(FILE *out, enum prof_severity severity)
+{
+    const char *word = prof_report_severity(severity);
+    fprintf(out, "<span class=\"badge %s\">%s</span> ", word, word);
+}
+
+void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_findings *findings = &page->data->findings;
+    char line[LINE];
+    if (findings->why_none)
+        return;
+    fputs("<h3 id=\"top-findings\">Top findings</h3>\n", out);
+    if (!findings->count) {
+        fputs("<p class=\"none\">No rule found anything worth 1 % of the time.</p>\n", out);
+        return;
+    }
+    fputs("<ol class=\"top\">\n", out);
+    for (size_t i = 0; i < findings->count && i < TOP; i++) {
+        const struct prof_finding *finding = &findings->rows[i];
+        fputs("<li>", out);
+        put_badge(out, finding->severity);
+        fprintf(out, "<a href=\"#finding-%zu\">", i + 1);
+        prof_html_text(out, finding->rule->title);
+        fputs("</a>", out);
+        prof_report_finding_price(findings, finding, line, sizeof line);
+        if (line[0]) {
+            fputs(": ", out);
+            prof_html_text(out, line);
+        }
+        fputs("</li>\n", out);
+    }
+    fputs("</ol>\n", out);
+    if (findings->count > TOP)
+        fprintf(out, "<p><a href=\"#findings\">All %s</a></p>\n",
+                prof_counted((int64_t)findings->count, "finding", "findings").text);
+}
+
+/* ---- one finding ----------------------------------------------------------------------------- */
+
+static void put_row(FILE *out, const char *term, const char *text)
+{
+    if (!text || !text[0])
+        return;
+    fprintf(out, "<dt>%s</dt><dd>", term);
+    prof_html_text(out, text);
+    fputs("</dd>\n", out);
+}
+
+/* A bar is read at a glance, the words beside it say the same. */
+static void put_price(FILE *out, const struct prof_findings *findings,
+                      const struct prof_finding *finding)
+{
+    char line[LINE];
+    prof_report_finding_price(findings, finding, line, sizeof line);
+    if (!line[0])
+        return;
+    fputs("<p class=\"price\">", out);
+    if (finding->bound_ns != PROF_UNKNOWN) {
+        fputs("<span class=\"gauge\" aria-hidden=\"true\"><span style=\"width:", out);
+        prof_html_real(out, finding->bound_share > 1 ? 100 : finding->bound_share * 100);
+        fputs("%\"></span></span> ", out);
+    }
+    prof_html_element(out, "b", NULL, line);
+    fputs("</p>\n", out);
+}
+
+static struct prof_text number_text(const struct prof_number *number)
+{
+    switch (number->unit) {
+    case PROF_NUMBER_COUNT:
+        return prof_count((int64_t)number->value);
+    case PROF_NUMBER_NS:
+        return prof_duration(number->value);
+    case PROF_NUMBER_BYTES:
+        return prof_bytes(number->value);
+    case PROF_NUMBER_RATE:
+        return prof_rate(number->value);
+    case PROF_NUMBER_SHARE:
+        return prof_percent(number->value);
+    default:
+        return prof_ratio(number->value);
+    }
+}
+
+/* "median_kernel_ns" is "median kernel": the value says its unit. */
+static void put_number_name(FILE *out, const char *name)
+{
+    static const char *const endings[] = {"_ns", "_bytes", "_share"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && !strcmp(name + length - ending, endings[i]))
+            length -= ending;
+    }
+    for (size_t i = 0; i < length; i++)
+        fputc(name[i] == '_' ? ' ' : name[i], out);
+}
+
+static void put_numbers(FILE *out, const struct prof_finding *finding)
+{
+    if (!finding->number_count)
+        return;
+    fputs("<dt>Figures</dt><dd>", out);
+    for (size_t i = 0; i < finding->number_count; i++) {
+        const struct prof_number *number = &finding->numbers[i];
+        fputs(i ? ", " : "", out);
+        put_number_name(out, number->name);
+        fprintf(out, " %s", number_text(number).text);
+    }
+    fputs("</dd>\n", out);
+}
+
+static void put_places(FILE *out, const struct prof_report_data *data,
+                       const struct prof_finding *finding)
+{
+    char line[LINE];
+    if (!finding->place_count)
+        return;
+    fputs("<dt>Worst</dt><dd><ul class=\"places\">\n", out);
+    for (size_t i = 0; i < finding->place_count; i++) {
+        const struct prof_place *place = &finding->places[i];
+        prof_report_finding_place(data, place, line, sizeof line);
+        fprintf(out, "<li><a href=\"#t=%lld,%lld\" data-stream=\"%lld\" data-thread=\"%lld\">",
+                (long long)place->start_ns, (long long)(place->start_ns + place->duration_ns),
+                (long long)place->stream, (long long)place->thread);
+        prof_html_text(out, line);
+        fputs("</a></li>\n", out);
+    }
+    fputs("</ul></dd>\n", out);
+}
+
+static void put_finding(FILE *out, const struct prof_report_data *data, size_t number)
+{
+    const struct prof_findings *findings = &data->findings;
+    const struct prof_finding *finding = &findings->rows[number];
+    char line[LINE];
+    fprintf(out,
+            "<article class=\"finding %s\" id=\"finding-%zu\" aria-labelledby=\"finding-%zu-title\">\n"
+            "<h3 id=\"finding-%zu-title\">",
+            prof_report_severity(finding->severity), number + 1, number + 1, number + 1);
+    put_badge(out, finding->severity);
+    prof_html_text(out, finding->rule->title);
+    fputs(" <code>", out);
+    prof_html_text(out, finding->rule->id);
+    fputs("</code></h3>\n", out);
+    put_price(out, findings, finding);
+    prof_html_element(out, "p", "class=\"seen\"", finding->seen);
+    fputs("\n<dl>\n", out);
+    put_row(out, "Why", finding->rule->why);
+    put_row(out, "Fix", finding->rule->fix);
+    put_row(out, "With", prof_report_finding_call(data, finding));
+    put_row(out, "In PyTorch", finding->rule->pytorch);
+    prof_report_finding_replay(finding, line, sizeof line);
+    put_row(out, "Replay", line);
+    put_numbers(out, finding);
+    put_places(out, data, finding);
+    fputs("</dl>\n</article>\n", out);
+}
+
+static void put_abstentions(FILE *out, const struct prof_findings *findings)
+{
+    if (!findings->abstention_count)
+        return;
+    fprintf(out, "<details id=\"abstentions\"><summary>%s did not judge</summary>\n<ul>\n",
+            prof_counted((int64_t)findings->abstention_count, "rule", "rules").text);
+    for (size_t i = 0; i < findings->abstention_count; i++) {
+        fputs("<li>", out);
+        prof_html_element(out, "code", NULL, findings->abstentions[i].rule->id);
+        fputs(": ", out);
+        prof_html_text(out, findings->abstentions[i].why);
+        fputs("</li>\n", out);
+    }
+    fputs("</ul></details>\n", out);
+}
+
+void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_findings *findings = &page->data->findings;
+    char line[LINE];
+    if (findings->why_none) {
+        fputs("<p class=\"none\">Nothing was judged: ", out);
+        prof_html_text(out, findings->why_none);
+        fputs(".</p>\n", out);
+        return;
+    }
+    prof_report_findings_judged(findings, line, sizeof line);
+    if (findings->window_ns > 0) {
+        fputs("<p class=\"faint\">", out);
+        line[0] = 'J';
+        prof_html_text(out, line);
+        fputs(". What it saves is an upper bound; bounds add up to no more than that time. "
+              "<code>perfkit explain RULE</code> tells what each is made of.</p>\n",
+              out);
+    }
+    if (!findings->count)
+        fputs("<p class=\"none\">No rule found anything worth 1 % of the time.</p>\n", out);
+    for (size_t i = 0; i < findings->count; i++)
+        put_finding(out, page->data, i);
+    put_abstentions(out, findings);
+}
