@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/filter.h"
+#include "cli/interrupt.h"
 #include "cli/newest.h"
 #include "cli/spool_find.h"
 #include "cli/terminal.h"
@@ -359,6 +360,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     status = cli_filter_find(capture, &asked.filter, &filter, &err);
     if (!status) {
         exit_status = CLI_FAILED;
+        cli_leave_no_half_report();
         status = write_all(capture, &asked, files, filter.any ? &filter.filter : NULL, &err);
     }
     cli_filter_free(&filter);

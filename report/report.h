@@ -40,6 +40,7 @@ struct prof_report_options {
     bool colour;  /* text: ANSI colour */
     enum prof_report_findings findings;
     enum prof_roofline_group roofline; /* what the roofline's figure draws */
+    size_t events; /* HTML: of the timeline; more are merged; 0 = the writer's choice, 1.5 million */
     /* Called now and then by writers that walk the events: done of total (0 = not known). */
     void (*progress)(void *context, int64_t done, int64_t total);
     void *progress_context;
@@ -87,13 +88,17 @@ extern const struct prof_report_writer prof_report_writers[];
 /* The writer of that name; NULL when there is none. */
 const struct prof_report_writer *prof_report_find(const char *name);
 
-/* Write into a temporary file beside `path` and rename it there, so that neither a full disk nor an
- * interruption leaves half a report; an existing report is replaced. A path that is no regular file
- * (a pipe, /dev/stdout) is written to directly. */
+/* Write into a temporary file beside `path` and rename it there, so that a full disk leaves no half
+ * report; an existing report is replaced. A path that is no regular file (a pipe, /dev/stdout) is
+ * written to directly. A path that ends with ".gz" is compressed. One save at a time in a process. */
 enum prof_status prof_report_save(const struct prof_report_writer *writer,
                                   struct prof_capture *capture,
                                   const struct prof_report_options *options, const char *path,
                                   struct prof_error *err);
+
+/* Remove the temporary file of a save that is under way, if one is: for the handler of a signal
+ * that is about to end the process. Async-signal-safe. */
+void prof_report_abandon(void);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,13 @@
 /* The parts of report/ that can be tested without a capture: widths, cleaning and shortening of
  * names, lanes, the table of writers, column descriptions, saving. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "report/lanes.h"
 #include "report/stats.h"
@@ -223,6 +226,71 @@ START_TEST(saving_leaves_a_whole_file_or_the_old_one)
 }
 END_TEST
 
+static void abandon_and_end(int number)
+{
+    (void)number;
+    prof_report_abandon();
+    _exit(7);
+}
+
+static enum prof_status write_half(struct prof_capture *capture,
+                                   const struct prof_report_options *options, FILE *out,
+                                   struct prof_error *err)
+{
+    (void)capture, (void)options, (void)err;
+    fprintf(out, "half");
+    fflush(out);
+    raise(SIGTERM);
+    return PROF_OK;
+}
+
+START_TEST(an_interrupted_save_leaves_what_was_there)
+{
+    const struct prof_report_writer good = {.name = "good", .write = write_some};
+    const struct prof_report_writer half = {.name = "half", .write = write_half};
+    char folder[] = "/tmp/perfkit-report-XXXXXX", path[64];
+    struct stat st;
+    int ending;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out", folder);
+    ck_assert_int_eq(prof_report_save(&good, NULL, NULL, path, NULL), PROF_OK);
+    pid_t child = fork();
+    if (!child) {
+        signal(SIGTERM, abandon_and_end);
+        prof_report_save(&half, NULL, NULL, path, NULL);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &ending, 0), child);
+    ck_assert(WIFEXITED(ending) && WEXITSTATUS(ending) == 7);
+    ck_assert(!stat(path, &st) && st.st_size == 200000);
+    unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+START_TEST(a_name_that_ends_with_gz_is_compressed_once)
+{
+    const struct prof_report_writer plain = {.name = "plain", .write = write_some};
+    const struct prof_report_writer packed = {
+        .name = "packed", .extension = ".pb.gz", .write = write_some};
+    char folder[] = "/tmp/perfkit-report-XXXXXX", path[64], bytes[200001];
+    struct prof_error err = {0};
+    struct stat st;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out.gz", folder);
+    ck_assert_int_eq(prof_report_save(&packed, NULL, NULL, path, &err), PROF_OK);
+    ck_assert(!stat(path, &st) && st.st_size == 200000);
+    ck_assert_int_eq(prof_report_save(&plain, NULL, NULL, path, &err), PROF_OK);
+    ck_assert(!stat(path, &st) && st.st_size < 20000);
+    gzFile file = gzopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(gzread(file, bytes, sizeof bytes), 200000);
+    gzclose(file);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 START_TEST(a_full_disk_and_a_missing_folder_are_told)
 {
     const struct prof_report_writer good = {.name = "good", .write = write_some};
@@ -243,4 +311,5 @@ CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            a_cut_never_splits_a_character_or_passes_its_width,
            slices_that_cross_get_lanes_of_their_own, every_statistic_is_described,
            every_writer_and_column_is_described,
-           saving_leaves_a_whole_file_or_the_old_one, a_full_disk_and_a_missing_folder_are_told)
+           saving_leaves_a_whole_file_or_the_old_one, an_interrupted_save_leaves_what_was_there,
+           a_name_that_ends_with_gz_is_compressed_once, a_full_disk_and_a_missing_folder_are_told)

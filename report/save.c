@@ -1,0 +1,160 @@
+/* Saving a report so that no half file is left: neither under its name nor, when the program is
+ * interrupted, under a temporary one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/gzip.h"
+#include "report/writers.h"
+
+/* The temporary file of the save under way; NULL = none. */
+static char *_Atomic unfinished;
+
+void prof_report_abandon(void)
+{
+    int saved = errno;
+    const char *path = atomic_exchange(&unfinished, NULL);
+    if (path)
+        unlink(path);
+    errno = saved;
+}
+
+/* No signal comes between the file's birth and the moment from which prof_report_abandon knows it. */
+static int make_temporary(char *path)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int fd = mkostemp(path, O_CLOEXEC);
+    int saved = errno;
+    if (fd >= 0)
+        atomic_store(&unfinished, path);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return fd;
+}
+
+static bool ends_with_gz(const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    return length > 3 && !strcmp(text + length - 3, ".gz");
+}
+
+/* By the file's name, but for a format that is compressed by its own rule. */
+static bool is_gzip(const struct prof_report_writer *writer, const char *path)
+{
+    return ends_with_gz(path) && !ends_with_gz(writer->extension);
+}
+
+static enum prof_status write_gzip(const struct prof_report_writer *writer,
+                                   struct prof_capture *capture,
+                                   const struct prof_report_options *options, FILE *out,
+                                   struct prof_error *err)
+{
+    FILE *file = prof_report_gzip(out);
+    if (!file)
+        return prof_fail(err, PROF_NOMEM, "cannot compress the report: out of memory");
+    enum prof_status status = writer->write(capture, options, file, err);
+    if (fclose(file) && !status)
+        status = prof_fail_errno(err, PROF_IO, "cannot write the report");
+    return status ? status : prof_report_flush(out, err);
+}
+
+/* A writer knows its stream only: a full disk is told with the file's name. */
+static enum prof_status write_to(const struct prof_report_writer *writer,
+                                 struct prof_capture *capture,
+                                 const struct prof_report_options *options, const char *path,
+                                 FILE *out, struct prof_error *err)
+{
+    enum prof_status status = is_gzip(writer, path)
+                                  ? write_gzip(writer, capture, options, out, err)
+                                  : writer->write(capture, options, out, err);
+    bool full = status == PROF_FULL && ferror(out);
+    if (fclose(out) && !status)
+        return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    if (full)
+        return prof_fail(err, status, "cannot write %s: %s: choose another place", path,
+                         strerror(ENOSPC));
+    return status;
+}
+
+static enum prof_status write_directly(const struct prof_report_writer *writer,
+                                       struct prof_capture *capture,
+                                       const struct prof_report_options *options, const char *path,
+                                       struct prof_error *err)
+{
+    FILE *out = fopen(path, "we");
+    if (!out)
+        return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    return write_to(writer, capture, options, path, out, err);
+}
+
+/* mkstemp makes 0600; a report gets what the user's umask gives any new file, or keeps its own. */
+static void give_mode(int fd, const struct stat *old)
+{
+    mode_t mode = old ? old->st_mode & 07777 : 0666;
+    if (!old) {
+        mode_t mask = umask(0);
+        umask(mask);
+        mode &= ~mask;
+    }
+    if (fchmod(fd, mode))
+        errno = 0; /* some file systems have no modes; the content is what counts */
+}
+
+enum prof_status prof_report_save(const struct prof_report_writer *writer,
+                                  struct prof_capture *capture,
+                                  const struct prof_report_options *options, const char *path,
+                                  struct prof_error *err)
+{
+    struct stat old;
+    bool exists = !stat(path, &old);
+    /* /dev/stdout may lead to a regular file, which others write to as well. */
+    bool special = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+    if (exists && !S_ISDIR(old.st_mode) && (special || !S_ISREG(old.st_mode)))
+        return write_directly(writer, capture, options, path, err);
+    if (exists && S_ISDIR(old.st_mode))
+        return prof_fail(err, PROF_IO, "cannot write %s: it is a folder: give a file name", path);
+    size_t length = strlen(path);
+    char *real = realpath(path, NULL); /* through a link, the file it names is replaced */
+    const char *target = real ? real : path;
+    char *temporary = malloc((real ? strlen(real) : length) + sizeof ".XXXXXX");
+    enum prof_status status = PROF_OK;
+    FILE *out = NULL;
+    int fd = -1;
+    if (!temporary) {
+        status = prof_fail(err, PROF_NOMEM, "cannot write %s: out of memory", path);
+        goto done;
+    }
+    strcpy(temporary, target);
+    strcat(temporary, ".XXXXXX");
+    fd = make_temporary(temporary);
+    if (fd < 0) {
+        status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+        goto done;
+    }
+    give_mode(fd, exists ? &old : NULL);
+    out = fdopen(fd, "w");
+    if (!out) {
+        status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+        close(fd);
+        prof_report_abandon();
+        goto done;
+    }
+    status = write_to(writer, capture, options, path, out, err);
+    if (!status && rename(temporary, target))
+        status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    if (status)
+        prof_report_abandon();
+done:
+    atomic_store(&unfinished, NULL);
+    free(temporary);
+    free(real);
+    return status;
+}
