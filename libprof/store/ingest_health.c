@@ -52,9 +52,11 @@ struct balance {
 };
 
 /* `cut_off`: the process ended before it could hand over all it had. Then the last device records
- * may be there without their calls; in any other process such a rest is a loss. */
+ * may be there without their calls, and each thread may have ended inside a call that was counted
+ * when it began and would have been recorded when it returned (*inside of them are left to be
+ * explained so); in any other process such a rest is a loss. */
 static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_off,
-                          const struct balance *balance)
+                          uint64_t *inside, const struct balance *balance)
 {
     if (!balance->called && !balance->recorded && !balance->dropped && !balance->outstanding &&
         !balance->filtered)
@@ -71,6 +73,11 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_
         uncalled =
             (uint64_t)-remainder < balance->uncalled ? (uint64_t)-remainder : balance->uncalled;
     remainder += (int64_t)uncalled;
+    if (cut_off && remainder > 0 && (uint64_t)remainder <= *inside) {
+        *inside -= (uint64_t)remainder;
+        outstanding += (uint64_t)remainder;
+        remainder = 0;
+    }
     const struct {
         const char *item;
         int64_t value;
@@ -215,9 +222,10 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
         launches->called > answered ? launches->called - answered : launches->outstanding;
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     bool cut_off = !process || !process->gone || was_cut_off(ingest, process);
+    uint64_t inside = spool->thread_list.count ? spool->thread_list.count : 1;
     bool ok = write_losses(ingest, spool) && write_graphs(ingest, spool);
     for (size_t i = 0; ok && i < sizeof balances / sizeof balances[0]; i++)
-        ok = write_balance(ingest, spool->process, cut_off, &balances[i]);
+        ok = write_balance(ingest, spool->process, cut_off, &inside, &balances[i]);
     return ok;
 }
 

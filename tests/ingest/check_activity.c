@@ -441,6 +441,34 @@ START_TEST(a_record_without_its_call)
 }
 END_TEST
 
+/* A call is counted when it begins and recorded when it returns. */
+static void within_a_call(void *calls)
+{
+    emit_launch(1, prof_now_ns(), define_stream(0), define_config("k", 1, 1));
+    collector_count(WIRE_COUNT_LAUNCH_CALLED, *(const int *)calls);
+    if (*(const int *)calls != 3)
+        raise(SIGKILL);
+}
+
+START_TEST(killed_within_a_call)
+{
+    static const struct {
+        int calls, outstanding, remainder;
+    } cases[] = {{1, 1, 0}, {2, 0, 2} /* of one thread: one too many */, {3, 0, 3} /* it ended */};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run run;
+        int calls = cases[i].calls;
+        run_prepare(&run, NULL);
+        run_start(&run, within_a_call, &calls);
+        run_ingest(&run, 1000);
+        ck_assert_int_eq(NUMBER(LAUNCH("called")), 1 + calls);
+        ck_assert_int_eq(NUMBER(LAUNCH("outstanding")), cases[i].outstanding);
+        ck_assert_int_eq(NUMBER(LAUNCH("remainder")), cases[i].remainder);
+        run_done(&run);
+    }
+}
+END_TEST
+
 /* perfkit was killed too, and comes back when all is over: it cannot know when. */
 START_TEST(what_is_said_when_nobody_watched)
 {
@@ -524,6 +552,7 @@ int main(void)
     tcase_add_test(core, what_a_killed_process_may_lack);
     tcase_add_test(core, what_a_killed_process_without_device_work_cannot_lack);
     tcase_add_test(core, a_record_without_its_call);
+    tcase_add_test(core, killed_within_a_call);
     tcase_add_test(core, what_is_said_when_nobody_watched);
     tcase_add_test(core, records_of_other_versions);
     suite_add_tcase(suite, core);
