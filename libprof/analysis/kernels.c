@@ -212,6 +212,8 @@ static bool make_rows(struct work *w, struct prof_kernel_summary *result)
         r->api_ns = prof_gather_median(&g->api);
         r->graph_nodes = g->graph_nodes;
         r->created_by = prof_string(w->capture, g->node.created_by, NULL);
+        if (!prof_gather_histogram(&g->duration, &r->histogram))
+            return false;
         result->kernels += r->duration_ns.count + r->unfinished;
         result->unfinished += r->unfinished;
     }
@@ -231,8 +233,10 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
         status = scan(&w, err);
     if (!status)
         status = find_creators(&w, err);
-    if (!status && !make_rows(&w, result))
+    if (!status && !make_rows(&w, result)) {
+        prof_kernel_summary_free(result);
         status = prof_out_of_memory(err);
+    }
     for (size_t i = 0; i < w.groups.count; i++) {
         struct group *g = &w.groups.data[i];
         struct prof_gather *gathers[] = {&g->duration, &g->queue, &g->submit, &g->launch, &g->api};
@@ -248,6 +252,8 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
 
 void prof_kernel_summary_free(struct prof_kernel_summary *result)
 {
+    for (size_t i = 0; i < result->count; i++)
+        prof_histogram_free(&result->rows[i].histogram);
     free(result->rows);
     *result = (struct prof_kernel_summary){0};
 }

@@ -12,6 +12,7 @@
 #define STEP_BITS 8
 #define STEPS (1u << STEP_BITS)
 #define OCTAVES 64
+#define HISTOGRAM_STEPS 488
 #define SMALL 1024 /* values a group keeps whatever the budget says */
 
 /* Octave 0 holds 0..255 one by one; octave o > 0 holds [2^(o+7), 2^(o+8)) in 256 steps, each
@@ -193,6 +194,34 @@ struct prof_spread prof_gather_result(struct prof_gather *g)
     s.p95 = at_rank(g, nearest_rank(g->count, 0.95));
     s.p99 = at_rank(g, nearest_rank(g->count, 0.99));
     return s;
+}
+
+/* Every value, or every step of the gatherer's own histogram by a value in it. */
+static void count_steps(const struct prof_gather *g, int64_t *counts)
+{
+    for (int64_t i = 0; g->values && i < g->count; i++)
+        counts[prof_histogram_step(g->values[i])]++;
+    for (unsigned o = 0; g->octaves && o < OCTAVES; o++) {
+        for (unsigned s = 0; g->octaves[o] && s < STEPS; s++)
+            counts[prof_histogram_step((int64_t)middle_of(o, s))] += g->octaves[o][s];
+    }
+}
+
+bool prof_gather_histogram(const struct prof_gather *g, struct prof_histogram *histogram)
+{
+    int64_t counts[HISTOGRAM_STEPS] = {0};
+    *histogram = (struct prof_histogram){0};
+    if (!g->count || g->out_of_memory)
+        return true;
+    count_steps(g, counts);
+    uint32_t first = prof_histogram_step(g->min), last = prof_histogram_step(g->max);
+    histogram->counts = malloc((last - first + 1) * sizeof *counts);
+    if (!histogram->counts)
+        return false;
+    histogram->first = first;
+    histogram->count = last - first + 1;
+    memcpy(histogram->counts, counts + first, histogram->count * sizeof *counts);
+    return true;
 }
 
 double prof_gather_median(struct prof_gather *g)

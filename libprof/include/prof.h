@@ -36,6 +36,7 @@
 #include <stdint.h>
 
 #include "libprof/base/error.h"
+#include "libprof/include/prof_histogram.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -258,6 +259,7 @@ struct prof_kernel_row {
     const char *api; /* "cuda", "opencl"; NULL = several, or unknown */
     int64_t configs;                  /* distinct configurations in this row */
     struct prof_spread duration_ns;   /* of those that ended */
+    struct prof_histogram histogram;  /* of the same durations, ns */
     int64_t unfinished;               /* started or not, no end seen; not in duration_ns */
     int64_t failed;
     double share;      /* of the sum over all rows */

@@ -117,5 +117,51 @@ START_TEST(extremes_saturate)
 }
 END_TEST
 
+/* Steps follow each other without holes, and every value lies in its own. */
+START_TEST(steps_cover_all_values)
+{
+    for (uint32_t s = 0; s < 487; s++) {
+        double low = prof_histogram_low(s), next = prof_histogram_low(s + 1);
+        ck_assert(next > low && (s < 8 || next <= low * 1.13));
+        ck_assert_uint_eq(prof_histogram_step((int64_t)low), s);
+        if (s < 400) /* beyond, the step's last value is no double */
+            ck_assert_uint_eq(prof_histogram_step((int64_t)next - 1), s);
+    }
+    ck_assert_uint_eq(prof_histogram_step(-5), 0);
+    ck_assert_uint_eq(prof_histogram_step(INT64_MAX), 487);
+}
+END_TEST
+
+/* The same counts whether the values were kept or had gone over to the gatherer's histogram. */
+START_TEST(a_histogram_counts_every_value)
+{
+    struct prof_gather exact = {0}, coarse = {0};
+    struct prof_spread_budget room = {0}, none = {.limit = 1};
+    struct prof_histogram a, b;
+    for (int i = 0; i < 50000; i++) {
+        int64_t value = random_value();
+        prof_gather_add(&exact, &room, value);
+        prof_gather_add(&coarse, &none, value);
+    }
+    ck_assert(exact.values && coarse.octaves);
+    ck_assert(prof_gather_histogram(&exact, &a) && prof_gather_histogram(&coarse, &b));
+    ck_assert_uint_eq(a.first, b.first);
+    ck_assert_uint_eq(a.count, b.count);
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < a.count; i++) {
+        ck_assert_int_eq(a.counts[i], b.counts[i]);
+        sum += a.counts[i];
+    }
+    ck_assert_int_eq(sum, 50000);
+    ck_assert(a.counts[0] > 0 && a.counts[a.count - 1] > 0);
+    prof_histogram_free(&a);
+    prof_histogram_free(&b);
+    prof_gather_free(&exact);
+    prof_gather_free(&coarse);
+    ck_assert(prof_gather_histogram(&exact, &a) && !a.count && !a.counts);
+}
+END_TEST
+
 CHECK_MAIN("spread", small_groups_are_exact, past_the_budget_the_error_is_as_stated,
-           no_values_are_unknown, extremes_saturate)
+           no_values_are_unknown, extremes_saturate, steps_cover_all_values,
+           a_histogram_counts_every_value)
