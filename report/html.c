@@ -1,5 +1,6 @@
 /* One page that needs nothing else: markup, style, scripts and data in a single file. The page is a
- * template with three marks, @STYLE@, @DATA@ and @SCRIPT@, each alone on its line.
+ * template with the marks @STYLE@, @DATA@ and @SCRIPT@, each alone on its line, and those of the
+ * panels that are written as markup (html_panels.h).
  *
  * The data is JSON inside a script element of a type that browsers do not run. Only one character
  * could end that element: '<', which stands nowhere in JSON but in strings, so it is written as an
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "report/html.h"
+#include "report/html_panels.h"
 #include "report/writers.h"
 
 static void put_data(FILE *out, const char *json, size_t length)
@@ -33,7 +35,20 @@ static void put_files(FILE *out, const char *ending)
     }
 }
 
-static void put_page(FILE *out, const char *json, size_t length)
+/* Returns the mark's length; 0: it is none. */
+static size_t put_panel(FILE *out, const char *mark, const struct prof_html_page *panels)
+{
+    for (const struct prof_html_panel *panel = prof_html_panels; panel->mark; panel++) {
+        size_t length = strlen(panel->mark);
+        if (strncmp(mark, panel->mark, length) != 0)
+            continue;
+        panel->put(out, panels);
+        return length;
+    }
+    return 0;
+}
+
+static void put_page(FILE *out, const struct prof_json *json, const struct prof_html_page *panels)
 {
     const char *page = (const char *)prof_html_files[0].bytes;
     while (*page) {
@@ -43,11 +58,15 @@ static void put_page(FILE *out, const char *json, size_t length)
         page += plain;
         if (!mark)
             break;
+        size_t panel = put_panel(out, mark, panels);
+        page += panel;
+        if (panel)
+            continue;
         if (!strncmp(mark, "@STYLE@", 7)) {
             put_files(out, ".css");
             page += 7;
         } else if (!strncmp(mark, "@DATA@", 6)) {
-            put_data(out, json, length);
+            put_data(out, json->data, json->count);
             page += 6;
         } else if (!strncmp(mark, "@SCRIPT@", 8)) {
             put_files(out, ".js");
@@ -58,11 +77,13 @@ static void put_page(FILE *out, const char *json, size_t length)
     }
 }
 
-static enum prof_status put_all(struct prof_json *json, const struct prof_report_data *data,
+static enum prof_status put_all(struct prof_json *json, const struct prof_html_page *panels,
                                 const struct prof_report_options *options, struct prof_error *err)
 {
+    const struct prof_report_data *data = panels->data;
     prof_json_object(json, NULL);
     prof_html_put_summary(json, data, options ? options->top : 0);
+    prof_html_put_panels(json, panels);
     enum prof_status status = prof_html_put_memory(json, data, err);
     if (!status)
         status = prof_html_put_flame(json, data, err);
@@ -77,18 +98,22 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
                                         struct prof_error *err)
 {
     struct prof_report_data data;
+    struct prof_html_page panels = {0};
     struct prof_json json;
     prof_json_to_memory(&json, 0);
     enum prof_status status = prof_report_load(capture, options, &data, err);
     if (!status)
-        status = put_all(&json, &data, options, err);
+        status = prof_html_load(&data, options, &panels, err);
+    if (!status)
+        status = put_all(&json, &panels, options, err);
     if (!status)
         status = prof_json_finish(&json, err);
     if (!status) {
-        put_page(out, json.data, json.count);
+        put_page(out, &json, &panels);
         status = prof_report_flush(out, err);
     }
     prof_json_free(&json);
+    prof_html_unload(&panels);
     prof_report_unload(&data);
     return status;
 }
