@@ -1,0 +1,335 @@
+/* See noise.h. Sums run over units and keys in the order given; medians and sums of a few hundred
+ * doubles differ by rounding only when that order changes, and callers give both in a fixed one. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/compare/noise.h"
+#include "libprof/base/distribution.h"
+
+#define LEAST_EXCESS                                                                               \
+    9e-8                 /* (0.03 %)^2: identical times are those of a copied file or a simulator */
+#define FLAT_PRIOR 0.02  /* variances differ by no more than chance: they are all the same ... */
+#define FLAT_PRIOR_DF 50 /* ... which is as good as 50 degrees of freedom */
+#define SHIFT_TAIL 0.005
+#define SINGLE_DF 5 /* one unit a side: found by simulation */
+#define SINGLE_SHIFT_SD 0.015
+#define SINGLE_SHIFT_DF 4
+#define LAMBDA_KEYS 16
+
+struct work {
+    const struct prof_noise_input *in;
+    struct prof_noise *out;
+    size_t units;
+    double *common;  /* [unit] */
+    double *scratch; /* [keys + units] */
+    double *floor;   /* [key]: v, 0 where not known */
+};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double prof_median(double *values, size_t count)
+{
+    if (!count)
+        return NAN;
+    qsort(values, count, sizeof *values, by_value);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double mean_of(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum / (double)count;
+}
+
+static const double *row_of(const struct work *w, size_t key)
+{
+    return w->in->y + key * w->units;
+}
+
+/* Mean of the unit's side. */
+static double side_mean(const struct work *w, const double *values, size_t unit)
+{
+    size_t base = w->in->base_units;
+    return unit < base ? mean_of(values, base) : mean_of(values + base, w->in->cand_units);
+}
+
+/* 1/n + 1/m: variance of a difference of means in units of one unit's. */
+static double difference_factor(const struct prof_noise_input *in)
+{
+    return 1 / (double)in->base_units + 1 / (double)in->cand_units;
+}
+
+/* ---- what all metrics of a unit have in common --------------------------------------------------
+ */
+
+static void find_common(struct work *w)
+{
+    const struct prof_noise_input *in = w->in;
+    bool enough = in->keys >= PROF_NOISE_COMMON_KEYS;
+    for (size_t u = 0; u < w->units; u++) {
+        for (size_t k = 0; enough && k < in->keys; k++)
+            w->scratch[k] = row_of(w, k)[u] - side_mean(w, row_of(w, k), u);
+        w->common[u] = enough ? prof_median(w->scratch, in->keys) : 0;
+    }
+    double squares = 0;
+    for (size_t u = 0; u < w->units; u++) {
+        double off = w->common[u] - side_mean(w, w->common, u);
+        squares += off * off;
+    }
+    size_t d = w->out->units_df;
+    w->out->common_variance = d ? squares / (double)d : SINGLE_SHIFT_SD * SINGLE_SHIFT_SD;
+}
+
+static void find_residuals(struct work *w)
+{
+    const struct prof_noise_input *in = w->in;
+    double *rest = w->scratch;
+    for (size_t k = 0; k < in->keys; k++) {
+        const double *y = row_of(w, k);
+        struct prof_noise_key *key = &w->out->keys[k];
+        key->theta = mean_of(y + in->base_units, in->cand_units) - mean_of(y, in->base_units);
+        for (size_t u = 0; u < w->units; u++)
+            rest[u] = y[u] - w->common[u];
+        key->s2 = 0;
+        for (size_t u = 0; u < w->units; u++) {
+            double off = rest[u] - side_mean(w, rest, u);
+            key->s2 += off * off;
+        }
+        key->s2 = w->out->units_df ? key->s2 / (double)w->out->units_df : NAN;
+    }
+}
+
+/* ---- variances, moderated -----------------------------------------------------------------------
+ */
+
+static void find_excess(struct work *w)
+{
+    for (size_t k = 0; k < w->in->keys; k++)
+        w->scratch[k] = fmax(0, w->out->keys[k].s2 - w->floor[k]);
+    w->out->excess = fmax(LEAST_EXCESS, prof_median(w->scratch, w->in->keys));
+}
+
+/* The prior's degrees of freedom and scale from the spread of ln(s2 / (v + q)): Smyth (2004), 6.2.
+ */
+static void fit_prior(struct work *w)
+{
+    struct prof_noise *out = w->out;
+    size_t keys = w->in->keys;
+    double half = (double)out->units_df / 2, shift = log(half) - prof_digamma(half);
+    double mean = 0, variance = 0;
+    for (size_t k = 0; k < keys; k++) {
+        double ratio = out->keys[k].s2 / (w->floor[k] + out->excess);
+        w->scratch[k] = log(fmax(ratio, 1e-12)) + shift;
+        mean += w->scratch[k] / (double)keys;
+    }
+    for (size_t k = 0; k < keys; k++)
+        variance += (w->scratch[k] - mean) * (w->scratch[k] - mean);
+    variance = keys > 1 ? variance / (double)(keys - 1) : 0;
+    double left = variance - prof_trigamma(half);
+    out->prior_df =
+        left <= FLAT_PRIOR ? FLAT_PRIOR_DF : fmin(FLAT_PRIOR_DF, 2 * prof_trigamma_inverse(left));
+    double half_prior = out->prior_df / 2;
+    out->prior_scale = exp(mean + prof_digamma(half_prior) - log(half_prior));
+}
+
+static void moderate(struct work *w)
+{
+    struct prof_noise *out = w->out;
+    double d = (double)out->units_df, d0 = out->prior_df, factor = difference_factor(w->in);
+    for (size_t k = 0; k < w->in->keys; k++) {
+        struct prof_noise_key *key = &out->keys[k];
+        double prior = out->prior_scale * (w->floor[k] + out->excess);
+        key->df = d0 + d;
+        key->se = sqrt((d0 * prior + d * key->s2) / (d0 + d) * factor);
+    }
+}
+
+/* A metric alone: its own spread and nothing else. */
+static void take_alone(struct work *w)
+{
+    struct prof_noise *out = w->out;
+    out->prior_df = out->prior_scale = 0;
+    out->excess = NAN;
+    for (size_t k = 0; k < w->in->keys; k++) {
+        struct prof_noise_key *key = &out->keys[k];
+        key->df = (double)out->units_df;
+        key->se = sqrt(fmax(key->s2, LEAST_EXCESS) * difference_factor(w->in));
+    }
+}
+
+/* ---- one unit a side
+ * ----------------------------------------------------------------------------- */
+
+/* Median of |r| / sqrt(2 (v + q)) over the metrics. */
+static double typical(struct work *w, double q)
+{
+    for (size_t k = 0; k < w->in->keys; k++)
+        w->scratch[k] = fabs(w->out->keys[k].residual) / sqrt(2 * (w->floor[k] + q));
+    return prof_median(w->scratch, w->in->keys);
+}
+
+/* Spread between units cannot be seen. Most metrics did not change: their differences are it. */
+static void guess_spread(struct work *w)
+{
+    struct prof_noise *out = w->out;
+    bool enough = w->in->keys >= PROF_NOISE_SINGLE_KEYS;
+    double wanted = prof_t_quantile(0.25, SINGLE_DF), low = LEAST_EXCESS, high = 100;
+    for (int i = 0; enough && i < 200; i++) {
+        double middle = sqrt(low * high);
+        if (typical(w, middle) > wanted)
+            low = middle;
+        else
+            high = middle;
+    }
+    out->excess = enough ? high : NAN;
+    out->prior_df = SINGLE_DF;
+    out->prior_scale = 1;
+    for (size_t k = 0; k < w->in->keys; k++) {
+        out->keys[k].df = SINGLE_DF;
+        out->keys[k].se = sqrt(2 * (w->floor[k] + out->excess));
+    }
+}
+
+/* ---- shift and overdispersion -------------------------------------------------------------------
+ */
+
+static void find_shift(struct work *w)
+{
+    struct prof_noise *out = w->out;
+    out->shift = out->shift_se = out->shift_df = out->shift_p = NAN;
+    out->shift_removed = 0;
+    if (w->in->keys < PROF_NOISE_COMMON_KEYS)
+        return;
+    for (size_t k = 0; k < w->in->keys; k++)
+        w->scratch[k] = out->keys[k].theta;
+    out->shift = prof_median(w->scratch, w->in->keys);
+    out->shift_df = out->units_df ? (double)out->units_df : SINGLE_SHIFT_DF;
+    out->shift_se = sqrt(out->common_variance * difference_factor(w->in));
+    double most = prof_t_quantile(SHIFT_TAIL, out->shift_df) * out->shift_se;
+    out->shift_removed = w->in->shared_shift ? out->shift : fmax(-most, fmin(most, out->shift));
+    out->shift_p = out->shift_se > 0 ? prof_t_tail(out->shift / out->shift_se, out->shift_df)
+                                     : (out->shift > 0 ? 0 : 1);
+}
+
+static void remove_shift(struct work *w)
+{
+    for (size_t k = 0; k < w->in->keys; k++)
+        w->out->keys[k].residual = w->out->keys[k].theta - w->out->shift_removed;
+}
+
+/* Most metrics did not change: their z should be as a t distribution spreads them. */
+static void find_overdispersion(struct work *w)
+{
+    struct prof_noise *out = w->out;
+    size_t keys = w->in->keys;
+    out->overdispersion = 1;
+    if (keys < LAMBDA_KEYS || !out->units_df)
+        return;
+    for (size_t k = 0; k < keys; k++)
+        w->scratch[k] = out->keys[k].residual / out->keys[k].se;
+    double middle = prof_median(w->scratch, keys);
+    for (size_t k = 0; k < keys; k++)
+        w->scratch[k] = fabs(out->keys[k].residual / out->keys[k].se - middle);
+    double spread = prof_median(w->scratch, keys);
+    out->overdispersion = fmax(1, spread / prof_t_quantile(0.25, out->keys[0].df));
+}
+
+bool prof_noise_judge(const struct prof_noise_input *input, struct prof_noise *result)
+{
+    struct work w = {.in = input, .out = result, .units = input->base_units + input->cand_units};
+    *result = (struct prof_noise){.units_df = w.units - 2, .overdispersion = 1};
+    result->keys = calloc(input->keys + 1, sizeof *result->keys);
+    double *room = calloc(2 * (input->keys + w.units) + 1, sizeof *room);
+    if (!result->keys || !room) {
+        free(room);
+        free(result->keys);
+        result->keys = NULL;
+        return false;
+    }
+    w.common = room;
+    w.floor = room + w.units;
+    w.scratch = w.floor + input->keys;
+    for (size_t k = 0; k < input->keys; k++)
+        w.floor[k] = isnan(input->v[k]) ? 0 : input->v[k];
+    find_common(&w);
+    find_residuals(&w);
+    find_shift(&w);
+    remove_shift(&w);
+    if (!result->units_df) {
+        guess_spread(&w);
+    } else if (input->keys < 2) {
+        take_alone(&w);
+    } else {
+        find_excess(&w);
+        fit_prior(&w);
+        moderate(&w);
+    }
+    find_overdispersion(&w);
+    for (size_t k = 0; k < input->keys; k++) {
+        struct prof_noise_key *key = &result->keys[k];
+        key->p = prof_t_tail(key->residual / (result->overdispersion * key->se), key->df);
+    }
+    free(room);
+    return true;
+}
+
+/* ---- tests of many, and power -------------------------------------------------------------------
+ */
+
+struct ranked {
+    double p;
+    size_t index;
+};
+
+static int by_p(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    return (x->p > y->p) - (x->p < y->p);
+}
+
+bool prof_holm(const double *p, size_t count, double *adjusted)
+{
+    struct ranked *ranked = malloc((count + 1) * sizeof *ranked);
+    size_t tests = 0;
+    if (!ranked)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        adjusted[i] = NAN;
+        if (!isnan(p[i]))
+            ranked[tests++] = (struct ranked){p[i], i};
+    }
+    qsort(ranked, tests, sizeof *ranked, by_p);
+    double most = 0;
+    for (size_t i = 0; i < tests; i++) {
+        most = fmax(most, fmin(1, (double)(tests - i) * ranked[i].p));
+        adjusted[ranked[i].index] = most;
+    }
+    free(ranked);
+    return true;
+}
+
+double prof_noise_mde(double se, double df, double level, double effect)
+{
+    double power = prof_t_quantile(0.05, df);
+    return fmax(se * (prof_t_quantile(level, df) + power), log1p(effect) + se * power);
+}
+
+size_t prof_noise_units_needed(double variance, double prior_df, double level, double effect,
+                               double target)
+{
+    if (isnan(variance))
+        return 0;
+    for (size_t n = 2; n <= 1000; n += n < 20 ? 1 : n / 10) {
+        double df = prior_df + 2 * (double)n - 2;
+        if (prof_noise_mde(sqrt(2 * variance / (double)n), df, level, effect) <= log1p(target))
+            return n;
+    }
+    return 0;
+}

@@ -1,0 +1,177 @@
+/* What is kept of a run: sketches of times, and a run as bytes and back, also damaged ones. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/compare/run.h"
+#include "libprof/analysis/compare/sketch.h"
+#include "tests/check_main.h"
+
+START_TEST(sketch_of_known_values)
+{
+    double values[100];
+    for (int i = 0; i < 100; i++)
+        values[i] = exp((i * 37 % 100) / 100.0);
+    values[3] = 1e12; /* one outlier moves nothing but the maximum and the sum */
+    struct prof_sketch s;
+    ck_assert(prof_sketch_make(values, 100, &s));
+    ck_assert_int_eq(s.count, 100);
+    ck_assert_int_eq(s.batches, 16);
+    ck_assert(fabs(s.log_mean - 0.495) < 0.01);
+    ck_assert(fabs(log(s.quantile[7]) - 0.49) < 0.02);
+    ck_assert(s.quantile[14] > 9e11f);
+    ck_assert(!prof_sketch_multimodal(&s));
+}
+END_TEST
+
+START_TEST(small_and_odd_sketches)
+{
+    struct prof_sketch s;
+    ck_assert(prof_sketch_make(NULL, 0, &s));
+    ck_assert_int_eq(s.count, 0);
+    const double one[] = {8}, odd[] = {0, -1, NAN, 5, INFINITY};
+    ck_assert(prof_sketch_make(one, 1, &s));
+    ck_assert(fabs(s.log_mean - log(8)) < 1e-12 && !s.batches);
+    ck_assert(isnan(prof_sketch_variance(&s)));
+    ck_assert(prof_sketch_make(odd, 5, &s));
+    ck_assert(isfinite(s.log_mean) && isfinite(s.sum));
+}
+END_TEST
+
+START_TEST(modes_drift_and_neighbours)
+{
+    double two[200], rising[200], even[200];
+    for (int i = 0; i < 200; i++) {
+        double small = (i * 61 % 199) / 199.0 * 0.01;
+        two[i] = (i % 2 ? 1.2 : 1.0) * (1 + small);
+        rising[i] = (1 + 0.1 * i / 200) * (1 + small);
+        even[i] = 1 + small;
+    }
+    struct prof_sketch a, b, c;
+    ck_assert(prof_sketch_make(two, 200, &a) && prof_sketch_make(rising, 200, &b) &&
+              prof_sketch_make(even, 200, &c));
+    ck_assert(prof_sketch_multimodal(&a) && !prof_sketch_multimodal(&c));
+    ck_assert(prof_sketch_drift(&b) > 0.06 && fabs(prof_sketch_drift(&c)) < 0.005);
+    ck_assert(prof_sketch_correlation(&b) > 0.5);
+    /* what depends on the place in the run drops out of pairs */
+    ck_assert(prof_sketch_variance(&b) > 1e-5);
+    ck_assert(prof_sketch_paired_variance(&b, &b) == 0);
+    ck_assert(isnan(prof_sketch_paired_variance(&a, &(struct prof_sketch){.count = 3})));
+}
+END_TEST
+
+static struct prof_run sample(void)
+{
+    struct prof_run run;
+    bool failed = false;
+    prof_run_init(&run);
+    run.iteration = prof_run_text(&run, "step", 4, &failed);
+    run.iterations = 12;
+    run.steady_ns = 123456789;
+    run.complete = true;
+    run.clock_hz = 1.7e9;
+    run.environment = calloc(2, sizeof *run.environment);
+    run.environment[run.environment_count++] =
+        (struct prof_environment){"device", prof_run_text(&run, "H200", 4, &failed), 0};
+    run.environment[run.environment_count++] =
+        (struct prof_environment){"driver", NULL, PROF_ENVIRONMENT_SOFT};
+    run.metrics = calloc(3, sizeof *run.metrics);
+    const double times[] = {5, 6, 7, 8};
+    run.metrics[0] = (struct prof_metric){.family = PROF_METRIC_KERNEL,
+                                          .name = "gemm<128>",
+                                          .place = "step/forward",
+                                          .grid = {264, 1, 1},
+                                          .block = {PROF_UNKNOWN, PROF_UNKNOWN, PROF_UNKNOWN}};
+    ck_assert(prof_sketch_make(times, 4, &run.metrics[0].sketch));
+    run.metrics[1] = (struct prof_metric){.family = PROF_METRIC_COPIES,
+                                          .name = "HtoD",
+                                          .place = "step",
+                                          .inside = 7,
+                                          .outside = INT64_MAX};
+    run.metrics[2] = (struct prof_metric){
+        .family = PROF_METRIC_FINDING, .name = "launch-bound", .place = "", .inside = 1};
+    run.count = 3;
+    ck_assert(!failed);
+    return run;
+}
+
+START_TEST(bytes_and_back)
+{
+    struct prof_run run = sample(), back;
+    unsigned char *bytes, *again;
+    size_t length, other;
+    ck_assert(!prof_run_encode(&run, &bytes, &length, NULL));
+    ck_assert_uint_lt(length, 400);
+    ck_assert(!prof_run_decode(bytes, length, &back, NULL));
+    ck_assert_str_eq(back.iteration, "step");
+    ck_assert_int_eq(back.iterations, 12);
+    ck_assert(back.complete && !back.why_incomplete && back.clock_hz == 1.7e9);
+    ck_assert_uint_eq(back.environment_count, 2);
+    ck_assert_str_eq(back.environment[0].value, "H200");
+    ck_assert_ptr_null(back.environment[1].value);
+    ck_assert_uint_eq(back.count, 3);
+    const struct prof_metric *kernel = &back.metrics[0];
+    ck_assert_str_eq(kernel->place, "step/forward");
+    ck_assert_int_eq(kernel->grid[0], 264);
+    ck_assert_int_eq(kernel->block[2], PROF_UNKNOWN);
+    ck_assert(!memcmp(&kernel->sketch, &run.metrics[0].sketch, sizeof kernel->sketch));
+    ck_assert_int_eq(back.metrics[1].outside, INT64_MAX);
+    char text[200];
+    prof_metric_text(kernel, text, sizeof text);
+    ck_assert_str_eq(text, "kernel:gemm<128> (264,1,1)");
+    prof_metric_text(&back.metrics[1], text, sizeof text);
+    ck_assert_str_eq(text, "copies:HtoD @step");
+    ck_assert(!prof_run_encode(&back, &again, &other, NULL));
+    ck_assert(other == length && !memcmp(again, bytes, length));
+    free(again);
+    free(bytes);
+    prof_run_free(&run);
+    prof_run_free(&back);
+}
+END_TEST
+
+/* Cut anywhere, and with any byte changed: an error or a run, never a crash; ASan and UBSan watch.
+ */
+START_TEST(damaged_bytes)
+{
+    struct prof_run run = sample(), back;
+    unsigned char *bytes;
+    size_t length;
+    struct prof_error err = {0};
+    ck_assert(!prof_run_encode(&run, &bytes, &length, NULL));
+    for (size_t cut = 0; cut < length; cut++) {
+        unsigned char *part = malloc(cut + 1);
+        memcpy(part, bytes, cut);
+        ck_assert_int_eq(prof_run_decode(part, cut, &back, &err), PROF_CORRUPT);
+        free(part);
+    }
+    for (size_t at = 0; at < length; at++) {
+        for (int value = 0; value < 256; value += 5) {
+            unsigned char old = bytes[at];
+            bytes[at] = (unsigned char)value;
+            if (!prof_run_decode(bytes, length, &back, &err))
+                prof_run_free(&back);
+            bytes[at] = old;
+        }
+    }
+    bytes[4] = 9;
+    ck_assert_int_eq(prof_run_decode(bytes, length, &back, &err), PROF_VERSION);
+    ck_assert(strstr(err.message, "later perfkit"));
+    free(bytes);
+    prof_run_free(&run);
+}
+END_TEST
+
+START_TEST(names)
+{
+    for (enum prof_metric_family f = 0; f < PROF_METRICS; f++)
+        ck_assert_int_eq(prof_metric_named(prof_metric_info(f)->name), f);
+    ck_assert_int_eq(prof_metric_named("nothing"), PROF_METRICS);
+    ck_assert_str_eq(prof_verdict_name(PROF_VERDICT_FAIL), "FAIL");
+    ck_assert_str_eq(prof_reason_code(PROF_REASON_FEW_RUNS), "few-runs");
+    ck_assert(prof_policy_default(PROF_METRIC_WALL).min_effect == 0.03);
+}
+END_TEST
+
+CHECK_MAIN("run", sketch_of_known_values, small_and_odd_sketches, modes_drift_and_neighbours,
+           bytes_and_back, damaged_bytes, names)
