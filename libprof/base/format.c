@@ -12,16 +12,20 @@ static const struct prof_text unknown = {"n/a"};
 
 size_t prof_print_uint(char *out, uint64_t value)
 {
-    char reversed[24];
-    size_t n = 0;
-    do {
-        reversed[n++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    for (size_t i = 0; i < n; i++)
-        out[i] = reversed[n - 1 - i];
-    out[n] = 0;
-    return n;
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233"
+                                "34353637383940414243444546474849505152535455565758596061626364656667"
+                                "6869707172737475767778798081828384858687888990919293949596979899";
+    char digits[20];
+    size_t at = sizeof digits;
+    for (; value >= 100; value /= 100)
+        memcpy(digits + (at -= 2), pairs + value % 100 * 2, 2);
+    if (value >= 10)
+        memcpy(digits + (at -= 2), pairs + value * 2, 2);
+    else
+        digits[--at] = (char)('0' + value);
+    memcpy(out, digits + at, sizeof digits - at);
+    out[sizeof digits - at] = 0;
+    return sizeof digits - at;
 }
 
 size_t prof_print_int(char *out, int64_t value)

@@ -22,18 +22,29 @@ static void flush(struct prof_json *json)
     json->count = 0;
 }
 
-static void put(struct prof_json *json, const char *text, size_t length)
+/* Room for `length` bytes more; a document that goes to a file makes it by writing. */
+static bool make_room(struct prof_json *json, size_t length)
 {
+    size_t need = json->count + length + 1;
     if (json->status)
-        return;
-    if (!prof_array_room(&json->data, &json->capacity, json->count + length + 1, 1)) {
-        json->status = PROF_NOMEM;
-        return;
+        return false;
+    if (json->file) {
+        if (json->capacity)
+            flush(json);
+        need = json->count + length < FLUSH_BYTES ? FLUSH_BYTES : json->count + length;
     }
+    if (!json->status && !prof_array_room(&json->data, &json->capacity, need, 1))
+        json->status = PROF_NOMEM;
+    return !json->status;
+}
+
+/* The one way into the buffer: a trace passes here a hundred million times. */
+static inline void put(struct prof_json *json, const char *text, size_t length)
+{
+    if (json->capacity - json->count < length && !make_room(json, length))
+        return;
     memcpy(json->data + json->count, text, length);
     json->count += length;
-    if (json->file && json->count >= FLUSH_BYTES)
-        flush(json);
 }
 
 static void put_text(struct prof_json *json, const char *text)
@@ -83,12 +94,28 @@ static void put_escaped(struct prof_json *json, unsigned char c)
         put(json, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
 }
 
+/* True when none of eight bytes needs a look: all in 0x20..0x7e, no quote, no backslash. Each line sets
+ * the top bit of the bytes that do; borrows may set it too often, never too seldom. */
+static bool eight_plain(const unsigned char *s)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    uint64_t x;
+    memcpy(&x, s, sizeof x);
+    uint64_t quote = x ^ ones * '"', backslash = x ^ ones * '\\', rubout = x ^ ones * 0x7f;
+    uint64_t special = x | (x - ones * 0x20) | (quote - ones) | (backslash - ones) | (rubout - ones);
+    return !(special & tops);
+}
+
 static void put_quoted(struct prof_json *json, const char *text, size_t length)
 {
     const unsigned char *s = (const unsigned char *)text;
     size_t plain = 0; /* start of the run that needs no escape */
     put(json, "\"", 1);
     for (size_t i = 0; i < length;) {
+        if (length - i >= 8 && eight_plain(s + i)) {
+            i += 8;
+            continue;
+        }
         if (s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\') {
             i++;
             continue;
@@ -131,7 +158,7 @@ static void before(struct prof_json *json, const char *key)
     newline(json);
     if (key) {
         put_quoted(json, key, strlen(key));
-        put(json, ": ", json->indent ? 2 : 1);
+        put(json, ": ", json->indent || json->spaced ? 2 : 1);
     }
 }
 
@@ -182,6 +209,20 @@ void prof_json_end(struct prof_json *json)
     if (json->has_items[level])
         newline(json);
     put(json, json->is_array[level] ? "]" : "}", 1);
+}
+
+void prof_json_members(struct prof_json *json, const char *members, size_t length)
+{
+    if (json->status || !length)
+        return;
+    if (!json->depth || json->is_array[json->depth - 1] || json->indent) {
+        json->status = PROF_INVALID;
+        return;
+    }
+    if (json->has_items[json->depth - 1])
+        put(json, ",", 1);
+    json->has_items[json->depth - 1] = true;
+    put(json, members, length);
 }
 
 void prof_json_string(struct prof_json *json, const char *key, const char *text)

@@ -33,6 +33,7 @@ struct prof_json {
     enum prof_status status;
     int saved_errno;
     bool started; /* the root value was begun */
+    bool spaced;  /* a blank after each colon, also without indent: some readers search for that */
     bool is_array[PROF_JSON_DEPTH];
     bool has_items[PROF_JSON_DEPTH];
 };
@@ -46,6 +47,10 @@ void prof_json_to_memory(struct prof_json *json, int indent);
 void prof_json_object(struct prof_json *json, const char *key);
 void prof_json_array(struct prof_json *json, const char *key);
 void prof_json_end(struct prof_json *json); /* the innermost object or array */
+
+/* Members of an object as this writer made them before, without the braces and without indent: for
+ * what many objects have in common. */
+void prof_json_members(struct prof_json *json, const char *members, size_t length);
 
 void prof_json_string(struct prof_json *json, const char *key, const char *text); /* NULL: null */
 void prof_json_bytes(struct prof_json *json, const char *key, const char *text, size_t length);

@@ -46,6 +46,54 @@ START_TEST(indentation)
 }
 END_TEST
 
+START_TEST(members_made_before_are_put_in)
+{
+    struct prof_json part;
+    prof_json_to_memory(&part, 0);
+    prof_json_object(&part, NULL);
+    prof_json_int(&part, "b", 2);
+    prof_json_string(&part, "c", "x");
+    ck_assert_int_eq(prof_json_finish(&part, NULL), PROF_OK);
+    prof_json_to_memory(&json, 0);
+    prof_json_object(&json, NULL);
+    prof_json_members(&json, "", 0);
+    prof_json_members(&json, part.data + 1, part.count - 2);
+    prof_json_members(&json, part.data + 1, part.count - 2);
+    json.spaced = true;
+    prof_json_int(&json, "d", 3);
+    expect("{\"b\":2,\"c\":\"x\",\"b\":2,\"c\":\"x\",\"d\": 3}");
+    prof_json_free(&part);
+    prof_json_to_memory(&json, 0);
+    prof_json_array(&json, NULL);
+    prof_json_members(&json, "\"a\":1", 5);
+    ck_assert_int_eq(prof_json_finish(&json, NULL), PROF_INVALID);
+    prof_json_free(&json);
+}
+END_TEST
+
+/* Each special byte at each place among plain ones: texts are looked at in words. */
+START_TEST(escapes_are_found_wherever_they_stand)
+{
+    static const char special[] = {'"', '\\', 0x7f, 0x1f, '\n', '\xff', 1};
+    for (size_t length = 1; length < 40; length++) {
+        for (size_t at = 0; at < length; at++) {
+            for (size_t i = 0; i < sizeof special; i++) {
+                char text[40];
+                memset(text, 'a' + (char)at % 26, length);
+                text[at] = special[i];
+                prof_json_to_memory(&json, 0);
+                prof_json_bytes(&json, NULL, text, length);
+                ck_assert_int_eq(prof_json_finish(&json, NULL), PROF_OK);
+                size_t extra = special[i] == '"' || special[i] == '\\' || special[i] == '\n' ? 1 : 5;
+                ck_assert_uint_eq(json.count, length + 2 + extra);
+                ck_assert_int_eq(json.data[1 + at], '\\');
+                prof_json_free(&json);
+            }
+        }
+    }
+}
+END_TEST
+
 START_TEST(texts_are_escaped)
 {
     prof_json_to_memory(&json, 0);
@@ -168,6 +216,7 @@ START_TEST(a_full_disk_is_told)
 }
 END_TEST
 
-CHECK_MAIN("json", nesting_and_commas, indentation, texts_are_escaped, bad_utf8_is_replaced,
+CHECK_MAIN("json", nesting_and_commas, indentation, members_made_before_are_put_in,
+           escapes_are_found_wherever_they_stand, texts_are_escaped, bad_utf8_is_replaced,
            numbers_are_exact, reals_read_back_the_same, the_locale_plays_no_part, misuse_is_told,
            a_full_disk_is_told)
