@@ -19,13 +19,13 @@
 
 struct report_options {
     unsigned format, top, findings;
-    bool json;
+    bool json, all;
     const char *stats, *html, *chrome_trace, *flamegraph, *speedscope, *pprof, *roofline;
     unsigned roofline_of;
     struct cli_filter_options filter;
 };
 
-enum { FORMAT_NONE = 0 };
+enum { FORMAT_NONE = 0, FORMAT_JSON = 2 };
 /* In the order of enum prof_report_findings. */
 static const char *const findings_words[] = {"top", "all", "none", NULL};
 static const char *const format_words[] = {"", "text", "json", "csv", "markdown", NULL};
@@ -39,6 +39,8 @@ static const struct cli_option report_options[] = {
      .fallback = "text, or nothing when a file is asked for", .group = "On standard output",
      .text = "text, json, csv or markdown", .words = format_words + 1},
     {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
+    {.name = "all", .letter = 'a', .type = CLI_FLAG, AT(all),
+     .text = "text: every table with all that is known, not only one screen"},
     {.name = "top", .letter = 'n', .type = CLI_COUNT, AT(top), .argument = "N",
      .text = "rows of each table at most"},
     {.name = "findings", .type = CLI_CHOICE, AT(findings), .argument = "HOW_MANY",
@@ -281,6 +283,7 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
                                   const struct prof_filter *filter, struct prof_error *err)
 {
     struct prof_report_options options = {.filter = filter, .top = asked->top,
+                                           .all = asked->all,
                                            .findings = asked->findings,
                                            .roofline =
                                                (enum prof_roofline_group)asked->roofline_of};
@@ -305,6 +308,27 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
     return prof_report_find(format)->write(capture, &options, stdout, err);
 }
 
+/* What is asked for and would be passed over in silence. */
+static bool options_agree(const char *command, const struct report_options *asked)
+{
+    if (asked->json && asked->format != FORMAT_NONE && asked->format != FORMAT_JSON) {
+        cli_say(command, "--json and --format %s: give one of them", format_words[asked->format]);
+        return false;
+    }
+    if (asked->roofline_of != UINT_MAX && !asked->roofline) {
+        cli_say(command, "--roofline-of says what --roofline draws: give --roofline OUT.svg too");
+        return false;
+    }
+    bool list = asked->stats && !strcmp(asked->stats, "list");
+    if (list && (asked->html || asked->chrome_trace || asked->flamegraph || asked->speedscope ||
+                 asked->pprof || asked->roofline)) {
+        cli_say(command, "--stats list only lists names: ask for the files in a command of their "
+                         "own");
+        return false;
+    }
+    return true;
+}
+
 static int report_run(const struct cli_command *command, int argc, char **argv)
 {
     struct report_options asked = {.filter = CLI_NO_FILTER};
@@ -313,10 +337,16 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     char path[PATH_MAX];
     int exit_status;
     /* CLI_CHOICE stores the index into the words it was given: shift to ours, where 0 = none. */
-    asked.format = UINT_MAX;
+    asked.format = asked.roofline_of = UINT_MAX;
     if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
         return exit_status;
-    asked.format = asked.json ? 2 : asked.format + 1;
+    asked.format++;
+    if (!options_agree(command->name, &asked))
+        return CLI_USAGE;
+    if (asked.json)
+        asked.format = FORMAT_JSON;
+    if (asked.roofline_of == UINT_MAX)
+        asked.roofline_of = PROF_ROOFLINE_KERNELS;
 
     struct output_file files[OUTPUT_FILES];
     list_files(&asked, files);

@@ -96,10 +96,11 @@ static enum prof_status load_rooflines(struct prof_report_data *data, struct pro
     return status;
 }
 
-enum prof_status prof_report_load(struct prof_capture *capture,
-                                  const struct prof_report_options *options,
-                                  struct prof_report_data *data, struct prof_error *err)
+enum prof_status prof_report_load_screen(struct prof_capture *capture,
+                                         const struct prof_report_options *options,
+                                         struct prof_report_data *data, struct prof_error *err)
 {
+    static const enum prof_activity few[] = {PROF_ACTIVITY_GRAPHS, PROF_ACTIVITY_OVERHEAD};
     const struct prof_filter *filter = options ? options->filter : NULL;
     *data = (struct prof_report_data){.capture = capture,
                                       .filter = filter,
@@ -113,23 +114,34 @@ enum prof_status prof_report_load(struct prof_capture *capture,
     if (!status)
         status = prof_findings(capture, filter, &data->findings, err);
     if (!status)
-        status = flatten_gaps(data, err);
-    if (!status)
-        status = list_streams(data, err);
-    if (!status)
         status = prof_kernel_summary(capture, filter, PROF_BY_NAME, &data->kernels, err);
     if (!status)
         status = prof_transfer_summary(capture, filter, &data->transfers, err);
+    if (!status)
+        status = prof_memory_summary(capture, filter, LEAKS, &data->memory, err);
+    for (size_t i = 0; !status && i < sizeof few / sizeof few[0]; i++)
+        status = prof_activity_summary(capture, filter, few[i], &data->activities[few[i]], err);
+    return status;
+}
+
+/* The tables behind it, and those that no table for people shows. */
+static enum prof_status load_rest(struct prof_report_data *data, struct prof_error *err)
+{
+    struct prof_capture *capture = data->capture;
+    const struct prof_filter *filter = data->filter;
+    enum prof_status status = flatten_gaps(data, err);
+    if (!status)
+        status = list_streams(data, err);
     if (!status)
         status = prof_api_summary(capture, filter, &data->api, err);
     if (!status)
         status = prof_sync_summary(capture, filter, &data->waits, err);
     if (!status)
         status = prof_range_summary(capture, filter, &data->ranges, err);
-    if (!status)
-        status = prof_memory_summary(capture, filter, LEAKS, &data->memory, err);
-    for (enum prof_activity i = 0; !status && i < PROF_ACTIVITIES; i++)
-        status = prof_activity_summary(capture, filter, i, &data->activities[i], err);
+    for (enum prof_activity i = 0; !status && i < PROF_ACTIVITIES; i++) {
+        if (i != PROF_ACTIVITY_GRAPHS && i != PROF_ACTIVITY_OVERHEAD)
+            status = prof_activity_summary(capture, filter, i, &data->activities[i], err);
+    }
     if (!status)
         status = prof_pool_summary(capture, filter, &data->pools, err);
     if (!status)
@@ -137,6 +149,14 @@ enum prof_status prof_report_load(struct prof_capture *capture,
     if (!status)
         status = load_counters(data, err);
     return status;
+}
+
+enum prof_status prof_report_load(struct prof_capture *capture,
+                                  const struct prof_report_options *options,
+                                  struct prof_report_data *data, struct prof_error *err)
+{
+    enum prof_status status = prof_report_load_screen(capture, options, data, err);
+    return status ? status : load_rest(data, err);
 }
 
 void prof_report_unload(struct prof_report_data *data)

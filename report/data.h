@@ -58,6 +58,11 @@ struct prof_report_data {
 enum prof_status prof_report_load(struct prof_capture *capture,
                                   const struct prof_report_options *options,
                                   struct prof_report_data *data, struct prof_error *err);
+/* Only what the one screen of the text report shows: of a large capture a third of the time. The
+ * rest of *data says nothing, as for a capture without it. */
+enum prof_status prof_report_load_screen(struct prof_capture *capture,
+                                         const struct prof_report_options *options,
+                                         struct prof_report_data *data, struct prof_error *err);
 void prof_report_unload(struct prof_report_data *data);
 
 /* "exit status 0", "killed by signal 9 (Killed)", "still running", "n/a"; out: at least 96 bytes.

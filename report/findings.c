@@ -103,8 +103,9 @@ void prof_report_finding_place(const struct prof_report_data *data, const struct
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+/* `whole`: with the place, the replay and the call; without, what was seen and what to do. */
 static void text_finding(const struct prof_report_page *page, const struct prof_report_data *data,
-                         const struct prof_finding *finding)
+                         const struct prof_finding *finding, bool whole)
 {
     char line[600];
     char *seen = prof_report_clean(finding->seen);
@@ -115,17 +116,17 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
     fprintf(page->out, "  %s%s%s (%s)%s%s\n", prof_report_tone(page, tone), finding->rule->id,
             prof_report_plain(page), severities[finding->severity], line[0] ? ": " : "", line);
     prof_report_wrap(page, 4, "", seen ? seen : "");
-    if (finding->place_count) {
+    free(seen);
+    if (whole && finding->place_count) {
         prof_report_finding_place(data, &finding->places[0], line, sizeof line);
         prof_report_wrap(page, 11, "    worst", line);
     }
     prof_report_finding_replay(finding, line, sizeof line);
-    if (line[0])
+    if (whole && line[0])
         prof_report_wrap(page, 11, "    replay", line);
     prof_report_wrap(page, 11, "    fix", finding->rule->fix);
-    if (call)
+    if (whole && call)
         prof_report_wrap(page, 11, "    with", call);
-    free(seen);
 }
 
 void prof_report_text_findings(const struct prof_report_page *page,
@@ -150,10 +151,14 @@ void prof_report_text_findings(const struct prof_report_page *page,
         prof_report_wrap(page, 2, "", line);
     size_t count = shown(findings, how_many);
     for (size_t i = 0; i < count; i++)
-        text_finding(page, data, &findings->rows[i]);
+        text_finding(page, data, &findings->rows[i],
+                     page->all || how_many == PROF_REPORT_FINDINGS_ALL);
     if (count < findings->count)
-        fprintf(page->out, "  ... and %zu more (--findings all)\n", findings->count - count);
-    if (count)
+        fprintf(page->out, "  ... and %zu more (--findings all)%s\n", findings->count - count,
+                page->all ? "" : "; perfkit explain RULE tells why");
+    else if (count && !page->all)
+        fprintf(page->out, "  perfkit explain RULE tells why\n");
+    if (count && page->all)
         fprintf(page->out, "  perfkit explain RULE tells why, and what the bound is made of\n");
     if (how_many != PROF_REPORT_FINDINGS_ALL)
         return;

@@ -123,7 +123,7 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
     about_kernels(data, &steps);
     about_overhead(data, &steps);
     if (data->memory.total.leaks > 0 && !prof_report_is_live(data->info))
-        add(&steps, "%s allocation%s (%s) never freed: the largest are listed under Memory.",
+        add(&steps, "%s allocation%s (%s) never freed: the table of leaks names the largest.",
             prof_count(data->memory.total.leaks).text, data->memory.total.leaks == 1 ? "" : "s",
             prof_bytes_of(data->memory.total.leaked_bytes).text);
     return steps.count;

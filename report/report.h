@@ -36,6 +36,7 @@ struct prof_report_options {
     const struct prof_filter *filter; /* NULL = everything; borrowed */
     size_t top;   /* rows per table, for every writer that has tables; 0 = the writer's own choice:
                      about a screenful in text and markdown, all rows elsewhere */
+    bool all;     /* text: every table, not only what fits on one screen */
     size_t width; /* text: columns of the terminal; 0 = 100; below 60 counts as 60 */
     bool colour;  /* text: ANSI colour */
     enum prof_report_findings findings;

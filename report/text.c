@@ -1,7 +1,7 @@
-/* The report for a terminal. Read from the top it answers, in this order: what ran and how it
- * ended, whether the figures can be trusted, how busy the devices were, what took the time, and
- * where to look next. Sections without content are one line, so that absence is told and not
- * guessed. */
+/* The report for a terminal: one screen (of about 50 lines) unless everything is asked for. Read from
+ * the top it answers, in this order: what ran and how it ended, whether the figures can be trusted,
+ * how busy the devices were, what took the time, and where to look next. Sections without content
+ * are one line, so that absence is told and not guessed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,21 @@
 
 #define LABEL 11 /* columns of the labels on the left */
 #define STRIP 60 /* columns of the busy strip */
-#define STATEMENTS 20
+/* Devices told in full on the one screen, and in one line each. */
+#define SCREEN_DEVICES 1
+#define SCREEN_DEVICE_LINES 8
+#define SCREEN_STEPS 2
 
 static void headline(const struct prof_report_page *page, const char *label, const char *text)
 {
     prof_report_wrap(page, LABEL, label, text);
+}
+
+/* One process that ended as it should: on the one screen that takes no line of its own. */
+static bool ended_well(const struct prof_report_page *page, const struct prof_report_data *data)
+{
+    return !page->all && data->process_count == 1 && data->info->exit_status == 0 &&
+           !prof_report_is_live(data->info) && !(data->info->exit_signal > 0);
 }
 
 static void print_machine(const struct prof_report_page *page, const struct prof_report_data *data)
@@ -31,8 +41,12 @@ static void print_machine(const struct prof_report_page *page, const struct prof
     prof_report_when(info->start_realtime_ns, when, sizeof when);
     bool so_far = data->info->duration_ns == PROF_UNKNOWN && !data->filter;
     int64_t ran_ns = so_far ? prof_end_ns(data->capture) : info->duration_ns;
-    snprintf(line, sizeof line, "%s%s from %s on %s", prof_duration_ns(ran_ns).text,
-             so_far && ran_ns != PROF_UNKNOWN ? " so far" : "", when, host ? host : "");
+    size_t n = (size_t)snprintf(line, sizeof line, "%s%s from %s on %s",
+                                prof_duration_ns(ran_ns).text,
+                                so_far && ran_ns != PROF_UNKNOWN ? " so far" : "", when,
+                                host ? host : "");
+    if (ended_well(page, data))
+        snprintf(line + n, sizeof line - n, "; exit status 0");
     headline(page, "Ran", line);
     snprintf(line, sizeof line, "%s, %s processors, %s", cpu ? cpu : "",
              prof_count(info->cpu_count).text, kernel ? kernel : "");
@@ -47,6 +61,8 @@ static void print_ending(const struct prof_report_page *page, const struct prof_
     const struct prof_info *info = data->info;
     char ending[96], line[256];
     size_t with_events = 0;
+    if (ended_well(page, data))
+        return;
     prof_report_ending(info, ending, sizeof ending);
     for (size_t i = 0; i < data->process_count; i++)
         with_events += data->processes[i].has_events;
@@ -103,9 +119,11 @@ static void print_capture(const struct prof_report_page *page, const struct prof
     if (data->trust.complete && !data->trust.total_count)
         fprintf(page->out, "%-*sno loss is known, but no calls were counted to prove it\n", LABEL,
                 "Trust");
-    else if (data->trust.complete)
+    else if (data->trust.complete && page->all)
         fprintf(page->out, "%-*s%scomplete%s: every call counted is accounted for\n", LABEL,
                 "Trust", prof_report_tone(page, PROF_TONE_GOOD), prof_report_plain(page));
+    else if (data->trust.complete)
+        return; /* the block at the end says so */
     else if (prof_report_is_live(info) && bad == 1) /* that it is live */
         fprintf(page->out, "%-*s%sunfinished%s: still being written, or perfkit was killed\n",
                 LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page));
@@ -182,146 +200,60 @@ static void print_device(const struct prof_report_page *page, const struct prof_
                 data->utilisation.end_ns - data->utilisation.begin_ns);
 }
 
+/* One line each where there are more than a screen has room for. */
+static void print_device_line(const struct prof_report_page *page,
+                              const struct prof_report_data *data,
+                              const struct prof_utilisation_row *row)
+{
+    const struct prof_device *device = prof_device(data->capture, row->device);
+    char label[64];
+    char *name = prof_report_fit(device ? device->name : NULL, page->width > 76 ? page->width - 56 : 20);
+    double window = row->window_ns > 0 ? (double)row->window_ns : 0.0 / 0.0;
+    prof_report_device_label(device, label, sizeof label);
+    fprintf(page->out, "  %-10s %8s  %8s  %9s  %9s  %s\n", label,
+            prof_percent((double)row->busy_ns / window).text,
+            prof_percent((double)row->kernel_ns / window).text,
+            prof_percent((double)row->transfer_ns / window).text,
+            prof_duration_ns(row->idle_ns).text, name ? name : "");
+    free(name);
+}
+
 static void print_devices(const struct prof_report_page *page, const struct prof_report_data *data)
 {
-    if (!data->utilisation.count)
+    const struct prof_utilisation *all = &data->utilisation;
+    if (!all->count)
         fprintf(page->out, "\n%sDevices%s: no device was used\n",
                 prof_report_tone(page, PROF_TONE_HEAD), prof_report_plain(page));
-    for (size_t i = 0; i < data->utilisation.count; i++)
-        print_device(page, data, &data->utilisation.rows[i]);
-}
-
-static bool is_even(const struct prof_balance *row)
-{
-    return row->called == row->recorded && row->called != PROF_UNKNOWN && !row->uncalled;
-}
-
-static void print_balance(const struct prof_report_page *page, const struct prof_balance *row)
-{
-    const struct {
-        const char *word;
-        int64_t value;
-    } parts[] = {{"failed", row->failed},         {"captured into graphs", row->captured},
-                 {"dropped", row->dropped},       {"outstanding", row->outstanding},
-                 {"filtered out", row->filtered}, {"without their call", row->uncalled},
-                 {"missing", row->remainder}};
-    fprintf(page->out, "  %-11s %s called, %s recorded", row->subject ? row->subject : "n/a",
-            prof_count(row->called).text, prof_count(row->recorded).text);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (parts[i].value != 0 && parts[i].value != PROF_UNKNOWN)
-            fprintf(page->out, ", %s %s", prof_count(parts[i].value).text, parts[i].word);
-    }
-    fputc('\n', page->out);
-}
-
-/* What a subject of the trust block is called when there are several. */
-static const char *plural(const char *subject)
-{
-    static const struct {
-        const char *one, *many;
-    } words[] = {{"launch", "launches"},        {"transfer", "transfers"}, {"memset", "memsets"},
-                 {"allocation", "allocations"}, {"free", "frees"},         {"range", "ranges"},
-                 {"range_end", "range ends"}};
-    for (size_t i = 0; subject && i < sizeof words / sizeof *words; i++) {
-        if (!strcmp(words[i].one, subject))
-            return words[i].many;
-    }
-    return subject ? subject : "n/a";
-}
-
-/* Work of graphs has no calls of its own to be balanced with. */
-static void print_graph_work(const struct prof_report_page *page,
-                             const struct prof_graph_work *work)
-{
-    const struct {
-        const char *word;
-        int64_t value;
-    } parts[] = {{"kernels", work->kernels},
-                 {"transfers", work->transfers},
-                 {"memsets", work->memsets},
-                 {"executions recorded as a whole", work->whole},
-                 {"kernels filtered out", work->filtered}};
-    int64_t any = work->launched;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        any |= parts[i].value;
-    if (!any)
+    if (page->all || all->count <= SCREEN_DEVICES) {
+        for (size_t i = 0; i < all->count; i++)
+            print_device(page, data, &all->rows[i]);
         return;
-    fprintf(page->out, "  %-11s %s launched", "graph", prof_count(work->launched).text);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (parts[i].value)
-            fprintf(page->out, ", %s %s", prof_count(parts[i].value).text, parts[i].word);
     }
-    fputc('\n', page->out);
-}
-
-/* What balances without a rest shares one line; the rest has one each. */
-static void print_balances(const struct prof_report_page *page, const struct prof_trust *trust)
-{
-    char line[1024] = "called and recorded:";
-    size_t n = strlen(line), even = 0;
-    if (!trust->total_count)
-        fputs("  no calls were counted\n", page->out);
-    for (size_t i = 0; i < trust->total_count; i++) {
-        const struct prof_balance *row = &trust->totals[i];
-        if (!is_even(row)) {
-            print_balance(page, row);
-            continue;
-        }
-        int wrote = snprintf(
-            line + n, sizeof line - n, "%s %s %s", even++ ? "," : "", prof_count(row->called).text,
-            row->called == 1 && row->subject ? row->subject : plural(row->subject));
-        if (wrote > 0 && (size_t)wrote < sizeof line - n)
-            n += (size_t)wrote;
-    }
-    print_graph_work(page, &trust->graphs);
-    if (even)
-        prof_report_wrap(page, 2, "", line);
-}
-
-static void print_trust(const struct prof_report_page *page, const struct prof_report_data *data)
-{
-    static const char *const marks[] = {
-        [PROF_TRUST_NOTE] = "  note",
-        [PROF_TRUST_WARNING] = "  warning",
-        [PROF_TRUST_LOSS] = "  LOSS",
-    };
-    const struct prof_trust *trust = &data->trust;
-    fprintf(page->out, "\n%sTrust%s: %s", prof_report_tone(page, PROF_TONE_HEAD),
-            prof_report_plain(page),
-            !trust->complete     ? "INCOMPLETE"
-            : trust->total_count ? "complete"
-                                 : "no loss known");
-    if (trust->clock_error_ns != PROF_UNKNOWN)
-        fprintf(page->out, "; device times are off by at most %s",
-                prof_duration_ns(trust->clock_error_ns).text);
-    fputc('\n', page->out);
-    print_balances(page, trust);
-    /* Every loss is told; of the rest as many as people read. */
-    size_t shown = 0;
-    for (size_t i = 0; i < trust->statement_count; i++) {
-        const struct prof_statement *statement = &trust->statements[i];
-        if (statement->level != PROF_TRUST_LOSS && shown >= STATEMENTS) {
-            fprintf(page->out, "  ... and %zu more (--format json lists all)\n",
-                    trust->statement_count - i);
-            break;
-        }
-        char *text = prof_report_clean(statement->text);
-        prof_report_wrap(page, 11, marks[statement->level], text ? text : "");
-        free(text);
-        shown++;
-    }
+    fprintf(page->out, "\n%sDevices%s: %s\n%s  %-10s %8s  %8s  %9s  %9s  %s%s\n",
+            prof_report_tone(page, PROF_TONE_HEAD), prof_report_plain(page),
+            prof_count((int64_t)all->count).text, prof_report_tone(page, PROF_TONE_FAINT), "Device",
+            "Busy", "Kernels", "Transfers", "Idle", "Name", prof_report_plain(page));
+    for (size_t i = 0; i < all->count && i < SCREEN_DEVICE_LINES; i++)
+        print_device_line(page, data, &all->rows[i]);
+    if (all->count > SCREEN_DEVICE_LINES)
+        fprintf(page->out, "  ... and %zu more (--all)\n", all->count - SCREEN_DEVICE_LINES);
 }
 
 static void print_next(const struct prof_report_page *page, const struct prof_report_data *data)
 {
     char steps[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES];
     size_t count = prof_report_next_steps(data, steps);
+    if (!page->all && count > SCREEN_STEPS)
+        count = SCREEN_STEPS;
     fprintf(page->out, "\n%sNext%s\n", prof_report_tone(page, PROF_TONE_HEAD),
             prof_report_plain(page));
     for (size_t i = 0; i < count; i++)
         prof_report_wrap(page, 4, "  -", steps[i]);
     prof_report_wrap(page, 4, "  -",
-                     "The timeline, to open in a browser: perfkit report FILE --html report.html");
+                     page->all ? "The timeline, to open in a browser: perfkit report FILE --html "
+                                 "report.html"
+                               : "perfkit report FILE --all: every table; --html OUT: a page for a "
+                                 "browser, with the timeline");
 }
 
 static void print_roofline_notes(const struct prof_report_page *page,
@@ -333,31 +265,40 @@ static void print_roofline_notes(const struct prof_report_page *page,
         prof_report_wrap(page, 2, "", notes[i]);
 }
 
+struct part {
+    const char *name;
+    size_t least; /* rows below which the table is not worth its line */
+    size_t rows;  /* told at most, 0 = the table's own choice */
+};
+
+static const struct part all_parts[] = {
+    {"kernels", 0, 0},          {"counters", 1, 0},  {"roofline", 1, 0}, {"roofline_configs", 1, 0},
+    {"roofline_ranges", 1, 0},  {"graphs", 1, 0},    {"transfers", 0, 0}, {"migrations", 1, 0},
+    {"api", 0, 0},              {"waits", 0, 0},     {"overhead", 1, 0}, {"jit", 1, 0},
+    {"ranges", 0, 0},           {"memory", 0, 0},    {"leaks", 1, 0},    {"pools", 1, 0},
+    {"streams", 1, 0},          {"contexts", 1, 0},  {"processes", 2, 0}, {0},
+};
+
+static const struct part screen_parts[] = {
+    {"kernels", 0, 5}, {"graphs", 1, 3}, {"transfers", 0, 3}, {"memory", 0, PROF_HEADING_ONLY}, {0}};
+
 /* Tables stand apart from each other; the lines that stand for empty ones stand together. */
 static enum prof_status print_tables(const struct prof_report_page *page,
                                      const struct prof_report_data *data, struct prof_error *err)
 {
-    static const struct {
-        const char *name;
-        size_t least; /* rows below which the table is not worth its line */
-    } parts[] = {{"kernels", 0}, {"counters", 1}, {"roofline", 1}, {"roofline_configs", 1},
-                 {"roofline_ranges", 1},
-                 {"graphs", 1},  {"transfers", 0}, {"migrations", 1},
-                 {"api", 0},     {"waits", 0},    {"overhead", 1},  {"jit", 1},
-                 {"ranges", 0},  {"memory", 0},   {"leaks", 1},     {"pools", 1},
-                 {"streams", 1}, {"contexts", 1}, {"processes", 2}};
     enum prof_status status = PROF_OK;
     bool line_before = false;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {
-        const struct prof_report_table *table = prof_report_table(parts[i].name);
+    for (const struct part *part = page->all ? all_parts : screen_parts; part->name && !status;
+         part++) {
+        const struct prof_report_table *table = prof_report_table(part->name);
         size_t rows;
         table->rows(data, &rows);
-        if (rows < parts[i].least || !prof_report_worth(data, table))
+        if (rows < part->least || !prof_report_worth(data, table))
             continue;
         if (rows || !line_before)
             fputc('\n', page->out);
-        status = prof_report_text_table(page, data, table, err);
-        if (!strcmp(parts[i].name, "roofline"))
+        status = prof_report_text_table(page, data, table, part->rows, err);
+        if (!strcmp(part->name, "roofline"))
             print_roofline_notes(page, data);
         line_before = !rows;
     }
@@ -373,10 +314,12 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
     if (options) {
         page.top = options->top;
         page.colour = options->colour;
+        page.all = options->all;
         if (options->width)
             page.width = options->width < 60 ? 60 : options->width;
     }
-    enum prof_status status = prof_report_load(capture, options, &data, err);
+    enum prof_status status = page.all ? prof_report_load(capture, options, &data, err)
+                                       : prof_report_load_screen(capture, options, &data, err);
     if (!status) {
         char *command = prof_report_cut(data.info->command, 2 * (page.width - LABEL));
         fputs(prof_report_tone(&page, PROF_TONE_HEAD), out);
@@ -394,7 +337,7 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
         status = print_tables(&page, &data, err);
     }
     if (!status) {
-        print_trust(&page, &data);
+        prof_report_text_trust(&page, &data);
         print_next(&page, &data);
         status = prof_report_flush(out, err);
     }

@@ -9,6 +9,7 @@ struct prof_report_page {
     size_t width; /* columns */
     bool colour;
     size_t top;
+    bool all; /* every table with all that is known; else the one screen */
 };
 
 enum prof_report_tone { PROF_TONE_HEAD, PROF_TONE_GOOD, PROF_TONE_BAD, PROF_TONE_FAINT };
@@ -17,11 +18,18 @@ enum prof_report_tone { PROF_TONE_HEAD, PROF_TONE_GOOD, PROF_TONE_BAD, PROF_TONE
 const char *prof_report_tone(const struct prof_report_page *page, enum prof_report_tone tone);
 const char *prof_report_plain(const struct prof_report_page *page);
 
-/* Heading with its line of totals, then the table; or one line when it is empty. */
+#define PROF_HEADING_ONLY SIZE_MAX
+
+/* Heading with its line of totals, then the table; or one line when it is empty. `rows`: how many
+ * when nobody asks for a number, 0 = the table's own choice, or PROF_HEADING_ONLY. */
 enum prof_status prof_report_text_table(const struct prof_report_page *page,
                                         const struct prof_report_data *data,
-                                        const struct prof_report_table *table,
+                                        const struct prof_report_table *table, size_t rows,
                                         struct prof_error *err);
+
+/* The trust block, with its heading. */
+void prof_report_text_trust(const struct prof_report_page *page,
+                            const struct prof_report_data *data);
 
 /* `text` (clean) in lines of the page's width: the first after `label`, the others indented below
  * it. `label` takes `indent` columns. */

@@ -200,12 +200,15 @@ static enum prof_status print(const struct prof_report_page *page, const struct 
 
 enum prof_status prof_report_text_table(const struct prof_report_page *page,
                                         const struct prof_report_data *data,
-                                        const struct prof_report_table *table,
+                                        const struct prof_report_table *table, size_t most,
                                         struct prof_error *err)
 {
     size_t total = 0;
     const char *rows = table->rows(data, &total);
-    struct layout layout = {.rows = prof_report_limit(total, page->top, table->screen_rows)};
+    struct layout layout = {
+        .rows = prof_report_limit(total, page->top, most && most != PROF_HEADING_ONLY ? most : table->screen_rows)};
+    if (!page->top && layout.rows + 1 == total)
+        layout.rows = total; /* the row takes no more room than the line that leaves it out */
     fprintf(page->out, "%s%s%s", prof_report_tone(page, PROF_TONE_HEAD), table->title,
             prof_report_plain(page));
     if (!total) {
@@ -218,6 +221,8 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
         fprintf(page->out, ": %s", line);
     }
     fputc('\n', page->out);
+    if (most == PROF_HEADING_ONLY && !page->top)
+        return PROF_OK;
     for (const struct prof_report_column *c = table->columns; c->key; c++) {
         if (c->rank && layout.count < MAX_COLUMNS)
             layout.columns[layout.count++] = c;

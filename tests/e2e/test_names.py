@@ -111,10 +111,10 @@ class Formats(e2e.Case):
             return file.read()
 
     def test_text(self):
-        text = self.report("--format", "text", "--top", 100).decode("utf-8")
+        text = self.report("--all", "--top", 100).decode("utf-8")
         self.assertEqual([c for c in text if ord(c) < 32 and c != "\n" or ord(c) == 127], [])
-        plain = self.report("--format", "text", *LISTED, kind="harmless").decode()
-        text = self.report("--format", "text", *LISTED).decode("utf-8")
+        plain = self.report("--all", *LISTED, kind="harmless").decode()
+        text = self.report("--all", *LISTED).decode("utf-8")
         self.assertEqual(text.count("\n"), plain.count("\n"))
         for part in ("two\\nlines", "semi;colon", "back\\slash", "\U0001f680 rocket"):
             self.assertIn(part, text)

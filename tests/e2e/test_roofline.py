@@ -59,7 +59,7 @@ class Roofline(e2e.Case):
         self.assertTrue(rows)
         for row in rows:
             self.assertIsNone(row["roof_share"])
-        text = self.perfkit("report", capture, env=self.environment)
+        text = self.perfkit("report", "--all", capture, env=self.environment)
         self.assertIn(b"perfkit device --measure", text.out)
 
     def test_declared_work_is_the_work_of_the_kernels(self):

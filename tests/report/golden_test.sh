@@ -35,15 +35,17 @@ compare() { # fixture format options...
 for fixture in normal awkward hostile empty live more counters; do
     "$tool" make "$source/$fixture.sql" "$fixture.sqlite" || exit 1
     compare $fixture text
+    compare $fixture text all
     compare $fixture flamegraph
     compare $fixture csv
 done
 "$tool" make "$source/dormant.sql" dormant.sqlite || exit 1
 compare dormant text
 compare normal text width=60
-compare normal text width=140 top=2
-compare normal text kernel=gemm begin=10000000 end=20000000
-compare normal text range=forward pattern=gemm
+compare normal text all width=60
+compare normal text all width=140 top=2
+compare normal text all kernel=gemm begin=10000000 end=20000000
+compare normal text all range=forward pattern=gemm
 compare hostile text "range=<!--<script>"
 compare awkward text colour
 compare awkward json

@@ -1,6 +1,6 @@
 /* For the report tests: makes small captures with SQL and runs one writer on one of them.
  *     report_tool make SQLFILE CAPTURE
- *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [colour] [kernel=TEXT] [begin=N]
+ *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [colour] [all] [kernel=TEXT] [begin=N]
  * [end=N] [pattern=REGEX] [range=NAME] OUT "-" is standard output. The command line of perfkit is not used, so that a report
  * test fails for what report/ does. */
 #include <stdio.h>
@@ -71,6 +71,8 @@ static int write_report(int argc, char **argv)
             options.width = strtoul(value, NULL, 10);
         else if (!strcmp(argv[i], "colour"))
             options.colour = true;
+        else if (!strcmp(argv[i], "all"))
+            options.all = true;
         else if (!strncmp(argv[i], "kernel=", 7))
             filter.kernel = value;
         else if (!strncmp(argv[i], "pattern=", 8))

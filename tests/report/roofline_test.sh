@@ -12,8 +12,8 @@ fail() {
     failed=1
 }
 
-"$tool" write text roofline.sqlite all || fail "text"
-sed -n '/^Roofline/,/^$/p' all >roofline.text
+"$tool" write text roofline.sqlite text all || fail "text"
+sed -n '/^Roofline/,/^$/p' text >roofline.text
 "$tool" write roofline-script roofline.sqlite roofline.gp || fail "script"
 for name in roofline.text roofline.gp; do
     if [ "$update" = --update ]; then

@@ -8,6 +8,9 @@ try perfkit report --formta json
 try perfkit report --format xml
 try perfkit report --top 0
 try perfkit report --json=yes
+try perfkit report --json --format csv
+try perfkit report --roofline-of ranges
+try perfkit report --stats list --html page.html
 try perfkit recover a b
 try perfkit help nothing
 try perfkit version --jsno
