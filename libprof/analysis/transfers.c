@@ -1,5 +1,5 @@
 /* Transfer summary: copies by direction and memory kinds, and fills, with bytes and rates; and the
- * same by direction alone. */
+ * same by direction alone, or by direction and size. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,8 @@
 #include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stats.h"
+
+enum grouping { BY_MEMORY, BY_OPERATION, BY_SIZE };
 
 struct group {
     int kind, source, target;
@@ -24,7 +26,7 @@ struct work {
     struct prof_map by_kinds;
     PROF_ARRAY(struct group) groups;
     struct prof_spread_budget budget;
-    bool by_operation; /* by API and kind, instead of kind and memory kinds */
+    enum grouping by;
 };
 
 enum { START, DURATION, STREAM, THREAD, LEAD, BYTES, KIND, SOURCE, TARGET, BLOCKING, CORRELATION };
@@ -54,7 +56,15 @@ static int api_of(const struct work *w, int64_t stream)
     return 0;
 }
 
-/* By operation: the API's number stands in place of `source`. */
+/* 0: unknown, 1: no bytes, 2 + n: from 4^n bytes on. */
+static int class_of(int64_t bytes)
+{
+    return bytes == PROF_UNKNOWN ? 0
+           : bytes <= 0          ? 1
+                                 : 2 + (63 - __builtin_clzll((uint64_t)bytes)) / 2;
+}
+
+/* By operation and by size the number of API or class stands in place of `source`. */
 static struct group *group_of(struct work *w, int kind, int source, int target)
 {
     bool fresh;
@@ -67,7 +77,7 @@ static struct group *group_of(struct work *w, int kind, int source, int target)
         if (!g)
             return NULL;
         *g = (struct group){.kind = kind, .source = source, .target = target};
-        if (w->by_operation)
+        if (w->by == BY_OPERATION)
             g->api = apis[source];
     }
     return &w->groups.data[number];
@@ -93,9 +103,10 @@ static bool add_row(void *user, sqlite3_stmt *row)
                                    prof_column_int(row, LEAD), CORRELATION};
     if (!prof_scope_row(&w->scope, row, &place))
         return true;
-    struct group *g = w->by_operation
-                          ? group_of(w, small(row, KIND), api_of(w, place.stream), 0)
-                          : group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
+    struct group *g =
+        w->by == BY_OPERATION ? group_of(w, small(row, KIND), api_of(w, place.stream), 0)
+        : w->by == BY_SIZE    ? group_of(w, small(row, KIND), class_of(bytes), 0)
+                              : group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
     if (!g)
         return false;
     if (sqlite3_column_int64(row, BLOCKING) == 1)
@@ -226,7 +237,7 @@ enum prof_status prof_operation_summary(struct prof_capture *capture,
                                         struct prof_operation_summary *result,
                                         struct prof_error *err)
 {
-    struct work w = {.capture = capture, .by_operation = true};
+    struct work w = {.capture = capture, .by = BY_OPERATION};
     *result = (struct prof_operation_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = scan(&w, filter, err);
     if (!status && !make_operation_rows(&w, result))
@@ -239,6 +250,65 @@ void prof_operation_summary_free(struct prof_operation_summary *result)
 {
     free(result->rows);
     *result = (struct prof_operation_summary){0};
+}
+
+/* ---- by size --------------------------------------------------------------------------------------- */
+
+static int by_kind_and_size(const void *a, const void *b)
+{
+    const struct prof_size_row *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind - y->kind;
+    return (x->low_bytes > y->low_bytes) - (x->low_bytes < y->low_bytes);
+}
+
+static bool make_size_rows(struct work *w, struct prof_size_summary *result)
+{
+    if (!w->groups.count)
+        return true;
+    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    for (size_t i = 0; i < w->groups.count; i++) {
+        struct group *g = &w->groups.data[i];
+        int class_ = g->source;
+        result->rows[result->count++] = (struct prof_size_row){
+            .kind = g->kind,
+            .low_bytes = class_ == 0   ? PROF_UNKNOWN
+                         : class_ == 1 ? 0
+                                       : INT64_C(1) << 2 * (class_ - 2),
+            .high_bytes = class_ == 0               ? PROF_UNKNOWN
+                          : class_ == 1             ? 1
+                          : 2 * (class_ - 1) >= 63 ? INT64_MAX
+                                                    : INT64_C(1) << 2 * (class_ - 1),
+            .duration_ns = prof_gather_result(&g->duration),
+            .bytes = prof_gather_result(&g->bytes),
+            .rate = prof_gather_result(&g->rate),
+            .mean_rate = g->rate_ns > 0 ? g->rate_bytes * 1e9 / g->rate_ns : NAN,
+            .unfinished = g->unfinished,
+        };
+    }
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_size_row, by_kind_and_size);
+    result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
+    return true;
+}
+
+enum prof_status prof_size_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct prof_size_summary *result, struct prof_error *err)
+{
+    struct work w = {.capture = capture, .by = BY_SIZE};
+    *result = (struct prof_size_summary){.wall_ns = prof_wall_ns(capture, filter)};
+    enum prof_status status = scan(&w, filter, err);
+    if (!status && !make_size_rows(&w, result))
+        status = prof_out_of_memory(err);
+    close_work(&w);
+    return status;
+}
+
+void prof_size_summary_free(struct prof_size_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_size_summary){0};
 }
 
 void prof_transfer_summary_free(struct prof_transfer_summary *result)

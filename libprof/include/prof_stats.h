@@ -35,6 +35,30 @@ enum prof_status prof_operation_summary(struct prof_capture *capture,
                                         struct prof_error *err);
 void prof_operation_summary_free(struct prof_operation_summary *result);
 
+struct prof_size_row {
+    int kind;                      /* transfer.kind, or PROF_COPY_MEMSET */
+    int64_t low_bytes, high_bytes; /* the class: from low up to, not with, high, four times as much;
+                                      0, 1: no bytes. PROF_UNKNOWN: their size is not known */
+    struct prof_spread duration_ns;
+    struct prof_spread bytes;
+    struct prof_spread rate; /* bytes/s of single ones with bytes and a duration > 0 */
+    double mean_rate;        /* sum of bytes over sum of durations, of the same */
+    int64_t unfinished;
+    double share, wall_share; /* of the duration */
+};
+
+struct prof_size_summary {
+    struct prof_size_row *rows; /* by kind, then size */
+    size_t count;
+    int64_t listed_ns, wall_ns;
+};
+
+/* Copies and fills by direction and size: small ones reach no bandwidth. Classes begin at powers of
+ * four. */
+enum prof_status prof_size_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct prof_size_summary *result, struct prof_error *err);
+void prof_size_summary_free(struct prof_size_summary *result);
+
 /* ---- launches: from the call to the end of its kernel ------------------------------------------- */
 
 /* A kernel with the call that launched it; kernels of a CUDA graph have the graph's launch. */

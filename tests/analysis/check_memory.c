@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/include/prof_memory.h"
 #include "tests/analysis/fixture.h"
 
 static const char sql[] =
@@ -47,6 +48,38 @@ START_TEST(peaks_and_leaks)
     ck_assert_int_eq(s.total.bytes.count, 3);
     ck_assert_uint_eq(s.leak_count, 0);
     prof_memory_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+/* What a peak is made of sums to it; what was freed at that moment is not of it. */
+START_TEST(alive_at_a_moment)
+{
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_alive a;
+    ck_ok(prof_memory_alive(c, NULL, -1, 300, 2, &a, &err));
+    ck_assert_uint_eq(a.count, 2);
+    ck_assert_int_eq(a.total, 3);
+    ck_assert_int_eq(a.total_bytes, 5500);
+    ck_assert_int_eq(a.rows[0].bytes, 4000);
+    ck_assert_int_eq(a.rows[0].thread, 2);
+    ck_assert_int_eq(a.rows[1].bytes, 1000);
+    ck_assert_int_eq(a.rows[1].end_ns, 500);
+    ck_assert_int_eq(a.rows[1].address, 4096);
+    prof_alive_free(&a);
+    ck_ok(prof_memory_alive(c, NULL, 3, 500, 10, &a, &err));
+    ck_assert_int_eq(a.total, 2);
+    ck_assert_int_eq(a.total_bytes, 5500);
+    prof_alive_free(&a);
+    ck_ok(prof_memory_alive(c, &(struct prof_filter){.thread = 2}, -1, 300, 10, &a, &err));
+    ck_assert_int_eq(a.total, 1);
+    prof_alive_free(&a);
+    ck_ok(prof_memory_alive(c, &(struct prof_filter){.kernel = "alpha"}, -1, 300, 10, &a, &err));
+    ck_assert_int_eq(a.total, 0);
+    prof_alive_free(&a);
+    ck_ok(prof_memory_alive(c, NULL, -1, 99, 10, &a, &err));
+    ck_assert_uint_eq(a.count, 0);
+    prof_alive_free(&a);
     prof_close(c);
 }
 END_TEST
@@ -144,5 +177,5 @@ START_TEST(it_matches_a_plain_simulation)
 }
 END_TEST
 
-CHECK_MAIN("memory", peaks_and_leaks, the_timeline_is_a_step_function,
+CHECK_MAIN("memory", peaks_and_leaks, alive_at_a_moment, the_timeline_is_a_step_function,
            it_matches_a_plain_simulation)

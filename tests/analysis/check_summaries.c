@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "libprof/include/prof_stats.h"
 #include "tests/analysis/fixture.h"
 
 /* alpha twice in configuration 1, once in 2; beta once; an unfinished alpha, a failed beta. */
@@ -116,18 +117,50 @@ START_TEST(kernels_without_what_they_refer_to)
 }
 END_TEST
 
+static const char transfers_sql[] =
+    "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, target_kind, "
+    "blocking, api_name, api_lead, thread) VALUES"
+    "(10, 1000, 1, 1000000, 1, 1, 3, 1, 5, 5, 1),"
+    "(20, 2000, 1, 4000000, 1, 1, 3, 0, 5, 5, 1),"
+    "(30, 500, 1, 500, 1, 2, 3, NULL, 5, 5, 1),"
+    "(40, 0, 1, 8, 2, 3, 1, NULL, 5, 5, 1),"      /* no time: no rate */
+    "(50, 100, 1, NULL, 2, 3, 1, NULL, 5, 5, 1)," /* bytes unknown */
+    "(60, NULL, 1, 7, 2, 3, 1, NULL, 5, 5, 1);"
+    "INSERT INTO memset(start, duration, stream, bytes, memory_kind) VALUES(70, 50, 1, 64, 3)";
+
+START_TEST(transfers_by_size)
+{
+    static const struct {
+        int kind;
+        int64_t low, high, bytes;
+    } expected[] = {{1, 256, 1024, 500},
+                    {1, 262144, 1048576, 1000000},
+                    {1, 1048576, 4194304, 4000000},
+                    {2, PROF_UNKNOWN, PROF_UNKNOWN, 0},
+                    {2, 4, 16, 15},
+                    {PROF_COPY_MEMSET, 64, 256, 64}};
+    struct prof_capture *c = fixture_with_base(transfers_sql);
+    struct prof_size_summary s;
+    ck_ok(prof_size_summary(c, NULL, &s, &err));
+    ck_assert_uint_eq(s.count, 6);
+    ck_assert_int_eq(s.listed_ns, 3650);
+    for (size_t i = 0; i < s.count; i++) {
+        ck_assert_int_eq(s.rows[i].kind, expected[i].kind);
+        ck_assert_int_eq(s.rows[i].low_bytes, expected[i].low);
+        ck_assert_int_eq(s.rows[i].high_bytes, expected[i].high);
+        ck_assert_int_eq(s.rows[i].bytes.sum, expected[i].bytes);
+    }
+    ck_near(s.rows[2].mean_rate, 4000000.0 * 1e9 / 2000);
+    ck_near(s.rows[2].share, 2000.0 / 3650);
+    ck_assert_int_eq(s.rows[4].unfinished, 1);
+    prof_size_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(transfers_by_kind)
 {
-    struct prof_capture *c = fixture_with_base(
-        "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, target_kind, "
-        "blocking, api_name, api_lead, thread) VALUES"
-        "(10, 1000, 1, 1000000, 1, 1, 3, 1, 5, 5, 1),"
-        "(20, 2000, 1, 4000000, 1, 1, 3, 0, 5, 5, 1),"
-        "(30, 500, 1, 500, 1, 2, 3, NULL, 5, 5, 1),"
-        "(40, 0, 1, 8, 2, 3, 1, NULL, 5, 5, 1),"    /* no time: no rate */
-        "(50, 100, 1, NULL, 2, 3, 1, NULL, 5, 5, 1)," /* bytes unknown */
-        "(60, NULL, 1, 7, 2, 3, 1, NULL, 5, 5, 1);"
-        "INSERT INTO memset(start, duration, stream, bytes, memory_kind) VALUES(70, 50, 1, 64, 3)");
+    struct prof_capture *c = fixture_with_base(transfers_sql);
     struct prof_transfer_summary s;
     ck_ok(prof_transfer_summary(c, NULL, &s, &err));
     ck_assert_uint_eq(s.count, 4);
@@ -253,5 +286,5 @@ START_TEST(rollup_rows_add_up)
 END_TEST
 
 CHECK_MAIN("summaries", kernels_by_name, kernels_by_configuration, kernels_in_a_filter,
-           kernels_without_what_they_refer_to, transfers_by_kind, calls_by_name, waits_by_kind,
-           rollup_rows_add_up)
+           kernels_without_what_they_refer_to, transfers_by_kind, transfers_by_size, calls_by_name,
+           waits_by_kind, rollup_rows_add_up)
