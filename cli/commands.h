@@ -9,6 +9,7 @@ extern const struct cli_command report_command;
 extern const struct cli_command explain_command;
 extern const struct cli_command ctl_command;
 extern const struct cli_command recover_command;
+extern const struct cli_command export_command;
 extern const struct cli_command device_command;
 extern const struct cli_command doctor_command;
 extern const struct cli_command version_command;

@@ -27,7 +27,7 @@ static const struct cli_command help_command = {
 
 static const struct cli_command *const *const command_table = (const struct cli_command *const[]){
     &run_command,    &ctl_command,    &report_command,  &explain_command, &recover_command,
-    &device_command, &doctor_command, &version_command, &help_command,    NULL,
+    &export_command, &device_command, &doctor_command, &version_command, &help_command,    NULL,
 };
 
 const struct cli_command *const *cli_commands(void)

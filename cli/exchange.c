@@ -1,0 +1,78 @@
+/* Running an export or import for a person: it may take a minute, may be interrupted, and says at the end
+ * what the other shape could not hold. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/exchange.h"
+#include "libprof/base/clock.h"
+#include "libprof/base/format.h"
+
+#define QUIET_NS 1000000000u /* what takes less needs no progress */
+#define PERIOD_NS 250000000u
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+    interrupted = signal;
+}
+
+struct shown {
+    const char *command, *what;
+    bool quiet, drawn;
+    uint64_t start_ns, last_ns;
+};
+
+static bool show(void *user, uint64_t done)
+{
+    struct shown *shown = user;
+    uint64_t now = prof_now_ns();
+    if (shown->quiet || now - shown->start_ns < QUIET_NS || now - shown->last_ns < PERIOD_NS)
+        return !interrupted;
+    shown->last_ns = now;
+    shown->drawn = true;
+    fprintf(stderr, "\rperfkit %s: %s %s ... ", shown->command, prof_count((int64_t)done).text,
+            shown->what);
+    fflush(stderr);
+    return !interrupted;
+}
+
+static bool is_usage(enum prof_status status)
+{
+    return status == PROF_NOTFOUND || status == PROF_FORMAT || status == PROF_VERSION ||
+           status == PROF_CORRUPT || status == PROF_EXISTS || status == PROF_INVALID;
+}
+
+int exchange_run(const struct cli_command *command, exchange_call *call, const char *path,
+                 const char *output, bool force, bool quiet, const char *what)
+{
+    struct shown shown = {.command = command->name, .what = what,
+                          .quiet = quiet || !isatty(STDERR_FILENO), .start_ns = prof_now_ns()};
+    struct prof_exchange_options options = {.overwrite = force, .progress = show, .user = &shown};
+    struct prof_exchange_result result;
+    struct prof_error err = {0};
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    enum prof_status status = call(path, output, &options, &result, &err);
+    if (shown.drawn)
+        fprintf(stderr, "\r\033[K");
+    if (interrupted && status) { /* nothing is left behind: end as the signal asked */
+        cli_say(command->name, "interrupted: %s was not written", output);
+        raise(interrupted);
+        return CLI_FAILED;
+    }
+    if (status) {
+        cli_say(command->name, "%s", err.message);
+        return is_usage(status) ? CLI_USAGE : CLI_FAILED;
+    }
+    for (int i = 0; !quiet && i < result.note_count; i++)
+        cli_say(command->name, "note: %s", result.notes[i]);
+    if (!quiet)
+        cli_say(command->name, "%s %s written to %s", prof_count((int64_t)result.rows).text, what, output);
+    prof_exchange_result_free(&result);
+    return CLI_OK;
+}

@@ -1,0 +1,68 @@
+/* perfkit export: a capture in the shape that another tool's files have. */
+#include <limits.h>
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/exchange.h"
+#include "cli/newest.h"
+#include "libprof/include/prof.h"
+#include "libprof/store/store.h"
+
+struct export_options {
+    unsigned shape;
+    bool force, quiet;
+};
+
+static const char *const shapes[] = {"nsys", NULL};
+
+#define AT(field) .offset = offsetof(struct export_options, field)
+static const struct cli_option export_options[] = {
+    {.name = "to", .type = CLI_CHOICE, AT(shape), .argument = "SHAPE", .words = shapes, .fallback = "nsys",
+     .text = "nsys: the SQLite file that `nsys export` makes, schema 3.25"},
+    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force), .text = "replace the file if it exists"},
+    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet), .text = "print no notes, only errors"},
+    {0},
+};
+
+static const struct cli_text_row export_examples[] = {
+    {"perfkit export train.sqlite --to nsys train-nsys.sqlite", "For scripts made for Nsight Systems."},
+    {"nsys stats --report cuda_gpu_kern_sum train-nsys.sqlite", "Its own reports on it."},
+    {0},
+};
+
+static int export_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct export_options asked = {0};
+    struct cli_operands operands;
+    struct prof_error err = {0};
+    char newest[PATH_MAX];
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+        return exit_status;
+    const char *output = operands.values[operands.count - 1], *path = operands.values[0];
+    if (operands.count == 1) {
+        if (newest_capture(".", newest, &err)) {
+            cli_say(command->name, "%s", err.message);
+            return CLI_USAGE;
+        }
+        path = newest;
+    }
+    prof_store_settle(path);
+    return exchange_run(command, prof_export_nsys, path, output, asked.force, asked.quiet, "rows");
+}
+
+const struct cli_command export_command = {
+    .name = "export",
+    .summary = "write a capture in the shape of another tool's files",
+    .operands = "[FILE] OUT",
+    .text = "Writes what a capture holds into a file of its own that other tools can open. Without FILE: the "
+            "newest capture of the current folder. What has no place there is left out and said. "
+            "Traces and profiles for viewers are made by `perfkit report`.",
+    .options = export_options,
+    .examples = export_examples,
+    .operand = CLI_FILE,
+    .least = 1,
+    .most = 2,
+    .usage_status = CLI_USAGE,
+    .run = export_run,
+};

@@ -1,0 +1,136 @@
+/* What export and import share: notes, and files that appear under their name only when they are
+ * whole, because a script that finds a file takes it for finished. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libprof/store/exchange/parts.h"
+
+bool exchange_note(struct prof_exchange_result *result, const char *format, ...)
+{
+    char **grown = realloc(result->notes, sizeof *grown * (size_t)(result->note_count + 1));
+    if (!grown)
+        return false;
+    result->notes = grown;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&grown[result->note_count], format, args);
+    va_end(args);
+    if (length < 0)
+        return false;
+    result->note_count++;
+    return true;
+}
+
+void prof_exchange_result_free(struct prof_exchange_result *result)
+{
+    for (int i = 0; i < result->note_count; i++)
+        free(result->notes[i]);
+    free(result->notes);
+    *result = (struct prof_exchange_result){0};
+}
+
+static bool has_side_file(const char *path)
+{
+    char *wal = NULL;
+    bool found = asprintf(&wal, "%s-wal", path) >= 0 && access(wal, F_OK) == 0;
+    free(wal);
+    return found;
+}
+
+enum prof_status exchange_output_free(const char *output, const char *input, bool overwrite,
+                                      struct prof_error *err)
+{
+    struct stat out, in;
+    if (stat(output, &out))
+        return errno == ENOENT ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
+    if (S_ISDIR(out.st_mode))
+        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", output);
+    if (!S_ISREG(out.st_mode))
+        return prof_fail(err, PROF_INVALID, "%s is not a regular file: give another name", output);
+    if (!stat(input, &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        return prof_fail(err, PROF_INVALID, "%s is the file to read: give another name", output);
+    if (!overwrite)
+        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name, or --force",
+                         output);
+    if (has_side_file(output))
+        return prof_fail(err, PROF_BUSY, "%s is being written by another program: give another name",
+                         output);
+    return PROF_OK;
+}
+
+enum prof_status exchange_temporary(const char *output, char **temporary, struct prof_error *err)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    *temporary = NULL;
+    if (asprintf(temporary, "%s.XXXXXX", output) < 0) {
+        *temporary = NULL;
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    int fd = mkostemp(*temporary, O_CLOEXEC);
+    if (fd < 0) {
+        free(*temporary);
+        *temporary = NULL;
+        return prof_fail_errno(err, PROF_IO, "cannot write %s", output);
+    }
+    fchmod(fd, 0666 & ~mask);
+    close(fd);
+    return PROF_OK;
+}
+
+enum prof_status exchange_put(const char *temporary, const char *output, bool overwrite,
+                              struct prof_error *err)
+{
+    int fd = open(temporary, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd)) {
+        if (fd >= 0)
+            close(fd);
+        return prof_fail_errno(err, PROF_IO, "cannot write %s", output);
+    }
+    close(fd);
+    if (overwrite ? rename(temporary, output) : link(temporary, output)) {
+        if (!overwrite && errno != EEXIST && !rename(temporary, output))
+            return PROF_OK; /* a filesystem without links */
+        return errno == EEXIST ? prof_fail(err, PROF_EXISTS, "%s exists already: choose another name",
+                                           output)
+                               : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
+    }
+    if (!overwrite)
+        unlink(temporary);
+    return PROF_OK;
+}
+
+enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *path,
+                                   struct prof_error *err)
+{
+    switch (sqlite3_errcode(db) & 0xff) {
+    case SQLITE_FULL:
+        return prof_fail(err, PROF_FULL, "cannot %s %s: the disk is full", doing, path);
+    case SQLITE_NOMEM:
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return prof_fail(err, PROF_CORRUPT, "cannot %s %s: it is damaged or cut short", doing, path);
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return prof_fail(err, PROF_IO, "cannot %s %s: %s", doing, path, sqlite3_errmsg(db));
+    default:
+        return prof_fail(err, PROF_SQL, "cannot %s %s: %s", doing, path, sqlite3_errmsg(db));
+    }
+}
+
+enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **out,
+                                  struct prof_error *err)
+{
+    if (sqlite3_prepare_v2(db, sql, -1, out, NULL) != SQLITE_OK)
+        return exchange_sql_fail(db, "read", path, err);
+    return PROF_OK;
+}

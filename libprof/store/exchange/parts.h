@@ -1,0 +1,36 @@
+/* Shared by the files of this folder: notes, files that appear only when whole, SQL errors with the
+ * name of the file they happened in. */
+#ifndef PERFKIT_STORE_EXCHANGE_PARTS_H
+#define PERFKIT_STORE_EXCHANGE_PARTS_H
+
+#include <stdbool.h>
+
+#include <sqlite3.h>
+
+#include "libprof/store/exchange.h"
+
+/* Add a sentence; false when out of memory. */
+bool exchange_note(struct prof_exchange_result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Is `output` free to be written? PROF_EXISTS unless `overwrite`; a folder, a capture that is being
+ * recorded and `input` itself are refused always. */
+enum prof_status exchange_output_free(const char *output, const char *input, bool overwrite,
+                                      struct prof_error *err);
+
+/* A new empty file beside `output`; its name is malloc'ed. */
+enum prof_status exchange_temporary(const char *output, char **temporary, struct prof_error *err);
+
+/* Sync `temporary` to disk and give it the name `output`. */
+enum prof_status exchange_put(const char *temporary, const char *output, bool overwrite,
+                              struct prof_error *err);
+
+/* The connection's last error as a status and a sentence, "cannot <doing> <path>: ...". */
+enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *path,
+                                   struct prof_error *err);
+
+/* prepare, or a sentence. */
+enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **out,
+                                  struct prof_error *err);
+
+#endif
