@@ -97,6 +97,12 @@ enum prof_status prof_report_save(const struct prof_report_writer *writer,
                                   const struct prof_report_options *options, const char *path,
                                   struct prof_error *err);
 
+/* The same for what is not a report on one capture: `write` gets the context and the stream. */
+enum prof_status prof_report_save_as(const char *path, void *context,
+                                     enum prof_status (*write)(void *context, FILE *out,
+                                                               struct prof_error *err),
+                                     struct prof_error *err);
+
 /* Remove the temporary file of a save that is under way, if one is: for the handler of a signal
  * that is about to end the process. Async-signal-safe. */
 void prof_report_abandon(void);

@@ -46,35 +46,31 @@ static bool ends_with_gz(const char *text)
     return length > 3 && !strcmp(text + length - 3, ".gz");
 }
 
-/* By the file's name, but for a format that is compressed by its own rule. */
-static bool is_gzip(const struct prof_report_writer *writer, const char *path)
-{
-    return ends_with_gz(path) && !ends_with_gz(writer->extension);
-}
+/* What is to be written, whatever it is. */
+struct job {
+    enum prof_status (*write)(void *context, FILE *out, struct prof_error *err);
+    void *context;
+    bool compressed; /* the writer compresses by its own rule: not once more for the file's name */
+};
 
-static enum prof_status write_gzip(const struct prof_report_writer *writer,
-                                   struct prof_capture *capture,
-                                   const struct prof_report_options *options, FILE *out,
-                                   struct prof_error *err)
+static enum prof_status write_gzip(const struct job *job, FILE *out, struct prof_error *err)
 {
     FILE *file = prof_report_gzip(out);
     if (!file)
         return prof_fail(err, PROF_NOMEM, "cannot compress the report: out of memory");
-    enum prof_status status = writer->write(capture, options, file, err);
+    enum prof_status status = job->write(job->context, file, err);
     if (fclose(file) && !status)
         status = prof_fail_errno(err, PROF_IO, "cannot write the report");
     return status ? status : prof_report_flush(out, err);
 }
 
 /* A writer knows its stream only: a full disk is told with the file's name. */
-static enum prof_status write_to(const struct prof_report_writer *writer,
-                                 struct prof_capture *capture,
-                                 const struct prof_report_options *options, const char *path,
-                                 FILE *out, struct prof_error *err)
+static enum prof_status write_to(const struct job *job, const char *path, FILE *out,
+                                 struct prof_error *err)
 {
-    enum prof_status status = is_gzip(writer, path)
-                                  ? write_gzip(writer, capture, options, out, err)
-                                  : writer->write(capture, options, out, err);
+    enum prof_status status = ends_with_gz(path) && !job->compressed
+                                  ? write_gzip(job, out, err)
+                                  : job->write(job->context, out, err);
     bool full = status == PROF_FULL && ferror(out);
     if (fclose(out) && !status)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
@@ -84,15 +80,13 @@ static enum prof_status write_to(const struct prof_report_writer *writer,
     return status;
 }
 
-static enum prof_status write_directly(const struct prof_report_writer *writer,
-                                       struct prof_capture *capture,
-                                       const struct prof_report_options *options, const char *path,
+static enum prof_status write_directly(const struct job *job, const char *path,
                                        struct prof_error *err)
 {
     FILE *out = fopen(path, "we");
     if (!out)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
-    return write_to(writer, capture, options, path, out, err);
+    return write_to(job, path, out, err);
 }
 
 /* mkstemp makes 0600; a report gets what the user's umask gives any new file, or keeps its own. */
@@ -108,17 +102,14 @@ static void give_mode(int fd, const struct stat *old)
         errno = 0; /* some file systems have no modes; the content is what counts */
 }
 
-enum prof_status prof_report_save(const struct prof_report_writer *writer,
-                                  struct prof_capture *capture,
-                                  const struct prof_report_options *options, const char *path,
-                                  struct prof_error *err)
+static enum prof_status save(const struct job *job, const char *path, struct prof_error *err)
 {
     struct stat old;
     bool exists = !stat(path, &old);
     /* /dev/stdout may lead to a regular file, which others write to as well. */
     bool special = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
     if (exists && !S_ISDIR(old.st_mode) && (special || !S_ISREG(old.st_mode)))
-        return write_directly(writer, capture, options, path, err);
+        return write_directly(job, path, err);
     if (exists && S_ISDIR(old.st_mode))
         return prof_fail(err, PROF_IO, "cannot write %s: it is a folder: give a file name", path);
     size_t length = strlen(path);
@@ -147,7 +138,7 @@ enum prof_status prof_report_save(const struct prof_report_writer *writer,
         prof_report_abandon();
         goto done;
     }
-    status = write_to(writer, capture, options, path, out, err);
+    status = write_to(job, path, out, err);
     if (!status && rename(temporary, target))
         status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
     if (status)
@@ -157,4 +148,35 @@ done:
     free(temporary);
     free(real);
     return status;
+}
+
+struct report_job {
+    const struct prof_report_writer *writer;
+    struct prof_capture *capture;
+    const struct prof_report_options *options;
+};
+
+static enum prof_status write_report(void *context, FILE *out, struct prof_error *err)
+{
+    const struct report_job *job = context;
+    return job->writer->write(job->capture, job->options, out, err);
+}
+
+enum prof_status prof_report_save(const struct prof_report_writer *writer,
+                                  struct prof_capture *capture,
+                                  const struct prof_report_options *options, const char *path,
+                                  struct prof_error *err)
+{
+    struct report_job report = {writer, capture, options};
+    struct job job = {write_report, &report, ends_with_gz(writer->extension)};
+    return save(&job, path, err);
+}
+
+enum prof_status prof_report_save_as(const char *path, void *context,
+                                     enum prof_status (*write)(void *context, FILE *out,
+                                                               struct prof_error *err),
+                                     struct prof_error *err)
+{
+    struct job job = {write, context, false};
+    return save(&job, path, err);
 }
