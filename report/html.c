@@ -1,6 +1,7 @@
 /* One page that needs nothing else: markup, style, scripts and data in a single file. The page is a
- * template with the marks @STYLE@, @DATA@ and @SCRIPT@, each alone on its line, and those of the
- * panels that are written as markup (html_panels.h).
+ * template with the marks @STYLE@, @DATA@, @EVENTS@ and @SCRIPT@, each alone on its line, and those of
+ * the panels that are written as markup (html_panels.h). Events are packed bytes as base64
+ * (html_pack.h).
  *
  * The data is JSON inside a script element of a type that browsers do not run. Only one character
  * could end that element: '<', which stands nowhere in JSON but in strings, so it is written as an
@@ -48,10 +49,13 @@ static size_t put_panel(FILE *out, const char *mark, const struct prof_html_page
     return 0;
 }
 
-static void put_page(FILE *out, const struct prof_json *json, const struct prof_html_page *panels)
+static enum prof_status put_page(FILE *out, const struct prof_json *json,
+                                 const struct prof_html_pack *events,
+                                 const struct prof_html_page *panels, struct prof_error *err)
 {
     const char *page = (const char *)prof_html_files[0].bytes;
-    while (*page) {
+    enum prof_status status = PROF_OK;
+    while (*page && !status) {
         const char *mark = strchr(page, '@');
         size_t plain = mark ? (size_t)(mark - page) : strlen(page);
         fwrite(page, 1, plain, out);
@@ -68,6 +72,9 @@ static void put_page(FILE *out, const struct prof_json *json, const struct prof_
         } else if (!strncmp(mark, "@DATA@", 6)) {
             put_data(out, json->data, json->count);
             page += 6;
+        } else if (!strncmp(mark, "@EVENTS@", 8)) {
+            status = prof_html_pack_write(events, out, err);
+            page += 8;
         } else if (!strncmp(mark, "@SCRIPT@", 8)) {
             put_files(out, ".js");
             page += 8;
@@ -75,9 +82,11 @@ static void put_page(FILE *out, const struct prof_json *json, const struct prof_
             fputc(*page++, out);
         }
     }
+    return status;
 }
 
-static enum prof_status put_all(struct prof_json *json, const struct prof_html_page *panels,
+static enum prof_status put_all(struct prof_json *json, struct prof_html_pack *events,
+                                const struct prof_html_page *panels,
                                 const struct prof_report_options *options, struct prof_error *err)
 {
     const struct prof_report_data *data = panels->data;
@@ -88,7 +97,7 @@ static enum prof_status put_all(struct prof_json *json, const struct prof_html_p
     if (!status)
         status = prof_html_put_flame(json, data, err);
     if (!status)
-        status = prof_html_put_timeline(json, data, options, err);
+        status = prof_html_put_timeline(json, events, data, options, err);
     prof_json_end(json);
     return status;
 }
@@ -98,6 +107,7 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
                                         struct prof_error *err)
 {
     struct prof_report_data data;
+    struct prof_html_pack events = {0};
     struct prof_html_page panels = {0};
     struct prof_json json;
     prof_json_to_memory(&json, 0);
@@ -105,13 +115,14 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
     if (!status)
         status = prof_html_load(&data, options, &panels, err);
     if (!status)
-        status = put_all(&json, &panels, options, err);
+        status = put_all(&json, &events, &panels, options, err);
     if (!status)
         status = prof_json_finish(&json, err);
-    if (!status) {
-        put_page(out, &json, &panels);
+    if (!status)
+        status = put_page(out, &json, &events, &panels, err);
+    if (!status)
         status = prof_report_flush(out, err);
-    }
+    prof_html_pack_free(&events);
     prof_json_free(&json);
     prof_html_unload(&panels);
     prof_report_unload(&data);

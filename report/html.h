@@ -6,6 +6,7 @@
 
 #include "libprof/base/json.h"
 #include "report/data.h"
+#include "report/html_pack.h"
 
 struct prof_html_file {
     const char
@@ -17,8 +18,8 @@ struct prof_html_file {
 /* Ended by one without a name. */
 extern const struct prof_html_file prof_html_files[];
 
-/* Events of the timeline in the page; more are merged. */
-#define PROF_HTML_EVENTS 200000
+/* Events of the timeline in the page; more are merged. A page of so many has about 15 MB. */
+#define PROF_HTML_EVENTS 1500000
 
 /* The page's data, each a member of the open object. */
 void prof_html_put_summary(struct prof_json *json, const struct prof_report_data *data, size_t top);
@@ -26,7 +27,9 @@ enum prof_status prof_html_put_memory(struct prof_json *json, const struct prof_
                                       struct prof_error *err);
 enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_report_data *data,
                                      struct prof_error *err);
-enum prof_status prof_html_put_timeline(struct prof_json *json, const struct prof_report_data *data,
+/* The timeline: what the page says of it at once into `json`, the events into `pack`. */
+enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html_pack *pack,
+                                        const struct prof_report_data *data,
                                         const struct prof_report_options *options,
                                         struct prof_error *err);
 

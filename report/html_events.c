@@ -177,6 +177,9 @@ static void describe(const struct prof_html_events *e, const struct prof_event *
         out->duration = e->end_ns > out->start ? e->end_ns - out->start : 0;
         out->extra = 1;
     }
+    if ((out->kind == PROF_HTML_API || out->kind == PROF_HTML_WAIT) &&
+        event->result != PROF_UNKNOWN)
+        out->extra = event->result;
     out->busy = out->longest = out->duration > 0 ? out->duration : 0;
 }
 
@@ -239,7 +242,8 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
                            PROF_EVENTS(PROF_EVENT_JIT);
     struct prof_report_walk *walk;
     const struct prof_event *event;
-    size_t full = 2 * (size_t)PROF_HTML_EVENTS;
+    size_t limit = options && options->events ? options->events : PROF_HTML_EVENTS;
+    size_t full = limit + limit / 4 + 1;
     bool ok = true;
     *e = (struct prof_html_events){.capture = capture};
     set_window(e, options);
@@ -249,13 +253,13 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
     while (ok && (event = prof_report_walk_next(walk))) {
         ok = add_event(e, event);
         if (ok && e->events.count >= full) {
-            ok = reduce(e, PROF_HTML_EVENTS);
-            if (e->events.count > full / 2)
+            ok = reduce(e, limit);
+            if (e->events.count > limit)
                 full = e->events.count * 2; /* nothing more to merge: more rows than events */
         }
     }
     if (ok)
-        ok = reduce(e, PROF_HTML_EVENTS);
+        ok = reduce(e, limit);
     status = prof_report_walk_close(walk, err);
     if (!status && !ok)
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");

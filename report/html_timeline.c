@@ -1,12 +1,19 @@
-/* The timeline's data in the page: tracks in the order they are drawn, each with its events as
- * columns of numbers (starts as differences, names as indices), which is a third of the size of one
- * object for every event. */
+/* The timeline's data in the page: which tracks there are, in the order they are drawn, and the events
+ * as packed columns, row by row. The events of a row do not overlap, so a start is told as the
+ * distance from the end before it; a call and its device record are told as the distance between
+ * their places. What the page needs at once (counts, whether something was merged) is in its JSON. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/saturate.h"
 #include "report/html.h"
 #include "report/html_events.h"
+
+/* Steps of the memory line: more than any screen is wide. */
+#define MEMORY_POINTS 8000
+
+/* COUNT and BUSY only where events were merged: else each is itself. */
+enum column { START, DURATION, NAME, KIND, EXTRA, CALL, COUNT, BUSY, COLUMNS };
 
 struct order {
     int64_t process, lane, id;
@@ -52,11 +59,15 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
     char label[512], device[64];
     const struct prof_process *process = prof_process(capture, track->process);
     prof_json_known(json, "pid", process ? process->pid : PROF_UNKNOWN);
-    prof_json_string(json, "process", process ? process->command : NULL);
+    prof_json_string(json, "command", process ? process->command : NULL);
+    prof_json_int(json, "process", track->process);
+    prof_json_int(json, track->lane == PROF_HTML_STREAM ? "stream" : "thread", track->id);
     if (track->lane == PROF_HTML_STREAM) {
         const struct prof_stream *stream = prof_stream(capture, track->id);
-        prof_report_device_label(stream ? prof_device(capture, stream->device) : NULL, device,
-                                 sizeof device);
+        const struct prof_device *on = stream ? prof_device(capture, stream->device) : NULL;
+        prof_report_device_label(on, device, sizeof device);
+        prof_json_int(json, "device", on ? on->physical : 0);
+        prof_json_string(json, "device_label", device);
         if (stream && stream->name)
             snprintf(label, sizeof label, "%s %.300s", device, stream->name);
         else if (stream && stream->native > 0 && stream->native < 100000)
@@ -78,80 +89,150 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
     prof_json_string(json, "label", label);
 }
 
-/* One column of the events of a track. `at` lists their indices. */
-enum column { START, DURATION, NAME, KIND, ROW, COUNT, BUSY, LINK, EXTRA };
+/* ---- events ------------------------------------------------------------------------------- */
 
-static int64_t cell(const struct prof_html_event *event, enum column column, int64_t *before)
+/* Where the events stand in the page: by track as drawn, row, start. */
+struct written {
+    struct order *order; /* tracks, as drawn */
+    size_t *first;       /* [rows of all tracks + 1]: of each row, in `at` */
+    size_t *at;          /* indices of events */
+    size_t *bases;       /* by track: its first row */
+    size_t rows;
+};
+
+static void free_written(struct written *w)
 {
-    int64_t delta = prof_subtract(event->start, *before);
+    free(w->order);
+    free(w->first);
+    free(w->at);
+    free(w->bases);
+}
+
+/* Events come by start, so that sorting them by row by counting keeps them in order. */
+static bool sort_by_row(const struct prof_html_events *e, struct written *w)
+{
+    w->order = order_tracks(e);
+    w->bases = malloc((e->tracks.count + 1) * sizeof *w->bases);
+    if (!w->order || !w->bases)
+        return false;
+    for (size_t i = 0; i < e->tracks.count; i++) {
+        w->bases[w->order[i].track] = w->rows;
+        w->rows += e->tracks.data[w->order[i].track].rows;
+    }
+    w->first = calloc(w->rows + 2, sizeof *w->first);
+    w->at = malloc((e->events.count + 1) * sizeof *w->at);
+    if (!w->first || !w->at)
+        return false;
+    for (size_t i = 0; i < e->events.count; i++)
+        w->first[w->bases[e->events.data[i].track] + e->events.data[i].row + 2]++;
+    for (size_t r = 1; r < w->rows + 2; r++)
+        w->first[r] += w->first[r - 1];
+    for (size_t i = 0; i < e->events.count; i++)
+        w->at[w->first[w->bases[e->events.data[i].track] + e->events.data[i].row + 1]++] = i;
+    return true;
+}
+
+static const struct prof_html_event *event_at(const struct prof_html_events *e,
+                                              const struct written *w, size_t i)
+{
+    return &e->events.data[w->at[i]];
+}
+
+static void pack_starts(struct prof_html_pack *pack, const struct prof_html_events *e,
+                        const struct written *w)
+{
+    for (size_t r = 0; r < w->rows; r++) {
+        int64_t before = e->begin_ns;
+        for (size_t i = w->first[r]; i < w->first[r + 1]; i++) {
+            const struct prof_html_event *event = event_at(e, w, i);
+            prof_html_pack_int(pack, prof_subtract(event->start, before));
+            before = prof_add(event->start, event->duration > 0 ? event->duration : 0);
+        }
+    }
+}
+
+static int64_t cell(const struct prof_html_event *event, enum column column)
+{
     switch (column) {
-    case START:
-        *before = event->start;
-        return delta;
     case DURATION:
         return event->duration;
     case NAME:
         return event->name;
     case KIND:
         return event->kind;
-    case ROW:
-        return event->row;
+    case EXTRA:
+        return event->extra == PROF_UNKNOWN ? -1 : event->extra;
     case COUNT:
         return event->count;
     case BUSY:
         return event->busy;
-    case LINK:
-        return event->link;
-    case EXTRA:
-        return event->extra == PROF_UNKNOWN ? -1 : event->extra;
+    default:
+        return 0;
     }
-    return 0;
 }
 
-static void put_column(struct prof_json *json, const char *key, const struct prof_html_events *e,
-                       const size_t *at, size_t count, enum column column)
+/* Of each device record the place of its call: 0 = none, else 1 or more, as the distance from the
+ * one before it, which is what repeats. */
+static void pack_calls(struct prof_html_pack *pack, const struct prof_html_events *e,
+                       const struct written *w)
 {
-    int64_t before = e->begin_ns;
-    prof_json_array(json, key);
-    for (size_t i = 0; i < count; i++)
-        prof_json_int(json, NULL, cell(&e->events.data[at[i]], column, &before));
+    struct prof_map calls = {0};
+    int64_t before = 0;
+    for (size_t i = 0; i < e->events.count && !pack->failed; i++) {
+        const struct prof_html_event *event = event_at(e, w, i);
+        if (event->link && event->kind == PROF_HTML_API)
+            pack->failed = !prof_map_put(&calls, (uint64_t)event->link, i + 1);
+    }
+    for (size_t i = 0; i < e->events.count; i++) {
+        const struct prof_html_event *event = event_at(e, w, i);
+        const uint64_t *call = event->link && event->kind != PROF_HTML_API
+                                   ? prof_map_get(&calls, (uint64_t)event->link)
+                                   : NULL;
+        int64_t place = call ? (int64_t)*call : before;
+        prof_html_pack_int(pack, call ? place - before : INT32_MIN);
+        before = place;
+    }
+    prof_map_free(&calls);
+}
+
+static void pack_columns(struct prof_json *json, struct prof_html_pack *pack,
+                         const struct prof_html_events *e, const struct written *w)
+{
+    static const char *const names[] = {
+        [START] = "start", [DURATION] = "duration", [NAME] = "name",   [KIND] = "kind",
+        [EXTRA] = "extra", [CALL] = "call",         [COUNT] = "count", [BUSY] = "busy",
+    };
+    prof_json_object(json, "columns");
+    for (enum column column = START; column < (e->merge_ns ? COLUMNS : COUNT); column++) {
+        size_t before = pack->columns.count;
+        if (column == START)
+            pack_starts(pack, e, w);
+        else if (column == CALL)
+            pack_calls(pack, e, w);
+        else
+            for (size_t i = 0; i < e->events.count; i++)
+                prof_html_pack_int(pack, cell(event_at(e, w, i), column));
+        prof_json_uint(json, names[column], pack->columns.count - before);
+    }
     prof_json_end(json);
 }
 
-static void put_track(struct prof_json *json, const struct prof_html_events *e, size_t track,
-                      const size_t *at, size_t count)
+static void put_tracks(struct prof_json *json, const struct prof_html_events *e,
+                       const struct written *w)
 {
-    prof_json_object(json, NULL);
-    put_track_name(json, e->capture, &e->tracks.data[track]);
-    prof_json_uint(json, "rows", e->tracks.data[track].rows);
-    put_column(json, "start", e, at, count, START);
-    put_column(json, "duration", e, at, count, DURATION);
-    put_column(json, "name", e, at, count, NAME);
-    put_column(json, "kind", e, at, count, KIND);
-    put_column(json, "row", e, at, count, ROW);
-    put_column(json, "link", e, at, count, LINK);
-    put_column(json, "extra", e, at, count, EXTRA);
-    if (e->merge_ns) { /* else every event is itself */
-        put_column(json, "count", e, at, count, COUNT);
-        put_column(json, "busy", e, at, count, BUSY);
+    size_t r = 0;
+    prof_json_array(json, "tracks");
+    for (size_t i = 0; i < e->tracks.count; i++) {
+        const struct prof_html_track *track = &e->tracks.data[w->order[i].track];
+        prof_json_object(json, NULL);
+        put_track_name(json, e->capture, track);
+        prof_json_array(json, "rows"); /* how many events each has */
+        for (uint32_t row = 0; row < track->rows; row++, r++)
+            prof_json_uint(json, NULL, w->first[r + 1] - w->first[r]);
+        prof_json_end(json);
+        prof_json_end(json);
     }
     prof_json_end(json);
-}
-
-/* Event indices by track: `first[t]` to `first[t + 1]` in `at`, in order of start. */
-static bool sort_by_track(const struct prof_html_events *e, size_t **first, size_t **at)
-{
-    *first = calloc(e->tracks.count + 2, sizeof **first);
-    *at = malloc((e->events.count + 1) * sizeof **at);
-    if (!*first || !*at)
-        return false;
-    for (size_t i = 0; i < e->events.count; i++)
-        (*first)[e->events.data[i].track + 2]++;
-    for (size_t t = 1; t < e->tracks.count + 2; t++)
-        (*first)[t] += (*first)[t - 1];
-    for (size_t i = 0; i < e->events.count; i++)
-        (*at)[(*first)[e->events.data[i].track + 1]++] = i;
-    return true;
 }
 
 static void put_configs(struct prof_json *json, struct prof_capture *capture)
@@ -175,7 +256,45 @@ static void put_configs(struct prof_json *json, struct prof_capture *capture)
     prof_json_end(json);
 }
 
-static void put_head(struct prof_json *json, const struct prof_html_events *e)
+static void put_names(struct prof_json *json, const struct prof_html_events *e)
+{
+    prof_json_array(json, "names");
+    for (size_t i = 0; i < e->names.count; i++)
+        prof_json_string(json, NULL, e->names.data[i]);
+    prof_json_end(json);
+}
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+/* Live bytes over time: packed as pairs of numbers behind the events' columns. */
+static enum prof_status put_memory_line(struct prof_json *json, struct prof_html_pack *pack,
+                                        const struct prof_report_data *data, struct prof_error *err)
+{
+    struct prof_memory_timeline memory;
+    enum prof_status status =
+        prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS, &memory, err);
+    if (!status && memory.peak_bytes > 0) {
+        int64_t time = 0;
+        prof_json_object(json, NULL);
+        prof_json_string(json, "label", "memory");
+        prof_json_string(json, "unit", "bytes");
+        prof_json_uint(json, "points", memory.count);
+        prof_json_bool(json, "thinned", memory.thinned);
+        prof_json_end(json);
+        for (size_t i = 0; i < memory.count; i++) {
+            prof_html_pack_int(pack, prof_subtract(memory.points[i].time_ns, time));
+            prof_html_pack_int(pack, memory.points[i].bytes);
+            prof_html_pack_int(pack, memory.points[i].peak_bytes);
+            time = memory.points[i].time_ns;
+        }
+    }
+    prof_memory_timeline_free(&memory);
+    return status;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+static void put_counts(struct prof_json *json, const struct prof_html_events *e)
 {
     static const char *const kinds[] = {
         [PROF_HTML_KERNEL] = "kernel", [PROF_HTML_COPY] = "copy",
@@ -183,6 +302,7 @@ static void put_head(struct prof_json *json, const struct prof_html_events *e)
         [PROF_HTML_WAIT] = "wait",     [PROF_HTML_RANGE] = "range",
         [PROF_HTML_MARK] = "mark",     [PROF_HTML_OVERHEAD] = "overhead",
     };
+    prof_json_object(json, "timeline");
     prof_json_int(json, "begin_ns", e->begin_ns);
     prof_json_int(json, "end_ns", e->end_ns);
     prof_json_uint(json, "shown", e->events.count);
@@ -196,40 +316,47 @@ static void put_head(struct prof_json *json, const struct prof_html_events *e)
     for (size_t i = 0; i < PROF_HTML_KINDS; i++)
         prof_json_int(json, NULL, e->counts[i]);
     prof_json_end(json);
-    prof_json_array(json, "names");
-    for (size_t i = 0; i < e->names.count; i++)
-        prof_json_string(json, NULL, e->names.data[i]);
     prof_json_end(json);
 }
 
-enum prof_status prof_html_put_timeline(struct prof_json *json, const struct prof_report_data *data,
+static enum prof_status pack_all(struct prof_html_pack *pack, const struct prof_html_events *e,
+                                 const struct written *w, const struct prof_report_data *data,
+                                 struct prof_error *err)
+{
+    struct prof_json head;
+    prof_json_to_memory(&head, 0);
+    prof_json_object(&head, NULL);
+    put_names(&head, e);
+    put_configs(&head, data->capture);
+    put_tracks(&head, e, w);
+    pack_columns(&head, pack, e, w);
+    prof_json_array(&head, "lines");
+    enum prof_status status = put_memory_line(&head, pack, data, err);
+    prof_json_end(&head);
+    prof_json_end(&head);
+    if (!status)
+        status = prof_json_finish(&head, err);
+    if (!status)
+        prof_html_pack_head(pack, head.data, head.count);
+    prof_json_free(&head);
+    return status;
+}
+
+enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html_pack *pack,
+                                        const struct prof_report_data *data,
                                         const struct prof_report_options *options,
                                         struct prof_error *err)
 {
     struct prof_html_events e;
-    struct order *order = NULL;
-    size_t *first = NULL, *at = NULL;
+    struct written w = {0};
     enum prof_status status = prof_html_collect(data->capture, options, &e, err);
+    if (!status && !sort_by_row(&e, &w))
+        status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
     if (!status) {
-        order = order_tracks(&e);
-        if (!order || !sort_by_track(&e, &first, &at))
-            status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
+        put_counts(json, &e);
+        status = pack_all(pack, &e, &w, data, err);
     }
-    if (!status) {
-        prof_json_object(json, "timeline");
-        put_head(json, &e);
-        put_configs(json, data->capture);
-        prof_json_array(json, "tracks");
-        for (size_t i = 0; i < e.tracks.count; i++) {
-            size_t track = order[i].track;
-            put_track(json, &e, track, at + first[track], first[track + 1] - first[track]);
-        }
-        prof_json_end(json);
-        prof_json_end(json);
-    }
-    free(order);
-    free(first);
-    free(at);
+    free_written(&w);
     prof_html_events_free(&e);
     return status;
 }

@@ -1,15 +1,21 @@
 /* Puts the page together, section by section; a section that fails says so and the rest stands. */
 (function (P) {
   'use strict';
+  function failed(step, place, error) {
+    console.error('perfkit: ' + step + ': ' + error.stack);
+    const target = P.section(place);
+    if (target) target.append(P.el('p', { class: 'bad' }, 'This section could not be shown: ' + error.message));
+  }
+
+  const later = []; /* of sections that are finished after the others */
   [['overview', 'overview'], ['trust', 'trust'], ['tables', 'tables'], ['memory', 'memory'],
     ['timeline', 'timeline'], ['flame', 'flame'], ['finish', 'foot']].forEach(([step, place]) => {
     try {
-      P[step]();
+      const promise = P[step]();
+      if (promise) later.push(promise.catch((error) => failed(step, place, error)));
     } catch (error) {
-      console.error('perfkit: ' + step + ': ' + error.stack);
-      const target = P.section(place);
-      if (target) target.append(P.el('p', { class: 'bad' }, 'This section could not be shown: ' + error.message));
+      failed(step, place, error);
     }
   });
-  document.documentElement.setAttribute('data-ready', 'true');
+  Promise.all(later).then(() => document.documentElement.setAttribute('data-ready', 'true'));
 })(window.perfkit);

@@ -1,53 +1,37 @@
-/* The timeline's behaviour: zoom, pan, search and selection, by keyboard, mouse and touchpad. What is
- * selected is told in words below, also to screen readers. */
+/* The timeline: what can be done with it, and the words that tell it, also to screen readers. Other
+ * sections and links reach it through window.perfkit_timeline:
+ *
+ *     perfkit_timeline.show({start, end, stream, thread, process, device, name})
+ *         frames [start, end) (ns since the capture's begin), scrolls there and takes the focus; what
+ *         else is given (ids of the capture; device: the physical one) chooses the track and the event
+ *         that is selected. May be called before the events are unpacked. Returns a promise.
+ *     perfkit_timeline.ready        a promise of the timeline itself, null without events
+ *
+ * <a href="#t=START,END" data-stream="ID" data-thread="ID"> does the same without script of its own. The
+ * address always holds the view: #t=FROM,TO, &e=EVENT selected, &r=FROM,TO of the range, &q=SEARCH. */
 (function (P) {
   'use strict';
   const el = P.el, f = P.format;
-  const KEYS = [['\u2190 \u2192', 'move'], ['+ \u2212', 'zoom'], ['\u2191 \u2193', 'track'],
-    [', .', 'previous, next event'], ['F', 'zoom to the event'], ['G', 'go to the call or kernel'],
-    ['0', 'everything'], ['/', 'search'], ['N', 'next match'], ['Esc', 'clear']];
-
-  function describe(model, at) {
-    const e = model.event(at), other = model.other(at);
-    const parts = [e.kind];
-    if (e.count > 1) parts[0] = P.plural(e.count, 'event') + ' merged, busy for ' + f.duration(e.busy) + ', longest named';
-    parts.push('start ' + f.duration(e.start));
-    parts.push(e.duration < 0 ? 'no end seen' : 'duration ' + f.duration(e.duration));
-    if (e.count === 1 && e.kind === 'kernel' && e.extra) {
-      const c = model.configs[e.extra];
-      const three = (v) => v.map((n) => (n === null ? '?' : n)).join('\u00d7');
-      if (c) parts.push('grid ' + three(c.slice(0, 3)), 'block ' + three(c.slice(3, 6)));
-      if (c && c[6] !== null) parts.push(c[6] + ' registers');
-    }
-    if (e.count === 1 && (e.kind === 'copy' || e.kind === 'fill') && e.extra >= 0) {
-      parts.push(f.bytes(e.extra));
-      if (e.duration > 0) parts.push(f.rate((e.extra * 1e9) / e.duration));
-    }
-    if (e.kind === 'range' && e.extra === 1) parts.push('still open at the end of the capture');
-    if (other) {
-      const o = model.event(other), device = e.track.lane === 'stream' ? e : o, call = device === e ? o : e;
-      parts.push((device === e ? 'asked for by ' : 'asked for ') + o.name.slice(0, 200) + ', ' +
-        f.duration(device.start - call.start) + ' from call to start');
-    }
-    parts.push(e.track.label + (model.processes > 1 ? ', process ' + e.track.pid : ''));
-    return { name: e.name, text: parts.join(' \u00b7 ') };
-  }
 
   function Timeline(place, model) {
+    const e = model.events;
     const canvas = el('canvas', { 'aria-hidden': 'true' });
     const spacer = el('div', { 'aria-hidden': 'true' });
-    const scroll = el('div', { class: 'timeline-scroll', tabindex: 0, role: 'application',
-      'aria-label': 'Timeline. Arrow keys move and change the track, plus and minus zoom, comma and full stop step through events.' },
+    const scroll = el('div', { class: 'timeline-scroll', tabindex: 0, role: 'application', 'aria-describedby': 'timeline-counts',
+      'aria-label': 'Timeline. Enter selects an event, arrow keys go from event to event, plus and minus zoom, question mark lists all keys.' },
     canvas, spacer);
+    const hint = el('div', { class: 'timeline-hint', 'aria-hidden': 'true', hidden: true });
     const details = el('div', { class: 'details', 'aria-live': 'polite', id: 'timeline-details' });
+    const ranged = el('div', { id: 'timeline-range', hidden: true }), rangeTold = el('div', { 'aria-live': 'polite' });
     const inView = el('p', { class: 'faint', id: 'timeline-in-view' });
     const found = el('span', { class: 'faint', 'aria-live': 'polite', id: 'timeline-found' });
-    const search = el('input', { type: 'search', id: 'timeline-search' });
+    const search = el('input', { type: 'search', id: 'timeline-search', autocomplete: 'off', spellcheck: 'false' });
     const draw = P.TimelineDraw(canvas, model);
-    const view = { from: model.begin, to: model.end, top: 0, selected: null, track: 0, hit: null };
-    let matches = [], match = -1, pending = false, statistics = 0;
+    const view = { from: model.begin, to: model.end, top: 0, selected: -1, track: 0, hit: null, range: null };
+    let matches = [], match = -1, pending = false, statistics = 0, moved = false;
+    const t = { view, model, draw };
 
-    function redraw() {
+    t.redraw = function () {
       if (pending) return;
       pending = true;
       requestAnimationFrame(() => {
@@ -55,183 +39,242 @@
         draw.draw(view);
       });
       clearTimeout(statistics);
-      statistics = setTimeout(tellView, 120);
+      statistics = setTimeout(settle, 150);
+    };
+
+    /* Once the view stands still: what is in it, in words and in the address. */
+    function settle() {
+      const w = P.within(model, view.from, view.to);
+      const words = w.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')');
+      const busy = w.devices.map((d) => d.label + ' busy ' + f.percent(d.union / (w.to - w.from)));
+      inView.textContent = 'In view, ' + f.duration(w.to - w.from) + ': ' + (words.concat(busy).join(', ') || 'nothing') + '.';
+      if (moved) P.hash.write(t);
     }
 
-    function tellView() {
-      const sums = model.within(view.from, view.to);
-      const words = sums.filter((sum) => sum.count).map((sum) => P.plural(sum.count, sum.kind,
-        sum.kind === 'copy' ? 'copies' : undefined) + ' (' + f.duration(sum.ns) + ')');
-      inView.textContent = 'In view: ' + (words.join(', ') || 'nothing') + '.';
-    }
-
-    function show(from, to) {
+    t.show = function (from, to) {
       const whole = model.end - model.begin, span = Math.min(Math.max(to - from, 20), whole * 1.1);
       const middle = (from + to) / 2;
       view.from = Math.min(Math.max(middle - span / 2, model.begin - whole * 0.05), model.end - span + whole * 0.05);
       view.to = view.from + span;
-      redraw();
-    }
+      moved = true;
+      t.redraw();
+    };
+    t.everything = () => t.show(model.begin, model.end);
 
-    function zoom(factor, at) {
-      const time = at === undefined ? (view.from + view.to) / 2 : at;
-      show(time - (time - view.from) * factor, time + (view.to - time) * factor);
-    }
+    t.zoom = function (factor, at) {
+      const selected = view.selected >= 0 && e.start[view.selected];
+      const seen = selected !== false && selected >= view.from && selected <= view.to;
+      const time = at === undefined ? (seen ? selected : (view.from + view.to) / 2) : at;
+      t.show(time - (time - view.from) * factor, time + (view.to - time) * factor);
+    };
 
-    function pan(share) {
+    t.pan = function (share) {
       const by = (view.to - view.from) * share;
-      show(view.from + by, view.to + by);
-    }
+      t.show(view.from + by, view.to + by);
+    };
 
-    function intoSight(at) {
-      const row = model.tracks[at.t].rows[at.r], span = view.to - view.from;
-      const start = row.start[at.i], end = row.end[at.i];
-      if (end < view.from + span * 0.02 || start > view.to - span * 0.02)
-        show(start - span / 2, start + span / 2);
-      const y = draw.plan.places[at.t] + at.r * draw.ROW, seen = draw.height - draw.RULER;
+    t.scrollTo = (top) => { scroll.scrollTop = top; };
+
+    function trackIntoSight(y) {
+      const seen = draw.height - draw.RULER;
       if (y < view.top || y + draw.ROW > view.top + seen) scroll.scrollTop = Math.max(0, y - seen / 2);
     }
 
-    function select(at, silent) {
-      view.selected = at;
+    function intoSight(i) {
+      const row = model.rowOf(i), span = view.to - view.from;
+      if (e.end[i] < view.from + span * 0.02 || e.start[i] > view.to - span * 0.02)
+        t.show(e.start[i] - span / 2, e.start[i] + span / 2);
+      trackIntoSight(draw.plan.places[row.t] + row.r * draw.ROW);
+    }
+
+    /* ---- the selected event --------------------------------------------------------------- */
+
+    t.select = function (i, silent) {
+      view.selected = i;
+      moved = true;
       details.replaceChildren();
-      if (at) {
-        const words = describe(model, at);
-        view.track = at.t;
+      if (i >= 0) {
+        const words = P.describe(model, i);
+        view.track = model.rowOf(i).t;
         details.append(el('b', { class: 'mono long' }, words.name), el('span', null, words.text));
-        if (!silent) intoSight(at);
+        if (!silent) intoSight(i);
       } else {
-        details.append(el('span', { class: 'faint' }, 'Click an event, or press . with the timeline in focus.'));
+        details.append(el('span', { class: 'faint' }, 'Click an event, or press Enter with the timeline in focus; ? lists all keys.'));
       }
-      redraw();
+      t.redraw();
+    };
+
+    t.step = function (direction) {
+      const row = model.rowOf(view.selected), i = view.selected + direction;
+      if (i >= row.first && i < row.first + row.n) t.select(i);
+    };
+
+    /* The row above or below, of this track or the next, at the same time. */
+    t.stepRow = function (direction) {
+      const from = model.rows.indexOf(model.rowOf(view.selected)), row = model.rows[from + direction];
+      if (row) t.select(nearest(row, (e.start[view.selected] + e.end[view.selected]) / 2));
+    };
+
+    function nearest(row, time) {
+      const i = Math.min(model.firstAfter(row, time), row.first + row.n - 1);
+      return i > row.first && time - e.end[i - 1] < e.start[i] - time ? i - 1 : i;
     }
 
     /* The next event of the track in time, over all of its rows. */
-    function step(direction) {
-      const rows = model.tracks[view.track].rows;
-      const now = view.selected && view.selected.t === view.track
-        ? rows[view.selected.r].start[view.selected.i] : (direction > 0 ? view.from - 1 : view.to);
-      let best = null, bestTime = direction > 0 ? Infinity : -Infinity;
-      rows.forEach((row, r) => {
-        let low = 0, high = row.n;
-        while (low < high) {
-          const middle = (low + high) >> 1;
-          if (direction > 0 ? row.start[middle] <= now : row.start[middle] < now) low = middle + 1;
-          else high = middle;
-        }
-        const i = direction > 0 ? low : low - 1;
-        const better = i >= 0 && i < row.n &&
-          (direction > 0 ? row.start[i] < bestTime : row.start[i] > bestTime);
-        if (better) {
-          bestTime = row.start[i];
-          best = { t: view.track, r, i };
-        }
-      });
-      if (best) select(best);
-    }
+    t.stepTrack = function (direction) {
+      const rows = model.tracks[view.track].rows, selected = view.selected;
+      const now = selected >= 0 && model.rowOf(selected).t === view.track ? e.start[selected]
+        : (direction > 0 ? view.from - 1 : view.to);
+      const candidates = rows.map((row) => (direction > 0
+        ? model.bisect(row.first, row.first + row.n, (i) => e.start[i] > now)
+        : model.bisect(row.first, row.first + row.n, (i) => e.start[i] >= now) - 1))
+        .filter((i, r) => i >= rows[r].first && i < rows[r].first + rows[r].n)
+        .sort((a, b) => direction * (e.start[a] - e.start[b]));
+      if (candidates.length) t.select(candidates[0]);
+    };
 
-    function runSearch() {
-      const text = search.value.trim();
+    t.moveTrack = function (by) {
+      view.track = Math.min(Math.max(view.track + by, 0), model.tracks.length - 1);
+      trackIntoSight(draw.plan.places[view.track]);
+      const track = model.tracks[view.track], sums = model.countByKind(track);
+      details.replaceChildren(el('span', null, 'Track ' + track.label + (model.processes > 1 ? ', process ' + track.pid : '') + ': ' +
+        Object.entries(sums).map(([kind, n]) => P.kinds(n, kind)).join(', ')));
+      t.redraw();
+    };
+
+    /* With nothing selected the event in the middle of the view; else the selected one is framed. */
+    t.enter = function () {
+      if (view.selected >= 0) t.frame();
+      else t.select(nearest(model.tracks[view.track].rows[0], (view.from + view.to) / 2));
+    };
+
+    t.frame = function () {
+      const i = view.selected;
+      if (i < 0) {
+        t.zoomToRange();
+        return;
+      }
+      const pad = Math.max((e.end[i] - e.start[i]) * 0.6, 50);
+      t.show(e.start[i] - pad, e.end[i] + pad);
+    };
+
+    t.follow = function () {
+      const other = view.selected >= 0 ? model.other(view.selected) : -1;
+      if (other >= 0) t.select(other);
+    };
+
+    t.click = function (at) {
+      const hit = draw.hit(view, at.x, at.y);
+      if (hit && hit.t !== undefined) view.track = hit.t;
+      t.select(hit && hit.i >= 0 ? hit.i : -1, true);
+    };
+
+    /* What is under the pointer, beside it. */
+    t.point = function (at) {
+      const hit = at && draw.hit(view, at.x, at.y);
+      let words = null;
+      if (hit && hit.i >= 0) {
+        const event = model.event(hit.i);
+        words = event.name.slice(0, 300) + '\n' + (event.duration < 0 ? 'no end seen' : f.duration(event.duration)) +
+          (event.count > 1 ? ', ' + f.count(event.count) + ' merged' : ', ' + event.kind);
+      } else if (hit && hit.line !== undefined) {
+        const line = model.lines[hit.line];
+        const k = model.bisect(0, line.time.length, (i) => line.time[i] > draw.time(view, at.x)) - 1;
+        words = line.label + ' ' + f.value(line.unit, k < 0 ? 0 : line.value[k]);
+      }
+      hint.hidden = !words;
+      if (!words) return;
+      hint.textContent = P.visible(words);
+      const right = at.x > draw.width * 0.6;
+      hint.style.left = right ? '' : at.x + 14 + 'px';
+      hint.style.right = right ? draw.width - at.x + 10 + 'px' : '';
+      hint.style.top = Math.max(0, Math.min(at.y + 16, draw.height - 44)) + 'px';
+    };
+
+    /* ---- range ---------------------------------------------------------------------------- */
+
+    t.drawRange = function (from, to) {
+      const inside = (time) => Math.min(Math.max(time, model.begin), model.end);
+      view.range = { from: inside(Math.min(from, to)), to: inside(Math.max(from, to)) };
+      t.redraw();
+    };
+
+    t.tellRange = function () {
+      const words = view.range && P.describeRange(model, view.range, t);
+      moved = true;
+      ranged.hidden = !words;
+      rangeTold.replaceChildren(...(words ? [words.told] : []));
+      ranged.replaceChildren(rangeTold, ...(words ? words.parts : []));
+      t.sums = words ? words.sums : null;
+      t.redraw();
+    };
+
+    t.range = function (from, to) {
+      t.drawRange(from, to);
+      t.tellRange();
+    };
+    t.rangeOfView = () => t.range(view.from, view.to);
+    t.rangeOfSelected = () => { if (view.selected >= 0) t.range(e.start[view.selected], e.end[view.selected]); };
+    t.rangeEdge = function (edge) {
+      const i = view.selected, range = view.range || { from: view.from, to: view.to };
+      const time = i < 0 ? (view.from + view.to) / 2 : edge === 'from' ? e.start[i] : e.end[i];
+      if (edge === 'from') t.range(time, Math.max(time, range.to)); else t.range(Math.min(time, range.from), time);
+    };
+    t.zoomToRange = () => { if (view.range) t.show(view.range.from, view.range.to); };
+    t.clearRange = function () {
+      view.range = null;
+      t.tellRange();
+      scroll.focus({ preventScroll: true });
+    };
+    t.clear = () => { if (view.range) t.clearRange(); else t.select(-1); };
+
+    /* ---- search --------------------------------------------------------------------------- */
+
+    t.search = function (text) {
       const result = text ? model.search(text) : { hit: null, found: [] };
+      t.searched = text;
       view.hit = result.hit;
       matches = result.found;
       match = -1;
+      moved = true;
       found.textContent = text ? (matches.length ? P.plural(matches.length, 'match', 'matches') : 'no match') : '';
-      redraw();
-    }
-
-    function nextMatch(direction) {
-      if (!matches.length) return;
-      match = (match + direction + matches.length) % matches.length;
-      found.textContent = f.count(match + 1) + ' of ' + P.plural(matches.length, 'match', 'matches');
-      select(matches[match]);
-    }
-
-    function zoomToSelection() {
-      if (!view.selected) return;
-      const row = model.tracks[view.selected.t].rows[view.selected.r], i = view.selected.i;
-      const pad = Math.max((row.end[i] - row.start[i]) * 0.6, 50);
-      show(row.start[i] - pad, row.end[i] + pad);
-    }
-
-    function moveTrack(by) {
-      view.track = Math.min(Math.max(view.track + by, 0), model.tracks.length - 1);
-      const y = draw.plan.places[view.track];
-      const seen = draw.height - draw.RULER;
-      if (y < view.top || y + draw.ROW > view.top + seen) scroll.scrollTop = Math.max(0, y - 20);
-      details.replaceChildren(el('span', null, 'Track ' + model.tracks[view.track].label));
-      redraw();
-    }
-
-    const actions = {
-      ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), '+': () => zoom(0.6), '=': () => zoom(0.6),
-      '-': () => zoom(1 / 0.6), ArrowUp: () => moveTrack(-1), ArrowDown: () => moveTrack(1),
-      ',': () => step(-1), '.': () => step(1), Enter: () => step(1), f: zoomToSelection,
-      g: () => { const other = view.selected && model.other(view.selected); if (other) select(other); },
-      0: () => show(model.begin, model.end), Home: () => show(model.begin, model.end),
-      '/': () => search.focus(), n: () => nextMatch(1), N: () => nextMatch(-1), Escape: () => select(null),
+      t.redraw();
     };
 
-    scroll.addEventListener('keydown', (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const action = actions[event.key] || actions[event.key.toLowerCase()];
-      if (!action) return;
-      event.preventDefault();
-      action();
+    t.nextMatch = function (direction) {
+      if (!matches.length) return;
+      match = match < 0 && direction < 0 ? matches.length - 1 : (match + direction + matches.length) % matches.length;
+      found.textContent = f.count(match + 1) + ' of ' + P.plural(matches.length, 'match', 'matches');
+      t.select(matches[match]);
+    };
+    t.focusSearch = () => search.focus();
+
+    let typing = 0;
+    const runSearch = () => {
+      clearTimeout(typing);
+      if (search.value.trim() !== (t.searched || '')) t.search(search.value.trim());
+    };
+    search.addEventListener('input', () => {
+      clearTimeout(typing);
+      typing = setTimeout(runSearch, model.n > 100000 ? 250 : 0);
     });
-    search.addEventListener('input', runSearch);
     search.addEventListener('keydown', (event) => {
-      if (event.key === 'Enter') nextMatch(event.shiftKey ? -1 : 1);
-      if (event.key === 'Escape') {
+      if (event.key === 'Enter') {
+        runSearch();
+        t.nextMatch(event.shiftKey ? -1 : 1);
+      } else if (event.key === 'Escape') {
         search.value = '';
         runSearch();
         scroll.focus();
       }
     });
+
+    /* ---- the place of it all -------------------------------------------------------------- */
+
     scroll.addEventListener('scroll', () => {
       view.top = scroll.scrollTop;
-      redraw();
+      t.redraw();
     });
-
-    /* The wheel zooms with Ctrl (also what a pinch sends); sideways it pans; else the page scrolls. */
-    scroll.addEventListener('wheel', (event) => {
-      const box = canvas.getBoundingClientRect(), width = draw.width - draw.gutter;
-      if (event.ctrlKey || event.metaKey) {
-        event.preventDefault();
-        const time = view.from + ((event.clientX - box.left - draw.gutter) / width) * (view.to - view.from);
-        zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.008), time);
-      } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey) {
-        event.preventDefault();
-        pan((event.deltaX || event.deltaY) / width);
-      }
-    }, { passive: false });
-
-    let grip = null;
-    canvas.addEventListener('pointerdown', (event) => {
-      if (event.button) return;
-      const box = canvas.getBoundingClientRect();
-      grip = { x: event.clientX, y: event.clientY, from: view.from, to: view.to, moved: false,
-        left: event.clientX - box.left, top: event.clientY - box.top };
-      canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener('pointermove', (event) => {
-      if (!grip) return;
-      const by = event.clientX - grip.x;
-      if (Math.abs(by) > 3) grip.moved = true;
-      if (!grip.moved) return;
-      const ns = (by * (grip.to - grip.from)) / (draw.width - draw.gutter);
-      show(grip.from - ns, grip.to - ns);
-    });
-    canvas.addEventListener('pointerup', () => {
-      if (grip && !grip.moved) {
-        const at = draw.hit(view, grip.left, grip.top);
-        if (at) view.track = at.t;
-        select(at && at.i >= 0 ? at : null, true);
-      }
-      grip = null;
-    });
-    canvas.addEventListener('pointercancel', () => { grip = null; });
-    canvas.addEventListener('dblclick', zoomToSelection);
 
     function resize() {
       const width = scroll.clientWidth;
@@ -241,41 +284,160 @@
       draw.resize(width, height);
       spacer.style.height = Math.max(0, all - height) + 'px';
       draw.draw(view);
-      redraw();
+      t.redraw();
     }
 
-    const button = (text, label, action) => el('button', { type: 'button', 'aria-label': label, onclick: action }, text);
+    t.focus = function () {
+      P.section('timeline').scrollIntoView();
+      scroll.focus({ preventScroll: true });
+    };
+
+    const dialog = P.TimelineHelp(t);
+    t.help = () => dialog.showModal();
+    dialog.addEventListener('close', () => scroll.focus({ preventScroll: true }));
+    const button = (text, label, action) => el('button', { type: 'button', 'aria-label': label, title: label, onclick: action }, text);
     place.append(
       el('div', { class: 'tools' }, el('label', { for: 'timeline-search' }, 'Search'), search,
-        button('\u25c2', 'Previous match', () => nextMatch(-1)), button('\u25b8', 'Next match', () => nextMatch(1)), found,
-        button('+', 'Zoom in', () => zoom(0.6)), button('\u2212', 'Zoom out', () => zoom(1 / 0.6)),
-        button('Everything', 'Show everything', () => show(model.begin, model.end)),
-        button('Selection', 'Zoom to the selected event', zoomToSelection)),
-      el('div', { class: 'timeline-frame' }, scroll), inView, details,
-      el('p', { class: 'faint keys' }, 'Drag to move, Ctrl and the wheel to zoom, or with the timeline in focus: ',
-        ...KEYS.flatMap(([key, what]) => [el('kbd', null, key), ' ' + what + '  '])));
-    new ResizeObserver(resize).observe(place);
+        button('\u25c2', 'Previous match', () => t.nextMatch(-1)), button('\u25b8', 'Next match', () => t.nextMatch(1)), found,
+        button('+', 'Zoom in', () => t.zoom(0.6)), button('\u2212', 'Zoom out', () => t.zoom(1 / 0.6)),
+        button('Everything', 'Show everything', t.everything), button('Event', 'Zoom to the selected event', t.frame),
+        button('Range', 'Statistics of what is in view', t.rangeOfView), button('?', 'Keys', t.help)),
+      el('div', { class: 'timeline-frame' }, scroll, hint), inView, details, ranged,
+      el('p', { class: 'faint keys' }, 'Drag to move, Shift and drag for statistics of a range, Ctrl and wheel to zoom; with the timeline in focus ',
+        el('kbd', null, '?'), ' lists the keys.'), dialog);
+    P.timelineKeys(scroll, t);
+    P.timelineWheel(scroll, canvas, t);
+    P.timelinePointers(canvas, t);
+    new ResizeObserver(resize).observe(scroll);
     P.onRepaint(() => draw.draw(view));
-    select(null);
+    t.setSearch = (text) => {
+      search.value = text;
+      t.search(text);
+    };
+    t.select(-1);
     resize();
-    return { view, model, select, show, zoom, step, nextMatch, draw };
+    moved = false;
+    return t;
   }
 
-  P.timeline = function () {
-    const source = P.data.timeline, place = P.section('timeline');
-    const model = P.Model(source);
-    const total = model.counts.reduce((a, b) => a + b, 0);
-    const words = model.counts.map((n, k) => (n ? P.plural(n, model.kinds[k],
-      model.kinds[k] === 'copy' ? 'copies' : undefined) : null)).filter(Boolean);
+  /* ---- places, told from outside ---------------------------------------------------------- */
+
+  /* The event that a place means: of the tracks that fit, the one that starts nearest. */
+  function eventOf(model, at) {
+    const e = model.events, ids = ['stream', 'thread', 'process', 'device'].filter((key) => at[key]);
+    let best = -1;
+    const fits = (track) => ids.every((key) => (key === 'stream' && at.thread || key === 'thread' && at.stream
+      ? (track.lane === 'stream' ? track.stream === at.stream : track.thread === at.thread) : track[key] === at[key]));
+    model.rows.filter((row) => fits(model.tracks[row.t])).forEach((row) => {
+      const near = model.bisect(row.first, row.first + row.n, (i) => e.start[i] >= at.start);
+      for (let i = Math.max(row.first, near - 1); i < Math.min(row.first + row.n, near + 2); i++) {
+        if (at.name && model.names[e.name[i]] !== at.name) continue;
+        if (best < 0 || Math.abs(e.start[i] - at.start) < Math.abs(e.start[best] - at.start)) best = i;
+      }
+    });
+    return best;
+  }
+
+  function goTo(timeline, at) {
+    const end = Math.max(at.end === undefined ? at.start : at.end, at.start);
+    const pad = Math.max((end - at.start) * 0.6, 200);
+    const i = at.stream || at.thread || at.name ? eventOf(timeline.model, at) : -1;
+    timeline.show(at.start - pad, end + pad);
+    if (i >= 0 && timeline.model.events.start[i] <= end + pad) timeline.select(i);
+    timeline.focus();
+  }
+
+  /* The address: read when it changes, written when the view stands still. */
+  P.hash = {
+    read: (timeline) => {
+      const part = (key) => (location.hash.match(new RegExp('[#&]' + key + '=([^&]*)')) || [])[1];
+      const pair = (text) => (/^-?\d+(\.\d+)?,-?\d+(\.\d+)?$/.test(text || '') ? text.split(',').map(Number) : null);
+      const seen = pair(part('t')), range = pair(part('r')), selected = part('e'), text = part('q');
+      if (!seen) return false;
+      if (text) {
+        try {
+          timeline.setSearch(decodeURIComponent(text));
+        } catch (error) { /* not an address of ours */ }
+      }
+      if (/^\d+$/.test(selected || '') && Number(selected) < timeline.model.n) timeline.select(Number(selected), true);
+      if (range) timeline.range(range[0], range[1]);
+      timeline.show(seen[0], seen[1]);
+      return true;
+    },
+    write: (timeline) => {
+      const view = timeline.view, pair = (a, b) => Math.round(a) + ',' + Math.round(b);
+      const parts = ['t=' + pair(view.from, view.to)];
+      if (view.selected >= 0) parts.push('e=' + view.selected);
+      if (view.range) parts.push('r=' + pair(view.range.from, view.range.to));
+      if (timeline.searched) parts.push('q=' + encodeURIComponent(timeline.searched));
+      history.replaceState(null, '', '#' + parts.join('&'));
+    },
+  };
+
+  function follow(timeline) {
+    window.addEventListener('hashchange', () => { if (P.hash.read(timeline)) timeline.focus(); });
+    document.addEventListener('click', (event) => {
+      const link = event.target instanceof Element && event.target.closest('a[href^="#t="]');
+      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      const [start, end] = link.getAttribute('href').slice(3).split(',').map(Number);
+      if (!Number.isFinite(start) || !Number.isFinite(end)) return;
+      event.preventDefault();
+      const at = { start, end };
+      ['stream', 'thread', 'process', 'device'].forEach((key) => { at[key] = Number(link.dataset[key]) || undefined; });
+      goTo(timeline, at);
+    });
+    if (P.hash.read(timeline)) P.section('timeline').scrollIntoView();
+  }
+
+  let started;
+  const ready = new Promise((resolve) => { started = resolve; });
+  window.perfkit_timeline = { ready, show: async (at) => {
+    const timeline = await ready;
+    if (timeline) goTo(timeline, at);
+  } };
+
+  /* ---- the section ------------------------------------------------------------------------ */
+
+  function introduce(place, source) {
+    const total = source.counts.reduce((a, b) => a + b, 0);
+    const words = source.counts.map((n, k) => (n ? P.kinds(n, source.kinds[k]) : null)).filter(Boolean);
     place.append(el('p', { class: 'faint', id: 'timeline-counts' },
       total ? P.plural(total, 'event') + ': ' + words.join(', ') + '.' : 'No events.'));
-    if (model.notStarted)
-      place.append(el('p', { class: 'faint' }, P.plural(model.notStarted, 'event') +
+    if (source.not_started)
+      place.append(el('p', { class: 'faint' }, P.plural(source.not_started, 'event') +
         ' never seen to start, so without a place here.'));
-    if (model.merge)
-      place.append(el('p', { class: 'warning', id: 'timeline-merged' }, 'Too many events for one page: neighbours within ' +
-        f.duration(model.merge) + ' are drawn as one block (' + f.count(model.shown) +
-        ' blocks). Every single event: perfkit report FILE --chrome-trace OUT.'));
-    if (total) P.timelineView = Timeline(place, model);
+    if (source.merge_ns)
+      place.append(el('p', { class: 'warning', id: 'timeline-merged' }, 'Too many events for one page: neighbours that fit within ' +
+        f.duration(source.merge_ns) + ' are drawn as one block, so that ' + f.count(total - source.not_started) + ' events are ' +
+        f.count(source.shown) + ' blocks; their counts and times are kept. Every single event: a part of the run ' +
+        '(--from, --to, --nvtx), or perfkit report FILE --perfetto OUT.'));
+    return total - source.not_started;
+  }
+
+  P.timeline = async function () {
+    const source = P.data.timeline, place = P.section('timeline');
+    if (!introduce(place, source)) {
+      started(null);
+      return;
+    }
+    if (!P.unpacks()) {
+      started(null);
+      place.append(el('p', { class: 'bad', id: 'timeline-missing' }, 'This browser cannot unpack the events (DecompressionStream is ' +
+        'missing): Chromium or Edge 80, Firefox 113, Safari 16.4 and later can. The tables are complete without it.'));
+      return;
+    }
+    const wait = el('p', { class: 'faint' }, 'Unpacking the events\u2026'), text = P.section('events');
+    place.append(wait);
+    await new Promise((resolve) => { setTimeout(resolve, 0); }); /* the rest of the page first */
+    try {
+      const model = P.Model(source, await P.unpack(text.textContent));
+      text.remove(); /* its megabytes */
+      P.timelineView = Timeline(place, model);
+    } finally {
+      wait.remove();
+      started(P.timelineView || null);
+    }
+    follow(P.timelineView);
+    performance.mark('perfkit-timeline');
   };
 })(window.perfkit);

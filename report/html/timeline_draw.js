@@ -1,80 +1,152 @@
-/* Draws the timeline on its canvas: ruler, tracks, selection, arrows. Knows nothing of keys and mice.
- * Events narrower than a pixel are drawn once per pixel, so a frame costs what the screen holds. */
+/* Draws the timeline on its canvas: ruler, lines, tracks, range, selection, arrows. Knows nothing of
+ * keys and mice. Events narrower than two pixels are drawn as one column a pixel, as high as the part
+ * of its time in which something ran and in the colour of the longest, so that a frame costs what
+ * the screen holds, however many events there are. */
 (function (P) {
   'use strict';
-  const ROW = 18, GAP = 7, RULER = 24, GROUP = 22;
+  const ROW = 18, GAP = 7, RULER = 24, GROUP = 22, LINE = 40;
+  const FULL = ROW - 2, LEAST = 5, NARROW = 2, CHARACTER = 6.7;
 
   function palette() {
     const c = { slices: [] };
-    ['page', 'panel', 'line', 'text', 'faint', 'grid', 'call', 'wait', 'mark', 'dim', 'focus', 'copy',
+    ['page', 'panel', 'line', 'text', 'faint', 'grid', 'call', 'wait', 'mark', 'dim', 'focus', 'copy', 'bar', 'kernel',
       'slice-text'].forEach((name) => { c[name] = P.css('--' + name); });
     for (let i = 0; i < 8; i++) c.slices.push(P.css('--s' + i));
     return c;
   }
 
-  /* Tracks from top to bottom; with several processes each begins with a line of its own. */
+  /* Lines, then tracks from top to bottom; with several processes each begins with a line of its own. */
   function layout(model) {
-    const places = [], groups = [];
+    const places = [], groups = [], lines = [];
     let y = GAP, process = null;
+    model.lines.forEach(() => {
+      lines.push(y);
+      y += LINE + GAP;
+    });
     model.tracks.forEach((track) => {
-      if (model.processes > 1 && track.pid !== process) {
-        process = track.pid;
-        groups.push({ y, text: 'process ' + track.pid + '  ' + (track.process || '') });
+      if (model.processes > 1 && track.process !== process) {
+        process = track.process;
+        groups.push({ y, text: 'process ' + track.pid + '  ' + (track.command || '') });
         y += GROUP;
       }
       places.push(y);
       y += track.rows.length * ROW + GAP;
     });
-    return { places, groups, height: y };
+    return { places, groups, lines, height: y };
   }
 
-  /* Distance between marks of the ruler: 1, 2 or 5 times a power of ten, about 100 pixels. */
+  /* Distance between marks of the ruler: 1, 2 or 5 times a power of ten, about 120 pixels. */
   function tick(span, width) {
-    const least = (span * 100) / Math.max(width, 100);
+    const least = (span * 120) / Math.max(width, 120);
     const power = Math.pow(10, Math.floor(Math.log10(Math.max(least, 1))));
     return [1, 2, 5, 10].map((m) => m * power).find((step) => step >= least) || 1;
   }
 
+  /* A moment with the digits that tell it from its neighbours `step` away. */
+  function moment(t, step) {
+    const [unit, size] = [['s', 1e9], ['ms', 1e6], ['\u00b5s', 1e3], ['ns', 1]].find(([, ns]) => Math.abs(t) >= ns) || ['s', 1e9];
+    const digits = Math.max(0, Math.round(Math.log10(size)) - Math.floor(Math.log10(Math.max(step, 1))));
+    return (t / size).toFixed(Math.min(digits, 9)) + ' ' + unit;
+  }
+  P.moment = moment;
+
   P.TimelineDraw = function (canvas, model) {
-    const context = canvas.getContext('2d');
-    const plan = layout(model);
-    let colours = palette();
-    const self = { plan, ROW, RULER, gutter: 190 };
+    const context = canvas.getContext('2d', { alpha: false });
+    const plan = layout(model), e = model.events;
+    let colours = palette(), drawn = 0;
+    const self = { plan, ROW, RULER, LINE, gutter: 190 };
     P.onRepaint(() => { colours = palette(); });
 
-    function fillOf(row, i, hit) {
-      const kind = model.kinds[row.kind[i]];
-      if (hit && !hit[row.name[i]]) return colours.dim;
+    function fillOf(i, hit) {
+      const kind = model.kindOf(i);
+      if (hit && !hit[e.name[i]]) return colours.dim;
+      if (e.unended[i] || kind === 'mark') return colours.mark;
       if (kind === 'call') return colours.call;
       if (kind === 'wait' || kind === 'overhead') return colours.wait;
-      return colours.slices[model.colours[row.name[i]]];
+      return colours.slices[model.colours[e.name[i]]];
+    }
+
+    /* Columns of a pixel that look alike and touch are one rectangle. */
+    function Columns(top) {
+      let x = 0, wide = 0, high = 0, fill = null;
+      function flush() {
+        if (!wide) return;
+        context.fillStyle = fill;
+        context.fillRect(x, top + FULL - high, wide, high);
+        wide = 0;
+      }
+      return { flush, add: (at, height, colour) => {
+        if (wide && at === x + wide && height === high && colour === fill) {
+          wide++;
+          return;
+        }
+        flush();
+        [x, wide, high, fill] = [at, 1, height, colour];
+        drawn++;
+      } };
     }
 
     function drawRow(view, row, y, width) {
-      const scale = width / (view.to - view.from), left = self.gutter;
-      let drawnTo = -1;
-      for (let i = model.firstAfter(row, view.from); i < row.n && row.start[i] < view.to; i++) {
-        const from = Math.max(0, (row.start[i] - view.from) * scale);
-        const to = Math.min(width, (row.end[i] - view.from) * scale);
-        if (to <= drawnTo && to - from < 1) continue;
-        const wide = Math.max(1, to - from);
-        context.fillStyle = row.duration[i] < 0 || model.kinds[row.kind[i]] === 'mark' ? colours.mark
-          : fillOf(row, i, view.hit);
-        context.fillRect(left + from, y, wide > 3 ? wide - 1 : wide, ROW - 2);
-        drawnTo = from + wide;
-        if (wide > 34) drawText(row, i, left + from, y, wide, view);
+      const scale = width / (view.to - view.from), left = self.gutter, stop = row.first + row.n, hit = view.hit;
+      const columns = Columns(y);
+      for (let i = model.firstAfter(row, view.from); i < stop && e.start[i] < view.to;) {
+        const from = Math.max(0, (e.start[i] - view.from) * scale), to = Math.min(width, (e.end[i] - view.from) * scale);
+        if (to - from >= NARROW) {
+          columns.flush();
+          drawSlice(i, left + from, y, to - from, hit);
+          i++;
+          continue;
+        }
+        const pixel = Math.floor(from);
+        let next = Math.max(i + 1, model.startsAt(i, stop, view.from + (pixel + 1) / scale));
+        if (next - 1 > i && (e.end[next - 1] - e.start[next - 1]) * scale >= NARROW) next--;
+        const share = (model.busy[next] - model.busy[i]) * scale;
+        const high = Math.min(FULL, Math.max(LEAST, Math.round(Math.sqrt(share) * FULL)));
+        columns.add(left + pixel, high, fillOf(hit ? hitIn(i, next, hit) : model.longest(i, next), hit));
+        i = next;
       }
+      columns.flush();
     }
 
-    function drawText(row, i, x, y, wide, view) {
-      const name = model.names[row.name[i]];
-      const room = Math.floor((wide - 8) / 6.7);
+    /* An event that was searched for, if there is one among the first of a pixel's; else the first. */
+    function hitIn(from, to, hit) {
+      for (let i = from; i < to && i < from + 512; i++) if (hit[e.name[i]]) return i;
+      return from;
+    }
+
+    function drawSlice(i, x, y, wide, hit) {
+      context.fillStyle = fillOf(i, hit);
+      context.fillRect(x, y, wide > 3 ? wide - 1 : wide, FULL);
+      drawn++;
+      const room = Math.floor((wide - 8) / CHARACTER);
       if (room < 3) return;
-      let text = P.visible(name.slice(0, 400)).replace(/\s+/g, ' ');
-      if (row.count[i] > 1) text = P.format.count(row.count[i]) + ' \u00d7 ' + text;
+      let text = P.visible(model.names[e.name[i]].slice(0, 400)).replace(/\s+/g, ' ');
+      if (model.countOf(i) > 1) text = P.format.count(model.countOf(i)) + ' \u00d7 ' + text;
       if (text.length > room) text = text.slice(0, Math.max(1, room - 1)) + '\u2026';
-      context.fillStyle = view.hit && !view.hit[row.name[i]] ? colours.faint : colours['slice-text'];
+      context.fillStyle = hit && !hit[e.name[i]] ? colours.faint : e.unended[i] ? colours.page : colours['slice-text'];
       context.fillText(text, x + 4, y + ROW / 2 - 0.5, wide - 6);
+    }
+
+    /* A step line as an area, the most of each pixel. */
+    function drawLine(view, line, y, width) {
+      const scale = width / (view.to - view.from), left = self.gutter, n = line.time.length;
+      const height = (value) => Math.round((value / (line.most || 1)) * (LINE - 2));
+      let i = Math.max(0, model.bisect(0, n, (k) => line.time[k] > view.from) - 1);
+      context.fillStyle = colours.bar;
+      for (; i < n && line.time[i] < view.to;) {
+        const from = Math.max(0, Math.floor((line.time[i] - view.from) * scale));
+        let most = 0, to = from;
+        do {
+          most = Math.max(most, line.peak[i]);
+          to = i + 1 < n ? (line.time[i + 1] - view.from) * scale : (model.end - view.from) * scale;
+          i++;
+        } while (i < n && to < from + 1);
+        const high = height(most);
+        to = Math.min(width, Math.max(from + 1, Math.ceil(to)));
+        if (high) context.fillRect(left + from, y + LINE - high, to - from, high);
+      }
+      context.fillStyle = colours.line;
+      context.fillRect(left, y + LINE, width, 1);
     }
 
     function drawRuler(view, width) {
@@ -85,10 +157,12 @@
       for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
         const x = left + ((t - view.from) * width) / span;
         context.fillRect(Math.round(x), RULER - 6, 1, 6);
-        context.fillText(P.format.duration(t), x + 4, RULER / 2);
+        context.fillText(moment(t, step), x + 4, RULER / 2);
       }
       context.fillStyle = colours.line;
       context.fillRect(0, RULER - 1, left + width, 1);
+      context.fillStyle = colours.panel;
+      context.fillRect(0, 0, left, RULER - 1);
       context.fillStyle = colours.text;
       context.fillText(P.format.duration(span) + (left < 150 ? '' : ' in view'), 8, RULER / 2, left - 12);
     }
@@ -100,17 +174,24 @@
         context.fillRect(Math.round(self.gutter + ((t - view.from) * width) / span), RULER, 1, height - RULER);
     }
 
+    function label(text, y, colour) {
+      const room = Math.floor((self.gutter - 22) / 6.9);
+      context.fillStyle = colour;
+      context.fillText(text.length > room ? text.slice(0, room - 1) + '\u2026' : text, 6, y, self.gutter - 12);
+    }
+
     function drawLabels(view, height) {
       context.fillStyle = colours.page;
       context.fillRect(0, RULER, self.gutter - 4, height - RULER);
       model.tracks.forEach((track, t) => {
-        const y = RULER + plan.places[t] - view.top;
+        const y = RULER + plan.places[t] - view.top, focus = view.track === t;
         if (y > height || y + track.rows.length * ROW < RULER) return;
-        context.fillStyle = view.track === t ? colours.focus : colours.text;
-        const room = Math.floor((self.gutter - 22) / 6.9);
-        let text = P.visible(track.label);
-        if (text.length > room) text = text.slice(0, room - 1) + '\u2026';
-        context.fillText((view.track === t ? '\u25b8 ' : '  ') + text, 6, y + ROW / 2 - 0.5, self.gutter - 12);
+        label((focus ? '\u25b8 ' : '  ') + P.visible(track.label), y + ROW / 2 - 0.5, focus ? colours.focus : colours.text);
+      });
+      model.lines.forEach((line, k) => {
+        const y = RULER + plan.lines[k] - view.top;
+        label('  ' + P.visible(line.label), y + 9, colours.text);
+        label('  up to ' + P.format.value(line.unit, line.most), y + 25, colours.faint);
       });
       plan.groups.forEach((group) => {
         context.fillStyle = colours.faint;
@@ -118,31 +199,54 @@
       });
     }
 
-    self.box = function (view, at) {
-      const row = model.tracks[at.t].rows[at.r];
-      const width = self.width - self.gutter, scale = width / (view.to - view.from);
-      const x = self.gutter + (row.start[at.i] - view.from) * scale;
-      return { x, wide: Math.max(2, (row.end[at.i] - row.start[at.i]) * scale),
-        y: RULER + plan.places[at.t] + at.r * ROW - view.top };
+    self.x = (view, time) => self.gutter + ((time - view.from) * (self.width - self.gutter)) / (view.to - view.from);
+    self.time = (view, x) => view.from + ((x - self.gutter) / (self.width - self.gutter)) * (view.to - view.from);
+
+    self.box = function (view, i) {
+      const row = model.rowOf(i), x = self.x(view, e.start[i]);
+      return { x, wide: Math.max(2, self.x(view, e.end[i]) - x), y: RULER + plan.places[row.t] + row.r * ROW - view.top };
     };
 
+    /* A frame that stays within the canvas: slices may be a million pixels wide. */
+    function frame(box, colour, wide) {
+      const from = Math.max(box.x - 1, self.gutter - 3), to = Math.min(box.x + box.wide + 1, self.width + 3);
+      context.strokeStyle = colour;
+      context.lineWidth = wide;
+      if (to > from) context.strokeRect(from, box.y - 1, to - from, ROW);
+    }
+
     function drawSelection(view) {
-      if (!view.selected) return;
+      if (view.selected < 0) return;
       const box = self.box(view, view.selected), other = model.other(view.selected);
-      context.strokeStyle = colours.text;
-      context.lineWidth = 2;
-      context.strokeRect(box.x - 1, box.y - 1, box.wide + 2, ROW);
-      if (!other) return;
+      frame(box, colours.text, 2.5);
+      if (other < 0) return;
       const end = self.box(view, other);
-      context.strokeStyle = colours.mark;
-      context.lineWidth = 1.5;
-      context.strokeRect(end.x - 1, end.y - 1, end.wide + 2, ROW);
+      frame(end, colours.mark, 1.5);
       const down = end.y > box.y ? 1 : -1;
       const y1 = box.y + (down > 0 ? ROW - 2 : 0), y2 = end.y + (down > 0 ? 0 : ROW - 2);
       context.beginPath();
       context.moveTo(box.x, y1);
       context.bezierCurveTo(box.x, y1 + 24 * down, end.x, y2 - 24 * down, end.x, y2);
+      context.moveTo(end.x - 4, y2 - 6 * down);
+      context.lineTo(end.x, y2);
+      context.lineTo(end.x + 4, y2 - 6 * down);
       context.stroke();
+    }
+
+    /* The range whose statistics are shown: what is outside is veiled. */
+    function drawRange(view, height) {
+      if (!view.range) return;
+      const from = Math.max(self.gutter, Math.min(self.width, self.x(view, view.range.from)));
+      const to = Math.max(self.gutter, Math.min(self.width, self.x(view, view.range.to)));
+      context.globalAlpha = 0.55;
+      context.fillStyle = colours.page;
+      context.fillRect(self.gutter, RULER, from - self.gutter, height - RULER);
+      context.fillRect(to, RULER, self.width - to, height - RULER);
+      context.globalAlpha = 1;
+      context.fillStyle = colours.focus;
+      context.fillRect(from - 1, 0, 2, height);
+      context.fillRect(to - 1, 0, 2, height);
+      context.fillRect(from, RULER - 4, to - from, 3);
     }
 
     self.resize = function (width, height) {
@@ -157,36 +261,41 @@
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
     };
 
+    /* Returns how many rectangles it took. */
     self.draw = function (view) {
       const width = self.width - self.gutter, height = self.height;
+      drawn = 0;
       context.font = '12px ui-monospace, "DejaVu Sans Mono", Consolas, monospace';
       context.textBaseline = 'middle';
       context.fillStyle = colours.page;
       context.fillRect(0, 0, self.width, height);
       drawGrid(view, width, height);
-      model.tracks.forEach((track, t) => track.rows.forEach((row, r) => {
-        const y = RULER + plan.places[t] + r * ROW - view.top;
+      model.lines.forEach((line, k) => drawLine(view, line, RULER + plan.lines[k] - view.top, width));
+      model.rows.forEach((row) => {
+        const y = RULER + plan.places[row.t] + row.r * ROW - view.top;
         if (y < height && y + ROW > RULER) drawRow(view, row, y, width);
-      }));
+      });
       drawSelection(view);
+      drawRange(view, height);
       drawLabels(view, height);
       drawRuler(view, width);
+      return drawn;
     };
 
-    /* What is at a point of the canvas: {t, r, i}, or the track alone, or null. */
+    /* What is at a point of the canvas: {t, r, i} with i < 0 beside the events, {line}, or null. */
     self.hit = function (view, x, y) {
       const below = y - RULER + view.top;
-      if (y < RULER) return null;
-      for (let t = 0; t < model.tracks.length; t++) {
-        const r = Math.floor((below - plan.places[t]) / ROW), rows = model.tracks[t].rows;
-        if (r < 0 || r >= rows.length) continue;
-        const width = self.width - self.gutter, scale = (view.to - view.from) / width;
-        const slack = 2 * scale, time = view.from + (x - self.gutter) * scale, row = rows[r];
-        const i = model.firstAfter(row, time - slack);
-        if (i < row.n && row.start[i] <= time + slack) return { t, r, i };
-        return { t, r, i: -1 };
-      }
-      return null;
+      if (y < RULER || x < self.gutter) return null;
+      const line = plan.lines.findIndex((top) => below >= top && below < top + LINE);
+      if (line >= 0) return { line };
+      const t = model.tracks.findIndex((track, k) => below >= plan.places[k] && below < plan.places[k] + track.rows.length * ROW);
+      if (t < 0) return null;
+      const r = Math.floor((below - plan.places[t]) / ROW), row = model.tracks[t].rows[r], stop = row.first + row.n;
+      const slack = (2 * (view.to - view.from)) / (self.width - self.gutter), time = self.time(view, x);
+      const exact = model.firstAfter(row, time);
+      if (exact < stop && e.start[exact] <= time) return { t, r, i: exact };
+      const near = model.firstAfter(row, time - slack);
+      return { t, r, i: near < stop && e.start[near] <= time + slack ? near : -1 };
     };
     return self;
   };

@@ -1,103 +1,138 @@
-/* The timeline's events, unpacked from columns of differences into typed arrays per row. The events
- * of one row do not overlap, so a row is searched by bisection. Pure data: no document here. */
+/* The timeline's events as the other parts ask for them: rows searched by bisection, the events of a
+ * pixel in constant time, searches by name. An event is a number, its place in the typed arrays
+ * (timeline_data.js); those of a row do not overlap. Pure data: no document here. */
 (function (P) {
   'use strict';
+  const BLOCK = 64;
 
-  function fillRows(track, t, begin) {
-    const sizes = new Array(track.rows).fill(0);
-    track.row.forEach((r) => { sizes[r]++; });
-    const rows = sizes.map((n) => ({ n: 0, start: new Float64Array(n), end: new Float64Array(n),
-      duration: new Float64Array(n), name: new Uint32Array(n), kind: new Uint8Array(n),
-      link: new Float64Array(n), extra: new Float64Array(n), count: new Uint32Array(n),
-      busy: new Float64Array(n) }));
-    let time = begin;
-    for (let i = 0; i < track.start.length; i++) {
-      const row = rows[track.row[i]], at = row.n++;
-      time += track.start[i];
-      row.start[at] = time;
-      row.duration[at] = track.duration[i];
-      row.end[at] = time + Math.max(0, track.duration[i]);
-      row.name[at] = track.name[i];
-      row.kind[at] = track.kind[i];
-      row.link[at] = track.link[i];
-      row.extra[at] = track.extra[i];
-      row.count[at] = track.count ? track.count[i] : 1;
-      row.busy[at] = track.busy ? track.busy[i] : Math.max(0, track.duration[i]);
-    }
+  /* All rows in the order of their events; each track has its own again. */
+  function makeRows(tracks) {
+    const rows = [];
+    let first = 0;
+    tracks.forEach((track, t) => {
+      track.rows = track.rows.map((n, r) => {
+        const row = { t, r, first, n };
+        first += n;
+        rows.push(row);
+        return row;
+      });
+    });
     return rows;
   }
 
-  /* First event of the row that ends after `time`. */
-  function firstAfter(row, time) {
-    let low = 0, high = row.n;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (row.end[middle] <= time && row.start[middle] < time) low = middle + 1; else high = middle;
-    }
-    return low;
+  /* Of every BLOCK events, and of every BLOCK of these, the one that lasts longest. */
+  function longestBlocks(start, end) {
+    const lasts = (i) => end[i] - start[i];
+    const level = (n, of) => {
+      const best = new Uint32Array(Math.floor(n / BLOCK));
+      for (let b = 0; b < best.length; b++) {
+        best[b] = of(b * BLOCK);
+        for (let i = b * BLOCK + 1; i < (b + 1) * BLOCK; i++) if (lasts(of(i)) > lasts(best[b])) best[b] = of(i);
+      }
+      return best;
+    };
+    const fine = level(start.length, (i) => i), coarse = level(fine.length, (b) => fine[b]);
+    return (from, to) => {
+      let best = from;
+      for (let i = from; i < to;) {
+        const b = i / BLOCK, c = b / BLOCK;
+        let candidate = i, next = i + 1;
+        if (Number.isInteger(c) && i + BLOCK * BLOCK <= to) [candidate, next] = [coarse[c], i + BLOCK * BLOCK];
+        else if (Number.isInteger(b) && i + BLOCK <= to) [candidate, next] = [fine[b], i + BLOCK];
+        if (lasts(candidate) > lasts(best)) best = candidate;
+        i = next;
+      }
+      return best;
+    };
   }
 
-  P.Model = function (source) {
+  /* Time in which events ran, summed from the first one on: a difference is that of a stretch. */
+  function sumBusy(e) {
+    const sums = new Float64Array(e.n + 1);
+    for (let i = 0; i < e.n; i++) sums[i + 1] = sums[i] + (e.busy ? e.busy[i] : e.end[i] - e.start[i]);
+    return sums;
+  }
+
+  P.Model = function (source, packed) {
+    const head = packed.head, rows = makeRows(head.tracks);
+    const e = P.readEvents(packed, rows, source.begin_ns), start = e.start, end = e.end;
     const model = { begin: source.begin_ns, end: Math.max(source.end_ns, source.begin_ns + 1),
-      names: source.names.map((name) => name || '(empty)'), kinds: source.kinds, counts: source.counts, shown: source.shown,
-      merge: source.merge_ns, notStarted: source.not_started, configs: source.configs, firstAfter };
-    model.tracks = source.tracks.map((track, t) => ({ label: track.label, pid: track.pid,
-      process: track.process, lane: track.lane, rows: fillRows(track, t, source.begin_ns) }));
-    model.colours = source.names.map((name) => P.colour(name));
-    model.processes = new Set(model.tracks.map((track) => track.pid)).size;
+      names: head.names.map((name) => name || '(empty)'), kinds: source.kinds, merge: source.merge_ns,
+      configs: head.configs, tracks: head.tracks, rows, events: e, n: e.n, lines: e.lines,
+      longest: longestBlocks(start, end), busy: sumBusy(e), colours: head.names.map((name) => P.colour(name)) };
+    model.processes = new Set(model.tracks.map((track) => track.process)).size;
 
-    const links = new Map();
-    model.tracks.forEach((track, t) => track.rows.forEach((row, r) => {
-      for (let i = 0; i < row.n; i++) {
-        if (!row.link[i]) continue;
-        const ends = links.get(row.link[i]);
-        if (ends) ends.push({ t, r, i }); else links.set(row.link[i], [{ t, r, i }]);
+    /* First place in [low, high) from which on `over` holds, else high. */
+    function bisect(low, high, over) {
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (over(middle)) high = middle; else low = middle + 1;
       }
-    }));
+      return low;
+    }
+    model.bisect = bisect;
 
-    /* The other end of the arrow between a call and its device record, or null. */
-    model.other = function (at) {
-      const link = model.tracks[at.t].rows[at.r].link[at.i];
-      const ends = link ? links.get(link) || [] : [];
-      return ends.find((end) => end.t !== at.t) || null;
+    /* First event of the row that ends after `time`; one without length counts where it stands. */
+    model.firstAfter = (row, time) => bisect(row.first, row.first + row.n, (i) => end[i] > time || start[i] >= time);
+
+    /* First of the events from `from` on that starts at `time` or later: near in most cases. */
+    model.startsAt = function (from, stop, time) {
+      let span = 1;
+      while (from + span < stop && start[from + span] < time) span *= 2;
+      return bisect(from + (span >> 1), Math.min(stop, from + span + 1), (i) => start[i] >= time);
     };
 
-    model.event = function (at) {
-      const track = model.tracks[at.t], row = track.rows[at.r], i = at.i;
-      return { track, name: model.names[row.name[i]], kind: model.kinds[row.kind[i]],
-        start: row.start[i], duration: row.duration[i], count: row.count[i], busy: row.busy[i],
-        extra: row.extra[i] };
-    };
+    model.rowOf = (i) => rows[bisect(0, rows.length, (r) => rows[r].first > i) - 1];
+    model.trackOf = (i) => model.tracks[model.rowOf(i).t];
+    model.kindOf = (i) => model.kinds[e.kind[i]];
+    model.countOf = (i) => (e.count ? e.count[i] : 1);
 
-    /* All events whose name holds `text`, by start. */
-    model.search = function (text) {
-      const wanted = text.toLowerCase();
-      const hit = new Uint8Array(model.names.length);
-      model.names.forEach((name, n) => { hit[n] = name.toLowerCase().includes(wanted) ? 1 : 0; });
-      const found = [];
-      model.tracks.forEach((track, t) => track.rows.forEach((row, r) => {
-        for (let i = 0; i < row.n; i++) if (hit[row.name[i]]) found.push({ t, r, i, start: row.start[i] });
-      }));
-      found.sort((a, b) => a.start - b.start);
-      return { hit, found };
-    };
+    /* The other end of the arrow between a call and its device record, -1 = none. */
+    model.other = (i) => e.other[i] - 1;
 
-    /* Counts and time of the events that touch [from, to), time cut to it, by kind: [{kind, count,
-     * ns}]. A merged block holds several kinds, so with blocks it is by lane. */
-    const LANES = { stream: 'device operation', calls: 'call', ranges: 'range' };
-    model.within = function (from, to) {
-      const kinds = model.merge ? Object.values(LANES) : model.kinds;
-      const sums = kinds.map((kind) => ({ kind, count: 0, ns: 0 }));
-      model.tracks.forEach((track) => track.rows.forEach((row) => {
-        const lane = sums[kinds.indexOf(LANES[track.lane])];
-        for (let i = firstAfter(row, from); i < row.n && row.start[i] < to; i++) {
-          const sum = model.merge ? lane : sums[row.kind[i]], inside = Math.min(row.end[i], to) - Math.max(row.start[i], from);
-          const whole = row.end[i] - row.start[i];
-          sum.count += row.count[i];
-          sum.ns += whole > 0 ? (row.busy[i] * inside) / whole : 0;
+    model.event = (i) => ({ i, track: model.trackOf(i), name: model.names[e.name[i]], kind: model.kindOf(i),
+      start: start[i], duration: e.unended[i] ? -1 : end[i] - start[i], count: model.countOf(i),
+      busy: e.busy ? e.busy[i] : end[i] - start[i], extra: e.extra[i] });
+
+    /* Events by kind, merged ones counted one by one: what must equal the capture. */
+    model.countByKind = function (track) {
+      const sums = {};
+      (track ? track.rows : rows).forEach((row) => {
+        for (let i = row.first; i < row.first + row.n; i++) {
+          const kind = model.kindOf(i);
+          sums[kind] = (sums[kind] || 0) + model.countOf(i);
         }
-      }));
+      });
       return sums;
+    };
+
+    /* Merges lists of events that are each in order of time into one. */
+    model.byStart = function (lists) {
+      while (lists.length > 1) {
+        const merged = [];
+        for (let k = 0; k < lists.length; k += 2) merged.push(k + 1 < lists.length ? mergeTwo(lists[k], lists[k + 1]) : lists[k]);
+        lists = merged;
+      }
+      return lists[0] || new Uint32Array(0);
+    };
+
+    function mergeTwo(a, b) {
+      const out = new Uint32Array(a.length + b.length);
+      for (let i = 0, j = 0, k = 0; k < out.length; k++)
+        out[k] = j >= b.length || (i < a.length && start[a[i]] <= start[b[j]]) ? a[i++] : b[j++];
+      return out;
+    }
+
+    /* Events whose name holds `text`, in order of time; and which names those are. */
+    model.search = function (text) {
+      const wanted = text.toLowerCase(), hit = new Uint8Array(model.names.length);
+      model.names.forEach((name, n) => { hit[n] = name.toLowerCase().includes(wanted) ? 1 : 0; });
+      return { hit, found: model.byStart(rows.map((row) => {
+        let n = 0;
+        const list = new Uint32Array(row.n);
+        for (let i = row.first; i < row.first + row.n; i++) if (hit[e.name[i]]) list[n++] = i;
+        return list.subarray(0, n);
+      }).filter((list) => list.length)) };
     };
     return model;
   };

@@ -1,7 +1,7 @@
 /* For the report tests: makes small captures with SQL and runs one writer on one of them.
  *     report_tool make SQLFILE CAPTURE
  *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [colour] [all] [kernel=TEXT] [begin=N]
- * [end=N] [pattern=REGEX] [range=NAME] OUT "-" is standard output. The command line of perfkit is not used, so that a report
+ * [end=N] [pattern=REGEX] [range=NAME] [events=N] OUT "-" is standard output. The command line of perfkit is not used, so that a report
  * test fails for what report/ does. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +73,8 @@ static int write_report(int argc, char **argv)
             options.colour = true;
         else if (!strcmp(argv[i], "all"))
             options.all = true;
+        else if (!strncmp(argv[i], "events=", 7))
+            options.events = strtoul(value, NULL, 10);
         else if (!strncmp(argv[i], "kernel=", 7))
             filter.kernel = value;
         else if (!strncmp(argv[i], "pattern=", 8))

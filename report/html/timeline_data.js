@@ -1,0 +1,103 @@
+/* Unpacks the timeline's events: base64, gzip, then columns of variable-length integers
+ * (report/html_pack.h describes them). 1 M events take about a quarter of a second, so the rest of
+ * the page is drawn first. No document here but the element that carries the text. */
+(function (P) {
+  'use strict';
+
+  P.unpacks = () => typeof DecompressionStream === 'function';
+
+  /* A promise of {head, bytes, at}: the head as an object, and where the columns begin in bytes. */
+  P.unpack = async function (text) {
+    const packed = atob(text.trim()), bytes = new Uint8Array(packed.length);
+    for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const whole = new Uint8Array(await new Response(stream).arrayBuffer());
+    const line = whole.indexOf(10), length = Number(new TextDecoder().decode(whole.subarray(0, line)));
+    const head = JSON.parse(new TextDecoder().decode(whole.subarray(line + 1, line + 1 + length)));
+    return { head, bytes: whole, at: line + 1 + length };
+  };
+
+  /* Reads numbers one after the other. Beyond 2^53 they lose their last digits, as all numbers here. */
+  function Reader(bytes, at) {
+    function uint() {
+      let value = bytes[at] & 127;
+      if (bytes[at++] < 128) return value;
+      let factor = 128;
+      do {
+        value += (bytes[at] & 127) * factor;
+        factor *= 128;
+      } while (bytes[at++] >= 128);
+      return value;
+    }
+    return { uint, int: () => {
+      const folded = uint();
+      return folded % 2 ? -(folded + 1) / 2 : folded / 2;
+    } };
+  }
+
+  const NO_CALL = -2147483648;
+
+  function readRows(rows, begin, starts, durations, events) {
+    rows.forEach((row) => {
+      let before = begin;
+      for (let i = row.first; i < row.first + row.n; i++) {
+        const start = before + starts.int(), duration = durations.int();
+        events.start[i] = start;
+        before = events.end[i] = start + Math.max(0, duration);
+        events.unended[i] = duration < 0 ? 1 : 0;
+      }
+    });
+  }
+
+  /* Calls and device records name each other: place + 1, 0 = none. */
+  function readCalls(calls, n, other) {
+    let place = 0;
+    for (let i = 0; i < n; i++) {
+      const delta = calls.int();
+      if (delta === NO_CALL) continue;
+      place += delta;
+      other[i] = place;
+      other[place - 1] = i + 1;
+    }
+  }
+
+  /* Typed arrays of all events. An event's number is its place in them; those of a row, {first, n}, do
+   * not overlap and stand in order of time. */
+  P.readEvents = function (packed, rows, begin) {
+    const n = rows.reduce((sum, row) => sum + row.n, 0), readers = {};
+    let at = packed.at;
+    Object.entries(packed.head.columns).forEach(([name, length]) => {
+      readers[name] = Reader(packed.bytes, at);
+      at += length;
+    });
+    const e = { n, start: new Float64Array(n), end: new Float64Array(n), unended: new Uint8Array(n),
+      name: new Uint32Array(n), kind: new Uint8Array(n), extra: new Float64Array(n),
+      other: new Int32Array(n), count: null, busy: null };
+    const fill = (array, reader) => { for (let i = 0; i < n; i++) array[i] = reader.int(); return array; };
+    readRows(rows, begin, readers.start, readers.duration, e);
+    fill(e.name, readers.name);
+    fill(e.kind, readers.kind);
+    fill(e.extra, readers.extra);
+    readCalls(readers.call, n, e.other);
+    if (readers.count) e.count = fill(new Uint32Array(n), readers.count);
+    if (readers.busy) e.busy = fill(new Float64Array(n), readers.busy);
+    e.lines = readLines(packed.head.lines, Reader(packed.bytes, at));
+    return e;
+  };
+
+  /* Step lines: from time[i] on it is value[i], peak[i] at most until the next. */
+  function readLines(lines, reader) {
+    return lines.map((line) => {
+      const read = { label: line.label, unit: line.unit, thinned: line.thinned, most: 0,
+        time: new Float64Array(line.points), value: new Float64Array(line.points), peak: new Float64Array(line.points) };
+      let time = 0;
+      for (let i = 0; i < line.points; i++) {
+        read.time[i] = time += reader.int();
+        read.value[i] = reader.int();
+        read.peak[i] = reader.int();
+        read.most = Math.max(read.most, read.peak[i]);
+      }
+      return read;
+    });
+  }
+})(window.perfkit);

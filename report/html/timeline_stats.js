@@ -1,0 +1,76 @@
+/* What lies within a span of time: events counted, their time cut to the span and summed, and the time
+ * in which at least one of them ran. Pure data: no document here. */
+(function (P) {
+  'use strict';
+
+  P.within = function (model, from, to) {
+    const e = model.events, kinds = model.kinds.length;
+    const cut = (i) => {
+      const whole = e.end[i] - e.start[i], inside = Math.min(e.end[i], to) - Math.max(e.start[i], from);
+      return e.busy ? (whole > 0 ? (e.busy[i] * inside) / whole : 0) : inside;
+    };
+
+    /* Of each row what touches the span, as [first, after the last]. */
+    const parts = model.rows.map((row) => {
+      const first = model.firstAfter(row, from);
+      return { row, first, last: model.startsAt(first, row.first + row.n, to) };
+    }).filter((part) => part.last > part.first);
+
+    /* Sums of a list of events in order of time; unions need that order. */
+    function sums(list) {
+      let count = 0, ns = 0, union = 0, seen = from, longest = list[0];
+      for (const i of list) {
+        const inside = cut(i), begin = Math.max(e.start[i], seen), end = Math.min(e.end[i], to);
+        count += model.countOf(i);
+        ns += inside;
+        if (end > begin) union += e.count && e.count[i] > 1 ? Math.min(inside, end - begin) : end - begin;
+        seen = Math.max(seen, end);
+        if (e.end[i] - e.start[i] > e.end[longest] - e.start[longest]) longest = i;
+      }
+      return { count, ns, union, longest };
+    }
+
+    /* Lists by key: one pass to count, one to fill; a row's events stay in order. */
+    function group(size, keyOf) {
+      const at = new Uint32Array(size + 1), all = parts.reduce((n, part) => n + part.last - part.first, 0);
+      const each = (f) => parts.forEach((part) => { for (let i = part.first; i < part.last; i++) f(i, part.row); });
+      each((i, row) => { at[keyOf(i, row) + 1]++; });
+      for (let k = 0; k < size; k++) at[k + 1] += at[k];
+      const list = new Uint32Array(all), next = at.slice();
+      each((i, row) => { list[next[keyOf(i, row)]++] = i; });
+      const lists = [];
+      for (let k = 0; k < size; k++) if (at[k + 1] > at[k]) lists.push([k, ordered(list.subarray(at[k], at[k + 1]))]);
+      return lists;
+    }
+
+    /* A list holds rows one after the other: cut where a row ends, merged by time. */
+    function ordered(list) {
+      const runs = [];
+      for (let i = 0; i < list.length;) {
+        const row = model.rowOf(list[i]), stop = row.first + row.n;
+        let low = i, high = list.length;
+        while (low < high) {
+          const middle = (low + high) >>> 1;
+          if (list[middle] >= stop) high = middle; else low = middle + 1;
+        }
+        runs.push(list.subarray(i, low));
+        i = low;
+      }
+      return model.byStart(runs);
+    }
+
+    const devices = [...new Set(model.tracks.filter((track) => track.lane === 'stream').map((track) => track.device))];
+    const deviceOf = (row) => devices.indexOf(model.tracks[row.t].device);
+    return {
+      from, to,
+      kinds: group(kinds, (i) => e.kind[i]).map(([k, list]) => Object.assign({ kind: model.kinds[k] }, sums(list))),
+      devices: group(devices.length + 1, (i, row) => (deviceOf(row) < 0 ? devices.length : deviceOf(row)))
+        .filter(([k]) => k < devices.length)
+        .map(([k, list]) => Object.assign({ device: devices[k], label: model.tracks.find((track) =>
+          track.lane === 'stream' && track.device === devices[k]).device_label }, sums(list))),
+      names: group(model.names.length * kinds, (i) => e.name[i] * kinds + e.kind[i])
+        .map(([k, list]) => Object.assign({ name: model.names[Math.floor(k / kinds)], kind: model.kinds[k % kinds] }, sums(list)))
+        .sort((a, b) => b.ns - a.ns),
+    };
+  };
+})(window.perfkit);

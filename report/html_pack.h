@@ -1,0 +1,31 @@
+/* Numbers as bytes for the page: columns of variable-length integers, which the page unpacks
+ * (html/timeline_data.js reads exactly this).
+ *
+ * The whole, before compression: the length of the head as decimal digits, '\n', the head (JSON), then
+ * the columns one after the other; the head tells how many bytes each has. A number is LEB128: seven
+ * bits a byte, lowest first, the highest bit set on all but the last. Signed ones are folded first
+ * (0, -1, 1, -2 become 0, 1, 2, 3). */
+#ifndef PERFKIT_REPORT_HTML_PACK_H
+#define PERFKIT_REPORT_HTML_PACK_H
+
+#include <stdio.h>
+
+#include "libprof/base/array.h"
+#include "libprof/base/error.h"
+
+/* Starts as {0}; running out of memory sticks and is told by prof_html_pack_write. */
+struct prof_html_pack {
+    PROF_ARRAY(unsigned char) head, columns;
+    bool failed;
+};
+
+void prof_html_pack_uint(struct prof_html_pack *pack, uint64_t value);
+void prof_html_pack_int(struct prof_html_pack *pack, int64_t value);
+void prof_html_pack_head(struct prof_html_pack *pack, const char *json, size_t length);
+
+/* Compressed (gzip) and as base64, one line. */
+enum prof_status prof_html_pack_write(const struct prof_html_pack *pack, FILE *out,
+                                      struct prof_error *err);
+void prof_html_pack_free(struct prof_html_pack *pack);
+
+#endif
