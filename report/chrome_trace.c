@@ -1,191 +1,311 @@
-/* Every event in Chrome's trace format, in the dialect that Kineto writes (facts in
- * docs/format.md), which Perfetto, chrome://tracing, HTA, TensorBoard and speedscope read.
+/* Chrome's trace format, in the dialect that Kineto writes, which Perfetto, chrome://tracing, HTA,
+ * TensorBoard and speedscope read.
  *
  * What its readers need and this file keeps to: microseconds with exactly three decimals relative
- * to baseTimeNanoseconds (absolute times lose nanoseconds in a double); numeric pid and tid; slices
- * of one lane nest or are disjoint; both ends of every flow are there. It is written as a stream:
- * memory does not grow with the number of events. */
+ * to baseTimeNanoseconds (absolute times lose nanoseconds in a double); numeric pid and tid; both
+ * ends of every flow; `"rank": N` with a blank, which HTA searches for. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "report/chrome_trace.h"
-#include "report/walk.h"
+#include "report/trace.h"
 #include "report/writers.h"
 
-/* ---- pieces of events --------------------------------------------------------------------- */
+struct chrome {
+    struct prof_trace trace;
+    struct prof_json json;
+    struct prof_map launches;           /* launch_key -> place in parts + 1 */
+    PROF_ARRAY(struct prof_json) parts; /* in memory: the members of a launch, in braces */
+};
 
-void prof_chrome_begin(struct prof_chrome *t, const char *ph, const char *category,
-                       const char *name, int64_t pid, int64_t tid, int64_t ts)
+static struct chrome *chrome(struct prof_trace *t)
 {
-    prof_json_object(&t->json, NULL);
-    prof_json_string(&t->json, "ph", ph);
-    prof_json_string(&t->json, "cat", category);
-    prof_json_string(&t->json, "name", name ? name : "n/a");
-    prof_json_int(&t->json, "pid", pid);
-    prof_json_int(&t->json, "tid", tid);
-    prof_json_us(&t->json, "ts", ts);
+    return (struct chrome *)t;
 }
 
-void prof_chrome_put(struct prof_chrome *t, const char *key, int64_t value)
-{
-    if (value != PROF_UNKNOWN)
-        prof_json_int(&t->json, key, value);
-}
+/* ---- metadata ------------------------------------------------------------------------------ */
 
-int64_t prof_chrome_place(struct prof_chrome *t, enum prof_chrome_lane what, int64_t id,
-                          int64_t pid, int64_t own_tid, int64_t start, int64_t duration)
+/* One metadata event; `text` or, when it is NULL, `number` under `key`. */
+static void put_meta(struct prof_json *json, const char *name, int64_t pid, int64_t tid,
+                     const char *key, const char *text, int64_t number)
 {
-    size_t number;
-    bool fresh, nests = what == PROF_CHROME_THREAD || what == PROF_CHROME_RANGES;
-    struct prof_report_lane *lane =
-        prof_report_lane(&t->lanes, (uint64_t)id * 4 + (uint64_t)what, start, start + duration,
-                         nests, &number, &fresh);
-    if (!lane) {
-        t->no_memory = true;
-        return own_tid;
-    }
-    if (fresh) {
-        bool own = !number && what != PROF_CHROME_RANGES;
-        lane->tid = own ? own_tid : prof_chrome_extra_tid(&t->names);
-        prof_chrome_put_lane(&t->names, &t->json, what, id, pid, lane->tid, number);
-    }
-    return lane->tid;
-}
-
-struct prof_chrome_call *prof_chrome_call_slot(struct prof_chrome_call *table, int64_t a, int64_t b,
-                                               uint64_t *key)
-{
-    uint64_t x = (uint64_t)a * 0x9e3779b97f4a7c15u ^ (uint64_t)b;
-    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
-    x ^= x >> 32;
-    *key = x ? x : 1;
-    return &table[*key & (PROF_CHROME_SLOTS - 1)];
-}
-
-static void put_event(struct prof_chrome *t, const struct prof_event *event)
-{
-    if (PROF_EVENTS(event->kind) & PROF_EVENTS_DEVICE)
-        prof_chrome_put_device(t, event);
+    prof_json_object(json, NULL);
+    prof_json_string(json, "ph", "M");
+    prof_json_string(json, "name", name);
+    prof_json_int(json, "pid", pid);
+    prof_json_int(json, "tid", tid);
+    prof_json_us(json, "ts", 0);
+    prof_json_object(json, "args");
+    if (text)
+        prof_json_string(json, key, text);
     else
-        prof_chrome_put_host(t, event);
+        prof_json_int(json, key, number);
+    prof_json_end(json);
+    prof_json_end(json);
+}
+
+static void put_process(struct prof_trace *t, const struct prof_trace_process *process)
+{
+    struct prof_json *json = &chrome(t)->json;
+    put_meta(json, "process_name", process->pid, 0, "name", process->name, 0);
+    put_meta(json, "process_labels", process->pid, 0, "labels", process->label, 0);
+    put_meta(json, "process_sort_index", process->pid, 0, "sort_index", NULL, process->sort);
+}
+
+static void put_track(struct prof_trace *t, const struct prof_trace_track *track)
+{
+    struct prof_json *json = &chrome(t)->json;
+    put_meta(json, "thread_name", track->pid, track->tid, "name", track->name, 0);
+    put_meta(json, "thread_sort_index", track->pid, track->tid, "sort_index", NULL, track->sort);
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static void begin(struct prof_json *json, const char *ph, const char *category, const char *name,
+                  int64_t pid, int64_t tid, int64_t ts)
+{
+    prof_json_object(json, NULL);
+    prof_json_string(json, "ph", ph);
+    prof_json_string(json, "cat", category);
+    prof_json_string(json, "name", name);
+    prof_json_int(json, "pid", pid);
+    prof_json_int(json, "tid", tid);
+    prof_json_us(json, "ts", ts);
+}
+
+static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
+{
+    struct prof_json *json = &chrome(t)->json;
+    bool instant = slice->duration_ns == PROF_UNKNOWN;
+    begin(json, instant ? "i" : "X", slice->category, slice->name, slice->pid, slice->tid,
+          slice->start_ns);
+    if (instant)
+        prof_json_string(json, "s", "t");
+    else
+        prof_json_us(json, "dur", slice->duration_ns);
+    prof_json_object(json, "args");
+}
+
+static void put_end(struct prof_trace *t)
+{
+    prof_json_end(&chrome(t)->json);
+    prof_json_end(&chrome(t)->json);
+}
+
+static void put_int(struct prof_trace *t, const char *key, int64_t value)
+{
+    prof_json_int(&chrome(t)->json, key, value);
+}
+
+/* Three decimals, as Kineto writes most; NVTX payloads need not be of that size. */
+static void put_real(struct prof_trace *t, const char *key, double value)
+{
+    if (strcmp(key, "payload") == 0)
+        prof_json_real(&chrome(t)->json, key, value);
+    else
+        prof_json_fixed(&chrome(t)->json, key, value, 3);
+}
+
+static void put_text(struct prof_trace *t, const char *key, const char *value)
+{
+    prof_json_string(&chrome(t)->json, key, value);
+}
+
+static void put_flag(struct prof_trace *t, const char *key, bool value)
+{
+    prof_json_bool(&chrome(t)->json, key, value);
+}
+
+static void put_three(struct prof_trace *t, const char *key, const int64_t values[3])
+{
+    struct prof_json *json = &chrome(t)->json;
+    prof_json_array(json, key);
+    for (int i = 0; i < 3; i++)
+        prof_json_known(json, NULL, values[i]);
+    prof_json_end(json);
+}
+
+/* The text of a launch's arguments, made at its first use. NULL: out of memory. */
+static const struct prof_json *launch_text(struct prof_trace *t, const struct prof_config *config,
+                                           int64_t device)
+{
+    struct chrome *c = chrome(t);
+    uint64_t key = (uint64_t)config->id << 24 ^ (uint64_t)device;
+    const uint64_t *known = prof_map_get(&c->launches, key);
+    if (known)
+        return &c->parts.data[*known - 1];
+    struct prof_json *slot = prof_array_add(&c->parts);
+    if (!slot)
+        return NULL;
+    struct prof_json document = c->json;
+    prof_json_to_memory(&c->json, 0);
+    prof_json_object(&c->json, NULL);
+    prof_trace_launch(t, config, device);
+    enum prof_status status = prof_json_finish(&c->json, NULL);
+    *slot = c->json;
+    c->json = document;
+    return !status && prof_map_put(&c->launches, key, c->parts.count) ? slot : NULL;
+}
+
+static void put_launch(struct prof_trace *t, const struct prof_config *config, int64_t device)
+{
+    const struct prof_json *text = launch_text(t, config, device);
+    if (text)
+        prof_json_members(&chrome(t)->json, text->data + 1, text->count - 2);
+    else
+        t->no_memory = true;
+}
+
+static void put_arrow(struct prof_trace *t, const struct prof_trace_arrow *arrow)
+{
+    struct prof_json *json = &chrome(t)->json;
+    begin(json, "s", "ac2g", "ac2g", arrow->from_pid, arrow->from_tid, arrow->from_ns);
+    prof_json_int(json, "id", arrow->id);
+    prof_json_end(json);
+    begin(json, "f", "ac2g", "ac2g", arrow->to_pid, arrow->to_tid, arrow->to_ns);
+    prof_json_int(json, "id", arrow->id);
+    prof_json_string(json, "bp", "e");
+    prof_json_end(json);
+}
+
+static void put_counter(struct prof_trace *t, const struct prof_trace_counter *counter)
+{
+    struct prof_json *json = &chrome(t)->json;
+    begin(json, "C", "counter", counter->name, counter->pid, 0, counter->time_ns);
+    prof_json_object(json, "args");
+    prof_json_int(json, counter->key, counter->value);
+    put_end(t);
+}
+
+static bool has_failed(const struct prof_trace *t)
+{
+    return ((const struct chrome *)t)->json.status != PROF_OK;
 }
 
 /* ---- the document ------------------------------------------------------------------------- */
 
-static void put_device_properties(struct prof_chrome *t)
+static void put_device_properties(struct prof_trace *t)
 {
+    struct prof_json *json = &chrome(t)->json;
     const struct prof_device *devices;
     size_t count = prof_devices(t->capture, &devices);
-    prof_json_array(&t->json, "deviceProperties");
+    prof_json_array(json, "deviceProperties");
     for (size_t i = 0; i < count; i++) {
         const struct prof_device *device = &devices[i];
         if (device->physical != device->id)
             continue;
-        prof_json_object(&t->json, NULL);
-        prof_json_int(&t->json, "id", prof_chrome_device_pid(&t->names, device->id));
-        prof_json_string(&t->json, "name", device->name);
-        prof_chrome_put(t, "totalGlobalMem", device->memory_bytes);
-        prof_chrome_put(t, "computeMajor", device->compute_major);
-        prof_chrome_put(t, "computeMinor", device->compute_minor);
-        prof_chrome_put(t, "maxThreadsPerBlock", device->max_block);
-        prof_chrome_put(t, "maxThreadsPerMultiprocessor", device->max_threads_per_unit);
-        prof_chrome_put(t, "regsPerMultiprocessor", device->registers_per_unit);
-        prof_chrome_put(t, "warpSize", device->warp);
-        prof_chrome_put(t, "sharedMemPerBlock", device->shared_per_block_bytes);
-        prof_chrome_put(t, "sharedMemPerMultiprocessor", device->shared_per_unit_bytes);
-        prof_chrome_put(t, "numSms", device->units);
-        prof_json_end(&t->json);
+        prof_json_object(json, NULL);
+        prof_json_int(json, "id", prof_trace_device_pid(&t->names, device->id));
+        prof_json_string(json, "name", device->name);
+        prof_trace_known(t, "totalGlobalMem", device->memory_bytes);
+        prof_trace_known(t, "computeMajor", device->compute_major);
+        prof_trace_known(t, "computeMinor", device->compute_minor);
+        prof_trace_known(t, "maxThreadsPerBlock", device->max_block);
+        prof_trace_known(t, "maxThreadsPerMultiprocessor", device->max_threads_per_unit);
+        prof_trace_known(t, "regsPerMultiprocessor", device->registers_per_unit);
+        prof_trace_known(t, "warpSize", device->warp);
+        prof_trace_known(t, "sharedMemPerBlock", device->shared_per_block_bytes);
+        prof_trace_known(t, "sharedMemPerMultiprocessor", device->shared_per_unit_bytes);
+        prof_trace_known(t, "numSms", device->units);
+        prof_json_end(json);
     }
-    prof_json_end(&t->json);
+    prof_json_end(json);
 }
 
-static enum prof_status put_other_data(struct prof_chrome *t, struct prof_error *err)
+static enum prof_status put_other_data(struct prof_trace *t, struct prof_error *err)
 {
+    struct prof_json *json = &chrome(t)->json;
     const struct prof_info *info = prof_info(t->capture);
     struct prof_trust trust;
     char ending[96];
     enum prof_status status = prof_trust(t->capture, &trust, err);
     if (!status) {
         prof_report_ending(info, ending, sizeof ending);
-        prof_json_object(&t->json, "otherData");
-        prof_json_string(&t->json, "perfkit_version", info->perfkit_version);
-        prof_json_string(&t->json, "command", info->command);
-        prof_json_string(&t->json, "host", info->host);
-        prof_json_string(&t->json, "ended", ending);
-        prof_json_bool(&t->json, "complete", trust.complete);
-        prof_json_array(&t->json, "trust");
+        prof_json_object(json, "otherData");
+        prof_json_string(json, "perfkit_version", info->perfkit_version);
+        prof_json_string(json, "command", info->command);
+        prof_json_string(json, "host", info->host);
+        prof_json_string(json, "ended", ending);
+        prof_json_bool(json, "complete", trust.complete);
+        prof_json_array(json, "trust");
         for (size_t i = 0; i < trust.statement_count; i++)
-            prof_json_string(&t->json, NULL, trust.statements[i].text);
-        prof_json_end(&t->json);
-        prof_json_end(&t->json);
+            prof_json_string(json, NULL, trust.statements[i].text);
+        prof_json_end(json);
+        prof_json_end(json);
     }
     prof_trust_free(&trust);
     return status;
 }
 
-static enum prof_status put_head(struct prof_chrome *t, struct prof_error *err)
+/* The rank of the only process with events; a capture of several ranks has no one. */
+static int64_t rank_of(const struct prof_trace *t)
 {
-    const struct prof_info *info = prof_info(t->capture);
     const struct prof_process *processes;
     size_t count = prof_processes(t->capture, &processes);
-    prof_json_object(&t->json, NULL);
-    prof_json_int(&t->json, "schemaVersion", 1);
-    put_device_properties(t);
-    if (count == 1 && processes[0].rank != PROF_UNKNOWN) {
-        prof_json_object(&t->json, "distributedInfo");
-        prof_json_int(&t->json, "rank", processes[0].rank);
-        prof_json_end(&t->json);
+    int64_t rank = PROF_UNKNOWN;
+    for (size_t i = 0; i < count; i++) {
+        if (processes[i].rank == PROF_UNKNOWN || (!processes[i].has_events && count > 1))
+            continue;
+        if (rank != PROF_UNKNOWN && rank != processes[i].rank)
+            return PROF_UNKNOWN;
+        rank = processes[i].rank;
     }
-    prof_json_string(&t->json, "displayTimeUnit", "ms");
-    if (info->start_realtime_ns != PROF_UNKNOWN)
-        prof_json_int(&t->json, "baseTimeNanoseconds", info->start_realtime_ns);
-    prof_json_string(&t->json, "traceName", info->path);
-    return put_other_data(t, err);
+    return rank;
 }
 
-static enum prof_status put_events(struct prof_chrome *t, struct prof_error *err)
+static enum prof_status put_head(struct prof_trace *t, struct prof_error *err)
 {
-    struct prof_report_walk *walk;
-    const struct prof_event *event;
-    enum prof_status status =
-        prof_report_walk_open(t->capture, t->options, PROF_EVENTS_ALL, &walk, err);
-    if (status)
-        return status;
-    prof_json_array(&t->json, "traceEvents");
-    prof_chrome_put_processes(&t->names, &t->json);
-    while (!t->no_memory && !t->json.status && (event = prof_report_walk_next(walk)))
-        put_event(t, event);
-    prof_json_end(&t->json);
-    status = prof_report_walk_close(walk, err);
-    if (!status && t->no_memory)
-        status = prof_fail(err, PROF_NOMEM, "cannot write the trace: out of memory");
+    struct prof_json *json = &chrome(t)->json;
+    const struct prof_info *info = prof_info(t->capture);
+    int64_t rank = rank_of(t);
+    prof_json_object(json, NULL);
+    prof_json_int(json, "schemaVersion", 1);
+    put_device_properties(t);
+    if (rank != PROF_UNKNOWN) {
+        json->spaced = true;
+        prof_json_object(json, "distributedInfo");
+        prof_json_int(json, "rank", rank);
+        prof_json_end(json);
+        json->spaced = false;
+    }
+    prof_json_string(json, "displayTimeUnit", "ms");
+    if (info->start_realtime_ns != PROF_UNKNOWN)
+        prof_json_int(json, "baseTimeNanoseconds", info->start_realtime_ns);
+    prof_json_string(json, "traceName", info->path);
+    enum prof_status status = put_other_data(t, err);
+    prof_json_array(json, "traceEvents");
     return status;
 }
+
+static const struct prof_trace_sink sink = {
+    .head = put_head,
+    .process = put_process,
+    .track = put_track,
+    .begin = put_slice,
+    .integer = put_int,
+    .real = put_real,
+    .text = put_text,
+    .flag = put_flag,
+    .three = put_three,
+    .launch = put_launch,
+    .end = put_end,
+    .arrow = put_arrow,
+    .counter = put_counter,
+    .failed = has_failed,
+};
 
 enum prof_status prof_report_write_chrome_trace(struct prof_capture *capture,
                                                 const struct prof_report_options *options,
                                                 FILE *out, struct prof_error *err)
 {
-    struct prof_chrome t = {.capture = capture, .options = options};
-    enum prof_status status = PROF_OK;
-    t.end_ns = prof_end_ns(capture);
-    t.strays = calloc(PROF_CHROME_SLOTS, sizeof *t.strays);
-    t.graphs = calloc(PROF_CHROME_SLOTS, sizeof *t.graphs);
-    prof_json_to_file(&t.json, out, 0);
-    if (!t.strays || !t.graphs || !prof_chrome_names_init(&t.names, capture))
-        status = prof_fail(err, PROF_NOMEM, "cannot write the trace: out of memory");
+    struct chrome c = {.trace = {.sink = &sink, .capture = capture, .options = options}};
+    prof_json_to_file(&c.json, out, 0);
+    enum prof_status status = prof_trace_write(&c.trace, err);
     if (!status)
-        status = put_head(&t, err);
-    if (!status)
-        status = put_events(&t, err);
-    if (!status) {
-        prof_json_end(&t.json);
-        status = prof_json_finish(&t.json, err);
-    }
-    prof_json_free(&t.json);
-    prof_chrome_names_free(&t.names);
-    prof_report_lanes_free(&t.lanes);
-    prof_array_free(&t.usage);
-    free(t.strays);
-    free(t.graphs);
+        status = prof_json_finish(&c.json, err);
+    prof_json_free(&c.json);
+    for (size_t i = 0; i < c.parts.count; i++)
+        prof_json_free(&c.parts.data[i]);
+    prof_array_free(&c.parts);
+    prof_map_free(&c.launches);
     return status;
 }

@@ -76,6 +76,8 @@ for event in events:
         args = event["args"]
         expect(args["stream"] > 0 and args["correlation"] >= 0, "args", event)
 expect(trace["otherData"]["complete"] == report["trust"]["complete"], "trust")
+moments = collections.Counter(e["name"] for e in events if e["ph"] == "i")
+expect(moments["[memory]"] == sum(1 for e in events if e["ph"] == "C" and e["name"].startswith("memory")), "memory", moments)
 expect(all(e["args"]["bytes"] >= 0 for e in events if e["ph"] == "C"), "memory below 0")
 
 for problem in problems[:20]:

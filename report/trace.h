@@ -1,0 +1,127 @@
+/* A capture as a trace: slices on tracks, arrows between them, counters. What is drawn, where and
+ * under which name is decided here once; a sink writes it in one format (chrome_trace.c,
+ * perfetto.c).
+ *
+ * Tracks are numbered as Kineto's readers expect: (pid, tid) of a thread, and for what a device
+ * does its ordinal as pid and the stream's number as tid (trace_names.h). Slices come in order of
+ * start, the enclosing one first, and on one track they are disjoint or nest. Memory does not grow
+ * with the number of events. */
+#ifndef PERFKIT_REPORT_TRACE_H
+#define PERFKIT_REPORT_TRACE_H
+
+#include "report/lanes.h"
+#include "report/report.h"
+#include "report/trace_names.h"
+
+struct prof_trace;
+
+struct prof_trace_slice {
+    const char *category; /* Kineto's word for it; a literal */
+    const char *name;     /* lives until the end of the trace: its address may stand for it */
+    int64_t pid, tid;
+    int64_t start_ns;
+    int64_t duration_ns; /* PROF_UNKNOWN: an instant */
+    int64_t flow_out;    /* number of the arrows that begin here; 0 = none */
+    int64_t flow_in;     /* ... that end here */
+    bool flow_on;        /* others may end in the same arrow: nodes of one graph launch */
+};
+
+/* From the call to what it asked for: the starts of two slices. */
+struct prof_trace_arrow {
+    int64_t id;
+    int64_t from_pid, from_tid, from_ns;
+    int64_t to_pid, to_tid, to_ns;
+};
+
+struct prof_trace_counter {
+    const char *name; /* lives until the end of the trace */
+    const char *key;  /* what the value is: "bytes"; a literal */
+    int64_t pid;
+    int64_t time_ns;
+    int64_t value;
+};
+
+/* One format. All but `arrow` are needed; keys are literals. A sink's state begins with its
+ * prof_trace.
+ */
+struct prof_trace_sink {
+    enum prof_status (*head)(struct prof_trace *t, struct prof_error *err);
+    void (*process)(struct prof_trace *t, const struct prof_trace_process *process);
+    void (*track)(struct prof_trace *t, const struct prof_trace_track *track);
+    void (*begin)(struct prof_trace *t, const struct prof_trace_slice *slice);
+    void (*integer)(struct prof_trace *t, const char *key, int64_t value);
+    void (*real)(struct prof_trace *t, const char *key, double value);
+    void (*text)(struct prof_trace *t, const char *key, const char *value);
+    void (*flag)(struct prof_trace *t, const char *key, bool value);
+    void (*three)(struct prof_trace *t, const char *key, const int64_t values[3]);
+    /* What prof_trace_launch gives for this configuration on this device: made once, kept. */
+    void (*launch)(struct prof_trace *t, const struct prof_config *config, int64_t device);
+    void (*end)(struct prof_trace *t);
+    void (*arrow)(struct prof_trace *t, const struct prof_trace_arrow *arrow);
+    void (*counter)(struct prof_trace *t, const struct prof_trace_counter *counter);
+    bool (*failed)(const struct prof_trace *t);
+};
+
+/* Remembered API calls that are not on their thread's own track, or that launched a graph: tables
+ * of fixed size, so that memory stays constant. A forgotten one costs its arrow, nothing else. */
+#define PROF_TRACE_SLOTS (1u << 16)
+/* A flow and an API call are numbered record_id * KINDS + record_kind: unique in the capture, where
+ * correlation numbers of the API are unique per process only. */
+#define PROF_TRACE_KINDS 16
+
+struct prof_trace_call {
+    uint64_t key; /* 0 = empty */
+    int64_t flow, pid, tid, ts;
+};
+
+struct prof_trace_usage {
+    int64_t process, device;
+    int kind;
+    int64_t bytes;
+    const char *name; /* of its counter */
+};
+
+struct prof_trace {
+    const struct prof_trace_sink *sink;
+    struct prof_capture *capture;
+    const struct prof_report_options *options;
+    struct prof_trace_names names;
+    struct prof_report_lanes lanes;
+    struct prof_trace_call *strays; /* by (kind, id) of the record: calls on an extra track */
+    struct prof_trace_call *graphs; /* by (process, correlation): graph launches */
+    PROF_ARRAY(struct prof_trace_usage) usage;
+    PROF_ARRAY(char *) texts; /* names put together here */
+    struct prof_map text_of;  /* what a name is put together from -> its place in texts + 1 */
+    int64_t end_ns;           /* of the capture: where open ranges are drawn to */
+    bool has_unknown_device;
+    bool no_memory;
+};
+
+/* Write everything through t->sink; t->sink, capture and options are set, all else is 0. What it
+ * allocated is freed. PROF_NOMEM, and what prof.h's cursors and the sink's head return. */
+enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err);
+
+/* The arguments of a kernel's launch, for the sink's `launch`. */
+void prof_trace_launch(struct prof_trace *t, const struct prof_config *config, int64_t device);
+
+/* ---- for the two parts of the model ------------------------------------------------------------
+ */
+
+/* An argument that is left out when unknown. */
+void prof_trace_known(struct prof_trace *t, const char *key, int64_t value);
+/* The tid for a slice of track (what, id), which is made known to the sink when it is new. */
+int64_t prof_trace_place(struct prof_trace *t, enum prof_trace_lane what, int64_t id, int64_t pid,
+                         int64_t own_tid, int64_t start, int64_t duration);
+/* The entry for a pair of numbers, and its key: whose entry it is, if any, its key tells. */
+struct prof_trace_call *prof_trace_call_slot(struct prof_trace_call *table, int64_t a, int64_t b,
+                                             uint64_t *key);
+/* A text that lives as long as the trace, one per key. NULL: not made yet. */
+const char *prof_trace_kept(const struct prof_trace *t, uint64_t key);
+const char *prof_trace_keep(struct prof_trace *t, uint64_t key, const char *text);
+
+/* Kernels, copies and fills, with their arrows. */
+void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event);
+/* Calls, waits, ranges, marks, memory. */
+void prof_trace_put_host(struct prof_trace *t, const struct prof_event *event);
+
+#endif

@@ -1,0 +1,282 @@
+/* What the host did, for a trace: API calls and NVTX ranges on the thread's track, waits on the
+ * stream's, marks, memory as instants and counters, and pages that moved. */
+#include <stdio.h>
+#include <string.h>
+
+#include "report/trace.h"
+
+static const char *api_category(const struct prof_trace *t, const struct prof_event *event)
+{
+    const char *name = event->name ? event->name : "";
+    const struct prof_device *device = prof_device(t->capture, event->device);
+    if (event->source == 3 || (device && device->api && !strcmp(device->api, "opencl")) ||
+        (!event->source && !strncmp(name, "cl", 2)))
+        return "opencl";
+    if (event->source == 2 || (!event->source && strncmp(name, "cuda", 4)))
+        return "cuda_driver";
+    return "cuda_runtime";
+}
+
+static void remember(struct prof_trace_call *table, int64_t a, int64_t b,
+                     struct prof_trace_call value)
+{
+    struct prof_trace_call *slot = prof_trace_call_slot(table, a, b, &value.key);
+    *slot = value;
+}
+
+static int64_t known_or(int64_t value, int64_t otherwise)
+{
+    return value == PROF_UNKNOWN ? otherwise : value;
+}
+
+static const char *name_of(const struct prof_event *event)
+{
+    return event->name ? event->name : "n/a";
+}
+
+/* Begin a slice on the track of the event's thread, or an instant there when `instant`. */
+static void begin_on_thread(struct prof_trace *t, const struct prof_event *event,
+                            enum prof_trace_lane lane, const char *category, const char *name,
+                            int64_t duration, bool instant)
+{
+    int64_t pid = prof_trace_process_pid(&t->names, event->process);
+    int64_t own = prof_trace_thread_tid(&t->names, event->thread);
+    t->sink->begin(
+        t, &(struct prof_trace_slice){
+               .category = category,
+               .name = name,
+               .pid = pid,
+               .tid = prof_trace_place(t, lane, event->thread, pid, own, event->start_ns, duration),
+               .start_ns = event->start_ns,
+               .duration_ns = instant ? PROF_UNKNOWN : duration});
+}
+
+static void put_api(struct prof_trace *t, const struct prof_event *event)
+{
+    int64_t pid = prof_trace_process_pid(&t->names, event->process);
+    int64_t own = prof_trace_thread_tid(&t->names, event->thread);
+    int64_t duration = known_or(event->duration_ns, 0);
+    int64_t flow = event->record_id * PROF_TRACE_KINDS + (int64_t)event->record_kind;
+    int64_t tid =
+        prof_trace_place(t, PROF_TRACE_THREAD, event->thread, pid, own, event->start_ns, duration);
+    struct prof_trace_call here = {.flow = flow, .pid = pid, .tid = tid, .ts = event->start_ns};
+    bool launches_graph = event->correlation != PROF_UNKNOWN;
+    bool has_record = PROF_EVENTS(event->record_kind) & PROF_EVENTS_DEVICE;
+    if (launches_graph)
+        remember(t->graphs, event->process, event->correlation, here);
+    else if (tid != own)
+        remember(t->strays, event->record_kind, event->record_id, here);
+    t->sink->begin(t,
+                   &(struct prof_trace_slice){.category = api_category(t, event),
+                                              .name = name_of(event),
+                                              .pid = pid,
+                                              .tid = tid,
+                                              .start_ns = event->start_ns,
+                                              .duration_ns = duration,
+                                              .flow_out = launches_graph || has_record ? flow : 0});
+    t->sink->integer(t, "correlation", flow);
+    prof_trace_known(t, "result", event->result);
+    t->sink->end(t);
+}
+
+/* Without a stream the call on its thread's track tells it all. */
+static void put_sync(struct prof_trace *t, const struct prof_event *event)
+{
+    static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
+                                        "Context Sync"};
+    const char *name =
+        event->sync_kind > 0 && event->sync_kind <= 4 ? names[event->sync_kind] : names[0];
+    int64_t duration = known_or(event->duration_ns, 0);
+    if (!event->stream)
+        return;
+    int64_t pid = prof_trace_device_pid(&t->names, event->device);
+    int64_t stream = prof_trace_stream_tid(&t->names, event->stream);
+    int64_t tid = prof_trace_place(t, PROF_TRACE_WAITS, event->stream, pid, stream + 1000000,
+                                   event->start_ns, duration);
+    t->sink->begin(t, &(struct prof_trace_slice){.category = "cuda_sync",
+                                                 .name = name,
+                                                 .pid = pid,
+                                                 .tid = tid,
+                                                 .start_ns = event->start_ns,
+                                                 .duration_ns = duration});
+    t->sink->text(t, "cuda_sync_kind", name);
+    t->sink->integer(t, "stream", stream);
+    t->sink->integer(t, "device", pid);
+    if (event->context)
+        t->sink->integer(t, "context", event->context);
+    t->sink->integer(t, "correlation", event->id * PROF_TRACE_KINDS + (int64_t)event->kind);
+    prof_trace_known(t, "wait_on_cuda_event_id", event->sync_event);
+    t->sink->end(t);
+}
+
+static void put_note_args(struct prof_trace *t, const struct prof_event *event)
+{
+    if (event->domain)
+        t->sink->text(t, "domain", event->domain);
+    if (event->category_name)
+        t->sink->text(t, "category", event->category_name);
+    if (event->payload == PROF_PAYLOAD_INT)
+        t->sink->integer(t, "payload", event->payload_int);
+    else if (event->payload == PROF_PAYLOAD_REAL)
+        t->sink->real(t, "payload", event->payload_real);
+}
+
+/* Push/pop ranges share the thread's track with the calls inside them; start/end ranges need not
+ * nest with anything and have tracks of their own. */
+static void put_range(struct prof_trace *t, const struct prof_event *event)
+{
+    bool open = event->duration_ns == PROF_UNKNOWN;
+    int64_t duration = !open                         ? event->duration_ns
+                       : t->end_ns > event->start_ns ? t->end_ns - event->start_ns
+                                                     : 0;
+    begin_on_thread(t, event, event->depth == PROF_UNKNOWN ? PROF_TRACE_RANGES : PROF_TRACE_THREAD,
+                    "user_annotation", name_of(event), duration, false);
+    put_note_args(t, event);
+    if (open)
+        t->sink->flag(t, "open at the end", true);
+    t->sink->end(t);
+}
+
+static void put_marker(struct prof_trace *t, const struct prof_event *event)
+{
+    begin_on_thread(t, event, PROF_TRACE_THREAD, "cpu_instant_event", name_of(event), 0, true);
+    put_note_args(t, event);
+    t->sink->end(t);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static struct prof_trace_usage *usage_of(struct prof_trace *t, const struct prof_event *event)
+{
+    char name[96];
+    for (size_t i = 0; i < t->usage.count; i++) {
+        struct prof_trace_usage *u = &t->usage.data[i];
+        if (u->process == event->process && u->device == event->device &&
+            u->kind == event->target_kind)
+            return u;
+    }
+    struct prof_trace_usage *usage = prof_array_add(&t->usage);
+    if (!usage) {
+        t->no_memory = true;
+        return NULL;
+    }
+    const char *kind = prof_memory_kind_text(event->target_kind);
+    if (event->device)
+        snprintf(name, sizeof name, "memory: %s, device %lld", kind,
+                 (long long)prof_trace_device_pid(&t->names, event->device));
+    else
+        snprintf(name, sizeof name, "memory: %s", kind);
+    *usage = (struct prof_trace_usage){
+        .process = event->process,
+        .device = event->device,
+        .kind = event->target_kind,
+        .name = prof_trace_keep(t, UINT64_C(1) << 63 | t->usage.count, name)};
+    return usage;
+}
+
+/* What the process has on the device, of all kinds: Kineto's "Total Allocated". */
+static int64_t allocated(const struct prof_trace *t, const struct prof_event *event)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < t->usage.count; i++) {
+        const struct prof_trace_usage *u = &t->usage.data[i];
+        if (u->process == event->process && u->device == event->device)
+            sum += u->bytes;
+    }
+    return sum;
+}
+
+/* c10's numbers of device types, which PyTorch's readers know. */
+enum { TORCH_CPU = 0, TORCH_CUDA = 1 };
+
+/* As an instant with the address, and as a counter: live bytes per process, device and kind. */
+static void put_memory(struct prof_trace *t, const struct prof_event *event)
+{
+    const struct prof_filter *filter = t->options ? t->options->filter : NULL;
+    if (event->bytes == PROF_UNKNOWN)
+        return;
+    if (event->kind == PROF_EVENT_FREE && filter && event->end_ns < filter->begin_ns)
+        return; /* its allocation was not counted */
+    struct prof_trace_usage *usage = usage_of(t, event);
+    int64_t bytes = event->kind == PROF_EVENT_ALLOC ? event->bytes : -event->bytes;
+    if (!usage)
+        return;
+    usage->bytes += bytes;
+    begin_on_thread(t, event, PROF_TRACE_THREAD, "cpu_instant_event", "[memory]", 0, true);
+    t->sink->integer(t, "Device Type", event->device ? TORCH_CUDA : TORCH_CPU);
+    t->sink->integer(t, "Device Id",
+                     event->device ? prof_trace_device_pid(&t->names, event->device) : -1);
+    prof_trace_known(t, "Addr", event->address);
+    t->sink->integer(t, "Bytes", bytes);
+    t->sink->integer(t, "Total Allocated", allocated(t, event));
+    t->sink->text(t, "kind", prof_memory_kind_text(event->target_kind));
+    t->sink->end(t);
+    t->sink->counter(
+        t, &(struct prof_trace_counter){.name = usage->name,
+                                        .key = "bytes",
+                                        .pid = prof_trace_process_pid(&t->names, event->process),
+                                        .time_ns = event->start_ns,
+                                        .value = usage->bytes});
+}
+
+/* ---- what else takes time ------------------------------------------------------------------- */
+
+/* Under Kineto's name for it, on the track of the thread whose time it took. */
+static void put_overhead(struct prof_trace *t, const struct prof_event *event)
+{
+    if (!event->thread)
+        return;
+    begin_on_thread(t, event, PROF_TRACE_THREAD, "overhead", name_of(event),
+                    known_or(event->duration_ns, 0), false);
+    t->sink->end(t);
+}
+
+/* Unified memory, on a track of its device: pages that moved, or an instant of page faults. */
+static void put_migration(struct prof_trace *t, const struct prof_event *event)
+{
+    int64_t pid = prof_trace_device_pid(&t->names, event->device);
+    int64_t tid = prof_trace_place(t, PROF_TRACE_MIGRATIONS, event->device, pid, 0, event->start_ns,
+                                   known_or(event->duration_ns, 0));
+    t->sink->begin(t, &(struct prof_trace_slice){.category = "unified_memory",
+                                                 .name = name_of(event),
+                                                 .pid = pid,
+                                                 .tid = tid,
+                                                 .start_ns = event->start_ns,
+                                                 .duration_ns = event->duration_ns});
+    prof_trace_known(t, "bytes", event->bytes);
+    prof_trace_known(t, "page faults", event->faults);
+    t->sink->end(t);
+}
+
+void prof_trace_put_host(struct prof_trace *t, const struct prof_event *event)
+{
+    if (event->start_ns == PROF_UNKNOWN)
+        return;
+    switch (event->kind) {
+    case PROF_EVENT_API:
+        put_api(t, event);
+        break;
+    case PROF_EVENT_SYNC:
+        put_sync(t, event);
+        break;
+    case PROF_EVENT_RANGE:
+        put_range(t, event);
+        break;
+    case PROF_EVENT_MARKER:
+        put_marker(t, event);
+        break;
+    case PROF_EVENT_ALLOC:
+    case PROF_EVENT_FREE:
+        put_memory(t, event);
+        break;
+    case PROF_EVENT_OVERHEAD:
+    case PROF_EVENT_JIT:
+        put_overhead(t, event);
+        break;
+    case PROF_EVENT_MIGRATION:
+        put_migration(t, event);
+        break;
+    default:
+        break;
+    }
+}
