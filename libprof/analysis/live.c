@@ -1,0 +1,314 @@
+/* What a live view reads: new rows by their numbers, never a whole table. See prof_live.h. The
+ * analyses proper are given a short file instead of a long one (prof_live_tail): temporary views
+ * hide the event tables behind their last rows, so that not one of them has to know about it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/capture.h"
+#include "libprof/analysis/rules/occupancy.h"
+#include "libprof/include/prof_live.h"
+
+enum prof_status prof_live_begin(struct prof_capture *capture, struct prof_error *err)
+{
+    return prof_begin(capture, err);
+}
+
+void prof_live_end(struct prof_capture *capture)
+{
+    prof_end(capture);
+}
+
+enum prof_state prof_live_state(struct prof_capture *capture)
+{
+    static const struct {
+        const char *text;
+        enum prof_state state;
+    } states[] = {{"recording", PROF_STATE_RECORDING}, {"closing", PROF_STATE_CLOSING},
+                  {"complete", PROF_STATE_COMPLETE},   {"recovered", PROF_STATE_RECOVERED},
+                  {"merged", PROF_STATE_MERGED}};
+    enum prof_state state = PROF_STATE_UNKNOWN;
+    sqlite3_stmt *row;
+    if (prof_query(capture, "SELECT state FROM capture LIMIT 1", &row, NULL))
+        return state;
+    const char *text = prof_row(row) ? (const char *)sqlite3_column_text(row, 0) : NULL;
+    for (size_t i = 0; text && i < sizeof states / sizeof states[0]; i++) {
+        if (!strcmp(states[i].text, text))
+            state = states[i].state;
+    }
+    sqlite3_finalize(row);
+    return state;
+}
+
+enum prof_status prof_live_marks(struct prof_capture *capture, struct prof_live_marks *marks,
+                                 struct prof_error *err)
+{
+    static const char sql[] =
+        "SELECT (SELECT max(id) FROM kernel), (SELECT max(id) FROM rollup), "
+        "(SELECT max(id) FROM transfer), (SELECT max(id) FROM memset), "
+        "(SELECT max(id) FROM allocation), (SELECT max(id) FROM range), "
+        "(SELECT max(id) FROM api_call), (SELECT max(id) FROM sync)";
+    sqlite3_stmt *row;
+    *marks = (struct prof_live_marks){0};
+    enum prof_status status = prof_query(capture, sql, &row, err);
+    if (status)
+        return status;
+    if (prof_row(row))
+        *marks = (struct prof_live_marks){prof_column_id(row, 0), prof_column_id(row, 1),
+                                          prof_column_id(row, 2), prof_column_id(row, 3),
+                                          prof_column_id(row, 4), prof_column_id(row, 5),
+                                          prof_column_id(row, 6), prof_column_id(row, 7)};
+    return prof_query_end(capture, row, err);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------- */
+
+static enum prof_status query_after(struct prof_capture *capture, const char *sql, int64_t after,
+                                    size_t limit, sqlite3_stmt **row, struct prof_error *err)
+{
+    enum prof_status status = prof_query(capture, sql, row, err);
+    if (!status) {
+        sqlite3_bind_int64(*row, 1, after);
+        sqlite3_bind_int64(*row, 2, limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
+    }
+    return status;
+}
+
+static enum prof_status end_rows(struct prof_capture *capture, sqlite3_stmt *row, bool ok,
+                                 struct prof_error *err)
+{
+    enum prof_status status = prof_query_end(capture, row, err);
+    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+static void read_histogram(sqlite3_stmt *row, int column, uint32_t histogram[PROF_LIVE_BUCKETS])
+{
+    const unsigned char *bytes = sqlite3_column_blob(row, column);
+    int count = bytes ? sqlite3_column_bytes(row, column) / 4 : 0;
+    for (int i = 0; i < count && i < PROF_LIVE_BUCKETS; i++)
+        histogram[i] = (uint32_t)bytes[4 * i] | (uint32_t)bytes[4 * i + 1] << 8 |
+                       (uint32_t)bytes[4 * i + 2] << 16 | (uint32_t)bytes[4 * i + 3] << 24;
+}
+
+enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, size_t limit,
+                                prof_live_on_sum on_sum, void *context, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        query_after(capture,
+                    "SELECT id, second, stream, config, count, sum, min, max, histogram "
+                    "FROM rollup WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    after, limit, &row, err);
+    if (status)
+        return status;
+    bool ok = true;
+    while (ok && prof_row(row)) {
+        struct prof_live_sum sum = {
+            .id = prof_column_id(row, 0),     .second = prof_column_id(row, 1),
+            .stream = prof_column_id(row, 2), .config = prof_column_id(row, 3),
+            .count = prof_column_id(row, 4),  .sum_ns = prof_column_id(row, 5),
+            .min_ns = prof_column_id(row, 6), .max_ns = prof_column_id(row, 7),
+        };
+        read_histogram(row, 8, sum.histogram);
+        ok = on_sum(context, &sum);
+    }
+    return end_rows(capture, row, ok, err);
+}
+
+static void one_kernel(struct prof_live_sum *sum, int64_t start, int64_t duration)
+{
+    unsigned bucket = duration > 0 ? 63u - (unsigned)__builtin_clzll((uint64_t)duration) : 0;
+    if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN)
+        return;
+    sum->second = start / 1000000000;
+    sum->count = 1;
+    sum->sum_ns = sum->min_ns = sum->max_ns = duration;
+    sum->histogram[bucket < PROF_LIVE_BUCKETS ? bucket : PROF_LIVE_BUCKETS - 1] = 1;
+}
+
+enum prof_status prof_live_kernels(struct prof_capture *capture, int64_t after, size_t limit,
+                                   prof_live_on_sum on_sum, void *context, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = query_after(capture,
+                                          "SELECT id, start, duration, stream, config FROM kernel "
+                                          "WHERE id > ?1 ORDER BY id LIMIT ?2",
+                                          after, limit, &row, err);
+    if (status)
+        return status;
+    bool ok = true;
+    while (ok && prof_row(row)) {
+        struct prof_live_sum sum = {.id = prof_column_id(row, 0),
+                                    .stream = prof_column_id(row, 3),
+                                    .config = prof_column_id(row, 4)};
+        one_kernel(&sum, prof_column_int(row, 1), prof_column_int(row, 2));
+        ok = on_sum(context, &sum);
+    }
+    return end_rows(capture, row, ok, err);
+}
+
+static int small(sqlite3_stmt *row, int column)
+{
+    int64_t value = sqlite3_column_int64(row, column);
+    return value < 0 || value > 255 ? 0 : (int)value;
+}
+
+enum prof_status prof_live_copies(struct prof_capture *capture, bool fills, int64_t after,
+                                  size_t limit, prof_live_on_copy on_copy, void *context,
+                                  struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        query_after(capture,
+                    fills ? "SELECT id, start, duration, stream, bytes, NULL, NULL, memory_kind "
+                            "FROM memset WHERE id > ?1 ORDER BY id LIMIT ?2"
+                          : "SELECT id, start, duration, stream, bytes, kind, source_kind, "
+                            "target_kind FROM transfer WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    after, limit, &row, err);
+    if (status)
+        return status;
+    bool ok = true;
+    while (ok && prof_row(row)) {
+        struct prof_live_copy copy = {
+            .id = prof_column_id(row, 0),
+            .start_ns = prof_column_int(row, 1),
+            .duration_ns = prof_column_int(row, 2),
+            .stream = prof_column_id(row, 3),
+            .bytes = prof_column_int(row, 4),
+            .kind = fills ? PROF_COPY_MEMSET : small(row, 5),
+            .source_kind = small(row, 6),
+            .target_kind = small(row, 7),
+        };
+        ok = on_copy(context, &copy);
+    }
+    return end_rows(capture, row, ok, err);
+}
+
+enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t after, size_t limit,
+                                       prof_live_on_allocation on_allocation, void *context,
+                                       struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        query_after(capture,
+                    "SELECT id, process, thread, device, context, start, \"end\", bytes, address, "
+                    "kind FROM allocation WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    after, limit, &row, err);
+    if (status)
+        return status;
+    bool ok = true;
+    while (ok && prof_row(row)) {
+        struct prof_allocation allocation = {
+            .id = prof_column_id(row, 0),      .process = prof_column_id(row, 1),
+            .thread = prof_column_id(row, 2),  .device = prof_column_id(row, 3),
+            .context = prof_column_id(row, 4), .start_ns = prof_column_int(row, 5),
+            .end_ns = prof_column_int(row, 6), .bytes = prof_column_int(row, 7),
+            .address = prof_column_int(row, 8), .kind = small(row, 9),
+        };
+        ok = on_allocation(context, &allocation);
+    }
+    return end_rows(capture, row, ok, err);
+}
+
+enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids, size_t count,
+                                int64_t *ends_ns, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        prof_query(capture, "SELECT \"end\" FROM allocation WHERE id = ?1", &row, err);
+    for (size_t i = 0; !status && i < count; i++) {
+        sqlite3_bind_int64(row, 1, ids[i]);
+        ends_ns[i] = prof_row(row) ? prof_column_int(row, 0) : PROF_UNKNOWN;
+        if (sqlite3_reset(row) != SQLITE_OK)
+            break; /* told below: the statement keeps its error */
+    }
+    return status ? status : prof_query_end(capture, row, err);
+}
+
+/* ---- the last rows only ------------------------------------------------------------------------ */
+
+static int64_t ask(struct prof_capture *capture, char *sql, int64_t otherwise)
+{
+    sqlite3_stmt *row;
+    if (sql && !prof_query(capture, sql, &row, NULL)) {
+        if (prof_row(row) && sqlite3_column_type(row, 0) != SQLITE_NULL)
+            otherwise = sqlite3_column_int64(row, 0);
+        sqlite3_finalize(row);
+    }
+    sqlite3_free(sql);
+    return otherwise;
+}
+
+/* The view's text: of a table with all columns, or the one that already hides an older file's table
+ * (prof_schema_complete), which ends with its table's name. */
+static char *select_text(struct prof_capture *capture, const char *table)
+{
+    char *text = NULL;
+    sqlite3_stmt *row;
+    if (prof_query(capture, "SELECT sql FROM sqlite_temp_master WHERE type = 'view' AND name = ?1",
+                   &row, NULL))
+        return NULL;
+    sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
+    const char *sql = prof_row(row) ? (const char *)sqlite3_column_text(row, 0) : NULL;
+    const char *select = sql ? strstr(sql, "SELECT ") : NULL;
+    text = select ? sqlite3_mprintf("%s", select)
+                  : sqlite3_mprintf("SELECT * FROM main.\"%w\"", table);
+    sqlite3_finalize(row);
+    return text;
+}
+
+static bool run(struct prof_capture *capture, char *sql)
+{
+    bool ok = sql && sqlite3_exec(capture->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    sqlite3_free(sql);
+    return ok;
+}
+
+static bool cut_table(struct prof_capture *capture, const char *table, int64_t rows, int64_t *begin)
+{
+    if (ask(capture, sqlite3_mprintf("SELECT 1 FROM sqlite_temp_master WHERE type = 'table' AND "
+                                     "name = %Q", table), 0))
+        return true; /* stands for one that this file does not have: empty */
+    int64_t last = ask(capture, sqlite3_mprintf("SELECT max(id) FROM main.\"%w\"", table), 0);
+    int64_t first = last - rows + 1;
+    if (last <= rows)
+        return true;
+    /* Rows are nearly in order: what the rows just before the cut began with is all but the latest
+     * that was cut off. */
+    int64_t from = ask(capture,
+                       sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
+                                       "id < %lld ORDER BY id DESC LIMIT 256)",
+                                       table, (long long)first),
+                       0);
+    *begin = from > *begin ? from : *begin;
+    char *select = select_text(capture, table);
+    bool ok = select && run(capture, sqlite3_mprintf("DROP VIEW IF EXISTS temp.\"%w\"", table)) &&
+              run(capture, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS %s WHERE id >= %lld", table,
+                                           select, (long long)first));
+    sqlite3_free(select);
+    return ok;
+}
+
+enum prof_status prof_live_tail(struct prof_capture *capture, int64_t rows, int64_t *begin_ns,
+                                struct prof_error *err)
+{
+    static const char *const tables[] = {"kernel",       "transfer", "memset",     "sync",
+                                         "api_call",     "range",    "marker",     "graph_launch",
+                                         "event_record", "overhead", "allocation", "counter_sample",
+                                         "migration",    "jit",      "memory_pool"};
+    *begin_ns = 0;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if (!cut_table(capture, tables[i], rows > 1 ? rows : 1, begin_ns))
+            return prof_store_fail(capture->store, "read", err);
+    }
+    return PROF_OK;
+}
+
+double prof_live_occupancy(const struct prof_device *device, const struct prof_config *config)
+{
+    struct prof_occupancy occupancy;
+    if (!device || !config || !prof_occupancy_of(device, config, &occupancy))
+        return NAN;
+    return occupancy.share;
+}

@@ -1,0 +1,315 @@
+/* The model of perfkit top: what it adds up from pieces is what the reports say of the whole, while
+ * a capture grows, when it ends, and whatever happens to its file. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/tui/scene.h"
+#include "tui/model.h"
+
+static void same_kernels(const struct tui_model *model, struct prof_capture *capture)
+{
+    struct prof_kernel_summary kernels;
+    ck_ok(prof_kernel_summary(capture, NULL, PROF_BY_NAME, &kernels, err));
+    ck_assert_uint_eq(model->kernels.count, kernels.count);
+    for (size_t i = 0; i < kernels.count; i++) {
+        const struct prof_kernel_row *row = &kernels.rows[i];
+        const struct tui_kernel *found = NULL;
+        for (size_t k = 0; k < model->kernels.count; k++) {
+            if (!strcmp(model->kernels.data[k].name, row->name))
+                found = &model->kernels.data[k];
+        }
+        ck_assert_msg(found != NULL, "no kernel %s", row->name);
+        ck_assert_int_eq(found->total.count, row->duration_ns.count);
+        ck_assert_int_eq(found->total.sum_ns, row->duration_ns.sum);
+        ck_assert_int_eq(found->total.min_ns, row->duration_ns.min);
+        ck_assert_int_eq(found->total.max_ns, row->duration_ns.max);
+        ck_assert_int_eq(found->configs, row->configs);
+        double p95 = tui_quantile(&found->total, 0.95);
+        ck_assert_msg(p95 >= row->duration_ns.p95 / 1.5 && p95 <= row->duration_ns.p95 * 1.5,
+                      "p95 %g, not near %g", p95, row->duration_ns.p95);
+    }
+    ck_assert_int_eq(model->total.sum_ns, kernels.listed_ns);
+    prof_kernel_summary_free(&kernels);
+}
+
+static void same_copies(const struct tui_model *model, struct prof_capture *capture)
+{
+    struct prof_transfer_summary copies;
+    ck_ok(prof_transfer_summary(capture, NULL, &copies, err));
+    ck_assert_uint_eq(model->copies.count, copies.count);
+    for (size_t i = 0; i < copies.count; i++) {
+        const struct prof_transfer_row *row = &copies.rows[i];
+        const struct tui_copies *found = NULL;
+        for (size_t k = 0; k < model->copies.count; k++) {
+            const struct tui_copies *c = &model->copies.data[k];
+            if (c->kind == row->kind && c->source_kind == row->source_kind &&
+                c->target_kind == row->target_kind)
+                found = c;
+        }
+        ck_assert_msg(found != NULL, "no copies %s", row->kind_text);
+        ck_assert_int_eq(found->count, row->duration_ns.count);
+        ck_assert_int_eq(found->ns, row->duration_ns.sum);
+        ck_assert_int_eq(found->unfinished, row->unfinished);
+        ck_assert_int_eq((int64_t)((double)found->rated_bytes * 1e9 / (double)found->rated_ns),
+                         (int64_t)row->mean_rate);
+    }
+    prof_transfer_summary_free(&copies);
+}
+
+static void same_memory(const struct tui_model *model, struct prof_capture *capture)
+{
+    struct prof_memory_summary memory;
+    int64_t allocations = 0, freed = 0;
+    ck_ok(prof_memory_summary(capture, NULL, 10, &memory, err));
+    ck_assert_int_eq(model->peak_bytes, memory.total.peak_bytes);
+    ck_assert_int_eq(model->peak_ns, memory.total.peak_ns);
+    for (size_t i = 0; i < model->memory.count; i++) {
+        allocations += model->memory.data[i].allocations;
+        freed += model->memory.data[i].freed;
+    }
+    ck_assert_int_eq(allocations, memory.total.bytes.count);
+    ck_assert_int_eq(freed, memory.total.freed);
+    prof_memory_summary_free(&memory);
+}
+
+/* As `perfkit report` reads it now. */
+static void same_as_report(const struct tui_model *model, const char *path)
+{
+    struct prof_capture *capture;
+    ck_ok(prof_open(path, &capture, err));
+    same_kernels(model, capture);
+    same_copies(model, capture);
+    same_memory(model, capture);
+    if (model->phase == TUI_FINISHED)
+        ck_assert_int_eq(model->wall_ns, prof_wall_ns(capture, NULL));
+    prof_close(capture);
+}
+
+static void look(struct tui_model *model)
+{
+    do
+        ck_ok(tui_model_look(model, 0, err));
+    while (model->phase == TUI_FINISHED && !model->caught_up);
+}
+
+static void finish(struct scene *scene, struct tui_model *model, int seconds)
+{
+    scene_state(scene, "closing", 0);
+    ck_assert(tui_model_tick(model));
+    look(model);
+    ck_assert_int_eq(model->phase, TUI_LET_GO);
+    ck_assert_ptr_null(model->capture);
+    scene_state(scene, "complete", (int64_t)seconds * 1000000000);
+    scene_publish(scene); /* fails within its 3 s if anybody holds the file */
+    ck_assert(tui_model_tick(model));
+    look(model);
+    ck_assert_int_eq(model->phase, TUI_FINISHED);
+}
+
+static void follow(const char *name, bool rollup)
+{
+    struct scene scene;
+    scene_make(&scene, name);
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    ck_assert_int_eq(model->phase, TUI_WATCHING);
+    for (int second = 0; second < 20; second++) {
+        scene_second(&scene, second, rollup);
+        if (second % 3 == 0) /* a second that is seen half, then whole */
+            look(model);
+        scene_kernel(&scene, (int64_t)second * 1000000000 + 999000000, 7777, 2, 1, rollup);
+        look(model);
+        same_as_report(model, scene.path);
+    }
+    ck_assert_int_eq(model->from_rollup, rollup);
+    finish(&scene, model, 20);
+    same_as_report(model, scene.path);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+
+START_TEST(totals_are_those_of_the_report)
+{
+    follow("rollup", true);
+}
+END_TEST
+
+START_TEST(a_capture_without_rollup_is_read_by_its_kernels)
+{
+    follow("kernels", false);
+}
+END_TEST
+
+START_TEST(a_finished_capture_is_read_in_pieces)
+{
+    struct scene scene;
+    scene_make(&scene, "pieces");
+    for (int second = 0; second < 100; second++)
+        scene_second(&scene, second, true);
+    scene_state(&scene, "complete", 100000000000);
+    scene_publish(&scene);
+    struct tui_model *model = tui_model_new(scene.path);
+    unsigned looks = 0;
+    do { /* 1 ns: one piece of each kind a look */
+        ck_ok(tui_model_look(model, 1, err));
+        looks++;
+    } while (!model->caught_up && looks < 1000);
+    ck_assert(model->caught_up);
+    ck_assert_int_eq(model->phase, TUI_FINISHED);
+    ck_assert_ptr_null(model->capture);
+    same_as_report(model, scene.path);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
+START_TEST(a_window_is_its_seconds)
+{
+    struct scene scene;
+    struct prof_capture *capture;
+    struct prof_kernel_summary kernels;
+    scene_make(&scene, "window");
+    for (int second = 0; second < 40; second++)
+        scene_second(&scene, second, true);
+    scene_state(&scene, "complete", 39500000000);
+    scene_publish(&scene);
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    tui_model_window(model, 10); /* seconds 29 .. 39 */
+    ck_assert(fabs(model->window_length_s - 10.5) < 1e-6);
+    ck_ok(prof_open(scene.path, &capture, err));
+    ck_ok(prof_kernel_summary(capture, &(struct prof_filter){.begin_ns = 29000000000},
+                              PROF_BY_NAME, &kernels, err));
+    ck_assert_int_eq(model->window.sum_ns, kernels.listed_ns);
+    ck_assert_int_eq(model->window.count, kernels.kernels);
+    prof_kernel_summary_free(&kernels);
+    prof_close(capture);
+    tui_model_window(model, 0);
+    ck_assert_int_eq(model->window.count, model->total.count);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
+START_TEST(what_was_read_survives_the_file)
+{
+    struct scene scene, other;
+    scene_make(&scene, "gone");
+    scene_second(&scene, 0, true);
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    int64_t kernels = model->total.count;
+    ck_assert_int_gt(kernels, 0);
+    unlink(scene.path);
+    ck_assert(tui_model_tick(model));
+    look(model);
+    ck_assert_int_eq(model->phase, TUI_GONE);
+    ck_assert_int_eq(model->total.count, kernels);
+    ck_assert(!tui_model_tick(model));
+    scene_remove(&scene);
+    scene_make(&other, "gone"); /* the same name, another capture */
+    scene_second(&other, 0, true);
+    scene_second(&other, 1, true);
+    ck_assert(tui_model_tick(model));
+    look(model);
+    ck_assert_int_eq(model->phase, TUI_WATCHING);
+    ck_assert(model->replaced);
+    same_as_report(model, other.path);
+    tui_model_free(model);
+    scene_remove(&other);
+}
+END_TEST
+
+START_TEST(another_file_in_its_place_begins_anew)
+{
+    struct scene scene, next;
+    char path[200];
+    scene_make(&scene, "first");
+    for (int second = 0; second < 5; second++)
+        scene_second(&scene, second, true);
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    scene_make(&next, "second");
+    scene_second(&next, 0, true);
+    scene_state(&next, "complete", 1000000000);
+    scene_publish(&next);
+    snprintf(path, sizeof path, "%s", scene.path);
+    scene_remove(&scene);
+    ck_assert_int_eq(rename(next.path, path), 0);
+    ck_assert(tui_model_tick(model));
+    look(model);
+    ck_assert(model->replaced);
+    ck_assert_int_eq(model->phase, TUI_FINISHED);
+    same_as_report(model, path);
+    tui_model_free(model);
+    unlink(path);
+}
+END_TEST
+
+static bool nobody(void *context, const char *spool)
+{
+    (void)context;
+    ck_assert_str_eq(spool, "/nowhere");
+    return false;
+}
+
+START_TEST(a_recorder_that_died_is_noticed)
+{
+    struct scene scene;
+    scene_make(&scene, "abandoned");
+    scene_second(&scene, 3, true);
+    struct tui_model *model = tui_model_new(scene.path);
+    model->is_served = nobody;
+    look(model);
+    ck_assert_int_eq(model->phase, TUI_ABANDONED);
+    ck_assert_ptr_null(model->capture); /* recover has its way */
+    ck_assert_int_lt(model->now_ns, 5000000000); /* its last event, not the clock */
+    ck_assert_int_gt(model->total.count, 0);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
+START_TEST(no_capture_is_an_error)
+{
+    struct prof_error err = {0};
+    struct tui_model *model = tui_model_new("/nowhere/run.sqlite");
+    ck_assert_int_eq(tui_model_look(model, 0, &err), PROF_NOTFOUND);
+    tui_model_free(model);
+    model = tui_model_new("/proc/self/exe");
+    ck_assert_int_eq(tui_model_look(model, 0, &err), PROF_FORMAT);
+    tui_model_free(model);
+}
+END_TEST
+
+START_TEST(absurd_numbers_do_no_harm)
+{
+    struct scene scene;
+    scene_make(&scene, "absurd");
+    scene_sql(&scene,
+              "INSERT INTO rollup(second, stream, config, count, sum, min, max, histogram) VALUES"
+              "(9223372036854775807, 1, 1, 9223372036854775807, 9223372036854775807, -5, 7, 'x'),"
+              "(-9223372036854775808, 99, 99, 1, 1, 1, 1, NULL), (1, NULL, NULL, -4, -4, 0, 0, x'01'),"
+              "(1, 1, 1, 9223372036854775807, 9223372036854775807, 1, 1, zeroblob(4000));"
+              "INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES"
+              "(9223372036854775807, 9223372036854775807, 77, 9223372036854775807, 9999999999),"
+              "(-1, -1, 1, -1, -1), (5, 9223372036854775807, 1, 9223372036854775807, 1);"
+              "INSERT INTO allocation(process, start, \"end\", bytes, kind) VALUES"
+              "(-1, 9223372036854775807, 1, 9223372036854775807, -1),"
+              "(1, 1, -5, 9223372036854775807, 3), (NULL, NULL, NULL, NULL, NULL)");
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    tui_model_window(model, 60);
+    look(model);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
+CHECK_MAIN("tui.model", totals_are_those_of_the_report,
+           a_capture_without_rollup_is_read_by_its_kernels, a_finished_capture_is_read_in_pieces,
+           a_window_is_its_seconds, what_was_read_survives_the_file,
+           another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
+           no_capture_is_an_error, absurd_numbers_do_no_harm)

@@ -1,0 +1,243 @@
+/* What perfkit top knows of a capture: totals since its start and the last minute by second, fed
+ * with what is new since the last look. No view asks the file; no name of the capture is borrowed,
+ * so that the file can be let go of between two looks. One thread at a time. */
+#ifndef PERFKIT_TUI_MODEL_H
+#define PERFKIT_TUI_MODEL_H
+
+#include <sys/types.h>
+
+#include "libprof/base/array.h"
+#include "libprof/base/map.h"
+#include "libprof/include/prof_live.h"
+
+#define TUI_RING_SECONDS 64 /* what windows and sparklines are made from */
+#define TUI_SPARK 60        /* seconds of a sparkline */
+
+struct tui_histogram {
+    uint64_t counts[PROF_LIVE_BUCKETS];
+};
+
+/* Durations of many kernels. */
+struct tui_sum {
+    int64_t count, sum_ns, min_ns, max_ns; /* min and max only where count > 0 */
+    struct tui_histogram histogram;
+};
+
+/* From a log histogram: the geometric middle of the bucket, within min and max (off by a factor of
+ * sqrt(2) at most). NaN without values. */
+double tui_quantile(const struct tui_sum *sum, double share);
+
+struct tui_kernel {
+    char *name;               /* owned; "" = unknown */
+    int64_t config;           /* launch_config.id of the first */
+    int64_t configs;          /* how many of them were seen */
+    struct tui_sum total;     /* since the start */
+    struct tui_sum window;    /* of the chosen window */
+    uint32_t spark_ns[TUI_SPARK]; /* us of kernel time per second, the newest last */
+    double bound_share;       /* from details; NaN = not judged */
+    const char *bound;        /* static words; NULL = not judged */
+};
+
+/* One launch configuration on one stream. */
+struct tui_cell {
+    int64_t config, stream;
+    uint32_t kernel;
+    uint32_t row; /* its youngest in the ring, for captures without rollup */
+    struct tui_sum total, window;
+};
+
+/* A configuration as it was launched; the lookups die with the connection. */
+struct tui_config {
+    struct prof_config values; /* name and full_name NULL */
+};
+
+struct tui_stream {
+    struct prof_stream values; /* api static, name owned */
+    int64_t kernels, kernel_ns;               /* since the start */
+    int64_t window_kernels, window_ns;        /* of the window */
+    int64_t copies, copy_ns;                  /* since the start, fills too */
+    int64_t window_copies, window_copy_ns;
+    int64_t last_second;                      /* of its last kernel or copy; PROF_UNKNOWN */
+    uint32_t spark_us[TUI_SPARK];             /* kernels and copies */
+};
+
+struct tui_process {
+    struct prof_process values; /* command, end_reason owned; host static */
+    int64_t kernels, kernel_ns, window_kernels, window_ns;
+    int64_t copy_bytes, window_copy_bytes;
+    int64_t live_bytes;
+};
+
+struct tui_device {
+    struct prof_device values; /* texts owned */
+};
+
+#define TUI_SIZE_CLASSES 6 /* < 4 KiB, < 64 KiB, < 1 MiB, < 16 MiB, < 256 MiB, more */
+
+/* Copies of one direction and pair of memory kinds. */
+struct tui_copies {
+    int kind, source_kind, target_kind;
+    int64_t count, bytes, ns;               /* since the start; ns: those that ended */
+    int64_t unfinished;
+    int64_t rated_bytes, rated_ns;          /* of those with bytes and a duration */
+    int64_t classes[TUI_SIZE_CLASSES];
+    int64_t window_count, window_bytes, window_ns, window_rated_bytes, window_rated_ns;
+    double ceiling; /* bytes/s; NaN = not known */
+};
+
+/* Live memory of one process and kind. */
+struct tui_memory {
+    int64_t process;
+    int kind;
+    int64_t live_bytes, live_count;
+    int64_t peak_bytes, peak_ns;
+    int64_t allocations, bytes; /* since the start */
+    int64_t freed;
+    int64_t window_allocations, window_bytes;
+};
+
+struct tui_allocation {
+    int64_t id, process, start_ns, bytes;
+    int kind;
+    uint32_t group;
+};
+
+/* The known end of an allocation, until the time of the walk has come to it. */
+struct tui_end {
+    int64_t end_ns, bytes;
+    uint32_t group;
+};
+
+enum tui_phase {
+    TUI_OPENING,   /* nothing read yet */
+    TUI_WATCHING,  /* being recorded */
+    TUI_LET_GO,    /* the writer closes it: nothing is open */
+    TUI_FINISHED,  /* complete, recovered or merged */
+    TUI_GONE,      /* the file was deleted; what was read stays */
+    TUI_ABANDONED, /* says it is being recorded, and nobody writes to it */
+};
+
+struct tui_second; /* a row of the ring */
+struct tui_copy_second;
+struct tui_memory_second;
+
+struct tui_model {
+    char *path;
+    struct prof_capture *capture; /* open only between looks of a capture that is not closing */
+    dev_t device_number;
+    ino_t inode;
+    enum tui_phase phase;
+    enum prof_state state;
+    struct prof_error error; /* of the last look; message "" = none */
+    bool ever_read;
+    bool replaced;      /* another file took its place: everything began anew */
+    bool (*is_served)(void *context, const char *spool); /* does a perfkit write? NULL = not asked */
+    void *served_context;
+
+    /* About the capture; texts owned. */
+    struct prof_info info;
+    bool own_info;
+    int64_t wall_ns;    /* what shares refer to; PROF_UNKNOWN before the first look */
+    int64_t now_ns;     /* time of the capture that the last look showed */
+    uint64_t looked_ns; /* CLOCK_MONOTONIC of the last look; 0 = none */
+    int64_t look_cost_ns, worst_look_ns;
+    int64_t opened_ns;
+    uint64_t let_go_ns;
+    bool caught_up;     /* everything that the file has was read */
+    double progress;    /* 0..1 while it was not */
+    bool from_rollup;
+    struct prof_live_marks marks; /* read */
+    struct prof_live_marks there; /* to be read */
+    struct prof_live_marks before;
+    double events_per_s;
+
+    PROF_ARRAY(struct tui_kernel) kernels;
+    PROF_ARRAY(struct tui_cell) cells;
+    PROF_ARRAY(struct tui_config) configs; /* by id */
+    PROF_ARRAY(struct tui_stream) streams; /* by id */
+    PROF_ARRAY(struct tui_process) processes;
+    PROF_ARRAY(struct tui_device) devices;
+    PROF_ARRAY(struct tui_copies) copies;
+    PROF_ARRAY(struct tui_memory) memory;
+    PROF_ARRAY(struct tui_allocation) live; /* not freed yet */
+    PROF_ARRAY(struct tui_end) ends;        /* heap, the earliest first */
+    size_t next_live;                       /* the first that the next look looks at again */
+    int64_t live_bytes, peak_bytes, peak_ns;
+    struct prof_names kernel_names;
+    struct prof_names cell_keys;
+    struct prof_map memory_keys;
+
+    PROF_ARRAY(struct tui_second) seconds; /* by id when from_rollup: the young ones are read again */
+    int64_t settled; /* rollup.id up to which rows are final */
+    int64_t newest_second;
+    PROF_ARRAY(struct tui_copy_second) copy_seconds;
+    PROF_ARRAY(struct tui_memory_second) memory_seconds;
+
+    /* Sums over all kernels. */
+    struct tui_sum total, window;
+    int64_t copy_count, copy_bytes, copy_ns;
+    unsigned window_s; /* 1, 10, 60; 0 = since the start */
+    double window_length_s;
+};
+
+struct tui_second {
+    int64_t id, second;
+    uint32_t cell;
+    uint32_t counts[PROF_LIVE_BUCKETS];
+    int64_t count, sum_ns, min_ns, max_ns;
+};
+
+struct tui_copy_second {
+    int64_t second, stream;
+    uint32_t group;
+    int64_t count, bytes, ns, rated_bytes, rated_ns;
+};
+
+struct tui_memory_second {
+    int64_t second, count, bytes;
+    uint32_t group;
+};
+
+/* `path` is copied. Reads nothing yet. NULL: out of memory. */
+struct tui_model *tui_model_new(const char *path);
+void tui_model_free(struct tui_model *model);
+
+/* Read what is new, at most about `budget_ns` long (0 = all there is). PROF_OK also when there is
+ * nothing to read at present: `phase` and `error` tell. Anything else (a file that is no capture,
+ * damage, no memory) ends the watching. No transaction is open afterwards. */
+enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, struct prof_error *err);
+
+/* Between two looks, at least twice a second: closes the file once its writer wants to end it. True
+ * when a look is due at once (it was closed, or can be opened again). */
+bool tui_model_tick(struct tui_model *model);
+
+/* Compute the sums of the last `seconds` (0 = since the start). */
+void tui_model_window(struct tui_model *model, unsigned seconds);
+
+/* Lookups by id; NULL when unknown. */
+const struct tui_stream *tui_model_stream(const struct tui_model *model, int64_t id);
+const struct tui_process *tui_model_process(const struct tui_model *model, int64_t id);
+const struct tui_config *tui_model_config(const struct tui_model *model, int64_t id);
+/* The device's row by id (not physical). */
+const struct tui_device *tui_model_device(const struct tui_model *model, int64_t id);
+
+/* Is it, or was it, being recorded by somebody who still does? */
+bool tui_model_is_live(const struct tui_model *model);
+
+/* ---- parts of the model, for its own files ---- */
+bool tui_kernels_feed(struct tui_model *model, int64_t deadline_ns, enum prof_status *status,
+                      struct prof_error *err);
+bool tui_copies_feed(struct tui_model *model, int64_t deadline_ns, enum prof_status *status,
+                     struct prof_error *err);
+bool tui_memory_feed(struct tui_model *model, int64_t deadline_ns, enum prof_status *status,
+                     struct prof_error *err);
+enum prof_status tui_lookups_take(struct tui_model *model, struct prof_error *err);
+void tui_lookups_free(struct tui_model *model);
+void tui_copies_window(struct tui_model *model);
+void tui_memory_window(struct tui_model *model);
+/* The second that windows end with, and the first one of the chosen window. */
+int64_t tui_last_second(const struct tui_model *model);
+int64_t tui_first_second(const struct tui_model *model);
+void tui_sum_add(struct tui_sum *to, const struct tui_sum *what);
+
+#endif

@@ -1,0 +1,392 @@
+/* Kernels, from the table `rollup`: a row is what one launch configuration did on one stream within
+ * one second. Rows of the last seconds still change and are read again each time; of the others the
+ * totals are kept, and the last minute for windows and sparklines. A capture without `rollup` is
+ * read kernel by kernel into the same rows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/clock.h"
+#include "libprof/base/saturate.h"
+#include "tui/model.h"
+
+#define CHUNK 2048
+#define MOST_YOUNG 60000  /* rows that are read again at each look */
+#define MOST_ROWS 120000u /* of 250 bytes */
+#define NO_ROW UINT32_MAX
+
+double tui_quantile(const struct tui_sum *sum, double share)
+{
+    uint64_t total = 0, seen = 0;
+    for (int i = 0; i < PROF_LIVE_BUCKETS; i++)
+        total += sum->histogram.counts[i];
+    if (!total || sum->count <= 0)
+        return NAN;
+    for (int i = 0; i < PROF_LIVE_BUCKETS; i++) {
+        seen += sum->histogram.counts[i];
+        if ((double)seen >= share * (double)total && seen > 0) {
+            double middle = ldexp(sqrt(2), i);
+            return fmin(fmax(middle, (double)sum->min_ns), (double)sum->max_ns);
+        }
+    }
+    return (double)sum->max_ns;
+}
+
+void tui_sum_add(struct tui_sum *to, const struct tui_sum *what)
+{
+    if (what->count > 0) {
+        to->min_ns = to->count && to->min_ns < what->min_ns ? to->min_ns : what->min_ns;
+        to->max_ns = to->count && to->max_ns > what->max_ns ? to->max_ns : what->max_ns;
+    }
+    to->count = prof_add(to->count, what->count);
+    to->sum_ns = prof_add(to->sum_ns, what->sum_ns);
+    for (int i = 0; i < PROF_LIVE_BUCKETS; i++)
+        to->histogram.counts[i] += what->histogram.counts[i];
+}
+
+/* ---- who a row belongs to ---------------------------------------------------------------------- */
+
+static bool kernel_of(struct tui_model *model, int64_t config, uint32_t *number)
+{
+    const struct prof_config *its = prof_config(model->capture, config);
+    const char *name = its && its->name ? its->name : "";
+    size_t length = strlen(name);
+    uint32_t *known = prof_names_get(&model->kernel_names, name, length);
+    if (known) {
+        *number = *known;
+        return true;
+    }
+    char *copy = strdup(name);
+    struct tui_kernel *kernel = copy ? prof_array_add(&model->kernels) : NULL;
+    *number = (uint32_t)(model->kernels.count - 1);
+    if (!kernel) {
+        free(copy);
+        return false;
+    }
+    *kernel = (struct tui_kernel){.name = copy, .config = config, .bound_share = NAN};
+    return prof_names_put(&model->kernel_names, name, length, *number);
+}
+
+static void count_config(struct tui_model *model, const struct tui_cell *fresh)
+{
+    for (size_t i = 0; i + 1 < model->cells.count; i++) {
+        if (model->cells.data[i].config == fresh->config)
+            return;
+    }
+    model->kernels.data[fresh->kernel].configs++;
+}
+
+static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t stream)
+{
+    const int64_t key[2] = {config, stream};
+    uint32_t *known = prof_names_get(&model->cell_keys, (const char *)key, sizeof key);
+    if (known)
+        return &model->cells.data[*known];
+    uint32_t kernel;
+    struct tui_cell *cell = kernel_of(model, config, &kernel) ? prof_array_add(&model->cells) : NULL;
+    if (!cell || !prof_names_put(&model->cell_keys, (const char *)key, sizeof key,
+                                 (uint32_t)model->cells.count - 1))
+        return NULL;
+    *cell = (struct tui_cell){.config = config, .stream = stream, .kernel = kernel, .row = NO_ROW};
+    count_config(model, cell);
+    return cell;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------- */
+
+struct reading {
+    struct tui_model *model;
+    size_t at; /* in model->seconds: the first row that may be the next one read */
+    int64_t last;
+    size_t rows;
+};
+
+static void add_to(struct tui_sum *to, const struct prof_live_sum *sum, const struct tui_second *old)
+{
+    struct tui_sum change = {.count = sum->count - (old ? old->count : 0),
+                             .sum_ns = prof_subtract(sum->sum_ns, old ? old->sum_ns : 0)};
+    for (int i = 0; i < PROF_LIVE_BUCKETS; i++)
+        change.histogram.counts[i] = (uint64_t)sum->histogram[i] - (old ? old->counts[i] : 0);
+    if (change.count <= 0)
+        return;
+    change.min_ns = sum->min_ns;
+    change.max_ns = sum->max_ns;
+    tui_sum_add(to, &change);
+}
+
+static void store(struct tui_second *row, const struct prof_live_sum *sum, uint32_t cell)
+{
+    *row = (struct tui_second){.id = sum->id,
+                               .second = sum->second,
+                               .cell = cell,
+                               .count = sum->count,
+                               .sum_ns = sum->sum_ns,
+                               .min_ns = sum->min_ns,
+                               .max_ns = sum->max_ns};
+    memcpy(row->counts, sum->histogram, sizeof row->counts);
+}
+
+static bool plausible(struct prof_live_sum *sum)
+{
+    if (sum->second < 0)
+        sum->second = 0;
+    if (sum->second > INT64_MAX / 4000000000)
+        sum->second = INT64_MAX / 4000000000;
+    return sum->count > 0 && sum->sum_ns >= 0;
+}
+
+static bool take_row(void *context, const struct prof_live_sum *given)
+{
+    struct reading *reading = context;
+    struct tui_model *model = reading->model;
+    struct prof_live_sum sum = *given;
+    reading->last = sum.id;
+    reading->rows++;
+    if (!plausible(&sum))
+        return true;
+    struct tui_cell *cell = cell_of(model, sum.config, sum.stream);
+    if (!cell)
+        return false;
+    uint32_t number = (uint32_t)(cell - model->cells.data);
+    if (sum.second > model->newest_second)
+        model->newest_second = sum.second;
+    while (reading->at < model->seconds.count && model->seconds.data[reading->at].id < sum.id)
+        reading->at++;
+    struct tui_second *old = reading->at < model->seconds.count &&
+                                     model->seconds.data[reading->at].id == sum.id
+                                 ? &model->seconds.data[reading->at]
+                                 : NULL;
+    add_to(&cell->total, &sum, old);
+    if (old) {
+        store(old, &sum, number);
+        return true;
+    }
+    struct tui_second *row = prof_array_add(&model->seconds);
+    if (row)
+        store(row, &sum, number);
+    reading->at = model->seconds.count;
+    return row;
+}
+
+/* One kernel, into the row of its second: the youngest of its cell, or a new one. */
+static bool take_kernel(void *context, const struct prof_live_sum *given)
+{
+    struct reading *reading = context;
+    struct tui_model *model = reading->model;
+    struct prof_live_sum sum = *given;
+    reading->last = sum.id;
+    reading->rows++;
+    if (!plausible(&sum))
+        return true;
+    struct tui_cell *cell = cell_of(model, sum.config, sum.stream);
+    if (!cell)
+        return false;
+    if (sum.second > model->newest_second)
+        model->newest_second = sum.second;
+    add_to(&cell->total, &sum, NULL);
+    struct tui_second *row =
+        cell->row != NO_ROW && model->seconds.data[cell->row].second == sum.second
+            ? &model->seconds.data[cell->row]
+            : NULL;
+    if (!row) {
+        row = prof_array_add(&model->seconds);
+        if (!row)
+            return false;
+        cell->row = (uint32_t)(model->seconds.count - 1);
+        store(row, &sum, (uint32_t)(cell - model->cells.data));
+        return true;
+    }
+    row->count++;
+    row->sum_ns = prof_add(row->sum_ns, sum.sum_ns);
+    row->min_ns = sum.min_ns < row->min_ns ? sum.min_ns : row->min_ns;
+    row->max_ns = sum.max_ns > row->max_ns ? sum.max_ns : row->max_ns;
+    for (int i = 0; i < PROF_LIVE_BUCKETS; i++)
+        row->counts[i] += sum.histogram[i];
+    return true;
+}
+
+int64_t tui_last_second(const struct tui_model *model)
+{
+    return model->now_ns != PROF_UNKNOWN && model->now_ns >= 0 ? model->now_ns / 1000000000
+                                                               : model->newest_second;
+}
+
+int64_t tui_first_second(const struct tui_model *model)
+{
+    int64_t last = tui_last_second(model);
+    return model->window_s && last > (int64_t)model->window_s ? last - (int64_t)model->window_s : 0;
+}
+
+/* Rows up to `settled` will not change: none before the first young one. */
+static void settle(struct tui_model *model)
+{
+    size_t from = model->seconds.count;
+    while (from > 0 && model->seconds.data[from - 1].id > model->settled)
+        from--;
+    size_t young = model->seconds.count - from;
+    for (; from < model->seconds.count; from++, young--) {
+        const struct tui_second *row = &model->seconds.data[from];
+        if (row->second >= model->newest_second - PROF_LIVE_YOUNG_SECONDS && young <= MOST_YOUNG)
+            break;
+        model->settled = row->id;
+    }
+}
+
+static void drop_old(struct tui_model *model)
+{
+    int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
+    size_t kept = 0, count = model->seconds.count;
+    for (size_t i = 0; i < count; i++) {
+        const struct tui_second *row = &model->seconds.data[i];
+        bool final = !model->from_rollup || row->id <= model->settled;
+        if (final && (row->second < oldest || count - i > MOST_ROWS))
+            continue;
+        model->seconds.data[kept++] = *row;
+    }
+    if (kept == count)
+        return;
+    model->seconds.count = kept;
+    for (size_t i = 0; i < model->cells.count; i++)
+        model->cells.data[i].row = NO_ROW;
+    for (size_t i = 0; !model->from_rollup && i < kept; i++)
+        model->cells.data[model->seconds.data[i].cell].row = (uint32_t)i;
+}
+
+bool tui_kernels_feed(struct tui_model *model, int64_t deadline, enum prof_status *status,
+                      struct prof_error *err)
+{
+    struct reading reading = {.model = model};
+    int64_t from = model->from_rollup ? model->settled : model->marks.kernels;
+    while (reading.at < model->seconds.count && model->seconds.data[reading.at].id <= from)
+        reading.at++;
+    bool over;
+    do {
+        reading.rows = 0;
+        reading.last = from;
+        *status = (model->from_rollup ? prof_live_sums : prof_live_kernels)(
+            model->capture, from, CHUNK, model->from_rollup ? take_row : take_kernel, &reading, err);
+        from = reading.last;
+        over = reading.rows < CHUNK;
+        if (model->seconds.count > MOST_ROWS) {
+            settle(model);
+            drop_old(model);
+            reading.at = model->seconds.count;
+        }
+    } while (!*status && !over && (int64_t)prof_now_ns() < deadline);
+    if (model->from_rollup) {
+        if (from > model->marks.sums)
+            model->marks.sums = from;
+        settle(model);
+    } else
+        model->marks.kernels = from;
+    drop_old(model);
+    return over;
+}
+
+/* ---- windows ----------------------------------------------------------------------------------- */
+
+static void add_row(struct tui_sum *to, const struct tui_second *row)
+{
+    struct tui_sum what = {row->count, row->sum_ns, row->min_ns, row->max_ns, {{0}}};
+    for (int i = 0; i < PROF_LIVE_BUCKETS; i++)
+        what.histogram.counts[i] = row->counts[i];
+    tui_sum_add(to, &what);
+}
+
+static uint32_t add_us(uint32_t us, int64_t ns)
+{
+    int64_t sum = (int64_t)us + ns / 1000;
+    return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+static void spark(struct tui_model *model, const struct tui_second *row, struct tui_stream *stream)
+{
+    int64_t age = tui_last_second(model) - row->second;
+    if (age < 0 || age >= TUI_SPARK)
+        return;
+    struct tui_kernel *kernel = &model->kernels.data[model->cells.data[row->cell].kernel];
+    uint32_t *slot = &kernel->spark_ns[TUI_SPARK - 1 - age];
+    *slot = add_us(*slot, row->sum_ns);
+    if (stream)
+        stream->spark_us[TUI_SPARK - 1 - age] =
+            add_us(stream->spark_us[TUI_SPARK - 1 - age], row->sum_ns);
+}
+
+static void clear(struct tui_model *model)
+{
+    model->total = model->window = (struct tui_sum){0};
+    for (size_t i = 0; i < model->kernels.count; i++) {
+        struct tui_kernel *kernel = &model->kernels.data[i];
+        kernel->total = kernel->window = (struct tui_sum){0};
+        memset(kernel->spark_ns, 0, sizeof kernel->spark_ns);
+    }
+    for (size_t i = 0; i < model->streams.count; i++) {
+        struct tui_stream *stream = &model->streams.data[i];
+        stream->kernels = stream->kernel_ns = stream->window_kernels = stream->window_ns = 0;
+        stream->last_second = PROF_UNKNOWN;
+        memset(stream->spark_us, 0, sizeof stream->spark_us);
+    }
+    for (size_t i = 0; i < model->processes.count; i++) {
+        struct tui_process *process = &model->processes.data[i];
+        process->kernels = process->kernel_ns = process->window_kernels = process->window_ns = 0;
+    }
+}
+
+static void add_cell(struct tui_model *model, const struct tui_cell *cell)
+{
+    struct tui_kernel *kernel = &model->kernels.data[cell->kernel];
+    struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, cell->stream);
+    struct tui_process *process =
+        stream ? (struct tui_process *)tui_model_process(model, stream->values.process) : NULL;
+    tui_sum_add(&kernel->total, &cell->total);
+    tui_sum_add(&kernel->window, &cell->window);
+    if (stream) {
+        stream->kernels = prof_add(stream->kernels, cell->total.count);
+        stream->kernel_ns = prof_add(stream->kernel_ns, cell->total.sum_ns);
+        stream->window_kernels = prof_add(stream->window_kernels, cell->window.count);
+        stream->window_ns = prof_add(stream->window_ns, cell->window.sum_ns);
+    }
+    if (process) {
+        process->kernels = prof_add(process->kernels, cell->total.count);
+        process->kernel_ns = prof_add(process->kernel_ns, cell->total.sum_ns);
+        process->window_kernels = prof_add(process->window_kernels, cell->window.count);
+        process->window_ns = prof_add(process->window_ns, cell->window.sum_ns);
+    }
+}
+
+/* The whole seconds of the window and the running one. */
+static double window_length(const struct tui_model *model)
+{
+    if (model->now_ns == PROF_UNKNOWN)
+        return NAN;
+    double length = (double)model->now_ns / 1e9 - (double)tui_first_second(model);
+    return length > 1e-9 ? length : NAN;
+}
+
+void tui_model_window(struct tui_model *model, unsigned seconds)
+{
+    model->window_s = seconds;
+    model->window_length_s = window_length(model);
+    clear(model);
+    int64_t first = tui_first_second(model);
+    for (size_t i = 0; i < model->cells.count; i++)
+        model->cells.data[i].window = seconds ? (struct tui_sum){0} : model->cells.data[i].total;
+    for (size_t i = 0; i < model->seconds.count; i++) {
+        const struct tui_second *row = &model->seconds.data[i];
+        struct tui_cell *cell = &model->cells.data[row->cell];
+        struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, cell->stream);
+        if (seconds && row->second >= first)
+            add_row(&cell->window, row);
+        if (stream && (stream->last_second == PROF_UNKNOWN || row->second > stream->last_second))
+            stream->last_second = row->second;
+        spark(model, row, stream);
+    }
+    for (size_t i = 0; i < model->cells.count; i++)
+        add_cell(model, &model->cells.data[i]);
+    for (size_t i = 0; i < model->kernels.count; i++) {
+        tui_sum_add(&model->total, &model->kernels.data[i].total);
+        tui_sum_add(&model->window, &model->kernels.data[i].window);
+    }
+    tui_copies_window(model);
+    tui_memory_window(model);
+}

@@ -1,0 +1,223 @@
+/* Copies of the small tables, so that views need no open file: processes, devices, streams, launch
+ * configurations, and what the capture says of itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/model.h"
+
+static char *copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+/* Texts of our own look like borrowed ones to readers. */
+static void drop(const char *text)
+{
+    free((char *)(uintptr_t)text);
+}
+
+static size_t find(const void *list, size_t count, size_t element, int64_t id)
+{
+    const char *base = list;
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int64_t found;
+        memcpy(&found, base + mid * element, sizeof found); /* every element begins with its id */
+        if (found == id)
+            return mid;
+        if (found < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return SIZE_MAX;
+}
+
+#define FIND(array, id) find((array)->data, (array)->count, sizeof *(array)->data, id)
+
+const struct tui_stream *tui_model_stream(const struct tui_model *model, int64_t id)
+{
+    size_t i = FIND(&model->streams, id);
+    return i == SIZE_MAX ? NULL : &model->streams.data[i];
+}
+
+const struct tui_process *tui_model_process(const struct tui_model *model, int64_t id)
+{
+    size_t i = FIND(&model->processes, id);
+    return i == SIZE_MAX ? NULL : &model->processes.data[i];
+}
+
+const struct tui_config *tui_model_config(const struct tui_model *model, int64_t id)
+{
+    size_t i = FIND(&model->configs, id);
+    return i == SIZE_MAX ? NULL : &model->configs.data[i];
+}
+
+const struct tui_device *tui_model_device(const struct tui_model *model, int64_t id)
+{
+    size_t i = FIND(&model->devices, id);
+    return i == SIZE_MAX ? NULL : &model->devices.data[i];
+}
+
+static void free_info(struct prof_info *info)
+{
+    drop(info->state_text);
+    drop(info->perfkit_version);
+    drop(info->command);
+    drop(info->host);
+    drop(info->kernel);
+    drop(info->cpu);
+    drop(info->trace);
+    drop(info->kernel_filter);
+    drop(info->spool);
+}
+
+static void take_info(struct tui_model *model)
+{
+    const struct prof_info *given = prof_info(model->capture);
+    struct prof_info *info = &model->info;
+    if (model->own_info)
+        free_info(info);
+    *info = *given;
+    info->path = model->path;
+    info->directory = info->boot_id = NULL;
+    info->state_text = copy(given->state_text);
+    info->perfkit_version = copy(given->perfkit_version);
+    info->command = copy(given->command);
+    info->host = copy(given->host);
+    info->kernel = copy(given->kernel);
+    info->cpu = copy(given->cpu);
+    info->trace = copy(given->trace);
+    info->kernel_filter = copy(given->kernel_filter);
+    info->spool = copy(given->spool);
+    model->own_info = true;
+}
+
+/* What was summed for a row stays with its id. The lists only grow, at their end. */
+static bool take_streams(struct tui_model *model)
+{
+    const struct prof_stream *list;
+    size_t count = prof_streams(model->capture, &list);
+    for (size_t i = 0; i < count; i++) {
+        if (i == model->streams.count) {
+            struct tui_stream *fresh = prof_array_add(&model->streams);
+            if (!fresh)
+                return false;
+            *fresh = (struct tui_stream){.last_second = PROF_UNKNOWN};
+        }
+        struct tui_stream *stream = &model->streams.data[i];
+        drop(stream->values.name);
+        stream->values = list[i];
+        stream->values.name = copy(list[i].name);
+        stream->values.clock = NULL;
+        stream->values.api =
+            !list[i].api ? NULL : !strcmp(list[i].api, "cuda") ? "cuda"
+                              : !strcmp(list[i].api, "opencl") ? "opencl" : NULL;
+    }
+    return true;
+}
+
+static bool take_processes(struct tui_model *model)
+{
+    const struct prof_process *list;
+    size_t count = prof_processes(model->capture, &list);
+    for (size_t i = 0; i < count; i++) {
+        if (i == model->processes.count) {
+            struct tui_process *fresh = prof_array_add(&model->processes);
+            if (!fresh)
+                return false;
+            *fresh = (struct tui_process){0};
+        }
+        struct prof_process *values = &model->processes.data[i].values;
+        drop(values->command);
+        drop(values->end_reason);
+        drop(values->host);
+        *values = list[i];
+        values->birth = NULL;
+        values->command = copy(list[i].command);
+        values->end_reason = copy(list[i].end_reason);
+        values->host = copy(list[i].host);
+    }
+    return true;
+}
+
+static void free_device(struct prof_device *values)
+{
+    drop(values->api);
+    drop(values->name);
+    drop(values->vendor);
+    drop(values->driver);
+    drop(values->uuid);
+    drop(values->kind);
+    drop(values->label);
+}
+
+static bool take_devices(struct tui_model *model)
+{
+    const struct prof_device *list;
+    size_t count = prof_devices(model->capture, &list);
+    for (size_t i = 0; i < count; i++) {
+        if (i == model->devices.count) {
+            struct tui_device *fresh = prof_array_add(&model->devices);
+            if (!fresh)
+                return false;
+            *fresh = (struct tui_device){0};
+        }
+        struct prof_device *values = &model->devices.data[i].values;
+        free_device(values);
+        *values = list[i];
+        values->api = copy(list[i].api);
+        values->name = copy(list[i].name);
+        values->vendor = copy(list[i].vendor);
+        values->driver = copy(list[i].driver);
+        values->uuid = copy(list[i].uuid);
+        values->kind = copy(list[i].kind);
+        values->label = copy(list[i].label);
+    }
+    return true;
+}
+
+/* Configurations never change once they are defined. */
+static bool take_configs(struct tui_model *model)
+{
+    const struct prof_config *list;
+    size_t count = prof_configs(model->capture, &list);
+    for (size_t i = model->configs.count; i < count; i++) {
+        struct tui_config *fresh = prof_array_add(&model->configs);
+        if (!fresh)
+            return false;
+        *fresh = (struct tui_config){.values = list[i]};
+        fresh->values.name = fresh->values.full_name = NULL;
+    }
+    return true;
+}
+
+enum prof_status tui_lookups_take(struct tui_model *model, struct prof_error *err)
+{
+    take_info(model);
+    return take_streams(model) && take_processes(model) && take_devices(model) &&
+                   take_configs(model)
+               ? PROF_OK
+               : prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
+void tui_lookups_free(struct tui_model *model)
+{
+    if (model->own_info)
+        free_info(&model->info);
+    for (size_t i = 0; i < model->streams.count; i++)
+        drop(model->streams.data[i].values.name);
+    for (size_t i = 0; i < model->processes.count; i++) {
+        drop(model->processes.data[i].values.command);
+        drop(model->processes.data[i].values.end_reason);
+        drop(model->processes.data[i].values.host);
+    }
+    for (size_t i = 0; i < model->devices.count; i++)
+        free_device(&model->devices.data[i].values);
+    prof_array_free(&model->streams);
+    prof_array_free(&model->processes);
+    prof_array_free(&model->devices);
+    prof_array_free(&model->configs);
+}

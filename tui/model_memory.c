@@ -1,0 +1,250 @@
+/* Live memory: allocations as they come, in order of time with the ends of those that are known to
+ * have been freed. A row is written when memory is allocated and completed when it is freed: what
+ * lives is asked after again at each look. */
+#include <string.h>
+
+#include "libprof/base/clock.h"
+#include "libprof/base/saturate.h"
+#include "tui/model.h"
+
+#define CHUNK 2048
+#define MOST_ASKED 16384u /* live ones asked after in one look; the rest in the next ones */
+
+/* ---- the heap of ends -------------------------------------------------------------------------- */
+
+static bool push(struct tui_model *model, struct tui_end end)
+{
+    if (!prof_array_reserve(&model->ends, 1))
+        return false;
+    struct tui_end *heap = model->ends.data;
+    size_t at = model->ends.count++;
+    for (; at > 0 && heap[(at - 1) / 2].end_ns > end.end_ns; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = end;
+    return true;
+}
+
+static struct tui_end pop(struct tui_model *model)
+{
+    struct tui_end *heap = model->ends.data, first = heap[0];
+    struct tui_end last = heap[--model->ends.count];
+    size_t count = model->ends.count, at = 0;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1].end_ns < heap[child].end_ns)
+            child++;
+        if (heap[child].end_ns >= last.end_ns)
+            break;
+        heap[at] = heap[child];
+    }
+    if (count)
+        heap[at] = last;
+    return first;
+}
+
+/* ---- changes in order of time ------------------------------------------------------------------ */
+
+static void change(struct tui_model *model, uint32_t number, int64_t time, int64_t bytes, int count)
+{
+    struct tui_memory *group = &model->memory.data[number];
+    group->live_bytes = prof_add(group->live_bytes, bytes);
+    group->live_count += count;
+    if (count < 0)
+        group->freed++;
+    model->live_bytes = prof_add(model->live_bytes, bytes);
+    if (group->live_bytes > group->peak_bytes) {
+        group->peak_bytes = group->live_bytes;
+        group->peak_ns = time;
+    }
+    if (model->live_bytes > model->peak_bytes) {
+        model->peak_bytes = model->live_bytes;
+        model->peak_ns = time;
+    }
+}
+
+static void end_until(struct tui_model *model, int64_t time)
+{
+    while (model->ends.count && model->ends.data[0].end_ns <= time) {
+        struct tui_end end = pop(model);
+        change(model, end.group, end.end_ns, -end.bytes, -1);
+    }
+}
+
+static uint32_t group_of(struct tui_model *model, int64_t process, int kind)
+{
+    uint64_t key = (uint64_t)process << 8 | (uint64_t)(kind & 255);
+    uint64_t *known = prof_map_get(&model->memory_keys, key);
+    if (known)
+        return (uint32_t)*known;
+    struct tui_memory *fresh = prof_array_add(&model->memory);
+    if (!fresh || !prof_map_put(&model->memory_keys, key, model->memory.count - 1))
+        return UINT32_MAX;
+    *fresh = (struct tui_memory){.process = process, .kind = kind, .peak_ns = PROF_UNKNOWN};
+    return (uint32_t)(model->memory.count - 1);
+}
+
+static bool count_second(struct tui_model *model, int64_t second, uint32_t group, int64_t bytes)
+{
+    size_t count = model->memory_seconds.count, from = count > 64 ? count - 64 : 0;
+    struct tui_memory_second *found = NULL;
+    if (second < tui_last_second(model) - TUI_RING_SECONDS)
+        return true;
+    for (size_t i = count; i > from && !found; i--) {
+        struct tui_memory_second *s = &model->memory_seconds.data[i - 1];
+        if (s->second == second && s->group == group)
+            found = s;
+    }
+    if (!found) {
+        found = prof_array_add(&model->memory_seconds);
+        if (!found)
+            return false;
+        *found = (struct tui_memory_second){.second = second, .group = group};
+    }
+    found->count++;
+    found->bytes = prof_add(found->bytes, bytes);
+    return true;
+}
+
+static bool allocate(struct tui_model *model, const struct prof_allocation *a)
+{
+    int64_t bytes = a->bytes == PROF_UNKNOWN || a->bytes < 0 ? 0 : a->bytes;
+    uint32_t number = group_of(model, a->process, a->kind);
+    if (number == UINT32_MAX)
+        return false;
+    struct tui_memory *group = &model->memory.data[number];
+    end_until(model, a->start_ns);
+    group->allocations++;
+    group->bytes = prof_add(group->bytes, bytes);
+    change(model, number, a->start_ns, bytes, 1);
+    if (!count_second(model, a->start_ns / 1000000000, number, bytes))
+        return false;
+    if (a->end_ns != PROF_UNKNOWN)
+        return push(model, (struct tui_end){a->end_ns, bytes, number});
+    struct tui_allocation *live = prof_array_add(&model->live);
+    if (live)
+        *live = (struct tui_allocation){a->id, a->process, a->start_ns, bytes, a->kind, number};
+    return live;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+struct chunk {
+    struct prof_allocation rows[CHUNK];
+    size_t count;
+    int64_t last;
+    size_t seen;
+};
+
+static bool keep(void *context, const struct prof_allocation *allocation)
+{
+    struct chunk *chunk = context;
+    chunk->last = allocation->id;
+    chunk->seen++;
+    if (allocation->start_ns != PROF_UNKNOWN && chunk->count < CHUNK)
+        chunk->rows[chunk->count++] = *allocation;
+    return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct prof_allocation *x = a, *y = b;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool read_rows(struct tui_model *model, struct chunk *chunk, int64_t deadline,
+                      enum prof_status *status, struct prof_error *err)
+{
+    do {
+        chunk->count = chunk->seen = 0;
+        chunk->last = model->marks.allocations;
+        *status = prof_live_allocations(model->capture, model->marks.allocations, CHUNK, keep, chunk,
+                                        err);
+        qsort(chunk->rows, chunk->count, sizeof *chunk->rows, by_start);
+        for (size_t i = 0; !*status && i < chunk->count; i++) {
+            if (!allocate(model, &chunk->rows[i]))
+                *status = prof_fail(err, PROF_NOMEM, "out of memory");
+        }
+        model->marks.allocations = chunk->last;
+    } while (!*status && chunk->seen == CHUNK && (int64_t)prof_now_ns() < deadline);
+    return chunk->seen < CHUNK;
+}
+
+/* Those of the live ones that were freed meanwhile. True when all were asked after. */
+static bool ask_again(struct tui_model *model, enum prof_status *status, struct prof_error *err)
+{
+    size_t count = model->live.count, from = model->next_live < count ? model->next_live : 0;
+    size_t asked = count - from < MOST_ASKED ? count - from : MOST_ASKED, kept = from;
+    int64_t *ids = malloc((asked + 1) * sizeof *ids), *ends = malloc((asked + 1) * sizeof *ends);
+    for (size_t i = 0; ids && i < asked; i++)
+        ids[i] = model->live.data[from + i].id;
+    *status = ids && ends ? prof_live_ends(model->capture, ids, asked, ends, err)
+                          : prof_fail(err, PROF_NOMEM, "out of memory");
+    for (size_t i = 0; !*status && i < count - from; i++) {
+        struct tui_allocation a = model->live.data[from + i];
+        if (i >= asked || ends[i] == PROF_UNKNOWN)
+            model->live.data[kept++] = a;
+        else if (!push(model, (struct tui_end){ends[i], a.bytes, a.group}))
+            *status = prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    if (!*status) {
+        model->next_live = from + asked < count ? from + asked - (count - kept) : 0;
+        model->live.count = kept;
+    }
+    free(ids);
+    free(ends);
+    return !*status && model->next_live == 0;
+}
+
+static void drop_old(struct tui_model *model)
+{
+    int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
+    size_t kept = 0;
+    for (size_t i = 0; i < model->memory_seconds.count; i++) {
+        if (model->memory_seconds.data[i].second >= oldest)
+            model->memory_seconds.data[kept++] = model->memory_seconds.data[i];
+    }
+    model->memory_seconds.count = kept;
+}
+
+bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status *status,
+                     struct prof_error *err)
+{
+    bool over = true;
+    struct chunk *chunk = malloc(sizeof *chunk);
+    if (!chunk)
+        *status = prof_fail(err, PROF_NOMEM, "out of memory");
+    if (!*status && model->live.count)
+        over = ask_again(model, status, err);
+    if (!*status)
+        over &= read_rows(model, chunk, deadline, status, err);
+    if (!*status && over)
+        end_until(model, model->state == PROF_STATE_RECORDING && model->now_ns != PROF_UNKNOWN
+                             ? model->now_ns
+                             : INT64_MAX);
+    free(chunk);
+    drop_old(model);
+    return over;
+}
+
+void tui_memory_window(struct tui_model *model)
+{
+    for (size_t i = 0; i < model->processes.count; i++)
+        model->processes.data[i].live_bytes = 0;
+    for (size_t i = 0; i < model->memory.count; i++) {
+        struct tui_memory *g = &model->memory.data[i];
+        struct tui_process *process = (struct tui_process *)tui_model_process(model, g->process);
+        g->window_allocations = model->window_s ? 0 : g->allocations;
+        g->window_bytes = model->window_s ? 0 : g->bytes;
+        if (process)
+            process->live_bytes = prof_add(process->live_bytes, g->live_bytes);
+    }
+    for (size_t i = 0; model->window_s && i < model->memory_seconds.count; i++) {
+        const struct tui_memory_second *s = &model->memory_seconds.data[i];
+        struct tui_memory *g = &model->memory.data[s->group];
+        if (s->second < tui_first_second(model))
+            continue;
+        g->window_allocations += s->count;
+        g->window_bytes = prof_add(g->window_bytes, s->bytes);
+    }
+}
