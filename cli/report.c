@@ -20,7 +20,7 @@
 struct report_options {
     unsigned format, top, findings;
     bool json, all;
-    const char *stats, *html, *chrome_trace, *flamegraph, *speedscope, *pprof, *roofline;
+    const char *stats, *html, *chrome_trace, *flamegraph, *speedscope, *pprof, *prometheus, *roofline;
     unsigned roofline_of;
     struct cli_filter_options filter;
 };
@@ -58,6 +58,8 @@ static const struct cli_option report_options[] = {
      .text = "the same stacks for speedscope, by time, bytes and number"},
     {.name = "pprof", .type = CLI_FILE, AT(pprof), .argument = "OUT",
      .text = "the same stacks for pprof, compressed (OUT.pb.gz)"},
+    {.name = "prometheus", .type = CLI_FILE, AT(prometheus), .argument = "OUT",
+     .text = "totals for node_exporter's textfile collector (OUT.prom); --top N kernels, 50"},
     {.name = "roofline", .type = CLI_FILE, AT(roofline), .argument = "OUT",
      .text = "the roofline as a figure, by gnuplot: OUT.svg, OUT.png, or OUT.gp for the script"},
     {.name = "roofline-of", .type = CLI_CHOICE, AT(roofline_of), .argument = "WHAT",
@@ -160,7 +162,7 @@ struct output_file {
     const char *option, *writer, *path; /* no path: not asked for */
 };
 
-enum { OUTPUT_FILES = 6 };
+enum { OUTPUT_FILES = 7 };
 
 static void list_files(const struct report_options *asked, struct output_file files[OUTPUT_FILES])
 {
@@ -170,6 +172,7 @@ static void list_files(const struct report_options *asked, struct output_file fi
         {"flamegraph", "flamegraph", asked->flamegraph},
         {"speedscope", "speedscope", asked->speedscope},
         {"pprof", "pprof", asked->pprof},
+        {"prometheus", "prometheus", asked->prometheus},
         {"roofline", roofline_writer(asked->roofline), asked->roofline},
     };
     memcpy(files, all, sizeof all);
@@ -309,7 +312,8 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
 }
 
 /* What is asked for and would be passed over in silence. */
-static bool options_agree(const char *command, const struct report_options *asked)
+static bool options_agree(const char *command, const struct report_options *asked,
+                          const struct output_file files[OUTPUT_FILES])
 {
     if (asked->json && asked->format != FORMAT_NONE && asked->format != FORMAT_JSON) {
         cli_say(command, "--json and --format %s: give one of them", format_words[asked->format]);
@@ -319,14 +323,13 @@ static bool options_agree(const char *command, const struct report_options *aske
         cli_say(command, "--roofline-of says what --roofline draws: give --roofline OUT.svg too");
         return false;
     }
-    bool list = asked->stats && !strcmp(asked->stats, "list");
-    if (list && (asked->html || asked->chrome_trace || asked->flamegraph || asked->speedscope ||
-                 asked->pprof || asked->roofline)) {
+    bool list = asked->stats && !strcmp(asked->stats, "list"), any_file = false;
+    for (size_t i = 0; i < OUTPUT_FILES; i++)
+        any_file |= files[i].path != NULL;
+    if (list && any_file)
         cli_say(command, "--stats list only lists names: ask for the files in a command of their "
                          "own");
-        return false;
-    }
-    return true;
+    return !list || !any_file;
 }
 
 static int report_run(const struct cli_command *command, int argc, char **argv)
@@ -341,15 +344,15 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
         return exit_status;
     asked.format++;
-    if (!options_agree(command->name, &asked))
+    struct output_file files[OUTPUT_FILES];
+    list_files(&asked, files);
+    if (!options_agree(command->name, &asked, files))
         return CLI_USAGE;
     if (asked.json)
         asked.format = FORMAT_JSON;
     if (asked.roofline_of == UINT_MAX)
         asked.roofline_of = PROF_ROOFLINE_KERNELS;
 
-    struct output_file files[OUTPUT_FILES];
-    list_files(&asked, files);
     int on_standard = asked.format != FORMAT_NONE || asked.stats;
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         on_standard += is_standard(files[i].path);

@@ -20,6 +20,8 @@ const struct prof_report_writer prof_report_writers[] = {
     {"speedscope", ".speedscope.json", "the same stacks by time, bytes and number, for speedscope",
      false, prof_report_write_speedscope},
     {"pprof", ".pb.gz", "the same stacks in pprof's format", false, prof_report_write_pprof},
+    {"prometheus", ".prom", "totals of kernels, transfers and devices, for Prometheus", false,
+     prof_report_write_prometheus},
     {"roofline-svg", ".svg", "the roofline, drawn by gnuplot", false,
      prof_report_write_roofline_svg},
     {"roofline-png", ".png", "the roofline, drawn by gnuplot", false,

@@ -12,6 +12,8 @@ install_packages required $BUILD_PACKAGES $RUN_PACKAGES $TEST_PACKAGES
 install_packages optional $TEST_EXTRAS
 # shellcheck disable=SC2086
 install_npm "$PWD/build/npm" $TEST_READERS
+# shellcheck disable=SC2086
+unpack_packages "$PWD/build/programs" $TEST_PROGRAMS
 
 jobs=$(nproc)
 started=$SECONDS

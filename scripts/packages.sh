@@ -59,10 +59,25 @@ install_npm() {
         echo "perfkit: $* cannot be had from npm: what needs it is left out"
 }
 
+# Programs of packages that would start a service when installed, for tests that skip without them: into
+# a folder, and on the PATH.
+#   unpack_packages FOLDER NAME...
+unpack_packages() {
+    local folder=$1
+    shift
+    export PATH=$folder/usr/bin:$PATH
+    if ! command -v apt-get >/dev/null 2>&1 || [ -e "$folder/.done" ]; then return 0; fi
+    mkdir -p "$folder"
+    (cd "$folder" && apt-get download -qq "$@" >/dev/null 2>&1 &&
+        for file in ./*.deb; do dpkg -x "$file" . && rm "$file"; done && touch .done) ||
+        echo "perfkit: $* cannot be had: what needs it is left out"
+}
+
 BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev
                 opencl-headers ocl-icd-opencl-dev"
 RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"
 # Tests that need one of these skip, with the reason, where it cannot be had.
 TEST_EXTRAS="clinfo valgrind chromium chromium-driver nodejs npm tmux clang binutils man-db gnuplot-nox"
+TEST_PROGRAMS="prometheus" # promtool
 TEST_READERS="speedscope@1.25.0" # of npm

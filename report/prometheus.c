@@ -1,0 +1,378 @@
+/* Totals of a capture in Prometheus' text format 0.0.4, for node_exporter's textfile collector: what
+ * each kernel took, what was moved, how busy the devices were. The labels gpu, UUID, modelName and
+ * hostname are those of NVIDIA's DCGM exporter, so that the series join its own. The number of
+ * series is bounded: the kernels that took most, and `other` for the rest. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/array.h"
+#include "libprof/base/saturate.h"
+#include "report/utf8.h"
+#include "report/writers.h"
+
+#define KERNELS 50      /* series of kernels for each device, but for `other` */
+#define LABEL_CELLS 200 /* columns of a label: a kernel's name may have 10 kB */
+
+enum { COUNT, TIME_NS, BYTES, VALUES };
+
+/* A set of labels with its sums; no two of a list have the same labels. */
+struct line {
+    char *labels;
+    int64_t values[VALUES];
+};
+
+struct lines {
+    PROF_ARRAY(struct line) list;
+};
+
+/* A device, with all that was done on it. */
+struct part {
+    const struct prof_utilisation_row *busy;
+    char *labels; /* gpu="0",UUID="...",... */
+    struct lines kernels, transfers, memory;
+};
+
+struct page {
+    const struct prof_report_options *options;
+    struct prof_capture *capture;
+    struct prof_utilisation utilisation;
+    PROF_ARRAY(struct part) parts;
+};
+
+/* ---- labels ----------------------------------------------------------------------------------- */
+
+/* `name="text"`, with a comma unless it is the first; nothing when the text is not known. */
+static void put_label(FILE *out, bool first, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    fprintf(out, "%s%s=\"", first ? "" : ",", name);
+    for (; *text; text++) {
+        if (*text == '\\' || *text == '"')
+            fputc('\\', out);
+        if (*text == '\n')
+            fputs("\\n", out);
+        else
+            fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+/* Names of the program: valid UTF-8 without control characters, and short. One that is cut carries
+ * its hash, so that two of them stay two. */
+static void put_name(FILE *out, bool first, const char *label, const char *name)
+{
+    char *clean = prof_report_clean(name);
+    size_t cells = clean ? prof_report_cells(clean) : 0;
+    if (cells > LABEL_CELLS) {
+        uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+        for (const char *c = name; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+        char *cut = prof_report_fit(name, LABEL_CELLS), *text = NULL;
+        if (cut && asprintf(&text, "%s #%08" PRIx32, cut, (uint32_t)(hash >> 32)) < 0)
+            text = NULL;
+        put_label(out, first, label, text);
+        free(text);
+        free(cut);
+    } else {
+        put_label(out, first, label, clean);
+    }
+    free(clean);
+}
+
+/* Takes `labels` (NULL: out of memory). */
+static bool add_line(struct lines *lines, char *labels, const int64_t values[VALUES])
+{
+    struct line *line = NULL;
+    for (size_t i = 0; labels && i < lines->list.count && !line; i++)
+        line = strcmp(lines->list.data[i].labels, labels) ? NULL : &lines->list.data[i];
+    if (labels && !line) {
+        line = prof_array_add(&lines->list);
+        if (line)
+            *line = (struct line){.labels = labels};
+    } else {
+        free(labels);
+    }
+    for (int i = 0; line && i < VALUES; i++)
+        line->values[i] = prof_add(line->values[i], values[i]);
+    return line != NULL;
+}
+
+static void free_lines(struct lines *lines)
+{
+    for (size_t i = 0; i < lines->list.count; i++)
+        free(lines->list.data[i].labels);
+    prof_array_free(&lines->list);
+}
+
+/* ---- what each device did --------------------------------------------------------------------- */
+
+static char *device_labels(const struct page *page, const struct prof_device *device)
+{
+    char *text = NULL, ordinal[24];
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    snprintf(ordinal, sizeof ordinal, "%" PRId64, device ? device->ordinal : 0);
+    put_label(out, true, "gpu", device && device->ordinal != PROF_UNKNOWN ? ordinal : "n/a");
+    if (device && device->uuid)
+        put_name(out, false, "UUID", device->uuid);
+    if (device && device->name)
+        put_name(out, false, "modelName", device->name);
+    if (prof_info(page->capture)->host)
+        put_name(out, false, "hostname", prof_info(page->capture)->host);
+    fclose(out);
+    return text;
+}
+
+/* The device's labels with some more behind them. */
+struct label {
+    const char *name, *text; /* no text: not known, left out */
+};
+
+static char *labels_with(const char *device, const struct label *more, size_t count)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = device ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return NULL;
+    fputs(device, out);
+    for (size_t i = 0; i < count; i++) {
+        if (more[i].text)
+            put_name(out, false, more[i].name, more[i].text);
+    }
+    fclose(out);
+    return text;
+}
+
+static enum prof_status load_kernels(const struct page *page, const struct prof_filter *filter,
+                                     struct part *part, struct prof_error *err)
+{
+    struct prof_kernel_summary kernels;
+    size_t top = page->options && page->options->top ? page->options->top : KERNELS;
+    enum prof_status status =
+        prof_kernel_summary(page->capture, filter, PROF_BY_NAME, &kernels, err);
+    bool ok = true;
+    for (size_t i = 0; !status && ok && i < kernels.count; i++) {
+        const struct prof_kernel_row *row = &kernels.rows[i];
+        struct label label = {"kernel", i >= top ? "other" : row->name ? row->name : "n/a"};
+        ok = add_line(&part->kernels, labels_with(part->labels, &label, 1),
+                      (int64_t[VALUES]){[COUNT] = row->duration_ns.count,
+                                        [TIME_NS] = row->duration_ns.sum});
+    }
+    if (!status)
+        prof_kernel_summary_free(&kernels);
+    return ok ? status : prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
+static enum prof_status load_transfers(const struct page *page, const struct prof_filter *filter,
+                                       struct part *part, struct prof_error *err)
+{
+    struct prof_transfer_summary transfers;
+    enum prof_status status = prof_transfer_summary(page->capture, filter, &transfers, err);
+    bool ok = true;
+    for (size_t i = 0; !status && ok && i < transfers.count; i++) {
+        const struct prof_transfer_row *row = &transfers.rows[i];
+        const struct label labels[] = {
+            {"kind", row->kind_text}, {"from", row->source_text}, {"to", row->target_text}};
+        ok = add_line(&part->transfers,
+                      labels_with(part->labels, labels, sizeof labels / sizeof labels[0]),
+                      (int64_t[VALUES]){[COUNT] = row->duration_ns.count,
+                                        [TIME_NS] = row->duration_ns.sum,
+                                        [BYTES] = row->bytes.sum});
+    }
+    if (!status)
+        prof_transfer_summary_free(&transfers);
+    return ok ? status : prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
+static enum prof_status load_memory(const struct page *page, const struct prof_filter *filter,
+                                    struct part *part, struct prof_error *err)
+{
+    struct prof_memory_summary memory;
+    enum prof_status status = prof_memory_summary(page->capture, filter, 0, &memory, err);
+    bool ok = true;
+    for (size_t i = 0; !status && ok && i < memory.count; i++) {
+        const struct prof_memory_row *row = &memory.rows[i];
+        struct label label = {"memory", row->kind_text};
+        ok = add_line(&part->memory, labels_with(part->labels, &label, 1),
+                      (int64_t[VALUES]){[BYTES] = row->peak_bytes});
+    }
+    if (!status)
+        prof_memory_summary_free(&memory);
+    return ok ? status : prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
+/* Two devices may have all labels in common: of two hosts, or of drivers that tell no UUID. */
+static bool tell_apart(const struct page *page, struct part *part)
+{
+    char id[24];
+    struct label label = {"device_id", id};
+    snprintf(id, sizeof id, "%" PRId64, part->busy->device);
+    for (const struct part *other = page->parts.data; other < part; other++) {
+        if (strcmp(other->labels, part->labels) != 0)
+            continue;
+        char *labels = labels_with(part->labels, &label, 1);
+        free(part->labels);
+        part->labels = labels;
+        return labels != NULL;
+    }
+    return true;
+}
+
+/* One device is all there is: nothing to tell apart, and no work is left out whose device is not
+ * known. */
+static enum prof_status load_part(struct page *page, const struct prof_utilisation_row *busy,
+                                  struct prof_error *err)
+{
+    struct prof_filter filter = {0};
+    if (page->options && page->options->filter)
+        filter = *page->options->filter;
+    if (page->utilisation.count > 1)
+        filter.device = busy->device;
+    struct part *part = prof_array_add(&page->parts);
+    if (!part)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    *part = (struct part){.busy = busy};
+    part->labels = device_labels(page, prof_device(page->capture, busy->device));
+    if (!part->labels || !tell_apart(page, part))
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    enum prof_status status = load_kernels(page, &filter, part, err);
+    if (!status)
+        status = load_transfers(page, &filter, part, err);
+    return status ? status : load_memory(page, &filter, part, err);
+}
+
+/* ---- families --------------------------------------------------------------------------------- */
+
+static void put_head(FILE *out, const char *name, const char *type, const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* Exactly: a double would round large times. */
+static void put_seconds(FILE *out, int64_t ns)
+{
+    if (ns < 0)
+        ns = 0;
+    fprintf(out, "%" PRId64 ".%09" PRId64 "\n", ns / 1000000000, ns % 1000000000);
+}
+
+static void put_lines(FILE *out, const struct page *page, size_t offset, const char *name,
+                      const char *type, int value, const char *help)
+{
+    put_head(out, name, type, help);
+    for (size_t p = 0; p < page->parts.count; p++) {
+        const struct lines *lines =
+            (const void *)((const char *)&page->parts.data[p] + offset);
+        for (size_t i = 0; i < lines->list.count; i++) {
+            fprintf(out, "%s{%s} ", name, lines->list.data[i].labels);
+            if (value == TIME_NS)
+                put_seconds(out, lines->list.data[i].values[value]);
+            else
+                fprintf(out, "%" PRId64 "\n", lines->list.data[i].values[value]);
+        }
+    }
+}
+
+static void put_busy(FILE *out, const struct page *page)
+{
+    put_head(out, "perfkit_gpu_busy_ratio", "gauge",
+             "Part of the time in which kernels or transfers ran on the device, 0 to 1.");
+    for (size_t p = 0; p < page->parts.count; p++) {
+        const struct part *part = &page->parts.data[p];
+        if (part->busy->window_ns > 0)
+            fprintf(out, "perfkit_gpu_busy_ratio{%s} %.9f\n", part->labels,
+                    (double)part->busy->busy_ns / (double)part->busy->window_ns);
+    }
+    put_head(out, "perfkit_gpu_busy_seconds_total", "counter",
+             "Time in which kernels or transfers ran on the device.");
+    for (size_t p = 0; p < page->parts.count; p++) {
+        fprintf(out, "perfkit_gpu_busy_seconds_total{%s} ", page->parts.data[p].labels);
+        put_seconds(out, page->parts.data[p].busy->busy_ns);
+    }
+}
+
+static void put_capture(FILE *out, const struct page *page, const struct prof_trust *trust)
+{
+    const struct prof_info *info = prof_info(page->capture);
+    put_head(out, "perfkit_capture_info", "gauge", "The capture that these figures are of.");
+    fputs("perfkit_capture_info{", out);
+    put_label(out, true, "version", info->perfkit_version ? info->perfkit_version : "n/a");
+    put_name(out, false, "command", info->command);
+    put_name(out, false, "hostname", info->host);
+    fputs("} 1\n", out);
+    put_head(out, "perfkit_capture_complete", "gauge", "1 when no event is known to be lost.");
+    fprintf(out, "perfkit_capture_complete %d\n", trust->complete);
+    if (info->start_realtime_ns > 0) {
+        put_head(out, "perfkit_capture_start_time_seconds", "gauge",
+                 "When the program was started, in seconds since 1970.");
+        fputs("perfkit_capture_start_time_seconds ", out);
+        put_seconds(out, info->start_realtime_ns);
+    }
+    if (info->duration_ns >= 0) {
+        put_head(out, "perfkit_capture_duration_seconds", "gauge", "How long the program ran.");
+        fputs("perfkit_capture_duration_seconds ", out);
+        put_seconds(out, info->duration_ns);
+    }
+}
+
+static void put_families(FILE *out, const struct page *page)
+{
+    static const struct {
+        const char *name, *type;
+        size_t lines;
+        int value;
+        const char *help;
+    } families[] = {
+        {"perfkit_kernel_invocations_total", "counter", offsetof(struct part, kernels), COUNT,
+         "Executions of a kernel that ended."},
+        {"perfkit_kernel_time_seconds_total", "counter", offsetof(struct part, kernels), TIME_NS,
+         "Device time of a kernel's executions, added up."},
+        {"perfkit_memcpy_operations_total", "counter", offsetof(struct part, transfers), COUNT,
+         "Copies and fills by direction and kinds of memory."},
+        {"perfkit_memcpy_time_seconds_total", "counter", offsetof(struct part, transfers), TIME_NS,
+         "Device time of copies and fills, added up."},
+        {"perfkit_memcpy_bytes_total", "counter", offsetof(struct part, transfers), BYTES,
+         "Bytes that were copied or filled."},
+        {"perfkit_memory_peak_bytes", "gauge", offsetof(struct part, memory), BYTES,
+         "Most memory that was allocated at once."},
+    };
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        put_lines(out, page, families[i].lines, families[i].name, families[i].type,
+                  families[i].value, families[i].help);
+}
+
+enum prof_status prof_report_write_prometheus(struct prof_capture *capture,
+                                              const struct prof_report_options *options, FILE *out,
+                                              struct prof_error *err)
+{
+    struct page page = {.options = options, .capture = capture};
+    struct prof_trust trust = {0};
+    enum prof_status status = prof_trust(capture, &trust, err);
+    if (!status)
+        status = prof_utilisation(capture, options ? options->filter : NULL, 0, 0,
+                                  &page.utilisation, err);
+    for (size_t i = 0; !status && i < page.utilisation.count; i++)
+        status = load_part(&page, &page.utilisation.rows[i], err);
+    if (!status) {
+        put_capture(out, &page, &trust);
+        put_busy(out, &page);
+        put_families(out, &page);
+        status = prof_report_flush(out, err);
+    }
+    for (size_t i = 0; i < page.parts.count; i++) {
+        free(page.parts.data[i].labels);
+        free_lines(&page.parts.data[i].kernels);
+        free_lines(&page.parts.data[i].transfers);
+        free_lines(&page.parts.data[i].memory);
+    }
+    prof_array_free(&page.parts);
+    prof_utilisation_free(&page.utilisation);
+    prof_trust_free(&trust);
+    return status;
+}
