@@ -140,7 +140,15 @@ void prof_facts_window(struct prof_facts *facts);
 bool prof_facts_waterfall(struct prof_facts *facts);
 enum prof_call_class prof_call_classify(const char *name);
 
-/* Walk all operations in order of start, whatever their kind. */
+/* The i-th operation of a kind, in order of start. */
+static inline struct prof_op prof_facts_op(const struct prof_facts *facts, enum prof_op_kind kind,
+                                           size_t i)
+{
+    return facts->ops[kind].data[i];
+}
+
+/* Walk all operations in order of start, whatever their kind. The result lives until the next
+ * call. */
 struct prof_op_walk {
     size_t at[PROF_OP_GRAPH + 1];
 };

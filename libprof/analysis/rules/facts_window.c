@@ -142,9 +142,9 @@ static size_t shape_runs(const struct prof_facts *f, struct run *runs)
         slot[chosen[i]] = (unsigned char)(i + 1);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; slot && kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; i < f->ops[kind].count; i++) {
-            const struct prof_op *op = &f->ops[kind].data[i];
-            if (slot[op->shape])
-                arrive(&arrivals[slot[op->shape] - 1], asked_at(op));
+            struct prof_op op = prof_facts_op(f, kind, i);
+            if (slot[op.shape])
+                arrive(&arrivals[slot[op.shape] - 1], asked_at(&op));
         }
     }
     free(slot);
@@ -247,10 +247,10 @@ static void whole_operations(struct prof_facts *f)
     int64_t end = f->end;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; i < f->ops[kind].count; i++) {
-            const struct prof_op *op = &f->ops[kind].data[i];
-            int64_t asked = asked_at(op);
-            if (asked >= f->begin && asked <= f->end && op->start + op->duration > end)
-                end = op->start + op->duration;
+            struct prof_op op = prof_facts_op(f, kind, i);
+            int64_t asked = asked_at(&op);
+            if (asked >= f->begin && asked <= f->end && op.start + op.duration > end)
+                end = op.start + op.duration;
         }
     }
     f->end = end;
@@ -301,7 +301,8 @@ static void whole_run(struct prof_facts *f)
     f->begin = INT64_MAX;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; i < f->ops[kind].count; i++) {
-            int64_t asked = asked_at(&f->ops[kind].data[i]);
+            struct prof_op op = prof_facts_op(f, kind, i);
+            int64_t asked = asked_at(&op);
             f->begin = asked < f->begin ? asked : f->begin;
         }
     }

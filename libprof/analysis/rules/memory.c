@@ -192,7 +192,9 @@ static void dead_memset(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
     struct prof_op_walk walk = {{0}};
-    const struct prof_op *op, *fill = NULL;
+    const struct prof_op *op;
+    struct prof_op fill = {0};
+    bool filled = false;
     enum prof_op_kind kind;
     int64_t count = 0, ns = 0;
     struct prof_spots spots = {0};
@@ -200,16 +202,17 @@ static void dead_memset(struct prof_judge *judge)
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         if (shape->device != judge->device_index || op->start < f->begin || op->start >= f->end)
             continue;
-        bool covers = fill && kind == PROF_OP_TRANSFER && op->stream == fill->stream &&
+        bool covers = filled && kind == PROF_OP_TRANSFER && op->stream == fill.stream &&
                       shape->copy_kind == WIRE_COPY_HTOD && shape->bytes > 0 &&
-                      shape->bytes == f->shapes.data[fill->shape].bytes;
+                      shape->bytes == f->shapes.data[fill.shape].bytes;
         if (covers) {
             count++;
-            ns += fill->duration;
-            prof_spots_add(&spots, (struct prof_spot){fill->start, fill->duration, fill->stream,
-                                                      fill->thread, fill->shape});
+            ns += fill.duration;
+            prof_spots_add(&spots, (struct prof_spot){fill.start, fill.duration, fill.stream,
+                                                      fill.thread, fill.shape});
         }
-        fill = kind == PROF_OP_MEMSET ? op : NULL;
+        filled = kind == PROF_OP_MEMSET;
+        fill = filled ? *op : fill;
     }
     if (count < 3)
         return;

@@ -33,7 +33,11 @@ static bool add_ops(struct prof_replay *r)
         bool known = op->call != PROF_UNKNOWN;
         *item = (struct prof_replay_item){.start = known ? op->call : op->start,
                                           .duration = known ? op->call_duration : 0,
-                                          .op = op};
+                                          .op_start = op->start,
+                                          .op_duration = op->duration,
+                                          .shape = op->shape,
+                                          .has_op = true,
+                                          .known_call = known};
         if (!number(&r->threads, op->thread, &item->thread) ||
             !number(&r->streams, op->stream, &item->stream))
             return false;
@@ -75,11 +79,11 @@ static void mark_waits(struct prof_replay *r)
     const struct prof_facts *f = r->facts;
     int64_t waits = 0, seen = 0;
     for (size_t i = 0; i < r->items.count; i++)
-        waits += !r->items.data[i].op && r->items.data[i].class_ == PROF_CALL_SYNC;
+        waits += !r->items.data[i].has_op && r->items.data[i].class_ == PROF_CALL_SYNC;
     int64_t steps = f->steps > 0 && f->steps < waits ? f->steps : waits;
     for (size_t i = 0; i < r->items.count; i++) {
         struct prof_replay_item *item = &r->items.data[i];
-        if (item->op || item->class_ != PROF_CALL_SYNC)
+        if (item->has_op || item->class_ != PROF_CALL_SYNC)
             continue;
         seen++;
         item->last_wait = seen * steps / waits != (seen - 1) * steps / waits;
@@ -100,8 +104,8 @@ static int64_t typical(const struct prof_replay *r)
     size_t count = 0;
     for (size_t i = 0; samples && i < r->items.count && count < SAMPLES; i++) {
         const struct prof_replay_item *item = &r->items.data[i];
-        if (item->op && item->op->call != PROF_UNKNOWN)
-            samples[count++] = item->op->start - item->start;
+        if (item->has_op && item->known_call)
+            samples[count++] = item->op_start - item->start;
     }
     if (count)
         qsort(samples, count, sizeof *samples, by_value);
@@ -152,7 +156,7 @@ static int64_t host_time(const struct run *run, const struct prof_replay_item *i
     const struct clock *thread = &run->threads[item->thread];
     int64_t gap = item->start - thread->was;
     if (gap < 0 || (run->edit->no_host_gaps && gap > NEAR_NS) ||
-        (run->edit->free_launch && item->op && gap <= NEAR_NS))
+        (run->edit->free_launch && item->has_op && gap <= NEAR_NS))
         gap = 0;
     return thread->is + gap;
 }
@@ -174,7 +178,7 @@ static int64_t replay_wait(const struct run *run, const struct prof_replay_item 
  */
 static uint32_t waited_for(const struct run *run, const struct prof_replay_item *item)
 {
-    int64_t start = item->op->start, best = run->streams[item->stream].was;
+    int64_t start = item->op_start, best = run->streams[item->stream].was;
     uint32_t found = item->stream;
     for (uint32_t s = 0; s < run->replay->streams.count; s++) {
         int64_t was = run->streams[s].was;
@@ -190,13 +194,13 @@ static int64_t begin_op(const struct run *run, const struct prof_replay_item *it
 {
     uint32_t before = waited_for(run, item);
     const struct clock *stream = &run->streams[before];
-    int64_t way = item->op->start - item->start, typical = run->replay->typical_ns;
+    int64_t way = item->op_start - item->start, typical = run->replay->typical_ns;
     bool queued = stream->was > item->start + typical / 2;
     if (way > typical && queued)
         way = typical;
     if (run->edit->free_launch && way > NODE_NS)
         way = NODE_NS;
-    int64_t gap = queued && item->op->start > stream->was ? item->op->start - stream->was : 0;
+    int64_t gap = queued && item->op_start > stream->was ? item->op_start - stream->was : 0;
     if (run->edit->free_launch && gap > NODE_NS)
         gap = NODE_NS;
     int64_t start = later(now + way, run->streams[item->stream].is);
@@ -207,12 +211,12 @@ static int64_t begin_op(const struct run *run, const struct prof_replay_item *it
 static int64_t replay_op(const struct run *run, const struct prof_replay_item *item, int64_t now)
 {
     const struct prof_edit *edit = run->edit;
-    const struct prof_shape *shape = &run->replay->facts->shapes.data[item->op->shape];
+    const struct prof_shape *shape = &run->replay->facts->shapes.data[item->shape];
     bool chosen = edit->shapes && edit->shapes(shape), beside = chosen && edit->no_wait;
     struct clock *stream = &run->streams[item->stream];
     struct clock *copies = &run->streams[run->replay->streams.count]; /* beside all others */
-    int64_t was = item->op->start + item->op->duration, call_end = item->start + item->duration;
-    int64_t duration = item->op->duration;
+    int64_t was = item->op_start + item->op_duration, call_end = item->start + item->duration;
+    int64_t duration = item->op_duration;
     if (chosen && !beside)
         duration = (int64_t)((double)duration * edit->keep);
     bool gone = chosen && !beside && edit->keep <= 0;
@@ -238,7 +242,7 @@ static void replay_item(const struct run *run, const struct prof_replay_item *it
     struct clock *thread = &run->threads[item->thread];
     int64_t now = host_time(run, item);
     bool skipped = run->edit->one_wait_a_step && !item->last_wait;
-    if (item->op)
+    if (item->has_op)
         thread->is = replay_op(run, item, now);
     else if (run->edit->drop_classes & 1u << item->class_)
         thread->is = now;

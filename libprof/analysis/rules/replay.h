@@ -25,11 +25,14 @@ struct prof_edit {
 };
 
 struct prof_replay_item {
-    int64_t start, duration;  /* of the call */
-    const struct prof_op *op; /* NULL: a call alone */
-    uint32_t thread, stream;  /* dense numbers */
+    int64_t start, duration;     /* of the call */
+    int64_t op_start, op_duration;
+    uint32_t shape;
+    uint32_t thread, stream; /* dense numbers */
     uint8_t class_;
-    bool last_wait; /* of its step */
+    bool has_op;     /* else a call alone */
+    bool known_call; /* of the operation */
+    bool last_wait;  /* of its step */
 };
 
 struct prof_replay {

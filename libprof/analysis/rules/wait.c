@@ -70,11 +70,11 @@ static bool mixes_default_stream(const struct prof_judge *judge)
     const struct prof_facts *f = judge->facts;
     bool in_default = false, in_others = false;
     for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count && !(in_default && in_others); i++) {
-        const struct prof_op *op = &f->ops[PROF_OP_KERNEL].data[i];
-        if (op->start < f->begin || op->start >= f->end ||
-            f->shapes.data[op->shape].device != judge->device_index)
+        struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
+        if (op.start < f->begin || op.start >= f->end ||
+            f->shapes.data[op.shape].device != judge->device_index)
             continue;
-        const struct prof_stream *stream = prof_stream(f->capture, op->stream);
+        const struct prof_stream *stream = prof_stream(f->capture, op.stream);
         in_default |= stream && stream->is_default;
         in_others |= stream && !stream->is_default && !stream->non_blocking;
     }
@@ -130,18 +130,18 @@ static int64_t longest_stream(const struct prof_judge *judge)
     size_t count = 0;
     int64_t longest = 0;
     for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count; i++) {
-        const struct prof_op *op = &f->ops[PROF_OP_KERNEL].data[i];
+        struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
         size_t s = 0;
-        if (op->start < f->begin || op->start >= f->end ||
-            f->shapes.data[op->shape].device != judge->device_index)
+        if (op.start < f->begin || op.start >= f->end ||
+            f->shapes.data[op.shape].device != judge->device_index)
             continue;
-        while (s < count && sums[s].stream != op->stream)
+        while (s < count && sums[s].stream != op.stream)
             s++;
         if (s == STREAMS)
             continue;
         if (s == count)
-            sums[count++] = (struct stream_sum){op->stream, 0};
-        sums[s].ns += op->duration;
+            sums[count++] = (struct stream_sum){op.stream, 0};
+        sums[s].ns += op.duration;
         longest = sums[s].ns > longest ? sums[s].ns : longest;
     }
     return longest;
