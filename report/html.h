@@ -18,8 +18,8 @@ struct prof_html_file {
 /* Ended by one without a name. */
 extern const struct prof_html_file prof_html_files[];
 
-/* Events of the timeline in the page; more are merged. A page of so many has about 15 MB. */
-#define PROF_HTML_EVENTS 1500000
+/* Events of the timeline in the page; more are merged. A page of so many has 10 to 20 MB. */
+#define PROF_HTML_EVENTS 2000000
 
 /* The page's data, each a member of the open object. */
 void prof_html_put_summary(struct prof_json *json, const struct prof_report_data *data, size_t top);

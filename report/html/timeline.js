@@ -410,7 +410,7 @@
       place.append(el('p', { class: 'warning', id: 'timeline-merged' }, 'Too many events for one page: neighbours that fit within ' +
         f.duration(source.merge_ns) + ' are drawn as one block, so that ' + f.count(total - source.not_started) + ' events are ' +
         f.count(source.shown) + ' blocks; their counts and times are kept. Every single event: a part of the run ' +
-        '(--from, --to, --nvtx), or perfkit report FILE --perfetto OUT.'));
+        '(--from, --to, --nvtx), or perfkit report FILE --chrome-trace OUT.'));
     return total - source.not_started;
   }
 

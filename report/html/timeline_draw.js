@@ -5,13 +5,21 @@
 (function (P) {
   'use strict';
   const ROW = 18, GAP = 7, RULER = 24, GROUP = 22, LINE = 40;
-  const FULL = ROW - 2, LEAST = 5, NARROW = 2, CHARACTER = 6.7;
+  const FULL = ROW - 2, LEAST = 5, NARROW = 2, SLIM = 8, CHARACTER = 6.7;
+
+  /* The same hue, farther from the page: slices carry text and are pale, what is thin must be seen. */
+  function strong(colour, dark) {
+    const parts = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+    return 'rgb(' + parts.map((v) => Math.round(dark ? Math.min(255, v * 1.6 + 20) : v * 0.68)).join(',') + ')';
+  }
 
   function palette() {
-    const c = { slices: [] };
+    const c = { slices: [], thin: new Map() };
     ['page', 'panel', 'line', 'text', 'faint', 'grid', 'call', 'wait', 'mark', 'dim', 'focus', 'copy', 'bar', 'kernel',
       'slice-text'].forEach((name) => { c[name] = P.css('--' + name); });
     for (let i = 0; i < 8; i++) c.slices.push(P.css('--s' + i));
+    const dark = parseInt(c.page.slice(1, 3), 16) < 128;
+    c.slices.concat(c.call, c.wait).forEach((colour) => c.thin.set(colour, strong(colour, dark)));
     return c;
   }
 
@@ -46,7 +54,7 @@
   function moment(t, step) {
     const [unit, size] = [['s', 1e9], ['ms', 1e6], ['\u00b5s', 1e3], ['ns', 1]].find(([, ns]) => Math.abs(t) >= ns) || ['s', 1e9];
     const digits = Math.max(0, Math.round(Math.log10(size)) - Math.floor(Math.log10(Math.max(step, 1))));
-    return (t / size).toFixed(Math.min(digits, 9)) + ' ' + unit;
+    return t === 0 ? '0' : (t / size).toFixed(Math.min(digits, 9)) + ' ' + unit;
   }
   P.moment = moment;
 
@@ -64,6 +72,11 @@
       if (kind === 'call') return colours.call;
       if (kind === 'wait' || kind === 'overhead') return colours.wait;
       return colours.slices[model.colours[e.name[i]]];
+    }
+
+    function thinFillOf(i, hit) {
+      const colour = fillOf(i, hit);
+      return colours.thin.get(colour) || colour;
     }
 
     /* Columns of a pixel that look alike and touch are one rectangle. */
@@ -102,7 +115,7 @@
         if (next - 1 > i && (e.end[next - 1] - e.start[next - 1]) * scale >= NARROW) next--;
         const share = (model.busy[next] - model.busy[i]) * scale;
         const high = Math.min(FULL, Math.max(LEAST, Math.round(Math.sqrt(share) * FULL)));
-        columns.add(left + pixel, high, fillOf(hit ? hitIn(i, next, hit) : model.longest(i, next), hit));
+        columns.add(left + pixel, high, thinFillOf(hit ? hitIn(i, next, hit) : model.longest(i, next), hit));
         i = next;
       }
       columns.flush();
@@ -115,7 +128,7 @@
     }
 
     function drawSlice(i, x, y, wide, hit) {
-      context.fillStyle = fillOf(i, hit);
+      context.fillStyle = wide < SLIM ? thinFillOf(i, hit) : fillOf(i, hit);
       context.fillRect(x, y, wide > 3 ? wide - 1 : wide, FULL);
       drawn++;
       const room = Math.floor((wide - 8) / CHARACTER);
@@ -215,6 +228,19 @@
       if (to > from) context.strokeRect(from, box.y - 1, to - from, ROW);
     }
 
+    /* The arrow goes from the call to what it asked for, whichever of them is selected. */
+    function drawArrow(call, device) {
+      const down = device.y > call.y ? 1 : -1;
+      const y1 = call.y + (down > 0 ? ROW - 2 : 0), y2 = device.y + (down > 0 ? 0 : ROW - 2);
+      context.beginPath();
+      context.moveTo(call.x, y1);
+      context.bezierCurveTo(call.x, y1 + 24 * down, device.x, y2 - 24 * down, device.x, y2);
+      context.moveTo(device.x - 4, y2 - 6 * down);
+      context.lineTo(device.x, y2);
+      context.lineTo(device.x + 4, y2 - 6 * down);
+      context.stroke();
+    }
+
     function drawSelection(view) {
       if (view.selected < 0) return;
       const box = self.box(view, view.selected), other = model.other(view.selected);
@@ -222,15 +248,7 @@
       if (other < 0) return;
       const end = self.box(view, other);
       frame(end, colours.mark, 1.5);
-      const down = end.y > box.y ? 1 : -1;
-      const y1 = box.y + (down > 0 ? ROW - 2 : 0), y2 = end.y + (down > 0 ? 0 : ROW - 2);
-      context.beginPath();
-      context.moveTo(box.x, y1);
-      context.bezierCurveTo(box.x, y1 + 24 * down, end.x, y2 - 24 * down, end.x, y2);
-      context.moveTo(end.x - 4, y2 - 6 * down);
-      context.lineTo(end.x, y2);
-      context.lineTo(end.x + 4, y2 - 6 * down);
-      context.stroke();
+      if (model.trackOf(other).lane === 'stream') drawArrow(box, end); else drawArrow(end, box);
     }
 
     /* The range whose statistics are shown: what is outside is veiled. */

@@ -36,8 +36,8 @@
     const line = ([key, what]) => el('tr', null, el('th', { scope: 'row', class: 'left' }, key), el('td', { class: 'left' }, what));
     const close = el('button', { type: 'button', onclick: () => dialog.close() }, 'Close');
     const dialog = el('dialog', { id: 'timeline-help', 'aria-labelledby': 'timeline-help-title' },
-      el('h3', { id: 'timeline-help-title' }, 'Keys of the timeline'),
-      el('table', null, el('tbody', null, ...keyTable(timeline).map((row) => line([row.shown, row.what])), ...POINTER.map(line))), close);
+      el('div', { class: 'tools' }, el('h3', { id: 'timeline-help-title' }, 'Keys of the timeline'), close),
+      el('table', null, el('tbody', null, ...keyTable(timeline).map((row) => line([row.shown, row.what])), ...POINTER.map(line))));
     return dialog;
   };
 

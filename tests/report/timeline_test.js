@@ -306,5 +306,5 @@ async function picture(width, height, dark, file, script) {
   });
 }
 
-runTests(tests, pictures ? [[1300, false, 'timeline-light.png', 't.range(1e7, 2e7)'], [1300, true, 'timeline-dark.png', 't.nextMatch(1); t.select(200); t.frame()'],
+runTests(tests, pictures ? [[1300, false, 'timeline-light.png', 't.range(1e7, 2e7)'], [1300, true, 'timeline-dark.png', 't.setSearch("gemm"); t.nextMatch(1); t.frame(); t.zoom(3)'],
   [520, false, 'timeline-narrow.png', 't.help()']].map(([width, dark, file, script]) => [file, () => picture(width, 1000, dark, file, script)]) : []);
