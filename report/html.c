@@ -91,11 +91,9 @@ static enum prof_status put_all(struct prof_json *json, struct prof_html_pack *e
 {
     const struct prof_report_data *data = panels->data;
     prof_json_object(json, NULL);
-    prof_html_put_summary(json, data, options ? options->top : 0);
-    prof_html_put_panels(json, panels);
-    enum prof_status status = prof_html_put_memory(json, data, err);
-    if (!status)
-        status = prof_html_put_flame(json, data, err);
+    prof_html_put_summary(json, panels);
+    prof_html_put_memory(json, panels);
+    enum prof_status status = prof_html_put_flame(json, panels, err);
     if (!status)
         status = prof_html_put_timeline(json, events, data, options, err);
     prof_json_end(json);

@@ -1,16 +1,24 @@
-/* The panels of the HTML report beside its timeline: what they need that no other format shows, and
- * those of them that are written as markup, so that they can be read with scripts off. */
+/* The panels of the HTML report beside its timeline: what they need that no other format shows, their
+ * data, and those of them that are written as markup, so that they can be read with scripts off. */
 #ifndef PERFKIT_REPORT_HTML_PANELS_H
 #define PERFKIT_REPORT_HTML_PANELS_H
 
 #include <stdio.h>
 
 #include "libprof/base/json.h"
+#include "libprof/include/prof_memory.h"
+#include "libprof/include/prof_stats.h"
 #include "report/data.h"
+#include "report/table.h"
 
 struct prof_html_page {
     const struct prof_report_data *data; /* borrowed */
-    size_t top; /* rows per table, 0 = all */
+    size_t top;                          /* rows per table, 0 = all */
+    struct prof_kernel_summary configs;  /* by launch configuration */
+    struct prof_size_summary sizes;
+    struct prof_memory_timeline memory;
+    struct prof_alive alive; /* at its peak */
+    struct prof_flame flame; /* by device time */
 };
 
 /* Run the analyses that only this page shows. `page` may be unloaded whatever the outcome; {0} too. */
@@ -19,8 +27,27 @@ enum prof_status prof_html_load(const struct prof_report_data *data,
                                 struct prof_html_page *page, struct prof_error *err);
 void prof_html_unload(struct prof_html_page *page);
 
-/* Members of the page's data, into the open object. */
-void prof_html_put_panels(struct prof_json *json, const struct prof_html_page *page);
+/* ---- data: each a member of the open object ------------------------------------------------------ */
+
+void prof_html_put_summary(struct prof_json *json, const struct prof_html_page *page);
+void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page);
+void prof_html_put_memory(struct prof_json *json, const struct prof_html_page *page);
+enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
+                                     struct prof_error *err);
+
+/* A table as the page shows it. */
+struct prof_html_table {
+    const struct prof_report_table *table; /* names, words and columns; its rows are those below */
+    const void *rows;
+    size_t count;
+    int64_t total_rows; /* of which `count` are shown */
+    char totals[256];   /* one line, "" = none */
+};
+
+/* The page's tables one after the other; false beyond the last. */
+bool prof_html_table(const struct prof_html_page *page, size_t index, struct prof_html_table *out);
+
+/* ---- markup ------------------------------------------------------------------------------------- */
 
 /* What stands in the page's template in place of a mark. */
 struct prof_html_panel {
@@ -34,5 +61,8 @@ extern const struct prof_html_panel prof_html_panels[];
 void prof_html_put_findings(FILE *out, const struct prof_html_page *page);
 void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page);
 void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page);
+void prof_html_put_roofline(FILE *out, const struct prof_html_page *page);
+void prof_html_put_machine(FILE *out, const struct prof_html_page *page);
+void prof_html_put_plain(FILE *out, const struct prof_html_page *page); /* inside noscript */
 
 #endif

@@ -103,15 +103,17 @@ window.perfkit = (function () {
   function onRepaint(f) { repaints.push(f); }
   function repaint() { repaints.forEach((f) => f()); }
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
-  window.addEventListener('beforeprint', () => {
-    document.documentElement.classList.add('paper');
+  /* Called with true before the page is printed, with false afterwards. */
+  const papers = [];
+  function onPaper(f) { papers.push(f); }
+  function setPaper(paper) {
+    document.documentElement.classList.toggle('paper', paper);
+    papers.forEach((f) => f(paper));
     repaint();
-  });
-  window.addEventListener('afterprint', () => {
-    document.documentElement.classList.remove('paper');
-    repaint();
-  });
+  }
+  window.addEventListener('beforeprint', () => setPaper(true));
+  window.addEventListener('afterprint', () => setPaper(false));
 
-  return { data, el, visible, unknown, plural, section, css, colour, onRepaint,
+  return { data, el, visible, unknown, plural, section, css, colour, onRepaint, onPaper, repaint,
     format: { duration, bytes, rate, count, percent, value } };
 })();

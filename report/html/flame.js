@@ -1,45 +1,90 @@
-/* Flame graph from the top down: who asked for the device's time. A click or Enter makes a frame the
- * whole width; arrow keys walk the tree. Frames narrower than a pixel are not made. */
+/* Flame graph from the top down: who asked for the device's time, or for the bytes it moved. A click
+ * or Enter makes a frame the whole width; arrow keys walk the tree. Frames narrower than a pixel are
+ * not made. */
 (function (P) {
   'use strict';
   const el = P.el, f = P.format;
-  const HEIGHT = 20;
+  const HEIGHT = 20, LEVELS = 60, ABOVE = 12; /* drawn below and above the top frame */
+
+  const MEASURES = {
+    time: { of: 'ns', format: f.duration, words: 'of device time' },
+    bytes: { of: 'bytes', format: f.bytes, words: 'moved or set' },
+  };
 
   function build(source) {
-    const nodes = source.nodes.map(([parent, kind, name, self, total, count], id) =>
-      ({ id, parent, kind, name: name || '(empty)', self, total, count, children: [] }));
-    nodes.forEach((node) => { if (node.parent >= 0) nodes[node.parent].children.push(node); });
-    nodes.forEach((node) => node.children.sort((a, b) => b.total - a.total));
+    const nodes = source.nodes.map(([parent, kind, name, ns, bytes, count], id) =>
+      ({ id, parent, kind, name: name || '(empty)', ns, bytes, count, total: ns, depth: 0, children: [] }));
+    nodes.slice(1).forEach((node) => { /* parents stand before their children */
+      node.depth = nodes[node.parent].depth + 1;
+      nodes[node.parent].children.push(node);
+    });
     return nodes;
   }
 
-  const depthOf = (nodes, node) => (node.parent < 0 ? 0 : 1 + depthOf(nodes, nodes[node.parent]));
+  function measureBy(nodes, measure) {
+    nodes.forEach((node) => { node.total = node[measure.of]; });
+    nodes.forEach((node) => node.children.sort((a, b) => b.total - a.total));
+  }
+
+  /* What the search found, each frame once: those inside a found one are of it already. */
+  function sumFound(nodes, wanted) {
+    const sum = { frames: 0, total: 0 }, inside = new Uint8Array(nodes.length);
+    nodes.slice(1).forEach((node) => {
+      const hit = node.name.toLowerCase().includes(wanted);
+      inside[node.id] = hit || inside[node.parent] ? 1 : 0;
+      if (hit) sum.frames++;
+      if (hit && !inside[node.parent]) sum.total += node.total;
+    });
+    return sum;
+  }
 
   P.flame = function () {
     const place = P.section('flame'), source = P.data.flame;
     const nodes = source && source.nodes.length ? build(source) : [];
-    if (!nodes.length || !nodes[0].total) {
+    if (!nodes.length || !(nodes[0].ns || nodes[0].bytes)) {
       place.append(el('p', { class: 'none' }, 'no device work'));
       return;
     }
     const root = nodes[0];
-    let top = root, wanted = '';
+    let top = root, wanted = '', measure = MEASURES[root.ns ? 'time' : 'bytes'];
+    measureBy(nodes, measure);
     const frame = el('div', { class: 'flame', role: 'tree', 'aria-label': 'Flame graph' });
     const details = el('div', { class: 'details', 'aria-live': 'polite' });
     const search = el('input', { type: 'search', id: 'flame-search', oninput: () => {
       wanted = search.value.trim().toLowerCase();
+      tellFound();
       draw();
     } });
+    const found = el('span', { class: 'faint', 'aria-live': 'polite', id: 'flame-found' });
+    const by = el('select', { id: 'flame-measure', onchange: () => {
+      measure = MEASURES[by.value];
+      measureBy(nodes, measure);
+      top = root;
+      tellFound();
+      tell(root);
+      draw();
+    } }, root.ns ? el('option', { value: 'time' }, 'time') : null, root.bytes ? el('option', { value: 'bytes' }, 'bytes') : null);
+
+    function tellFound() {
+      const sum = wanted ? sumFound(nodes, wanted) : null;
+      found.textContent = !sum ? '' : !sum.frames ? 'no frame'
+        : P.plural(sum.frames, 'frame') + ', ' + f.percent(sum.total / root.total) + ' of all';
+    }
 
     function tell(node) {
       details.replaceChildren(el('b', { class: 'mono long' }, node.name), el('span', null,
-        node.kind + ' \u00b7 ' + f.duration(node.total) + ' of device time \u00b7 ' + f.percent(node.total / root.total) +
+        node.kind + ' \u00b7 ' + measure.format(node.total) + ' ' + measure.words + ' \u00b7 ' + f.percent(node.total / root.total) +
         ' of all' + (node.count ? ' \u00b7 ' + P.plural(node.count, 'operation') + ' of its own' : '')));
     }
 
+    const find = (node) => frame.querySelector('[data-node="' + node.id + '"]');
+
     function focus(node) {
-      const button = frame.querySelector('[data-node="' + node.id + '"]');
-      if (!button) return;
+      if (!find(node)) { /* too narrow or too deep to be drawn */
+        top = node;
+        draw();
+      }
+      const button = find(node);
       frame.querySelectorAll('[tabindex="0"]').forEach((b) => { b.tabIndex = -1; });
       button.tabIndex = 0;
       button.focus();
@@ -62,29 +107,29 @@
       focus(node);
     }
 
+    /* x and wide as shares, so that paper of another width shows the same. */
     function add(list, node, x, wide, level, above) {
       const dimmed = wanted && !node.name.toLowerCase().includes(wanted);
       const button = el('button', { type: 'button', 'data-node': node.id, role: 'treeitem', tabindex: -1,
         'aria-level': level + 1, class: (above ? 'above ' : '') + (dimmed ? 'dimmed' : ''),
-        'aria-label': node.name.slice(0, 300) + ', ' + f.duration(node.total) + ', ' + f.percent(node.total / root.total),
+        'aria-label': node.name.slice(0, 300) + ', ' + measure.format(node.total) + ', ' + f.percent(node.total / root.total),
         onclick: () => zoomTo(node), onmouseenter: () => tell(node), onfocus: () => tell(node),
-        onkeydown: (event) => key(event, node) }, wide > 24 ? node.name.slice(0, 300) : '');
-      button.style.left = x + 'px';
-      button.style.width = wide + 'px';
+        onkeydown: (event) => key(event, node) }, wide * frame.clientWidth > 24 ? node.name.slice(0, 300) : '');
+      button.style.left = x * 100 + '%';
+      button.style.width = wide * 100 + '%';
       button.style.top = level * HEIGHT + 'px';
       button.style.background = node.kind === 'api' ? 'var(--call)' : 'var(--s' + P.colour(node.name) + ')';
       list.push(button);
     }
 
     function draw() {
-      const width = frame.clientWidth || 800, list = [];
-      let deepest = 0, level = depthOf(nodes, top);
-      for (let node = top, l = level; node.parent >= 0; l--) {
-        node = nodes[node.parent];
-        add(list, node, 0, width, l - 1, true);
-      }
+      const least = 1 / (frame.clientWidth || 800), list = [];
+      const base = Math.max(0, top.depth - ABOVE), level = top.depth - base;
+      let deepest = 0;
+      for (let node = nodes[top.parent]; node && node.depth >= base; node = nodes[node.parent])
+        add(list, node, 0, 1, node.depth - base, true);
       (function walk(node, x, wide, l) {
-        if (wide < 1) return;
+        if (!(wide >= least) || l > level + LEVELS) return;
         deepest = Math.max(deepest, l);
         add(list, node, x, wide, l, false);
         let left = x;
@@ -93,17 +138,18 @@
           walk(child, left, share, l + 1);
           left += share;
         });
-      })(top, 0, width, level);
+      })(top, 0, 1, level);
       frame.style.height = (deepest + 1) * HEIGHT + 'px';
       frame.replaceChildren(...list);
-      const first = frame.querySelector('[data-node="' + top.id + '"]');
+      const first = find(top);
       if (first) first.tabIndex = 0;
     }
 
-    place.append(el('p', { class: 'faint' }, 'Device time by who asked for it: NVTX ranges, then the call, then the kernel or copy. ' +
+    place.append(el('p', { class: 'faint' }, 'Who asked for it: NVTX ranges, then the call, then the kernel or copy. ' +
       'Select a frame to zoom into it, the top frame to come back.' +
       (source.left_out ? ' ' + P.plural(source.left_out, 'small frame') + ' left out.' : '')),
-    el('div', { class: 'tools' }, el('label', { for: 'flame-search' }, 'Search'), search,
+    el('div', { class: 'tools' }, el('label', { for: 'flame-measure' }, 'Width by'), by,
+      el('label', { for: 'flame-search' }, 'Search'), search, found,
       el('button', { type: 'button', onclick: () => zoomTo(root) }, 'Everything')), frame, details);
     tell(root);
     new ResizeObserver(draw).observe(frame.parentNode);

@@ -8,8 +8,8 @@
   }
 
   const later = []; /* of sections that are finished after the others */
-  [['overview', 'overview'], ['trust', 'trust'], ['tables', 'tables'], ['memory', 'memory'],
-    ['timeline', 'timeline'], ['flame', 'flame'], ['finish', 'foot']].forEach(([step, place]) => {
+  [['overview', 'overview'], ['trust', 'trust'], ['tables', 'part-kernels'], ['memory', 'part-memory'], ['roofline', 'part-roofline'],
+    ['timeline', 'timeline'], ['flame', 'flame'], ['finish', 'foot'], ['theme', 'contents']].forEach(([step, place]) => {
     try {
       const promise = P[step]();
       if (promise) later.push(promise.catch((error) => failed(step, place, error)));

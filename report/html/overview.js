@@ -16,9 +16,7 @@
       el('p', { class: 'facts' }, fact('on', c.host), fact('started', c.start_utc),
         el('span', null, 'ended with ', el('b', { class: bad ? 'bad' : null }, c.ending)),
         fact('in', c.directory)),
-      el('p', { class: 'facts' }, fact('processor', c.cpu),
-        fact('processors', c.cpu_count), fact('system', c.kernel),
-        ...uniqueDevices().map((d) => fact(d.label, d.name + ' (' + (d.api || 'n/a') +
+      el('p', { class: 'facts' }, ...uniqueDevices().map((d) => fact(d.label, d.name + ' (' + (d.api || 'n/a') +
           (d.memory_bytes ? ', ' + f.bytes(d.memory_bytes) : '') + ')'))));
     if (data.filtered)
       P.section('head').append(el('p', { class: 'warning' },
@@ -30,14 +28,15 @@
   }
 
   function contents() {
-    const links = Array.from(document.querySelectorAll('main section')).map((section) =>
+    const links = Array.from(document.querySelectorAll('main > section:not([hidden])')).map((section) =>
       el('a', { href: '#' + section.id }, section.querySelector('h2').textContent));
     P.section('contents').append(...links);
   }
 
-  function card(label, value, note, kind) {
+  function card(label, value, note, kind, at) {
     return el('div', { class: 'card', id: 'card-' + kind }, el('span', { class: 'label' }, label),
-      el('span', { class: 'value' + (kind === 'bad' || kind === 'good' ? ' ' + kind : '') }, value),
+      el('span', { class: 'value' + (kind === 'bad' || kind === 'good' ? ' ' + kind : '') },
+        at ? el('a', { href: at }, value) : value),
       note ? el('span', { class: 'note' }, note) : null);
   }
 
@@ -60,7 +59,7 @@
         : data.peak_bytes > 0 ? 'everything freed' : 'no allocations', 'memory'),
       card('Capture', complete ? (counted ? 'complete' : 'no loss known') : 'INCOMPLETE',
         complete ? (counted ? 'every call counted is accounted for' : 'no calls were counted to prove it') : P.plural(losses, 'loss', 'losses') + ', see Trust',
-        !complete ? 'bad' : counted ? 'good' : 'open'));
+        !complete ? 'bad' : counted ? 'good' : 'open', '#trust'));
   }
 
   /* Share of each span of time in which the device was busy: kernels and transfers as areas. */
@@ -93,13 +92,22 @@
       el('path', { d: area(device.transfers, width, height), style: 'fill:var(--copy);fill-opacity:.75' })));
   }
 
+  /* Paper has nothing to click: what is folded is open there. */
+  function openOnPaper() {
+    let closed = [];
+    P.onPaper((paper) => {
+      if (paper) closed = Array.from(document.querySelectorAll('details:not([open])'));
+      closed.forEach((details) => { details.open = paper; });
+    });
+  }
+
   P.overview = function () {
-    const place = P.section('overview');
     head();
-    place.append(cards());
+    P.section('summary').append(cards());
     if (data.next.length)
-      place.append(el('ul', { class: 'steps' }, ...data.next.map((step) => el('li', null, step))));
-    data.busy.forEach((device) => place.append(strip(device)));
+      P.section('busy').append(el('ul', { class: 'steps' }, ...data.next.map((step) => el('li', null, step))));
+    data.busy.forEach((device) => P.section('busy').append(strip(device)));
+    openOnPaper();
   };
 
   function balance(row) {

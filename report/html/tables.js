@@ -1,38 +1,17 @@
-/* Tables made from their descriptions: sorted by any column, filtered by name, shares as bars, and
- * the spread of durations as a small picture. */
+/* Tables made from their descriptions: sorted by any column, filtered by name, shares and speeds as
+ * bars, histograms of durations, rows that unfold; and the part of the page in which each stands. */
 (function (P) {
   'use strict';
   const el = P.el;
-  const FIRST_ROWS = 25;
+  const FIRST_ROWS = 25, PAPER_ROWS = 500;
   const TOLD_ELSEWHERE = ['balance'];
 
   const isText = (column) => column.unit === 'name' || column.unit === 'word';
 
-  /* Whisker from min to max, box from median to p95, thick line at the median; one logarithmic scale
-   * for the whole table, so that pictures compare. */
-  function spreadScale(table, at) {
-    let low = Infinity, high = 0;
-    table.rows.forEach((row) => {
-      if (row[at.min] > 0) low = Math.min(low, row[at.min]);
-      high = Math.max(high, row[at.max] || 0);
-    });
-    if (!(high > 0) || low === Infinity) return null;
-    const from = Math.log(low), width = Math.log(high) - from || 1;
-    return (v) => 2 + 96 * Math.max(0, Math.min(1, (Math.log(Math.max(v, low)) - from) / width));
-  }
-
-  function spread(row, at, scale) {
-    if (!scale || P.unknown(row[at.median])) return 'n/a';
-    const x = (key) => scale(row[at[key]]);
-    const words = ['min', 'median', 'p95', 'max'].filter((k) => !P.unknown(row[at[k]]))
-      .map((k) => k + ' ' + P.format.duration(row[at[k]])).join(', ');
-    const picture = el('svg', { class: 'spread', viewBox: '0 0 100 14', width: 100, height: 14,
-      role: 'img', 'aria-label': words }, el('title', null, words));
-    picture.append(el('line', { x1: x('min'), x2: x('max'), y1: 7, y2: 7 }));
-    const end = P.unknown(row[at.p95]) ? x('max') : x('p95');
-    picture.append(el('rect', { x: x('median'), width: Math.max(1, end - x('median')), y: 3, height: 8 }));
-    picture.append(el('line', { class: 'median', x1: x('median'), x2: x('median'), y1: 1, y2: 13 }));
-    return picture;
+  /* The spread in words, which is what a histogram's cell is called. */
+  function spreadWords(row, at) {
+    return ['min', 'median', 'p95', 'max'].filter((key) => at[key] !== undefined && !P.unknown(row[at[key]]))
+      .map((key) => key + ' ' + P.format.duration(row[at[key]])).join(', ');
   }
 
   function nameCell(text) {
@@ -46,25 +25,24 @@
 
   /* A moment leads to its place on the timeline, as wide as the row lasts. */
   function momentCell(value, lasts) {
-    return el('td', null, el('button', { type: 'button', class: 'place', title: 'Show on the timeline',
-      onclick: () => {
-        const pad = Math.max(lasts, (P.data.wall_ns || 0) / 200, 100) * 0.6;
-        P.timelineView.show(value - pad, value + lasts + pad);
-        P.section('timeline').scrollIntoView();
-        P.section('timeline').querySelector('.timeline-scroll').focus({ preventScroll: true });
-      } }, P.format.duration(value)));
+    return el('td', null, el('a', { class: 'place', title: 'Show on the timeline',
+      href: '#t=' + value + ',' + (value + lasts) }, P.format.duration(value)));
   }
 
-  function cell(column, value, row, lasts) {
+  function barCell(share, text) {
+    const fill = el('span', { class: 'fill' });
+    fill.style.width = 'calc(' + Math.min(100, share * 100) + '% - 4px)';
+    return el('td', { class: 'share' }, fill, el('span', { class: 'figure' }, text));
+  }
+
+  function cell(column, value, row, table) {
     if (column.unit === 'name') return nameCell(value);
     if (column.unit === 'moment' && !P.unknown(value) && P.data.timeline.shown)
-      return momentCell(value, lasts === undefined ? 0 : row[lasts] || 0);
+      return momentCell(value, table.lasts < 0 ? 0 : row[table.lasts] || 0);
     const text = P.format.value(column.unit, value);
-    if (column.unit !== 'share' || P.unknown(value))
-      return el('td', { class: isText(column) ? 'left' : null }, text);
-    const fill = el('span', { class: 'fill' });
-    fill.style.width = 'calc(' + Math.min(100, value * 100) + '% - 4px)';
-    return el('td', { class: 'share' }, fill, el('span', { class: 'figure' }, text));
+    if (!P.unknown(value) && column.unit === 'share') return barCell(value, text);
+    if (!P.unknown(value) && column.key === 'bytes_per_s') return barCell(value / table.fastest, text);
+    return el('td', { class: isText(column) ? 'left' : null }, text);
   }
 
   function compare(a, b) {
@@ -72,15 +50,19 @@
     return typeof a === 'string' ? (a < b ? -1 : a > b ? 1 : 0) : a - b;
   }
 
-  function Table(table, section) {
+  /* more.histogram(row): its histogram; more.unfold(row): what a row unfolds to. Either may be missing. */
+  P.Table = function (table, section, more) {
     const index = {};
     table.columns.forEach((column, i) => { index[column.key] = i; });
     const at = { min: index.min_ns, median: index.median_ns, p95: index.p95_ns, max: index.max_ns };
-    const hasSpread = at.min !== undefined && at.median !== undefined && at.max !== undefined;
-    const scale = hasSpread ? spreadScale(table, at) : null;
-    const state = { sort: -1, down: true, filter: '', all: false, wide: false };
+    table.lasts = index.duration_ns === undefined ? -1 : index.duration_ns;
+    table.fastest = index.bytes_per_s === undefined ? 0
+      : Math.max(...table.rows.map((row) => row[index.bytes_per_s] || 0));
+    const histogram = more && more.histogram, unfold = more && more.unfold;
+    const scale = histogram ? P.histogramScale(table.rows.map(histogram)) : null;
+    const state = { sort: -1, down: true, filter: '', all: false, paper: false, wide: false, unfolded: new Set() };
     const head = el('tr'), body = el('tbody'), told = el('span', { class: 'faint', 'aria-live': 'polite' });
-    const more = el('button', { type: 'button', onclick: () => { state.all = !state.all; draw(); } });
+    const every = el('button', { type: 'button', onclick: () => { state.all = !state.all; draw(); } });
 
     const columns = () => table.columns.map((column, i) => ({ column, i }))
       .filter(({ column }) => column.shown || state.wide);
@@ -114,24 +96,42 @@
         scope: 'col', class: isText(column) ? 'left' : null,
         'aria-sort': state.sort === i ? (state.down ? 'descending' : 'ascending') : null,
       }, el('button', { type: 'button', 'data-column': i, onclick: () => sortBy(i) }, column.title))));
-      if (hasSpread)
-        head.insertBefore(el('th', { scope: 'col', class: 'left plain' }, 'Spread'), head.lastChild);
+      if (scale) head.insertBefore(el('th', { scope: 'col', class: 'left plain' }, 'Spread'), head.lastChild);
+      if (unfold) head.prepend(el('th', { scope: 'col', class: 'plain' }, el('span', { class: 'unseen' }, 'Details')));
+    }
+
+    function unfoldCell(row) {
+      const open = state.unfolded.has(row);
+      return el('td', { class: 'left' }, el('button', { type: 'button', class: 'unfold', 'aria-expanded': String(open),
+        'aria-label': 'Details of ' + String(row[index.name] || '(empty)').slice(0, 200), onclick: (event) => {
+          const line = event.currentTarget.closest('tr'), now = !state.unfolded.delete(row);
+          if (now) state.unfolded.add(row);
+          event.currentTarget.setAttribute('aria-expanded', String(now));
+          if (now) line.after(unfoldedLine(row)); else line.nextSibling.remove();
+        } }));
+    }
+
+    const unfoldedLine = (row) => el('tr', { class: 'more' },
+      el('td', { class: 'left', colspan: head.children.length }, unfold(row)));
+
+    function lineOf(row) {
+      const line = el('tr', null, ...columns().map(({ column, i }) => cell(column, row[i], row, table)));
+      if (scale)
+        line.insertBefore(el('td', { class: 'left' }, P.histogramCell(histogram(row), scale, spreadWords(row, at))),
+          line.lastChild);
+      if (unfold) line.prepend(unfoldCell(row));
+      return state.unfolded.has(row) ? [line, unfoldedLine(row)] : [line];
     }
 
     function draw() {
-      const list = rows(), shown = state.all ? list : list.slice(0, FIRST_ROWS);
+      const list = rows(), most = state.paper ? PAPER_ROWS : state.all ? list.length : FIRST_ROWS;
+      const shown = list.slice(0, most);
       drawHead();
-      body.replaceChildren(...shown.map((row) => {
-        const line = el('tr', null,
-          ...columns().map(({ column, i }) => cell(column, row[i], row, index.duration_ns)));
-        if (hasSpread)
-          line.insertBefore(el('td', { class: 'left' }, spread(row, at, scale)), line.lastChild);
-        return line;
-      }));
+      body.replaceChildren(...shown.flatMap(lineOf));
       told.textContent = shown.length < table.total_rows
         ? P.format.count(shown.length) + ' of ' + P.plural(table.total_rows, 'row') : '';
-      more.hidden = list.length <= FIRST_ROWS;
-      more.textContent = state.all ? 'Show fewer' : 'Show all ' + P.format.count(list.length);
+      every.hidden = list.length <= FIRST_ROWS;
+      every.textContent = state.all ? 'Show fewer' : 'Show all ' + P.format.count(list.length);
     }
 
     const filter = el('input', { type: 'search', id: table.name + '-filter',
@@ -145,24 +145,47 @@
     if (table.rows.length > 3)
       tools.append(el('label', { for: filter.id }, 'Filter'), filter);
     if (table.columns.some((column) => !column.shown)) tools.append(wide);
-    tools.append(more, told);
+    tools.append(every, told);
     section.append(tools, el('div', { class: 'scroll', tabindex: 0, role: 'region',
       'aria-labelledby': table.name + '-title' }, el('table', { id: table.name + '-table' },
       el('thead', null, head), body)));
     draw();
-    window.addEventListener('beforeprint', () => { state.all = true; draw(); });
+    P.onPaper((paper) => {
+      state.paper = paper;
+      draw();
+    });
+  };
+
+  const PARTS = {
+    kernels: ['kernels', 'graphs', 'counters', 'counter_values', 'jit'],
+    roofline: ['roofline', 'roofline_configs', 'roofline_ranges', 'ceilings'],
+    transfers: ['transfers', 'transfer_sizes', 'migrations'],
+    memory: ['memory', 'alive', 'leaks', 'pools'],
+    host: ['ranges', 'api', 'waits', 'overhead'],
+    devices: ['devices', 'gaps', 'streams', 'contexts'],
+    machine: ['processes', 'threads'],
+  };
+
+  function put(table, place) {
+    const title = table.name + '-title', heading = place.querySelector('h2').textContent;
+    const section = el('section', { id: table.name, 'aria-labelledby': title },
+      el('h3', { id: title, class: table.title === heading ? 'unseen' : null }, table.title));
+    if (!table.rows.length) section.append(el('p', { class: 'none' }, table.none));
+    else section.append(el('p', { class: 'faint' }, (table.totals ? table.totals + '. ' : '') + table.help));
+    place.append(section);
+    if (table.rows.length) P.Table(table, section, table.name === 'kernels' ? P.kernelDetails(table) : null);
   }
 
   P.tables = function () {
-    const place = P.section('tables');
-    P.data.tables.filter((table) => !TOLD_ELSEWHERE.includes(table.name)).forEach((table) => {
-      const title = table.name + '-title';
-      const section = el('section', { id: table.name, 'aria-labelledby': title },
-        el('h2', { id: title }, table.title));
-      if (!table.rows.length) section.append(el('p', { class: 'none' }, table.none));
-      else section.append(el('p', { class: 'faint' }, (table.totals ? table.totals + '. ' : '') + table.help));
-      place.append(section);
-      if (table.rows.length) Table(table, section);
-    });
+    const left = new Map(P.data.tables.filter((table) => !TOLD_ELSEWHERE.includes(table.name))
+      .map((table) => [table.name, table]));
+    const take = (name, part) => {
+      if (left.has(name)) put(left.get(name), P.section(part));
+      left.delete(name);
+    };
+    Object.entries(PARTS).forEach(([part, names]) =>
+      names.forEach((name) => take(name, part === 'machine' ? part : 'part-' + part)));
+    Array.from(left.keys()).forEach((name) => take(name, 'part-host'));
+    document.querySelectorAll('section.part').forEach((part) => { part.hidden = part.children.length < 2; });
   };
 })(window.perfkit);

@@ -98,7 +98,7 @@ const tests = {
   async 'a moment leads to the timeline'(browser) {
     const { url, json } = report('normal');
     await load(browser, url);
-    const view = await browser.run(`document.querySelector('#gaps-table button.place').click();
+    const view = await browser.run(`document.querySelector('#gaps-table a.place').click();
       return { from: perfkit.timelineView.view.from, to: perfkit.timelineView.view.to,
         focus: document.activeElement.className }`);
     const gap = json.gaps.rows[0];

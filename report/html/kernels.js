@@ -1,0 +1,55 @@
+/* What a row of the kernel table unfolds: its histogram large, and its launch configurations. */
+(function (P) {
+  'use strict';
+  const el = P.el;
+
+  /* Three columns x, y, z of a table become one: "16 × 16 × 1". */
+  function join(table, keys, title) {
+    const at = keys.map((key) => table.columns.findIndex((column) => column.key === key));
+    const text = (row) => (at.every((i) => P.unknown(row[i])) ? null
+      : at.map((i) => (P.unknown(row[i]) ? '?' : row[i])).join(' \u00d7 '));
+    return { column: { key: keys[0].replace(/_x$/, ''), title, unit: 'word', shown: true }, text };
+  }
+
+  const SHOWN = ['total_ns', 'count', 'average_ns', 'median_ns', 'min_ns', 'max_ns', 'p95_ns', 'registers',
+    'shared_static_bytes', 'shared_dynamic_bytes', 'local_bytes'];
+
+  /* The configurations as a table of their own, for a kernel's rows of them. */
+  function configTable(source, name, rows) {
+    const grid = join(source, ['grid_x', 'grid_y', 'grid_z'], 'Grid');
+    const block = join(source, ['block_x', 'block_y', 'block_z'], 'Block');
+    const kept = SHOWN.map((key) => source.columns.findIndex((column) => column.key === key)).filter((i) => i >= 0);
+    return { name, title: 'Launch configurations', total_rows: rows.length,
+      columns: [grid.column, block.column, ...kept.map((i) => Object.assign({}, source.columns[i], { shown: true }))],
+      rows: rows.map((row) => [grid.text(row), block.text(row), ...kept.map((i) => row[i])]) };
+  }
+
+  P.kernelDetails = function (table) {
+    const source = P.data.kernel_configs, histograms = P.data.kernel_histograms;
+    const nameAt = source.columns.findIndex((column) => column.key === 'name');
+    const byName = new Map(), numbers = new Map();
+    source.rows.forEach((row, i) => {
+      if (!byName.has(row[nameAt])) byName.set(row[nameAt], []);
+      byName.get(row[nameAt]).push({ row, histogram: P.data.config_histograms[i] });
+    });
+    table.rows.forEach((row, i) => numbers.set(row, i));
+    const at = (key) => table.columns.findIndex((column) => column.key === key);
+    const name = at('name'), configs = at('configs');
+    return {
+      histogram: (row) => histograms[numbers.get(row)],
+      unfold: (row) => {
+        const list = byName.get(row[name]) || [], number = numbers.get(row);
+        const box = el('div', { class: 'unfolded' }, el('p', { class: 'mono long' }, row[name]),
+          P.histogramLarge(histograms[number]));
+        if (!list.length) return box;
+        const left = Math.max(0, (row[configs] || 0) - list.length);
+        const inner = configTable(source, 'configs-' + number, list.map((one) => one.row));
+        const seen = new Map(inner.rows.map((one, i) => [one, list[i].histogram]));
+        box.append(el('h4', { id: inner.name + '-title' }, P.plural(list.length, 'launch configuration') +
+          (left ? ', ' + P.format.count(left) + ' more left out' : '')));
+        P.Table(inner, box, { histogram: (one) => seen.get(one) });
+        return box;
+      },
+    };
+  };
+})(window.perfkit);

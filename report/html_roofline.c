@@ -1,0 +1,357 @@
+/* The roofline as a picture in markup (SVG): read with scripts off and on paper; with scripts its
+ * points tell more by mouse and keyboard. Both axes are logarithmic; a disc's area is its share of the
+ * time of what is drawn; its number leads to the list below, so that nothing is said by colour alone. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/base/format.h"
+#include "report/html_markup.h"
+#include "report/html_panels.h"
+#include "report/roofline.h"
+
+#define POINTS 20
+#define DEVICES 8
+#define WIDTH 960.0
+#define HEIGHT 440.0
+#define LEFT 112.0
+#define RIGHT 944.0
+#define TOP 16.0
+#define BOTTOM 392.0
+#define DECADES 40 /* lines that can be told apart; wilder numbers are not drawn */
+
+struct figure {
+    const struct prof_report_data *data;
+    FILE *out;
+    int64_t device;
+    const struct prof_roofline_point *points[POINTS];
+    size_t count, left_out;
+    double sum_ns;
+    double x_min, x_max, y_min, y_max; /* powers of ten */
+};
+
+/* DRAM, or L2 where nothing is known of DRAM. */
+static enum prof_roof_level level_of(const struct prof_roofline_point *point)
+{
+    return point->roofs[PROF_ROOF_DRAM].intensity > 0 ? PROF_ROOF_DRAM : PROF_ROOF_L2;
+}
+
+static double intensity_of(const struct prof_roofline_point *point)
+{
+    return point->roofs[level_of(point)].intensity;
+}
+
+static bool drawable(const struct prof_roofline_point *point)
+{
+    double x = intensity_of(point), y = point->flop_rate;
+    return isfinite(x) && isfinite(y) && x > 1e-12 && x < 1e12 && y > 1 && y < 1e24;
+}
+
+static void choose(struct figure *f)
+{
+    const struct prof_roofline *roofline = &f->data->roofline;
+    for (size_t i = 0; i < roofline->count; i++) {
+        const struct prof_roofline_point *point = &roofline->points[i];
+        if (point->device != f->device || !drawable(point))
+            continue;
+        if (f->count < POINTS) {
+            f->points[f->count++] = point;
+            f->sum_ns += (double)point->time_ns;
+        } else {
+            f->left_out++;
+        }
+    }
+}
+
+static void stretch(double *low, double *high, double value)
+{
+    if (!isfinite(value) || value <= 0)
+        return;
+    *low = fmin(*low, log10(value));
+    *high = fmax(*high, log10(value));
+}
+
+/* Whole decades around the points and their ridges. */
+static void set_axes(struct figure *f)
+{
+    f->x_min = f->y_min = INFINITY;
+    f->x_max = f->y_max = -INFINITY;
+    for (size_t i = 0; i < f->count; i++) {
+        const struct prof_roofline_point *p = f->points[i];
+        double roof = p->roofs[level_of(p)].ceiling;
+        stretch(&f->x_min, &f->x_max, intensity_of(p));
+        stretch(&f->y_min, &f->y_max, p->flop_rate);
+        stretch(&f->y_min, &f->y_max, p->pipe_ceiling);
+        stretch(&f->x_min, &f->x_max, p->pipe_ceiling / roof);
+    }
+    f->x_min = floor(f->x_min - 0.1);
+    f->x_max = ceil(f->x_max + 0.1);
+    f->y_min = floor(f->y_min - 0.1);
+    f->y_max = ceil(f->y_max + 0.1);
+    f->x_max = fmin(f->x_max, f->x_min + DECADES);
+    f->y_max = fmin(f->y_max, f->y_min + DECADES);
+}
+
+static double x_of(const struct figure *f, double intensity)
+{
+    return LEFT + (log10(intensity) - f->x_min) / (f->x_max - f->x_min) * (RIGHT - LEFT);
+}
+
+static double y_of(const struct figure *f, double rate)
+{
+    return BOTTOM - (log10(rate) - f->y_min) / (f->y_max - f->y_min) * (BOTTOM - TOP);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static void put_attribute(FILE *out, const char *name, double value)
+{
+    fprintf(out, " %s=\"", name);
+    prof_html_real(out, value);
+    fputc('"', out);
+}
+
+static void put_line(FILE *out, const char *class_, double x1, double y1, double x2, double y2)
+{
+    fprintf(out, "<line class=\"%s\"", class_);
+    put_attribute(out, "x1", x1);
+    put_attribute(out, "y1", y1);
+    put_attribute(out, "x2", x2);
+    put_attribute(out, "y2", y2);
+    fputs("/>\n", out);
+}
+
+static void put_label(FILE *out, const char *class_, double x, double y, const char *text)
+{
+    fprintf(out, "<text class=\"%s\"", class_);
+    put_attribute(out, "x", x);
+    put_attribute(out, "y", y);
+    fputc('>', out);
+    prof_html_text(out, text);
+    fputs("</text>\n", out);
+}
+
+/* "0.01", "1", "1e+06" */
+static struct prof_text decade_text(double decade)
+{
+    struct prof_text text = prof_ratio(pow(10, decade));
+    if (decade >= 0 && decade < 3)
+        snprintf(text.text, sizeof text.text, "%.0f", pow(10, decade));
+    else if (decade < 0 && decade > -5)
+        snprintf(text.text, sizeof text.text, "0.%0*d", (int)-decade, 1);
+    return text;
+}
+
+static void put_axes(const struct figure *f)
+{
+    int every = (int)ceil((f->x_max - f->x_min) / 12);
+    for (double decade = f->x_min; decade <= f->x_max; decade += every) {
+        double x = x_of(f, pow(10, decade));
+        put_line(f->out, "grid", x, TOP, x, BOTTOM);
+        put_label(f->out, "tick middle", x, BOTTOM + 18, decade_text(decade).text);
+    }
+    every = (int)ceil((f->y_max - f->y_min) / 10);
+    for (double decade = f->y_min; decade <= f->y_max; decade += every) {
+        double y = y_of(f, pow(10, decade));
+        put_line(f->out, "grid", LEFT, y, RIGHT, y);
+        put_label(f->out, "tick end", LEFT - 6, y + 4, prof_flop_rate(pow(10, decade)).text);
+    }
+    put_label(f->out, "tick middle", (LEFT + RIGHT) / 2, HEIGHT - 10,
+              "FLOP per byte (arithmetic intensity)");
+}
+
+/* The pipes that points are held against, each once. */
+static double highest_pipe(const struct figure *f, bool seen[PROF_CEILINGS + 1])
+{
+    double highest = NAN;
+    for (size_t i = 0; i < f->count; i++) {
+        const struct prof_roofline_point *p = f->points[i];
+        if (!isfinite(p->pipe_ceiling) || p->pipe_ceiling <= 0 || p->pipe >= PROF_CEILINGS)
+            continue;
+        seen[p->pipe] = true;
+        highest = fmax(highest, p->pipe_ceiling);
+    }
+    return highest;
+}
+
+static double ceiling_of_pipe(const struct figure *f, enum prof_ceiling_kind pipe)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->points[i]->pipe == pipe)
+            return f->points[i]->pipe_ceiling;
+    return NAN;
+}
+
+/* A bandwidth: a line of slope one up to the highest pipe, or to the frame. */
+static void put_slope(const struct figure *f, enum prof_roof_level level, double highest)
+{
+    char text[80];
+    double bandwidth = prof_roof_ceiling(&f->data->roofline.ceilings, f->device, level);
+    if (!isfinite(bandwidth) || bandwidth <= 0)
+        return;
+    double top = isfinite(highest) ? highest : pow(10, f->y_max);
+    double from = fmax(pow(10, f->x_min), pow(10, f->y_min) / bandwidth);
+    double to = fmin(pow(10, f->x_max), top / bandwidth);
+    if (!(to > from))
+        return;
+    put_line(f->out, "roof", x_of(f, from), y_of(f, from * bandwidth), x_of(f, to),
+             y_of(f, to * bandwidth));
+    snprintf(text, sizeof text, "%s %s", prof_roof_level_text(level), prof_rate(bandwidth).text);
+    double at = sqrt(from * to), x = x_of(f, at), y = y_of(f, at * bandwidth);
+    double slope = (y_of(f, to * bandwidth) - y_of(f, from * bandwidth)) / (x_of(f, to) - x_of(f, from));
+    fputs("<text class=\"tick middle\" transform=\"translate(", f->out);
+    prof_html_real(f->out, x);
+    fputc(' ', f->out);
+    prof_html_real(f->out, y - 7);
+    fputs(") rotate(", f->out);
+    prof_html_real(f->out, atan(slope) * 180 / acos(-1));
+    fputs(")\">", f->out);
+    prof_html_text(f->out, text);
+    fputs("</text>\n", f->out);
+}
+
+static void put_roofs(const struct figure *f)
+{
+    bool seen[PROF_CEILINGS + 1] = {false};
+    char text[80];
+    double highest = highest_pipe(f, seen);
+    double dram = prof_roof_ceiling(&f->data->roofline.ceilings, f->device, PROF_ROOF_DRAM);
+    for (enum prof_ceiling_kind pipe = 0; pipe < PROF_CEILINGS; pipe++) {
+        if (!seen[pipe])
+            continue;
+        double roof = ceiling_of_pipe(f, pipe), y = y_of(f, roof);
+        double from = isfinite(dram) ? fmax(x_of(f, roof / dram), LEFT) : LEFT;
+        put_line(f->out, "roof", from < RIGHT ? from : LEFT, y, RIGHT, y);
+        snprintf(text, sizeof text, "%s %s", prof_ceiling_of(pipe).text, prof_flop_rate(roof).text);
+        put_label(f->out, "tick end", RIGHT - 4, y - 5, text);
+    }
+    put_slope(f, PROF_ROOF_DRAM, highest);
+    put_slope(f, PROF_ROOF_L2, highest);
+}
+
+/* "34 FLOP/B, 1.2 TFLOP/s, 45 % of the nearest roof; bound by memory (DRAM); 12 ms in 40 launches" */
+static void describe(const struct prof_roofline_point *p, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, "%s FLOP/B, %s", prof_ratio(intensity_of(p)).text,
+                                prof_flop_rate(p->flop_rate).text);
+    if (isfinite(p->roof_share) && n < size)
+        n += (size_t)snprintf(out + n, size - n, ", %s of the nearest roof",
+                              prof_percent(p->roof_share).text);
+    if (p->bound && n < size)
+        n += (size_t)snprintf(out + n, size - n, "; held back by %s", prof_bound_text(p->bound));
+    else if (p->why && n < size)
+        n += (size_t)snprintf(out + n, size - n, "; %s", p->why);
+    if (n < size)
+        snprintf(out + n, size - n, "; %s in %s", prof_duration_ns(p->time_ns).text,
+                 prof_counted(p->count, "launch", "launches").text);
+}
+
+static const char *class_of(enum prof_bound bound)
+{
+    switch (bound) {
+    case PROF_BOUND_DRAM:
+    case PROF_BOUND_L2:
+        return "memory";
+    case PROF_BOUND_COMPUTE:
+        return "compute";
+    case PROF_BOUND_NONE:
+        return "open";
+    default:
+        return "latency";
+    }
+}
+
+static void put_point(const struct figure *f, size_t i)
+{
+    const struct prof_roofline_point *p = f->points[i];
+    char text[400], number[24];
+    double x = x_of(f, intensity_of(p)), y = y_of(f, p->flop_rate);
+    double share = f->sum_ns > 0 ? (double)p->time_ns / f->sum_ns : 0;
+    describe(p, text, sizeof text);
+    fprintf(f->out, "<g class=\"point %s\" tabindex=\"0\" role=\"img\" data-point=\"%zu\" aria-label=\"",
+            class_of(p->bound), i + 1);
+    prof_html_text(f->out, p->name);
+    fputs(": ", f->out);
+    prof_html_text(f->out, text);
+    fputs("\"><circle", f->out);
+    put_attribute(f->out, "cx", x);
+    put_attribute(f->out, "cy", y);
+    put_attribute(f->out, "r", 5 + 13 * sqrt(share));
+    fputs("/>", f->out);
+    snprintf(number, sizeof number, "%zu", i + 1);
+    put_label(f->out, "number middle", x, y + 4, number);
+    fputs("</g>\n", f->out);
+}
+
+static void put_list(const struct figure *f)
+{
+    char text[400];
+    fputs("<ol class=\"points\">\n", f->out);
+    for (size_t i = 0; i < f->count; i++) {
+        describe(f->points[i], text, sizeof text);
+        fprintf(f->out, "<li data-point=\"%zu\">", i + 1);
+        prof_html_element(f->out, "span", "class=\"mono short\"", f->points[i]->name);
+        fputs(": ", f->out);
+        prof_html_text(f->out, text);
+        fputs("</li>\n", f->out);
+    }
+    fputs("</ol>\n", f->out);
+    if (f->left_out)
+        fprintf(f->out, "<p class=\"faint\">%s with less time are not drawn.</p>\n",
+                prof_counted((int64_t)f->left_out, "kernel", "kernels").text);
+}
+
+static void put_figure(struct figure *f)
+{
+    char label[64];
+    set_axes(f);
+    prof_report_device_label(prof_device(f->data->capture, f->device), label, sizeof label);
+    fputs("<figure class=\"roofline\">\n<figcaption>", f->out);
+    prof_html_text(f->out, label);
+    fputs(": what each kernel reached, under the roofs of the device. A larger disc took more time; "
+          "filled in one colour each: held back by memory, arithmetic, or something else.</figcaption>\n",
+          f->out);
+    fprintf(f->out, "<svg viewBox=\"0 0 %g %g\" role=\"group\" aria-label=\"Roofline\">\n", WIDTH,
+            HEIGHT);
+    put_axes(f);
+    put_roofs(f);
+    for (size_t i = 0; i < f->count; i++) /* by time: small discs lie on large ones */
+        put_point(f, i);
+    fputs("</svg>\n<p class=\"tip\" aria-hidden=\"true\"></p>\n", f->out);
+    put_list(f);
+    fputs("</figure>\n", f->out);
+}
+
+static void put_notes(FILE *out, const struct prof_report_data *data)
+{
+    char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
+    size_t count = prof_report_roofline_notes(data, notes);
+    if (!count)
+        return;
+    fputs("<ul class=\"statements\">\n", out);
+    for (size_t i = 0; i < count; i++) {
+        prof_html_element(out, "li", NULL, notes[i]);
+        fputc('\n', out);
+    }
+    fputs("</ul>\n", out);
+}
+
+void prof_html_put_roofline(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_roofline *roofline = &page->data->roofline;
+    int64_t seen[DEVICES];
+    size_t devices = 0;
+    for (size_t i = 0; i < roofline->count && devices < DEVICES; i++) {
+        size_t d = 0;
+        while (d < devices && seen[d] != roofline->points[i].device)
+            d++;
+        if (d < devices || !drawable(&roofline->points[i]))
+            continue;
+        seen[devices++] = roofline->points[i].device;
+        struct figure f = {.data = page->data, .out = out, .device = roofline->points[i].device};
+        choose(&f);
+        put_figure(&f);
+    }
+    if (devices)
+        put_notes(out, page->data);
+}
