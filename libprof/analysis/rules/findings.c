@@ -156,9 +156,9 @@ static void ask_all(struct prof_judge *judge)
     }
 }
 
-static enum prof_status judge_facts(struct prof_capture *capture, const struct prof_filter *filter,
-                                    const struct prof_facts *facts, struct prof_findings *result,
-                                    struct prof_error *err)
+enum prof_status prof_judge_facts(struct prof_capture *capture, const struct prof_filter *filter,
+                                  const struct prof_facts *facts, struct prof_findings *result,
+                                  struct prof_error *err)
 {
     struct prof_ceilings ceilings = {0};
     struct prof_roofline roofs = {0};
@@ -236,7 +236,7 @@ enum prof_status prof_findings(struct prof_capture *capture, const struct prof_f
     if (!status && facts.impossible)
         result->why_none = "the capture holds times or sizes that cannot be";
     else if (!status)
-        status = judge_facts(capture, filter, &facts, result, err);
+        status = prof_judge_facts(capture, filter, &facts, result, err);
     if (!status && !result->why_none && !tell_waterfalls(&facts, result))
         status = prof_out_of_memory(err);
     result->begin_ns = facts.begin;
