@@ -445,25 +445,25 @@ END_TEST
 static void within_a_call(void *calls)
 {
     emit_launch(1, prof_now_ns(), define_stream(0), define_config("k", 1, 1));
-    collector_count(WIRE_COUNT_LAUNCH_CALLED, *(const int *)calls);
-    if (*(const int *)calls != 3)
+    collector_count(WIRE_COUNT_LAUNCH_CALLED, *(const unsigned *)calls);
+    if (*(const unsigned *)calls != 3)
         raise(SIGKILL);
 }
 
 START_TEST(killed_within_a_call)
 {
     static const struct {
-        int calls, outstanding, remainder;
+        unsigned calls, outstanding, remainder;
     } cases[] = {{1, 1, 0}, {2, 0, 2} /* of one thread: one too many */, {3, 0, 3} /* it ended */};
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct run run;
-        int calls = cases[i].calls;
+        unsigned calls = cases[i].calls;
         run_prepare(&run, NULL);
         run_start(&run, within_a_call, &calls);
         run_ingest(&run, 1000);
-        ck_assert_int_eq(NUMBER(LAUNCH("called")), 1 + calls);
-        ck_assert_int_eq(NUMBER(LAUNCH("outstanding")), cases[i].outstanding);
-        ck_assert_int_eq(NUMBER(LAUNCH("remainder")), cases[i].remainder);
+        ck_assert_int_eq(NUMBER(LAUNCH("called")), (int)(1 + calls));
+        ck_assert_int_eq(NUMBER(LAUNCH("outstanding")), (int)cases[i].outstanding);
+        ck_assert_int_eq(NUMBER(LAUNCH("remainder")), (int)cases[i].remainder);
         run_done(&run);
     }
 }
