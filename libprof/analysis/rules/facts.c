@@ -44,19 +44,32 @@ static bool call_waits(const struct prof_facts *f, const struct prof_device_op *
 /* Alike by a 64-bit key: that two of some thousands share one by chance is as good as impossible.
  * Beyond SHAPES copies of similar size count as one. */
 #define SHAPES (1u << 16)
-static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op)
+
+static int64_t bytes_of(const struct prof_facts *f, const struct prof_device_op *op)
+{
+    return f->shapes.count >= SHAPES && op->bytes > 0
+               ? INT64_C(1) << (63 - __builtin_clzll((uint64_t)op->bytes))
+               : op->bytes;
+}
+
+/* All but the device, which the stream tells. */
+static uint64_t shape_key(const struct prof_facts *f, const struct prof_device_op *op)
+{
+    uint64_t key = mix(mix((uint64_t)op->kind << 1 | op->in_graph, op->config), op->api_name);
+    if (op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH)
+        return key;
+    key = mix(mix(mix(key, bytes_of(f, op)), op->copy_kind), op->source_kind);
+    return mix(mix(key, op->target_kind), op->blocking);
+}
+
+static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op, uint64_t key)
 {
     uint32_t device = device_of(f, op->stream);
     if (device == PROF_NO_GROUP)
         return PROF_NO_GROUP;
-    int64_t bytes = op->bytes;
-    if (f->shapes.count >= SHAPES && bytes > 0)
-        bytes = INT64_C(1) << (63 - __builtin_clzll((uint64_t)bytes));
-    uint64_t key = mix(mix(mix((uint64_t)op->kind, device), op->config), bytes);
-    key = mix(mix(mix(mix(key, op->copy_kind), op->source_kind), op->target_kind), op->blocking);
-    key = mix(mix(key, op->in_graph), op->api_name);
+    int64_t bytes = bytes_of(f, op);
     bool fresh;
-    uint32_t number = prof_group_number(&f->shape_index, key, &fresh);
+    uint32_t number = prof_group_number(&f->shape_index, mix(key, device), &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
     struct prof_shape *shape = prof_array_add(&f->shapes);
@@ -79,6 +92,24 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op)
     return number;
 }
 
+/* Operations of a shape, a stream and a thread: looked up once for each operation. */
+static uint32_t place_of(struct prof_facts *f, const struct prof_device_op *op)
+{
+    uint64_t key = shape_key(f, op);
+    bool fresh;
+    uint32_t number = prof_group_number(
+        &f->place_index, mix(mix(key, op->stream), op->thread), &fresh);
+    if (number == PROF_NO_GROUP || !fresh)
+        return number;
+    uint32_t shape = shape_of(f, op, key);
+    struct prof_op_place *place =
+        shape == PROF_NO_GROUP || number >= PROF_LONG_OP ? NULL : prof_array_add(&f->places);
+    if (!place)
+        return PROF_NO_GROUP;
+    *place = (struct prof_op_place){shape, (uint32_t)op->stream, (uint32_t)op->thread};
+    return number;
+}
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static bool add_call(struct prof_facts *f, struct prof_call call)
@@ -94,46 +125,70 @@ static bool add_call(struct prof_facts *f, struct prof_call call)
     return slot != NULL;
 }
 
+static bool keep_op(struct prof_facts *f, enum prof_op_kind kind, const struct prof_op *op,
+                    uint32_t place)
+{
+    struct prof_op_kept *kept = prof_array_add(&f->ops[kind]);
+    if (!kept)
+        return false;
+    bool called = op->call != PROF_UNKNOWN;
+    *kept = (struct prof_op_kept){.start = op->start,
+                                  .before = called ? (uint32_t)(op->start - op->call) : PROF_NO_CALL,
+                                  .duration = (uint32_t)op->duration,
+                                  .call_duration = op->call_duration,
+                                  .place = place};
+    if (op->duration <= UINT32_MAX && (!called || op->start - op->call < PROF_NO_CALL))
+        return true;
+    struct prof_op *slot = f->long_ops.count < PROF_LONG_OP ? prof_array_add(&f->long_ops) : NULL;
+    if (!slot)
+        return false;
+    *slot = *op;
+    kept->place = PROF_LONG_OP | (uint32_t)(f->long_ops.count - 1);
+    return true;
+}
+
 static bool add_op(void *user, const struct prof_device_op *op)
 {
     struct prof_facts *f = user;
     if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0 ||
         op->start_ns < f->begin_ns || op->start_ns >= f->end_ns)
         return true;
-    uint32_t number = shape_of(f, op);
-    struct prof_op *slot = number == PROF_NO_GROUP ? NULL : prof_array_add(&f->ops[op->kind]);
-    if (!slot)
+    uint32_t number = place_of(f, op);
+    if (number == PROF_NO_GROUP)
         return false;
-    struct prof_shape *shape = &f->shapes.data[number];
+    const struct prof_op_place *place = &f->places.data[number];
+    struct prof_shape *shape = &f->shapes.data[place->shape];
     int64_t longest = f->end_ns - op->start_ns;
     int64_t call_duration = op->call_duration_ns > 0 ? op->call_duration_ns : 0;
-    *slot = (struct prof_op){
+    struct prof_op whole = {
         .start = op->start_ns,
         .duration = op->duration_ns < longest ? op->duration_ns : longest,
         .call = op->call_ns < 0              ? PROF_UNKNOWN
                 : op->call_ns > op->start_ns ? op->start_ns
                                              : op->call_ns,
         .call_duration = call_duration > UINT32_MAX ? UINT32_MAX : (uint32_t)call_duration,
-        .shape = number,
-        .stream = (uint32_t)op->stream,
-        .thread = (uint32_t)op->thread,
+        .shape = place->shape,
+        .stream = place->stream,
+        .thread = place->thread,
     };
-    f->total_ns = prof_add(f->total_ns, slot->duration);
+    if (!keep_op(f, op->kind, &whole, number))
+        return false;
+    f->total_ns = prof_add(f->total_ns, whole.duration);
     f->total_bytes = prof_add(f->total_bytes, op->bytes > 0 ? op->bytes : 0);
-    int64_t call = slot->call == PROF_UNKNOWN ? slot->start : slot->call;
+    int64_t call = whole.call == PROF_UNKNOWN ? whole.start : whole.call;
     shape->total++;
     shape->first_call_ns = call < shape->first_call_ns ? call : shape->first_call_ns;
     shape->last_call_ns = call > shape->last_call_ns ? call : shape->last_call_ns;
-    if (!shape->waits || slot->call == PROF_UNKNOWN)
+    if (!shape->waits || whole.call == PROF_UNKNOWN)
         return true;
-    return add_call(f, (struct prof_call){slot->call, call_duration, slot->thread,
+    return add_call(f, (struct prof_call){whole.call, call_duration, whole.thread,
                                           (uint32_t)op->api_name, PROF_CALL_COPY});
 }
 
 /* Rows lie nearly in order: each moves a few places. What is in no order at all is sorted. */
 static int by_start(const void *a, const void *b)
 {
-    const struct prof_op *x = a, *y = b;
+    const struct prof_op_kept *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
 }
 
@@ -141,7 +196,7 @@ static void sort_ops(struct prof_ops *ops)
 {
     size_t moves = 0, most = 64 * ops->count;
     for (size_t i = 1; i < ops->count; i++) {
-        struct prof_op op = ops->data[i];
+        struct prof_op_kept op = ops->data[i];
         size_t k = i;
         for (; k && ops->data[k - 1].start > op.start && moves < most; k--, moves++)
             ops->data[k] = ops->data[k - 1];
@@ -175,17 +230,20 @@ static enum prof_status load_ops(struct prof_facts *f, const struct prof_scope *
 const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct prof_op_walk *walk,
                                       enum prof_op_kind *kind)
 {
-    const struct prof_op *first = NULL;
+    const struct prof_op_kept *first = NULL;
     for (enum prof_op_kind k = PROF_OP_KERNEL; k <= PROF_OP_GRAPH; k++) {
         const struct prof_ops *ops = &facts->ops[k];
-        if (walk->at[k] < ops->count && (!first || ops->data[walk->at[k]].start < first->start)) {
-            first = &ops->data[walk->at[k]];
+        size_t at = walk->of[k].at;
+        if (at < ops->count && (!first || ops->data[at].start < first->start)) {
+            first = &ops->data[at];
             *kind = k;
         }
     }
-    if (first)
-        walk->at[*kind]++;
-    return first;
+    if (!first)
+        return NULL;
+    struct prof_op *op = &walk->of[*kind].op;
+    *op = prof_facts_op(facts, *kind, walk->of[*kind].at++);
+    return op;
 }
 
 /* ---- host calls ------------------------------------------------------------------------------ */
@@ -389,6 +447,10 @@ void prof_facts_free(struct prof_facts *f)
     prof_texts_free(&f->range_texts);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)
         prof_array_free(&f->ops[kind]);
+    prof_array_free(&f->places);
+    prof_map_free(&f->place_index);
+    prof_array_free(&f->long_ops);
+    prof_roofline_free(&f->roofs);
     prof_array_free(&f->shapes);
     prof_map_free(&f->shape_index);
     prof_array_free(&f->devices);

@@ -3,7 +3,7 @@
  * gives each instant of each device one state, so that no two findings are paid for the same
  * instant.
  *
- * Reading costs one pass over the device tables and the host calls, about 48 bytes per operation.
+ * Reading costs one pass over the device tables and the host calls, 24 bytes per operation.
  */
 #ifndef PERFKIT_ANALYSIS_RULES_FACTS_H
 #define PERFKIT_ANALYSIS_RULES_FACTS_H
@@ -36,8 +36,22 @@ struct prof_op {
     uint32_t stream, thread; /* ids */
 };
 
+/* How an operation is kept: what most of them have in common is in its place. */
+struct prof_op_kept {
+    int64_t start;
+    uint32_t before; /* from the call to the start; PROF_NO_CALL = no call is known */
+    uint32_t duration, call_duration;
+    uint32_t place; /* index into facts.places; with PROF_LONG_OP, into facts.long_ops */
+};
+#define PROF_NO_CALL UINT32_MAX
+#define PROF_LONG_OP (UINT32_C(1) << 31) /* some time of it is above 4.29 s */
+
+struct prof_op_place {
+    uint32_t shape, stream, thread;
+};
+
 struct prof_ops {
-    struct prof_op *data;
+    struct prof_op_kept *data;
     size_t count, capacity;
 };
 
@@ -112,7 +126,10 @@ struct prof_facts {
     struct prof_range_index ranges;
     struct prof_texts range_texts; /* numbered by prof_range_node.group */
 
-    struct prof_ops ops[PROF_OP_GRAPH + 1]; /* by kind, in order of start */
+    struct prof_ops ops[PROF_OP_GRAPH + 1]; /* by kind, in order of start: see prof_facts_op */
+    PROF_ARRAY(struct prof_op_place) places;
+    struct prof_map place_index;
+    PROF_ARRAY(struct prof_op) long_ops;
     PROF_ARRAY(struct prof_shape) shapes;
     struct prof_map shape_index;
     PROF_ARRAY(struct prof_device_facts) devices;
@@ -122,6 +139,8 @@ struct prof_facts {
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
 
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
+    struct prof_roofline roofs; /* by launch configuration, of the same pass; see has_roofs */
+    bool has_roofs;
     bool impossible; /* those are more than any run can have: damaged, nothing is judged */
 
     int64_t begin, end;    /* the window: see facts_window.c */
@@ -144,13 +163,28 @@ enum prof_call_class prof_call_classify(const char *name);
 static inline struct prof_op prof_facts_op(const struct prof_facts *facts, enum prof_op_kind kind,
                                            size_t i)
 {
-    return facts->ops[kind].data[i];
+    const struct prof_op_kept *kept = &facts->ops[kind].data[i];
+    if (kept->place & PROF_LONG_OP)
+        return facts->long_ops.data[kept->place & ~PROF_LONG_OP];
+    const struct prof_op_place *place = &facts->places.data[kept->place];
+    return (struct prof_op){
+        .start = kept->start,
+        .duration = kept->duration,
+        .call = kept->before == PROF_NO_CALL ? PROF_UNKNOWN : kept->start - kept->before,
+        .call_duration = kept->call_duration,
+        .shape = place->shape,
+        .stream = place->stream,
+        .thread = place->thread,
+    };
 }
 
 /* Walk all operations in order of start, whatever their kind. The result lives until the next
  * call. */
 struct prof_op_walk {
-    size_t at[PROF_OP_GRAPH + 1];
+    struct {
+        size_t at;
+        struct prof_op op; /* the one before it, which was returned */
+    } of[PROF_OP_GRAPH + 1];
 };
 const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct prof_op_walk *walk,
                                       enum prof_op_kind *kind);

@@ -306,7 +306,7 @@ static void finish_device(struct work *w, struct sweep *s)
 bool prof_facts_waterfall(struct prof_facts *f)
 {
     struct work w = {.facts = f, .sweeps = calloc(f->devices.count + 1, sizeof *w.sweeps)};
-    struct prof_op_walk walk = {{0}};
+    struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
     bool ok = w.sweeps != NULL;

@@ -106,7 +106,7 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
 {
     const struct prof_facts *f = judge->facts;
     unsigned char *classes = classify(judge);
-    struct prof_op_walk walk = {{0}};
+    struct prof_op_walk walk = {0};
     struct chain chain = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;

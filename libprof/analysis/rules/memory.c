@@ -191,7 +191,7 @@ static void memory_leak(struct prof_judge *judge)
 static void dead_memset(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
-    struct prof_op_walk walk = {{0}};
+    struct prof_op_walk walk = {0};
     const struct prof_op *op;
     struct prof_op fill = {0};
     bool filled = false;

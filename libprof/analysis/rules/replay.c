@@ -21,7 +21,7 @@ static bool number(struct prof_map *map, uint32_t id, uint32_t *dense)
 static bool add_ops(struct prof_replay *r)
 {
     const struct prof_facts *f = r->facts;
-    struct prof_op_walk walk = {{0}};
+    struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
     while (r->items.count < MOST_ITEMS && (op = prof_facts_next(f, &walk, &kind))) {

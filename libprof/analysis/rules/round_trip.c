@@ -84,7 +84,7 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
 static bool find_trips(const struct prof_judge *judge, struct trips *trips)
 {
     const struct prof_facts *f = judge->facts;
-    struct prof_op_walk walk = {{0}};
+    struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
     *trips = (struct trips){.shapes = calloc(2 * f->shapes.count + 2, sizeof *trips->shapes)};
