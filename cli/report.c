@@ -20,7 +20,8 @@
 struct report_options {
     unsigned format, top, findings;
     bool json, all;
-    const char *stats, *html, *chrome_trace, *flamegraph, *speedscope, *pprof, *prometheus, *roofline;
+    const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
+    const char *prometheus, *roofline;
     unsigned roofline_of;
     struct cli_filter_options filter;
 };
@@ -51,7 +52,9 @@ static const struct cli_option report_options[] = {
     {.name = "html", .type = CLI_FILE, AT(html), .argument = "OUT", .group = "Into files",
      .text = "one self-contained page for a browser"},
     {.name = "chrome-trace", .type = CLI_FILE, AT(chrome_trace), .argument = "OUT",
-     .text = "a timeline for Perfetto or chrome://tracing"},
+     .text = "a timeline for Perfetto, chrome://tracing, HTA or TensorBoard; OUT.gz is compressed"},
+    {.name = "perfetto", .type = CLI_FILE, AT(perfetto), .argument = "OUT",
+     .text = "the same in Perfetto's own format: smaller, faster, exact; OUT.gz is compressed"},
     {.name = "flamegraph", .type = CLI_FILE, AT(flamegraph), .argument = "OUT",
      .text = "folded stacks (NVTX ranges; API call; kernel) for flame graph tools"},
     {.name = "speedscope", .type = CLI_FILE, AT(speedscope), .argument = "OUT",
@@ -162,13 +165,14 @@ struct output_file {
     const char *option, *writer, *path; /* no path: not asked for */
 };
 
-enum { OUTPUT_FILES = 7 };
+enum { OUTPUT_FILES = 8 };
 
 static void list_files(const struct report_options *asked, struct output_file files[OUTPUT_FILES])
 {
     const struct output_file all[OUTPUT_FILES] = {
         {"html", "html", asked->html},
         {"chrome-trace", "chrome-trace", asked->chrome_trace},
+        {"perfetto", "perfetto", asked->perfetto},
         {"flamegraph", "flamegraph", asked->flamegraph},
         {"speedscope", "speedscope", asked->speedscope},
         {"pprof", "pprof", asked->pprof},

@@ -1,12 +1,12 @@
-/* See protobuf.h. Two of the format's wire types are enough for the profiles we write. */
+/* See protobuf.h. */
 #include <string.h>
 
 #include "libprof/base/array.h"
 #include "report/protobuf.h"
 
-enum { WIRE_VARINT = 0, WIRE_LENGTH = 2 };
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
 
-static void put(struct prof_protobuf *message, const void *data, size_t length)
+void prof_protobuf_raw(struct prof_protobuf *message, const void *data, size_t length)
 {
     if (message->failed || !length)
         return;
@@ -25,7 +25,7 @@ void prof_protobuf_varint(struct prof_protobuf *message, uint64_t value)
     for (; value >= 0x80; value >>= 7)
         bytes[count++] = (unsigned char)(value | 0x80);
     bytes[count++] = (unsigned char)value;
-    put(message, bytes, count);
+    prof_protobuf_raw(message, bytes, count);
 }
 
 static void put_tag(struct prof_protobuf *message, unsigned field, unsigned wire)
@@ -39,12 +39,28 @@ void prof_protobuf_int(struct prof_protobuf *message, unsigned field, int64_t va
     prof_protobuf_varint(message, (uint64_t)value);
 }
 
+void prof_protobuf_fixed64(struct prof_protobuf *message, unsigned field, uint64_t value)
+{
+    unsigned char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(value >> 8 * i);
+    put_tag(message, field, WIRE_FIXED64);
+    prof_protobuf_raw(message, bytes, sizeof bytes);
+}
+
+void prof_protobuf_double(struct prof_protobuf *message, unsigned field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    prof_protobuf_fixed64(message, field, bits);
+}
+
 void prof_protobuf_bytes(struct prof_protobuf *message, unsigned field, const void *data,
                          size_t length)
 {
     put_tag(message, field, WIRE_LENGTH);
     prof_protobuf_varint(message, length);
-    put(message, data, length);
+    prof_protobuf_raw(message, data, length);
 }
 
 void prof_protobuf_string(struct prof_protobuf *message, unsigned field, const char *text)

@@ -27,6 +27,13 @@ void prof_protobuf_varint(struct prof_protobuf *message, uint64_t value);
 /* int32, int64, uint64, bool, enum. 0 is written as well. */
 void prof_protobuf_int(struct prof_protobuf *message, unsigned field, int64_t value);
 
+/* fixed64 and double. */
+void prof_protobuf_fixed64(struct prof_protobuf *message, unsigned field, uint64_t value);
+void prof_protobuf_double(struct prof_protobuf *message, unsigned field, double value);
+
+/* Bytes as they are: fields that were made before. */
+void prof_protobuf_raw(struct prof_protobuf *message, const void *data, size_t length);
+
 /* string and bytes; a string must be UTF-8 for strict readers: that is the caller's care. */
 void prof_protobuf_bytes(struct prof_protobuf *message, unsigned field, const void *data,
                          size_t length);

@@ -15,6 +15,8 @@ const struct prof_report_writer prof_report_writers[] = {
      prof_report_write_html},
     {"chrome-trace", ".json", "every event in Chrome's trace format, for Perfetto and the like",
      false, prof_report_write_chrome_trace},
+    {"perfetto", ".pftrace", "the same in Perfetto's own format, for large captures", false,
+     prof_report_write_perfetto},
     {"flamegraph", ".folded", "folded stacks of ranges, calls and kernels, weighted by device ns",
      false, prof_report_write_flamegraph},
     {"speedscope", ".speedscope.json", "the same stacks by time, bytes and number, for speedscope",

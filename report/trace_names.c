@@ -147,6 +147,15 @@ static const char *bracket(const char *name, const char *mark)
     return name ? mark : "";
 }
 
+bool prof_trace_is_process(const struct prof_trace_names *names, int64_t pid)
+{
+    struct prof_trace_process process;
+    for (size_t at = 0; next_host(names, &at, &process);)
+        if (process.pid == pid)
+            return true;
+    return false;
+}
+
 static void name_of_thread(const struct prof_thread *thread, const char *what, const char *extra,
                            char *out, size_t size)
 {

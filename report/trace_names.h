@@ -50,6 +50,9 @@ int64_t prof_trace_process_pid(const struct prof_trace_names *names, int64_t pro
 int64_t prof_trace_thread_tid(const struct prof_trace_names *names, int64_t thread);
 int64_t prof_trace_stream_tid(const struct prof_trace_names *names, int64_t stream);
 
+/* True when prof_trace_next_process tells of a process of this pid. */
+bool prof_trace_is_process(const struct prof_trace_names *names, int64_t pid);
+
 /* A tid that nothing else has. */
 int64_t prof_trace_extra_tid(struct prof_trace_names *names);
 

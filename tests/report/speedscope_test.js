@@ -60,14 +60,14 @@ async function main() {
       const capture = path.join(work, name + '.sqlite');
       execFileSync(tool, ['make', path.join(source, name + '.sql'), capture]);
       const rows = {};
-      for (const [format, extension] of [['speedscope', '.speedscope.json'], ['pprof', '.pb.gz'], ['flamegraph', '.folded']]) {
+      for (const [format, extension] of [['speedscope', '.speedscope.json'], ['pprof', '.pb.gz'], ['flamegraph', '.folded'], ['chrome-trace', '.json']]) {
         const file = path.join(work, name + extension);
         execFileSync(tool, ['write', format, capture, file]);
         rows[format] = await load(browser, file);
         assert(rows[format].length > 3, file + ' has frames');
       }
       if (name === 'normal') assert.deepStrictEqual(rows.speedscope, rows.pprof, 'both formats say the same');
-      console.log('ok', name, rows.speedscope.length, rows.pprof.length, rows.flamegraph.length);
+      console.log('ok', name, rows.speedscope.length, rows.pprof.length, rows.flamegraph.length, rows['chrome-trace'].length);
     }
   } finally {
     await browser.close();

@@ -1,0 +1,502 @@
+/* A trace in Perfetto's native format (github.com/google/perfetto, protos/perfetto/trace): a stream
+ * of packets of one sequence. A slice is two of them, its begin and its end; names, categories and
+ * the names of arguments are sent once and known by number afterwards (interned data). About a
+ * third of the size of the Chrome trace, exact to the nanosecond, and without its limits: 64-bit
+ * times of CLOCK_MONOTONIC. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/utf8.h"
+#include "report/protobuf.h"
+#include "report/trace.h"
+#include "report/writers.h"
+
+/* Field numbers, by message. */
+enum {
+    TRACE_PACKET = 1,
+    PACKET_CLOCK_SNAPSHOT = 6,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_TRACK_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_SEQUENCE_FLAGS = 13,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK = 60,
+    PACKET_FIRST = 87,
+    DEFAULTS_CLOCK = 58,
+    SNAPSHOT_CLOCK = 1,
+    SNAPSHOT_PRIMARY = 2,
+    CLOCK_ID = 1,
+    CLOCK_TIME = 2,
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_THREAD = 4,
+    TRACK_PARENT = 5,
+    TRACK_COUNTER = 8,
+    TRACK_CHILD_ORDERING = 11,
+    TRACK_RANK = 12,
+    PROCESS_PID = 1,
+    PROCESS_NAME = 6,
+    THREAD_PID = 1,
+    THREAD_TID = 2,
+    THREAD_NAME = 5,
+    COUNTER_UNIT = 3,
+    EVENT_CATEGORY_IID = 3,
+    EVENT_ANNOTATION = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME_IID = 10,
+    EVENT_TRACK = 11,
+    EVENT_COUNTER_VALUE = 30,
+    EVENT_FLOW = 47,
+    EVENT_LAST_FLOW = 48,
+    ANNOTATION_NAME_IID = 1,
+    ANNOTATION_BOOL = 2,
+    ANNOTATION_INT = 4,
+    ANNOTATION_DOUBLE = 5,
+    ANNOTATION_STRING = 6,
+    ANNOTATION_ARRAY = 12,
+    INTERNED_CATEGORIES = 1,
+    INTERNED_NAMES = 2,
+    INTERNED_ANNOTATIONS = 3,
+    INTERNED_IID = 1,
+    INTERNED_TEXT = 2,
+};
+
+/* Their enums. */
+enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
+enum { CLEARED = 1, NEEDS_STATE = 2 };
+enum { CLOCK_OF_WALL = 1, CLOCK_OF_PERFKIT = 3 }; /* REALTIME, MONOTONIC */
+enum { EXPLICIT_ORDER = 3, UNIT_BYTES = 3 };
+
+#define SEQUENCE 1
+#define FLUSH_BYTES (64u << 10)
+/* Spaces for the numbers of tracks: of a thread or stream (its pid and tid below), of a process, of
+ * a counter, of what is told about the capture. */
+#define UUID_TRACK (UINT64_C(1) << 60)
+#define UUID_PROCESS (UINT64_C(1) << 61)
+#define UUID_COUNTER (UINT64_C(1) << 62)
+#define UUID_CAPTURE (UINT64_C(1) << 59)
+
+struct perfetto {
+    struct prof_trace trace;
+    FILE *out;
+    int64_t base_ns;                                 /* CLOCK_MONOTONIC at time 0 */
+    struct prof_protobuf ready;                      /* packets to be written */
+    struct prof_protobuf packet, event, inner, item; /* in the making, inner ones */
+    struct prof_map iids[4];  /* by field of interned data: address of the text -> number */
+    struct prof_map counters; /* address of the name -> 1 */
+    struct prof_map launches; /* configuration and device -> place in parts + 1 */
+    PROF_ARRAY(struct prof_protobuf) parts; /* the annotations of a launch */
+    int64_t end_ns; /* of the slice in the making; PROF_UNKNOWN: an instant */
+    int64_t start_ns;
+    uint64_t track;
+    int write_errno; /* 0 = all well */
+};
+
+static struct perfetto *perfetto(struct prof_trace *t)
+{
+    return (struct perfetto *)t;
+}
+
+static uint64_t track_uuid(int64_t pid, int64_t tid)
+{
+    return UUID_TRACK | (uint64_t)pid << 32 | (uint32_t)tid;
+}
+
+/* ---- packets ------------------------------------------------------------------------------- */
+
+static void flush(struct perfetto *p)
+{
+    errno = 0;
+    if (!p->write_errno && p->ready.count &&
+        fwrite(p->ready.data, 1, p->ready.count, p->out) != p->ready.count)
+        p->write_errno = errno ? errno : EIO;
+    prof_protobuf_clear(&p->ready);
+}
+
+static void begin_packet(struct perfetto *p, int64_t flags)
+{
+    prof_protobuf_clear(&p->packet);
+    prof_protobuf_int(&p->packet, PACKET_SEQUENCE, SEQUENCE);
+    prof_protobuf_int(&p->packet, PACKET_SEQUENCE_FLAGS, flags);
+}
+
+static void end_packet(struct perfetto *p)
+{
+    prof_protobuf_message(&p->ready, TRACE_PACKET, &p->packet);
+    if (p->ready.count >= FLUSH_BYTES)
+        flush(p);
+}
+
+static void put_time(struct perfetto *p, int64_t ns)
+{
+    int64_t time = p->base_ns + ns;
+    prof_protobuf_int(&p->packet, PACKET_TIMESTAMP, time < 0 ? 0 : time);
+}
+
+/* A string field must be UTF-8: what is not becomes U+FFFD; all else stays as the program gave it.
+ */
+static void put_text(struct prof_protobuf *message, unsigned field, const char *text)
+{
+    struct prof_protobuf clean = {0};
+    uint32_t code;
+    size_t length = strlen(text), good = 0, bytes;
+    while (good < length && (bytes = prof_report_utf8(text + good, length - good, &code)))
+        good += bytes;
+    if (good == length) {
+        prof_protobuf_bytes(message, field, text, length);
+        return;
+    }
+    for (size_t i = 0; i < length; i += bytes ? bytes : 1) {
+        bytes = prof_report_utf8(text + i, length - i, &code);
+        prof_protobuf_raw(&clean, bytes ? text + i : "\xef\xbf\xbd", bytes ? bytes : 3);
+    }
+    prof_protobuf_message(message, field, &clean);
+    prof_protobuf_free(&clean);
+}
+
+/* The number of a text, which is sent before its first use. */
+static int64_t intern(struct perfetto *p, unsigned kind, const char *text)
+{
+    const uint64_t *known = prof_map_get(&p->iids[kind], (uint64_t)(uintptr_t)text);
+    if (known)
+        return (int64_t)*known;
+    uint64_t iid = p->iids[kind].count + 1;
+    struct prof_protobuf entry = {0}, data = {0};
+    prof_protobuf_int(&entry, INTERNED_IID, (int64_t)iid);
+    put_text(&entry, INTERNED_TEXT, text);
+    prof_protobuf_message(&data, kind, &entry);
+    begin_packet(p, NEEDS_STATE);
+    prof_protobuf_message(&p->packet, PACKET_INTERNED, &data);
+    end_packet(p);
+    prof_protobuf_free(&entry);
+    prof_protobuf_free(&data);
+    if (!prof_map_put(&p->iids[kind], (uint64_t)(uintptr_t)text, iid))
+        p->trace.no_memory = true;
+    return (int64_t)iid;
+}
+
+/* ---- tracks -------------------------------------------------------------------------------- */
+
+static void end_track(struct perfetto *p)
+{
+    begin_packet(p, NEEDS_STATE);
+    prof_protobuf_message(&p->packet, PACKET_TRACK, &p->event);
+    end_packet(p);
+}
+
+static void begin_track(struct perfetto *p, uint64_t uuid, uint64_t parent)
+{
+    prof_protobuf_clear(&p->event);
+    prof_protobuf_clear(&p->inner);
+    prof_protobuf_int(&p->event, TRACK_UUID, (int64_t)uuid);
+    if (parent)
+        prof_protobuf_int(&p->event, TRACK_PARENT, (int64_t)parent);
+}
+
+static void put_process(struct prof_trace *t, const struct prof_trace_process *process)
+{
+    struct perfetto *p = perfetto(t);
+    begin_track(p, UUID_PROCESS | (uint64_t)process->pid, 0);
+    prof_protobuf_int(&p->event, TRACK_CHILD_ORDERING, EXPLICIT_ORDER);
+    if (process->device) {
+        prof_protobuf_clear(&p->item);
+        prof_protobuf_raw(&p->item, process->label, strlen(process->label));
+        prof_protobuf_raw(&p->item, ": ", 2);
+        prof_protobuf_raw(&p->item, process->name, strlen(process->name) + 1);
+        if (!p->item.failed)
+            put_text(&p->event, TRACK_NAME, (const char *)p->item.data);
+    } else {
+        prof_protobuf_int(&p->inner, PROCESS_PID, process->pid);
+        put_text(&p->inner, PROCESS_NAME, process->name);
+        prof_protobuf_message(&p->event, TRACK_PROCESS, &p->inner);
+    }
+    end_track(p);
+}
+
+static void put_track(struct prof_trace *t, const struct prof_trace_track *track)
+{
+    struct perfetto *p = perfetto(t);
+    bool known = track->device || prof_trace_is_process(&t->names, track->pid);
+    begin_track(p, track_uuid(track->pid, track->tid),
+                known ? UUID_PROCESS | (uint64_t)track->pid : 0);
+    if (track->thread && known) {
+        prof_protobuf_int(&p->inner, THREAD_PID, track->pid);
+        prof_protobuf_int(&p->inner, THREAD_TID, track->tid);
+        if (track->thread->name)
+            put_text(&p->inner, THREAD_NAME, track->thread->name);
+        prof_protobuf_message(&p->event, TRACK_THREAD, &p->inner);
+    } else {
+        put_text(&p->event, TRACK_NAME, track->name);
+    }
+    prof_protobuf_int(&p->event, TRACK_RANK, track->sort);
+    end_track(p);
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
+{
+    struct perfetto *p = perfetto(t);
+    int64_t category = intern(p, INTERNED_CATEGORIES, slice->category);
+    int64_t name = intern(p, INTERNED_NAMES, slice->name);
+    bool instant = slice->duration_ns == PROF_UNKNOWN;
+    p->start_ns = slice->start_ns;
+    p->end_ns = instant ? PROF_UNKNOWN : slice->start_ns + slice->duration_ns;
+    p->track = track_uuid(slice->pid, slice->tid);
+    prof_protobuf_clear(&p->event);
+    prof_protobuf_int(&p->event, EVENT_TYPE, instant ? INSTANT : SLICE_BEGIN);
+    prof_protobuf_int(&p->event, EVENT_TRACK, (int64_t)p->track);
+    prof_protobuf_int(&p->event, EVENT_NAME_IID, name);
+    prof_protobuf_int(&p->event, EVENT_CATEGORY_IID, category);
+    if (slice->flow_out)
+        prof_protobuf_fixed64(&p->event, EVENT_FLOW, (uint64_t)slice->flow_out);
+    if (slice->flow_in)
+        prof_protobuf_fixed64(&p->event, slice->flow_on ? EVENT_FLOW : EVENT_LAST_FLOW,
+                              (uint64_t)slice->flow_in);
+}
+
+static void put_event(struct perfetto *p, int64_t ns)
+{
+    begin_packet(p, NEEDS_STATE);
+    put_time(p, ns);
+    prof_protobuf_message(&p->packet, PACKET_TRACK_EVENT, &p->event);
+    end_packet(p);
+}
+
+static void put_end(struct prof_trace *t)
+{
+    struct perfetto *p = perfetto(t);
+    put_event(p, p->start_ns);
+    if (p->end_ns == PROF_UNKNOWN)
+        return;
+    prof_protobuf_clear(&p->event);
+    prof_protobuf_int(&p->event, EVENT_TYPE, SLICE_END);
+    prof_protobuf_int(&p->event, EVENT_TRACK, (int64_t)p->track);
+    put_event(p, p->end_ns);
+}
+
+static void begin_annotation(struct perfetto *p, const char *key)
+{
+    int64_t name = intern(p, INTERNED_ANNOTATIONS, key);
+    prof_protobuf_clear(&p->inner);
+    prof_protobuf_int(&p->inner, ANNOTATION_NAME_IID, name);
+}
+
+static void end_annotation(struct perfetto *p)
+{
+    prof_protobuf_message(&p->event, EVENT_ANNOTATION, &p->inner);
+}
+
+static void put_int(struct prof_trace *t, const char *key, int64_t value)
+{
+    begin_annotation(perfetto(t), key);
+    prof_protobuf_int(&perfetto(t)->inner, ANNOTATION_INT, value);
+    end_annotation(perfetto(t));
+}
+
+static void put_real(struct prof_trace *t, const char *key, double value)
+{
+    begin_annotation(perfetto(t), key);
+    prof_protobuf_double(&perfetto(t)->inner, ANNOTATION_DOUBLE, value);
+    end_annotation(perfetto(t));
+}
+
+static void put_string(struct prof_trace *t, const char *key, const char *value)
+{
+    begin_annotation(perfetto(t), key);
+    put_text(&perfetto(t)->inner, ANNOTATION_STRING, value);
+    end_annotation(perfetto(t));
+}
+
+static void put_flag(struct prof_trace *t, const char *key, bool value)
+{
+    begin_annotation(perfetto(t), key);
+    prof_protobuf_int(&perfetto(t)->inner, ANNOTATION_BOOL, value);
+    end_annotation(perfetto(t));
+}
+
+/* What is unknown at the end of the three is left out. */
+static void put_three(struct prof_trace *t, const char *key, const int64_t values[3])
+{
+    struct perfetto *p = perfetto(t);
+    begin_annotation(p, key);
+    for (int i = 0; i < 3 && values[i] != PROF_UNKNOWN; i++) {
+        prof_protobuf_clear(&p->item);
+        prof_protobuf_int(&p->item, ANNOTATION_INT, values[i]);
+        prof_protobuf_message(&p->inner, ANNOTATION_ARRAY, &p->item);
+    }
+    end_annotation(p);
+}
+
+static const struct prof_protobuf *
+launch_annotations(struct perfetto *p, const struct prof_config *config, int64_t device)
+{
+    uint64_t key = (uint64_t)config->id << 24 ^ (uint64_t)device;
+    const uint64_t *known = prof_map_get(&p->launches, key);
+    if (known)
+        return &p->parts.data[*known - 1];
+    struct prof_protobuf *slot = prof_array_add(&p->parts), event = p->event;
+    if (!slot)
+        return NULL;
+    p->event = (struct prof_protobuf){0};
+    prof_trace_launch(&p->trace, config, device);
+    *slot = p->event;
+    p->event = event;
+    return prof_map_put(&p->launches, key, p->parts.count) ? slot : NULL;
+}
+
+static void put_launch(struct prof_trace *t, const struct prof_config *config, int64_t device)
+{
+    const struct prof_protobuf *annotations = launch_annotations(perfetto(t), config, device);
+    if (annotations)
+        prof_protobuf_raw(&perfetto(t)->event, annotations->data, annotations->count);
+    else
+        t->no_memory = true;
+}
+
+static uint64_t counter_uuid(struct perfetto *p, const struct prof_trace_counter *counter)
+{
+    uint64_t key = (uint64_t)(uintptr_t)counter->name;
+    const uint64_t *known = prof_map_get(&p->counters, key);
+    if (known)
+        return *known;
+    uint64_t uuid = UUID_COUNTER | (p->counters.count + 1);
+    if (!prof_map_put(&p->counters, key, uuid))
+        p->trace.no_memory = true;
+    begin_track(p, uuid, UUID_PROCESS | (uint64_t)counter->pid);
+    put_text(&p->event, TRACK_NAME, counter->name);
+    if (!strcmp(counter->key, "bytes"))
+        prof_protobuf_int(&p->inner, COUNTER_UNIT, UNIT_BYTES);
+    prof_protobuf_message(&p->event, TRACK_COUNTER, &p->inner);
+    end_track(p);
+    return uuid;
+}
+
+static void put_counter(struct prof_trace *t, const struct prof_trace_counter *counter)
+{
+    struct perfetto *p = perfetto(t);
+    uint64_t uuid = counter_uuid(p, counter);
+    prof_protobuf_clear(&p->event);
+    prof_protobuf_int(&p->event, EVENT_TYPE, COUNTER);
+    prof_protobuf_int(&p->event, EVENT_TRACK, (int64_t)uuid);
+    prof_protobuf_int(&p->event, EVENT_COUNTER_VALUE, counter->value);
+    put_event(p, counter->time_ns);
+}
+
+static bool has_failed(const struct prof_trace *t)
+{
+    return ((const struct perfetto *)t)->write_errno != 0;
+}
+
+/* ---- head ---------------------------------------------------------------------------------- */
+
+static void put_clock(struct perfetto *p, int64_t id, int64_t time)
+{
+    prof_protobuf_clear(&p->item);
+    prof_protobuf_int(&p->item, CLOCK_ID, id);
+    prof_protobuf_int(&p->item, CLOCK_TIME, time);
+    prof_protobuf_message(&p->inner, SNAPSHOT_CLOCK, &p->item);
+}
+
+/* Times are of the clock of the capture, which is the trace's own clock as well: nothing is
+ * converted. */
+static void put_clocks(struct perfetto *p, const struct prof_info *info)
+{
+    begin_packet(p, CLEARED);
+    prof_protobuf_int(&p->packet, PACKET_FIRST, 1);
+    prof_protobuf_clear(&p->inner);
+    prof_protobuf_int(&p->inner, DEFAULTS_CLOCK, CLOCK_OF_PERFKIT);
+    prof_protobuf_message(&p->packet, PACKET_DEFAULTS, &p->inner);
+    prof_protobuf_clear(&p->inner);
+    put_clock(p, CLOCK_OF_PERFKIT, p->base_ns);
+    if (info->start_realtime_ns != PROF_UNKNOWN)
+        put_clock(p, CLOCK_OF_WALL, info->start_realtime_ns);
+    prof_protobuf_int(&p->inner, SNAPSHOT_PRIMARY, CLOCK_OF_PERFKIT);
+    prof_protobuf_message(&p->packet, PACKET_CLOCK_SNAPSHOT, &p->inner);
+    end_packet(p);
+}
+
+/* The capture and what is known of its completeness: an instant on a track of its own. */
+static enum prof_status put_head(struct prof_trace *t, struct prof_error *err)
+{
+    struct perfetto *p = perfetto(t);
+    const struct prof_info *info = prof_info(t->capture);
+    struct prof_trust trust;
+    p->base_ns = info->start_mono_ns == PROF_UNKNOWN ? 0 : info->start_mono_ns;
+    enum prof_status status = prof_trust(t->capture, &trust, err);
+    put_clocks(p, info);
+    begin_track(p, UUID_CAPTURE, 0);
+    prof_protobuf_string(&p->event, TRACK_NAME, "capture");
+    end_track(p);
+    prof_protobuf_clear(&p->event);
+    int64_t name = intern(p, INTERNED_NAMES, "perfkit capture");
+    int64_t category = intern(p, INTERNED_CATEGORIES, "perfkit");
+    prof_protobuf_int(&p->event, EVENT_TYPE, INSTANT);
+    prof_protobuf_int(&p->event, EVENT_TRACK, (int64_t)UUID_CAPTURE);
+    prof_protobuf_int(&p->event, EVENT_NAME_IID, name);
+    prof_protobuf_int(&p->event, EVENT_CATEGORY_IID, category);
+    put_string(t, "perfkit_version", info->perfkit_version ? info->perfkit_version : "n/a");
+    put_string(t, "command", info->command ? info->command : "n/a");
+    put_string(t, "host", info->host ? info->host : "n/a");
+    if (!status) {
+        put_flag(t, "complete", trust.complete);
+        for (size_t i = 0; i < trust.statement_count; i++)
+            put_string(t, "trust", trust.statements[i].text);
+    }
+    put_event(p, 0);
+    prof_trust_free(&trust);
+    return status;
+}
+
+static const struct prof_trace_sink sink = {
+    .head = put_head,
+    .process = put_process,
+    .track = put_track,
+    .begin = put_slice,
+    .integer = put_int,
+    .real = put_real,
+    .text = put_string,
+    .flag = put_flag,
+    .three = put_three,
+    .launch = put_launch,
+    .end = put_end,
+    .counter = put_counter,
+    .failed = has_failed,
+};
+
+static void free_all(struct perfetto *p)
+{
+    prof_protobuf_free(&p->ready);
+    prof_protobuf_free(&p->packet);
+    prof_protobuf_free(&p->event);
+    prof_protobuf_free(&p->inner);
+    prof_protobuf_free(&p->item);
+    for (size_t i = 0; i < sizeof p->iids / sizeof p->iids[0]; i++)
+        prof_map_free(&p->iids[i]);
+    for (size_t i = 0; i < p->parts.count; i++)
+        prof_protobuf_free(&p->parts.data[i]);
+    prof_array_free(&p->parts);
+    prof_map_free(&p->launches);
+    prof_map_free(&p->counters);
+}
+
+enum prof_status prof_report_write_perfetto(struct prof_capture *capture,
+                                            const struct prof_report_options *options, FILE *out,
+                                            struct prof_error *err)
+{
+    struct perfetto p = {.trace = {.sink = &sink, .capture = capture, .options = options},
+                         .out = out};
+    enum prof_status status = prof_trace_write(&p.trace, err);
+    flush(&p);
+    if (!status && (p.packet.failed || p.event.failed || p.ready.failed))
+        status = prof_fail(err, PROF_NOMEM, "cannot write the trace: out of memory");
+    if (!status && p.write_errno) {
+        errno = p.write_errno;
+        status = prof_fail_errno(err, PROF_IO, "cannot write the report");
+    }
+    free_all(&p);
+    return status ? status : prof_report_flush(out, err);
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""What a trace of a capture must have, by SQL on the capture itself: trace_counts.py CAPTURE
+
+Prints JSON: slices by category, arrows, events of memory counters, the names of kernels and ranges that are
+UTF-8, and the time that kernels took."""
+import json
+import sqlite3
+import sys
+
+db = sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True)
+db.text_factory = bytes
+
+
+def one(sql):
+    return db.execute(sql).fetchone()[0] or 0
+
+
+def rows(table, where="1"):
+    return one("SELECT count(*) FROM %s WHERE %s" % (table, where))
+
+
+DEVICE = ("kernel", "transfer", "memset")
+slices = {
+    "kernel": rows("kernel", "start NOT NULL") + rows("graph_launch", "start NOT NULL"),
+    "gpu_memcpy": rows("transfer", "start NOT NULL"),
+    "gpu_memset": rows("memset", "start NOT NULL"),
+    "not started": sum(rows(t, "start IS NULL AND api_lead NOT NULL") for t in DEVICE),
+    "api": rows("api_call") + sum(rows(t, "api_name NOT NULL AND api_lead NOT NULL") for t in DEVICE + ("sync",)),
+    "cuda_sync": rows("sync", "start NOT NULL AND stream NOT NULL"),
+    "user_annotation": rows("range"),
+    "cpu_instant_event": rows("marker") + rows("allocation", "bytes NOT NULL")
+    + rows("allocation", 'bytes NOT NULL AND "end" NOT NULL'),
+    "overhead": rows("overhead", "thread NOT NULL") + rows("jit", "thread NOT NULL"),
+    "unified_memory": rows("migration"),
+}
+ended = "start NOT NULL AND duration NOT NULL"
+arrows = sum(rows(t, ended + " AND correlation IS NULL AND api_lead NOT NULL AND thread NOT NULL") for t in DEVICE)
+for table in DEVICE + ("graph_launch",):
+    arrows += one(
+        "SELECT count(*) FROM %s e JOIN stream s ON s.id = e.stream WHERE %s AND EXISTS (SELECT 1 FROM api_call c "
+        "JOIN thread t ON t.id = c.thread WHERE t.process = s.process AND c.correlation = e.correlation)"
+        % (table, "e.start NOT NULL AND e.duration NOT NULL AND e.correlation NOT NULL"))
+
+
+def texts(sql):
+    good = set()
+    for (raw,) in db.execute(sql):
+        try:
+            good.add(raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            pass
+    return sorted(good)
+
+
+names = texts("SELECT DISTINCT value FROM range JOIN string ON string.id = range.name")
+names += texts("SELECT DISTINCT value FROM kernel JOIN launch_config c ON c.id = kernel.config "
+               "JOIN string ON string.id = coalesce(c.demangled, c.name) WHERE start NOT NULL")
+print(json.dumps({
+    "slices": {name: count for name, count in slices.items() if count},
+    "arrows": arrows,
+    "counters": rows("allocation", "bytes NOT NULL") + rows("allocation", 'bytes NOT NULL AND "end" NOT NULL'),
+    "names": sorted(set(names)),
+    "kernel_ns": one("SELECT sum(duration) FROM kernel WHERE start NOT NULL"),
+}))
