@@ -68,7 +68,7 @@ struct work {
 
 /* ---- small tables ---------------------------------------------------------------------------- */
 
-static int64_t physical_of(const struct prof_capture *capture, const char *uuid)
+int64_t counter_physical(const struct prof_capture *capture, const char *uuid)
 {
     for (size_t i = 0; uuid && i < capture->devices.count; i++) {
         const struct prof_device *d = &capture->devices.data[i];
@@ -88,7 +88,7 @@ static bool add_source(void *user, sqlite3_stmt *row)
         return false;
     *source = (struct counter_source){
         .id = prof_column_id(row, 0),
-        .physical = physical_of(w->base.capture, (const char *)sqlite3_column_text(row, 1)),
+        .physical = counter_physical(w->base.capture, (const char *)sqlite3_column_text(row, 1)),
         .interval_ns = prof_column_int(row, 2),
     };
     if (w->base.sources.count == 1)
@@ -111,8 +111,7 @@ static bool add_burst(void *user, sqlite3_stmt *row)
     return burst != NULL;
 }
 
-/* A text of the capture's small tables, kept until prof_close; NULL for none or no memory. */
-static const char *keep(struct prof_capture *capture, sqlite3_stmt *row, int column)
+const char *counter_text(struct prof_capture *capture, sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
     return text ? prof_arena_copy(&capture->string_texts, text,
@@ -140,9 +139,9 @@ static bool new_counter(struct work *w, sqlite3_stmt *row, int *index)
     int kind = sqlite3_column_int(row, 5);
     struct prof_counter *counter = &grown[result->counter_count];
     *counter = (struct prof_counter){
-        .name = keep(w->base.capture, row, 2),
-        .unit = keep(w->base.capture, row, 3),
-        .metric = keep(w->base.capture, row, 4),
+        .name = counter_text(w->base.capture, row, 2),
+        .unit = counter_text(w->base.capture, row, 3),
+        .metric = counter_text(w->base.capture, row, 4),
         .kind = kind >= PROF_COUNTER_SUM && kind <= PROF_COUNTER_MEAN ? (enum prof_counter_kind)kind
                                                                       : PROF_COUNTER_SUM,
     };

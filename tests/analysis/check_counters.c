@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/include/prof_counter_lines.h"
 #include "tests/analysis/fixture.h"
 
 #define CYCLES_PER_NS 2
+#define PEAK 10 /* counts a cycle */
 
 /* Device work and what it makes the first counter count. */
 struct work {
@@ -36,9 +38,10 @@ static void begin(void)
     put("INSERT INTO counter_device(uuid, ordinal, chip, metric_set, interval) "
         "VALUES('GPU-1', 0, 'GH100', 'roofline', 100);"
         "INSERT INTO counter(counter_device, slot, name, unit, metric, kind, clock, peak) VALUES"
-        "(1, 0, 'bytes', 'byte', 'dram__bytes.sum', 1, 1, 10),"
+        "(1, 0, 'bytes', 'byte', 'dram__bytes.sum', 1, 1, %d),"
         "(1, 1, 'cycles', 'cycle', 'sm__cycles_elapsed.max', 2, NULL, NULL),"
-        "(1, 2, 'level', 'percent', 'x.avg.pct', 3, NULL, NULL);");
+        "(1, 2, 'level', 'percent', 'x.avg.pct', 3, NULL, NULL);",
+        PEAK);
 }
 
 static void put_work(const struct work *work, size_t count)
@@ -94,6 +97,48 @@ static const struct prof_counter_row *row_named(const struct prof_counter_summar
     }
     ck_abort_msg("there is no row of %s", name);
 }
+
+START_TEST(lines_are_sums_over_spans)
+{
+    static const struct work work[] = {{1000, 2000, 1, 1, 7}};
+    begin();
+    put_work(work, 1);
+    put_samples(1, work, 1, 500, 2500);
+    put_samples(1, NULL, 0, 9000, 9500); /* idle; in between nothing was sampled */
+    struct prof_capture *c = open_case();
+    struct prof_counter_lines lines;
+    struct prof_filter all = {.end_ns = 10000};
+    ck_ok(prof_counter_lines(c, &all, 100, &lines, &err));
+    const struct prof_counter_line *sum = &lines.rows[0], *clock = &lines.rows[1];
+    ck_assert_uint_eq(lines.count, 3);
+    ck_assert_int_eq(lines.rows[2].scale, PROF_COUNTER_LEVEL);
+    ck_assert_int_eq(clock->scale, PROF_COUNTER_RATE);
+    ck_assert_double_eq_tol(clock->points[0].value, CYCLES_PER_NS * 1e9, 1);
+    ck_assert_int_gt(sum->device, 0);
+    double counted_in_all = 0;
+    int64_t before = INT64_MIN;
+    bool gap = false;
+    for (size_t i = 0; i < sum->count; i++) {
+        const struct prof_counter_point *p = &sum->points[i];
+        ck_assert_int_ge(p->start_ns, before);
+        ck_assert(p->end_ns > p->start_ns && p->peak >= p->value);
+        gap |= before != INT64_MIN && p->start_ns - before > 6000;
+        counted_in_all += p->value * (double)(p->end_ns - p->start_ns);
+        before = p->end_ns;
+    }
+    ck_assert(gap);
+    /* share x time, put back into counts by the peak in its clock */
+    ck_assert_int_eq(sum->scale, PROF_COUNTER_SHARE);
+    ck_assert_double_eq_tol(counted_in_all * CYCLES_PER_NS * PEAK, 7000, 1e-6 * 7000);
+    prof_counter_lines_free(&lines);
+    struct prof_filter late = {.begin_ns = 5000, .end_ns = 9200};
+    ck_ok(prof_counter_lines(c, &late, 16, &lines, &err));
+    ck_assert_int_eq(lines.rows[0].points[0].start_ns, 9000);
+    ck_assert_double_eq(lines.rows[0].points[0].value, 0);
+    prof_counter_lines_free(&lines);
+    prof_close(c);
+}
+END_TEST
 
 START_TEST(a_kernel_alone_has_its_rate_whatever_its_edges)
 {
@@ -621,7 +666,8 @@ START_TEST(damage_is_survived)
 }
 END_TEST
 
-CHECK_MAIN("counters", a_kernel_alone_has_its_rate_whatever_its_edges,
+CHECK_MAIN("counters", lines_are_sums_over_spans,
+           a_kernel_alone_has_its_rate_whatever_its_edges,
            kernels_in_turn_are_told_apart, side_by_side_is_joint,
            a_share_is_of_the_device_and_a_rate_of_a_launch, values_rest_on_the_time_alone,
            a_copy_that_is_over_at_once_is_no_company, short_kernels_are_pooled,
