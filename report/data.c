@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "libprof/include/prof_overview.h"
 #include "report/data.h"
 
 /* How many gaps and leaks are kept: what a person reads, not a dump. */
@@ -109,10 +110,8 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
     data->process_count = prof_processes(capture, &data->processes);
     enum prof_status status = prof_trust(capture, &data->trust, err);
     if (!status)
-        status =
-            prof_utilisation(capture, filter, GAPS_PER_DEVICE, BUCKETS, &data->utilisation, err);
-    if (!status)
-        status = prof_findings(capture, filter, &data->findings, err);
+        status = prof_overview(capture, filter, GAPS_PER_DEVICE, BUCKETS, &data->findings,
+                               &data->utilisation, err);
     if (!status)
         status = prof_kernel_summary(capture, filter, PROF_BY_NAME, &data->kernels, err);
     if (!status)

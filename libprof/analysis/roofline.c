@@ -16,8 +16,9 @@ struct gathered {
     struct prof_roofline_sum work;
 };
 
-struct work {
+struct prof_roofline_gather {
     struct prof_capture *capture;
+    const struct prof_filter *filter;
     struct prof_scope scope;
     enum prof_roofline_group by;
     struct prof_names names; /* kernel name -> number, from 1; 0 = kernels without a name */
@@ -29,7 +30,7 @@ struct work {
     struct prof_roofline_counters counters;
 };
 
-static uint32_t name_number(struct work *w, const struct prof_config *config)
+static uint32_t name_number(struct prof_roofline_gather *w, const struct prof_config *config)
 {
     size_t length = config && config->name ? strlen(config->name) : 0;
     uint32_t *known = length ? prof_names_get(&w->names, config->name, length) : NULL;
@@ -41,7 +42,7 @@ static uint32_t name_number(struct work *w, const struct prof_config *config)
 }
 
 /* By name through a table of configurations: a lookup of text for each kernel would be slow. */
-static uint32_t subject_of(struct work *w, size_t index, const struct prof_config *config)
+static uint32_t subject_of(struct prof_roofline_gather *w, size_t index, const struct prof_config *config)
 {
     if (w->by == PROF_ROOFLINE_CONFIGS)
         return (uint32_t)index;
@@ -55,7 +56,7 @@ static uint32_t subject_of(struct work *w, size_t index, const struct prof_confi
     return *slot - 1;
 }
 
-static uint32_t point_of(struct work *w, int64_t config_id, int64_t device)
+static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int64_t device)
 {
     size_t place = device ? prof_index_of(&w->capture->devices, device) + 1 : 0;
     size_t index = prof_index_of(&w->capture->configs, config_id);
@@ -92,9 +93,9 @@ static void count_kernel(struct gathered *g, const struct prof_device_op *op)
     }
 }
 
-static bool add_op(void *user, const struct prof_device_op *op)
+bool prof_roofline_gather_op(void *user, const struct prof_device_op *op)
 {
-    struct work *w = user;
+    struct prof_roofline_gather *w = user;
     struct prof_declaration *declaration =
         op->call_ns == PROF_UNKNOWN || !w->declared.list.count
             ? NULL
@@ -116,7 +117,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
     return true;
 }
 
-static void share_out(struct work *w)
+static void share_out(struct prof_roofline_gather *w)
 {
     for (size_t i = 0; i < w->declared.list.count; i++) {
         const struct prof_declaration *d = &w->declared.list.data[i];
@@ -125,29 +126,7 @@ static void share_out(struct work *w)
     }
 }
 
-static enum prof_status gather(struct work *w, struct prof_error *err)
-{
-    size_t configs = w->capture->configs.count + 1;
-    w->name_of_config = calloc(configs, sizeof *w->name_of_config);
-    if (!w->name_of_config)
-        return prof_out_of_memory(err);
-    enum prof_status status = prof_begin(w->capture, err);
-    if (status)
-        return status;
-    status = prof_declared_open(&w->declared, w->capture, err);
-    /* Every kernel is seen, also those that are not asked for: a declaration that has some of them
-     * cannot be shared out. */
-    struct prof_scope all = {0};
-    if (!status)
-        status = prof_scope_open(&all, w->capture, NULL, err);
-    if (!status)
-        status = prof_device_ops(w->capture, &all, add_op, w, err);
-    prof_scope_close(&all);
-    prof_end(w->capture);
-    return status;
-}
-
-static void finish_point(struct work *w, const struct gathered *g,
+static void finish_point(struct prof_roofline_gather *w, const struct gathered *g,
                          const struct prof_ceilings *ceilings, struct prof_roofline_point *point)
 {
     *point = prof_roofline_blank();
@@ -166,7 +145,7 @@ static void finish_point(struct work *w, const struct gathered *g,
     prof_roofline_place(point, &facts, ceilings, prof_device(w->capture, g->device));
 }
 
-static bool make_points(struct work *w, struct prof_roofline *result)
+static bool make_points(struct prof_roofline_gather *w, struct prof_roofline *result)
 {
     if (!w->points.count)
         return true;
@@ -180,30 +159,42 @@ static bool make_points(struct work *w, struct prof_roofline *result)
     return true;
 }
 
-static enum prof_status kernels(struct prof_capture *capture, const struct prof_filter *filter,
-                                enum prof_roofline_group by, struct prof_roofline *result,
-                                struct prof_error *err)
+enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
+                                           struct prof_capture *capture,
+                                           const struct prof_filter *filter,
+                                           enum prof_roofline_group by, struct prof_error *err)
 {
-    struct work w = {.capture = capture, .by = by};
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    struct prof_roofline_gather *w = *gather = calloc(1, sizeof *w);
+    if (!w)
+        return prof_out_of_memory(err);
+    w->capture = capture;
+    w->filter = filter;
+    w->by = by;
+    w->name_of_config = calloc(capture->configs.count + 1, sizeof *w->name_of_config);
+    if (!w->name_of_config)
+        return prof_out_of_memory(err);
+    enum prof_status status = prof_scope_open(&w->scope, capture, filter, err);
     if (!status)
-        status = gather(&w, err);
-    if (!status)
-        status = prof_roofline_counters_open(
-            &w.counters, capture, filter,
-            by == PROF_ROOFLINE_CONFIGS ? PROF_BY_CONFIG : PROF_BY_NAME, err);
-    if (!status)
-        share_out(&w);
-    if (!status && !make_points(&w, result))
-        status = prof_out_of_memory(err);
-    prof_array_free(&w.points);
-    free(w.name_of_config);
-    prof_map_free(&w.by_key);
-    prof_names_free(&w.names);
-    prof_declared_close(&w.declared);
-    prof_roofline_counters_close(&w.counters);
-    prof_scope_close(&w.scope);
+        status = prof_begin(capture, err);
+    if (status)
+        return status;
+    status = prof_declared_open(&w->declared, capture, err);
+    prof_end(capture);
     return status;
+}
+
+void prof_roofline_gather_close(struct prof_roofline_gather *w)
+{
+    if (!w)
+        return;
+    prof_array_free(&w->points);
+    free(w->name_of_config);
+    prof_map_free(&w->by_key);
+    prof_names_free(&w->names);
+    prof_declared_close(&w->declared);
+    prof_roofline_counters_close(&w->counters);
+    prof_scope_close(&w->scope);
+    free(w);
 }
 
 static int by_time(const void *a, const void *b)
@@ -218,27 +209,75 @@ static int by_time(const void *a, const void *b)
     return (c > d) - (c < d);
 }
 
-enum prof_status prof_roofline(struct prof_capture *capture, const struct prof_filter *filter,
-                               enum prof_roofline_group group, struct prof_roofline *result,
-                               struct prof_error *err)
+static void finish(struct prof_roofline *result)
 {
-    *result = (struct prof_roofline){0};
-    enum prof_status status = prof_ceilings(capture, &result->ceilings, err);
-    if (!status && group == PROF_ROOFLINE_RANGES)
-        status = prof_roofline_ranges(capture, filter, result, err);
-    else if (!status)
-        status = kernels(capture, filter, group, result, err);
-    if (status) {
-        prof_roofline_free(result);
-        return status;
-    }
     if (result->count)
         qsort(result->points, result->count, sizeof *result->points, by_time);
     for (size_t i = 0; i < result->count; i++) {
         result->placed += result->points[i].bound != PROF_BOUND_NONE;
         result->time_ns = prof_add(result->time_ns, result->points[i].time_ns);
     }
-    return PROF_OK;
+}
+
+enum prof_status prof_roofline_gather_finish(struct prof_roofline_gather *w,
+                                             struct prof_roofline *result, struct prof_error *err)
+{
+    *result = (struct prof_roofline){0};
+    enum prof_status status = prof_ceilings(w->capture, &result->ceilings, err);
+    if (!status)
+        status = prof_roofline_counters_open(
+            &w->counters, w->capture, w->filter,
+            w->by == PROF_ROOFLINE_CONFIGS ? PROF_BY_CONFIG : PROF_BY_NAME, err);
+    if (!status)
+        share_out(w);
+    if (!status && !make_points(w, result))
+        status = prof_out_of_memory(err);
+    if (status)
+        prof_roofline_free(result);
+    else
+        finish(result);
+    return status;
+}
+
+/* One transaction around what declared work and operations are read in. Every kernel is seen, also
+ * those that are not asked for: a declaration that has some of them cannot be shared out. */
+static enum prof_status kernels(struct prof_capture *capture, const struct prof_filter *filter,
+                                enum prof_roofline_group by, struct prof_roofline *result,
+                                struct prof_error *err)
+{
+    struct prof_roofline_gather *w = NULL;
+    struct prof_scope all = {0};
+    enum prof_status status = prof_begin(capture, err);
+    if (status)
+        return status;
+    status = prof_roofline_gather_open(&w, capture, filter, by, err);
+    if (!status)
+        status = prof_scope_open(&all, capture, NULL, err);
+    if (!status)
+        status = prof_device_ops(capture, &all, prof_roofline_gather_op, w, err);
+    prof_scope_close(&all);
+    prof_end(capture);
+    if (!status)
+        status = prof_roofline_gather_finish(w, result, err);
+    prof_roofline_gather_close(w);
+    return status;
+}
+
+enum prof_status prof_roofline(struct prof_capture *capture, const struct prof_filter *filter,
+                               enum prof_roofline_group group, struct prof_roofline *result,
+                               struct prof_error *err)
+{
+    *result = (struct prof_roofline){0};
+    if (group != PROF_ROOFLINE_RANGES)
+        return kernels(capture, filter, group, result, err);
+    enum prof_status status = prof_ceilings(capture, &result->ceilings, err);
+    if (!status)
+        status = prof_roofline_ranges(capture, filter, result, err);
+    if (status)
+        prof_roofline_free(result);
+    else
+        finish(result);
+    return status;
 }
 
 void prof_roofline_free(struct prof_roofline *result)

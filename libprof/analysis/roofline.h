@@ -5,6 +5,7 @@
 
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/declared.h"
+#include "libprof/analysis/device_ops.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
@@ -45,6 +46,19 @@ void prof_roofline_place(struct prof_roofline_point *point, const struct prof_ro
 enum prof_status prof_roofline_ranges(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_roofline *result, struct prof_error *err);
+
+/* The roofline of kernels or configurations from a walk that others share: open, give it every device
+ * operation of the capture (as prof_device_op_seen, the gather as user), also those that the filter
+ * leaves out, then finish, which fills the result as prof_roofline does. Close in any case. */
+struct prof_roofline_gather;
+enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
+                                           struct prof_capture *capture,
+                                           const struct prof_filter *filter,
+                                           enum prof_roofline_group by, struct prof_error *err);
+bool prof_roofline_gather_op(void *gather, const struct prof_device_op *op);
+enum prof_status prof_roofline_gather_finish(struct prof_roofline_gather *gather,
+                                             struct prof_roofline *result, struct prof_error *err);
+void prof_roofline_gather_close(struct prof_roofline_gather *gather);
 
 /* A point with nothing known. */
 struct prof_roofline_point prof_roofline_blank(void);

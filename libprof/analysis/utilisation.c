@@ -7,6 +7,7 @@
 #include "libprof/analysis/ordered.h"
 #include "libprof/analysis/recorded.h"
 #include "libprof/analysis/scope.h"
+#include "libprof/analysis/utilisation.h"
 #include "libprof/base/saturate.h"
 
 enum { KERNELS, TRANSFERS };
@@ -187,7 +188,7 @@ static struct device *device_of(struct work *w, int64_t stream)
 }
 
 enum { START, ID, DURATION, STREAM, THREAD, LEAD, CORRELATION, CONFIG };
-enum { KERNEL_QUERY, GRAPH_QUERY = 3 };
+/* In the order of enum prof_op_kind. */
 static const struct prof_ordered_query queries[] = {
     {"start", "duration, stream, thread, api_lead, correlation, config", "kernel", "", 0},
     {"start", "duration, stream, thread, api_lead, correlation", "transfer", "", 0},
@@ -196,18 +197,12 @@ static const struct prof_ordered_query queries[] = {
 };
 enum { QUERIES = sizeof queries / sizeof queries[0] };
 
-static bool add_row(struct work *w, int query, const struct prof_ordered_row *row)
+/* An operation in scope; times are PROF_UNKNOWN where they were not seen. */
+static bool add_op(struct work *w, enum prof_op_kind kind, int64_t stream, int64_t start,
+                   int64_t duration)
 {
-    bool is_graph = query == GRAPH_QUERY, is_kernel = query == KERNEL_QUERY;
+    bool is_graph = kind == PROF_OP_GRAPH, is_kernel = kind == PROF_OP_KERNEL;
     int class_index = is_kernel || is_graph ? KERNELS : TRANSFERS;
-    int64_t start = row->cells[START], duration = row->cells[DURATION];
-    int64_t stream = row->cells[STREAM] == PROF_UNKNOWN ? 0 : row->cells[STREAM];
-    int64_t thread = row->cells[THREAD] == PROF_UNKNOWN ? 0 : row->cells[THREAD];
-    if (!prof_scope_place(&w->scope, stream, thread, 0, 0) ||
-        !prof_scope_called(&w->scope, thread, prof_call_start(start, row->cells[LEAD]), stream,
-                           row->cells[CORRELATION]) ||
-        (is_kernel && !prof_scope_config(&w->scope, row->cells[CONFIG])))
-        return true;
     bool known = start != PROF_UNKNOWN && duration != PROF_UNKNOWN;
     int64_t end = known ? prof_add(start, duration < 0 ? 0 : duration) : 0;
     if (known && (start >= w->end_ns || end < w->begin_ns))
@@ -238,6 +233,18 @@ static bool add_row(struct work *w, int query, const struct prof_ordered_row *ro
     return prof_sweep_add(&d->sweep, (unsigned)class_index, start, end);
 }
 
+static bool add_row(struct work *w, enum prof_op_kind kind, const struct prof_ordered_row *row)
+{
+    int64_t start = row->cells[START];
+    int64_t stream = row->cells[STREAM] == PROF_UNKNOWN ? 0 : row->cells[STREAM];
+    int64_t thread = row->cells[THREAD] == PROF_UNKNOWN ? 0 : row->cells[THREAD];
+    bool passes = prof_scope_place(&w->scope, stream, thread, 0, 0) &&
+                  prof_scope_called(&w->scope, thread, prof_call_start(start, row->cells[LEAD]),
+                                    stream, row->cells[CORRELATION]) &&
+                  (kind != PROF_OP_KERNEL || prof_scope_config(&w->scope, row->cells[CONFIG]));
+    return !passes || add_op(w, kind, stream, start, row->cells[DURATION]);
+}
+
 static enum prof_status scan(struct work *w, struct prof_error *err)
 {
     struct prof_ordered *tables[QUERIES] = {0};
@@ -257,7 +264,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
         }
         if (first < 0)
             break;
-        if (!add_row(w, first, heads[first]))
+        if (!add_row(w, (enum prof_op_kind)first, heads[first]))
             status = prof_out_of_memory(err);
         heads[first] = prof_ordered_next(tables[first]);
     }
@@ -331,44 +338,84 @@ static void set_window(struct work *w, const struct prof_filter *filter)
         w->end_ns = w->begin_ns;
 }
 
-enum prof_status prof_utilisation(struct prof_capture *capture, const struct prof_filter *filter,
-                                  size_t gaps, size_t buckets, struct prof_utilisation *result,
+static enum prof_status open_work(struct work *w, const struct prof_filter *filter,
                                   struct prof_error *err)
 {
-    struct work w = {.capture = capture, .gaps = gaps, .buckets = buckets};
-    *result = (struct prof_utilisation){.buckets = buckets};
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    w.operations = calloc(prof_streams(capture, &w.streams) + 1, sizeof *w.operations);
-    if (!status && !w.operations)
+    enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
+    w->operations = calloc(prof_streams(w->capture, &w->streams) + 1, sizeof *w->operations);
+    if (!status && !w->operations)
         status = prof_out_of_memory(err);
     if (!status)
-        status = prof_begin(capture, err);
-    if (!status) {
-        set_window(&w, filter);
-        result->begin_ns = w.begin_ns;
-        result->end_ns = w.end_ns;
-        status = prof_recorded(capture, &w.recorded, err);
-        if (!status)
-            status = scan(&w, err);
-        prof_end(capture);
-    }
-    if (!status && !make_rows(&w, result))
+        status = prof_begin(w->capture, err);
+    if (status)
+        return status;
+    set_window(w, filter);
+    status = prof_recorded(w->capture, &w->recorded, err);
+    prof_end(w->capture);
+    return status;
+}
+
+/* Hands over what was gathered when all went well, and frees the rest. */
+static enum prof_status close_work(struct work *w, enum prof_status status,
+                                   struct prof_utilisation *result, struct prof_error *err)
+{
+    *result = (struct prof_utilisation){
+        .buckets = w->buckets, .begin_ns = w->begin_ns, .end_ns = w->end_ns};
+    if (!status && !make_rows(w, result))
         status = prof_out_of_memory(err);
     if (status)
-        free(w.operations);
+        free(w->operations);
     else
-        result->stream_operations = w.operations;
-    for (size_t i = 0; i < w.devices.count; i++) {
-        struct device *d = w.devices.data[i];
+        result->stream_operations = w->operations;
+    for (size_t i = 0; i < w->devices.count; i++) {
+        struct device *d = w->devices.data[i];
         d->sweep.span = NULL;
         free(d->sweep.ends);
         free_row(&d->row);
         free(d);
     }
-    prof_recorded_free(&w.recorded);
-    prof_array_free(&w.devices);
-    prof_map_free(&w.by_device);
-    prof_scope_close(&w.scope);
+    prof_recorded_free(&w->recorded);
+    prof_array_free(&w->devices);
+    prof_map_free(&w->by_device);
+    prof_scope_close(&w->scope);
+    return status;
+}
+
+enum prof_status prof_utilisation(struct prof_capture *capture, const struct prof_filter *filter,
+                                  size_t gaps, size_t buckets, struct prof_utilisation *result,
+                                  struct prof_error *err)
+{
+    struct work w = {.capture = capture, .gaps = gaps, .buckets = buckets};
+    enum prof_status status = prof_begin(capture, err);
+    if (!status) {
+        status = open_work(&w, filter, err);
+        if (!status)
+            status = scan(&w, err);
+        prof_end(capture);
+    }
+    return close_work(&w, status, result, err);
+}
+
+enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct prof_facts *facts,
+                                     size_t gaps, size_t buckets, struct prof_utilisation *result,
+                                     bool *told, struct prof_error *err)
+{
+    struct work w = {.capture = capture, .gaps = gaps, .buckets = buckets};
+    struct prof_op_walk walk = {0};
+    const struct prof_op *op;
+    enum prof_op_kind kind;
+    enum prof_status status = open_work(&w, NULL, err);
+    *told = !status && !facts->left_out && !w.recorded.in_part;
+    bool ok = true;
+    while (*told && ok && (op = prof_facts_next(facts, &walk, &kind)))
+        ok = add_op(&w, kind, op->stream, op->start, op->duration);
+    for (size_t i = 0; *told && ok && i < facts->unfinished.count; i++)
+        ok = add_op(&w, PROF_OP_KERNEL, facts->unfinished.data[i], PROF_UNKNOWN, PROF_UNKNOWN);
+    if (!ok)
+        status = prof_out_of_memory(err);
+    status = close_work(&w, status, result, err);
+    if (!*told)
+        prof_utilisation_free(result);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/include/prof_overview.h"
 #include "tests/analysis/fixture.h"
 
 START_TEST(overlap_is_counted_once)
@@ -166,5 +167,85 @@ START_TEST(it_matches_a_bitmap)
 }
 END_TEST
 
+static void ck_same_row(const struct prof_utilisation_row *a, const struct prof_utilisation_row *b,
+                        size_t buckets)
+{
+    ck_assert_int_eq(a->device, b->device);
+    ck_assert_int_eq(a->window_ns, b->window_ns);
+    ck_assert_int_eq(a->first_ns, b->first_ns);
+    ck_assert_int_eq(a->last_ns, b->last_ns);
+    ck_assert_int_eq(a->busy_ns, b->busy_ns);
+    ck_assert_int_eq(a->idle_ns, b->idle_ns);
+    ck_assert_int_eq(a->kernel_ns, b->kernel_ns);
+    ck_assert_int_eq(a->transfer_ns, b->transfer_ns);
+    ck_assert_int_eq(a->overlap_ns, b->overlap_ns);
+    ck_assert_int_eq(a->kernel_sum_ns, b->kernel_sum_ns);
+    ck_assert_int_eq(a->transfer_sum_ns, b->transfer_sum_ns);
+    ck_assert_int_eq(a->max_concurrent_kernels, b->max_concurrent_kernels);
+    ck_assert_int_eq(a->kernels, b->kernels);
+    ck_assert_int_eq(a->graphs, b->graphs);
+    ck_assert_int_eq(a->transfers, b->transfers);
+    ck_assert_int_eq(a->unfinished, b->unfinished);
+    ck_assert_int_eq(a->gap_count, b->gap_count);
+    ck_assert_int_eq(a->gap_ns, b->gap_ns);
+    ck_assert_uint_eq(a->gaps_listed, b->gaps_listed);
+    for (size_t i = 0; i < a->gaps_listed; i++) {
+        ck_assert_int_eq(a->gaps[i].start_ns, b->gaps[i].start_ns);
+        ck_assert_int_eq(a->gaps[i].duration_ns, b->gaps[i].duration_ns);
+        ck_assert_int_eq(a->gaps[i].before_ns, b->gaps[i].before_ns);
+    }
+    for (size_t i = 0; i < buckets; i++)
+        ck_near(a->busy_share[i], b->busy_share[i]);
+}
+
+/* Operations of every kind, in no order, some of them not seen to end, some longer than 32 bits of
+ * nanoseconds. */
+#define ANY_OPERATIONS                                                                             \
+    "UPDATE capture SET duration = 20000000000;"                                                   \
+    "INSERT INTO device(process, uuid) VALUES(1, 'GPU-2');"                                        \
+    "INSERT INTO stream(process, device) VALUES(1, 2);"                                            \
+    "CREATE TEMP TABLE n AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c "       \
+    "WHERE i < 400) SELECT i, i * 7919 % 10007 AS r FROM c;"                                       \
+    "INSERT INTO kernel(start, duration, stream, config, thread, api_lead, api_duration) SELECT "  \
+    "r * 100000, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 97 = 0 THEN 5000000000 ELSE r END, "      \
+    "1 + i % 3, 1 + i % 2, 1, CASE WHEN i % 5 THEN r * 50 END, 10 FROM n;"                         \
+    "INSERT INTO transfer(start, duration, stream, bytes, kind) SELECT r * 90000, r * 3, 2, i, 1 " \
+    "FROM n;"                                                                                      \
+    "INSERT INTO memset(start, duration, stream, bytes) SELECT r * 150000, 5, 1, 1 FROM n;"        \
+    "INSERT INTO graph_launch(start, duration, stream) SELECT r * 120000, r, 3 FROM n "            \
+    "WHERE i < 20;"
+
+/* And what only the tables can tell, so that they are read: what began before the capture, what
+ * cannot be, what came after its end, and a part that was not recorded. */
+START_TEST(the_overview_tells_the_same)
+{
+    static const char *const more[] = {
+        "", "INSERT INTO kernel(start, duration, stream, config) VALUES(-50, 100, 1, 1);",
+        "INSERT INTO kernel(start, duration, stream, config) VALUES(500, -3, 1, 1);",
+        "INSERT INTO kernel(start, duration, stream, config) VALUES(30000000000, 7, 1, 1);",
+        "INSERT INTO recording(process, start, begins) VALUES(1, 0, 1), (1, 500000000, 0);"};
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        char sql[4096];
+        struct prof_utilisation apart, shared;
+        struct prof_findings findings;
+        const struct prof_stream *streams;
+        snprintf(sql, sizeof sql, "%s%s", ANY_OPERATIONS, more[i]);
+        struct prof_capture *c = fixture_with_base(sql);
+        ck_ok(prof_utilisation(c, NULL, 4, 16, &apart, &err));
+        ck_ok(prof_overview(c, NULL, 4, 16, &findings, &shared, &err));
+        ck_assert_uint_eq(apart.count, shared.count);
+        ck_assert_int_eq(apart.end_ns, shared.end_ns);
+        for (size_t k = 0; k < apart.count; k++)
+            ck_same_row(&shared.rows[k], &apart.rows[k], 16);
+        for (size_t k = 0; k < prof_streams(c, &streams); k++)
+            ck_assert_int_eq(apart.stream_operations[k], shared.stream_operations[k]);
+        prof_utilisation_free(&apart);
+        prof_utilisation_free(&shared);
+        prof_findings_free(&findings);
+        prof_close(c);
+    }
+}
+END_TEST
+
 CHECK_MAIN("utilisation", overlap_is_counted_once, devices_are_apart_and_hardware_is_one,
-           extremes_are_cut_to_the_window, it_matches_a_bitmap)
+           extremes_are_cut_to_the_window, it_matches_a_bitmap, the_overview_tells_the_same)

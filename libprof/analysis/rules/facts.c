@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "libprof/analysis/recorded.h"
+#include "libprof/analysis/roofline.h"
 #include "libprof/analysis/rules/facts.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/wire.h"
@@ -150,9 +151,16 @@ static bool keep_op(struct prof_facts *f, enum prof_op_kind kind, const struct p
 static bool add_op(void *user, const struct prof_device_op *op)
 {
     struct prof_facts *f = user;
-    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0 ||
-        op->start_ns < f->begin_ns || op->start_ns >= f->end_ns)
+    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN) {
+        uint32_t *slot = prof_array_add(&f->unfinished);
+        if (slot)
+            *slot = (uint32_t)op->stream;
+        return slot != NULL;
+    }
+    if (op->duration_ns < 0 || op->start_ns < f->begin_ns || op->start_ns >= f->end_ns) {
+        f->left_out += op->start_ns < f->end_ns;
         return true;
+    }
     uint32_t number = place_of(f, op);
     if (number == PROF_NO_GROUP)
         return false;
@@ -211,8 +219,43 @@ static void sort_ops(struct prof_ops *ops)
 /* Row numbers of a damaged capture promise more rows than there are. */
 #define MOST_RESERVED (INT64_C(1) << 24)
 
-static enum prof_status load_ops(struct prof_facts *f, const struct prof_scope *scope,
-                                 struct prof_error *err)
+/* Operations are read once, for the facts and for the roofline, which wants all of them. */
+struct readers {
+    struct prof_facts *facts;
+    const struct prof_scope *scope;
+    struct prof_roofline_gather *roofs;
+};
+
+static bool see_op(void *user, const struct prof_device_op *op)
+{
+    const struct readers *readers = user;
+    return prof_roofline_gather_op(readers->roofs, op) &&
+           (!prof_scope_op(readers->scope, op) || add_op(readers->facts, op));
+}
+
+static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter *filter,
+                                 const struct prof_scope *scope, struct prof_error *err)
+{
+    struct readers readers = {f, scope, NULL};
+    struct prof_scope all = {0};
+    if (prof_scope_only_kernels(scope))
+        return prof_device_ops(f->capture, scope, add_op, f, err);
+    enum prof_status status = prof_roofline_gather_open(&readers.roofs, f->capture, filter,
+                                                        PROF_ROOFLINE_CONFIGS, err);
+    if (!status)
+        status = prof_scope_open(&all, f->capture, NULL, err);
+    if (!status)
+        status = prof_device_ops(f->capture, &all, see_op, &readers, err);
+    if (!status)
+        status = prof_roofline_gather_finish(readers.roofs, &f->roofs, err);
+    f->has_roofs = !status;
+    prof_scope_close(&all);
+    prof_roofline_gather_close(readers.roofs);
+    return status;
+}
+
+static enum prof_status load_ops(struct prof_facts *f, const struct prof_filter *filter,
+                                 const struct prof_scope *scope, struct prof_error *err)
 {
     static const enum prof_event_kind kinds[] = {PROF_EVENT_KERNEL, PROF_EVENT_TRANSFER,
                                                  PROF_EVENT_MEMSET, PROF_EVENT_GRAPH};
@@ -221,7 +264,7 @@ static enum prof_status load_ops(struct prof_facts *f, const struct prof_scope *
         if (rows > 0 && rows <= MOST_RESERVED && !prof_array_reserve(&f->ops[i], rows))
             return prof_out_of_memory(err);
     }
-    enum prof_status status = prof_device_ops(f->capture, scope, add_op, f, err);
+    enum prof_status status = read_ops(f, filter, scope, err);
     for (size_t i = 0; !status && i < sizeof kinds / sizeof kinds[0]; i++)
         sort_ops(&f->ops[i]);
     return status;
@@ -373,13 +416,13 @@ void prof_spots_add(struct prof_spots *spots, struct prof_spot spot)
     }
 }
 
-static enum prof_status read_all(struct prof_facts *f, const struct prof_scope *scope,
-                                 struct prof_error *err)
+static enum prof_status read_all(struct prof_facts *f, const struct prof_filter *filter,
+                                 const struct prof_scope *scope, struct prof_error *err)
 {
     enum prof_status status =
         prof_range_index_open(&f->ranges, f->capture, scope, range_group, f, err);
     if (!status)
-        status = load_ops(f, scope, err);
+        status = load_ops(f, filter, scope, err);
     if (!status)
         status = load_calls(f, err);
     if (!status)
@@ -429,7 +472,7 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
         f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
         status = longest_stretch(f, err);
         if (!status)
-            status = read_all(f, &scope, err);
+            status = read_all(f, filter, &scope, err);
         prof_end(capture);
     }
     prof_scope_close(&scope);
@@ -450,6 +493,7 @@ void prof_facts_free(struct prof_facts *f)
     prof_array_free(&f->places);
     prof_map_free(&f->place_index);
     prof_array_free(&f->long_ops);
+    prof_array_free(&f->unfinished);
     prof_roofline_free(&f->roofs);
     prof_array_free(&f->shapes);
     prof_map_free(&f->shape_index);

@@ -138,6 +138,11 @@ struct prof_facts {
     struct prof_map call_classes;               /* string id -> class */
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
 
+    /* For who shares the pass: streams of operations that were not seen to end, and how many
+     * operations with known times are not in `ops` although they touch the run. */
+    PROF_ARRAY(uint32_t) unfinished;
+    size_t left_out;
+
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
     struct prof_roofline roofs; /* by launch configuration, of the same pass; see has_roofs */
     bool has_roofs;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
+#include "libprof/analysis/utilisation.h"
+#include "libprof/include/prof_overview.h"
 
 static const struct prof_rule *const families[] = {
     prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
@@ -162,9 +164,11 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
 {
     struct prof_ceilings ceilings = {0};
     struct prof_roofline roofs = {0};
-    struct prof_judge judge = {.facts = facts, .ceilings = &ceilings, .roofs = &roofs};
+    struct prof_judge judge = {.facts = facts,
+                               .ceilings = &ceilings,
+                               .roofs = facts->has_roofs ? &facts->roofs : &roofs};
     enum prof_status status = prof_ceilings(capture, &ceilings, err);
-    if (!status)
+    if (!status && !facts->has_roofs)
         status = prof_roofline(capture, filter, PROF_ROOFLINE_CONFIGS, &roofs, err);
     if (!status && !prof_index_roofs(&judge))
         status = prof_out_of_memory(err);
@@ -225,28 +229,53 @@ static bool tell_waterfalls(const struct prof_facts *facts, struct prof_findings
     return result->waterfalls != NULL;
 }
 
+enum prof_status prof_findings_of(struct prof_capture *capture, const struct prof_filter *filter,
+                                  const struct prof_facts *facts, struct prof_findings *result,
+                                  struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    if (facts->impossible)
+        result->why_none = "the capture holds times or sizes that cannot be";
+    else
+        status = prof_judge_facts(capture, filter, facts, result, err);
+    if (!status && !result->why_none && !tell_waterfalls(facts, result))
+        status = prof_out_of_memory(err);
+    result->begin_ns = facts->begin;
+    result->window_ns = prof_facts_window_ns(facts);
+    result->steps = facts->steps;
+    result->step_name = facts->step_name;
+    return status;
+}
+
+enum prof_status prof_overview(struct prof_capture *capture, const struct prof_filter *filter,
+                               size_t gaps, size_t buckets, struct prof_findings *findings,
+                               struct prof_utilisation *utilisation, struct prof_error *err)
+{
+    struct prof_facts facts;
+    enum prof_status status = PROF_OK;
+    bool told = false;
+    *findings = (struct prof_findings){.why_none = why_not(capture, filter)};
+    if (utilisation)
+        *utilisation = (struct prof_utilisation){0};
+    if (!findings->why_none) {
+        status = prof_facts_load(&facts, capture, filter, err);
+        if (!status)
+            status = prof_findings_of(capture, filter, &facts, findings, err);
+        if (!status && utilisation && !filter && !facts.impossible)
+            status = prof_utilisation_of(capture, &facts, gaps, buckets, utilisation, &told, err);
+        prof_facts_free(&facts);
+    }
+    if (!status && utilisation && !told)
+        status = prof_utilisation(capture, filter, gaps, buckets, utilisation, err);
+    if (status)
+        prof_findings_free(findings);
+    return status;
+}
+
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
                                struct prof_findings *result, struct prof_error *err)
 {
-    struct prof_facts facts;
-    *result = (struct prof_findings){.why_none = why_not(capture, filter)};
-    if (result->why_none)
-        return PROF_OK;
-    enum prof_status status = prof_facts_load(&facts, capture, filter, err);
-    if (!status && facts.impossible)
-        result->why_none = "the capture holds times or sizes that cannot be";
-    else if (!status)
-        status = prof_judge_facts(capture, filter, &facts, result, err);
-    if (!status && !result->why_none && !tell_waterfalls(&facts, result))
-        status = prof_out_of_memory(err);
-    result->begin_ns = facts.begin;
-    result->window_ns = prof_facts_window_ns(&facts);
-    result->steps = facts.steps;
-    result->step_name = facts.step_name;
-    prof_facts_free(&facts);
-    if (status)
-        prof_findings_free(result);
-    return status;
+    return prof_overview(capture, filter, 0, 0, result, NULL, err);
 }
 
 void prof_findings_free(struct prof_findings *result)
