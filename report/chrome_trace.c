@@ -10,10 +10,21 @@
 #include "report/trace.h"
 #include "report/writers.h"
 
+/* Text that many events have in common, made once. */
+struct head {
+    const char *category, *name; /* whose: by address */
+    bool instant;
+    struct prof_json text;
+};
+
+#define HEADS 65536 /* ranges may have a new name each */
+
 struct chrome {
     struct prof_trace trace;
     struct prof_json json;
-    struct prof_map launches;           /* launch_key -> place in parts + 1 */
+    struct prof_map heads_of;      /* address of a name -> place in heads + 1 of the last used */
+    PROF_ARRAY(struct head) heads; /* "ph", "cat" and "name" of slices */
+    struct prof_map launches;      /* launch_key -> place in parts + 1 */
     PROF_ARRAY(struct prof_json) parts; /* in memory: the members of a launch, in braces */
 };
 
@@ -60,13 +71,58 @@ static void put_track(struct prof_trace *t, const struct prof_trace_track *track
 
 /* ---- events -------------------------------------------------------------------------------- */
 
-static void begin(struct prof_json *json, const char *ph, const char *category, const char *name,
-                  int64_t pid, int64_t tid, int64_t ts)
+/* The members of an object in memory, without its braces. */
+static void put_members(struct prof_json *json, const struct prof_json *object)
 {
-    prof_json_object(json, NULL);
-    prof_json_string(json, "ph", ph);
-    prof_json_string(json, "cat", category);
-    prof_json_string(json, "name", name);
+    prof_json_members(json, object->data + 1, object->count - 2);
+}
+
+static bool make_head(struct head *head)
+{
+    prof_json_to_memory(&head->text, 0);
+    prof_json_object(&head->text, NULL);
+    prof_json_string(&head->text, "ph", head->instant ? "i" : "X");
+    prof_json_string(&head->text, "cat", head->category);
+    prof_json_string(&head->text, "name", head->name);
+    return !prof_json_finish(&head->text, NULL);
+}
+
+static bool is_head_of(const struct head *head, const struct prof_trace_slice *slice, bool instant)
+{
+    return head->name == slice->name && head->category == slice->category &&
+           head->instant == instant;
+}
+
+/* NULL: out of memory, or more names than are worth keeping. */
+static const struct head *head_of(struct chrome *c, const struct prof_trace_slice *slice,
+                                  bool instant)
+{
+    uint64_t key = ((uint64_t)(uintptr_t)slice->name * 0x9e3779b97f4a7c15u) ^
+                   ((uint64_t)(uintptr_t)slice->category << 1 | instant);
+    const uint64_t *known = prof_map_get(&c->heads_of, key);
+    if (known && is_head_of(&c->heads.data[*known - 1], slice, instant))
+        return &c->heads.data[*known - 1];
+    struct head *head = known || c->heads.count >= HEADS ? NULL : prof_array_add(&c->heads);
+    if (!head)
+        return NULL;
+    *head = (struct head){.category = slice->category, .name = slice->name, .instant = instant};
+    return make_head(head) && prof_map_put(&c->heads_of, key, c->heads.count) ? head : NULL;
+}
+
+static void put_head_of(struct chrome *c, const struct prof_trace_slice *slice, bool instant)
+{
+    const struct head *head = head_of(c, slice, instant);
+    if (head) {
+        put_members(&c->json, &head->text);
+        return;
+    }
+    prof_json_string(&c->json, "ph", instant ? "i" : "X");
+    prof_json_string(&c->json, "cat", slice->category);
+    prof_json_string(&c->json, "name", slice->name);
+}
+
+static void put_place(struct prof_json *json, int64_t pid, int64_t tid, int64_t ts)
+{
     prof_json_int(json, "pid", pid);
     prof_json_int(json, "tid", tid);
     prof_json_us(json, "ts", ts);
@@ -76,8 +132,9 @@ static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice
 {
     struct prof_json *json = &chrome(t)->json;
     bool instant = slice->duration_ns == PROF_UNKNOWN;
-    begin(json, instant ? "i" : "X", slice->category, slice->name, slice->pid, slice->tid,
-          slice->start_ns);
+    prof_json_object(json, NULL);
+    put_head_of(chrome(t), slice, instant);
+    put_place(json, slice->pid, slice->tid, slice->start_ns);
     if (instant)
         prof_json_string(json, "s", "t");
     else
@@ -150,27 +207,36 @@ static void put_launch(struct prof_trace *t, const struct prof_config *config, i
 {
     const struct prof_json *text = launch_text(t, config, device);
     if (text)
-        prof_json_members(&chrome(t)->json, text->data + 1, text->count - 2);
+        put_members(&chrome(t)->json, text);
     else
         t->no_memory = true;
 }
 
 static void put_arrow(struct prof_trace *t, const struct prof_trace_arrow *arrow)
 {
+    static const char start[] = "\"ph\":\"s\",\"cat\":\"ac2g\",\"name\":\"ac2g\"";
+    static const char finish[] = "\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"";
     struct prof_json *json = &chrome(t)->json;
-    begin(json, "s", "ac2g", "ac2g", arrow->from_pid, arrow->from_tid, arrow->from_ns);
+    prof_json_object(json, NULL);
+    prof_json_members(json, start, sizeof start - 1);
+    put_place(json, arrow->from_pid, arrow->from_tid, arrow->from_ns);
     prof_json_int(json, "id", arrow->id);
     prof_json_end(json);
-    begin(json, "f", "ac2g", "ac2g", arrow->to_pid, arrow->to_tid, arrow->to_ns);
+    prof_json_object(json, NULL);
+    prof_json_members(json, finish, sizeof finish - 1);
+    put_place(json, arrow->to_pid, arrow->to_tid, arrow->to_ns);
     prof_json_int(json, "id", arrow->id);
-    prof_json_string(json, "bp", "e");
     prof_json_end(json);
 }
 
 static void put_counter(struct prof_trace *t, const struct prof_trace_counter *counter)
 {
     struct prof_json *json = &chrome(t)->json;
-    begin(json, "C", "counter", counter->name, counter->pid, 0, counter->time_ns);
+    prof_json_object(json, NULL);
+    prof_json_string(json, "ph", "C");
+    prof_json_string(json, "cat", "counter");
+    prof_json_string(json, "name", counter->name);
+    put_place(json, counter->pid, 0, counter->time_ns);
     prof_json_object(json, "args");
     prof_json_int(json, counter->key, counter->value);
     put_end(t);
@@ -252,7 +318,7 @@ static int64_t rank_of(const struct prof_trace *t)
     return rank;
 }
 
-static enum prof_status put_head(struct prof_trace *t, struct prof_error *err)
+static enum prof_status put_top(struct prof_trace *t, struct prof_error *err)
 {
     struct prof_json *json = &chrome(t)->json;
     const struct prof_info *info = prof_info(t->capture);
@@ -277,7 +343,7 @@ static enum prof_status put_head(struct prof_trace *t, struct prof_error *err)
 }
 
 static const struct prof_trace_sink sink = {
-    .head = put_head,
+    .head = put_top,
     .process = put_process,
     .track = put_track,
     .begin = put_slice,
@@ -306,6 +372,10 @@ enum prof_status prof_report_write_chrome_trace(struct prof_capture *capture,
     for (size_t i = 0; i < c.parts.count; i++)
         prof_json_free(&c.parts.data[i]);
     prof_array_free(&c.parts);
+    for (size_t i = 0; i < c.heads.count; i++)
+        prof_json_free(&c.heads.data[i].text);
+    prof_array_free(&c.heads);
+    prof_map_free(&c.heads_of);
     prof_map_free(&c.launches);
     return status;
 }

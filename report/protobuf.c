@@ -6,37 +6,53 @@
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
 
+/* The longest tag and number. */
+#define NUMBER_BYTES 10
+
+static inline bool make_room(struct prof_protobuf *message, size_t length)
+{
+    if (message->capacity - message->count >= length)
+        return !message->failed;
+    if (!prof_array_room(&message->data, &message->capacity, message->count + length, 1))
+        message->failed = true;
+    return !message->failed;
+}
+
+static inline void put_varint(struct prof_protobuf *message, uint64_t value)
+{
+    unsigned char *at = message->data + message->count;
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (unsigned char)(value | 0x80);
+    *at++ = (unsigned char)value;
+    message->count = (size_t)(at - message->data);
+}
+
 void prof_protobuf_raw(struct prof_protobuf *message, const void *data, size_t length)
 {
-    if (message->failed || !length)
+    if (!length || !make_room(message, length))
         return;
-    if (!prof_array_room(&message->data, &message->capacity, message->count + length, 1)) {
-        message->failed = true;
-        return;
-    }
     memcpy(message->data + message->count, data, length);
     message->count += length;
 }
 
 void prof_protobuf_varint(struct prof_protobuf *message, uint64_t value)
 {
-    unsigned char bytes[10];
-    size_t count = 0;
-    for (; value >= 0x80; value >>= 7)
-        bytes[count++] = (unsigned char)(value | 0x80);
-    bytes[count++] = (unsigned char)value;
-    prof_protobuf_raw(message, bytes, count);
+    if (make_room(message, NUMBER_BYTES))
+        put_varint(message, value);
 }
 
-static void put_tag(struct prof_protobuf *message, unsigned field, unsigned wire)
+static inline void put_pair(struct prof_protobuf *message, unsigned field, unsigned wire,
+                            uint64_t value)
 {
-    prof_protobuf_varint(message, (uint64_t)field << 3 | wire);
+    if (!make_room(message, 2 * NUMBER_BYTES))
+        return;
+    put_varint(message, (uint64_t)field << 3 | wire);
+    put_varint(message, value);
 }
 
 void prof_protobuf_int(struct prof_protobuf *message, unsigned field, int64_t value)
 {
-    put_tag(message, field, WIRE_VARINT);
-    prof_protobuf_varint(message, (uint64_t)value);
+    put_pair(message, field, WIRE_VARINT, (uint64_t)value);
 }
 
 void prof_protobuf_fixed64(struct prof_protobuf *message, unsigned field, uint64_t value)
@@ -44,7 +60,7 @@ void prof_protobuf_fixed64(struct prof_protobuf *message, unsigned field, uint64
     unsigned char bytes[8];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(value >> 8 * i);
-    put_tag(message, field, WIRE_FIXED64);
+    prof_protobuf_varint(message, (uint64_t)field << 3 | WIRE_FIXED64);
     prof_protobuf_raw(message, bytes, sizeof bytes);
 }
 
@@ -58,8 +74,7 @@ void prof_protobuf_double(struct prof_protobuf *message, unsigned field, double 
 void prof_protobuf_bytes(struct prof_protobuf *message, unsigned field, const void *data,
                          size_t length)
 {
-    put_tag(message, field, WIRE_LENGTH);
-    prof_protobuf_varint(message, length);
+    put_pair(message, field, WIRE_LENGTH, length);
     prof_protobuf_raw(message, data, length);
 }
 

@@ -97,6 +97,7 @@ static enum prof_status put_events(struct prof_trace *t, struct prof_error *err)
         prof_report_walk_open(t->capture, t->options, PROF_EVENTS_ALL, &walk, err);
     if (status)
         return status;
+    prof_report_walk_ahead(walk);
     while (!t->no_memory && !t->sink->failed(t) && (event = prof_report_walk_next(walk))) {
         if (PROF_EVENTS(event->kind) & PROF_EVENTS_DEVICE)
             prof_trace_put_device(t, event);

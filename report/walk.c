@@ -1,6 +1,8 @@
 /* The event cursor of prof.h sorts events of one instant by kind and id; an NVTX range and the call
  * inside it then come in the wrong order for drawing. Events of one start are few, so they pass
  * through a small buffer here that sorts them by what encloses what. */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "report/walk.h"
@@ -8,6 +10,15 @@
 /* More events than this at one nanosecond are sorted piece by piece. */
 #define BATCH 256
 #define PROGRESS_MASK 0xffff
+
+/* Reading ahead: blocks of events between the two threads. */
+#define BLOCK 256
+#define BLOCKS 8
+
+struct block {
+    size_t count;
+    struct prof_event events[BLOCK];
+};
 
 struct prof_report_walk {
     struct prof_events *events;
@@ -17,6 +28,15 @@ struct prof_report_walk {
     bool has_next;
     struct prof_event *batch[BATCH + 1];    /* of one start; behind them the event read ahead */
     struct prof_event events_of[BATCH + 1]; /* what they point at: events are large to copy */
+
+    bool ahead; /* a thread reads; all below is for that */
+    pthread_t reader;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct block *blocks; /* a ring */
+    size_t filled, taken; /* blocks so far, by each side */
+    bool ended, stopped;  /* the reader has no more; nobody wants more */
+    size_t place;         /* in the block that is being read from */
 };
 
 static int64_t span(const struct prof_event *event)
@@ -66,7 +86,8 @@ enum prof_status prof_report_walk_open(struct prof_capture *capture,
     return PROF_OK;
 }
 
-const struct prof_event *prof_report_walk_next(struct prof_report_walk *walk)
+/* The next event, in order, on the thread that reads. */
+static const struct prof_event *read_next(struct prof_report_walk *walk)
 {
     if (walk->at == walk->count) {
         struct prof_event *ahead = walk->batch[walk->count];
@@ -83,15 +104,116 @@ const struct prof_event *prof_report_walk_next(struct prof_report_walk *walk)
         if (!walk->count)
             return NULL;
     }
+    return walk->batch[walk->at++];
+}
+
+/* ---- reading ahead -------------------------------------------------------------------------- */
+
+/* Wait until there is a block to fill; false when nobody wants more. */
+static bool wait_for_room(struct prof_report_walk *walk)
+{
+    pthread_mutex_lock(&walk->lock);
+    while (!walk->stopped && walk->filled - walk->taken == BLOCKS)
+        pthread_cond_wait(&walk->changed, &walk->lock);
+    bool go_on = !walk->stopped;
+    pthread_mutex_unlock(&walk->lock);
+    return go_on;
+}
+
+static void hand_over(struct prof_report_walk *walk, bool ended)
+{
+    pthread_mutex_lock(&walk->lock);
+    walk->filled++;
+    walk->ended = ended;
+    pthread_cond_signal(&walk->changed);
+    pthread_mutex_unlock(&walk->lock);
+}
+
+static void *read_ahead(void *argument)
+{
+    struct prof_report_walk *walk = argument;
+    bool more = true;
+    while (more && wait_for_room(walk)) {
+        struct block *block = &walk->blocks[walk->filled % BLOCKS];
+        const struct prof_event *event = NULL;
+        for (block->count = 0; block->count < BLOCK && (event = read_next(walk)); block->count++)
+            block->events[block->count] = *event;
+        more = event != NULL;
+        hand_over(walk, !more);
+    }
+    return NULL;
+}
+
+/* The block in front of the one that is given back; NULL at the end. */
+static const struct block *take_block(struct prof_report_walk *walk, bool give_back)
+{
+    const struct block *block = NULL;
+    pthread_mutex_lock(&walk->lock);
+    if (give_back) {
+        walk->taken++;
+        pthread_cond_signal(&walk->changed);
+    }
+    while (walk->filled == walk->taken && !walk->ended)
+        pthread_cond_wait(&walk->changed, &walk->lock);
+    if (walk->filled != walk->taken)
+        block = &walk->blocks[walk->taken % BLOCKS];
+    pthread_mutex_unlock(&walk->lock);
+    return block;
+}
+
+static const struct prof_event *next_ahead(struct prof_report_walk *walk)
+{
+    const struct block *block = &walk->blocks[walk->taken % BLOCKS];
+    if (walk->place == 0 || walk->place == block->count) {
+        block = take_block(walk, walk->place != 0);
+        walk->place = 0;
+        if (!block || !block->count)
+            return NULL;
+    }
+    return &block->events[walk->place++];
+}
+
+void prof_report_walk_ahead(struct prof_report_walk *walk)
+{
+    walk->blocks = malloc(BLOCKS * sizeof *walk->blocks);
+    if (!walk->blocks)
+        return;
+    pthread_mutex_init(&walk->lock, NULL);
+    pthread_cond_init(&walk->changed, NULL);
+    sigset_t all, before;
+    sigfillset(&all); /* signals are the caller's thread's business */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    walk->ahead = pthread_create(&walk->reader, NULL, read_ahead, walk) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void stop_ahead(struct prof_report_walk *walk)
+{
+    pthread_mutex_lock(&walk->lock);
+    walk->stopped = true;
+    pthread_cond_signal(&walk->changed);
+    pthread_mutex_unlock(&walk->lock);
+    pthread_join(walk->reader, NULL);
+}
+
+const struct prof_event *prof_report_walk_next(struct prof_report_walk *walk)
+{
     if (!(++walk->done & PROGRESS_MASK) && walk->options && walk->options->progress)
         walk->options->progress(walk->options->progress_context, walk->done, walk->total);
-    return walk->batch[walk->at++];
+    return walk->ahead ? next_ahead(walk) : read_next(walk);
 }
 
 enum prof_status prof_report_walk_close(struct prof_report_walk *walk, struct prof_error *err)
 {
     if (!walk)
         return PROF_OK;
+    if (walk->ahead)
+        stop_ahead(walk);
+    if (walk->blocks) {
+        pthread_cond_destroy(&walk->changed);
+        pthread_mutex_destroy(&walk->lock);
+        free(walk->blocks);
+    }
     enum prof_status status = prof_events_close(walk->events, err);
     free(walk);
     return status;

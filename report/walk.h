@@ -12,6 +12,11 @@ enum prof_status prof_report_walk_open(struct prof_capture *capture,
                                        const struct prof_report_options *options, uint32_t kinds,
                                        struct prof_report_walk **walk, struct prof_error *err);
 
+/* Read from now on in a thread of its own, up to 2048 events ahead: for walks whose caller is busy
+ * with each event. Until the close the caller uses of the capture only the lookups that take it
+ * const. Without memory or threads the walk goes on as before. */
+void prof_report_walk_ahead(struct prof_report_walk *walk);
+
 /* The next event, NULL at the end or on an error. Lives until the next call. */
 const struct prof_event *prof_report_walk_next(struct prof_report_walk *walk);
 
