@@ -15,7 +15,7 @@
 #define WIDTH 960.0
 #define HEIGHT 440.0
 #define LEFT 112.0
-#define RIGHT 944.0
+#define RIGHT 926.0
 #define TOP 16.0
 #define BOTTOM 392.0
 #define DECADES 40 /* lines that can be told apart; wilder numbers are not drawn */
@@ -135,9 +135,9 @@ static void put_label(FILE *out, const char *class_, double x, double y, const c
 static struct prof_text decade_text(double decade)
 {
     struct prof_text text = prof_ratio(pow(10, decade));
-    if (decade >= 0 && decade < 3)
-        snprintf(text.text, sizeof text.text, "%.0f", pow(10, decade));
-    else if (decade < 0 && decade > -5)
+    if (decade >= 0 && decade < 6)
+        return prof_count((int64_t)pow(10, decade));
+    if (decade < 0 && decade > -5)
         snprintf(text.text, sizeof text.text, "0.%0*d", (int)-decade, 1);
     return text;
 }
@@ -183,7 +183,8 @@ static double ceiling_of_pipe(const struct figure *f, enum prof_ceiling_kind pip
 }
 
 /* A bandwidth: a line of slope one up to the highest pipe, or to the frame. */
-static void put_slope(const struct figure *f, enum prof_roof_level level, double highest)
+static void put_slope(const struct figure *f, enum prof_roof_level level, double highest,
+                      double off)
 {
     char text[80];
     double bandwidth = prof_roof_ceiling(&f->data->roofline.ceilings, f->device, level);
@@ -202,7 +203,7 @@ static void put_slope(const struct figure *f, enum prof_roof_level level, double
     fputs("<text class=\"tick middle\" transform=\"translate(", f->out);
     prof_html_real(f->out, x);
     fputc(' ', f->out);
-    prof_html_real(f->out, y - 7);
+    prof_html_real(f->out, y + off);
     fputs(") rotate(", f->out);
     prof_html_real(f->out, atan(slope) * 180 / acos(-1));
     fputs(")\">", f->out);
@@ -210,23 +211,38 @@ static void put_slope(const struct figure *f, enum prof_roof_level level, double
     fputs("</text>\n", f->out);
 }
 
+/* Pipes from the lowest roof up; a label that would lie on the one below it moves up. */
+static void put_pipes(const struct figure *f, bool seen[PROF_CEILINGS + 1])
+{
+    char text[80];
+    double dram = prof_roof_ceiling(&f->data->roofline.ceilings, f->device, PROF_ROOF_DRAM);
+    double label = INFINITY;
+    for (;;) {
+        enum prof_ceiling_kind lowest = PROF_CEILINGS;
+        for (enum prof_ceiling_kind pipe = 0; pipe < PROF_CEILINGS; pipe++)
+            if (seen[pipe] && (lowest == PROF_CEILINGS ||
+                               ceiling_of_pipe(f, pipe) < ceiling_of_pipe(f, lowest)))
+                lowest = pipe;
+        if (lowest == PROF_CEILINGS)
+            return;
+        seen[lowest] = false;
+        double roof = ceiling_of_pipe(f, lowest), y = y_of(f, roof);
+        double from = isfinite(dram) ? fmax(x_of(f, roof / dram), LEFT) : LEFT;
+        put_line(f->out, "roof", from < RIGHT ? from : LEFT, y, RIGHT, y);
+        label = fmin(y - 5, label - 15);
+        snprintf(text, sizeof text, "%s %s", prof_ceiling_of(lowest).text,
+                 prof_flop_rate(roof).text);
+        put_label(f->out, "tick end", RIGHT - 4, label, text);
+    }
+}
+
 static void put_roofs(const struct figure *f)
 {
     bool seen[PROF_CEILINGS + 1] = {false};
-    char text[80];
     double highest = highest_pipe(f, seen);
-    double dram = prof_roof_ceiling(&f->data->roofline.ceilings, f->device, PROF_ROOF_DRAM);
-    for (enum prof_ceiling_kind pipe = 0; pipe < PROF_CEILINGS; pipe++) {
-        if (!seen[pipe])
-            continue;
-        double roof = ceiling_of_pipe(f, pipe), y = y_of(f, roof);
-        double from = isfinite(dram) ? fmax(x_of(f, roof / dram), LEFT) : LEFT;
-        put_line(f->out, "roof", from < RIGHT ? from : LEFT, y, RIGHT, y);
-        snprintf(text, sizeof text, "%s %s", prof_ceiling_of(pipe).text, prof_flop_rate(roof).text);
-        put_label(f->out, "tick end", RIGHT - 4, y - 5, text);
-    }
-    put_slope(f, PROF_ROOF_DRAM, highest);
-    put_slope(f, PROF_ROOF_L2, highest);
+    put_pipes(f, seen);
+    put_slope(f, PROF_ROOF_DRAM, highest, 18);
+    put_slope(f, PROF_ROOF_L2, highest, -7);
 }
 
 /* "34 FLOP/B, 1.2 TFLOP/s, 45 % of the nearest roof; bound by memory (DRAM); 12 ms in 40 launches" */
@@ -276,7 +292,7 @@ static void put_point(const struct figure *f, size_t i)
     fputs("\"><circle", f->out);
     put_attribute(f->out, "cx", x);
     put_attribute(f->out, "cy", y);
-    put_attribute(f->out, "r", 5 + 13 * sqrt(share));
+    put_attribute(f->out, "r", 8 + 11 * sqrt(share));
     fputs("/>", f->out);
     snprintf(number, sizeof number, "%zu", i + 1);
     put_label(f->out, "number middle", x, y + 4, number);

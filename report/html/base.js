@@ -38,7 +38,7 @@ window.perfkit = (function () {
     if (unknown(ns)) return 'n/a';
     const size = Math.abs(ns);
     if (size < 999.5) return (Number.isInteger(ns) || size >= 9.95 ? ns.toFixed(0) : ns.toFixed(1)) + ' ns';
-    if (size < 999.5e3) return three(ns / 1e3) + ' \u00b5s';
+    if (size < 999.5e3) return three(ns / 1e3) + ' us';
     if (size < 999.5e6) return three(ns / 1e6) + ' ms';
     if (size < 59.95e9) return three(ns / 1e9) + ' s';
     const seconds = Math.round(size / 1e9), minutes = Math.floor(seconds / 60);

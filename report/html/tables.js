@@ -64,8 +64,10 @@
     const head = el('tr'), body = el('tbody'), told = el('span', { class: 'faint', 'aria-live': 'polite' });
     const every = el('button', { type: 'button', onclick: () => { state.all = !state.all; draw(); } });
 
-    const columns = () => table.columns.map((column, i) => ({ column, i }))
-      .filter(({ column }) => column.shown || state.wide);
+    /* A column without a single known value says nothing until all are asked for. */
+    const columns = () => table.columns.map((column, i) => ({ column, i })).filter(({ column, i }) =>
+      state.wide || (column.shown && (i === table.columns.length - 1 || table.rows.some((row) => !P.unknown(row[i]) &&
+        (column.key !== 'graph_nodes' || row[i] > 0)))));
 
     function rows() {
       const wanted = state.filter.toLowerCase();
@@ -144,7 +146,7 @@
     const tools = el('div', { class: 'tools' });
     if (table.rows.length > 3)
       tools.append(el('label', { for: filter.id }, 'Filter'), filter);
-    if (table.columns.some((column) => !column.shown)) tools.append(wide);
+    if (columns().length < table.columns.length) tools.append(wide);
     tools.append(every, told);
     section.append(tools, el('div', { class: 'scroll', tabindex: 0, role: 'region',
       'aria-labelledby': table.name + '-title' }, el('table', { id: table.name + '-table' },

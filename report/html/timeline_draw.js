@@ -52,7 +52,7 @@
 
   /* A moment with the digits that tell it from its neighbours `step` away. */
   function moment(t, step) {
-    const [unit, size] = [['s', 1e9], ['ms', 1e6], ['\u00b5s', 1e3], ['ns', 1]].find(([, ns]) => Math.abs(t) >= ns) || ['s', 1e9];
+    const [unit, size] = [['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]].find(([, ns]) => Math.abs(t) >= ns) || ['s', 1e9];
     const digits = Math.max(0, Math.round(Math.log10(size)) - Math.floor(Math.log10(Math.max(step, 1))));
     return t === 0 ? '0' : (t / size).toFixed(Math.min(digits, 9)) + ' ' + unit;
   }

@@ -72,6 +72,10 @@ async function open(programs, width, height, dark) {
     run: (script, ...args2) => call('POST', '/execute/sync', { script, args: args2 }),
     keys: (text) => call('POST', '/actions', { actions: [{ type: 'key', id: 'k', actions:
       Array.from(text).flatMap((value) => [{ type: 'keyDown', value }, { type: 'keyUp', value }]) }] }),
+    /* A command of the browser's own protocol (chromedevtools.github.io). */
+    devtools: (cmd, params) => call('POST', '/goog/cdp/execute', { cmd, params: params || {} }),
+    /* A PDF of A4 pages. */
+    print: async () => Buffer.from(await call('POST', '/print', { page: { width: 21, height: 29.7 }, background: true }), 'base64'),
     log: (type) => call('POST', '/se/log', { type }),
     picture: async (file) => fs.writeFileSync(file, Buffer.from(await call('GET', '/screenshot'), 'base64')),
     close: async () => {

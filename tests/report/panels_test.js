@@ -1,0 +1,224 @@
+/* The panels of the HTML report in a real browser, each held against the JSON report of the same
+ * capture, and how the page is used without a mouse, on paper and with scripts off:
+ *     node panels_test.js REPORT_TOOL SQL_FOLDER WORK_FOLDER
+ * Exit 77 (skipped) where chromium or chromedriver is missing. */
+'use strict';
+const assert = require('assert');
+const { report, load, isQuiet, runTests } = require('./page.js');
+
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+const TAB = '\uE004', RIGHT = '\uE014', ENTER = '\uE007';
+
+const tests = {
+  async 'findings are all there, and lead to their places'(browser) {
+    const { url, json } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`
+      const texts = (selector) => [...document.querySelectorAll(selector)].map((node) => node.textContent);
+      return { rules: texts('.finding h3 code'), badges: texts('.finding .badge'), seen: texts('.finding .seen'),
+        prices: texts('.finding .price'), top: texts('ol.top li a'), abstained: texts('#abstentions li code'),
+        places: [...document.querySelectorAll('.finding ul.places a')].map((a) => a.getAttribute('href')),
+        waterfall: texts('.waterfall tbody tr .figure').map(parseFloat) };`);
+    const rows = json.findings.rows;
+    assert.ok(rows.length >= 3);
+    assert.deepStrictEqual(dom.rules, rows.map((row) => row.rule));
+    assert.deepStrictEqual(dom.badges, rows.map((row) => row.severity));
+    assert.deepStrictEqual(dom.seen, rows.map((row) => row.seen));
+    assert.strictEqual(dom.prices.length, rows.filter((row) => row.bound_ns !== null || row.bytes !== null).length);
+    rows.filter((row) => row.bound_ns !== null).forEach((row, i) =>
+      assert.ok(dom.prices[i].includes((row.bound_share * 100).toFixed(1) + ' %'), dom.prices[i]));
+    assert.deepStrictEqual(dom.top, rows.slice(0, 3).map((row) => row.title));
+    assert.deepStrictEqual(dom.abstained, json.findings.abstentions.map((row) => row.rule));
+    const places = rows.flatMap((row) => row.places);
+    assert.deepStrictEqual(dom.places, places.map((at) => '#t=' + at.start_ns + ',' + (at.start_ns + at.duration_ns)));
+    assert.ok(Math.abs(sum(dom.waterfall) - 100) < 1, 'the states add up: ' + dom.waterfall);
+    const view = await browser.run(`document.querySelector('.finding ul.places a').click();
+      return new Promise((done) => setTimeout(() => done({ from: perfkit.timelineView.view.from,
+        to: perfkit.timelineView.view.to, focus: document.activeElement.className }), 50))`);
+    const first = places[0];
+    assert.ok(view.from <= first.start_ns && view.to >= first.start_ns + first.duration_ns, JSON.stringify(view));
+    assert.ok(view.focus.includes('timeline-scroll'), view.focus);
+    await isQuiet(browser, url);
+  },
+
+  async 'a kernel unfolds its histogram and launch configurations'(browser) {
+    const { url, json } = report('normal');
+    await load(browser, url);
+    const data = await browser.run(`return { histograms: perfkit.data.kernel_histograms,
+      cells: document.querySelectorAll('#kernels-table svg.spread').length }`);
+    assert.strictEqual(data.cells, json.kernels.rows.length);
+    assert.deepStrictEqual(data.histograms.map((histogram) => sum(histogram.slice(1))),
+      json.kernels.rows.map((row) => row.count));
+    const before = await browser.run(`const button = document.querySelector('#kernels button.unfold');
+      button.focus(); return [button.getAttribute('aria-expanded'), button.getAttribute('aria-label')]`);
+    assert.deepStrictEqual(before, ['false', 'Details of ' + json.kernels.rows[0].name]);
+    await browser.keys(ENTER);
+    const open = await browser.run(`const box = document.querySelector('.unfolded');
+      const bars = [...box.querySelectorAll('.histogram rect title')].map((t) => parseInt(t.textContent.replace(/,/g, ''), 10));
+      return { bars, configs: [...box.querySelectorAll('table tbody > tr')].map((r) => r.cells[0].textContent + ' | ' + r.cells[1].textContent),
+        expanded: document.querySelector('#kernels button.unfold').getAttribute('aria-expanded') }`);
+    assert.strictEqual(sum(open.bars), json.kernels.rows[0].count);
+    assert.deepStrictEqual(open.configs, ['16 \u00d7 16 \u00d7 1 | 256 \u00d7 1 \u00d7 1']);
+    assert.strictEqual(open.expanded, 'true');
+    const sorted = await browser.run(`document.querySelector('#kernels-table th button').click();
+      return document.querySelectorAll('.unfolded').length`);
+    assert.strictEqual(sorted, 1, 'it stays open when the table is sorted');
+    await browser.run(`document.querySelector('#kernels button.unfold[aria-expanded=true]').click()`);
+    assert.strictEqual(await browser.run(`return document.querySelectorAll('.unfolded').length`), 0);
+    await isQuiet(browser, url);
+  },
+
+  async 'memory at its peak, transfers by size, bytes in the flame graph'(browser) {
+    const { url, json } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`
+      const rows = (name) => perfkit.data.tables.find((table) => table.name === name);
+      const column = (table, key) => table.rows.map((row) => row[table.columns.findIndex((c) => c.key === key)]);
+      const alive = rows('alive'), sizes = rows('transfer_sizes');
+      const time = perfkit.flameView.nodes[0].total;
+      const by = document.getElementById('flame-measure');
+      by.value = 'bytes'; by.dispatchEvent(new Event('change'));
+      const bytes = perfkit.flameView.nodes[0].total;
+      const search = document.getElementById('flame-search');
+      search.value = 'memset'; search.dispatchEvent(new Event('input'));
+      return { alive: column(alive, 'bytes'), told: document.querySelector('#alive p').textContent,
+        counts: column(sizes, 'count'), bytes: column(sizes, 'bytes'), low: column(sizes, 'low_bytes'),
+        high: column(sizes, 'high_bytes'), flame: { time, bytes }, found: document.getElementById('flame-found').textContent };`);
+    const peak = Math.max(...json.memory.rows.map((row) => row.peak_bytes));
+    assert.strictEqual(sum(dom.alive), peak);
+    assert.ok(dom.told.startsWith('261 MiB in 3 allocations at'), dom.told);
+    const transfers = json.transfers.rows;
+    assert.strictEqual(sum(dom.counts), sum(transfers.map((row) => row.count)));
+    assert.strictEqual(sum(dom.bytes), sum(transfers.map((row) => row.bytes)));
+    dom.bytes.forEach((bytes, i) => {
+      const mean = bytes / dom.counts[i];
+      assert.ok(mean >= dom.low[i] && mean < dom.high[i], 'class ' + i);
+    });
+    assert.strictEqual(dom.flame.bytes, sum(transfers.map((row) => row.bytes)));
+    assert.ok(/^\d+ frames?, \d/.test(dom.found), dom.found);
+    await browser.run(`document.querySelector('#memory-chart svg').focus()`);
+    const before = await browser.run(`return document.getElementById('memory-told').textContent`);
+    await browser.keys(RIGHT);
+    assert.notStrictEqual(await browser.run(`return document.getElementById('memory-told').textContent`), before);
+    await isQuiet(browser, url);
+  },
+
+  async 'the roofline tells its points by mouse and keyboard'(browser) {
+    const { url, json } = report('roofline');
+    await load(browser, url);
+    const drawable = json.roofline.rows.filter((row) => row.flop_per_s > 1 &&
+      (row.dram_flop_per_byte > 0 || row.l2_flop_per_byte > 0));
+    const dom = await browser.run(`return { points: document.querySelectorAll('.roofline .point').length,
+      names: [...document.querySelectorAll('ol.points li .mono')].map((n) => n.textContent),
+      inside: [...document.querySelectorAll('.roofline circle')].every((c) => c.cx.baseVal.value > 0 && c.cx.baseVal.value < 960 &&
+        c.cy.baseVal.value > 0 && c.cy.baseVal.value < 440) }`);
+    assert.strictEqual(dom.points, drawable.length);
+    assert.strictEqual(dom.names.length, drawable.length);
+    assert.ok(dom.inside);
+    const tip = () => browser.run(`return [document.querySelector('.roofline .tip').textContent,
+      document.querySelectorAll('.roofline .told').length]`);
+    await browser.run(`document.querySelector('.roofline .point').focus()`);
+    const [first, told] = await tip();
+    assert.ok(first.startsWith('1: ' + drawable[0].name), first);
+    assert.strictEqual(told, 2); /* the disc and its line */
+    await browser.keys(RIGHT);
+    assert.ok((await tip())[0].startsWith('2: '));
+    await browser.run(`document.activeElement.blur();
+      document.querySelectorAll('.roofline .point')[2].dispatchEvent(new MouseEvent('mouseenter'))`);
+    assert.ok((await tip())[0].startsWith('3: '));
+    await isQuiet(browser, url);
+  },
+
+  async 'colours can be chosen'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    const page = (choice) => browser.run(`const select = document.getElementById('colours');
+      select.value = ${JSON.stringify(choice)}; select.dispatchEvent(new Event('change'));
+      return getComputedStyle(document.body).backgroundColor`);
+    const light = await page('light'), dark = await page('dark');
+    assert.notStrictEqual(light, dark);
+    assert.strictEqual(await page('automatic'), light);
+    await isQuiet(browser, url);
+  },
+
+  async 'headings, landmarks, tables and names hold together'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`
+      const all = (selector) => [...document.querySelectorAll(selector)];
+      const levels = all('h1, h2, h3, h4').map((h) => Number(h.tagName[1]));
+      const ids = all('[id]').map((node) => node.id);
+      const named = all('[aria-labelledby], [aria-describedby]').flatMap((node) =>
+        ((node.getAttribute('aria-labelledby') || '') + ' ' + (node.getAttribute('aria-describedby') || '')).trim().split(/\\s+/));
+      return { landmarks: ['header', 'nav', 'main', 'footer'].map((tag) => all('body > ' + tag).length), h1: all('h1').length,
+        jumps: levels.filter((level, i) => i && level > levels[i - 1] + 1).length,
+        twice: ids.filter((id, i) => ids.indexOf(id) !== i), dangling: named.filter((id) => !document.getElementById(id)),
+        unscoped: all('th:not([scope])').length, broken: all('nav a, .skip').map((a) => a.hash.slice(1))
+          .filter((id) => !document.getElementById(id)) };`);
+    assert.deepStrictEqual(dom, { landmarks: [1, 1, 1, 1], h1: 1, jumps: 0, twice: [], dangling: [], unscoped: 0, broken: [] });
+  },
+
+  async 'the whole page by the tab key'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    await browser.run('window.scrollTo(0, 0); document.activeElement.blur()');
+    const seen = [];
+    for (let i = 0; i < 40; i++) {
+      await browser.keys(TAB.repeat(5));
+      seen.push(await browser.run(`const a = document.activeElement, s = getComputedStyle(a);
+        return [a === document.body, (a.closest('section, nav, body') || {}).id || '', s.outlineStyle !== 'none' ||
+          (a.closest('.point') && getComputedStyle(a.querySelector('circle')).strokeWidth === '4px')]`));
+      if (seen[seen.length - 1][0]) break;
+    }
+    const places = seen.map(([, id]) => id);
+    ['findings', 'timeline', 'flame', 'kernels', 'transfers'].forEach((id) => assert.ok(places.includes(id), id + ' in ' + places));
+    assert.ok(seen.filter(([end]) => !end).every(([, , visible]) => visible), 'the focus is always seen');
+    assert.ok(new Set(places).size > 8, 'no trap: ' + places);
+  },
+
+  async 'paper: nothing folded, nothing cut'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    const pdf = await browser.print();
+    assert.ok(pdf.length > 20000 && pdf.subarray(0, 5).toString() === '%PDF-');
+    await browser.devtools('Emulation.setDeviceMetricsOverride', { width: 700, height: 1000, deviceScaleFactor: 1, mobile: false });
+    await browser.devtools('Emulation.setEmulatedMedia', { media: 'print' });
+    const paper = await browser.run(`window.dispatchEvent(new Event('beforeprint'));
+      const wide = [...document.querySelectorAll('main *')].filter((n) => { const r = n.getBoundingClientRect();
+        return r.width > 1 && r.right > innerWidth + 1 && !n.closest('.unseen, .flame'); });
+      return { closed: document.querySelectorAll('details:not([open])').length, wide: wide.map((n) => n.outerHTML.slice(0, 80)),
+        hidden: getComputedStyle(document.querySelector('nav')).display,
+        canvas: document.querySelector('.timeline-scroll canvas').getBoundingClientRect().height > 50 }`);
+    assert.deepStrictEqual(paper, { closed: 0, wide: [], hidden: 'none', canvas: true });
+    await browser.run(`window.dispatchEvent(new Event('afterprint'))`);
+    assert.ok(await browser.run(`return document.querySelectorAll('details:not([open])').length`) > 0);
+    await browser.devtools('Emulation.setEmulatedMedia', { media: '' });
+    await browser.devtools('Emulation.clearDeviceMetricsOverride');
+    await isQuiet(browser, url);
+  },
+
+  async 'scripts off: text, findings and tables are there, names are text'(browser) {
+    await browser.devtools('Emulation.setScriptExecutionDisabled', { value: true });
+    try {
+      for (const name of ['normal', 'hostile']) {
+        const { url, json } = report(name);
+        await browser.go(url);
+        const dom = await browser.run(`return { main: document.querySelector('main').innerText, images: document.images.length,
+          scripts: document.scripts.length, strange: document.querySelectorAll('main b b, main i, svg[onload]').length,
+          names: [...document.querySelectorAll('noscript td.name')].map((n) => n.textContent), broken: window.broken }`);
+        assert.ok(dom.main.includes(json.findings.rows[0].title), name);
+        assert.ok(dom.main.includes('Scripts are off'));
+        assert.strictEqual(dom.images + dom.strange, 0);
+        assert.strictEqual(dom.scripts, 3);
+        assert.strictEqual(dom.broken, null);
+        json.kernels.rows.filter((row) => /^[\\w ():,<>*/]+$/.test(row.name || '')).forEach((row) =>
+          assert.ok(dom.names.includes(row.name), row.name));
+        assert.ok(!dom.main.includes('\u202e'));
+      }
+    } finally {
+      await browser.devtools('Emulation.setScriptExecutionDisabled', { value: false });
+    }
+  },
+};
+
+runTests(tests);
