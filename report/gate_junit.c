@@ -1,0 +1,155 @@
+/* A comparison as JUnit XML, which every CI service shows: a test case for each gated metric, and
+ * one for whether the sides can be compared at all. What is not decided is skipped, with the
+ * reason: a red mark stands for a regression only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/gate_writers.h"
+#include "report/utf8.h"
+#include "report/writers.h"
+
+/* XML 1.0 has no way to write control characters or U+FFFE and U+FFFF: the first are made visible
+ * by prof_report_clean, the others here. Every special character is escaped, also where it need not
+ * be, so that no text can end an attribute, an element or a CDATA section of a careless reader. */
+static void put_escaped(FILE *out, const char *text)
+{
+    char *clean = prof_report_clean(text);
+    for (const char *p = clean ? clean : "n/a"; *p; p++) {
+        if (*p == '<' || *p == '>' || *p == '&' || *p == '"' || *p == '\'')
+            fprintf(out, "&#%d;", *p);
+        else if (!strncmp(p, "\xef\xbf\xbe", 3) || !strncmp(p, "\xef\xbf\xbf", 3)) {
+            fputs(p[2] == '\xbe' ? "\\u{FFFE}" : "\\u{FFFF}", out);
+            p += 2;
+        } else
+            fputc(*p, out);
+    }
+    free(clean);
+}
+
+/* Takes the text. */
+static void put_attribute(FILE *out, const char *name, char *text)
+{
+    fprintf(out, " %s=\"", name);
+    put_escaped(out, text ? text : "n/a");
+    fputc('"', out);
+    free(text);
+}
+
+enum outcome { PASSED, FAILED, SKIPPED };
+
+static enum outcome outcome_of(const struct prof_compared *row)
+{
+    switch (row->verdict) {
+    case PROF_VERDICT_FAIL:
+        return FAILED;
+    case PROF_VERDICT_PASS:
+    case PROF_VERDICT_IMPROVED:
+    case PROF_VERDICT_CHANGED:
+        return PASSED;
+    default:
+        return SKIPPED;
+    }
+}
+
+/* Those that were gated, and those that somebody has to look at. */
+static bool is_case(const struct prof_compared *row)
+{
+    return row->gated || row->verdict == PROF_VERDICT_FAIL ||
+           row->verdict == PROF_VERDICT_CHANGED || row->reason == PROF_REASON_IGNORED;
+}
+
+static char *sentence(const struct prof_compared *row)
+{
+    char *change = prof_gate_change(row), *why = prof_gate_why(row), *text = NULL;
+    if (asprintf(&text, "%s: %s: %s", prof_verdict_name(row->verdict), change ? change : "n/a",
+                 why && *why ? why : prof_verdict_text(row->verdict)) < 0)
+        text = NULL;
+    free(change);
+    free(why);
+    return text;
+}
+
+static void put_case(FILE *out, const struct prof_compared *row)
+{
+    enum outcome outcome = outcome_of(row);
+    fprintf(out, "    <testcase classname=\"perfkit.%s\"", prof_metric_info(row->family)->name);
+    put_attribute(out, "name", prof_gate_subject_placed(row, 0));
+    fputs(">\n", out);
+    if (outcome == PASSED) {
+        fputs("      <system-out>", out);
+        char *text = sentence(row);
+        put_escaped(out, text ? text : "n/a");
+        free(text);
+        fputs("</system-out>\n", out);
+    } else {
+        fprintf(out, "      <%s", outcome == FAILED ? "failure" : "skipped");
+        if (outcome == FAILED)
+            fprintf(out, " type=\"%s\"", prof_reason_code(row->reason));
+        put_attribute(out, "message", sentence(row));
+        fputs("/>\n", out);
+    }
+    fputs("    </testcase>\n", out);
+}
+
+struct totals {
+    size_t cases, failed, skipped;
+};
+
+static struct totals count(const struct prof_comparison *c, bool exact)
+{
+    struct totals totals = {0};
+    for (size_t i = 0; i < c->count; i++) {
+        const struct prof_compared *row = &c->rows[i];
+        if (!is_case(row) || prof_metric_info(row->family)->exact != exact)
+            continue;
+        totals.cases++;
+        totals.failed += outcome_of(row) == FAILED;
+        totals.skipped += outcome_of(row) == SKIPPED;
+    }
+    return totals;
+}
+
+static void put_suite(FILE *out, const struct prof_comparison *c, bool exact)
+{
+    struct totals totals = count(c, exact);
+    fprintf(out,
+            "  <testsuite name=\"%s\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
+            "skipped=\"%zu\">\n",
+            exact ? "counts and bytes" : "times", totals.cases, totals.failed, totals.skipped);
+    for (size_t i = 0; i < c->count; i++)
+        if (is_case(&c->rows[i]) && prof_metric_info(c->rows[i].family)->exact == exact)
+            put_case(out, &c->rows[i]);
+    fputs("  </testsuite>\n", out);
+}
+
+static void put_comparable(FILE *out, const struct prof_comparison *c)
+{
+    fprintf(
+        out,
+        "  <testsuite name=\"comparable\" tests=\"1\" failures=\"0\" errors=\"%d\" "
+        "skipped=\"0\">\n    <testcase classname=\"perfkit\" name=\"environments and trust\">\n",
+        c->times_refused);
+    if (c->times_refused) {
+        fputs("      <error type=\"refused\"", out);
+        put_attribute(out, "message", prof_gate_sensitivity(c));
+        fputs("/>\n", out);
+    }
+    fputs("    </testcase>\n  </testsuite>\n", out);
+}
+
+enum prof_status prof_gate_write_junit(const struct prof_gate_report *report, FILE *out,
+                                       struct prof_error *err)
+{
+    const struct prof_comparison *c = report->comparison;
+    struct totals exact = count(c, true), times = count(c, false);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites", out);
+    put_attribute(out, "name", prof_gate_headline(report));
+    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%d\" skipped=\"%zu\">\n",
+            exact.cases + times.cases + 1, exact.failed + times.failed, c->times_refused,
+            exact.skipped + times.skipped);
+    put_comparable(out, c);
+    put_suite(out, c, true);
+    put_suite(out, c, false);
+    fputs("</testsuites>\n", out);
+    return prof_report_flush(out, err);
+}

@@ -1,0 +1,135 @@
+/* A comparison as GitHub-flavoured Markdown, for the comment on a pull request and for a job's
+ * summary: short, since people read it beside others; both places cut long texts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/gate_writers.h"
+#include "report/writers.h"
+
+#define ROWS 20
+
+/* Takes the text. */
+static void put_prose(FILE *out, char *text)
+{
+    prof_report_markdown_prose(out, text ? text : "n/a");
+    free(text);
+}
+
+static void put_row(FILE *out, const struct prof_compared *row)
+{
+    char *subject = prof_gate_subject_placed(row, 60);
+    fprintf(out, "| %s | ", prof_verdict_name(row->verdict));
+    prof_report_markdown_prose(out, subject ? subject : "n/a");
+    free(subject);
+    fputs(" | ", out);
+    put_prose(out, prof_gate_change(row));
+    fputs(" | ", out);
+    put_prose(out, prof_gate_why(row));
+    fputs(" |\n", out);
+}
+
+static void put_group(FILE *out, const struct prof_gate_report *report, enum prof_gate_group group)
+{
+    const struct prof_comparison *c = report->comparison;
+    size_t count = prof_gate_group_count(c, group), shown = 0;
+    size_t most = report->top ? report->top : ROWS;
+    if (!count)
+        return;
+    fprintf(out,
+            "\n### %s: %zu\n\n| Verdict | Metric | Change | Why |\n| :-- | :-- | :-- | :-- |\n",
+            prof_gate_group_title(group), count);
+    for (size_t i = 0; i < c->count && shown < most; i++) {
+        if (prof_gate_group(&c->rows[i]) != group)
+            continue;
+        put_row(out, &c->rows[i]);
+        shown++;
+    }
+    if (shown < count)
+        fprintf(out, "\n... and %zu more\n", count - shown);
+}
+
+static void put_item(FILE *out, const char *label, char *text)
+{
+    if (!text)
+        return;
+    fprintf(out, "- **%s**: ", label);
+    put_prose(out, text);
+    fputc('\n', out);
+}
+
+static char *copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+static void put_environment(FILE *out, const struct prof_comparison *c)
+{
+    for (size_t i = 0; i < c->difference_count; i++) {
+        const struct prof_environment_difference *d = &c->differences[i];
+        char *text = NULL;
+        if (asprintf(&text, "%s: %s -> %s (%s)", d->name, d->base ? d->base : "n/a",
+                     d->cand ? d->cand : "n/a", prof_environment_level_text(d->level)) >= 0)
+            put_item(out, "Environment", text);
+    }
+}
+
+static void put_sides(FILE *out, const struct prof_gate_report *report)
+{
+    put_item(out, "Baseline", copy(report->base));
+    put_item(out, "Candidate", copy(report->cand));
+    put_item(out, "Iteration", prof_gate_iteration(report->comparison));
+    if (report->judged)
+        put_item(out, "Times", prof_gate_sensitivity(report->comparison));
+    put_environment(out, report->comparison);
+    if (!report->comparison->times_refused)
+        put_item(out, "Note", copy(report->comparison->note));
+    for (size_t i = 0; i < report->note_count; i++)
+        put_item(out, "Note", copy(report->notes[i]));
+}
+
+enum prof_status prof_gate_write_markdown(const struct prof_gate_report *report, FILE *out,
+                                          struct prof_error *err)
+{
+    fputs("## Performance gate: ", out);
+    put_prose(out, prof_gate_headline(report));
+    fputs("\n\n", out);
+    put_sides(out, report);
+    for (int group = 0; group < PROF_GATE_GROUPS; group++)
+        put_group(out, report, (enum prof_gate_group)group);
+    return prof_report_flush(out, err);
+}
+
+enum prof_status prof_diff_write_markdown(const struct prof_gate_report *report, FILE *out,
+                                          struct prof_error *err)
+{
+    const struct prof_comparison *c = report->comparison;
+    size_t shown = 0, most = report->top ? report->top : ROWS, left = 0;
+    fputs("## What differs\n\n", out);
+    put_sides(out, report);
+    fputs("\n| Moved per iteration | Metric | Change |\n| --: | :-- | :-- |\n", out);
+    for (size_t i = 0; i < c->count; i++) {
+        const struct prof_compared *row = &c->rows[i];
+        bool time = row->delta_ns == row->delta_ns && row->delta_ns != 0;
+        if (!time && row->base_value == row->cand_value)
+            continue;
+        if (shown == most) {
+            left++;
+            continue;
+        }
+        shown++;
+        char *subject = prof_gate_subject_placed(row, 60);
+        fprintf(out, "| %s%s | ",
+                !time               ? ""
+                : row->delta_ns < 0 ? "-"
+                                    : "+",
+                time ? prof_duration(row->delta_ns < 0 ? -row->delta_ns : row->delta_ns).text : "");
+        prof_report_markdown_prose(out, subject ? subject : "n/a");
+        free(subject);
+        fputs(" | ", out);
+        put_prose(out, prof_gate_change(row));
+        fputs(" |\n", out);
+    }
+    if (left)
+        fprintf(out, "\n... and %zu more\n", left);
+    return prof_report_flush(out, err);
+}

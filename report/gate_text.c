@@ -1,0 +1,256 @@
+/* A comparison for a terminal and for the log of a CI job: the verdict first, then what decided it,
+ * one metric in two or three lines, then what it rests on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/gate_writers.h"
+#include "report/text.h"
+#include "report/utf8.h"
+#include "report/writers.h"
+
+#define ROWS 12
+#define LABEL 13 /* columns of the words at the left */
+#define BELOW 15 /* columns before what stands below a row */
+
+static enum prof_report_tone tone_of(enum prof_verdict verdict)
+{
+    switch (verdict) {
+    case PROF_VERDICT_PASS:
+    case PROF_VERDICT_IMPROVED:
+        return PROF_TONE_GOOD;
+    case PROF_VERDICT_FAIL:
+    case PROF_VERDICT_REFUSED:
+        return PROF_TONE_BAD;
+    default:
+        return PROF_TONE_HEAD;
+    }
+}
+
+/* `label`, then the text, wrapped. Takes the text. */
+static void put_field(const struct prof_report_page *page, const char *label, char *text)
+{
+    char padded[LABEL + 1];
+    char *clean = text ? prof_report_clean(text) : NULL;
+    snprintf(padded, sizeof padded, "%-*s", LABEL, label);
+    if (clean)
+        prof_report_wrap(page, LABEL, padded, clean);
+    free(clean);
+    free(text);
+}
+
+/* A line of words below a row. Takes the text. No name stands at the beginning of a line: a CI
+ * service may take what begins with :: for a command. */
+static void put_below(const struct prof_report_page *page, char *text)
+{
+    char *clean = text && *text ? prof_report_clean(text) : NULL;
+    if (clean)
+        prof_report_wrap(page, BELOW, "               ", clean);
+    free(clean);
+    free(text);
+}
+
+static void put_row(const struct prof_report_page *page, const struct prof_compared *row)
+{
+    char *subject = prof_gate_subject(row, page->width / 2);
+    char *clean = subject ? prof_report_clean(subject) : NULL;
+    fprintf(page->out, "  %s%-12s%s %s\n", prof_report_tone(page, tone_of(row->verdict)),
+            prof_verdict_name(row->verdict), prof_report_plain(page), clean ? clean : "n/a");
+    free(clean);
+    free(subject);
+    if (row->place && *row->place) {
+        char *place = prof_report_cut(row->place, page->width - BELOW - 3);
+        fprintf(page->out, "%*sin %s\n", BELOW, "", place ? place : "n/a");
+        free(place);
+    }
+    put_below(page, prof_gate_change(row));
+    put_below(page, prof_gate_why(row));
+}
+
+static void put_group(const struct prof_report_page *page, const struct prof_comparison *c,
+                      enum prof_gate_group group)
+{
+    size_t count = prof_gate_group_count(c, group), shown = 0;
+    size_t most = page->top ? page->top : ROWS;
+    if (!count)
+        return;
+    fprintf(page->out, "\n%s%s: %zu metric%s%s\n", prof_report_tone(page, PROF_TONE_HEAD),
+            prof_gate_group_title(group), count, count == 1 ? "" : "s", prof_report_plain(page));
+    for (size_t i = 0; i < c->count && shown < most; i++) {
+        if (prof_gate_group(&c->rows[i]) != group)
+            continue;
+        put_row(page, &c->rows[i]);
+        shown++;
+    }
+    if (shown < count)
+        fprintf(page->out, "  ... and %zu more\n", count - shown);
+}
+
+static void put_environment(const struct prof_report_page *page, const struct prof_comparison *c)
+{
+    for (size_t i = 0; i < c->difference_count; i++) {
+        const struct prof_environment_difference *d = &c->differences[i];
+        char *text = NULL;
+        if (asprintf(&text, "%s: %s -> %s%s", d->name, d->base ? d->base : "n/a",
+                     d->cand ? d->cand : "n/a",
+                     d->level == PROF_ENVIRONMENT_HARD   ? " (times cannot be compared)"
+                     : d->level == PROF_ENVIRONMENT_SOFT ? " (may move times)"
+                                                         : "") < 0)
+            text = NULL;
+        put_field(page, i ? "" : "Environment", text);
+    }
+}
+
+static char *copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+static char *shift_text(const struct prof_comparison *c)
+{
+    char *text = NULL;
+    if (c->shift != c->shift) /* not known */
+        return NULL;
+    if (asprintf(&text, "%s is common to all device times, of which %s is taken for noise%s%s",
+                 prof_gate_percent(c->shift).text, prof_gate_percent(c->shift_removed).text,
+                 c->overdispersion > 1 ? "; errors are widened by a factor of " : "",
+                 c->overdispersion > 1 ? prof_ratio(c->overdispersion).text : "") < 0)
+        return NULL;
+    return text;
+}
+
+static void put_sides(const struct prof_report_page *page, const struct prof_gate_report *report)
+{
+    const struct prof_comparison *c = report->comparison;
+    put_field(page, "Baseline", copy(report->base));
+    put_field(page, "Candidate", copy(report->cand));
+    put_field(page, "Iteration", prof_gate_iteration(c));
+    put_environment(page, c);
+}
+
+static void put_notes(const struct prof_report_page *page, const struct prof_gate_report *report)
+{
+    const struct prof_comparison *c = report->comparison;
+    if (c->note && !c->times_refused)
+        put_field(page, "Note", copy(c->note));
+    for (size_t i = 0; i < report->note_count; i++)
+        put_field(page, "Note", copy(report->notes[i]));
+}
+
+static struct prof_report_page page_of(const struct prof_gate_report *report, FILE *out)
+{
+    size_t width = report->width ? report->width : 100;
+    return (struct prof_report_page){
+        .out = out, .width = width < 60 ? 60 : width, .colour = report->colour, .top = report->top};
+}
+
+enum prof_status prof_gate_write_text(const struct prof_gate_report *report, FILE *out,
+                                      struct prof_error *err)
+{
+    const struct prof_comparison *c = report->comparison;
+    struct prof_report_page page = page_of(report, out);
+    char *headline = prof_gate_headline(report);
+    fprintf(out, "%s%s%s\n\n", prof_report_tone(&page, tone_of(c->verdict)),
+            headline ? headline : "n/a", prof_report_plain(&page));
+    free(headline);
+    put_sides(&page, report);
+    put_field(&page, "Times", prof_gate_sensitivity(c));
+    put_field(&page, "Shift", shift_text(c));
+    put_notes(&page, report);
+    for (int group = 0; group < PROF_GATE_GROUPS; group++)
+        put_group(&page, c, (enum prof_gate_group)group);
+    return prof_report_flush(out, err);
+}
+
+/* ---- without a verdict ------------------------------------------------------------------------
+ */
+
+/* Time rows by how much time moved; a row that did not move is not told. */
+static bool is_moved(const struct prof_compared *row, enum prof_metric_family family)
+{
+    return row->family == family && row->delta_ns == row->delta_ns && row->delta_ns != 0;
+}
+
+static void put_moved(const struct prof_report_page *page, const struct prof_comparison *c,
+                      enum prof_metric_family family, const char *title)
+{
+    size_t count = 0, shown = 0, most = page->top ? page->top : ROWS;
+    double sum = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (is_moved(&c->rows[i], family)) {
+            count++;
+            sum += c->rows[i].delta_ns;
+        }
+    if (!count)
+        return;
+    fprintf(page->out, "\n%s%s: %c%s per iteration%s\n", prof_report_tone(page, PROF_TONE_HEAD),
+            title, sum < 0 ? '-' : '+', prof_duration(sum < 0 ? -sum : sum).text,
+            prof_report_plain(page));
+    for (size_t i = 0; i < c->count && shown < most; i++) {
+        const struct prof_compared *row = &c->rows[i];
+        if (!is_moved(row, family))
+            continue;
+        char *subject = prof_gate_subject_placed(row, page->width / 3);
+        char *clean = subject ? prof_report_clean(subject) : NULL;
+        struct prof_text delta = prof_duration(row->delta_ns < 0 ? -row->delta_ns : row->delta_ns);
+        fprintf(page->out, "  %c%-10s %9s  %9s -> %-9s %s\n", row->delta_ns < 0 ? '-' : '+',
+                delta.text, prof_gate_percent(row->effect).text,
+                prof_gate_value(row, row->base_value).text,
+                prof_gate_value(row, row->cand_value).text, clean ? clean : "n/a");
+        free(clean);
+        free(subject);
+        shown++;
+    }
+    if (shown < count)
+        fprintf(page->out, "  ... and %zu more\n", count - shown);
+}
+
+static bool is_exact_change(const struct prof_compared *row)
+{
+    return prof_metric_info(row->family)->exact && row->reason != PROF_REASON_SAME &&
+           (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
+}
+
+static void put_counts(const struct prof_report_page *page, const struct prof_comparison *c)
+{
+    size_t count = 0, shown = 0, most = page->top ? page->top : ROWS;
+    for (size_t i = 0; i < c->count; i++)
+        count += is_exact_change(&c->rows[i]);
+    if (!count)
+        return;
+    fprintf(page->out, "\n%sCounts and bytes: %zu differ%s\n",
+            prof_report_tone(page, PROF_TONE_HEAD), count, prof_report_plain(page));
+    for (size_t i = 0; i < c->count && shown < most; i++) {
+        if (!is_exact_change(&c->rows[i]))
+            continue;
+        char *subject = prof_gate_subject_placed(&c->rows[i], page->width / 2);
+        char *change = prof_gate_change(&c->rows[i]),
+             *fit = subject ? prof_report_clean(subject) : NULL;
+        fprintf(page->out, "  %s\n      %s\n", fit ? fit : "n/a", change ? change : "n/a");
+        free(fit);
+        free(subject);
+        free(change);
+        shown++;
+    }
+    if (shown < count)
+        fprintf(page->out, "  ... and %zu more\n", count - shown);
+}
+
+enum prof_status prof_diff_write_text(const struct prof_gate_report *report, FILE *out,
+                                      struct prof_error *err)
+{
+    static const struct {
+        enum prof_metric_family family;
+        const char *title;
+    } lists[] = {
+        {PROF_METRIC_WALL, "Wall time"},     {PROF_METRIC_BUSY, "Device at work"},
+        {PROF_METRIC_IDLE, "Device idle"},   {PROF_METRIC_KERNEL, "Kernels"},
+        {PROF_METRIC_COPY, "Copies, fills"}, {PROF_METRIC_RANGE, "NVTX ranges"},
+    };
+    struct prof_report_page page = page_of(report, out);
+    put_sides(&page, report);
+    put_notes(&page, report);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        put_moved(&page, report->comparison, lists[i].family, lists[i].title);
+    put_counts(&page, report->comparison);
+    return prof_report_flush(out, err);
+}

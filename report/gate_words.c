@@ -1,0 +1,362 @@
+/* Sentences about a comparison. A reader of a CI log has one line per metric and no legend, so that
+ * line says what moved, where, by how much, and how sure that is. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/gate_words.h"
+#include "report/utf8.h"
+
+/* Means over units are whole in most programs; where they are not, two decimals tell enough. */
+static struct prof_text count_text(double value)
+{
+    struct prof_text text;
+    if (fabs(value - nearbyint(value)) < 1e-9 * fmax(1, fabs(value)))
+        return prof_count((int64_t)nearbyint(value));
+    prof_print_fixed(text.text, value, 2);
+    return text;
+}
+
+struct prof_text prof_gate_value(const struct prof_compared *row, double value)
+{
+    if (!isfinite(value))
+        return (struct prof_text){"n/a"};
+    switch (prof_metric_info(row->family)->unit) {
+    case PROF_METRIC_NS:
+        return prof_duration(value);
+    case PROF_METRIC_BYTES:
+        /* 4 more of a megabyte must be seen */
+        if (value == nearbyint(value) && fabs(value) < 1e15) {
+            struct prof_text text = prof_count((int64_t)value);
+            strcat(text.text, " B");
+            return text;
+        }
+        return prof_bytes(value);
+    case PROF_METRIC_NS_PER_BYTE:
+        return prof_rate(1e9 / value);
+    case PROF_METRIC_COUNT:
+        break;
+    }
+    return count_text(value);
+}
+
+struct prof_text prof_gate_percent(double effect)
+{
+    struct prof_text text = {"n/a"};
+    if (!isfinite(effect))
+        return text;
+    double percent = effect * 100;
+    if (fabs(percent) >= 1e6)
+        return percent > 0 ? (struct prof_text){"+1e6 % or more"}
+                           : (struct prof_text){"-1e6 % or less"};
+    char number[64];
+    prof_print_fixed(number, fabs(percent), fabs(percent) < 0.995 ? 2 : 1);
+    snprintf(text.text, sizeof text.text, "%c%.20s %%", percent < 0 ? '-' : '+', number);
+    return text;
+}
+
+/* ---- one row ----------------------------------------------------------------------------------
+ */
+
+static void put_shape(FILE *out, const struct prof_metric *metric)
+{
+    if (!metric || metric->grid[0] <= 0)
+        return;
+    fprintf(out, " (%" PRId64 ",%" PRId64 ",%" PRId64 ")", metric->grid[0], metric->grid[1],
+            metric->grid[2]);
+    if (metric->block[0] > 0)
+        fprintf(out, "x(%" PRId64 ",%" PRId64 ",%" PRId64 ")", metric->block[0], metric->block[1],
+                metric->block[2]);
+}
+
+/* A name of the program, or of several kernels, cut to the columns asked for. */
+static void put_name(FILE *out, const char *name, size_t cells)
+{
+    char *fit = cells ? prof_report_fit(name, cells) : NULL;
+    fputs(fit ? fit : name, out);
+    free(fit);
+}
+
+static void put_before(FILE *out, const struct prof_compared *row, size_t cells)
+{
+    switch (row->match) {
+    case PROF_MATCH_EXACT:
+    case PROF_MATCH_ADDED:
+    case PROF_MATCH_REMOVED:
+        return;
+    case PROF_MATCH_SHAPE:
+        fputs(", before with shape", out);
+        put_shape(out, row->base);
+        return;
+    default:
+        fputs(", before ", out);
+        put_name(out, row->base_name ? row->base_name : "n/a", cells);
+        put_shape(out, row->base);
+    }
+}
+
+/* A stream into memory whose text is wanted, or NULL when anything went wrong. */
+struct text {
+    FILE *out;
+    char *data;
+    size_t size;
+};
+
+static bool begin(struct text *text)
+{
+    *text = (struct text){0};
+    text->out = open_memstream(&text->data, &text->size);
+    return text->out != NULL;
+}
+
+static char *end(struct text *text)
+{
+    if (fclose(text->out) == 0)
+        return text->data;
+    free(text->data);
+    return NULL;
+}
+
+static void put_subject(FILE *out, const struct prof_compared *row, size_t cells)
+{
+    const char *name = row->cand_name ? row->cand_name : row->base_name;
+    const struct prof_metric *metric = row->cand ? row->cand : row->base;
+    fputs(prof_metric_info(row->family)->name, out);
+    if (name && *name) {
+        fputc(' ', out);
+        put_name(out, name, cells);
+    }
+    put_shape(out, metric);
+    if (metric && metric->device > 0)
+        fprintf(out, " on device %" PRId64, metric->device);
+    put_before(out, row, cells);
+}
+
+char *prof_gate_subject(const struct prof_compared *row, size_t cells)
+{
+    struct text text;
+    if (!begin(&text))
+        return NULL;
+    put_subject(text.out, row, cells);
+    return end(&text);
+}
+
+char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells)
+{
+    struct text text;
+    if (!begin(&text))
+        return NULL;
+    put_subject(text.out, row, cells);
+    if (row->place && *row->place) {
+        char *fit = cells ? prof_report_cut(row->place, cells) : NULL;
+        fprintf(text.out, " in %s", fit ? fit : row->place);
+        free(fit);
+    }
+    return end(&text);
+}
+
+static void put_exact(FILE *out, const struct prof_compared *row)
+{
+    double base = isnan(row->base_value) ? 0 : row->base_value;
+    double cand = isnan(row->cand_value) ? 0 : row->cand_value, more = cand - base;
+    fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
+            prof_gate_value(row, row->cand_value).text);
+    if (more != 0)
+        fprintf(out, " (%c%s)", more < 0 ? '-' : '+', prof_gate_value(row, fabs(more)).text);
+    if (row->base_low < row->base_high)
+        fprintf(out, "; in the baseline %s to %s", prof_gate_value(row, row->base_low).text,
+                prof_gate_value(row, row->base_high).text);
+    double out_base = isnan(row->outside_base) ? 0 : row->outside_base;
+    double out_cand = isnan(row->outside_cand) ? 0 : row->outside_cand;
+    if (out_base != out_cand && more == 0)
+        fprintf(out, "; outside the iterations %s -> %s", prof_gate_value(row, out_base).text,
+                prof_gate_value(row, out_cand).text);
+}
+
+static void put_noisy(FILE *out, const struct prof_compared *row)
+{
+    fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
+            prof_gate_value(row, row->cand_value).text);
+    if (isfinite(row->effect))
+        fprintf(out, ", %s", prof_gate_percent(row->effect).text);
+    if (isfinite(row->ci_low) && isfinite(row->ci_high))
+        fprintf(out, " (95 %%: %s to %s)", prof_gate_percent(row->ci_low).text,
+                prof_gate_percent(row->ci_high).text);
+    if (isfinite(row->delta_ns) && row->delta_ns != 0)
+        fprintf(out, ", %c%s per iteration", row->delta_ns < 0 ? '-' : '+',
+                prof_duration(fabs(row->delta_ns)).text);
+    if (isfinite(row->p_adjusted) && row->p_adjusted < 0.1)
+        fprintf(out, ", p %s", prof_ratio(row->p_adjusted).text);
+}
+
+char *prof_gate_change(const struct prof_compared *row)
+{
+    struct text text;
+    if (!begin(&text))
+        return NULL;
+    if (prof_metric_info(row->family)->exact)
+        put_exact(text.out, row);
+    else
+        put_noisy(text.out, row);
+    return end(&text);
+}
+
+static void put_power(FILE *out, const struct prof_compared *row)
+{
+    if (isfinite(row->mde))
+        fprintf(out, "; a slowdown of less than %s may go unseen",
+                prof_gate_percent(row->mde).text + 1);
+    if (row->runs_needed == PROF_UNKNOWN)
+        fprintf(out, "; more than 1,000 runs a side would be needed");
+    else if (row->runs_needed > 0)
+        fprintf(out, "; about %" PRId64 " runs a side would decide", row->runs_needed);
+}
+
+char *prof_gate_why(const struct prof_compared *row)
+{
+    struct text text;
+    if (!begin(&text))
+        return NULL;
+    fputs(prof_reason_text(row->reason), text.out);
+    if (row->verdict == PROF_VERDICT_UNDERPOWERED || row->verdict == PROF_VERDICT_SUSPECT)
+        put_power(text.out, row);
+    if (row->match != PROF_MATCH_EXACT && row->reason != PROF_REASON_ADDED &&
+        row->reason != PROF_REASON_REMOVED)
+        fprintf(text.out, "; %s", prof_match_text(row->match));
+    const struct {
+        bool is;
+        const char *text;
+    } marks[] = {{row->multimodal, "has several modes"},
+                 {row->drifts, "drifts over the run"},
+                 {row->correlated, "neighbouring launches are alike"}};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (marks[i].is && row->verdict != PROF_VERDICT_PASS)
+            fprintf(text.out, "; %s", marks[i].text);
+    if (row->policy.reason)
+        fprintf(text.out, "; configured: %s", row->policy.reason);
+    return end(&text);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+static size_t gated(const struct prof_comparison *c)
+{
+    size_t count = 0;
+    for (int i = 0; i < PROF_VERDICT_COUNT; i++)
+        count += c->verdicts[i];
+    return count;
+}
+
+char *prof_gate_headline(const struct prof_gate_report *report)
+{
+    const struct prof_comparison *c = report->comparison;
+    struct text text;
+    if (!begin(&text))
+        return NULL;
+    size_t all = gated(c), same = c->verdict < PROF_VERDICT_COUNT ? c->verdicts[c->verdict] : 0;
+    fprintf(text.out, "%s: ", prof_verdict_name(c->verdict));
+    switch (c->verdict) {
+    case PROF_VERDICT_PASS:
+        fprintf(text.out, "none of %zu gated metrics is worse", all);
+        break;
+    case PROF_VERDICT_FAIL:
+        fprintf(text.out, "%zu of %zu gated metrics %s worse", same, all, same == 1 ? "is" : "are");
+        break;
+    case PROF_VERDICT_IMPROVED:
+        fprintf(text.out, "%zu of %zu gated metrics %s better, none is worse", same, all,
+                same == 1 ? "is" : "are");
+        break;
+    case PROF_VERDICT_REFUSED:
+        fputs("the times of the two sides cannot be compared", text.out);
+        break;
+    default:
+        fprintf(text.out, "%s (%zu of %zu gated metrics)", prof_verdict_text(c->verdict), same,
+                all);
+    }
+    if (c->times_refused && c->verdict == PROF_VERDICT_FAIL)
+        fputs("; times were not compared", text.out);
+    return end(&text);
+}
+
+char *prof_gate_iteration(const struct prof_comparison *c)
+{
+    static const char *const sources[] = {
+        [PROF_ITERATION_ASKED] = "NVTX range %s, as asked",
+        [PROF_ITERATION_STEP] = "NVTX range %s",
+        [PROF_ITERATION_REPEATING] = "NVTX range %s, the longest that repeats",
+        [PROF_ITERATION_RUN] = "the whole run (no NVTX range repeats)",
+    };
+    struct text text;
+    if (!begin(&text))
+        return NULL;
+    const char *source = sources[c->iteration_source], *hole = strstr(source, "%s");
+    if (hole)
+        fprintf(text.out, "%.*s%s%s", (int)(hole - source), source,
+                c->iteration ? c->iteration : "n/a", hole + 2);
+    else
+        fputs(source, text.out);
+    if (c->iteration_source != PROF_ITERATION_RUN)
+        fprintf(text.out, ": %s steady ones per run in the baseline, %s in the candidate",
+                count_text(c->base_iterations).text, count_text(c->cand_iterations).text);
+    return end(&text);
+}
+
+char *prof_gate_sensitivity(const struct prof_comparison *c)
+{
+    struct text text;
+    if (!begin(&text))
+        return NULL;
+    if (c->times_refused)
+        fprintf(text.out, "not compared: %s", c->note ? c->note : "see the environment");
+    else if (!isfinite(c->median_mde) && !isfinite(c->wall_mde))
+        fputs("none was gated", text.out);
+    else
+        fprintf(text.out,
+                "smallest slowdown that would be found: %s of wall time, %s in the median "
+                "of the others",
+                isfinite(c->wall_mde) ? prof_gate_percent(c->wall_mde).text + 1 : "n/a",
+                isfinite(c->median_mde) ? prof_gate_percent(c->median_mde).text + 1 : "n/a");
+    return end(&text);
+}
+
+/* ---- groups -----------------------------------------------------------------------------------
+ */
+
+const char *prof_gate_group_title(enum prof_gate_group group)
+{
+    static const char *const titles[] = {"Worse", "Not decided", "Changed", "Better", "Ignored"};
+    return titles[group];
+}
+
+enum prof_gate_group prof_gate_group(const struct prof_compared *row)
+{
+    if (row->reason == PROF_REASON_IGNORED)
+        return PROF_GATE_IGNORED;
+    switch (row->verdict) {
+    case PROF_VERDICT_FAIL:
+        return PROF_GATE_WORSE;
+    case PROF_VERDICT_SUSPECT:
+    case PROF_VERDICT_ENV:
+    case PROF_VERDICT_UNDERPOWERED:
+        return row->gated ? PROF_GATE_UNSURE : PROF_GATE_GROUPS;
+    case PROF_VERDICT_IMPROVED:
+        return PROF_GATE_BETTER;
+    case PROF_VERDICT_CHANGED:
+        return PROF_GATE_CHANGES;
+    default:
+        return row->match == PROF_MATCH_EXACT || row->verdict == PROF_VERDICT_REFUSED
+                   ? PROF_GATE_GROUPS
+                   : PROF_GATE_CHANGES;
+    }
+}
+
+size_t prof_gate_group_count(const struct prof_comparison *c, enum prof_gate_group group)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += prof_gate_group(&c->rows[i]) == group;
+    return count;
+}

@@ -1,0 +1,57 @@
+/* The words of a comparison that all its writers share. Texts with names of the program are as the
+ * program gave them: each writer cleans and quotes. */
+#ifndef PERFKIT_REPORT_GATE_WORDS_H
+#define PERFKIT_REPORT_GATE_WORDS_H
+
+#include "libprof/base/format.h"
+#include "report/gate.h"
+
+/* A value of the row's metric as people read it: "1.20 ms", "8.0 KiB", "12", "24.6 GB/s". */
+struct prof_text prof_gate_value(const struct prof_compared *row, double value);
+
+/* 0.052 as "+5.2 %"; n/a for NaN. */
+struct prof_text prof_gate_percent(double effect);
+
+/* The metric: "kernel gemm<128> (264,1,1)x(256,1,1)", and for one that was found under another
+ * name, what it was. Names are cut to `cells` columns; 0 = as they are. malloc'ed; NULL = out of
+ * memory. */
+char *prof_gate_subject(const struct prof_compared *row, size_t cells);
+
+/* The same with its place: "... in step/forward". */
+char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells);
+
+/* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %)".
+ * malloc'ed. */
+char *prof_gate_change(const struct prof_compared *row);
+
+/* Why it has its verdict, with the configuration's reason: "slower by more than noise explains".
+ * malloc'ed. */
+char *prof_gate_why(const struct prof_compared *row);
+
+/* One line for the whole: "FAIL: 2 of 61 metrics are worse". malloc'ed. */
+char *prof_gate_headline(const struct prof_gate_report *report);
+
+/* "NVTX range step: 100 steady iterations in the baseline, 98 in the candidate". malloc'ed. */
+char *prof_gate_iteration(const struct prof_comparison *comparison);
+
+/* "a slowdown of 2.6 % (median of 44 times) would be found, of wall 1.4 %". malloc'ed. */
+char *prof_gate_sensitivity(const struct prof_comparison *comparison);
+
+/* Rows that a report for people lists, in groups. The rows of a group: prof_gate_next. */
+enum prof_gate_group {
+    PROF_GATE_WORSE,   /* FAIL */
+    PROF_GATE_UNSURE,  /* SUSPECT, ENV, UNDERPOWERED that are gated */
+    PROF_GATE_CHANGES, /* CHANGED, added, removed, renamed */
+    PROF_GATE_BETTER,  /* IMPROVED */
+    PROF_GATE_IGNORED,
+    PROF_GATE_GROUPS,
+};
+const char *prof_gate_group_title(enum prof_gate_group group);
+
+/* The group of a row; PROF_GATE_GROUPS = in none. */
+enum prof_gate_group prof_gate_group(const struct prof_compared *row);
+
+/* Rows of the group. */
+size_t prof_gate_group_count(const struct prof_comparison *comparison, enum prof_gate_group group);
+
+#endif

@@ -1,0 +1,257 @@
+/* The writers of comparisons, on one made by hand: what stands in each format, and that no name of
+ * the program gets out of its place. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/include/prof_compare.h"
+#include "report/gate.h"
+#include "tests/check_main.h"
+
+#define HOSTILE "gemm\n::error::owned ]]> <b>&\"'\x1b[31m %0A ##[error]x\xef\xbf\xbe\x01\xff|@me"
+
+static const struct prof_metric metric = {.family = PROF_METRIC_KERNEL,
+                                          .name = HOSTILE,
+                                          .place = "step/forward",
+                                          .grid = {264, 1, 1},
+                                          .block = {256, 1, 1}};
+static const struct prof_metric launches = {
+    .family = PROF_METRIC_LAUNCHES, .name = "relu", .place = ""};
+
+static struct prof_compared slow(void)
+{
+    return (struct prof_compared){.family = PROF_METRIC_KERNEL,
+                                  .base = &metric,
+                                  .cand = &metric,
+                                  .base_name = metric.name,
+                                  .cand_name = metric.name,
+                                  .place = metric.place,
+                                  .verdict = PROF_VERDICT_FAIL,
+                                  .reason = PROF_REASON_SLOWER,
+                                  .override = -1,
+                                  .gated = true,
+                                  .base_value = 1.2e6,
+                                  .cand_value = 1.26e6,
+                                  .base_low = NAN,
+                                  .base_high = NAN,
+                                  .outside_base = NAN,
+                                  .outside_cand = NAN,
+                                  .effect = 0.05,
+                                  .residual = 0.05,
+                                  .ci_low = 0.035,
+                                  .ci_high = 0.068,
+                                  .p = 1e-5,
+                                  .p_adjusted = 4e-3,
+                                  .p_faster = 1,
+                                  .mde = 0.026,
+                                  .df = 8,
+                                  .runs_needed = 3,
+                                  .share = 0.4,
+                                  .delta_ns = 60000};
+}
+
+static struct prof_compared more_launches(void)
+{
+    struct prof_compared row = slow();
+    row.family = PROF_METRIC_LAUNCHES;
+    row.base = row.cand = &launches;
+    row.base_name = row.cand_name = "relu";
+    row.place = "";
+    row.reason = PROF_REASON_GREW;
+    row.base_value = 1;
+    row.cand_value = 2;
+    row.effect = row.ci_low = row.ci_high = row.p_adjusted = row.mde = row.delta_ns = NAN;
+    row.outside_base = row.outside_cand = 0;
+    row.base_low = row.base_high = 1;
+    return row;
+}
+
+static struct prof_compared undecided(void)
+{
+    struct prof_compared row = slow();
+    row.verdict = PROF_VERDICT_UNDERPOWERED;
+    row.reason = PROF_REASON_NOISE;
+    row.runs_needed = 8;
+    row.policy.reason = "because";
+    return row;
+}
+
+enum { ROWS = 40 };
+static struct prof_compared rows[ROWS];
+static const struct prof_environment_difference difference = {
+    "driver", "580\n::warning::x", NULL, PROF_ENVIRONMENT_SOFT};
+static const char *const files[] = {"a.sqlite"};
+static const char *const notes[] = {"perfkit.gate:3: expired\n::error::no"};
+
+static struct prof_comparison comparison(size_t slow_rows)
+{
+    struct prof_comparison c = {
+        .verdict = PROF_VERDICT_FAIL,
+        .reason = PROF_REASON_GREW,
+        .rows = rows,
+        .count = slow_rows + 2,
+        .differences = (struct prof_environment_difference *)&difference,
+        .difference_count = 1,
+        .base_units = 10,
+        .cand_units = 3,
+        .base_runs = 10,
+        .cand_runs = 3,
+        .alpha = 0.01,
+        .iteration = HOSTILE,
+        .iteration_source = PROF_ITERATION_STEP,
+        .base_iterations = 40,
+        .cand_iterations = 40,
+        .shift = 0.001,
+        .shift_removed = 0.001,
+        .shift_p = 0.4,
+        .overdispersion = 1.2,
+        .median_mde = 0.026,
+        .wall_mde = NAN,
+        .runs_needed = 4,
+    };
+    rows[0] = more_launches();
+    for (size_t i = 1; i <= slow_rows; i++)
+        rows[i] = slow();
+    rows[slow_rows + 1] = undecided();
+    c.verdicts[PROF_VERDICT_FAIL] = slow_rows + 1;
+    c.verdicts[PROF_VERDICT_UNDERPOWERED] = 1;
+    c.verdicts[PROF_VERDICT_PASS] = 20;
+    return c;
+}
+
+static char *write_as(const char *name, const struct prof_comparison *c)
+{
+    struct prof_gate_report report = {.comparison = c,
+                                      .base = "main: 10 sessions, 10 runs",
+                                      .cand = "3 runs: a.sqlite, ...",
+                                      .base_name = "main",
+                                      .files = files,
+                                      .file_count = 1,
+                                      .notes = notes,
+                                      .note_count = 1,
+                                      .judged = true,
+                                      .exit_status = 1};
+    struct prof_error err = {0};
+    char *data = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&data, &size);
+    const struct prof_gate_writer *writer = prof_gate_writer(prof_gate_writers, name);
+    ck_assert_ptr_nonnull(writer);
+    ck_assert_msg(!writer->write(&report, out, &err), "%s", err.message);
+    fclose(out);
+    return data;
+}
+
+#define ck_has(text, part) ck_assert_msg(strstr(text, part), "no \"%s\" in:\n%s", part, text)
+#define ck_lacks(text, part) ck_assert_msg(!strstr(text, part), "\"%s\" is in:\n%s", part, text)
+
+/* Neither control characters nor anything that is not UTF-8. */
+static void ck_clean(const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+        ck_assert_msg((*p >= ' ' || *p == '\n') && *p != 0x7f && *p != 0xff, "byte %u in:\n%s", *p,
+                      text);
+}
+
+static size_t occurrences(const char *text, const char *part)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        count++;
+    return count;
+}
+
+START_TEST(text_says_what_moved_and_where)
+{
+    struct prof_comparison c = comparison(1);
+    char *text = write_as("text", &c);
+    ck_clean(text);
+    ck_has(text, "FAIL: 2 of 23 gated metrics are worse\n");
+    ck_has(text, "launches relu\n               1 -> 2 (+1)\n               more than in the baseline");
+    ck_has(text, "1.20 ms -> 1.26 ms, +5.0 % (95 %: +3.5 % to +6.8 %), +60.0 us per iteration");
+    ck_has(text, "in step/forward");
+    ck_has(text, "about 8 runs a side would decide");
+    ck_has(text, "configured: because");
+    ck_has(text, "2.6 % in the median of the");
+    ck_has(text, "n/a of wall time");
+    ck_lacks(text, "\n::");
+    ck_lacks(text, "nan");
+    free(text);
+}
+END_TEST
+
+START_TEST(annotations_are_single_lines_and_at_most_ten)
+{
+    struct prof_comparison c = comparison(30);
+    char *text = write_as("github", &c);
+    ck_clean(text);
+    ck_assert_uint_eq(occurrences(text, "\n::error title=") + occurrences(text, "\n::warning"), 11);
+    ck_assert_uint_eq(occurrences(text, "\n::error title="), 10); /* GitHub shows no more */
+    ck_has(text, "... and 22 more metrics");
+    ck_lacks(text, "\n::error::");
+    ck_lacks(text, "##[");
+    ck_has(text, "%250A"); /* the name's own %0A */
+    free(text);
+}
+END_TEST
+
+START_TEST(junit_is_one_well_formed_document)
+{
+    struct prof_comparison c = comparison(2);
+    char *text = write_as("junit", &c);
+    ck_clean(text);
+    ck_lacks(text, "]]>");
+    ck_lacks(text, "<b>");
+    ck_lacks(text, "\xef\xbf\xbe");
+    ck_assert_uint_eq(occurrences(text, "<failure type=\"slower\""), 2);
+    ck_assert_uint_eq(occurrences(text, "<failure type=\"grew\""), 1);
+    ck_assert_uint_eq(occurrences(text, "<skipped "), 1);
+    ck_has(text, "tests=\"5\" failures=\"3\" errors=\"0\" skipped=\"1\"");
+    ck_lacks(text, "<error");
+    free(text);
+    c.times_refused = true;
+    c.note = "another device";
+    text = write_as("junit", &c);
+    ck_has(text, "<error type=\"refused\" message=\"not compared: another device\"/>");
+    free(text);
+}
+END_TEST
+
+START_TEST(markdown_keeps_its_cells)
+{
+    struct prof_comparison c = comparison(1);
+    char *text = write_as("markdown", &c);
+    ck_clean(text);
+    ck_lacks(text, "<b>");
+    ck_lacks(text, "@me");
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        size_t bars = 0;
+        if (*line != '|')
+            continue;
+        for (char *p = line; *p; p++)
+            bars += *p == '|' && (p == line || p[-1] != '\\');
+        ck_assert_msg(bars == 5, "%zu bars: %s", bars, line);
+    }
+    free(text);
+}
+END_TEST
+
+START_TEST(json_has_null_for_what_is_unknown)
+{
+    struct prof_comparison c = comparison(1);
+    char *text = write_as("json", &c);
+    ck_clean(text);
+    ck_has(text, "\"schema\": \"perfkit-gate\"");
+    ck_has(text, "\"wall_mde\": null");
+    ck_has(text, "\"verdict\": \"FAIL\"");
+    ck_has(text, "\"exit_status\": 1");
+    ck_has(text, "\"effect\": null");
+    ck_has(text, "\"effect\": 0.05");
+    free(text);
+}
+END_TEST
+
+CHECK_MAIN("gate_writers", text_says_what_moved_and_where,
+           annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
+           markdown_keeps_its_cells, json_has_null_for_what_is_unknown)
