@@ -21,7 +21,12 @@ extern const struct prof_html_file prof_html_files[];
 /* Events of the timeline in the page; more are merged. A page of so many has 10 to 20 MB. */
 #define PROF_HTML_EVENTS 2000000
 
-/* The timeline, members of the open object: what the page says of it at once into `json`, the events into `pack`. */
+/* The timeline's lines (memory, counters): a member of its head, their points behind the events. */
+enum prof_status prof_html_put_lines(struct prof_json *json, struct prof_html_pack *pack,
+                                     const struct prof_report_data *data, struct prof_error *err);
+
+/* The timeline: what the page says of it at once as a member of the open object of `json`, the events
+ * into `pack`. */
 enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html_pack *pack,
                                         const struct prof_report_data *data,
                                         const struct prof_report_options *options,

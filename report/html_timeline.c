@@ -9,9 +9,6 @@
 #include "report/html.h"
 #include "report/html_events.h"
 
-/* Steps of the memory line: more than any screen is wide. */
-#define MEMORY_POINTS 8000
-
 /* COUNT and BUSY only where events were merged: else each is itself. */
 enum column { START, DURATION, NAME, KIND, EXTRA, CALL, COUNT, BUSY, COLUMNS };
 
@@ -264,34 +261,6 @@ static void put_names(struct prof_json *json, const struct prof_html_events *e)
     prof_json_end(json);
 }
 
-/* ---- lines -------------------------------------------------------------------------------- */
-
-/* Live bytes over time: packed as pairs of numbers behind the events' columns. */
-static enum prof_status put_memory_line(struct prof_json *json, struct prof_html_pack *pack,
-                                        const struct prof_report_data *data, struct prof_error *err)
-{
-    struct prof_memory_timeline memory;
-    enum prof_status status =
-        prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS, &memory, err);
-    if (!status && memory.peak_bytes > 0) {
-        int64_t time = 0;
-        prof_json_object(json, NULL);
-        prof_json_string(json, "label", "memory");
-        prof_json_string(json, "unit", "bytes");
-        prof_json_uint(json, "points", memory.count);
-        prof_json_bool(json, "thinned", memory.thinned);
-        prof_json_end(json);
-        for (size_t i = 0; i < memory.count; i++) {
-            prof_html_pack_int(pack, prof_subtract(memory.points[i].time_ns, time));
-            prof_html_pack_int(pack, memory.points[i].bytes);
-            prof_html_pack_int(pack, memory.points[i].peak_bytes);
-            time = memory.points[i].time_ns;
-        }
-    }
-    prof_memory_timeline_free(&memory);
-    return status;
-}
-
 /* ---- the whole ---------------------------------------------------------------------------- */
 
 static void put_counts(struct prof_json *json, const struct prof_html_events *e)
@@ -330,9 +299,7 @@ static enum prof_status pack_all(struct prof_html_pack *pack, const struct prof_
     put_configs(&head, data->capture);
     put_tracks(&head, e, w);
     pack_columns(&head, pack, e, w);
-    prof_json_array(&head, "lines");
-    enum prof_status status = put_memory_line(&head, pack, data, err);
-    prof_json_end(&head);
+    enum prof_status status = prof_html_put_lines(&head, pack, data, err);
     prof_json_end(&head);
     if (!status)
         status = prof_json_finish(&head, err);

@@ -13,6 +13,16 @@
   'use strict';
   const el = P.el, f = P.format;
 
+  /* Memory, and of the counters of each device those that say most: shares, the highest first. */
+  const LINES_FIRST = 4;
+  function fewLines(model) {
+    const lines = model.lines.map((line, k) => ({ line, k }));
+    const first = lines.filter(({ line }) => line.unit === 'bytes');
+    const counters = lines.filter(({ line }) => line.unit !== 'bytes')
+      .sort((a, b) => (b.line.unit === 'share') - (a.line.unit === 'share') || b.line.mean - a.line.mean);
+    return first.concat(counters.slice(0, LINES_FIRST)).map(({ k }) => k).sort((a, b) => a - b);
+  }
+
   function Timeline(place, model) {
     const e = model.events;
     const canvas = el('canvas', { 'aria-hidden': 'true' });
@@ -178,9 +188,7 @@
         words = event.name.slice(0, 300) + '\n' + (event.duration < 0 ? 'no end seen' : f.duration(event.duration)) +
           (event.count > 1 ? ', ' + f.count(event.count) + ' merged' : ', ' + event.kind);
       } else if (hit && hit.line !== undefined) {
-        const line = model.lines[hit.line];
-        const k = model.bisect(0, line.time.length, (i) => line.time[i] > draw.time(view, at.x)) - 1;
-        words = line.label + ' ' + f.value(line.unit, k < 0 ? 0 : line.value[k]);
+        words = hit.line.label + ' ' + P.lineValue(hit.line, model.valueAt(hit.line, draw.time(view, at.x)));
       }
       hint.hidden = !words;
       if (!words) return;
@@ -287,6 +295,15 @@
       t.redraw();
     }
 
+    const every = model.lines.map((line, k) => k), few = fewLines(model);
+    const lines = el('button', { type: 'button', 'aria-pressed': 'false', title: 'Lines of all counters that were sampled',
+      onclick: () => t.showLines(lines.getAttribute('aria-pressed') !== 'true') }, 'All counters');
+    t.showLines = function (all) {
+      lines.setAttribute('aria-pressed', String(all));
+      draw.layout(all ? every : few);
+      resize();
+    };
+
     t.focus = function () {
       P.section('timeline').scrollIntoView();
       scroll.focus({ preventScroll: true });
@@ -301,7 +318,8 @@
         button('\u25c2', 'Previous match', () => t.nextMatch(-1)), button('\u25b8', 'Next match', () => t.nextMatch(1)), found,
         button('+', 'Zoom in', () => t.zoom(0.6)), button('\u2212', 'Zoom out', () => t.zoom(1 / 0.6)),
         button('Everything', 'Show everything', t.everything), button('Event', 'Zoom to the selected event', t.frame),
-        button('Range', 'Statistics of what is in view', t.rangeOfView), button('?', 'Keys', t.help)),
+        button('Range', 'Statistics of what is in view', t.rangeOfView), every.length > few.length ? lines : null,
+        button('?', 'Keys', t.help)),
       el('div', { class: 'timeline-frame' }, scroll, hint), inView, details, ranged,
       el('p', { class: 'faint keys' }, 'Drag to move, Shift and drag for statistics of a range, Ctrl and wheel to zoom; with the timeline in focus ',
         el('kbd', null, '?'), ' lists the keys.'), dialog);
@@ -315,7 +333,7 @@
       t.search(text);
     };
     t.select(-1);
-    resize();
+    t.showLines(false);
     moved = false;
     return t;
   }

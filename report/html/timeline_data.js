@@ -85,18 +85,25 @@
     return e;
   };
 
-  /* Step lines: from time[i] on it is value[i], peak[i] at most until the next. */
+  /* Step lines: from time[i] on it is value[i], peak[i] at most until the next; NaN = not known. */
   function readLines(lines, reader) {
     return lines.map((line) => {
-      const read = { label: line.label, unit: line.unit, thinned: line.thinned, most: 0,
+      const read = { label: line.label, unit: line.unit, most: 0, mean: 0,
         time: new Float64Array(line.points), value: new Float64Array(line.points), peak: new Float64Array(line.points) };
-      let time = 0;
+      const known = (packed) => (packed < 0 ? NaN : packed / line.scale);
+      let time = 0, sum = 0, length = 0;
       for (let i = 0; i < line.points; i++) {
-        read.time[i] = time += reader.int();
-        read.value[i] = reader.int();
-        read.peak[i] = reader.int();
-        read.most = Math.max(read.most, read.peak[i]);
+        const delta = reader.int();
+        if (i && read.value[i - 1] >= 0) {
+          sum += read.value[i - 1] * delta;
+          length += delta;
+        }
+        read.time[i] = time += delta;
+        read.value[i] = known(reader.int());
+        read.peak[i] = known(reader.int());
+        if (read.peak[i] > read.most) read.most = read.peak[i];
       }
+      read.mean = length ? sum / length : 0;
       return read;
     });
   }

@@ -54,6 +54,8 @@
     const share = (ns) => f.percent(span > 0 ? ns / span : NaN);
     const words = w.devices.map((d) => d.label + ' busy ' + f.duration(d.union) + ', ' + share(d.union))
       .concat(w.kinds.map((k) => P.kinds(k.count, k.kind) + ' ' + f.duration(k.ns)));
+    const lines = model.lines.map((line) => [line, P.lineWithin(model, line, w.from, w.to)]).filter(([, l]) => !Number.isNaN(l.mean))
+      .map(([line, l]) => line.label + ' ' + P.lineValue(line, l.mean) + ' (mean), at most ' + P.lineValue(line, l.most));
     const count = w.kinds.reduce((n, k) => n + k.count, 0);
     const head = ['Name', 'Kind', 'Count', 'Sum', 'Busy', 'Share of range', 'Average'].map((title, k) =>
       el('th', { scope: 'col', class: 'plain' + (k < 2 ? ' left' : '') }, title));
@@ -68,7 +70,8 @@
       ', from ' + P.moment(w.from, span / 1000) + ' to ' + P.moment(w.to, span / 1000) + ': ' +
       (count ? P.plural(count, 'event') + '; ' + words.join(' \u00b7 ') : 'nothing ran') + '.' +
       (model.merge && count ? ' Of merged blocks the time is theirs in all, cut in proportion.' : '')),
-    parts: [el('div', { class: 'tools' }, button('Zoom to range', act.zoomToRange), button('Close', act.clearRange))]
+    parts: (lines.length ? [el('p', { class: 'faint', id: 'timeline-range-lines' }, lines.join(' \u00b7 '))] : [])
+      .concat([el('div', { class: 'tools' }, button('Zoom to range', act.zoomToRange), button('Close', act.clearRange))])
       .concat(rows.length ? [el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Names in the range' },
         el('table', { id: 'timeline-range-names' }, el('thead', null, el('tr', null, ...head)), el('tbody', null, ...rows)))] : [])
       .concat(w.names.length > NAMES ? [el('p', { class: 'faint' }, P.plural(w.names.length - NAMES, 'more name'))] : []) };

@@ -23,12 +23,13 @@
     return c;
   }
 
-  /* Lines, then tracks from top to bottom; with several processes each begins with a line of its own. */
-  function layout(model) {
+  /* Lines (those shown: numbers of them), then tracks from top to bottom; with several processes each
+   * begins with a line of its own. */
+  function layout(model, shown) {
     const places = [], groups = [], lines = [];
     let y = GAP, process = null;
-    model.lines.forEach(() => {
-      lines.push(y);
+    shown.forEach((line) => {
+      lines.push({ y, line: model.lines[line] });
       y += LINE + GAP;
     });
     model.tracks.forEach((track) => {
@@ -58,11 +59,23 @@
   }
   P.moment = moment;
 
+  /* Of a line's unit; what is not one of the page's is counted. */
+  P.lineValue = function (line, value) {
+    if (Number.isNaN(value)) return 'not sampled';
+    if (line.unit === 'per second') {
+      const power = Math.min(4, Math.max(0, Math.floor(Math.log10(value || 1) / 3)));
+      return Number((value / Math.pow(1000, power)).toPrecision(3)) + ' ' + ['', 'k', 'M', 'G', 'T'][power] + '/s';
+    }
+    if (line.unit === 'percent') return P.format.percent(value / 100);
+    return P.format.value(line.unit, value) + (line.unit === 'share' ? ' of peak' : '');
+  };
+
   P.TimelineDraw = function (canvas, model) {
     const context = canvas.getContext('2d', { alpha: false });
-    const plan = layout(model), e = model.events;
-    let colours = palette(), drawn = 0;
-    const self = { plan, ROW, RULER, LINE, gutter: 190 };
+    const e = model.events, self = { ROW, RULER, LINE, gutter: 190 };
+    let colours = palette(), drawn = 0, plan;
+    self.layout = (shown) => { self.plan = plan = layout(model, shown); };
+    self.layout(model.lines.map((line, k) => k));
     P.onRepaint(() => { colours = palette(); });
 
     function fillOf(i, hit) {
@@ -143,14 +156,14 @@
     /* A step line as an area, the most of each pixel. */
     function drawLine(view, line, y, width) {
       const scale = width / (view.to - view.from), left = self.gutter, n = line.time.length;
-      const height = (value) => Math.round((value / (line.most || 1)) * (LINE - 2));
+      const height = (value) => Math.ceil((value / (line.most || 1)) * (LINE - 2));
       let i = Math.max(0, model.bisect(0, n, (k) => line.time[k] > view.from) - 1);
       context.fillStyle = colours.bar;
       for (; i < n && line.time[i] < view.to;) {
         const from = Math.max(0, Math.floor((line.time[i] - view.from) * scale));
         let most = 0, to = from;
         do {
-          most = Math.max(most, line.peak[i]);
+          if (line.peak[i] > most) most = line.peak[i];
           to = i + 1 < n ? (line.time[i + 1] - view.from) * scale : (model.end - view.from) * scale;
           i++;
         } while (i < n && to < from + 1);
@@ -201,10 +214,10 @@
         if (y > height || y + track.rows.length * ROW < RULER) return;
         label((focus ? '\u25b8 ' : '  ') + P.visible(track.label), y + ROW / 2 - 0.5, focus ? colours.focus : colours.text);
       });
-      model.lines.forEach((line, k) => {
-        const y = RULER + plan.lines[k] - view.top;
+      plan.lines.forEach(({ line, y: top }) => {
+        const y = RULER + top - view.top;
         label('  ' + P.visible(line.label), y + 9, colours.text);
-        label('  up to ' + P.format.value(line.unit, line.most), y + 25, colours.faint);
+        label('  up to ' + P.lineValue(line, line.most), y + 25, colours.faint);
       });
       plan.groups.forEach((group) => {
         context.fillStyle = colours.faint;
@@ -288,7 +301,7 @@
       context.fillStyle = colours.page;
       context.fillRect(0, 0, self.width, height);
       drawGrid(view, width, height);
-      model.lines.forEach((line, k) => drawLine(view, line, RULER + plan.lines[k] - view.top, width));
+      plan.lines.forEach(({ line, y }) => drawLine(view, line, RULER + y - view.top, width));
       model.rows.forEach((row) => {
         const y = RULER + plan.places[row.t] + row.r * ROW - view.top;
         if (y < height && y + ROW > RULER) drawRow(view, row, y, width);
@@ -304,8 +317,8 @@
     self.hit = function (view, x, y) {
       const below = y - RULER + view.top;
       if (y < RULER || x < self.gutter) return null;
-      const line = plan.lines.findIndex((top) => below >= top && below < top + LINE);
-      if (line >= 0) return { line };
+      const at = plan.lines.find((one) => below >= one.y && below < one.y + LINE);
+      if (at) return { line: at.line };
       const t = model.tracks.findIndex((track, k) => below >= plan.places[k] && below < plan.places[k] + track.rows.length * ROW);
       if (t < 0) return null;
       const r = Math.floor((below - plan.places[t]) / ROW), row = model.tracks[t].rows[r], stop = row.first + row.n;

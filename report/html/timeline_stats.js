@@ -73,4 +73,19 @@
         .sort((a, b) => b.ns - a.ns),
     };
   };
+
+  /* Of a line within [from, to): the mean over the time in which it is known, NaN where it never is, and
+   * the most. */
+  P.lineWithin = function (model, line, from, to) {
+    const n = line.time.length;
+    let sum = 0, known = 0, most = NaN;
+    for (let i = Math.max(0, model.bisect(0, n, (k) => line.time[k] > from) - 1); i < n && line.time[i] < to; i++) {
+      const inside = Math.min(i + 1 < n ? line.time[i + 1] : to, to) - Math.max(line.time[i], from);
+      if (Number.isNaN(line.value[i]) || inside <= 0) continue;
+      sum += line.value[i] * inside;
+      known += inside;
+      if (!(most >= line.peak[i])) most = line.peak[i];
+    }
+    return { mean: known ? sum / known : NaN, most };
+  };
 })(window.perfkit);
