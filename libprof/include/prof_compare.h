@@ -119,7 +119,8 @@ struct prof_metric {
     int64_t device;            /* ordinal of the device; 0 where devices play no part */
     int64_t order;             /* kernels: place in the order of their first launches */
     /* Exact: `inside` is the sum over the steady iterations, `outside` over the rest of the run.
-     * Families of the whole run have it in `outside`. Noisy: 0. */
+     * Families of the whole run have it in `outside`. Noisy: `inside` is the time of all of it over the
+     * steady iterations, ns. */
     int64_t inside, outside;
     struct prof_sketch sketch; /* noisy; count 0 = too little of it to be kept */
 };

@@ -78,7 +78,7 @@ START_TEST(golden_vector)
     numbers(text, "y", y, KEYS * UNITS);
     numbers(text, "v", v, KEYS);
     double alpha = number(text, "alpha"), delta = number(text, "delta");
-    struct prof_noise_input input = {KEYS, 3, 3, y, v, alpha, false};
+    struct prof_noise_input input = {KEYS, KEYS, 3, 3, y, v, false};
     struct prof_noise noise;
     ck_assert(prof_noise_judge(&input, &noise));
     ck_close(noise.common_variance, number(text, "sc2"), 1e-9);
@@ -130,8 +130,8 @@ START_TEST(symmetric)
         for (int u = 0; u < UNITS; u++)
             turned[k * UNITS + u] = y[k * UNITS + (u + 3) % UNITS];
     }
-    struct prof_noise_input input = {KEYS, 3, 3, y, v, 0.01, false};
-    struct prof_noise_input mirror = {KEYS, 3, 3, turned, v, 0.01, false};
+    struct prof_noise_input input = {KEYS, KEYS, 3, 3, y, v, false};
+    struct prof_noise_input mirror = {KEYS, KEYS, 3, 3, turned, v, false};
     struct prof_noise a, b;
     ck_assert(prof_noise_judge(&input, &a) && prof_noise_judge(&mirror, &b));
     ck_close(a.shift, -b.shift, 1e-12);
@@ -151,7 +151,7 @@ START_TEST(few)
 {
     const double y[] = {0, 0.01, -0.01, 0.5, 0.51, 0.49};
     const double v[] = {NAN};
-    struct prof_noise_input input = {1, 3, 3, y, v, 0.01, false};
+    struct prof_noise_input input = {1, 1, 3, 3, y, v, false};
     struct prof_noise noise;
     ck_assert(prof_noise_judge(&input, &noise));
     ck_assert(isnan(noise.shift));
@@ -160,7 +160,7 @@ START_TEST(few)
     ck_close(noise.keys[0].se, sqrt(1e-4 * 2 / 3), 1e-9);
     ck_close(noise.keys[0].p, prof_t_tail(0.5 / sqrt(1e-4 * 2 / 3), 4), 1e-6);
     free(noise.keys);
-    struct prof_noise_input single = {1, 1, 1, y, v, 0.01, false};
+    struct prof_noise_input single = {1, 1, 1, 1, y, v, false};
     ck_assert(prof_noise_judge(&single, &noise));
     ck_assert(isnan(noise.keys[0].p));
     free(noise.keys);
@@ -171,7 +171,7 @@ END_TEST
 START_TEST(no_spread)
 {
     double y[KEYS * UNITS] = {0}, v[KEYS] = {0};
-    struct prof_noise_input input = {KEYS, 3, 3, y, v, 0.01, false};
+    struct prof_noise_input input = {KEYS, KEYS, 3, 3, y, v, false};
     struct prof_noise noise;
     ck_assert(prof_noise_judge(&input, &noise));
     for (int k = 0; k < KEYS; k++) {

@@ -156,12 +156,11 @@ static void put_metric(struct writer *w, const struct prof_metric *m)
     }
     put_int(w, m->device);
     put_int(w, m->order);
-    if (info->exact) {
-        put_int(w, m->inside);
+    put_int(w, m->inside);
+    if (info->exact)
         put_int(w, m->outside);
-    } else {
+    else
         put_sketch(w, &m->sketch);
-    }
 }
 
 static void put_run(struct writer *w, const struct prof_run *run)
@@ -344,12 +343,11 @@ static void get_metric(struct reader *r, struct prof_metric *m)
         m->block[i] = get_int(r);
     m->device = get_int(r);
     m->order = get_int(r);
-    if (prof_metric_info(m->family)->exact) {
-        m->inside = get_int(r);
+    m->inside = get_int(r);
+    if (prof_metric_info(m->family)->exact)
         m->outside = get_int(r);
-    } else {
+    else
         get_sketch(r, &m->sketch);
-    }
 }
 
 static void get_environment(struct reader *r)

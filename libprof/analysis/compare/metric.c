@@ -110,7 +110,10 @@ bool prof_metric_has_shape(enum prof_metric_family family)
 
 bool prof_metric_has_place(enum prof_metric_family family)
 {
-    return infos[family].exact && !prof_metric_has_shape(family);
+    return family == PROF_METRIC_RANGE_LAUNCHES || family == PROF_METRIC_COPIES ||
+           family == PROF_METRIC_COPY_BYTES || family == PROF_METRIC_PAGEABLE_BYTES ||
+           family == PROF_METRIC_ALLOCATIONS || family == PROF_METRIC_ALLOCATED_BYTES ||
+           family == PROF_METRIC_SYNCS;
 }
 
 struct prof_shape_text prof_shape_text(const struct prof_metric *metric)

@@ -72,11 +72,11 @@ static double difference_factor(const struct prof_noise_input *in)
 static void find_common(struct work *w)
 {
     const struct prof_noise_input *in = w->in;
-    bool enough = in->keys >= PROF_NOISE_COMMON_KEYS;
+    bool enough = in->fitted >= PROF_NOISE_COMMON_KEYS;
     for (size_t u = 0; u < w->units; u++) {
-        for (size_t k = 0; enough && k < in->keys; k++)
+        for (size_t k = 0; enough && k < in->fitted; k++)
             w->scratch[k] = row_of(w, k)[u] - side_mean(w, row_of(w, k), u);
-        w->common[u] = enough ? prof_median(w->scratch, in->keys) : 0;
+        w->common[u] = enough ? prof_median(w->scratch, in->fitted) : 0;
     }
     double squares = 0;
     for (size_t u = 0; u < w->units; u++) {
@@ -111,9 +111,9 @@ static void find_residuals(struct work *w)
 
 static void find_excess(struct work *w)
 {
-    for (size_t k = 0; k < w->in->keys; k++)
+    for (size_t k = 0; k < w->in->fitted; k++)
         w->scratch[k] = fmax(0, w->out->keys[k].s2 - w->floor[k]);
-    w->out->excess = fmax(LEAST_EXCESS, prof_median(w->scratch, w->in->keys));
+    w->out->excess = fmax(LEAST_EXCESS, prof_median(w->scratch, w->in->fitted));
 }
 
 /* The prior's degrees of freedom and scale from the spread of ln(s2 / (v + q)): Smyth (2004), 6.2.
@@ -121,7 +121,7 @@ static void find_excess(struct work *w)
 static void fit_prior(struct work *w)
 {
     struct prof_noise *out = w->out;
-    size_t keys = w->in->keys;
+    size_t keys = w->in->fitted;
     double half = (double)out->units_df / 2, shift = log(half) - prof_digamma(half);
     double mean = 0, variance = 0;
     for (size_t k = 0; k < keys; k++) {
@@ -170,16 +170,16 @@ static void take_alone(struct work *w)
 /* Median of |r| / sqrt(2 (v + q)) over the metrics. */
 static double typical(struct work *w, double q)
 {
-    for (size_t k = 0; k < w->in->keys; k++)
+    for (size_t k = 0; k < w->in->fitted; k++)
         w->scratch[k] = fabs(w->out->keys[k].residual) / sqrt(2 * (w->floor[k] + q));
-    return prof_median(w->scratch, w->in->keys);
+    return prof_median(w->scratch, w->in->fitted);
 }
 
 /* Spread between units cannot be seen. Most metrics did not change: their differences are it. */
 static void guess_spread(struct work *w)
 {
     struct prof_noise *out = w->out;
-    bool enough = w->in->keys >= PROF_NOISE_SINGLE_KEYS;
+    bool enough = w->in->fitted >= PROF_NOISE_SINGLE_KEYS;
     double wanted = prof_t_quantile(0.25, SINGLE_DF), low = LEAST_EXCESS, high = 100;
     for (int i = 0; enough && i < 200; i++) {
         double middle = sqrt(low * high);
@@ -205,11 +205,11 @@ static void find_shift(struct work *w)
     struct prof_noise *out = w->out;
     out->shift = out->shift_se = out->shift_df = out->shift_p = NAN;
     out->shift_removed = 0;
-    if (w->in->keys < PROF_NOISE_COMMON_KEYS)
+    if (w->in->fitted < PROF_NOISE_COMMON_KEYS)
         return;
-    for (size_t k = 0; k < w->in->keys; k++)
+    for (size_t k = 0; k < w->in->fitted; k++)
         w->scratch[k] = out->keys[k].theta;
-    out->shift = prof_median(w->scratch, w->in->keys);
+    out->shift = prof_median(w->scratch, w->in->fitted);
     out->shift_df = out->units_df ? (double)out->units_df : SINGLE_SHIFT_DF;
     out->shift_se = sqrt(out->common_variance * difference_factor(w->in));
     double most = prof_t_quantile(SHIFT_TAIL, out->shift_df) * out->shift_se;
@@ -228,7 +228,7 @@ static void remove_shift(struct work *w)
 static void find_overdispersion(struct work *w)
 {
     struct prof_noise *out = w->out;
-    size_t keys = w->in->keys;
+    size_t keys = w->in->fitted;
     out->overdispersion = 1;
     if (keys < LAMBDA_KEYS || !out->units_df)
         return;
@@ -264,7 +264,7 @@ bool prof_noise_judge(const struct prof_noise_input *input, struct prof_noise *r
     remove_shift(&w);
     if (!result->units_df) {
         guess_spread(&w);
-    } else if (input->keys < 2) {
+    } else if (input->fitted < 2) {
         take_alone(&w);
     } else {
         find_excess(&w);

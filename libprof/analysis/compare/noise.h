@@ -15,10 +15,11 @@
 #define PROF_NOISE_SINGLE_KEYS 16 /* fewer cannot stand in for the spread between units */
 
 struct prof_noise_input {
-    size_t keys, base_units, cand_units;
+    size_t keys,
+        fitted; /* the first `fitted` of the keys say what noise is; all are judged by it */
+    size_t base_units, cand_units;
     const double *y; /* [key][unit], those of the baseline first: ln(time) */
     const double *v; /* [key]: variance of y by the spread within units; NaN = not known */
-    double alpha;    /* of the whole comparison */
     bool
         shared_shift; /* what all have in common is known to be the machine's: take out all of it */
 };

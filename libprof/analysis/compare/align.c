@@ -1,0 +1,123 @@
+/* The metrics of all runs side by side: a merge of sorted lists. A metric that a run does not have
+ * is NULL there, which for counts means none and for times not known. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/compare/compare.h"
+#include "libprof/analysis/compare/metric.h"
+
+struct entry {
+    const struct prof_metric *metric;
+    int side;
+    size_t run;
+};
+
+static int by_metric(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = prof_metric_order(x->metric, y->metric);
+    if (!order)
+        order = x->side - y->side;
+    return order ? order : (x->run > y->run) - (x->run < y->run);
+}
+
+static struct entry *list_all(const struct prof_compare *c, size_t *count)
+{
+    size_t total = 0, at = 0;
+    for (int s = 0; s < PROF_SIDES; s++) {
+        for (size_t r = 0; r < c->side[s].count; r++)
+            total += c->side[s].data[r].count;
+    }
+    struct entry *all = malloc((total + 1) * sizeof *all);
+    for (int s = 0; all && s < PROF_SIDES; s++) {
+        for (size_t r = 0; r < c->side[s].count; r++) {
+            const struct prof_run *run = &c->side[s].data[r];
+            for (size_t m = 0; m < run->count; m++)
+                all[at++] = (struct entry){&run->metrics[m], s, r};
+        }
+    }
+    if (all)
+        qsort(all, total, sizeof *all, by_metric);
+    *count = total;
+    return all;
+}
+
+static size_t count_distinct(const struct entry *all, size_t count)
+{
+    size_t distinct = count > 0;
+    for (size_t i = 1; i < count; i++)
+        distinct += prof_metric_order(all[i - 1].metric, all[i].metric) != 0;
+    return distinct;
+}
+
+bool prof_align(struct prof_compare *c)
+{
+    size_t count, runs = c->side[0].count + c->side[1].count;
+    struct entry *all = list_all(c, &count);
+    size_t distinct = all ? count_distinct(all, count) : 0;
+    c->metrics.pairs.data = calloc(distinct + 1, sizeof *c->metrics.pairs.data);
+    c->metrics.room.data = calloc(distinct * runs + 1, sizeof *c->metrics.room.data);
+    bool ok = all && c->metrics.pairs.data && c->metrics.room.data;
+    for (size_t i = 0; ok && i < count; i++) {
+        if (!i || prof_metric_order(all[i - 1].metric, all[i].metric)) {
+            struct prof_pair *pair = &c->metrics.pairs.data[c->metrics.pairs.count];
+            pair->on[PROF_BASE] = c->metrics.room.data + c->metrics.pairs.count * runs;
+            pair->on[PROF_CAND] = pair->on[PROF_BASE] + c->side[PROF_BASE].count;
+            c->metrics.pairs.count++;
+        }
+        struct prof_pair *pair = &c->metrics.pairs.data[c->metrics.pairs.count - 1];
+        pair->on[all[i].side][all[i].run] = all[i].metric;
+    }
+    free(all);
+    return ok;
+}
+
+void prof_align_free(struct prof_compare *c)
+{
+    prof_array_free(&c->metrics.pairs);
+    prof_array_free(&c->metrics.room);
+}
+
+const struct prof_metric *prof_first(const struct prof_compare *c, const struct prof_pair *pair,
+                                     int side)
+{
+    for (size_t r = 0; r < c->side[side].count; r++) {
+        if (pair->on[side][r])
+            return pair->on[side][r];
+    }
+    return NULL;
+}
+
+/* ---- values ------------------------------------------------------------------------------------
+ */
+
+static bool sum_parts(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                      size_t run, bool inside, double *value)
+{
+    bool any = false;
+    *value = 0;
+    for (size_t p = 0; p <= pair->part_count; p++) {
+        const struct prof_pair *part = p ? &c->metrics.pairs.data[pair->parts[p - 1]] : pair;
+        const struct prof_metric *metric = part->on[side][run];
+        if (!metric)
+            continue;
+        any = true;
+        *value += (double)(inside ? metric->inside : metric->outside);
+    }
+    return any;
+}
+
+bool prof_value_inside(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                       size_t run, double *value)
+{
+    int64_t iterations = c->side[side].data[run].iterations;
+    bool any = sum_parts(c, pair, side, run, true, value);
+    *value /= iterations > 0 ? (double)iterations : 1;
+    return any;
+}
+
+bool prof_value_outside(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                        size_t run, double *value)
+{
+    return sum_parts(c, pair, side, run, false, value);
+}

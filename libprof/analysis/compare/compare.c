@@ -1,0 +1,551 @@
+/* Two sets of runs, compared: lays their metrics side by side, lets the parts judge them, and sums
+ * their verdicts up. Runs are put in an order of their own first, so that nothing depends on the
+ * order in which they were given. */
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/compare/compare.h"
+#include "libprof/analysis/compare/metric.h"
+#include "libprof/analysis/compare/noise.h"
+
+#define ALPHA 0.01
+#define LARGE_SHARE 0.1 /* of the time: must be judged for the whole to be */
+
+/* ---- before -------------------------------------------------------------------------------------
+ */
+
+/* By what was measured: times differ between any two runs. */
+static int by_content(const void *a, const void *b)
+{
+    const struct prof_run *x = a, *y = b;
+    if (x->steady_ns != y->steady_ns)
+        return x->steady_ns < y->steady_ns ? -1 : 1;
+    if (x->wall_ns != y->wall_ns)
+        return x->wall_ns < y->wall_ns ? -1 : 1;
+    for (size_t i = 0; i < x->count && i < y->count; i++) {
+        double p = x->metrics[i].sketch.log_mean, q = y->metrics[i].sketch.log_mean;
+        if (p != q)
+            return p < q ? -1 : 1;
+    }
+    return (x->count > y->count) - (x->count < y->count);
+}
+
+/* True for two runs whose every time is the same to the last bit: one capture, given twice. */
+static bool is_same_run(const struct prof_run *a, const struct prof_run *b)
+{
+    bool timed = false;
+    if (by_content(a, b) || a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        if (prof_metric_order(&a->metrics[i], &b->metrics[i]) ||
+            memcmp(a->metrics[i].sketch.batch, b->metrics[i].sketch.batch,
+                   sizeof a->metrics[i].sketch.batch))
+            return false;
+        timed |= a->metrics[i].sketch.count > 2;
+    }
+    return timed;
+}
+
+static enum prof_status take_runs(struct prof_compare *c, struct prof_runs base,
+                                  struct prof_runs cand, struct prof_error *err)
+{
+    struct prof_runs given[PROF_SIDES] = {base, cand};
+    if (!base.count || !cand.count)
+        return prof_fail(err, PROF_INVALID, "nothing to compare: %s has no run",
+                         base.count ? "the candidate" : "the baseline");
+    c->sorted = calloc(base.count + cand.count, sizeof *c->sorted);
+    if (!c->sorted)
+        return prof_out_of_memory(err);
+    struct prof_run *at = c->sorted;
+    for (int s = 0; s < PROF_SIDES; s++) {
+        memcpy(at, given[s].data, given[s].count * sizeof *at);
+        qsort(at, given[s].count, sizeof *at, by_content);
+        c->side[s] = (struct prof_runs){at, given[s].count};
+        for (size_t r = 1; r < given[s].count; r++) {
+            if (is_same_run(&at[r - 1], &at[r]))
+                return prof_fail(err, PROF_INVALID,
+                                 "the same run is given twice in %s: its spread would be none",
+                                 s == PROF_BASE ? "the baseline" : "the candidate");
+        }
+        at += given[s].count;
+    }
+    return PROF_OK;
+}
+
+static enum prof_status check_iterations(const struct prof_compare *c, struct prof_error *err)
+{
+    const char *first = c->side[PROF_BASE].data[0].iteration;
+    for (int s = 0; s < PROF_SIDES; s++) {
+        for (size_t r = 0; r < c->side[s].count; r++) {
+            const char *name = c->side[s].data[r].iteration;
+            if ((!name && !first) || (name && first && !strcmp(name, first)))
+                continue;
+            return prof_fail(err, PROF_INVALID,
+                             "iterations are '%.60s' in one run and '%.60s' in another: choose one "
+                             "NVTX range for all of them",
+                             first ? first : "the whole run", name ? name : "the whole run");
+        }
+    }
+    return PROF_OK;
+}
+
+/* Numbers of units: of runs, or of sessions in the order of their first run. */
+static bool number_units(struct prof_compare *c)
+{
+    for (int s = 0; s < PROF_SIDES; s++) {
+        const struct prof_run *runs = c->side[s].data;
+        size_t *of_run = calloc(c->side[s].count, sizeof *of_run);
+        if (!of_run)
+            return false;
+        c->units.of_run[s] = of_run;
+        for (size_t r = 0; r < c->side[s].count; r++) {
+            size_t same = r;
+            for (size_t k = 0; !c->options->interleaved && runs[r].session && k < r; k++) {
+                if (runs[k].session == runs[r].session && same == r)
+                    same = k;
+            }
+            of_run[r] = same < r ? of_run[same] : c->units.count[s]++;
+        }
+    }
+    return true;
+}
+
+/* ---- environment
+ * --------------------------------------------------------------------------------- */
+
+static const struct prof_environment *property(const struct prof_run *run, const char *name)
+{
+    for (size_t i = 0; i < run->environment_count; i++) {
+        if (!strcmp(run->environment[i].name, name))
+            return &run->environment[i];
+    }
+    return NULL;
+}
+
+static int hard_first(const void *a, const void *b)
+{
+    const struct prof_environment_difference *x = a, *y = b;
+    if (x->level != y->level)
+        return x->level < y->level ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static bool is_told(const struct prof_comparison *result, const char *name)
+{
+    for (size_t i = 0; i < result->difference_count; i++) {
+        if (!strcmp(result->differences[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+/* What any run has otherwise than the first of the baseline. */
+static bool find_differences(struct prof_compare *c)
+{
+    const struct prof_run *first = &c->side[PROF_BASE].data[0];
+    struct prof_comparison *result = c->result;
+    result->differences = calloc(first->environment_count + 1, sizeof *result->differences);
+    if (!result->differences)
+        return false;
+    for (size_t i = 0; i < first->environment_count; i++) {
+        const struct prof_environment *own = &first->environment[i];
+        for (int s = PROF_CAND; s >= PROF_BASE && own->value; s--) {
+            for (size_t r = 0; r < c->side[s].count && !is_told(result, own->name); r++) {
+                const struct prof_environment *other = property(&c->side[s].data[r], own->name);
+                if (other && other->value && strcmp(other->value, own->value))
+                    result->differences[result->difference_count++] =
+                        (struct prof_environment_difference){own->name, own->value, other->value,
+                                                             own->level};
+            }
+        }
+    }
+    if (result->difference_count)
+        qsort(result->differences, result->difference_count, sizeof *result->differences,
+              hard_first);
+    return true;
+}
+
+static const char *texted(struct prof_compare *c, const char *a, const char *b, const char *d)
+{
+    char text[512];
+    int length = snprintf(text, sizeof text, "%s%s%s", a, b, d);
+    const char *copy = prof_arena_copy(c->texts, text,
+                                       length < 0                  ? 0
+                                       : length < (int)sizeof text ? (size_t)length
+                                                                   : sizeof text - 1);
+    c->failed |= !copy;
+    return copy ? copy : "";
+}
+
+static void refuse(struct prof_compare *c)
+{
+    struct prof_comparison *result = c->result;
+    if (c->options->refuse_times)
+        result->note = c->options->refuse_times;
+    for (int s = 0; s < PROF_SIDES && !result->note; s++) {
+        for (size_t r = 0; r < c->side[s].count && !result->note; r++) {
+            const struct prof_run *run = &c->side[s].data[r];
+            if (!run->complete)
+                result->note = texted(c, "a run is incomplete: ",
+                                      run->why_incomplete ? run->why_incomplete : "not told", "");
+        }
+    }
+    if (!result->note && result->difference_count &&
+        result->differences[0].level == PROF_ENVIRONMENT_HARD)
+        result->note = texted(c, "another ", result->differences[0].name, "");
+    result->times_refused = result->note != NULL;
+}
+
+/* ---- rows
+ * ----------------------------------------------------------------------------------------- */
+
+static void apply(struct prof_policy *policy, const struct prof_override *o)
+{
+    if (o->has_action)
+        policy->action = o->action;
+    policy->min_effect = isnan(o->min_effect) ? policy->min_effect : o->min_effect;
+    policy->target = isnan(o->target) ? policy->target : o->target;
+    policy->min_share = isnan(o->min_share) ? policy->min_share : o->min_share;
+    policy->tolerance = isnan(o->tolerance) ? policy->tolerance : o->tolerance;
+    if (o->tolerance_absolute != PROF_UNKNOWN)
+        policy->tolerance_absolute = o->tolerance_absolute;
+    policy->reason = o->reason ? o->reason : policy->reason;
+}
+
+static void set_policy(const struct prof_compare *c, struct prof_compared *row)
+{
+    const struct prof_metric *metrics[PROF_SIDES] = {row->base, row->cand};
+    row->policy = prof_policy_default(row->family);
+    row->override = -1;
+    for (size_t i = 0; i < c->options->override_count; i++) {
+        bool fits = false;
+        for (int s = 0; s < PROF_SIDES; s++) {
+            char text[1024];
+            if (!metrics[s] || fits)
+                continue;
+            prof_metric_text(metrics[s], text, sizeof text);
+            fits = !fnmatch(c->options->overrides[i].match, text, 0);
+        }
+        if (!fits)
+            continue;
+        apply(&row->policy, &c->options->overrides[i]);
+        row->override = (int)i;
+    }
+}
+
+static const char *names_of(struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    const struct prof_metric *metric = prof_first(c, pair, side);
+    const char *all = metric ? metric->name : NULL;
+    for (size_t p = 0; p < pair->part_count; p++) {
+        metric = prof_first(c, &c->metrics.pairs.data[pair->parts[p]], side);
+        if (metric)
+            all = all ? texted(c, all, " + ", metric->name) : metric->name;
+    }
+    return all;
+}
+
+static const struct prof_metric *first_of_all(const struct prof_compare *c,
+                                              const struct prof_pair *pair, int side)
+{
+    const struct prof_metric *metric = prof_first(c, pair, side);
+    for (size_t p = 0; !metric && p < pair->part_count; p++)
+        metric = prof_first(c, &c->metrics.pairs.data[pair->parts[p]], side);
+    return metric;
+}
+
+static double mean_inside(const struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    double sum = 0, value;
+    bool any = false;
+    for (size_t r = 0; r < c->side[side].count; r++) {
+        any |= prof_value_inside(c, pair, side, r, &value);
+        sum += value;
+    }
+    return any ? sum / (double)c->side[side].count : NAN;
+}
+
+/* Mean of ln(time) over the runs that have it, back as a time. */
+static double typical(const struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    double sum = 0, runs = 0, value;
+    for (size_t r = 0; r < c->side[side].count; r++) {
+        const struct prof_metric *metric = pair->on[side][r];
+        if (pair->part_count && prof_value_inside(c, pair, side, r, &value) && value > 0)
+            sum += log(value);
+        else if (!pair->part_count && metric && metric->sketch.count > 0)
+            sum += metric->family == PROF_METRIC_IDLE
+                       ? log(fmax(1, metric->sketch.sum / (double)metric->sketch.count))
+                       : metric->sketch.log_mean;
+        else
+            continue;
+        runs++;
+    }
+    return runs > 0 ? exp(sum / runs) : NAN;
+}
+
+static bool of_device(enum prof_metric_family family)
+{
+    return family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY;
+}
+
+static void set_times(struct prof_compare *c, const struct prof_pair *pair,
+                      struct prof_compared *row)
+{
+    double base = mean_inside(c, pair, PROF_BASE), cand = mean_inside(c, pair, PROF_CAND);
+    double whole = of_device(row->family) ? c->busy_ns : c->wall_ns;
+    row->base_value = typical(c, pair, PROF_BASE);
+    row->cand_value = typical(c, pair, PROF_CAND);
+    row->share = (isnan(base) ? 0 : base) / whole;
+    row->delta_ns = (isnan(cand) ? 0 : cand) - (isnan(base) ? 0 : base);
+}
+
+static void make_row(struct prof_compare *c, const struct prof_pair *pair,
+                     struct prof_compared *row)
+{
+    const struct prof_metric *base = first_of_all(c, pair, PROF_BASE);
+    const struct prof_metric *cand = first_of_all(c, pair, PROF_CAND);
+    const struct prof_metric *any = base ? base : cand;
+    *row = (struct prof_compared){.family = any->family,
+                                  .base = base,
+                                  .cand = cand,
+                                  .base_name = names_of(c, pair, PROF_BASE),
+                                  .cand_name = names_of(c, pair, PROF_CAND),
+                                  .place = cand ? cand->place : base->place,
+                                  .match = !base   ? PROF_MATCH_ADDED
+                                           : !cand ? PROF_MATCH_REMOVED
+                                                   : pair->match,
+                                  .verdict = PROF_VERDICT_NONE,
+                                  .base_value = NAN,
+                                  .cand_value = NAN,
+                                  .base_low = NAN,
+                                  .base_high = NAN,
+                                  .outside_base = NAN,
+                                  .outside_cand = NAN,
+                                  .effect = NAN,
+                                  .residual = NAN,
+                                  .ci_low = NAN,
+                                  .ci_high = NAN,
+                                  .p = NAN,
+                                  .p_adjusted = NAN,
+                                  .p_faster = NAN,
+                                  .mde = NAN,
+                                  .df = NAN,
+                                  .runs_needed = PROF_UNKNOWN,
+                                  .share = NAN,
+                                  .delta_ns = NAN};
+    set_policy(c, row);
+    if (!prof_metric_info(row->family)->exact)
+        set_times(c, pair, row);
+    if (row->policy.action == PROF_ACTION_IGNORE)
+        row->reason = PROF_REASON_IGNORED;
+    else if (!prof_metric_info(row->family)->exact && c->result->times_refused) {
+        row->verdict = PROF_VERDICT_REFUSED;
+        row->reason = PROF_REASON_TIMES_REFUSED;
+    } else if (!base || !cand) {
+        row->reason = base ? PROF_REASON_REMOVED : PROF_REASON_ADDED;
+    }
+}
+
+static double mean_of_family(const struct prof_compare *c, enum prof_metric_family family)
+{
+    for (size_t i = 0; i < c->metrics.pairs.count; i++) {
+        const struct prof_pair *pair = &c->metrics.pairs.data[i];
+        const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
+        if (metric && metric->family == family)
+            return mean_inside(c, pair, PROF_BASE);
+    }
+    return NAN;
+}
+
+static size_t *make_rows(struct prof_compare *c)
+{
+    size_t *of_row = calloc(c->metrics.pairs.count + 1, sizeof *of_row);
+    struct prof_comparison *result = c->result;
+    result->rows = calloc(c->metrics.pairs.count + 1, sizeof *result->rows);
+    c->wall_ns = mean_of_family(c, PROF_METRIC_WALL);
+    c->busy_ns = mean_of_family(c, PROF_METRIC_BUSY);
+    for (size_t i = 0; of_row && result->rows && i < c->metrics.pairs.count; i++) {
+        if (c->metrics.pairs.data[i].taken)
+            continue;
+        of_row[result->count] = i;
+        make_row(c, &c->metrics.pairs.data[i], &result->rows[result->count++]);
+    }
+    if (!result->rows) {
+        free(of_row);
+        return NULL;
+    }
+    return of_row;
+}
+
+/* ---- the whole
+ * ------------------------------------------------------------------------------------- */
+
+/* Worst first, as people read them. */
+static int severity(enum prof_verdict verdict)
+{
+    static const enum prof_verdict order[] = {
+        PROF_VERDICT_FAIL,         PROF_VERDICT_ENV,     PROF_VERDICT_SUSPECT,
+        PROF_VERDICT_UNDERPOWERED, PROF_VERDICT_CHANGED, PROF_VERDICT_IMPROVED,
+        PROF_VERDICT_REFUSED,      PROF_VERDICT_PASS,    PROF_VERDICT_NONE,
+    };
+    int at = 0;
+    while ((size_t)at < sizeof order / sizeof order[0] && order[at] != verdict)
+        at++;
+    return at;
+}
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct prof_compared *x = a, *y = b;
+    int order = severity(x->verdict) - severity(y->verdict);
+    if (order)
+        return order;
+    if (x->gated != y->gated)
+        return x->gated ? -1 : 1;
+    double dx = isnan(x->delta_ns) ? 0 : fabs(x->delta_ns);
+    double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
+    if (dx != dy)
+        return dx > dy ? -1 : 1;
+    return prof_metric_order(x->base ? x->base : x->cand, y->base ? y->base : y->cand);
+}
+
+static bool decides(const struct prof_compared *row)
+{
+    return row->gated && (row->verdict != PROF_VERDICT_UNDERPOWERED || row->share >= LARGE_SHARE);
+}
+
+static void sum_up(struct prof_comparison *result)
+{
+    static const enum prof_verdict counted[] = {PROF_VERDICT_FAIL, PROF_VERDICT_ENV,
+                                                PROF_VERDICT_SUSPECT, PROF_VERDICT_UNDERPOWERED,
+                                                PROF_VERDICT_IMPROVED};
+    bool any[PROF_VERDICT_COUNT] = {false};
+    for (size_t i = 0; i < result->count; i++) {
+        const struct prof_compared *row = &result->rows[i];
+        if (!row->gated)
+            continue;
+        result->verdicts[row->verdict]++;
+        any[row->verdict] |= decides(row);
+        result->small_underpowered += row->verdict == PROF_VERDICT_UNDERPOWERED && !decides(row);
+    }
+    result->verdict = PROF_VERDICT_PASS;
+    for (size_t i = sizeof counted / sizeof counted[0]; i--;) {
+        if (any[counted[i]])
+            result->verdict = counted[i];
+    }
+    if (result->times_refused && result->verdict != PROF_VERDICT_FAIL) {
+        result->verdict = PROF_VERDICT_REFUSED;
+        result->reason = PROF_REASON_TIMES_REFUSED;
+    }
+    for (size_t i = 0; i < result->count; i++) {
+        if (result->rows[i].verdict == result->verdict && decides(&result->rows[i])) {
+            result->reason = result->rows[i].reason;
+            break;
+        }
+    }
+}
+
+/* How small a change would have been found, and how many units it takes for those that matter. */
+static bool tell_power(struct prof_comparison *result)
+{
+    double *mdes = malloc((result->count + 1) * sizeof *mdes);
+    size_t count = 0;
+    result->median_mde = result->wall_mde = NAN;
+    for (size_t i = 0; mdes && i < result->count; i++) {
+        const struct prof_compared *row = &result->rows[i];
+        if (!row->gated || isnan(row->mde))
+            continue;
+        mdes[count++] = row->mde;
+        if (row->family == PROF_METRIC_WALL)
+            result->wall_mde = row->mde;
+        if (row->verdict != PROF_VERDICT_UNDERPOWERED || !decides(row) ||
+            result->runs_needed == PROF_UNKNOWN)
+            continue;
+        if (row->runs_needed == PROF_UNKNOWN || row->runs_needed > result->runs_needed)
+            result->runs_needed = row->runs_needed;
+    }
+    result->median_mde = mdes ? prof_median(mdes, count) : NAN;
+    free(mdes);
+    return mdes != NULL;
+}
+
+static void tell_head(struct prof_compare *c)
+{
+    struct prof_comparison *result = c->result;
+    for (int s = 0; s < PROF_SIDES; s++) {
+        for (size_t r = 0; r < c->side[s].count; r++)
+            c->iterations[s] += (double)c->side[s].data[r].iterations / (double)c->side[s].count;
+    }
+    result->alpha = c->alpha;
+    result->base_units = c->units.count[PROF_BASE];
+    result->cand_units = c->units.count[PROF_CAND];
+    result->base_runs = c->side[PROF_BASE].count;
+    result->cand_runs = c->side[PROF_CAND].count;
+    result->base_iterations = c->iterations[PROF_BASE];
+    result->cand_iterations = c->iterations[PROF_CAND];
+    result->iteration = c->side[PROF_BASE].data[0].iteration;
+    result->iteration_source = c->side[PROF_BASE].data[0].iteration_source;
+    result->shift = result->shift_p = result->shift_removed = NAN;
+    result->overdispersion = 1;
+    if (!result->note && result->base_units + result->cand_units == 2)
+        result->note = "one unit against one: the spread between runs is guessed from that between "
+                       "metrics, so times end in SUSPECT at most";
+}
+
+static enum prof_status compare(struct prof_compare *c, struct prof_error *err)
+{
+    enum prof_status status = check_iterations(c, err);
+    if (status)
+        return status;
+    if (!number_units(c) || !find_differences(c))
+        return prof_out_of_memory(err);
+    refuse(c);
+    tell_head(c);
+    size_t *of_row = prof_align(c) && prof_match(c) ? make_rows(c) : NULL;
+    if (!of_row)
+        return prof_out_of_memory(err);
+    prof_judge_exact(c, of_row);
+    if (!c->result->times_refused)
+        prof_judge_times(c, of_row);
+    free(of_row);
+    if (c->result->count)
+        qsort(c->result->rows, c->result->count, sizeof *c->result->rows, worst_first);
+    sum_up(c->result);
+    return c->failed || !tell_power(c->result) ? prof_out_of_memory(err) : PROF_OK;
+}
+
+enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,
+                              const struct prof_compare_options *options,
+                              struct prof_comparison *result, struct prof_error *err)
+{
+    static const struct prof_compare_options defaults = {0};
+    struct prof_compare c = {.options = options ? options : &defaults, .result = result};
+    *result = (struct prof_comparison){0};
+    c.alpha = c.options->alpha > 0 ? c.options->alpha : ALPHA;
+    c.texts = calloc(1, sizeof *c.texts);
+    result->texts = c.texts;
+    enum prof_status status = c.texts ? take_runs(&c, base, cand, err) : prof_out_of_memory(err);
+    if (!status)
+        status = compare(&c, err);
+    prof_align_free(&c);
+    free(c.sorted);
+    free(c.units.of_run[PROF_BASE]);
+    free(c.units.of_run[PROF_CAND]);
+    if (status)
+        prof_comparison_free(result);
+    return status;
+}
+
+void prof_comparison_free(struct prof_comparison *result)
+{
+    free(result->rows);
+    free(result->differences);
+    if (result->texts)
+        prof_arena_free(result->texts);
+    free(result->texts);
+    *result = (struct prof_comparison){0};
+}

@@ -1,0 +1,72 @@
+/* What the parts of a comparison share: the metrics of all runs laid side by side. */
+#ifndef PERFKIT_ANALYSIS_COMPARE_COMPARE_H
+#define PERFKIT_ANALYSIS_COMPARE_COMPARE_H
+
+#include "libprof/analysis/capture.h"
+#include "libprof/include/prof_compare.h"
+
+enum { PROF_BASE, PROF_CAND, PROF_SIDES };
+
+/* More than so many kernels are not taken for the parts of one. */
+#define PROF_MOST_PARTS 4
+
+/* One metric on both sides. on[side] has one pointer for each run of the side, NULL where it does
+ * not have the metric; the pointers of the sides stand in one block. */
+struct prof_pair {
+    const struct prof_metric **on[PROF_SIDES];
+    /* For SPLIT and MERGED: the other pairs whose metrics of one side belong to this one. */
+    size_t parts[PROF_MOST_PARTS];
+    size_t part_count;
+    enum prof_match match;
+    bool taken; /* a part of another pair: no row of its own */
+};
+
+struct prof_match_run {
+    struct prof_runs side[PROF_SIDES];
+    PROF_ARRAY(struct prof_pair) pairs; /* by family, name, ... */
+    PROF_ARRAY(const struct prof_metric *) room;
+};
+
+/* A unit of the statistics: runs whose values are averaged. */
+struct prof_units {
+    size_t *of_run[PROF_SIDES]; /* run -> number of its unit, from 0 on each side */
+    size_t count[PROF_SIDES];
+};
+
+struct prof_compare {
+    const struct prof_compare_options *options;
+    double alpha;
+    struct prof_runs side[PROF_SIDES]; /* in an order that depends on nothing but their content */
+    struct prof_run *sorted;           /* shallow copies behind side */
+    struct prof_match_run metrics;
+    struct prof_units units;
+    struct prof_comparison *result;
+    struct prof_arena *texts;
+    double iterations[PROF_SIDES]; /* mean over runs */
+    double wall_ns, busy_ns;       /* of an iteration of the baseline */
+    bool failed;
+};
+
+/* Lay the metrics side by side. False: out of memory. */
+bool prof_align(struct prof_compare *c);
+/* Find what was renamed, reshaped, split. */
+bool prof_match(struct prof_compare *c);
+void prof_align_free(struct prof_compare *c);
+
+/* First metric of the side that is not NULL; NULL = not there. */
+const struct prof_metric *prof_first(const struct prof_compare *c, const struct prof_pair *pair,
+                                     int side);
+
+/* Sum over the pair and its parts of what one run has: inside per iteration, or outside. False: the
+ * run has nothing of it. */
+bool prof_value_inside(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                       size_t run, double *value);
+bool prof_value_outside(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                        size_t run, double *value);
+
+/* Judge all rows of a kind; rows are in the order of pairs that are not taken. `of_row`: row ->
+ * pair. */
+void prof_judge_exact(struct prof_compare *c, const size_t *of_row);
+void prof_judge_times(struct prof_compare *c, const size_t *of_row);
+
+#endif

@@ -1,0 +1,141 @@
+/* Exact metrics: the same in every run of the same program, so that one run a side is enough.
+ * Whether they are is not assumed: where the runs of a side disagree, only what lies beyond all of
+ * the baseline's is a change. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "libprof/analysis/compare/compare.h"
+
+struct values {
+    double low, high, mean;
+    bool there; /* in any run */
+};
+
+typedef bool value_function(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                            size_t run, double *value);
+
+static struct values values_of(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                               value_function *value_of)
+{
+    struct values v = {.low = INFINITY, .high = -INFINITY};
+    for (size_t r = 0; r < c->side[side].count; r++) {
+        double value;
+        v.there |= value_of(c, pair, side, r, &value); /* 0 where it is not there */
+        v.low = fmin(v.low, value);
+        v.high = fmax(v.high, value);
+        v.mean += value / (double)c->side[side].count;
+    }
+    return v;
+}
+
+static bool varies(const struct values *v)
+{
+    return v->high - v->low > 1e-9 * fabs(v->high);
+}
+
+/* 1: grew beyond what is let pass, -1: shrank, 0: neither; *within: it differs and is let pass. */
+static int direction(const struct prof_compare *c, const struct prof_policy *policy,
+                     const struct values *base, const struct values *cand, double one,
+                     enum prof_reason *within)
+{
+    double slack = fmax(policy->tolerance * fabs(base->high),
+                        policy->tolerance_absolute > 0 ? (double)policy->tolerance_absolute : 0);
+    bool ranged = varies(base) || varies(cand);
+    double room = ranged && c->side[PROF_BASE].count > 1 ? fmax(one, 0.01 * fabs(base->high))
+                                                         : 1e-9 * fabs(base->high);
+    *within = PROF_REASON_SAME;
+    if (cand->low > base->high + fmax(room, slack))
+        return 1;
+    if (cand->high < base->low - fmax(room, slack))
+        return -1;
+    if (ranged)
+        *within = PROF_REASON_VARIES;
+    else if (fabs(cand->mean - base->mean) > 1e-9 * fabs(base->mean))
+        *within = PROF_REASON_TOLERATED;
+    return 0;
+}
+
+/* Registers, shared and local memory are the compiler's for this device. */
+static bool of_device(enum prof_metric_family family)
+{
+    return family == PROF_METRIC_REGISTERS || family == PROF_METRIC_SHARED_BYTES ||
+           family == PROF_METRIC_LOCAL_BYTES;
+}
+
+static bool device_differs(const struct prof_comparison *result)
+{
+    for (size_t i = 0; i < result->difference_count; i++) {
+        if (result->differences[i].level == PROF_ENVIRONMENT_HARD)
+            return true;
+    }
+    return false;
+}
+
+static bool of_run(enum prof_metric_family family)
+{
+    return of_device(family) || family == PROF_METRIC_PEAK_BYTES ||
+           family == PROF_METRIC_LEAKED_BYTES || family == PROF_METRIC_FINDING;
+}
+
+/* What an exact metric that grew (or was added) comes to. */
+static enum prof_verdict worse(const struct prof_compared *row)
+{
+    return row->policy.action == PROF_ACTION_FAIL ? PROF_VERDICT_FAIL : PROF_VERDICT_CHANGED;
+}
+
+static void settle(struct prof_compared *row, int grew, bool base_there, bool cand_there)
+{
+    if (grew > 0) {
+        row->verdict = worse(row);
+        row->reason = base_there ? PROF_REASON_GREW : PROF_REASON_ADDED;
+    } else if (grew < 0) {
+        row->verdict = cand_there ? PROF_VERDICT_IMPROVED : PROF_VERDICT_CHANGED;
+        row->reason = cand_there ? PROF_REASON_SHRANK : PROF_REASON_REMOVED;
+    }
+}
+
+static void judge(struct prof_compare *c, const struct prof_pair *pair, struct prof_compared *row)
+{
+    struct values base = values_of(c, pair, PROF_BASE, prof_value_inside);
+    struct values cand = values_of(c, pair, PROF_CAND, prof_value_inside);
+    struct values base_out = values_of(c, pair, PROF_BASE, prof_value_outside);
+    struct values cand_out = values_of(c, pair, PROF_CAND, prof_value_outside);
+    bool whole = of_run(row->family);
+    const struct values *b = whole ? &base_out : &base, *k = whole ? &cand_out : &cand;
+    row->base_value = b->there ? b->mean : NAN;
+    row->cand_value = k->there ? k->mean : NAN;
+    row->base_low = b->there ? b->low : NAN;
+    row->base_high = b->there ? b->high : NAN;
+    row->outside_base = base_out.there ? base_out.mean : NAN;
+    row->outside_cand = cand_out.there ? cand_out.mean : NAN;
+    row->effect = b->there && k->there && b->mean > 0 ? k->mean / b->mean - 1 : NAN;
+    if (of_device(row->family) && device_differs(c->result)) {
+        row->verdict = PROF_VERDICT_REFUSED;
+        row->reason = PROF_REASON_TIMES_REFUSED;
+        return;
+    }
+    double one = whole ? 1 : 1 / fmax(1, c->iterations[PROF_BASE]);
+    enum prof_reason within, within_out;
+    int grew = direction(c, &row->policy, b, k, one, &within);
+    int outside = whole ? 0 : direction(c, &row->policy, &base_out, &cand_out, 1, &within_out);
+    row->verdict = PROF_VERDICT_PASS;
+    row->reason = within;
+    if (grew) {
+        settle(row, grew, b->there, k->there);
+    } else if (outside) { /* it happens once, not again and again */
+        row->verdict = PROF_VERDICT_CHANGED;
+        row->reason = outside > 0 ? (b->there ? PROF_REASON_GREW : PROF_REASON_ADDED)
+                                  : (k->there ? PROF_REASON_SHRANK : PROF_REASON_REMOVED);
+    }
+}
+
+void prof_judge_exact(struct prof_compare *c, const size_t *of_row)
+{
+    for (size_t i = 0; i < c->result->count; i++) {
+        struct prof_compared *row = &c->result->rows[i];
+        if (!prof_metric_info(row->family)->exact || row->policy.action == PROF_ACTION_IGNORE)
+            continue;
+        row->gated = row->policy.action == PROF_ACTION_FAIL;
+        judge(c, &c->metrics.pairs.data[of_row[i]], row);
+    }
+}

@@ -1,0 +1,140 @@
+/* Where and how a run was made, as far as a capture tells, and whether its times may be compared at
+ * all. Nothing that is different each time belongs here: a fingerprint of live clocks or load would
+ * make every run incomparable. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/compare/extract.h"
+
+#define MOST 24
+
+struct list {
+    struct prof_extract *x;
+    struct prof_environment *rows;
+    size_t count;
+};
+
+static void add(struct list *list, enum prof_environment_level level, const char *name,
+                const char *value)
+{
+    if (list->count < MOST)
+        list->rows[list->count++] = (struct prof_environment){
+            name, value && *value ? prof_extract_text(list->x, value) : NULL, level};
+}
+
+static void add_number(struct list *list, enum prof_environment_level level, const char *name,
+                       int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add(list, level, name, value == PROF_UNKNOWN ? NULL : text);
+}
+
+/* ---- devices ------------------------------------------------------------------------------------
+ */
+
+enum part { NAME, UUID, DRIVER, SIZE };
+
+static void print_part(const struct prof_device *d, enum part part, char *out, size_t size)
+{
+    const char *texts[] = {[NAME] = d->name, [UUID] = d->uuid, [DRIVER] = d->driver};
+    if (part != SIZE)
+        snprintf(out, size, "%s", texts[part] ? texts[part] : "");
+    else if (d->units == PROF_UNKNOWN)
+        *out = 0;
+    else
+        snprintf(out, size, "%lld units, %lld bytes", (long long)d->units,
+                 (long long)(d->memory_bytes == PROF_UNKNOWN ? 0 : d->memory_bytes));
+}
+
+/* The devices that worked, each hardware once, in the order of their ordinals. */
+static void add_devices(struct list *list, enum prof_environment_level level, const char *name,
+                        enum part part)
+{
+    char all[512] = "";
+    const struct prof_facts *f = &list->x->facts;
+    size_t used = 0;
+    for (size_t i = 0; i < f->devices.count; i++) {
+        char one[256];
+        if (!f->devices.data[i].device)
+            continue;
+        print_part(f->devices.data[i].device, part, one, sizeof one);
+        int length = snprintf(all + used, sizeof all - used, "%s%s", used ? "; " : "", one);
+        used += length < 0 ? 0 : (size_t)length;
+        used = used < sizeof all ? used : sizeof all - 1;
+    }
+    add(list, level, name, all);
+}
+
+/* ---- clock --------------------------------------------------------------------------------------
+ */
+
+/* Mean cycles a second of the multiprocessors while kernels ran, where counters were sampled. */
+static enum prof_status find_clock(struct prof_extract *x, struct prof_error *err)
+{
+    struct prof_counter_summary counters;
+    enum prof_status status = prof_counter_summary(x->capture, NULL, PROF_BY_NAME, &counters, err);
+    int clock = status ? -1 : prof_counter_find(&counters, "sm_cycles");
+    double cycles = 0, seconds = 0;
+    for (size_t i = 0; clock >= 0 && i < counters.count; i++) {
+        const struct prof_counter_row *row = &counters.rows[i];
+        double rate = row->known ? row->values[clock].rate : NAN;
+        if (!isfinite(rate))
+            continue;
+        cycles += rate * (double)row->covered_ns;
+        seconds += (double)row->covered_ns;
+    }
+    x->run->clock_hz = seconds > 0 ? cycles / seconds : NAN;
+    if (!status)
+        prof_counter_summary_free(&counters);
+    return status;
+}
+
+/* ---- trust --------------------------------------------------------------------------------------
+ */
+
+static enum prof_status take_trust(struct prof_extract *x, struct prof_error *err)
+{
+    struct prof_trust trust;
+    enum prof_status status = prof_trust(x->capture, &trust, err);
+    if (status)
+        return status;
+    enum prof_state state = x->capture->info.state;
+    x->run->complete = trust.complete && state != PROF_STATE_RECORDING;
+    if (state == PROF_STATE_RECORDING)
+        x->run->why_incomplete = prof_extract_text(x, "it is still being recorded");
+    else if (!trust.complete)
+        x->run->why_incomplete = prof_extract_text(
+            x, trust.statement_count ? trust.statements[0].text : "its trust block says so");
+    prof_trust_free(&trust);
+    return PROF_OK;
+}
+
+enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_error *err)
+{
+    const struct prof_info *info = prof_info(x->capture);
+    struct prof_run *run = x->run;
+    run->environment = calloc(MOST, sizeof *run->environment);
+    if (!run->environment)
+        return prof_out_of_memory(err);
+    struct list list = {.x = x, .rows = run->environment};
+    add_devices(&list, PROF_ENVIRONMENT_HARD, "device", NAME);
+    add_devices(&list, PROF_ENVIRONMENT_HARD, "device size", SIZE);
+    add(&list, PROF_ENVIRONMENT_HARD, "trace", info->trace);
+    add(&list, PROF_ENVIRONMENT_HARD, "kernel filter", info->kernel_filter);
+    add_devices(&list, PROF_ENVIRONMENT_SOFT, "device uuid", UUID);
+    add_devices(&list, PROF_ENVIRONMENT_SOFT, "driver", DRIVER);
+    add(&list, PROF_ENVIRONMENT_SOFT, "cpu", info->cpu);
+    add_number(&list, PROF_ENVIRONMENT_SOFT, "cpu count", info->cpu_count);
+    add(&list, PROF_ENVIRONMENT_SOFT, "system", info->kernel);
+    add(&list, PROF_ENVIRONMENT_SOFT, "perfkit", info->perfkit_version);
+    add(&list, PROF_ENVIRONMENT_INFO, "host", info->host);
+    add(&list, PROF_ENVIRONMENT_INFO, "command", info->command);
+    add_number(&list, PROF_ENVIRONMENT_INFO, "exit status", info->exit_status);
+    run->environment_count = list.count;
+    run->wall_ns = info->duration_ns;
+    enum prof_status status = take_trust(x, err);
+    return status ? status : find_clock(x, err);
+}

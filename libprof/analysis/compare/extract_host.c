@@ -1,0 +1,245 @@
+/* What the host did: the time of iterations and NVTX ranges, API calls, waits and allocations. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/compare/extract.h"
+#include "libprof/base/saturate.h"
+
+#define LEAST_SHARE 0.001 /* of the iterations' time, for the times of a range to be kept */
+
+/* ---- iterations ---------------------------------------------------------------------------------
+ */
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct prof_iteration *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static void add_series(struct prof_extract *x, enum prof_metric_family family, const double *values,
+                       size_t count)
+{
+    struct prof_metric *metric = prof_extract_add(x, family, "", "");
+    if (!metric)
+        return;
+    for (size_t i = 0; i < count; i++)
+        metric->inside = prof_add(metric->inside, (int64_t)values[i]);
+    prof_extract_sketch(x, metric, values, count);
+}
+
+/* In order of time over all threads, so that batch means follow the run. */
+static void add_iterations(struct prof_extract *x)
+{
+    struct prof_iterations *it = &x->iterations;
+    size_t room = it->list.count + 1, count = 0;
+    double *values = malloc(3 * room * sizeof *values);
+    struct prof_iteration *sorted = malloc(room * sizeof *sorted);
+    if (!values || !sorted) {
+        x->failed = true;
+        free(values);
+        free(sorted);
+        return;
+    }
+    double *wall = values, *busy = values + room, *idle = busy + room;
+    memcpy(sorted, it->list.data, it->list.count * sizeof *sorted);
+    qsort(sorted, it->list.count, sizeof *sorted, by_begin);
+    bool worked = false;
+    for (size_t i = 0; i < it->list.count; i++) {
+        if (!sorted[i].steady)
+            continue;
+        wall[count] = (double)(sorted[i].end - sorted[i].begin);
+        busy[count] = (double)sorted[i].busy_ns;
+        idle[count] = wall[count] > busy[count] ? wall[count] - busy[count] : 0;
+        worked = worked || busy[count] > 0;
+        count++;
+    }
+    add_series(x, PROF_METRIC_WALL, wall, count);
+    if (worked) {
+        add_series(x, PROF_METRIC_BUSY, busy, count);
+        add_series(x, PROF_METRIC_IDLE, idle, count);
+    }
+    free(values);
+    free(sorted);
+}
+
+/* ---- ranges -------------------------------------------------------------------------------------
+ */
+
+struct series {
+    double *values;
+    size_t count, room;
+    double sum;
+};
+
+static size_t iteration_of(struct prof_extract *x, int64_t thread, const struct prof_range_node *n)
+{
+    if (n->begin < x->facts.begin_ns || n->end > x->facts.end_ns || n->group == x->iterations.group)
+        return PROF_NO_ITERATION;
+    return prof_iteration_at(&x->iterations, thread, n->begin);
+}
+
+static bool add_range(struct prof_extract *x, struct series *all, int64_t thread, uint32_t node)
+{
+    const struct prof_range_node *n = &x->facts.ranges.nodes.data[node];
+    if (!prof_extract_is_steady(x, iteration_of(x, thread, n)))
+        return true;
+    struct series *s = &all[prof_extract_path_of_node(x, node)];
+    if (!prof_array_room(&s->values, &s->room, s->count + 1, sizeof *s->values))
+        return false;
+    s->values[s->count++] = (double)(n->end - n->begin);
+    s->sum += (double)(n->end - n->begin);
+    return true;
+}
+
+static void walk_ranges(struct prof_extract *x, struct series *all)
+{
+    for (size_t t = 0; t < x->facts.ranges.threads.count; t++) {
+        const struct prof_range_thread *thread = &x->facts.ranges.threads.data[t];
+        for (size_t l = 0; l < thread->lanes.count; l++) {
+            const struct prof_range_lane *lane = &thread->lanes.data[l];
+            for (size_t i = 0; i < lane->count && !x->failed; i++)
+                x->failed |= !add_range(x, all, thread->thread, lane->nodes[i]);
+        }
+    }
+}
+
+static double steady_time(const struct prof_extract *x)
+{
+    double sum = 0;
+    for (size_t i = 0; i < x->iterations.list.count; i++) {
+        const struct prof_iteration *it = &x->iterations.list.data[i];
+        sum += it->steady ? (double)(it->end - it->begin) : 0;
+    }
+    return sum;
+}
+
+#define MOST_RANGE_PATHS 4097 /* as many paths as there can be */
+
+void prof_extract_ranges(struct prof_extract *x)
+{
+    struct series *all = calloc(MOST_RANGE_PATHS + 2, sizeof *all);
+    double least = LEAST_SHARE * steady_time(x);
+    add_iterations(x);
+    if (!all) {
+        x->failed = true;
+        return;
+    }
+    walk_ranges(x, all);
+    for (size_t p = 0; p < MOST_RANGE_PATHS + 2; p++) {
+        struct series *s = &all[p];
+        if (s->count && s->sum < least)
+            x->run->left_out++;
+        struct prof_metric *metric =
+            s->count && s->sum >= least && !x->failed
+                ? prof_extract_add(x, PROF_METRIC_RANGE, x->paths.data[p], "")
+                : NULL;
+        if (metric) {
+            metric->inside = s->sum < 9e18 ? (int64_t)s->sum : INT64_MAX;
+            prof_extract_sketch(x, metric, s->values, s->count);
+        }
+        free(s->values);
+    }
+    free(all);
+}
+
+/* ---- calls --------------------------------------------------------------------------------------
+ */
+
+/* How often a program asks whether something is done depends on how long that takes. */
+static bool is_polling(const char *name)
+{
+    return strstr(name, "Query") || !strcmp(name, "clGetEventInfo");
+}
+
+static void count_call(struct prof_extract *x, int64_t name, int64_t thread, int64_t time)
+{
+    const char *text = prof_string(x->capture, name, NULL);
+    if (text && !is_polling(text) && time >= x->facts.begin_ns && time <= x->facts.end_ns)
+        prof_extract_count(x, PROF_METRIC_API_CALLS, text, "",
+                           prof_iteration_at(&x->iterations, thread, time), 1);
+}
+
+static bool add_call_row(void *user, sqlite3_stmt *row)
+{
+    struct prof_extract *x = user;
+    count_call(x, prof_column_id(row, 2), prof_column_id(row, 1), prof_column_int(row, 0));
+    return !x->failed;
+}
+
+static void count_calls_of_operations(struct prof_extract *x)
+{
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind < PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; i < x->facts.ops[kind].count && !x->failed; i++) {
+            const struct prof_op op = prof_facts_op(&x->facts, kind, i);
+            const struct prof_shape *shape = &x->facts.shapes.data[op.shape];
+            if (!shape->in_graph && op.call != PROF_UNKNOWN)
+                count_call(x, shape->api_name, op.thread, op.call);
+        }
+    }
+}
+
+static enum prof_status count_calls(struct prof_extract *x, struct prof_error *err)
+{
+    count_calls_of_operations(x);
+    enum prof_status status =
+        prof_scan(x->capture, "SELECT start, thread, name FROM api_call", add_call_row, x, err);
+    return status ? status
+                  : prof_scan(x->capture,
+                              "SELECT start - coalesce(api_lead, 0), thread, api_name FROM sync "
+                              "WHERE api_name NOT NULL AND correlation IS NULL",
+                              add_call_row, x, err);
+}
+
+static void count_syncs(struct prof_extract *x)
+{
+    for (size_t i = 0; i < x->facts.calls.count; i++) {
+        const struct prof_call *call = &x->facts.calls.data[i];
+        if (call->class_ != PROF_CALL_SYNC || call->start < x->facts.begin_ns)
+            continue;
+        uint32_t path = prof_extract_path(x, call->thread, call->start);
+        prof_extract_count(x, PROF_METRIC_SYNCS, prof_string(x->capture, call->name, NULL),
+                           x->paths.data[path],
+                           prof_iteration_at(&x->iterations, call->thread, call->start), 1);
+    }
+}
+
+/* ---- memory -------------------------------------------------------------------------------------
+ */
+
+static void count_allocations(struct prof_extract *x)
+{
+    for (size_t i = 0; i < x->facts.lifetimes.count; i++) {
+        const struct prof_lifetime *life = &x->facts.lifetimes.data[i];
+        if (life->start < x->facts.begin_ns || life->start > x->facts.end_ns)
+            continue;
+        const char *place = x->paths.data[prof_extract_path(x, life->thread, life->start)];
+        const char *kind = prof_memory_kind_text(life->kind);
+        size_t iteration = prof_iteration_at(&x->iterations, life->thread, life->start);
+        prof_extract_count(x, PROF_METRIC_ALLOCATIONS, kind, place, iteration, 1);
+        prof_extract_count(x, PROF_METRIC_ALLOCATED_BYTES, kind, place, iteration, life->bytes);
+    }
+}
+
+static enum prof_status add_memory(struct prof_extract *x, struct prof_error *err)
+{
+    struct prof_memory_summary memory;
+    enum prof_status status = prof_memory_summary(x->capture, NULL, 0, &memory, err);
+    for (size_t i = 0; !status && i < memory.count; i++) {
+        const struct prof_memory_row *row = &memory.rows[i];
+        prof_extract_count(x, PROF_METRIC_PEAK_BYTES, row->kind_text, "", PROF_NO_ITERATION,
+                           row->peak_bytes);
+        prof_extract_count(x, PROF_METRIC_LEAKED_BYTES, row->kind_text, "", PROF_NO_ITERATION,
+                           row->leaked_bytes);
+    }
+    prof_memory_summary_free(&memory);
+    return status;
+}
+
+enum prof_status prof_extract_host(struct prof_extract *x, struct prof_error *err)
+{
+    count_syncs(x);
+    count_allocations(x);
+    enum prof_status status = count_calls(x, err);
+    return status ? status : add_memory(x, err);
+}

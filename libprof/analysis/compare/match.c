@@ -1,0 +1,322 @@
+/* Which kernel of the candidate is which of the baseline, where names or shapes changed. A renamed
+ * kernel must not read as one that went and another that came: "removed" would be a gain and
+ * "added" a loss of the same work.
+ *
+ * Decided on the launch counts, which every kernel has, and then applied to its other metrics. In
+ * order: same name with another shape; same name with other template arguments; one kernel whose
+ * place is taken by several, each launched as often and shorter (split), or the reverse; another
+ * name at the same place, as often. Of several that fit, the nearest in the order of launches. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/compare/compare.h"
+#include "libprof/analysis/compare/metric.h"
+#include "libprof/base/kernel_name.h"
+
+struct lone {
+    size_t pair;
+    const struct prof_metric *metric; /* launches, of the first run that has it */
+    double count;                     /* launches per iteration */
+    double time;                      /* per iteration, ns; NaN = not known */
+    const char *base_name;            /* without type, template and other arguments */
+    size_t base_length;
+    bool done;
+};
+
+struct lones {
+    PROF_ARRAY(struct lone) side[PROF_SIDES]; /* only in the baseline, only in the candidate */
+};
+
+/* ---- what has no partner -----------------------------------------------------------------------
+ */
+
+static const struct prof_pair *pair_of(const struct prof_compare *c, enum prof_metric_family family,
+                                       const struct prof_metric *like, size_t *index)
+{
+    struct prof_metric key = *like;
+    key.family = family;
+    size_t low = 0, high = c->metrics.pairs.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct prof_pair *pair = &c->metrics.pairs.data[middle];
+        const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
+        if (!metric)
+            metric = prof_first(c, pair, PROF_CAND);
+        int order = prof_metric_order(&key, metric);
+        if (!order) {
+            *index = middle;
+            return pair;
+        }
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+static double mean_inside(const struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    double sum = 0, value;
+    size_t runs = 0;
+    for (size_t r = 0; r < c->side[side].count; r++) {
+        if (prof_value_inside(c, pair, side, r, &value)) {
+            sum += value;
+            runs++;
+        }
+    }
+    return runs ? sum / (double)runs : NAN;
+}
+
+static size_t base_length(const char *name)
+{
+    size_t whole = prof_name_without_arguments(name), length = strcspn(name, "<");
+    return length < whole ? length : whole;
+}
+
+static bool add_lone(const struct prof_compare *c, struct lones *lones, size_t index)
+{
+    const struct prof_pair *pair = &c->metrics.pairs.data[index];
+    const struct prof_metric *on[PROF_SIDES] = {prof_first(c, pair, PROF_BASE),
+                                                prof_first(c, pair, PROF_CAND)};
+    if (on[PROF_BASE] && on[PROF_CAND])
+        return true;
+    int side = on[PROF_BASE] ? PROF_BASE : PROF_CAND;
+    struct lone *lone = prof_array_add(&lones->side[side]);
+    if (!lone)
+        return false;
+    size_t time;
+    const struct prof_pair *times = pair_of(c, PROF_METRIC_KERNEL, on[side], &time);
+    const char *name = prof_name_without_type(on[side]->name);
+    *lone = (struct lone){.pair = index,
+                          .metric = on[side],
+                          .count = mean_inside(c, pair, side),
+                          .time = times ? mean_inside(c, times, side) : NAN,
+                          .base_name = name,
+                          .base_length = base_length(name)};
+    return true;
+}
+
+/* ---- joining -----------------------------------------------------------------------------------
+ */
+
+/* All families of a kernel: the metrics of `from` become the candidate's side of `to`. */
+static void join(struct prof_compare *c, const struct lone *to, const struct lone *from,
+                 enum prof_match match)
+{
+    static const enum prof_metric_family families[] = {
+        PROF_METRIC_KERNEL, PROF_METRIC_LAUNCHES, PROF_METRIC_REGISTERS, PROF_METRIC_SHARED_BYTES,
+        PROF_METRIC_LOCAL_BYTES};
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
+        size_t a, b;
+        if (!pair_of(c, families[f], to->metric, &a) || !pair_of(c, families[f], from->metric, &b))
+            continue;
+        struct prof_pair *kept = &c->metrics.pairs.data[a], *gone = &c->metrics.pairs.data[b];
+        memcpy(kept->on[PROF_CAND], gone->on[PROF_CAND],
+               c->side[PROF_CAND].count * sizeof *kept->on[PROF_CAND]);
+        kept->match = match;
+        gone->taken = true;
+    }
+}
+
+/* `one` of the side against several of the other: the several become parts of the pair of the one.
+ */
+static void join_parts(struct prof_compare *c, int side, const struct lone *one,
+                       struct lone *const *several, size_t count)
+{
+    static const enum prof_metric_family families[] = {PROF_METRIC_KERNEL, PROF_METRIC_LAUNCHES};
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
+        size_t a, b;
+        if (!pair_of(c, families[f], one->metric, &a))
+            continue;
+        struct prof_pair *kept = &c->metrics.pairs.data[a];
+        kept->match = side == PROF_BASE ? PROF_MATCH_SPLIT : PROF_MATCH_MERGED;
+        for (size_t i = 0; i < count; i++) {
+            if (!pair_of(c, families[f], several[i]->metric, &b))
+                continue;
+            kept->parts[kept->part_count++] = b;
+            c->metrics.pairs.data[b].taken = true;
+        }
+    }
+}
+
+/* ---- rules
+ * --------------------------------------------------------------------------------------- */
+
+static bool same_place(const struct lone *a, const struct lone *b)
+{
+    return a->metric->device == b->metric->device && !strcmp(a->metric->place, b->metric->place);
+}
+
+static bool as_often(const struct lone *a, const struct lone *b)
+{
+    return fabs(a->count - b->count) <= 1e-9 * fabs(a->count);
+}
+
+static bool same_shape(const struct lone *a, const struct lone *b)
+{
+    return !memcmp(a->metric->grid, b->metric->grid, sizeof a->metric->grid) &&
+           !memcmp(a->metric->block, b->metric->block, sizeof a->metric->block);
+}
+
+static bool fits_shape(const struct lone *a, const struct lone *b)
+{
+    return a->metric->device == b->metric->device && !strcmp(a->metric->name, b->metric->name);
+}
+
+static bool fits_template(const struct lone *a, const struct lone *b)
+{
+    return a->metric->device == b->metric->device && a->base_length &&
+           a->base_length == b->base_length && !memcmp(a->base_name, b->base_name, a->base_length);
+}
+
+static bool fits_renamed(const struct lone *a, const struct lone *b)
+{
+    bool similar = a->time > 0 && b->time > a->time / 2 && b->time < a->time * 2;
+    return same_place(a, b) && as_often(a, b) && (similar || same_shape(a, b));
+}
+
+/* Lower fits better: place, then shape, then how often, then the order of launches. */
+static double distance(const struct lone *a, const struct lone *b)
+{
+    double order = fabs((double)a->metric->order - (double)b->metric->order);
+    return (same_place(a, b) ? 0 : 4) + (same_shape(a, b) ? 0 : 2) + (as_often(a, b) ? 0 : 1) +
+           order / (order + 1) / 2;
+}
+
+static void match_by(struct prof_compare *c, struct lones *lones,
+                     bool (*fits)(const struct lone *, const struct lone *), enum prof_match match)
+{
+    for (;;) {
+        struct lone *base = NULL, *cand = NULL;
+        double least = INFINITY;
+        for (size_t i = 0; i < lones->side[PROF_BASE].count; i++) {
+            struct lone *a = &lones->side[PROF_BASE].data[i];
+            for (size_t k = 0; !a->done && k < lones->side[PROF_CAND].count; k++) {
+                struct lone *b = &lones->side[PROF_CAND].data[k];
+                if (b->done || !fits(a, b) || distance(a, b) >= least)
+                    continue;
+                least = distance(a, b);
+                base = a;
+                cand = b;
+            }
+        }
+        if (!base)
+            return;
+        join(c, base, cand, match);
+        base->done = cand->done = true;
+    }
+}
+
+#define PART_AT_MOST 0.9 /* of the whole's time: else it is the whole, and the others are new */
+
+/* The kernels of the other side that stand where `one` stood, as often; 0 when they cannot be it.
+ */
+static size_t find_parts(struct lones *lones, int side, const struct lone *one, struct lone **parts)
+{
+    size_t count = 0;
+    double time = 0;
+    for (size_t i = 0; i < lones->side[!side].count; i++) {
+        struct lone *other = &lones->side[!side].data[i];
+        if (other->done || !same_place(one, other) || !as_often(one, other))
+            continue;
+        if (count > PROF_MOST_PARTS - 1 || !(other->time < PART_AT_MOST * one->time))
+            return 0;
+        parts[count++] = other;
+        time += other->time;
+    }
+    return count >= 2 && time > one->time / 2 && time < one->time * 2 ? count : 0;
+}
+
+static bool alone_at_its_place(const struct lones *lones, int side, const struct lone *one)
+{
+    for (size_t i = 0; i < lones->side[side].count; i++) {
+        const struct lone *other = &lones->side[side].data[i];
+        if (other != one && !other->done && same_place(one, other) && as_often(one, other))
+            return false;
+    }
+    return true;
+}
+
+static void match_parts(struct prof_compare *c, struct lones *lones, int side)
+{
+    for (size_t i = 0; i < lones->side[side].count; i++) {
+        struct lone *one = &lones->side[side].data[i], *parts[PROF_MOST_PARTS];
+        if (one->done || !alone_at_its_place(lones, side, one))
+            continue;
+        size_t count = find_parts(lones, side, one, parts);
+        if (!count)
+            continue;
+        join_parts(c, side, one, parts, count);
+        one->done = true;
+        for (size_t p = 0; p < count; p++)
+            parts[p]->done = true;
+    }
+}
+
+/* ---- places -------------------------------------------------------------------------------------
+ */
+
+static bool same_values(const struct prof_compare *c, const struct prof_pair *base,
+                        const struct prof_pair *cand)
+{
+    double a = mean_inside(c, base, PROF_BASE), b = mean_inside(c, cand, PROF_CAND);
+    double a_out, b_out;
+    return a == b && prof_value_outside(c, base, PROF_BASE, 0, &a_out) &&
+           prof_value_outside(c, cand, PROF_CAND, 0, &b_out) && a_out == b_out;
+}
+
+/* Counts that moved from one NVTX range to another without changing: the range was renamed. */
+static void match_places(struct prof_compare *c)
+{
+    for (size_t i = 0; i < c->metrics.pairs.count; i++) {
+        struct prof_pair *base = &c->metrics.pairs.data[i];
+        const struct prof_metric *gone = prof_first(c, base, PROF_BASE);
+        if (!gone || !prof_metric_has_place(gone->family) || prof_first(c, base, PROF_CAND))
+            continue;
+        for (size_t k = 0; k < c->metrics.pairs.count; k++) {
+            struct prof_pair *cand = &c->metrics.pairs.data[k];
+            const struct prof_metric *come = prof_first(c, cand, PROF_CAND);
+            if (!come || cand->taken || come->family != gone->family ||
+                strcmp(come->name, gone->name) || prof_first(c, cand, PROF_BASE) ||
+                !same_values(c, base, cand))
+                continue;
+            memcpy(base->on[PROF_CAND], cand->on[PROF_CAND],
+                   c->side[PROF_CAND].count * sizeof *base->on[PROF_CAND]);
+            base->match = PROF_MATCH_RENAMED;
+            cand->taken = true;
+            break;
+        }
+    }
+}
+
+/* Kernels of thousands of shapes (sizes that depend on data) are left as they are: no rename is
+ * told from so many, and looking would cost the product of both sides. */
+#define MOST_LONE 128
+
+bool prof_match(struct prof_compare *c)
+{
+    struct lones lones = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < c->metrics.pairs.count; i++) {
+        const struct prof_pair *pair = &c->metrics.pairs.data[i];
+        const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
+        metric = metric ? metric : prof_first(c, pair, PROF_CAND);
+        if (metric->family == PROF_METRIC_LAUNCHES)
+            ok = add_lone(c, &lones, i);
+    }
+    if (ok && lones.side[PROF_BASE].count <= MOST_LONE &&
+        lones.side[PROF_CAND].count <= MOST_LONE) {
+        match_by(c, &lones, fits_shape, PROF_MATCH_SHAPE);
+        match_by(c, &lones, fits_template, PROF_MATCH_TEMPLATE);
+        match_parts(c, &lones, PROF_BASE);
+        match_parts(c, &lones, PROF_CAND);
+        match_by(c, &lones, fits_renamed, PROF_MATCH_RENAMED);
+    }
+    if (ok && c->metrics.pairs.count <= 64 * MOST_LONE)
+        match_places(c);
+    for (int s = 0; s < PROF_SIDES; s++)
+        prof_array_free(&lones.side[s]);
+    return ok;
+}

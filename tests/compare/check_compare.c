@@ -1,0 +1,317 @@
+/* What a comparison promises whatever the numbers: no order plays a part, few runs say less, times
+ * are refused where they say nothing, configuration is obeyed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "tests/compare/program.h"
+
+static struct prof_comparison judge(struct prof_run *base, size_t bases, struct prof_run *cand,
+                                    size_t cands, const struct prof_compare_options *options)
+{
+    struct prof_comparison result;
+    struct prof_error err = {0};
+    ck_assert_msg(!prof_compare((struct prof_runs){base, bases}, (struct prof_runs){cand, cands},
+                                options, &result, &err),
+                  "%s", err.message);
+    return result;
+}
+
+static const struct prof_compare_options in_turns = {.interleaved = true};
+
+static void check_same(const struct prof_comparison *a, const struct prof_comparison *b)
+{
+    ck_assert_uint_eq(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        const struct prof_compared *x = &a->rows[i], *y = &b->rows[i];
+        ck_assert_int_eq(x->family, y->family);
+        ck_assert_int_eq(x->verdict, y->verdict);
+        ck_assert(!memcmp(&x->effect, &y->effect, sizeof x->effect));
+        ck_assert(!memcmp(&x->p_adjusted, &y->p_adjusted, sizeof x->p_adjusted));
+        ck_assert(!memcmp(&x->mde, &y->mde, sizeof x->mde));
+    }
+}
+
+START_TEST(no_order)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
+    struct prof_comparison a = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_run turned[RUNS], turned_cand[RUNS];
+    for (int i = 0; i < RUNS; i++) {
+        turned[i] = base.runs[(i * 3 + 2) % RUNS];
+        turned_cand[i] = cand.runs[(i * 2 + 1) % RUNS];
+    }
+    struct prof_comparison b = judge(turned, RUNS, turned_cand, RUNS, &in_turns);
+    check_same(&a, &b);
+    prof_comparison_free(&a);
+    prof_comparison_free(&b);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
+/* The sides changed about: what failed has improved, by the same amount. */
+START_TEST(symmetric)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
+    struct prof_comparison a = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison b = judge(cand.runs, RUNS, base.runs, RUNS, &in_turns);
+    const struct prof_compared *x = row_named(&a, PROF_METRIC_KERNEL, "gemm<128>");
+    const struct prof_compared *y = row_named(&b, PROF_METRIC_KERNEL, "gemm<128>");
+    ck_assert_int_eq(x->verdict, PROF_VERDICT_FAIL);
+    ck_assert_int_eq(y->verdict, PROF_VERDICT_IMPROVED);
+    ck_assert(fabs(log1p(x->effect) + log1p(y->effect)) < 1e-9);
+    ck_assert(fabs(x->p_adjusted - y->p_faster) < 1e-9);
+    prof_comparison_free(&a);
+    prof_comparison_free(&b);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
+START_TEST(few_runs)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(SLOWER_KERNEL, 11, 2);
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, 2, &in_turns);
+    const struct prof_compared *gemm = row_named(&r, PROF_METRIC_KERNEL, "gemm<128>");
+    ck_assert_int_eq(gemm->verdict, PROF_VERDICT_SUSPECT);
+    ck_assert_int_eq(gemm->reason, PROF_REASON_FEW_RUNS);
+    ck_assert_int_eq(r.verdict, PROF_VERDICT_SUSPECT);
+    prof_comparison_free(&r);
+    /* one against one: less than 16 kernels cannot stand in for the spread; exact ones do their
+     * work */
+    r = judge(base.runs, 1, cand.runs, 1, &in_turns);
+    ck_assert_int_ne(r.verdict, PROF_VERDICT_FAIL);
+    ck_assert_ptr_nonnull(r.note);
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_LAUNCHES, "gemm<128>")->verdict, PROF_VERDICT_PASS);
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
+/* Runs of one session are one unit: five at once say no more about tomorrow than one. */
+START_TEST(sessions)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
+    struct prof_compare_options by_session = {0};
+    for (int i = 0; i < RUNS; i++) {
+        base.runs[i].session = 1 + i / 2;
+        cand.runs[i].session = 7;
+    }
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &by_session);
+    ck_assert_uint_eq(r.base_units, 3);
+    ck_assert_uint_eq(r.cand_units, 1);
+    ck_assert_int_ne(r.verdict, PROF_VERDICT_FAIL);
+    prof_comparison_free(&r);
+    for (int i = 0; i < RUNS; i++)
+        base.runs[i].session = cand.runs[i].session = 0;
+    r = judge(base.runs, RUNS, cand.runs, RUNS, &by_session);
+    ck_assert_uint_eq(r.base_units, 5);
+    ck_assert_int_eq(r.verdict, PROF_VERDICT_FAIL);
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
+START_TEST(refused)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
+    cand.runs[2].environment[0].value = "another device";
+    ck_assert_str_eq(cand.runs[2].environment[0].name, "device");
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    ck_assert_int_eq(r.verdict, PROF_VERDICT_REFUSED);
+    ck_assert(r.times_refused && strstr(r.note, "device"));
+    ck_assert_uint_eq(r.difference_count, 1);
+    ck_assert_str_eq(r.differences[0].cand, "another device");
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_KERNEL, "gemm<128>")->verdict, PROF_VERDICT_REFUSED);
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_LAUNCHES, "gemm<128>")->verdict, PROF_VERDICT_PASS);
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_REGISTERS, "gemm<128>")->verdict,
+                     PROF_VERDICT_REFUSED);
+    prof_comparison_free(&r);
+    cand.runs[2].environment[0].value = base.runs[0].environment[0].value;
+    cand.runs[4].complete = false;
+    cand.runs[4].why_incomplete = "3 launches were dropped";
+    r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    ck_assert_int_eq(r.verdict, PROF_VERDICT_REFUSED);
+    ck_assert(strstr(r.note, "3 launches were dropped"));
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
+START_TEST(overrides)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(EXTRA_LAUNCH, 11, RUNS);
+    struct prof_override list[] = {
+        {.match = "*",
+         .min_effect = NAN,
+         .target = 0.1,
+         .min_share = NAN,
+         .tolerance = NAN,
+         .tolerance_absolute = PROF_UNKNOWN},
+        {.match = "launches:relu_3*",
+         .has_action = true,
+         .action = PROF_ACTION_IGNORE,
+         .min_effect = NAN,
+         .target = NAN,
+         .min_share = NAN,
+         .tolerance = NAN,
+         .tolerance_absolute = PROF_UNKNOWN,
+         .reason = "known"},
+        {.match = "range-launches:*",
+         .min_effect = NAN,
+         .target = NAN,
+         .min_share = NAN,
+         .tolerance = NAN,
+         .tolerance_absolute = 1},
+    };
+    struct prof_compare_options options = {
+        .interleaved = true, .overrides = list, .override_count = 3};
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &options);
+    const struct prof_compared *row = row_named(&r, PROF_METRIC_LAUNCHES, "relu_3");
+    ck_assert_int_eq(row->verdict, PROF_VERDICT_NONE);
+    ck_assert_int_eq(row->reason, PROF_REASON_IGNORED);
+    ck_assert_int_eq(row->override, 1);
+    ck_assert_str_eq(row->policy.reason, "known");
+    row = row_named(&r, PROF_METRIC_RANGE_LAUNCHES, "step/forward");
+    ck_assert_int_eq(row->verdict, PROF_VERDICT_PASS);
+    ck_assert_int_eq(row->reason, PROF_REASON_TOLERATED);
+    ck_assert(row_named(&r, PROF_METRIC_KERNEL, "gemm<128>")->policy.target == 0.1);
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
+/* Counts are compared per iteration: a longer run is not more launches. */
+START_TEST(other_length)
+{
+    struct prof_run base = program_run(UNCHANGED, 1, 20), cand = program_run(UNCHANGED, 2, 35);
+    struct prof_comparison r = judge(&base, 1, &cand, 1, NULL);
+    ck_assert_uint_eq(rows_of(&r, PROF_VERDICT_FAIL), 0);
+    ck_assert(row_named(&r, PROF_METRIC_LAUNCHES, "relu_3")->cand_value == 1);
+    prof_comparison_free(&r);
+    prof_run_free(&base);
+    prof_run_free(&cand);
+}
+END_TEST
+
+/* What differs between runs of the baseline is no change within their range, and one beyond it. */
+START_TEST(not_exact)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
+    for (int i = 0; i < RUNS; i++) {
+        for (size_t m = 0; m < base.runs[i].count; m++) {
+            struct prof_metric *metric = &base.runs[i].metrics[m];
+            if (metric->family == PROF_METRIC_LEAKED_BYTES)
+                metric->outside = 4096 * i;
+        }
+        for (size_t m = 0; m < cand.runs[i].count; m++) {
+            struct prof_metric *metric = &cand.runs[i].metrics[m];
+            if (metric->family == PROF_METRIC_LEAKED_BYTES)
+                metric->outside = 16000 + i;
+        }
+    }
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_LEAKED_BYTES, "device")->reason, PROF_REASON_VARIES);
+    prof_comparison_free(&r);
+    for (int i = 0; i < RUNS; i++) {
+        for (size_t m = 0; m < cand.runs[i].count; m++) {
+            if (cand.runs[i].metrics[m].family == PROF_METRIC_LEAKED_BYTES)
+                cand.runs[i].metrics[m].outside = 20000;
+        }
+    }
+    r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_LEAKED_BYTES, "device")->verdict, PROF_VERDICT_FAIL);
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
+/* Slower in time but not in cycles: the clock was lower. */
+START_TEST(lower_clock)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
+    for (int i = 0; i < RUNS; i++) {
+        base.runs[i].clock_hz = 1.98e9;
+        cand.runs[i].clock_hz = 1.98e9 / 1.05;
+    }
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    const struct prof_compared *gemm = row_named(&r, PROF_METRIC_KERNEL, "gemm<128>");
+    ck_assert_int_eq(gemm->verdict, PROF_VERDICT_ENV);
+    ck_assert_int_eq(gemm->reason, PROF_REASON_CLOCK);
+    ck_assert_int_eq(r.verdict, PROF_VERDICT_ENV);
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
+START_TEST(invalid)
+{
+    struct prof_run a = program_run(UNCHANGED, 1, 20), b = program_run(UNCHANGED, 2, 20);
+    struct prof_run twice[] = {a, a};
+    struct prof_comparison r;
+    struct prof_error err = {0};
+    ck_assert_int_eq(
+        prof_compare((struct prof_runs){&a, 1}, (struct prof_runs){&a, 0}, NULL, &r, &err),
+        PROF_INVALID);
+    ck_assert_int_eq(
+        prof_compare((struct prof_runs){&b, 1}, (struct prof_runs){twice, 2}, NULL, &r, &err),
+        PROF_INVALID);
+    ck_assert(strstr(err.message, "twice"));
+    struct prof_run other = b;
+    other.iteration = "epoch";
+    ck_assert_int_eq(
+        prof_compare((struct prof_runs){&a, 1}, (struct prof_runs){&other, 1}, NULL, &r, &err),
+        PROF_INVALID);
+    ck_assert(strstr(err.message, "epoch"));
+    /* the same capture on both sides is what people try first */
+    ck_assert(!prof_compare((struct prof_runs){&a, 1}, (struct prof_runs){&a, 1}, NULL, &r, &err));
+    ck_assert_uint_eq(rows_of(&r, PROF_VERDICT_FAIL), 0);
+    prof_comparison_free(&r);
+    prof_run_free(&a);
+    prof_run_free(&b);
+}
+END_TEST
+
+/* Kept and read back, a run is judged as before. */
+START_TEST(kept_runs)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS), back = {{{0}}};
+    struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
+    for (int i = 0; i < RUNS; i++) {
+        unsigned char *bytes;
+        size_t length;
+        ck_assert(!prof_run_encode(&base.runs[i], &bytes, &length, NULL));
+        ck_assert_uint_lt(length, 100000);
+        ck_assert(!prof_run_decode(bytes, length, &back.runs[i], NULL));
+        free(bytes);
+    }
+    struct prof_comparison a = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    struct prof_comparison b = judge(back.runs, RUNS, cand.runs, RUNS, &in_turns);
+    check_same(&a, &b);
+    prof_comparison_free(&a);
+    prof_comparison_free(&b);
+    program_free(&base);
+    program_free(&back);
+    program_free(&cand);
+}
+END_TEST
+
+CHECK_MAIN("compare", no_order, symmetric, few_runs, sessions, refused, overrides, other_length,
+           not_exact, lower_clock, invalid, kept_runs)
