@@ -1,5 +1,6 @@
 /* For the report tests: makes small captures with SQL and runs one writer on one of them.
  *     report_tool make SQLFILE CAPTURE
+ *     report_tool tables
  *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [colour] [all] [kernel=TEXT] [begin=N]
  * [end=N] [pattern=REGEX] [range=NAME] [events=N] OUT "-" is standard output. The command line of perfkit is not used, so that a report
  * test fails for what report/ does. */
@@ -9,6 +10,7 @@
 
 #include "libprof/store/store.h"
 #include "report/report.h"
+#include "report/table.h"
 
 static int fail(const struct prof_error *err)
 {
@@ -101,8 +103,41 @@ static int write_report(int argc, char **argv)
     return status ? fail(&err) : 0;
 }
 
+/* The columns of every table with what JSON may hold in them, for the schema. */
+static int list_tables(void)
+{
+    static const char *const stored[] = {[PROF_STORED_INT64] = "integer",
+                                         [PROF_STORED_INT] = "integer",
+                                         [PROF_STORED_DOUBLE] = "number",
+                                         [PROF_STORED_STRING] = "string"};
+    struct prof_json json;
+    struct prof_error err = {0};
+    prof_json_to_file(&json, stdout, 1);
+    prof_json_object(&json, NULL);
+    for (const struct prof_report_table *table = prof_report_tables; table->name; table++) {
+        prof_json_object(&json, table->name);
+        prof_json_string(&json, "title", table->title);
+        prof_json_string(&json, "help", table->help);
+        prof_json_bool(&json, "all", table->total_row != NULL);
+        prof_json_object(&json, "columns");
+        for (const struct prof_report_column *c = table->columns; c->key; c++) {
+            bool text = c->unit == PROF_UNIT_NAME || c->unit == PROF_UNIT_WORD;
+            prof_json_string(&json, c->key,
+                             c->storage != PROF_STORED_COMPUTED ? stored[c->storage]
+                             : text                             ? "string"
+                                                                : "number");
+        }
+        prof_json_end(&json);
+        prof_json_end(&json);
+    }
+    prof_json_end(&json);
+    return prof_json_finish(&json, &err) ? fail(&err) : 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], "tables"))
+        return list_tables();
     if (argc == 4 && !strcmp(argv[1], "make"))
         return make(argv[2], argv[3]);
     if (argc >= 5 && !strcmp(argv[1], "write"))

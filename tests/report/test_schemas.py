@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Every JSON that perfkit prints against its JSON Schema (docs/schemas), by the jsonschema package; of
+captures with hostile names too.
+
+    test_schemas.py PERFKIT REPORT_TOOL SOURCE_FOLDER WORK_FOLDER SCHEMAS [--update]
+
+--update writes the tables of the report into its schema: they are described once, in report/tables.c.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+    # The distribution's package belongs to its own python, which may not be the first on the PATH.
+    if sys.executable != "/usr/bin/python3" and subprocess.run(
+            ["/usr/bin/python3", "-c", "import jsonschema"], capture_output=True, check=False).returncode == 0:
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B"] + sys.argv)
+
+perfkit, tool, source, work, schemas = sys.argv[1:6]
+update = sys.argv[6:] == ["--update"]
+FIXTURES = ("normal", "awkward", "hostile", "empty", "live", "more", "counters", "dormant", "roofline")
+
+
+def strict(pairs):
+    keys = [key for key, _ in pairs]
+    assert len(set(keys)) == len(keys), "a member twice: %s" % keys
+    return dict(pairs)
+
+
+def refuse(constant):
+    raise ValueError(constant + " is not JSON")
+
+
+def parse(data):
+    return json.loads(data.decode("utf-8"), object_pairs_hook=strict, parse_constant=refuse)
+
+
+def run(*words, statuses=(0,)):
+    result = subprocess.run([perfkit, *words], capture_output=True, check=False,
+                            env={**os.environ, "LC_ALL": "C"})
+    assert result.returncode in statuses, (words, result.returncode, result.stderr)
+    return parse(result.stdout)
+
+
+def nullable(kind):
+    return {"type": [kind, "null"]}
+
+
+def table_schema(table):
+    row = {"type": "object", "required": list(table["columns"]), "additionalProperties": False,
+           "properties": {key: nullable(kind) for key, kind in table["columns"].items()}}
+    properties = {"total_rows": {"type": "integer"}}
+    if table["all"]:
+        properties["all"] = row
+    properties["rows"] = {"type": "array", "items": row}
+    words = ": ".join(part for part in (table["title"], table["help"]) if part)
+    return {"description": words, "type": "object", "required": list(properties),
+            "additionalProperties": False, "properties": properties}
+
+
+def with_tables(report):
+    """The report's schema with the tables as the program describes them."""
+    tables = parse(subprocess.run([tool, "tables"], capture_output=True, check=True).stdout)
+    own = {key: value for key, value in report["properties"].items()
+           if not value.get("$ref", "").startswith("#/$defs/tables/")}
+    report["properties"] = {**own, **{name: {"$ref": "#/$defs/tables/" + name} for name in tables}}
+    report["required"] = list(report["properties"])
+    report["$defs"]["tables"] = {name: table_schema(table) for name, table in tables.items()}
+    return report
+
+
+os.makedirs(work, exist_ok=True)
+store = {}
+for file_name in sorted(os.listdir(schemas)):
+    with open(os.path.join(schemas, file_name), encoding="utf-8") as file:
+        store[file_name] = json.load(file)
+current = json.dumps(store["report.json"], indent=1, ensure_ascii=False) + "\n"
+wanted = json.dumps(with_tables(store["report.json"]), indent=1, ensure_ascii=False) + "\n"
+if update:
+    with open(os.path.join(schemas, "report.json"), "w", encoding="utf-8") as file:
+        file.write(wanted)
+assert update or current == wanted, "docs/schemas/report.json: run this test with --update"
+os.chdir(work)
+if not jsonschema:
+    print("SKIP: the jsonschema package of python3 is not installed (Debian: python3-jsonschema)")
+    sys.exit(77)
+
+# Deprecated for the referencing package, which distributions do not have yet.
+warnings.filterwarnings("ignore", category=DeprecationWarning)
+validators = {}
+for name, schema in store.items():
+    jsonschema.Draft202012Validator.check_schema(schema)
+    resolver = jsonschema.RefResolver(schema.get("$id", name), schema, store=store)
+    validators[name] = jsonschema.Draft202012Validator(schema, resolver=resolver)
+checked = {}
+
+
+def check(name, document, what):
+    errors = sorted(validators[name].iter_errors(document), key=lambda error: list(error.path))
+    for error in errors[:5]:
+        print("FAIL %s: %s: %s: %s" % (name, what, list(error.path), error.message[:300]))
+    assert not errors
+    checked[name] = checked.get(name, 0) + 1
+
+
+# The validator does find something: a member too many, one of a wrong type, one that lacks.
+for break_it in (lambda d: d.update(more=1), lambda d: d["kernels"].update(total_rows="1"),
+                 lambda d: d["trust"].pop("complete")):
+    subprocess.run([tool, "make", os.path.join(source, "normal.sql"), "normal.sqlite"], check=True)
+    broken = run("report", "--json", "normal.sqlite")
+    break_it(broken)
+    assert not validators["report.json"].is_valid(broken)
+
+names = [stat["name"] for stat in run("report", "--stats", "list", "--format", "json")]
+check("stats-list.json", run("report", "--stats", "list", "--format", "json"), "list")
+for fixture in FIXTURES:
+    capture = fixture + ".sqlite"
+    subprocess.run([tool, "make", os.path.join(source, fixture + ".sql"), capture], check=True)
+    check("report.json", run("report", "--json", capture), fixture)
+    check("report.json", run("report", "--json", "--top", "1", "--device", "0", capture, statuses=(0,))
+          if fixture in ("normal", "hostile") else run("report", "--json", "--top", "2", capture),
+          fixture + ", a part")
+    check("stats.json", run("report", "--stats", ",".join(names), "--format", "json", capture), fixture)
+check("version.json", run("version", "--json"), "version")
+check("doctor.json", run("doctor", "--json", statuses=(0, 1)), "doctor")
+check("device.json", run("device", "--json", statuses=(0, 1)), "device")
+rules = run("explain", "--json")
+check("explain.json", rules, "all rules")
+check("explain.json", run("explain", rules[0]["rule"], "--json"), "one rule")
+
+# A run that goes on, for `ctl status`.
+running = subprocess.Popen([perfkit, "run", "-q", "-f", "-o", "running.sqlite", "--", "sleep", "600"])
+try:
+    for _ in range(600):
+        status = subprocess.run([perfkit, "ctl", "status", "running.sqlite", "--json"],
+                                capture_output=True, check=False)
+        if status.returncode == 0 or running.poll() is not None:
+            break
+        time.sleep(0.1)
+    check("ctl-status.json", parse(status.stdout), "status")
+finally:
+    running.terminate()
+    running.wait()
+print(", ".join("%s: %d" % item for item in sorted(checked.items())))
