@@ -238,7 +238,10 @@ static void put_counter(struct prof_trace *t, const struct prof_trace_counter *c
     prof_json_string(json, "name", counter->name);
     put_place(json, counter->pid, 0, counter->time_ns);
     prof_json_object(json, "args");
-    prof_json_int(json, counter->key, counter->value);
+    if (counter->is_real)
+        prof_json_fixed(json, counter->key, counter->real, 3);
+    else
+        prof_json_int(json, counter->key, counter->value);
     put_end(t);
 }
 
@@ -296,6 +299,8 @@ static enum prof_status put_other_data(struct prof_trace *t, struct prof_error *
         for (size_t i = 0; i < trust.statement_count; i++)
             prof_json_string(json, NULL, trust.statements[i].text);
         prof_json_end(json);
+        if (!t->projects)
+            prof_json_string(json, "gpu_user_annotation", "left out: too many ranges");
         prof_json_end(json);
     }
     prof_trust_free(&trust);

@@ -49,6 +49,7 @@ enum {
     EVENT_NAME_IID = 10,
     EVENT_TRACK = 11,
     EVENT_COUNTER_VALUE = 30,
+    EVENT_COUNTER_REAL = 44,
     EVENT_FLOW = 47,
     EVENT_LAST_FLOW = 48,
     ANNOTATION_NAME_IID = 1,
@@ -382,7 +383,10 @@ static void put_counter(struct prof_trace *t, const struct prof_trace_counter *c
     prof_protobuf_clear(&p->event);
     prof_protobuf_int(&p->event, EVENT_TYPE, COUNTER);
     prof_protobuf_int(&p->event, EVENT_TRACK, (int64_t)uuid);
-    prof_protobuf_int(&p->event, EVENT_COUNTER_VALUE, counter->value);
+    if (counter->is_real)
+        prof_protobuf_double(&p->event, EVENT_COUNTER_REAL, counter->real);
+    else
+        prof_protobuf_int(&p->event, EVENT_COUNTER_VALUE, counter->value);
     put_event(p, counter->time_ns);
 }
 
@@ -443,6 +447,8 @@ static enum prof_status put_head(struct prof_trace *t, struct prof_error *err)
     put_string(t, "host", info->host ? info->host : "n/a");
     if (!status) {
         put_flag(t, "complete", trust.complete);
+        if (!t->projects)
+            put_string(t, "gpu_user_annotation", "left out: too many ranges");
         for (size_t i = 0; i < trust.statement_count; i++)
             put_string(t, "trust", trust.statements[i].text);
     }

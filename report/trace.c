@@ -1,9 +1,15 @@
 /* Walks a capture and gives it to a sink; see trace.h. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/include/prof_counter_lines.h"
 #include "report/trace.h"
 #include "report/walk.h"
+
+/* Of one counter: beyond it samples are put together. About 20 MB while they are written. */
+#define COUNTER_POINTS 50000
 
 void prof_trace_known(struct prof_trace *t, const char *key, int64_t value)
 {
@@ -46,7 +52,8 @@ int64_t prof_trace_place(struct prof_trace *t, enum prof_trace_lane what, int64_
                          int64_t own_tid, int64_t start, int64_t duration)
 {
     size_t number;
-    bool fresh, nests = what == PROF_TRACE_THREAD || what == PROF_TRACE_RANGES;
+    bool fresh, nests = what == PROF_TRACE_THREAD || what == PROF_TRACE_RANGES ||
+                        what == PROF_TRACE_PROJECTIONS;
     struct prof_report_lane *lane =
         prof_report_lane(&t->lanes, (uint64_t)id * PROF_TRACE_LANES + (uint64_t)what, start,
                          start + duration, nests, &number, &fresh);
@@ -89,6 +96,73 @@ static void put_processes(struct prof_trace *t)
         t->sink->process(t, &process);
 }
 
+/* What each range came to on each stream: known at the end only. */
+static void put_projections(struct prof_trace *t)
+{
+    prof_trace_ranges_sort(&t->ranges);
+    for (size_t i = 0; i < t->ranges.projections.count && !t->sink->failed(t); i++) {
+        const struct prof_trace_projection *p = &t->ranges.projections.data[i];
+        const struct prof_stream *stream = prof_stream(t->capture, p->stream);
+        int64_t pid = prof_trace_device_pid(&t->names, stream ? stream->device : 0);
+        int64_t tid = prof_trace_stream_tid(&t->names, p->stream);
+        struct prof_trace_slice slice = {
+            .category = "gpu_user_annotation",
+            .name = p->name,
+            .pid = pid,
+            .tid = prof_trace_place(t, PROF_TRACE_PROJECTIONS, p->stream, pid, tid + 2000000,
+                                    p->start_ns, p->end_ns - p->start_ns),
+            .start_ns = p->start_ns,
+            .duration_ns = p->end_ns - p->start_ns};
+        t->sink->begin(t, &slice);
+        t->sink->integer(t, "device", pid);
+        t->sink->integer(t, "stream", tid);
+        t->sink->integer(t, "operations", p->operations);
+        if (p->domain)
+            t->sink->text(t, "domain", p->domain);
+        t->sink->end(t);
+    }
+}
+
+/* Hardware counters, on their device. Between the stretches of time that were sampled a line stands
+ * at 0: trace formats know no gap in a counter. */
+static void put_counter_line(struct prof_trace *t, const struct prof_counter_line *line, size_t i)
+{
+    static const char *const scales[] = {
+        [PROF_COUNTER_SHARE] = "% of peak", [PROF_COUNTER_RATE] = "/s", [PROF_COUNTER_LEVEL] = ""};
+    double factor = line->scale == PROF_COUNTER_SHARE ? 100 : 1;
+    char name[160];
+    snprintf(name, sizeof name, "%s (%s%s)", line->name ? line->name : "n/a",
+             line->scale == PROF_COUNTER_SHARE || !line->unit ? "" : line->unit,
+             scales[line->scale]);
+    struct prof_trace_counter counter = {.name = prof_trace_keep(t, UINT64_C(3) << 62 | i, name),
+                                         .key = "value",
+                                         .pid = prof_trace_device_pid(&t->names, line->device),
+                                         .is_real = true};
+    for (size_t k = 0; k < line->count && !t->sink->failed(t); k++) {
+        const struct prof_counter_point *point = &line->points[k];
+        if (isnan(point->value))
+            continue;
+        counter.time_ns = point->start_ns;
+        counter.real = point->value * factor;
+        t->sink->counter(t, &counter);
+        counter.time_ns = point->end_ns;
+        counter.real = 0;
+        if (k + 1 == line->count || line->points[k + 1].start_ns > point->end_ns)
+            t->sink->counter(t, &counter);
+    }
+}
+
+static enum prof_status put_counters(struct prof_trace *t, struct prof_error *err)
+{
+    struct prof_counter_lines lines;
+    enum prof_status status = prof_counter_lines(t->capture, t->options ? t->options->filter : NULL,
+                                                 COUNTER_POINTS, &lines, err);
+    for (size_t i = 0; !status && i < lines.count; i++)
+        put_counter_line(t, &lines.rows[i], i);
+    prof_counter_lines_free(&lines);
+    return status;
+}
+
 static enum prof_status put_events(struct prof_trace *t, struct prof_error *err)
 {
     struct prof_report_walk *walk;
@@ -104,6 +178,7 @@ static enum prof_status put_events(struct prof_trace *t, struct prof_error *err)
         else
             prof_trace_put_host(t, event);
     }
+    put_projections(t);
     status = prof_report_walk_close(walk, err);
     return !status && t->no_memory ? out_of_memory(err) : status;
 }
@@ -112,6 +187,8 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     t->end_ns = prof_end_ns(t->capture);
+    t->projects =
+        prof_events_estimate(t->capture, PROF_EVENTS(PROF_EVENT_RANGE)) <= PROF_TRACE_RANGES_MOST;
     t->strays = calloc(PROF_TRACE_SLOTS, sizeof *t->strays);
     t->graphs = calloc(PROF_TRACE_SLOTS, sizeof *t->graphs);
     if (!t->strays || !t->graphs || !prof_trace_names_init(&t->names, t->capture))
@@ -120,10 +197,13 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
         status = t->sink->head(t, err);
     if (!status) {
         put_processes(t);
-        status = put_events(t, err);
+        status = put_counters(t, err);
     }
+    if (!status)
+        status = put_events(t, err);
     prof_trace_names_free(&t->names);
     prof_report_lanes_free(&t->lanes);
+    prof_trace_ranges_free(&t->ranges);
     prof_array_free(&t->usage);
     for (size_t i = 0; i < t->texts.count; i++)
         free(t->texts.data[i]);

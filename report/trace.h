@@ -12,6 +12,7 @@
 #include "report/lanes.h"
 #include "report/report.h"
 #include "report/trace_names.h"
+#include "report/trace_ranges.h"
 
 struct prof_trace;
 
@@ -39,6 +40,8 @@ struct prof_trace_counter {
     int64_t pid;
     int64_t time_ns;
     int64_t value;
+    double real; /* instead of value, when is_real */
+    bool is_real;
 };
 
 /* One format. All but `arrow` are needed; keys are literals. A sink's state begins with its
@@ -72,6 +75,7 @@ struct prof_trace_sink {
 struct prof_trace_call {
     uint64_t key; /* 0 = empty */
     int64_t flow, pid, tid, ts;
+    int64_t thread; /* id */
 };
 
 struct prof_trace_usage {
@@ -87,6 +91,8 @@ struct prof_trace {
     const struct prof_report_options *options;
     struct prof_trace_names names;
     struct prof_report_lanes lanes;
+    struct prof_trace_ranges ranges;
+    bool projects;                  /* ranges onto streams */
     struct prof_trace_call *strays; /* by (kind, id) of the record: calls on an extra track */
     struct prof_trace_call *graphs; /* by (process, correlation): graph launches */
     PROF_ARRAY(struct prof_trace_usage) usage;

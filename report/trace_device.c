@@ -122,6 +122,7 @@ static bool call_of(struct prof_trace *t, const struct prof_event *event,
         *call = (struct prof_trace_call){.pid = prof_trace_process_pid(&t->names, event->process),
                                          .tid = prof_trace_thread_tid(&t->names, event->thread),
                                          .ts = event->api_start_ns};
+    call->thread = event->thread;
     call->flow = event->id * PROF_TRACE_KINDS + (int64_t)event->kind;
     return true;
 }
@@ -193,4 +194,8 @@ void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)
     t->sink->end(t);
     if (slice.flow_in && t->sink->arrow)
         put_arrow(t, event, &call, &slice);
+    if (slice.flow_in && t->projects &&
+        !prof_trace_ranges_work(&t->ranges, call.thread, call.ts, event->stream, event->start_ns,
+                                event->start_ns + event->duration_ns))
+        t->no_memory = true;
 }

@@ -59,7 +59,8 @@ static void put_api(struct prof_trace *t, const struct prof_event *event)
     int64_t flow = event->record_id * PROF_TRACE_KINDS + (int64_t)event->record_kind;
     int64_t tid =
         prof_trace_place(t, PROF_TRACE_THREAD, event->thread, pid, own, event->start_ns, duration);
-    struct prof_trace_call here = {.flow = flow, .pid = pid, .tid = tid, .ts = event->start_ns};
+    struct prof_trace_call here = {
+        .flow = flow, .pid = pid, .tid = tid, .ts = event->start_ns, .thread = event->thread};
     bool launches_graph = event->correlation != PROF_UNKNOWN;
     bool has_record = PROF_EVENTS(event->record_kind) & PROF_EVENTS_DEVICE;
     if (launches_graph)
@@ -135,6 +136,12 @@ static void put_range(struct prof_trace *t, const struct prof_event *event)
     if (open)
         t->sink->flag(t, "open at the end", true);
     t->sink->end(t);
+    struct prof_trace_range range = {.name = name_of(event),
+                                     .domain = event->domain,
+                                     .start_ns = event->start_ns,
+                                     .end_ns = open ? INT64_MAX : event->start_ns + duration};
+    if (t->projects && !prof_trace_ranges_add(&t->ranges, event->thread, &range))
+        t->no_memory = true;
 }
 
 static void put_marker(struct prof_trace *t, const struct prof_event *event)

@@ -186,7 +186,8 @@ void prof_trace_name_track(const struct prof_trace_names *names, enum prof_trace
     if (number)
         snprintf(extra, sizeof extra, " (overlap %zu)", number);
     bool second = what == PROF_TRACE_RANGES || what == PROF_TRACE_WAITS;
-    track->sort = id * 4 + (second ? 2 : 0) + (number ? 1 : 0);
+    bool above = what == PROF_TRACE_PROJECTIONS;
+    track->sort = id * 4 + (above ? -1 : second ? 2 : 0) + (number ? 1 : 0);
     track->device = what >= PROF_TRACE_STREAM;
     track->thread = what == PROF_TRACE_THREAD && !number ? prof_thread(names->capture, id) : NULL;
     switch (what) {
@@ -197,8 +198,12 @@ void prof_trace_name_track(const struct prof_trace_names *names, enum prof_trace
         break;
     case PROF_TRACE_STREAM:
     case PROF_TRACE_WAITS:
-        name_of_stream(names, id, track->tid, second ? " (sync)" : "", extra, track->name,
-                       sizeof track->name);
+    case PROF_TRACE_PROJECTIONS:
+        name_of_stream(names, id, track->tid,
+                       above    ? " (NVTX)"
+                       : second ? " (sync)"
+                                : "",
+                       extra, track->name, sizeof track->name);
         break;
     default:
         snprintf(track->name, sizeof track->name, "unified memory%s", extra);

@@ -20,7 +20,8 @@ enum prof_trace_lane {
     PROF_TRACE_RANGES,
     PROF_TRACE_STREAM,
     PROF_TRACE_WAITS,
-    PROF_TRACE_MIGRATIONS, /* of a device */
+    PROF_TRACE_PROJECTIONS, /* of a stream: ranges as it saw them */
+    PROF_TRACE_MIGRATIONS,  /* of a device */
     PROF_TRACE_LANES = 8
 };
 

@@ -80,6 +80,33 @@ moments = collections.Counter(e["name"] for e in events if e["ph"] == "i")
 expect(moments["[memory]"] == sum(1 for e in events if e["ph"] == "C" and e["name"].startswith("memory")), "memory", moments)
 expect(all(e["args"]["bytes"] >= 0 for e in events if e["ph"] == "C"), "memory below 0")
 
+# What HTA and torch_tb_profiler read (their field names and types).
+expect(trace["schemaVersion"] == 1 and isinstance(trace["deviceProperties"], list), "head")
+for device in trace["deviceProperties"]:
+    expect(isinstance(device["id"], int) and isinstance(device["name"], str), "deviceProperties", device)
+expect("baseTimeNanoseconds" not in trace or isinstance(trace["baseTimeNanoseconds"], int), "base time")
+ordinals = {d["id"] for d in trace["deviceProperties"]}
+for event in events:
+    args = event.get("args", {})
+    if event["ph"] in "Xi" and "stream" in args:
+        expect(isinstance(args["stream"], int) and isinstance(args["device"], int), "device args", event)
+        expect(event["pid"] == args["device"], "pid of a device's row", event)
+        expect(not ordinals or event["pid"] in ordinals or event["pid"] == max(ordinals) + 1, "ordinal", event)
+    if event["ph"] == "X" and event.get("cat") in ("cuda_runtime", "cuda_driver", "opencl"):
+        expect("stream" not in args and args["correlation"] >= 0, "call", event)
+        expect(not event["name"].endswith(("_v3020", "_v7000")), "suffix", event)
+    if event.get("cat") == "kernel" and "grid" in args:
+        expect(len(args["grid"]) == 3 and len(args["block"]) == 3, "geometry", event)
+    if event.get("cat") == "gpu_memcpy":
+        expect(event["name"].startswith("Memcpy "), "name", event)
+    if event.get("cat") == "gpu_memset":
+        expect(event["name"].startswith("Memset "), "name", event)
+calls = {e["args"]["correlation"] for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver", "opencl")}
+led = {(e["pid"], e["tid"], e["ts"]) for e in events if e["ph"] == "f"}
+for event in events:
+    if event["ph"] == "X" and event.get("cat") in ("kernel", "gpu_memcpy") and (event["pid"], event["tid"], event["ts"]) in led:
+        expect(event["args"]["correlation"] in calls, "correlation of no call", event)
+
 for problem in problems[:20]:
     print(problem[:400])
 print(trace_path, len(events), "events,", len(lanes), "lanes,", len(flows), "flows,", len(problems), "problems")

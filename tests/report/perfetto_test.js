@@ -57,7 +57,7 @@ async function arguments_of(processor) {
 async function main() {
   const processor = await open(reader);
   let checked = 0;
-  for (const name of ['normal', 'awkward', 'hostile', 'empty', 'live', 'more']) {
+  for (const name of ['normal', 'awkward', 'hostile', 'empty', 'live', 'more', 'counters']) {
     const capture = path.join(work, name + '.sqlite');
     execFileSync(tool, ['make', path.join(source, name + '.sql'), capture]);
     const expected = JSON.parse(execFileSync('python3', [path.join(source, 'trace_counts.py'), capture], { encoding: 'utf8', maxBuffer: 1 << 28 }));

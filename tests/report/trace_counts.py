@@ -33,6 +33,17 @@ slices = {
     "overhead": rows("overhead", "thread NOT NULL") + rows("jit", "thread NOT NULL"),
     "unified_memory": rows("migration"),
 }
+# A range and a stream: work of that stream asked for inside of the range.
+projected = " UNION ".join(
+    "SELECT r.id, e.stream FROM %s e JOIN range r ON r.thread = e.thread AND e.start - e.api_lead >= r.start "
+    "AND (r.duration IS NULL OR e.start - e.api_lead < r.start + r.duration) "
+    "WHERE e.start NOT NULL AND e.duration NOT NULL AND e.correlation IS NULL" % table for table in DEVICE)
+projected += "".join(
+    " UNION SELECT r.id, e.stream FROM %s e JOIN stream s ON s.id = e.stream JOIN api_call c ON "
+    "c.correlation = e.correlation JOIN thread t ON t.id = c.thread AND t.process = s.process JOIN range r ON "
+    "r.thread = c.thread AND c.start >= r.start AND (r.duration IS NULL OR c.start < r.start + r.duration) "
+    "WHERE e.start NOT NULL AND e.duration NOT NULL" % table for table in DEVICE + ("graph_launch",))
+slices["gpu_user_annotation"] = one("SELECT count(*) FROM (%s)" % projected)
 ended = "start NOT NULL AND duration NOT NULL"
 arrows = sum(rows(t, ended + " AND correlation IS NULL AND api_lead NOT NULL AND thread NOT NULL") for t in DEVICE)
 for table in DEVICE + ("graph_launch",):
@@ -40,6 +51,11 @@ for table in DEVICE + ("graph_launch",):
         "SELECT count(*) FROM %s e JOIN stream s ON s.id = e.stream WHERE %s AND EXISTS (SELECT 1 FROM api_call c "
         "JOIN thread t ON t.id = c.thread WHERE t.process = s.process AND c.correlation = e.correlation)"
         % (table, "e.start NOT NULL AND e.duration NOT NULL AND e.correlation NOT NULL"))
+
+
+def sampled():
+    """Each sample of each counter, and where a line comes back to 0 after a stretch of samples."""
+    return (rows("counter_sample") + rows("counter_burst")) * rows("counter")
 
 
 def texts(sql):
@@ -58,7 +74,8 @@ names += texts("SELECT DISTINCT value FROM kernel JOIN launch_config c ON c.id =
 print(json.dumps({
     "slices": {name: count for name, count in slices.items() if count},
     "arrows": arrows,
-    "counters": rows("allocation", "bytes NOT NULL") + rows("allocation", 'bytes NOT NULL AND "end" NOT NULL'),
+    "counters": rows("allocation", "bytes NOT NULL") + rows("allocation", 'bytes NOT NULL AND "end" NOT NULL')
+    + (sampled() if rows("sqlite_master", "name = 'counter_sample'") else 0),
     "names": sorted(set(names)),
     "kernel_ns": one("SELECT sum(duration) FROM kernel WHERE start NOT NULL"),
 }))

@@ -13,6 +13,15 @@ for fixture in normal awkward hostile empty live more; do
         "$tool" write json "$work/$fixture.sqlite" "$work/$fixture.json" &&
         python3 "$source/chrome_check.py" "$work/$fixture.trace" "$work/$fixture.json" || exit 1
 done
+# What HTA finds a trace's rank by.
+rank=$work/rank.sqlite
+"$tool" make "$source/normal.sql" "$rank" && python3 - "$rank" <<'end' && "$tool" write chrome-trace "$rank" "$work/rank.trace" || exit 1
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE process SET rank = 3")
+db.commit()
+end
+python3 -c 'import re, sys; assert re.search(r"\"rank\":\s+(\d+)", open(sys.argv[1]).read()).group(1) == "3"' "$work/rank.trace" || exit 1
 # A part of it: no arrow may lose an end.
 part() { # fixture filter...
     fixture=$1

@@ -1,0 +1,125 @@
+/* See trace_ranges.h. Ranges of a thread, start/end ones among them, may cross. Each remembers what
+ * was open when it began: the ranges around a moment are found among those that lead up from the
+ * last one that had begun by then. */
+#include "report/trace_ranges.h"
+
+static struct prof_trace_thread_ranges *thread_of(struct prof_trace_ranges *r, int64_t thread,
+                                                  bool make)
+{
+    const uint64_t *known = prof_map_get(&r->thread_of, (uint64_t)thread);
+    if (known)
+        return &r->threads.data[*known];
+    struct prof_trace_thread_ranges *slot = make ? prof_array_add(&r->threads) : NULL;
+    if (!slot)
+        return NULL;
+    *slot = (struct prof_trace_thread_ranges){0};
+    return prof_map_put(&r->thread_of, (uint64_t)thread, r->threads.count - 1) ? slot : NULL;
+}
+
+bool prof_trace_ranges_add(struct prof_trace_ranges *r, int64_t thread,
+                           const struct prof_trace_range *range)
+{
+    struct prof_trace_thread_ranges *t = thread_of(r, thread, true);
+    struct prof_trace_range *slot = t ? prof_array_add(&r->all) : NULL;
+    uint32_t *place = slot ? prof_array_add(&t->ranges) : NULL;
+    if (!place)
+        return false;
+    while (t->open && r->all.data[t->open - 1].end_ns <= range->start_ns)
+        t->open = r->all.data[t->open - 1].around;
+    *slot = *range;
+    slot->around = t->open;
+    slot->first = 0;
+    *place = (uint32_t)r->all.count - 1;
+    t->open = (uint32_t)r->all.count;
+    return true;
+}
+
+/* Index + 1 of the last range of the thread that began at `time` or before. Calls come nearly in
+ * order. */
+static uint32_t last_begun(struct prof_trace_ranges *r, struct prof_trace_thread_ranges *t,
+                           int64_t time)
+{
+    size_t at = t->hint < t->ranges.count ? t->hint : t->ranges.count;
+#define BEGIN_OF(i) r->all.data[t->ranges.data[i]].start_ns
+    size_t low = 0, high = t->ranges.count;
+    if (at && BEGIN_OF(at - 1) <= time)
+        low = at;
+    if (low < high && at < high && BEGIN_OF(at) > time)
+        high = at;
+    for (size_t step = 1; low + step < high && BEGIN_OF(low + step - 1) <= time; step *= 2)
+        low += step;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (BEGIN_OF(middle) <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+#undef BEGIN_OF
+    t->hint = low;
+    return low ? t->ranges.data[low - 1] + 1 : 0;
+}
+
+static bool project(struct prof_trace_ranges *r, uint32_t range, int64_t stream, int64_t start,
+                    int64_t end)
+{
+    for (uint32_t at = r->all.data[range].first; at; at = r->projections.data[at - 1].next) {
+        struct prof_trace_projection *p = &r->projections.data[at - 1];
+        if (p->stream != stream)
+            continue;
+        p->start_ns = start < p->start_ns ? start : p->start_ns;
+        p->end_ns = end > p->end_ns ? end : p->end_ns;
+        p->operations++;
+        return true;
+    }
+    struct prof_trace_projection *p = prof_array_add(&r->projections);
+    if (!p)
+        return false;
+    *p = (struct prof_trace_projection){.name = r->all.data[range].name,
+                                        .domain = r->all.data[range].domain,
+                                        .stream = stream,
+                                        .start_ns = start,
+                                        .end_ns = end,
+                                        .operations = 1,
+                                        .range = range,
+                                        .next = r->all.data[range].first};
+    r->all.data[range].first = (uint32_t)r->projections.count;
+    return true;
+}
+
+bool prof_trace_ranges_work(struct prof_trace_ranges *r, int64_t thread, int64_t call_ns,
+                            int64_t stream, int64_t start_ns, int64_t end_ns)
+{
+    struct prof_trace_thread_ranges *t = thread_of(r, thread, false);
+    for (uint32_t at = t ? last_begun(r, t, call_ns) : 0; at; at = r->all.data[at - 1].around) {
+        if (r->all.data[at - 1].end_ns > call_ns && !project(r, at - 1, stream, start_ns, end_ns))
+            return false;
+    }
+    return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct prof_trace_projection *x = a, *y = b;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->end_ns != y->end_ns)
+        return x->end_ns > y->end_ns ? -1 : 1;
+    return (x->range > y->range) - (x->range < y->range);
+}
+
+void prof_trace_ranges_sort(struct prof_trace_ranges *r)
+{
+    if (r->projections.count)
+        qsort(r->projections.data, r->projections.count, sizeof *r->projections.data, by_start);
+}
+
+void prof_trace_ranges_free(struct prof_trace_ranges *r)
+{
+    for (size_t i = 0; i < r->threads.count; i++)
+        prof_array_free(&r->threads.data[i].ranges);
+    prof_array_free(&r->threads);
+    prof_array_free(&r->all);
+    prof_array_free(&r->projections);
+    prof_map_free(&r->thread_of);
+}
