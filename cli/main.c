@@ -26,8 +26,9 @@ static const struct cli_command help_command = {
 };
 
 static const struct cli_command *const *const command_table = (const struct cli_command *const[]){
-    &run_command,    &ctl_command,    &report_command,  &explain_command, &recover_command,
-    &export_command, &device_command, &doctor_command, &version_command, &help_command,    NULL,
+    &run_command,    &ctl_command,    &report_command,  &explain_command,  &baseline_command,
+    &gate_command,   &ab_command,     &diff_command,    &recover_command, &export_command,
+    &device_command, &doctor_command, &version_command, &help_command,    NULL,
 };
 
 const struct cli_command *const *cli_commands(void)

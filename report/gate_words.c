@@ -163,14 +163,15 @@ static void put_exact(FILE *out, const struct prof_compared *row)
     double cand = isnan(row->cand_value) ? 0 : row->cand_value, more = cand - base;
     fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
             prof_gate_value(row, row->cand_value).text);
-    if (more != 0)
+    bool moved = fabs(more) > 1e-9 * fmax(fabs(base), fabs(cand)); /* they are means */
+    if (moved)
         fprintf(out, " (%c%s)", more < 0 ? '-' : '+', prof_gate_value(row, fabs(more)).text);
     if (row->base_low < row->base_high)
         fprintf(out, "; in the baseline %s to %s", prof_gate_value(row, row->base_low).text,
                 prof_gate_value(row, row->base_high).text);
     double out_base = isnan(row->outside_base) ? 0 : row->outside_base;
     double out_cand = isnan(row->outside_cand) ? 0 : row->outside_cand;
-    if (out_base != out_cand && more == 0)
+    if (out_base != out_cand && !moved)
         fprintf(out, "; outside the iterations %s -> %s", prof_gate_value(row, out_base).text,
                 prof_gate_value(row, out_cand).text);
 }
@@ -179,16 +180,21 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
 {
     fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
             prof_gate_value(row, row->cand_value).text);
-    if (isfinite(row->effect))
-        fprintf(out, ", %s", prof_gate_percent(row->effect).text);
+    if (isfinite(row->effect)) /* idle time is often near 0, and is set against the whole */
+        fprintf(out, ", %s%s", prof_gate_percent(row->effect).text,
+                row->family == PROF_METRIC_IDLE ? " of the iteration" : "");
     if (isfinite(row->ci_low) && isfinite(row->ci_high))
         fprintf(out, " (95 %%: %s to %s)", prof_gate_percent(row->ci_low).text,
                 prof_gate_percent(row->ci_high).text);
     if (isfinite(row->delta_ns) && row->delta_ns != 0)
         fprintf(out, ", %c%s per iteration", row->delta_ns < 0 ? '-' : '+',
                 prof_duration(fabs(row->delta_ns)).text);
-    if (isfinite(row->p_adjusted) && row->p_adjusted < 0.1)
-        fprintf(out, ", p %s", prof_ratio(row->p_adjusted).text);
+    char p[64];
+    prof_print_fixed(p, isfinite(row->p_adjusted) ? row->p_adjusted : 1, 4);
+    if (row->p_adjusted < 1e-4)
+        fputs(", p<0.0001", out);
+    else if (row->p_adjusted < 0.1)
+        fprintf(out, ", p=%s", p);
 }
 
 char *prof_gate_change(const struct prof_compared *row)
@@ -346,10 +352,10 @@ enum prof_gate_group prof_gate_group(const struct prof_compared *row)
         return PROF_GATE_BETTER;
     case PROF_VERDICT_CHANGED:
         return PROF_GATE_CHANGES;
-    default:
-        return row->match == PROF_MATCH_EXACT || row->verdict == PROF_VERDICT_REFUSED
-                   ? PROF_GATE_GROUPS
-                   : PROF_GATE_CHANGES;
+    default: /* a kernel under another name is told once, by its launches */
+        return row->match != PROF_MATCH_EXACT && row->family == PROF_METRIC_LAUNCHES
+                   ? PROF_GATE_CHANGES
+                   : PROF_GATE_GROUPS;
     }
 }
 

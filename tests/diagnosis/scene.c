@@ -1,6 +1,7 @@
 /* Programs as captures; see scene.h. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,9 +65,8 @@ void scene_open(struct scene *scene, const char *api, const char *device)
                   api, 7 + i);
 }
 
-struct prof_capture *scene_close(struct scene *scene)
+static void finish(struct scene *scene)
 {
-    struct prof_capture *capture;
     struct prof_error err = {0};
     int64_t end = scene->host;
     for (int i = 0; i < SCENE_STREAMS; i++)
@@ -74,10 +74,27 @@ struct prof_capture *scene_close(struct scene *scene)
     scene_sql(scene, "INSERT INTO capture(state, duration) VALUES('complete', %lld); COMMIT",
               (long long)end + 1000);
     ck_assert_msg(!prof_store_publish(scene->store, &err), "%s", err.message);
+}
+
+struct prof_capture *scene_close(struct scene *scene)
+{
+    struct prof_capture *capture;
+    struct prof_error err = {0};
+    finish(scene);
     prof_store_close(scene->store);
     ck_assert_msg(!prof_open(scene->path, &capture, &err), "%s", err.message);
     unlink(scene->path);
     return capture;
+}
+
+bool scene_save(struct scene *scene, const char *path, const char *sql)
+{
+    char command[1024];
+    finish(scene);
+    scene_sql(scene, "%s", sql);
+    prof_store_close(scene->store);
+    int length = snprintf(command, sizeof command, "mv -f '%s' '%s'", scene->path, path);
+    return length < (int)sizeof command && system(command) == 0; /* to another file system too */
 }
 
 int scene_config(struct scene *scene, const char *name, int64_t blocks, int64_t threads,

@@ -28,6 +28,8 @@ struct scene {
 void scene_open(struct scene *scene, const char *api, const char *device);
 /* Ends the capture and opens it. */
 struct prof_capture *scene_close(struct scene *scene);
+/* Ends the capture, runs `sql` on it and leaves it at `path`. */
+bool scene_save(struct scene *scene, const char *path, const char *sql);
 
 /* A launch configuration, by number; blocks of `threads` threads. */
 int scene_config(struct scene *scene, const char *name, int64_t blocks, int64_t threads,

@@ -79,8 +79,8 @@ static struct prof_compared undecided(void)
 
 enum { ROWS = 40 };
 static struct prof_compared rows[ROWS];
-static const struct prof_environment_difference difference = {
-    "driver", "580\n::warning::x", NULL, PROF_ENVIRONMENT_SOFT};
+static const struct prof_environment_difference difference = {"driver", "580\n::warning::x", NULL,
+                                                              PROF_ENVIRONMENT_SOFT};
 static const char *const files[] = {"a.sqlite"};
 static const char *const notes[] = {"perfkit.gate:3: expired\n::error::no"};
 
@@ -168,7 +168,8 @@ START_TEST(text_says_what_moved_and_where)
     char *text = write_as("text", &c);
     ck_clean(text);
     ck_has(text, "FAIL: 2 of 23 gated metrics are worse\n");
-    ck_has(text, "launches relu\n               1 -> 2 (+1)\n               more than in the baseline");
+    ck_has(text,
+           "launches relu\n               1 -> 2 (+1)\n               more than in the baseline");
     ck_has(text, "1.20 ms -> 1.26 ms, +5.0 % (95 %: +3.5 % to +6.8 %), +60.0 us per iteration");
     ck_has(text, "in step/forward");
     ck_has(text, "about 8 runs a side would decide");

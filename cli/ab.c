@@ -1,0 +1,192 @@
+/* perfkit ab: two commands against each other on this machine, now. The runs take turns (ABBA BAAB,
+ * the Thue-Morse order), so that what drifts meanwhile (clocks, temperature, neighbours) falls on
+ * both alike; no stored history can be as fair. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/gate_output.h"
+#include "cli/gate_record.h"
+#include "libprof/base/format.h"
+
+#define DEFAULT_RUNS 5
+#define SESSION 1 /* all of it is one */
+
+struct options {
+    struct gate_options gate;
+    const char *lines[2], *keep, *warmup;
+    unsigned runs;
+};
+
+enum { BASE, CAND };
+static const char *const side_names[] = {"base", "cand"};
+
+#define AT(field) .offset = offsetof(struct options, field)
+static const struct cli_option options_table[] = {
+    {.name = "base",
+     .letter = 'a',
+     .type = CLI_TEXT,
+     AT(lines[BASE]),
+     .argument = "CMD",
+     .group = "What is run",
+     .text = "the command to compare with, for the shell"},
+    {.name = "cand",
+     .letter = 'b',
+     .type = CLI_TEXT,
+     AT(lines[CAND]),
+     .argument = "CMD",
+     .text = "the command that is judged"},
+    {.name = "runs",
+     .letter = 'n',
+     .type = CLI_COUNT,
+     AT(runs),
+     .argument = "N",
+     .fallback = "5",
+     .text = "runs of each"},
+    {.name = "warmup",
+     .letter = 'w',
+     .type = CLI_TEXT,
+     AT(warmup),
+     .argument = "N",
+     .fallback = "1",
+     .text = "runs of each before, which are not recorded; 0 = none"},
+    {.name = "keep",
+     .letter = 'k',
+     .type = CLI_FOLDER,
+     AT(keep),
+     .argument = "DIR",
+     .text = "keep the captures there (base-1.sqlite, cand-1.sqlite, ...)"},
+    GATE_JUDGE_ROWS(options, gate),
+    GATE_OUTPUT_ROWS(options, gate),
+    {0},
+};
+
+static const struct cli_text_row examples[] = {
+    {"perfkit ab --base 'old/bench --steps 50' --cand 'new/bench --steps 50'",
+     "Five runs of each, in turns."},
+    {"perfkit ab -n 8 --base ./old --cand ./new --strict --markdown ab.md",
+     "More runs find smaller changes; undecided is not good enough."},
+    {0},
+};
+
+/* Which side has the first turn of pair `i`: 0 1 1 0 1 0 0 1 ... Differences of a linear or
+ * quadratic drift cancel over each four pairs. */
+static unsigned first_of(unsigned i)
+{
+    return (unsigned)__builtin_parity(i);
+}
+
+static enum prof_status warm_up(struct gate_recorder *recorder, const struct options *asked,
+                                unsigned count, struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    for (unsigned i = 0; !status && i < 2 * count; i++) {
+        cli_say("ab", "warm-up %u of %u: %s", i + 1, 2 * count, side_names[i % 2]);
+        status = gate_record_warm(recorder, asked->lines[i % 2], err);
+    }
+    return status;
+}
+
+static enum prof_status record_all(struct gate_recorder *recorder, const struct options *asked,
+                                   struct gate_runs sides[2], struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    for (unsigned turn = 0; !status && turn < 2 * asked->runs; turn++) {
+        unsigned pair = turn / 2, side = first_of(pair) ^ (turn % 2);
+        cli_say("ab", "run %u of %u: %s", turn + 1, 2 * asked->runs, side_names[side]);
+        status = gate_record(recorder, side_names[side], pair + 1, asked->lines[side],
+                             asked->gate.iteration, SESSION, &sides[side], err);
+        if (status && !recorder->signal) {
+            char message[sizeof err->message];
+            snprintf(message, sizeof message, "%s", err->message);
+            prof_fail(err, status, "%s, run %u: %s", side_names[side], pair + 1, message);
+        }
+    }
+    return status;
+}
+
+static int compare_and_tell(const struct options *asked, const struct gate_config *config,
+                            const struct gate_runs sides[2])
+{
+    struct prof_comparison result = {0};
+    struct prof_error err = {0};
+    char texts[2][400];
+    if (gate_compare(&asked->gate, config, &sides[BASE], &sides[CAND], true, &result, &err)) {
+        cli_say("ab", "%s", err.message);
+        return CLI_USAGE;
+    }
+    for (int side = BASE; side <= CAND; side++)
+        snprintf(texts[side], sizeof texts[side], "%s of: %.300s",
+                 prof_counted((int64_t)sides[side].count, "run", "runs").text, asked->lines[side]);
+    struct prof_gate_report report = {
+        .comparison = &result,
+        .base = texts[BASE],
+        .cand = texts[CAND],
+        .files = (const char *const *)sides[CAND].names,
+        .file_count = asked->keep ? sides[CAND].count : 0,
+    };
+    int exit_status = gate_tell("ab", &asked->gate, config, &report);
+    prof_comparison_free(&result);
+    return exit_status;
+}
+
+static bool options_make_sense(const struct options *asked, unsigned *warmup)
+{
+    char *end = NULL;
+    *warmup = asked->warmup ? (unsigned)strtoul(asked->warmup, &end, 10) : 1;
+    if (!asked->lines[BASE] || !asked->lines[CAND]) {
+        cli_say("ab", "give both commands: --base CMD --cand CMD");
+        return false;
+    }
+    if (end && (*asked->warmup < '0' || *asked->warmup > '9' || *end || *warmup > 1000)) {
+        cli_say("ab", "--warmup: '%s' is not a count: give 0 to 1000", asked->warmup);
+        return false;
+    }
+    return true;
+}
+
+static int ab_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct options asked = {.runs = DEFAULT_RUNS};
+    struct cli_operands none;
+    struct gate_config config;
+    struct gate_recorder recorder;
+    struct gate_runs sides[2] = {0};
+    struct prof_error err = {0};
+    int exit_status;
+    unsigned warmup;
+    if (!cli_parse(command, argc, argv, &asked, &none, &exit_status))
+        return exit_status;
+    if (!options_make_sense(&asked, &warmup) ||
+        !gate_configure(command->name, &asked.gate, NULL, &config))
+        return CLI_USAGE;
+    enum prof_status status = gate_record_open(&recorder, command->name, asked.keep, &err);
+    status = status ? status : warm_up(&recorder, &asked, warmup, &err);
+    status = status ? status : record_all(&recorder, &asked, sides, &err);
+    if (status)
+        cli_say(command->name, "%s", err.message);
+    exit_status = status ? CLI_USAGE : compare_and_tell(&asked, &config, sides);
+    gate_runs_free(&sides[BASE]);
+    gate_runs_free(&sides[CAND]);
+    gate_config_free(&config);
+    gate_record_close(&recorder);
+    return exit_status;
+}
+
+const struct cli_command ab_command = {
+    .name = "ab",
+    .summary = "run two commands in turns and judge the second",
+    .operands = "",
+    .text =
+        "Records both commands N times in the order ABBA BAAB ..., so that drift falls on both "
+        "alike, and judges the second against the first as perfkit gate does, with each run as a "
+        "unit. The honest comparison for a CI job that can build both versions; no baseline is "
+        "needed. A command that does not end with 0 ends the comparison. What the commands print "
+        "goes to standard error.",
+    .options = options_table,
+    .examples = examples,
+    .statuses = gate_statuses,
+    .usage_status = CLI_USAGE,
+    .run = ab_run,
+};

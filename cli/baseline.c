@@ -1,0 +1,488 @@
+/* perfkit baseline: what earlier runs were like, kept for the gate. One verb a function; the file
+ * and its transactions are libprof's. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/commands.h"
+#include "cli/gate_config.h"
+#include "cli/gate_runs.h"
+#include "libprof/base/format.h"
+#include "libprof/base/json.h"
+#include "libprof/base/utf8.h"
+
+struct options {
+    const char *baselines, *config, *label, *iteration;
+    unsigned keep;
+    bool force, json;
+};
+
+#define AT(field) .offset = offsetof(struct options, field)
+static const struct cli_option options_table[] = {
+    {.name = "baselines",
+     .type = CLI_FILE,
+     AT(baselines),
+     .argument = "FILE",
+     .fallback = ".perfkit/baselines.sqlite of this folder or project",
+     .text = "the file of baselines"},
+    {.name = "config",
+     .letter = 'c',
+     .type = CLI_FILE,
+     AT(config),
+     .argument = "FILE",
+     .fallback = "perfkit.gate of this folder or project",
+     .text = "the gate's configuration, which may name the file and the iteration"},
+    {.name = "iteration",
+     .letter = 'i',
+     .type = CLI_TEXT,
+     AT(iteration),
+     .argument = "RANGE",
+     .fallback = "step, else the longest range that repeats",
+     .text = "save: the NVTX range that is one iteration"},
+    {.name = "label",
+     .letter = 'l',
+     .type = CLI_TEXT,
+     AT(label),
+     .argument = "TEXT",
+     .text = "save: name of the session, as the number of a CI job; with the same label again the "
+             "runs join it"},
+    {.name = "keep",
+     .letter = 'k',
+     .type = CLI_COUNT,
+     AT(keep),
+     .argument = "N",
+     .text = "rm: keep the last N sessions"},
+    {.name = "force",
+     .letter = 'f',
+     .type = CLI_FLAG,
+     AT(force),
+     .text = "export: replace the file if it exists"},
+    {.name = "json", .type = CLI_FLAG, AT(json), .text = "list, show: print JSON"},
+    {0},
+};
+
+static const struct cli_text_row examples[] = {
+    {"perfkit baseline save main run.sqlite", "Add a session of one run to the baseline main."},
+    {"perfkit baseline save main --label $GITHUB_RUN_ID a.sqlite b.sqlite",
+     "One session of two runs."},
+    {"perfkit baseline rm main --keep 50", "Forget all but the last 50 sessions."},
+    {"perfkit baseline export main main.baseline", "Hand it to another machine of the same kind."},
+    {"perfkit baseline import main.baseline", "Add its sessions here; those that are there stay "
+                                              "once."},
+    {0},
+};
+
+static const struct cli_text_row statuses[] = {
+    {"0", "Done."},
+    {"2", "The command line is wrong, or a file cannot be read or written."},
+    {"3", "Refused: the capture is incomplete. Nothing was saved."},
+    {0},
+};
+
+struct call {
+    const struct options *asked;
+    const struct gate_config *config;
+    int count; /* of the operands behind the verb */
+    char **values;
+    struct prof_error err;
+};
+
+static enum prof_status open_file(struct call *call, bool write, struct prof_baseline_file **file)
+{
+    return prof_baseline_open(call->config->baselines, write, file, &call->err);
+}
+
+/* "2026-11-21 20:16" */
+static const char *when(int64_t seconds, char out[32])
+{
+    time_t time = (time_t)seconds;
+    struct tm parts;
+    if (!gmtime_r(&time, &parts) || !strftime(out, 32, "%Y-%m-%d %H:%M", &parts))
+        snprintf(out, 32, "n/a");
+    return out;
+}
+
+static void print_clean(const char *text)
+{
+    char *clean = text ? prof_report_clean(text) : NULL;
+    fputs(clean ? clean : "n/a", stdout);
+    free(clean);
+}
+
+/* ---- save -------------------------------------------------------------------------------------
+ */
+
+static int load_runs(struct call *call, struct gate_runs *runs)
+{
+    const char *iteration =
+        call->asked->iteration ? call->asked->iteration : call->config->iteration;
+    for (int i = 1; i < call->count; i++) {
+        if (gate_runs_add_capture(runs, call->values[i], iteration, 0, &call->err))
+            return CLI_USAGE;
+        const struct prof_run *run = &runs->data[runs->count - 1];
+        if (run->complete)
+            continue;
+        prof_fail(&call->err, PROF_INVALID, "%s is incomplete, and a baseline must not be: %s",
+                  call->values[i], run->why_incomplete ? run->why_incomplete : "see its report");
+        return CLI_REFUSED;
+    }
+    return CLI_OK;
+}
+
+static enum prof_status save_runs(struct call *call, const struct gate_runs *runs)
+{
+    struct prof_baseline_session session;
+    struct prof_baseline_file *file = NULL;
+    const char *name = call->values[0];
+    size_t added = 0;
+    enum prof_status status = gate_runs_session(runs, call->asked->label, &session, &call->err);
+    if (status)
+        return status;
+    status = open_file(call, true, &file);
+    status = status ? status : prof_baseline_append(file, name, &session, 1, &added, &call->err);
+    prof_baseline_close(file);
+    prof_baseline_session_free(&session);
+    if (!status && added < runs->count)
+        cli_say("baseline", "%zu of %zu runs had been saved in '%s' before and were left out",
+                runs->count - added, runs->count, name);
+    if (!status && added)
+        cli_say("baseline", "saved %s in '%s' (%s)",
+                prof_counted((int64_t)added, "run", "runs").text, name, call->config->baselines);
+    return status;
+}
+
+static int save(struct call *call)
+{
+    struct gate_runs runs = {0};
+    if (call->count < 2) {
+        prof_fail(&call->err, PROF_INVALID, "give a name and captures: save NAME FILE...");
+        return CLI_USAGE;
+    }
+    int exit_status =
+        prof_baseline_check_name(call->values[0], &call->err) ? CLI_USAGE : load_runs(call, &runs);
+    if (exit_status == CLI_OK && save_runs(call, &runs))
+        exit_status = CLI_USAGE;
+    gate_runs_free(&runs);
+    return exit_status;
+}
+
+/* ---- list -------------------------------------------------------------------------------------
+ */
+
+static int print_list_json(const struct prof_baseline_list *list)
+{
+    struct prof_json json;
+    prof_json_to_file(&json, stdout, 2);
+    prof_json_array(&json, NULL);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct prof_baseline_summary *row = &list->rows[i];
+        prof_json_object(&json, NULL);
+        prof_json_string(&json, "name", row->name);
+        prof_json_int(&json, "sessions", row->sessions);
+        prof_json_int(&json, "runs", row->runs);
+        prof_json_int(&json, "bytes", row->metrics_bytes);
+        prof_json_int(&json, "first_saved_s", row->first_s);
+        prof_json_int(&json, "last_saved_s", row->last_s);
+        prof_json_end(&json);
+    }
+    prof_json_end(&json);
+    return prof_json_finish(&json, NULL) ? CLI_USAGE : CLI_OK;
+}
+
+static int list(struct call *call)
+{
+    struct prof_baseline_file *file;
+    struct prof_baseline_list all;
+    if (open_file(call, false, &file))
+        return CLI_USAGE;
+    enum prof_status status = prof_baseline_summaries(file, &all, &call->err);
+    prof_baseline_close(file);
+    if (status)
+        return CLI_USAGE;
+    int exit_status = CLI_OK;
+    if (call->asked->json) {
+        exit_status = print_list_json(&all);
+    } else {
+        char first[32], last[32];
+        printf("%-24s %8s %6s %10s  %-16s  %s\n", "Baseline", "Sessions", "Runs", "Size",
+               "First saved", "Last saved (UTC)");
+        for (size_t i = 0; i < all.count; i++) {
+            const struct prof_baseline_summary *row = &all.rows[i];
+            char *name = prof_report_clean(row->name);
+            printf("%-24s %8s %6s %10s  %-16s  %s\n", name ? name : "n/a",
+                   prof_count(row->sessions).text, prof_count(row->runs).text,
+                   prof_bytes_of(row->metrics_bytes).text, when(row->first_s, first),
+                   when(row->last_s, last));
+            free(name);
+        }
+    }
+    prof_baseline_summaries_free(&all);
+    return exit_status;
+}
+
+/* ---- show -------------------------------------------------------------------------------------
+ */
+
+static void put_session(struct prof_json *json, const struct prof_baseline_session *session)
+{
+    prof_json_object(json, NULL);
+    prof_json_int(json, "session", session->id);
+    prof_json_int(json, "saved_s", session->saved_s);
+    prof_json_string(json, "label", session->label);
+    prof_json_string(json, "commit", session->commit);
+    prof_json_array(json, "runs");
+    for (size_t i = 0; i < session->run_count; i++) {
+        const struct prof_baseline_run *run = &session->runs[i];
+        prof_json_object(json, NULL);
+        prof_json_string(json, "identity", run->identity);
+        prof_json_string(json, "capture", run->capture);
+        prof_json_int(json, "recorded_s", run->recorded_s);
+        prof_json_uint(json, "bytes", run->metrics_bytes);
+        prof_json_object(json, "environment");
+        for (size_t f = 0; f < run->fact_count; f++)
+            prof_json_string(json, run->facts[f].name, run->facts[f].value);
+        prof_json_end(json);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    prof_json_end(json);
+}
+
+static int show_json(const struct prof_baseline *baseline)
+{
+    struct prof_json json;
+    prof_json_to_file(&json, stdout, 2);
+    prof_json_object(&json, NULL);
+    prof_json_string(&json, "name", baseline->name);
+    prof_json_array(&json, "sessions");
+    for (size_t i = 0; i < baseline->session_count; i++)
+        put_session(&json, &baseline->sessions[i]);
+    prof_json_end(&json);
+    prof_json_end(&json);
+    return prof_json_finish(&json, NULL) ? CLI_USAGE : CLI_OK;
+}
+
+static void show_sessions(const struct prof_baseline *baseline)
+{
+    char saved[32];
+    printf("%8s  %-16s  %5s  %-12s  %s\n", "Session", "Saved (UTC)", "Runs", "Commit", "Label");
+    for (size_t i = 0; i < baseline->session_count; i++) {
+        const struct prof_baseline_session *session = &baseline->sessions[i];
+        char *commit = session->commit ? prof_report_clean(session->commit) : NULL;
+        printf("%8lld  %-16s  %5zu  %-12.12s  ", (long long)session->id,
+               when(session->saved_s, saved), session->run_count, commit ? commit : "n/a");
+        print_clean(session->label ? session->label : "-");
+        putchar('\n');
+        free(commit);
+    }
+}
+
+/* The environment of the last run: an earlier one may have been another. */
+static void show_environment(const struct prof_baseline *baseline)
+{
+    const struct prof_baseline_session *last = &baseline->sessions[baseline->session_count - 1];
+    const struct prof_baseline_run *run = &last->runs[last->run_count - 1];
+    printf("\nEnvironment of the last run:\n");
+    for (size_t i = 0; i < run->fact_count; i++) {
+        fputs("  ", stdout);
+        print_clean(run->facts[i].name);
+        fputs(": ", stdout);
+        print_clean(run->facts[i].value);
+        putchar('\n');
+    }
+}
+
+static int show(struct call *call)
+{
+    struct prof_baseline_file *file;
+    struct prof_baseline baseline;
+    if (call->count != 1) {
+        prof_fail(&call->err, PROF_INVALID, "give one name: show NAME");
+        return CLI_USAGE;
+    }
+    if (open_file(call, false, &file))
+        return CLI_USAGE;
+    enum prof_status status = prof_baseline_load(file, call->values[0], 0, &baseline, &call->err);
+    prof_baseline_close(file);
+    if (status)
+        return CLI_USAGE;
+    int exit_status = CLI_OK;
+    if (call->asked->json) {
+        exit_status = show_json(&baseline);
+    } else {
+        show_sessions(&baseline);
+        if (baseline.session_count && baseline.sessions[baseline.session_count - 1].run_count)
+            show_environment(&baseline);
+    }
+    prof_baseline_free(&baseline);
+    return exit_status;
+}
+
+/* ---- rm, export, import -----------------------------------------------------------------------
+ */
+
+static int rm(struct call *call)
+{
+    struct prof_baseline_file *file;
+    size_t removed;
+    if (call->count != 1) {
+        prof_fail(&call->err, PROF_INVALID, "give one name: rm NAME");
+        return CLI_USAGE;
+    }
+    /* Not made only to find nothing in it. */
+    if (open_file(call, false, &file))
+        return CLI_USAGE;
+    prof_baseline_close(file);
+    if (open_file(call, true, &file))
+        return CLI_USAGE;
+    enum prof_status status =
+        prof_baseline_remove(file, call->values[0], call->asked->keep, &removed, &call->err);
+    prof_baseline_close(file);
+    if (!status)
+        cli_say("baseline", "removed %s of '%s'",
+                prof_counted((int64_t)removed, "session", "sessions").text, call->values[0]);
+    return status ? CLI_USAGE : CLI_OK;
+}
+
+static int export_one(struct call *call)
+{
+    struct prof_baseline_file *file;
+    struct prof_baseline baseline;
+    if (call->count != 2) {
+        prof_fail(&call->err, PROF_INVALID, "give a name and a file: export NAME FILE");
+        return CLI_USAGE;
+    }
+    if (open_file(call, false, &file))
+        return CLI_USAGE;
+    enum prof_status status = prof_baseline_load(file, call->values[0], 0, &baseline, &call->err);
+    prof_baseline_close(file);
+    if (status)
+        return CLI_USAGE;
+    status = prof_baseline_export(&baseline, call->values[1], call->asked->force, &call->err);
+    prof_baseline_free(&baseline);
+    return status ? CLI_USAGE : CLI_OK;
+}
+
+static enum prof_status import_one(struct call *call, struct prof_baseline_file *from,
+                                   struct prof_baseline_file *to, const char *name, const char *as)
+{
+    struct prof_baseline baseline;
+    size_t added;
+    enum prof_status status = prof_baseline_load(from, name, 0, &baseline, &call->err);
+    if (status)
+        return status;
+    status =
+        prof_baseline_append(to, as, baseline.sessions, baseline.session_count, &added, &call->err);
+    prof_baseline_free(&baseline);
+    if (!status)
+        cli_say("baseline", "added %s to '%s'", prof_counted((int64_t)added, "run", "runs").text,
+                as);
+    return status;
+}
+
+static int import_all(struct call *call)
+{
+    struct prof_baseline_file *from, *to = NULL;
+    struct prof_baseline_list names = {0};
+    if (call->count < 1 || call->count > 2) {
+        prof_fail(&call->err, PROF_INVALID, "give a file and perhaps a name: import FILE [NAME]");
+        return CLI_USAGE;
+    }
+    enum prof_status status = prof_baseline_open(call->values[0], false, &from, &call->err);
+    if (status)
+        return CLI_USAGE;
+    status = prof_baseline_summaries(from, &names, &call->err);
+    if (!status && call->count == 2 && names.count > 1)
+        status = prof_fail(&call->err, PROF_INVALID,
+                           "%s holds %zu baselines, which one name cannot take: leave NAME out",
+                           call->values[0], names.count);
+    status = status ? status : open_file(call, true, &to);
+    for (size_t i = 0; !status && i < names.count; i++) {
+        const char *name = names.rows[i].name;
+        status = import_one(call, from, to, name, call->count == 2 ? call->values[1] : name);
+    }
+    prof_baseline_summaries_free(&names);
+    prof_baseline_close(from);
+    prof_baseline_close(to);
+    return status ? CLI_USAGE : CLI_OK;
+}
+
+/* ---- the command ------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name;
+    int (*run)(struct call *call);
+} verb_table[] = {
+    {"save", save}, {"list", list},         {"show", show},
+    {"rm", rm},     {"export", export_one}, {"import", import_all},
+};
+static const char *const verbs[] = {"save", "list", "show", "rm", "export", "import", NULL};
+
+static const char *verb_at(const void *table, size_t i)
+{
+    return ((const char *const *)table)[i];
+}
+
+static int find_verb(const char *word)
+{
+    for (int i = 0; verbs[i]; i++)
+        if (!strcmp(word, verbs[i]))
+            return i;
+    const char *near = cli_nearest(word, verb_at, verbs);
+    cli_say("baseline",
+            "'%s' is not something to do: %s%s%suse save, list, show, rm, export or "
+            "import",
+            word, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
+    return -1;
+}
+
+static int baseline_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct options asked = {0};
+    struct cli_operands operands;
+    struct gate_config config;
+    struct prof_error err = {0};
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+        return exit_status;
+    int verb = find_verb(operands.values[0]);
+    if (verb < 0)
+        return CLI_USAGE;
+    if (gate_config_read(asked.config, asked.baselines, &config, &err)) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_USAGE;
+    }
+    struct call call = {.asked = &asked,
+                        .config = &config,
+                        .count = operands.count - 1,
+                        .values = operands.values + 1};
+    exit_status = verb_table[verb].run(&call);
+    if (exit_status != CLI_OK)
+        cli_say(command->name, "%s", call.err.message);
+    gate_config_free(&config);
+    return exit_status;
+}
+
+const struct cli_command baseline_command = {
+    .name = "baseline",
+    .summary = "keep what runs were like, for perfkit gate",
+    .operands = "save|list|show|rm|export|import [NAME] [FILE...]",
+    .text =
+        "A baseline is a named history of sessions; each save adds one, of one or several runs. "
+        "Kept are a run's metrics and its environment, not its capture: some kilobytes. The gate "
+        "learns from the spread between sessions how noisy each metric is; with about ten it "
+        "judges times well. Several jobs may save at once. Only complete captures are taken, and "
+        "the same capture counts once.",
+    .options = options_table,
+    .examples = examples,
+    .statuses = statuses,
+    .operand = CLI_FILE,
+    .verbs = verbs,
+    .least = 1,
+    .most = UINT_MAX,
+    .usage_status = CLI_USAGE,
+    .run = baseline_run,
+};

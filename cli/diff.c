@@ -1,0 +1,169 @@
+/* perfkit diff: what differs between two captures, for people: the gate's comparison without its
+ * verdict, and the difference of their flame graphs. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/gate_output.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "report/report.h"
+
+struct options {
+    const char *iteration, *flamegraph;
+    unsigned format, top;
+    bool json;
+};
+
+static const char *const formats[] = {"text", "markdown", "json", NULL};
+
+#define AT(field) .offset = offsetof(struct options, field)
+static const struct cli_option options_table[] = {
+    {.name = "format",
+     .type = CLI_CHOICE,
+     AT(format),
+     .argument = "NAME",
+     .fallback = "text",
+     .text = "on standard output: text, markdown or json",
+     .words = formats},
+    {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
+    {.name = "top",
+     .letter = 'n',
+     .type = CLI_COUNT,
+     AT(top),
+     .argument = "N",
+     .text = "rows of each list at most"},
+    {.name = "iteration",
+     .letter = 'i',
+     .type = CLI_TEXT,
+     AT(iteration),
+     .argument = "RANGE",
+     .fallback = "step, else the longest range that repeats",
+     .text = "the NVTX range that is one iteration"},
+    {.name = "flamegraph",
+     .type = CLI_FILE,
+     AT(flamegraph),
+     .argument = "OUT",
+     .text = "stacks with both times, `stack A B`, for flamegraph.pl and its kin; nothing else is "
+             "printed then; `-` is standard output"},
+    {0},
+};
+
+static const struct cli_text_row examples[] = {
+    {"perfkit diff before.sqlite after.sqlite", "Where the time went."},
+    {"perfkit diff a.sqlite b.sqlite --flamegraph - | flamegraph.pl >ab.svg",
+     "Draw the difference: red is wider in b."},
+    {0},
+};
+
+/* ---- flame graph ------------------------------------------------------------------------------
+ */
+
+struct pair {
+    struct prof_capture *captures[2];
+};
+
+static enum prof_status write_flame(void *context, FILE *out, struct prof_error *err)
+{
+    struct pair *pair = context;
+    return prof_gate_flamegraph(pair->captures[0], pair->captures[1], out, err);
+}
+
+static enum prof_status flamegraph(char *const files[2], const char *path, struct prof_error *err)
+{
+    struct pair pair = {{NULL, NULL}};
+    enum prof_status status = prof_open(files[0], &pair.captures[0], err);
+    status = status ? status : prof_open(files[1], &pair.captures[1], err);
+    if (!status && !strcmp(path, "-")) {
+        status = write_flame(&pair, stdout, err);
+    } else if (!status) {
+        cli_leave_no_half_report();
+        status = prof_report_save_as(path, &pair, write_flame, err);
+        if (!status)
+            cli_say("diff", "wrote %s", path);
+    }
+    prof_close(pair.captures[0]);
+    prof_close(pair.captures[1]);
+    return status;
+}
+
+/* ---- comparison -------------------------------------------------------------------------------
+ */
+
+static enum prof_status compare(const struct options *asked, char *const files[2],
+                                struct gate_runs sides[2], struct prof_comparison *result,
+                                struct prof_error *err)
+{
+    struct gate_options none = {0};
+    struct gate_config config = {0};
+    for (int side = 0; side < 2; side++) {
+        enum prof_status status =
+            gate_runs_add_capture(&sides[side], files[side], asked->iteration, 0, err);
+        if (status)
+            return status;
+    }
+    return gate_compare(&none, &config, &sides[0], &sides[1], false, result, err);
+}
+
+static enum prof_status tell(const struct options *asked, char *const files[2],
+                             const struct prof_comparison *result, struct prof_error *err)
+{
+    size_t width = terminal_columns_asked();
+    struct prof_gate_report report = {
+        .comparison = result,
+        .base = files[0],
+        .cand = files[1],
+        .files = (const char *const *)&files[1],
+        .file_count = 1,
+        .top = asked->top,
+        .width = width || !isatty(STDOUT_FILENO) ? width : terminal_width(stdout),
+        .colour = terminal_colour(stdout),
+    };
+    const char *format = asked->json ? "json" : formats[asked->format];
+    return prof_gate_writer(prof_diff_writers, format)->write(&report, stdout, err);
+}
+
+static int diff_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct options asked = {0};
+    struct cli_operands files;
+    struct gate_runs sides[2] = {0};
+    struct prof_comparison result = {0};
+    struct prof_error err = {0};
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &asked, &files, &exit_status))
+        return exit_status;
+    enum prof_status status;
+    if (asked.flamegraph) {
+        status = flamegraph(files.values, asked.flamegraph, &err);
+    } else {
+        status = compare(&asked, files.values, sides, &result, &err);
+        status = status ? status : tell(&asked, files.values, &result, &err);
+    }
+    if (status)
+        cli_say(command->name, "%s", err.message);
+    prof_comparison_free(&result);
+    gate_runs_free(&sides[0]);
+    gate_runs_free(&sides[1]);
+    return status ? CLI_USAGE : CLI_OK;
+}
+
+const struct cli_command diff_command = {
+    .name = "diff",
+    .summary = "show what differs between two captures",
+    .operands = "A B",
+    .text =
+        "Compares two captures metric by metric, as perfkit gate does but without a verdict: how "
+        "much time moved per kernel and NVTX range, which counts and bytes differ, which "
+        "kernels were added, removed or renamed. One run against one run says what happened in "
+        "these two runs, not that it will happen again: for that there are perfkit ab and "
+        "perfkit gate.",
+    .options = options_table,
+    .examples = examples,
+    .operand = CLI_FILE,
+    .least = 2,
+    .most = 2,
+    .usage_status = CLI_USAGE,
+    .run = diff_run,
+};

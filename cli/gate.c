@@ -1,0 +1,249 @@
+/* perfkit gate: judges captures against a baseline. One candidate run that looks worse is suspect,
+ * not guilty: with --rerun more are recorded, and all are judged once more together (two stages;
+ * the second uses all data at the same risk, so looking twice costs nothing). */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/gate_output.h"
+#include "cli/gate_record.h"
+#include "report/gate_words.h"
+
+#define DEFAULT_UNITS 3
+
+struct options {
+    struct gate_options gate;
+    const char *baseline, *baselines, *rerun, *keep;
+    unsigned sessions, max_units;
+};
+
+#define AT(field) .offset = offsetof(struct options, field)
+static const struct cli_option options_table[] = {
+    {.name = "baseline",
+     .letter = 'b',
+     .type = CLI_TEXT,
+     AT(baseline),
+     .argument = "NAME",
+     .group = "Against what",
+     .text = "the baseline, as perfkit baseline save named it"},
+    {.name = "baselines",
+     .type = CLI_FILE,
+     AT(baselines),
+     .argument = "FILE",
+     .fallback = ".perfkit/baselines.sqlite of this folder or project",
+     .text = "the file of baselines"},
+    {.name = "sessions",
+     .type = CLI_COUNT,
+     AT(sessions),
+     .argument = "N",
+     .fallback = "20",
+     .text = "use the last N sessions of the baseline"},
+    GATE_JUDGE_ROWS(options, gate),
+    {.name = "rerun",
+     .type = CLI_TEXT,
+     AT(rerun),
+     .argument = "CMD",
+     .group = "More runs",
+     .text =
+         "when nothing can be decided, record CMD (for the shell) again and judge all together; "
+         "without FILE the first run too"},
+    {.name = "max-units",
+     .type = CLI_COUNT,
+     AT(max_units),
+     .argument = "N",
+     .fallback = "3",
+     .text = "runs of the candidate at most"},
+    {.name = "keep",
+     .type = CLI_FOLDER,
+     AT(keep),
+     .argument = "DIR",
+     .text = "keep the captures of --rerun there"},
+    GATE_OUTPUT_ROWS(options, gate),
+    {0},
+};
+
+static const struct cli_text_row examples[] = {
+    {"perfkit gate --baseline main run.sqlite", "Judge one run: exact metrics fail, times end in "
+                                                "SUSPECT at most."},
+    {"perfkit gate --baseline main --rerun ./bench --max-units 5 --junit gate.xml",
+     "Record, judge, record more when in doubt; leave a file for the CI service."},
+    {"perfkit gate --baseline main a.sqlite b.sqlite c.sqlite --github --markdown gate.md",
+     "Three runs, annotations, and a text for the pull request."},
+    {0},
+};
+
+/* ---- the two sides ----------------------------------------------------------------------------
+ */
+
+struct sides {
+    struct prof_baseline baseline;
+    struct gate_runs base, cand;
+    char base_text[400], cand_text[400];
+};
+
+static enum prof_status load_baseline(const struct options *asked, const struct gate_config *config,
+                                      struct sides *sides, struct prof_error *err)
+{
+    struct prof_baseline_file *file;
+    size_t sessions = asked->sessions ? asked->sessions : config->sessions ? config->sessions : 20;
+    enum prof_status status = prof_baseline_open(config->baselines, false, &file, err);
+    if (status)
+        return status;
+    status = prof_baseline_load(file, asked->baseline, sessions, &sides->baseline, err);
+    prof_baseline_close(file);
+    return status ? status : gate_runs_add_baseline(&sides->base, &sides->baseline, err);
+}
+
+static enum prof_status load_files(const struct cli_operands *files, const char *iteration,
+                                   struct sides *sides, struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    for (int i = 0; !status && i < files->count; i++)
+        status = gate_runs_add_capture(&sides->cand, files->values[i], iteration, 0, err);
+    size_t shared = status ? SIZE_MAX : gate_runs_shared(&sides->base, &sides->cand);
+    if (shared != SIZE_MAX)
+        status = prof_fail(err, PROF_INVALID,
+                           "%s is a run of the baseline itself: gate one that was not saved",
+                           sides->cand.names[shared]);
+    return status;
+}
+
+static void describe(struct sides *sides)
+{
+    size_t runs = sides->base.count, sessions = sides->baseline.session_count;
+    snprintf(sides->base_text, sizeof sides->base_text, "%s: %s, %s", sides->baseline.name,
+             prof_counted((int64_t)sessions, "session", "sessions").text,
+             prof_counted((int64_t)runs, "run", "runs").text);
+    snprintf(sides->cand_text, sizeof sides->cand_text, "%s: %.200s%s",
+             prof_counted((int64_t)sides->cand.count, "run", "runs").text,
+             sides->cand.count ? sides->cand.names[0] : "n/a",
+             sides->cand.count > 1 ? ", ..." : "");
+}
+
+/* ---- judging ----------------------------------------------------------------------------------
+ */
+
+static enum prof_status record_more(const struct options *asked, struct gate_recorder *recorder,
+                                    struct sides *sides, size_t units, struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    while (!status && sides->cand.count < units) {
+        unsigned number = (unsigned)sides->cand.count + 1;
+        cli_say("gate", "run %u of at most %u: %s", number, asked->max_units, asked->rerun);
+        status = gate_record(recorder, "cand", number, asked->rerun, asked->gate.iteration, 0,
+                             &sides->cand, err);
+    }
+    return status;
+}
+
+static enum prof_status judge(const struct options *asked, const struct gate_config *config,
+                              struct gate_recorder *recorder, struct sides *sides,
+                              struct prof_comparison *result, struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    if (asked->rerun && !sides->cand.count)
+        status = record_more(asked, recorder, sides, 1, err);
+    status =
+        status ? status
+               : gate_compare(&asked->gate, config, &sides->base, &sides->cand, false, result, err);
+    if (status || !asked->rerun || !gate_undecided(result) || sides->cand.count >= asked->max_units)
+        return status;
+    prof_comparison_free(result);
+    status = record_more(asked, recorder, sides, asked->max_units, err);
+    return status
+               ? status
+               : gate_compare(&asked->gate, config, &sides->base, &sides->cand, false, result, err);
+}
+
+static int judge_and_tell(const struct options *asked, const struct gate_config *config,
+                          struct sides *sides, struct prof_error *err)
+{
+    struct gate_recorder recorder = {0};
+    struct prof_comparison result = {0};
+    enum prof_status status = PROF_OK;
+    if (asked->rerun)
+        status = gate_record_open(&recorder, "gate", asked->keep, err);
+    status = status ? status : judge(asked, config, &recorder, sides, &result, err);
+    int exit_status = CLI_USAGE;
+    if (!status) {
+        describe(sides);
+        struct prof_gate_report report = {
+            .comparison = &result,
+            .base = sides->base_text,
+            .cand = sides->cand_text,
+            .base_name = sides->baseline.name,
+            .files = (const char *const *)sides->cand.names,
+            .file_count = sides->cand.count,
+        };
+        exit_status = gate_tell("gate", &asked->gate, config, &report);
+    } else {
+        cli_say("gate", "%s", err->message);
+    }
+    prof_comparison_free(&result);
+    if (asked->rerun)
+        gate_record_close(&recorder);
+    return exit_status;
+}
+
+static bool options_make_sense(const struct options *asked, const struct cli_operands *files)
+{
+    const char *wrong = NULL;
+    if (!asked->baseline)
+        wrong = "against what? give --baseline NAME (perfkit baseline list shows them)";
+    else if (!files->count && !asked->rerun)
+        wrong = "give the captures to judge, or --rerun CMD to record them";
+    else if (asked->keep && !asked->rerun)
+        wrong = "--keep goes with --rerun only: leave it out";
+    if (wrong)
+        cli_say("gate", "%s", wrong);
+    return !wrong;
+}
+
+static int gate_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct options asked = {.max_units = DEFAULT_UNITS};
+    struct cli_operands files;
+    struct gate_config config;
+    struct prof_error err = {0};
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &asked, &files, &exit_status))
+        return exit_status;
+    if (!options_make_sense(&asked, &files) ||
+        !gate_configure(command->name, &asked.gate, asked.baselines, &config))
+        return CLI_USAGE;
+    struct sides sides = {0};
+    enum prof_status status = load_baseline(&asked, &config, &sides, &err);
+    status = status ? status : load_files(&files, asked.gate.iteration, &sides, &err);
+    if (status) {
+        cli_say(command->name, "%s", err.message);
+        exit_status = CLI_USAGE;
+    } else {
+        exit_status = judge_and_tell(&asked, &config, &sides, &err);
+    }
+    gate_runs_free(&sides.base);
+    gate_runs_free(&sides.cand);
+    prof_baseline_free(&sides.baseline);
+    gate_config_free(&config);
+    return exit_status;
+}
+
+const struct cli_command gate_command = {
+    .name = "gate",
+    .summary = "judge runs against a baseline, for CI",
+    .operands = "[FILE...]",
+    .text =
+        "Compares captures with a baseline. Counts and bytes are compared exactly; times "
+        "statistically, with the spread between the baseline's sessions as the measure of noise: a "
+        "difference is a regression only when noise does not explain it, and a result that noise "
+        "hides is called undecided, not passed. Each FILE is one run; with fewer than three, times "
+        "end in SUSPECT at most. docs/gate.md explains verdicts, configuration and use in CI.",
+    .options = options_table,
+    .examples = examples,
+    .statuses = gate_statuses,
+    .operand = CLI_FILE,
+    .most = UINT_MAX,
+    .usage_status = CLI_USAGE,
+    .run = gate_run,
+};

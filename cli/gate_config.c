@@ -1,0 +1,542 @@
+/* What perfkit.gate may say, as tables: a key that is not in them is an error, since a slip in a
+ * configuration would otherwise switch off a check in silence. What is let pass needs a reason. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/gate_config.h"
+#include "cli/settings.h"
+#include "libprof/base/array.h"
+
+/* ---- what there is to set -------------------------------------------------------------------- */
+
+enum key {
+    KEY_BASELINES,
+    KEY_ITERATION,
+    KEY_ALPHA,
+    KEY_STRICT,
+    KEY_ALLOW_SINGLE,
+    KEY_SESSIONS,
+    KEY_DELTA,
+    KEY_TARGET,
+    KEY_MIN_SHARE,
+    KEY_TOLERANCE,
+    KEY_TOLERANCE_ABSOLUTE,
+    KEY_ACTION,
+    KEY_MATCH,
+    KEY_REASON,
+    KEY_EXPIRES,
+};
+
+/* Where a key may stand. */
+enum place {
+    IN_FILE = 1,     /* before any section */
+    IN_FAMILY = 2,   /* [kernel], [peak-bytes], ... */
+    IN_OVERRIDE = 4, /* [[override]] */
+    IN_IGNORE = 8,   /* [[ignore]] */
+};
+
+enum takes { TAKES_TEXT, TAKES_BOOL, TAKES_COUNT, TAKES_SHARE, TAKES_AMOUNT };
+
+static const struct key_row {
+    const char *name;
+    enum key key;
+    unsigned places;
+    enum takes takes;
+} keys[] = {
+    {"baselines", KEY_BASELINES, IN_FILE, TAKES_TEXT},
+    {"iteration", KEY_ITERATION, IN_FILE, TAKES_TEXT},
+    {"alpha", KEY_ALPHA, IN_FILE, TAKES_SHARE},
+    {"strict", KEY_STRICT, IN_FILE, TAKES_BOOL},
+    {"allow_single", KEY_ALLOW_SINGLE, IN_FILE, TAKES_BOOL},
+    {"sessions", KEY_SESSIONS, IN_FILE, TAKES_COUNT},
+    {"delta", KEY_DELTA, IN_FILE | IN_FAMILY | IN_OVERRIDE, TAKES_SHARE},
+    {"target", KEY_TARGET, IN_FILE | IN_FAMILY | IN_OVERRIDE, TAKES_SHARE},
+    {"min_share", KEY_MIN_SHARE, IN_FILE | IN_FAMILY | IN_OVERRIDE, TAKES_SHARE},
+    {"tolerance", KEY_TOLERANCE, IN_FAMILY | IN_OVERRIDE, TAKES_SHARE},
+    {"tolerance_absolute", KEY_TOLERANCE_ABSOLUTE, IN_FAMILY | IN_OVERRIDE, TAKES_AMOUNT},
+    {"action", KEY_ACTION, IN_FAMILY | IN_OVERRIDE, TAKES_TEXT},
+    {"match", KEY_MATCH, IN_OVERRIDE | IN_IGNORE, TAKES_TEXT},
+    {"reason", KEY_REASON, IN_OVERRIDE | IN_IGNORE, TAKES_TEXT},
+    {"expires", KEY_EXPIRES, IN_OVERRIDE | IN_IGNORE, TAKES_TEXT},
+    {NULL, 0, 0, 0},
+};
+
+static const struct {
+    const char *name;
+    enum prof_action action;
+} actions[] = {
+    {"fail", PROF_ACTION_FAIL},
+    {"warn", PROF_ACTION_WARN},
+    {"info", PROF_ACTION_INFO},
+};
+
+struct maker {
+    const struct settings *settings;
+    struct gate_config *config;
+    struct prof_error *err;
+};
+
+static enum prof_status wrong(const struct maker *m, unsigned line, const char *what)
+{
+    return prof_fail(m->err, PROF_FORMAT, "%s:%u: %s", m->settings->path, line, what);
+}
+
+/* ---- names that there are -------------------------------------------------------------------- */
+
+struct key_list {
+    unsigned place;
+    const char *names[sizeof keys / sizeof keys[0]];
+};
+
+static const char *listed(const void *table, size_t i)
+{
+    return ((const struct key_list *)table)->names[i];
+}
+
+static enum prof_status unknown_key(const struct maker *m, const struct setting *s, unsigned place)
+{
+    struct key_list list = {.place = place};
+    char text[320], all[200];
+    size_t count = 0, used = 0;
+    for (const struct key_row *row = keys; row->name; row++)
+        if (row->places & place) {
+            used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", count ? ", " : "",
+                                     row->name);
+            list.names[count++] = row->name;
+        }
+    const char *near = cli_nearest(s->key, listed, &list);
+    snprintf(text, sizeof text, "unknown setting '%.60s': %s%s%sthere are %s here", s->key,
+             near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", all);
+    return wrong(m, s->line, text);
+}
+
+static const char *family_name(const void *table, size_t i)
+{
+    (void)table;
+    static const char *const others[] = {"override", "ignore"};
+    if (i < sizeof others / sizeof others[0])
+        return others[i];
+    const struct prof_metric_info *info =
+        prof_metric_info((enum prof_metric_family)(i - sizeof others / sizeof others[0]));
+    return info ? info->name : NULL;
+}
+
+static enum prof_status unknown_section(const struct maker *m,
+                                        const struct settings_section *section)
+{
+    char text[320];
+    const char *near = cli_nearest(section->name, family_name, NULL);
+    snprintf(text, sizeof text,
+             "unknown section '%.60s': %s%s%sthere are [[override]], [[ignore]] and one for each "
+             "metric ([wall], [kernel], [launches], ...: docs/gate.md)",
+             section->name, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
+    return wrong(m, section->line, text);
+}
+
+static unsigned place_of(const struct settings_section *section)
+{
+    if (!*section->name)
+        return IN_FILE;
+    if (!strcmp(section->name, "override"))
+        return IN_OVERRIDE;
+    if (!strcmp(section->name, "ignore"))
+        return IN_IGNORE;
+    return prof_metric_named(section->name) == PROF_METRICS ? 0 : IN_FAMILY;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* 0.05, or "5 %". */
+static bool share_of(const struct setting *s, double *share)
+{
+    *share = s->number;
+    if (s->kind == SETTING_TEXT) {
+        char *end;
+        *share = strtod(s->text, &end) / 100;
+        if (end == s->text || strcmp(end + strspn(end, " "), "%"))
+            return false;
+    }
+    return s->kind != SETTING_BOOL && *share >= 0 && *share <= 100;
+}
+
+static enum prof_status check_value(const struct maker *m, const struct key_row *row,
+                                    const struct setting *s)
+{
+    char text[160];
+    const char *what = NULL;
+    double share;
+    if (row->takes == TAKES_TEXT && (s->kind != SETTING_TEXT || !*s->text))
+        what = "takes a text in quotes";
+    else if (row->takes == TAKES_BOOL && s->kind != SETTING_BOOL)
+        what = "is true or false";
+    else if (row->takes == TAKES_COUNT && (s->kind != SETTING_NUMBER || s->number < 1 ||
+                                           s->number > 10000 || s->number != floor(s->number)))
+        what = "is a whole number from 1 up";
+    else if (row->takes == TAKES_AMOUNT && (s->kind != SETTING_NUMBER || s->number < 0 ||
+                                            s->number > 1e15 || s->number != floor(s->number)))
+        what = "is a whole number from 0 up";
+    else if (row->takes == TAKES_SHARE && !share_of(s, &share))
+        what = "is a share: 0.05, or \"5 %\"";
+    else if (row->key == KEY_ALPHA && (!share_of(s, &share) || share <= 0 || share > 0.5))
+        what = "is a chance above 0 and at most 0.5";
+    if (!what)
+        return PROF_OK;
+    snprintf(text, sizeof text, "'%s' %s", row->name, what);
+    return wrong(m, s->line, text);
+}
+
+/* A copy that lives as long as the configuration. */
+static char *keep(struct gate_config *config, const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy || !prof_array_room(&config->texts, &config->text_room, config->text_count + 1,
+                                  sizeof *config->texts)) {
+        free(copy);
+        return NULL;
+    }
+    return config->texts[config->text_count++] = copy;
+}
+
+/* ---- overrides ------------------------------------------------------------------------------- */
+
+static const struct prof_override nothing = {
+    .min_effect = NAN,
+    .target = NAN,
+    .min_share = NAN,
+    .tolerance = NAN,
+    .tolerance_absolute = PROF_UNKNOWN,
+};
+
+static enum prof_status set_action(const struct maker *m, const struct setting *s,
+                                   struct prof_override *override)
+{
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strcmp(s->text, actions[i].name))
+            continue;
+        override->has_action = true;
+        override->action = actions[i].action;
+        return PROF_OK;
+    }
+    return wrong(m, s->line,
+                 "'action' is \"fail\", \"warn\" or \"info\": what is not to be compared "
+                 "goes into [[ignore]], with a reason");
+}
+
+static enum prof_status set_override(const struct maker *m, const struct key_row *row,
+                                     const struct setting *s, struct prof_override *override)
+{
+    double share = 0;
+    if (row->takes == TAKES_SHARE)
+        share_of(s, &share);
+    switch (row->key) {
+    case KEY_DELTA:
+        override->min_effect = share;
+        break;
+    case KEY_TARGET:
+        override->target = share;
+        break;
+    case KEY_MIN_SHARE:
+        override->min_share = share;
+        break;
+    case KEY_TOLERANCE:
+        override->tolerance = share;
+        break;
+    case KEY_TOLERANCE_ABSOLUTE:
+        override->tolerance_absolute = (int64_t)s->number;
+        break;
+    case KEY_ACTION:
+        return set_action(m, s, override);
+    case KEY_MATCH:
+        override->match = keep(m->config, s->text);
+        return override->match ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+    case KEY_REASON:
+        override->reason = keep(m->config, s->text);
+        return override->reason ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+    default:
+        break;
+    }
+    return PROF_OK;
+}
+
+static enum prof_status add_override(const struct maker *m, unsigned line,
+                                     const struct prof_override *override)
+{
+    struct gate_config *c = m->config;
+    if (!prof_array_room(&c->overrides, &c->override_room, c->override_count + 1,
+                         sizeof *c->overrides) ||
+        !prof_array_room(&c->lines, &c->line_room, c->override_count + 1, sizeof *c->lines))
+        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+    c->overrides[c->override_count] = *override;
+    c->lines[c->override_count++] = line;
+    return PROF_OK;
+}
+
+static enum prof_status add_expired(const struct maker *m, unsigned line, const char *match,
+                                    const char *date)
+{
+    struct gate_config *c = m->config;
+    char *kept_match = keep(c, match), *kept_date = keep(c, date);
+    if (!kept_match || !kept_date ||
+        !prof_array_room(&c->expired, &c->expired_room, c->expired_count + 1, sizeof *c->expired))
+        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+    c->expired[c->expired_count++] = (struct gate_expired){line, kept_match, kept_date};
+    return PROF_OK;
+}
+
+/* Days are compared as texts: 2026-11-21. */
+static bool is_date(const char *text)
+{
+    static const char form[] = "dddd-dd-dd";
+    size_t i = 0;
+    for (; form[i]; i++)
+        if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+            return false;
+    return !text[i] && strncmp(text + 5, "00", 2) > 0 && strncmp(text + 5, "12", 2) <= 0 &&
+           strncmp(text + 8, "00", 2) > 0 && strncmp(text + 8, "31", 2) <= 0;
+}
+
+static bool is_past(const char *date)
+{
+    char today[16];
+    time_t now = time(NULL);
+    struct tm day;
+    return gmtime_r(&now, &day) && strftime(today, sizeof today, "%Y-%m-%d", &day) &&
+           strcmp(date, today) < 0;
+}
+
+/* The whole section: [kernel], [[override]], [[ignore]] or what stands before the first. */
+static enum prof_status make_override(const struct maker *m, unsigned index)
+{
+    const struct settings_section *section = &m->settings->sections[index];
+    unsigned place = place_of(section);
+    struct prof_override override = nothing;
+    const char *expires = NULL;
+    enum prof_status status = PROF_OK;
+    char match[80];
+    for (size_t i = 0; !status && i < m->settings->count; i++) {
+        const struct setting *s = &m->settings->rows[i];
+        if (s->section != index)
+            continue;
+        const struct key_row *row = keys;
+        while (strcmp(row->name, s->key))
+            row++;
+        status = set_override(m, row, s, &override);
+        if (!status && row->key == KEY_EXPIRES) {
+            expires = s->text;
+            if (!is_date(expires))
+                status = wrong(m, s->line, "'expires' is a day: \"2026-12-31\"");
+        }
+    }
+    if (status)
+        return status;
+    if (place == IN_OVERRIDE || place == IN_IGNORE) {
+        if (!override.match)
+            return wrong(m, section->line,
+                         "needs a 'match': which metrics, as in \"kernel:gemm*\"");
+        if (!override.reason)
+            return wrong(m, section->line,
+                         "needs a 'reason': whoever reads the report asks for it");
+    } else {
+        snprintf(match, sizeof match, "%s%s*", section->name, place == IN_FILE ? "" : ":");
+        override.match = keep(m->config, match);
+        if (!override.match)
+            return prof_fail(m->err, PROF_NOMEM, "out of memory");
+    }
+    if (place == IN_FILE && isnan(override.min_effect) && isnan(override.target) &&
+        isnan(override.min_share))
+        return PROF_OK;
+    if (place == IN_IGNORE) {
+        override.has_action = true;
+        override.action = PROF_ACTION_IGNORE;
+    }
+    if (expires && is_past(expires))
+        return add_expired(m, section->line, override.match, expires);
+    return add_override(m, section->line, &override);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static enum prof_status check_sections(const struct maker *m)
+{
+    for (size_t i = 0; i < m->settings->section_count; i++) {
+        const struct settings_section *section = &m->settings->sections[i];
+        unsigned place = place_of(section);
+        if (!place)
+            return unknown_section(m, section);
+        if ((place == IN_OVERRIDE || place == IN_IGNORE) && !section->repeated)
+            return wrong(m, section->line,
+                         "write [[override]] and [[ignore]] with two brackets each: there may be "
+                         "several");
+        if (place == IN_FAMILY && section->repeated)
+            return wrong(m, section->line, "a section of a metric has one bracket: [kernel]");
+    }
+    return PROF_OK;
+}
+
+/* A tolerance for a time, or a smallest effect for a count, would be read and do nothing. */
+static enum prof_status check_sense(const struct maker *m, const struct setting *s,
+                                    const struct key_row *row, const char *section)
+{
+    bool for_exact = row->key == KEY_TOLERANCE || row->key == KEY_TOLERANCE_ABSOLUTE;
+    bool for_noisy = row->key == KEY_DELTA || row->key == KEY_TARGET || row->key == KEY_MIN_SHARE;
+    const struct prof_metric_info *info = prof_metric_info(prof_metric_named(section));
+    if (info && info->exact && for_noisy)
+        return wrong(m, s->line, "this metric is exact: give it a 'tolerance'");
+    if (info && !info->exact && for_exact)
+        return wrong(m, s->line, "this metric is a time: give it a 'delta'");
+    return PROF_OK;
+}
+
+static enum prof_status check_keys(const struct maker *m)
+{
+    for (size_t i = 0; i < m->settings->count; i++) {
+        const struct setting *s = &m->settings->rows[i];
+        unsigned place = place_of(&m->settings->sections[s->section]);
+        const struct key_row *row = keys;
+        while (row->name && (strcmp(row->name, s->key) || !(row->places & place)))
+            row++;
+        if (!row->name)
+            return unknown_key(m, s, place);
+        enum prof_status status = check_value(m, row, s);
+        if (!status && place == IN_FAMILY)
+            status = check_sense(m, s, row, m->settings->sections[s->section].name);
+        if (status)
+            return status;
+    }
+    return PROF_OK;
+}
+
+static bool absolute(const char *path)
+{
+    return *path == '/';
+}
+
+/* "folder/of/file" of a path, "" = this one. */
+static void folder_of(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(out, size, "%.*s", slash ? (int)(slash - path + 1) : 0, path);
+}
+
+static void set_file_key(struct gate_config *config, const struct setting *s)
+{
+    char folder[PATH_MAX];
+    if (!strcmp(s->key, "baselines")) {
+        folder_of(config->path, folder, sizeof folder);
+        if (absolute(s->text))
+            folder[0] = '\0';
+        int length = snprintf(config->baselines, sizeof config->baselines, "%s", folder);
+        snprintf(config->baselines + length, sizeof config->baselines - (size_t)length, "%s",
+                 s->text);
+    } else if (!strcmp(s->key, "iteration")) {
+        snprintf(config->iteration, sizeof config->iteration, "%s", s->text);
+    } else if (!strcmp(s->key, "alpha")) {
+        share_of(s, &config->alpha);
+    } else if (!strcmp(s->key, "strict")) {
+        config->strict = s->number != 0;
+    } else if (!strcmp(s->key, "allow_single")) {
+        config->allow_single = s->number != 0;
+    } else if (!strcmp(s->key, "sessions")) {
+        config->sessions = (unsigned)s->number;
+    }
+}
+
+static enum prof_status use(const struct settings *settings, struct gate_config *config,
+                            struct prof_error *err)
+{
+    struct maker m = {settings, config, err};
+    /* Of several that fit a metric the last counts: the general ones first, wherever they stand. */
+    static const unsigned order[] = {IN_FILE, IN_FAMILY, IN_OVERRIDE | IN_IGNORE};
+    enum prof_status status = check_sections(&m);
+    status = status ? status : check_keys(&m);
+    for (size_t pass = 0; !status && pass < sizeof order / sizeof order[0]; pass++)
+        for (unsigned i = 0; !status && i < settings->section_count; i++)
+            if (place_of(&settings->sections[i]) & order[pass])
+                status = make_override(&m, i);
+    for (size_t i = 0; !status && i < settings->count; i++)
+        if (settings->rows[i].section == 0)
+            set_file_key(config, &settings->rows[i]);
+    return status;
+}
+
+/* "", or "../" as often as it takes from here to `name`; no higher than the project, which is the
+ * folder with .git: a folder above may be anybody's. False when it is not found. */
+static bool find_upward(const char *name, char *out, size_t size)
+{
+    char up[256] = "", at[PATH_MAX];
+    for (int level = 0; level < 64; level++) {
+        snprintf(at, sizeof at, "%s%s", up, name);
+        if (access(at, F_OK) == 0) {
+            snprintf(out, size, "%s", at);
+            return true;
+        }
+        snprintf(at, sizeof at, "%s.git", up);
+        if (access(at, F_OK) == 0)
+            return false;
+        snprintf(up + strlen(up), sizeof up - strlen(up), "../");
+    }
+    return false;
+}
+
+/* Is this folder in a project at all? Without one only the folder itself counts. */
+static bool find(const char *name, char *out, size_t size)
+{
+    char project[PATH_MAX];
+    if (access(name, F_OK) == 0) {
+        snprintf(out, size, "%s", name);
+        return true;
+    }
+    return find_upward(".git", project, sizeof project) && find_upward(name, out, size);
+}
+
+static void find_baselines(const char *asked, struct gate_config *config)
+{
+    char folder[PATH_MAX];
+    if (asked)
+        snprintf(config->baselines, sizeof config->baselines, "%s", asked);
+    else if (!config->baselines[0] && find(GATE_FOLDER, folder, sizeof folder))
+        snprintf(config->baselines, sizeof config->baselines, "%.4000s/baselines.sqlite", folder);
+    else if (!config->baselines[0])
+        snprintf(config->baselines, sizeof config->baselines, "%s", GATE_BASELINES);
+}
+
+enum prof_status gate_config_read(const char *path, const char *baselines,
+                                  struct gate_config *config, struct prof_error *err)
+{
+    struct settings settings = {0};
+    enum prof_status status = PROF_OK;
+    *config = (struct gate_config){0};
+    if (path)
+        snprintf(config->path, sizeof config->path, "%s", path);
+    if (path || find(GATE_CONFIG_NAME, config->path, sizeof config->path)) {
+        status = settings_read(config->path, &settings, err);
+        status = status ? status : use(&settings, config, err);
+    }
+    settings_free(&settings);
+    find_baselines(baselines, config);
+    if (status)
+        gate_config_free(config);
+    return status;
+}
+
+void gate_config_free(struct gate_config *config)
+{
+    for (size_t i = 0; i < config->text_count; i++)
+        free(config->texts[i]);
+    free(config->texts);
+    free(config->overrides);
+    free(config->lines);
+    free(config->expired);
+    *config = (struct gate_config){0};
+}
+
+unsigned gate_config_line(const struct gate_config *config, int override)
+{
+    return override >= 0 && (size_t) override < config->override_count ? config->lines[override]
+                                                                       : 0;
+}

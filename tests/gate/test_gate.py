@@ -1,0 +1,435 @@
+"""perfkit baseline, gate and diff as a CI job uses them, on captures of a small program with known
+changes (make_run.c): what was planted is found and named, what is broken is refused with one line."""
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import schema  # noqa: E402
+
+BUILD = os.path.abspath(os.environ.get("PERFKIT_BUILD", "build/release"))
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PERFKIT = os.path.join(BUILD, "bin", "perfkit")
+MAKE_RUN = os.path.join(BUILD, "bin", "gate_make_run")
+SCHEMA = schema.read(os.path.join(ROOT, "docs", "schemas", "gate.json"))
+SESSIONS = 10
+
+
+def environment():
+    drop = ("GITHUB_ACTIONS", "COLUMNS")
+    return dict({k: v for k, v in os.environ.items() if k not in drop}, NO_COLOR="1", LC_ALL="C")
+
+
+def content_of(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.mkdtemp(prefix="perfkit-gate-")
+        cls.made = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.shared)
+
+    @classmethod
+    def capture(cls, seed, *changes):
+        """A run, made once."""
+        key = (seed,) + changes
+        if key not in cls.made:
+            path = os.path.join(cls.shared, "-".join(map(str, key)) + ".sqlite")
+            subprocess.run([MAKE_RUN, path, str(seed), *changes], check=True)
+            cls.made[key] = path
+        return cls.made[key]
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="perfkit-gate-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def perfkit(self, *words, status=0):
+        done = subprocess.run([PERFKIT, *words], cwd=self.folder, env=environment(),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+        self.assertEqual(done.returncode, status,
+                         (words, done.stdout.decode(errors="replace")[-3000:],
+                          done.stderr.decode(errors="replace")[-3000:]))
+        return done
+
+    def refused(self, *words, saying, status=2):
+        """One clear line and nothing else."""
+        done = self.perfkit(*words, status=status)
+        lines = done.stderr.decode().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn(saying, lines[0])
+        self.assertEqual(done.stdout, b"")
+        return lines[0]
+
+    def save(self, name="main", seeds=range(1, SESSIONS + 1), *changes):
+        for seed in seeds:
+            self.perfkit("baseline", "save", name, self.capture(seed, *changes))
+
+    def with_baseline(self):
+        """The common baseline, made once and copied."""
+        kept = os.path.join(self.shared, "baselines.sqlite")
+        if not os.path.exists(kept):
+            self.save()
+            shutil.copy(self.path(".perfkit/baselines.sqlite"), kept)
+        else:
+            os.mkdir(self.path(".perfkit"))
+            shutil.copy(kept, self.path(".perfkit/baselines.sqlite"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+
+    def candidate(self, *changes, runs=3):
+        return [self.capture(seed, *changes) for seed in range(101, 101 + runs)]
+
+    def gate(self, files, *options, status=0):
+        done = self.perfkit("gate", "--baseline", "main", "--json", *options, *files, status=status)
+        result = json.loads(done.stdout)
+        self.assertEqual(list(schema.problems(result, SCHEMA)), [])
+        self.assertEqual(result["exit_status"], status)
+        return result
+
+    def rows(self, result, **wanted):
+        return [row for row in result["rows"]
+                if all(row[key] == value for key, value in wanted.items())]
+
+    def failed(self, result):
+        return {(row["metric"], row["name"]) for row in self.rows(result, verdict="FAIL")}
+
+
+class Verdicts(Case):
+    def setUp(self):
+        super().setUp()
+        self.with_baseline()
+
+    def test_the_same_program_passes(self):
+        result = self.gate(self.candidate())
+        self.assertEqual(result["verdict"], "PASS")
+        self.assertEqual(result["base"]["units"], SESSIONS)
+        self.assertEqual(result["iteration"], {"range": "step", "source": "step"})
+
+    def test_planted_counts_are_named(self):
+        for change, metric, name, base, cand in (
+                ("one-more-launch", "launches", "relu", 1, 2),
+                ("four-more-bytes", "copy-bytes", None, 1 << 20, (1 << 20) + 4),
+                ("one-more-sync", "syncs", None, 1, 2),
+                ("leak", "leaked-bytes", None, 0, 1024),
+                ("pageable", "pageable-bytes", None, 0, 1 << 20)):
+            with self.subTest(change):
+                result = self.gate(self.candidate(change), status=1)
+                found = [row for row in self.rows(result, metric=metric, verdict="FAIL")
+                         if name in (None, row["name"])]
+                self.assertTrue(found, self.failed(result))
+                self.assertIn((base, cand), {(round(row["base"] or 0, 9), round(row["cand"], 9))
+                                             for row in found})
+
+    def test_a_slower_kernel_is_named_and_alone(self):
+        result = self.gate(self.candidate("slow"), status=1)
+        kernels = {row["name"] for row in self.rows(result, metric="kernel", verdict="FAIL")}
+        self.assertEqual({name.split("<")[0] for name in kernels}, {"void gemm"})
+        row = self.rows(result, metric="kernel", verdict="FAIL")[0]
+        self.assertLess(row["ci_low"], 0.05)
+        self.assertGreater(row["ci_high"], 0.05)
+
+    def test_a_faster_kernel_is_no_regression(self):
+        result = self.gate(self.candidate("fast"))
+        self.assertEqual(result["verdict"], "IMPROVED")
+
+    def test_a_template_change_is_not_another_kernel(self):
+        result = self.gate(self.candidate("renamed"))
+        rows = [r for r in self.rows(result, metric="kernel") if "gemm" in (r["name"] or "")]
+        self.assertEqual(len(rows), 1)
+        self.assertIn("half", rows[0]["name"])
+        self.assertIn("float", rows[0]["base_name"])
+        self.assertNotIn(rows[0]["match"], ("added", "removed"))
+
+    def test_a_split_kernel_is_not_one_removed(self):
+        result = self.gate(self.candidate("split"), status=1)
+        rows = [r for r in self.rows(result, metric="kernel") if "reduce" in (r["name"] or "")]
+        self.assertTrue(any(r["base_name"] == "reduce" and "reduce_first" in r["name"]
+                            and "reduce_second" in r["name"] for r in rows), rows)
+
+    def test_one_slow_run_is_suspect_at_most(self):
+        files = self.candidate("slow", runs=1)
+        result = self.gate(files)
+        self.assertIn(result["verdict"], ("SUSPECT", "UNDERPOWERED"))
+        self.gate(files, "--strict", status=4)
+        done = self.perfkit("gate", "--baseline", "main", *files)
+        self.assertIn(b"warning", done.stderr)
+
+    def test_another_device_is_refused_for_times_only(self):
+        result = self.gate(self.candidate("other-device"), status=3)
+        self.assertTrue(result["times_refused"])
+        self.assertIn("hard", {d["level"] for d in result["environment_differences"]})
+        self.assertTrue(self.rows(result, metric="launches", verdict="PASS"))
+        result = self.gate(self.candidate("other-device", "one-more-launch"), status=1)
+        self.assertIn(("launches", "relu"), self.failed(result))
+
+    def test_an_incomplete_capture_is_refused(self):
+        self.gate(self.candidate("incomplete"), status=3)
+        self.refused("baseline", "save", "main", self.capture(1, "incomplete"), status=3,
+                     saying="incomplete")
+
+    def test_a_run_of_the_baseline_cannot_be_the_candidate(self):
+        self.refused("gate", "--baseline", "main", self.capture(3), saying="of the baseline itself")
+        copy = self.path("copy.sqlite")
+        shutil.copy(self.capture(3), copy)
+        self.refused("gate", "--baseline", "main", copy, saying="of the baseline itself")
+
+
+class Configuration(Case):
+    def setUp(self):
+        super().setUp()
+        self.with_baseline()
+
+    def test_what_is_ignored_is_listed_with_its_reason(self):
+        self.write("perfkit.gate", '[[ignore]]\nmatch = "*launches:*"\nreason = "new layer"\n'
+                   '[[ignore]]\nmatch = "api-calls:*"\nreason = "new layer"\n'
+                   '[[ignore]]\nmatch = "range:*"\nreason = "new layer"\n'
+                   '[[ignore]]\nmatch = "wall:*"\nreason = "new layer"\n'
+                   '[[ignore]]\nmatch = "gpu-*"\nreason = "new layer"\n')
+        result = self.gate(self.candidate("one-more-launch"))
+        ignored = self.rows(result, metric="launches", reason="ignored")
+        self.assertTrue(ignored)
+        self.assertEqual({row["configured"] for row in ignored}, {"new layer"})
+        text = self.perfkit("gate", "--baseline", "main", *self.candidate("one-more-launch"))
+        self.assertIn(b"new layer", text.stdout)
+
+    def test_an_exception_that_expired_does_not_apply(self):
+        self.write("perfkit.gate", '[[ignore]]\nmatch = "*launches:*"\nreason = "x"\n'
+                   'expires = "2020-01-31"\n')
+        result = self.gate(self.candidate("one-more-launch"), status=1)
+        self.assertIn("perfkit.gate:1", result["notes"][0])
+
+    def test_a_tolerance_lets_pass(self):
+        self.gate(self.candidate("four-more-bytes"), status=1)
+        self.write("perfkit.gate", '[copy-bytes]\ntolerance = "1 %"\n')
+        self.gate(self.candidate("four-more-bytes"))
+
+    def test_a_smallest_effect_lets_pass(self):
+        self.write("perfkit.gate", 'delta = "10 %"\n')
+        result = self.gate(self.candidate("slow"))
+        self.assertNotEqual(result["verdict"], "FAIL")
+
+    def test_mistakes_are_told_with_their_line(self):
+        for text, line, saying in (
+                ("alpah = 0.1\n", 1, "did you mean 'alpha'"),
+                ("# x\n\n[kernle]\n", 3, "did you mean 'kernel'"),
+                ("[kernel]\nmatch = 'a'\n", 2, "unknown setting 'match'"),
+                ("[[ignore]]\nmatch = 'a'\n", 1, "needs a 'reason'"),
+                ("[[override]]\nreason = 'a'\n", 1, "needs a 'match'"),
+                ("alpha = 2\n", 1, "'alpha' is a chance"),
+                ("[kernel]\ndelta = 'much'\n", 2, "'delta' is a share"),
+                ("[launches]\naction = 'ignore'\n", 2, "goes into [[ignore]]"),
+                ("[ignore]\n", 1, "two brackets"),
+                ("alpha = 0.1\nalpha = 0.2\n", 2, "is set already, in line 1"),
+                ("iteration = 'ab\n", 1, "has no end"),
+                ("what is this\n", 1, "key = value"),
+                ("a\0b\n", 1, "NUL")):
+            with self.subTest(text):
+                self.write("perfkit.gate", text)
+                said = self.refused("gate", "--baseline", "main", *self.candidate(runs=1),
+                                    saying=saying)
+                self.assertIn("perfkit.gate:%d: " % line, said)
+
+    def test_it_is_found_in_the_project_and_not_above(self):
+        os.makedirs(self.path("project/.git"))
+        os.makedirs(self.path("project/deep/er"))
+        self.write("perfkit.gate", "nonsense\n")
+
+        def gate_in(folder):
+            return subprocess.run([PERFKIT, "gate", "--baseline", "main", self.candidate()[0]],
+                                  cwd=self.path(folder), env=environment(), stderr=subprocess.PIPE,
+                                  stdout=subprocess.DEVNULL).stderr.decode()
+        self.assertIn("no such file", gate_in("project/deep/er"))
+        self.write("project/perfkit.gate", "rubbish\n")
+        self.assertIn("../../perfkit.gate:1", gate_in("project/deep/er"))
+
+
+class Outputs(Case):
+    def setUp(self):
+        super().setUp()
+        self.save("main", range(1, 4), "hostile")
+
+    def test_names_stay_in_their_places(self):
+        files = self.candidate("hostile", "one-more-launch")
+        done = self.perfkit("gate", "--baseline", "main", "--github", "--junit", "gate.xml",
+                            "--markdown", "gate.md", "--json-file", "gate.json", *files, status=1)
+        out = done.stdout.decode()
+        commands = [line for line in out.splitlines() if line.strip().startswith("::")]
+        self.assertTrue(commands)
+        for line in commands:
+            self.assertRegex(line, r"^::(error|warning|notice) title=perfkit gate[ A-Z]*::")
+        self.assertNotIn("\x1b", out + done.stderr.decode())
+        tree = ElementTree.parse(self.path("gate.xml")).getroot()
+        cases = tree.findall(".//testcase")
+        failures = tree.findall(".//failure")
+        self.assertEqual(int(tree.get("tests")), len(cases))
+        self.assertEqual(int(tree.get("failures")), len(failures))
+        self.assertTrue(any("relu" in case.get("name") and case.find("failure") is not None
+                            for case in cases))
+        with open(self.path("gate.md")) as file:
+            markdown = file.read()
+        self.assertNotIn("<b>", markdown)
+        self.assertIn("relu", markdown)
+        result = schema.read(self.path("gate.json"))
+        self.assertEqual(list(schema.problems(result, SCHEMA)), [])
+        self.assertTrue(any("\n::error::owned ]]>" in (row["name"] or "")
+                            for row in result["rows"]))
+
+    def test_a_file_that_cannot_be_written_is_told(self):
+        files = self.candidate("hostile")
+        done = self.perfkit("gate", "--baseline", "main", "--junit", "none/gate.xml", *files,
+                            status=2)
+        self.assertIn(b"none/gate.xml", done.stderr)
+        done = self.perfkit("gate", "--baseline", "main", "--junit", "none/gate.xml",
+                            *self.candidate("hostile", "one-more-launch"), status=1)
+        self.assertIn(b"none/gate.xml", done.stderr)
+
+
+class Baselines(Case):
+    def runs(self, name="main"):
+        shown = json.loads(self.perfkit("baseline", "show", name, "--json").stdout)
+        return [run for session in shown["sessions"] for run in session["runs"]]
+
+    def test_save_list_show_rm(self):
+        self.perfkit("baseline", "save", "main", "--label", "job 7", self.capture(1),
+                     self.capture(2))
+        self.perfkit("baseline", "save", "main", self.capture(3))
+        done = self.perfkit("baseline", "save", "main", self.capture(3))
+        self.assertIn(b"had been saved", done.stderr)
+        listed = json.loads(self.perfkit("baseline", "list", "--json").stdout)
+        self.assertEqual([(b["name"], b["sessions"], b["runs"]) for b in listed], [("main", 2, 3)])
+        self.assertIn(b"main", self.perfkit("baseline", "list").stdout)
+        shown = self.perfkit("baseline", "show", "main").stdout.decode()
+        self.assertIn("job 7", shown)
+        self.assertIn("device", shown)
+        self.perfkit("baseline", "rm", "main", "--keep", "1")
+        self.assertEqual(len(self.runs()), 1)
+        self.perfkit("baseline", "rm", "main")
+        self.refused("baseline", "show", "main", saying="holds no baselines")
+
+    def test_export_and_import(self):
+        self.save(seeds=range(1, 4))
+        self.perfkit("baseline", "export", "main", "away.baseline")
+        self.refused("baseline", "export", "main", "away.baseline", saying="exists already")
+        self.perfkit("baseline", "import", "away.baseline")
+        self.assertEqual(len(self.runs()), 3)  # they were there
+        self.perfkit("baseline", "import", "away.baseline", "copy")
+        self.assertEqual(len(self.runs("copy")), 3)
+        self.perfkit("baseline", "--baselines", "new/b.sqlite", "import", "away.baseline")
+        self.assertTrue(os.path.exists(self.path("new/b.sqlite")))
+
+    def test_ten_runs_are_less_than_a_megabyte(self):
+        self.with_baseline()
+        self.assertLess(os.path.getsize(self.path(".perfkit/baselines.sqlite")), 1 << 20)
+
+    def test_jobs_that_save_at_once_lose_nothing(self):
+        files = [self.capture(seed) for seed in range(1, 13)]
+        jobs = [subprocess.Popen([PERFKIT, "baseline", "save", "main", file], cwd=self.folder,
+                                 env=environment(), stderr=subprocess.PIPE) for file in files]
+        for job in jobs:
+            said = job.communicate()[1]
+            self.assertEqual(job.returncode, 0, said)
+        self.assertEqual(len(self.runs()), len(files))
+
+    def test_files_that_are_no_baselines(self):
+        self.save(seeds=range(1, 4))
+        good = content_of(self.path(".perfkit/baselines.sqlite"))
+        file = self.capture(101)
+
+        def both(content, saying):
+            with open(self.path("b"), "wb") as out:
+                out.write(content)
+            for words in (("gate", "--baseline", "main", "--baselines", "b", file),
+                          ("baseline", "--baselines", "b", "save", "main", file),
+                          ("baseline", "--baselines", "b", "list")):
+                self.refused(*words, saying=saying)
+            self.assertEqual(content_of(self.path("b")), content)
+        both(good[:len(good) // 2], "damaged or cut short")
+        both(b"no database at all, only some words of text", "not a file of baselines")
+        db = sqlite3.connect(self.path("other"))
+        db.executescript("CREATE TABLE baseline(a); VACUUM;")
+        db.close()
+        both(content_of(self.path("other")), "another program")
+        both(content_of(file), "a capture")
+        self.refused("gate", "--baseline", "mian", file, saying="there is no baseline 'mian'")
+
+    def test_metrics_that_are_damaged(self):
+        self.save(seeds=range(1, 4))
+        db = sqlite3.connect(self.path(".perfkit/baselines.sqlite"))
+        self.addCleanup(db.close)
+        for blob in (b"", b"x", os.urandom(64)):
+            db.execute("UPDATE run SET metrics = ? WHERE id = 2", (blob,))
+            db.commit()
+            self.refused("gate", "--baseline", "main", self.capture(101), saying="session 2")
+        whole = db.execute("SELECT metrics FROM run WHERE id = 1").fetchone()[0]
+        db.execute("UPDATE run SET metrics = ? WHERE id = 2", (whole[:len(whole) // 2],))
+        db.commit()
+        self.refused("gate", "--baseline", "main", self.capture(101), saying="session 2")
+
+    def test_names(self):
+        self.refused("baseline", "save", "a\nb", self.capture(1), saying="control characters")
+        self.refused("baseline", "save", "", self.capture(1), saying="needs a name")
+        self.refused("baseline", "sav", "a", saying="did you mean 'save'")
+        self.refused("baseline", "save", "a", saying="save NAME FILE")
+        self.assertFalse(os.path.exists(self.path(".perfkit")))
+
+
+class Diff(Case):
+    def test_what_moved(self):
+        a, b = self.capture(1), self.capture(2, "slow", "one-more-launch")
+        text = self.perfkit("diff", a, b).stdout.decode()
+        self.assertIn("Kernels: +", text)
+        self.assertIn("launches relu", text)
+        self.assertNotIn("FAIL", text)
+        result = json.loads(self.perfkit("diff", "--json", a, b).stdout)
+        self.assertEqual(list(schema.problems(result, SCHEMA)), [])
+        self.assertIsNone(result["verdict"])
+        gemm = [r for r in result["rows"] if r["metric"] == "kernel" and "gemm" in r["name"]]
+        self.assertGreater(gemm[0]["delta_ns"], 10000)
+        self.assertIn("relu", self.perfkit("diff", "--format", "markdown", a, b).stdout.decode())
+
+    def test_stacks_of_both(self):
+        a, b = self.capture(1), self.capture(2, "split")
+        lines = self.perfkit("diff", a, b, "--flamegraph", "-").stdout.decode().splitlines()
+        stacks = {}
+        for line in lines:
+            stack, before, after = line.rsplit(" ", 2)
+            stacks[stack] = (int(before), int(after))
+        self.assertEqual(len(stacks), len(lines))
+        self.assertEqual(list(stacks), sorted(stacks))
+        of = {stack.split(";")[-1]: weights for stack, weights in stacks.items()}
+        self.assertEqual(of["reduce"][1], 0)
+        self.assertEqual(of["reduce_first"][0], 0)
+        self.assertTrue(all(of["relu"]))
+        db = sqlite3.connect(a)
+        self.addCleanup(db.close)
+        total = db.execute("SELECT (SELECT sum(duration) FROM kernel) + "
+                           "(SELECT sum(duration) FROM transfer)").fetchone()[0]
+        self.assertEqual(sum(before for before, _ in stacks.values()), total)
+
+    def test_what_cannot_be_read(self):
+        self.refused("diff", self.capture(1), "absent", saying="no such file")
+        self.write("text", "x" * 200)
+        self.refused("diff", "text", self.capture(1), saying="not a perfkit capture")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
