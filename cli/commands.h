@@ -7,6 +7,7 @@
 extern const struct cli_command run_command;
 extern const struct cli_command report_command;
 extern const struct cli_command explain_command;
+extern const struct cli_command top_command;
 extern const struct cli_command ctl_command;
 extern const struct cli_command baseline_command;
 extern const struct cli_command gate_command;

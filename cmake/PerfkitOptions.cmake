@@ -39,6 +39,15 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 
+# ncurses, with wide characters: the screen of perfkit top.
+pkg_check_modules(NCURSES IMPORTED_TARGET ncursesw)
+if(NCURSES_FOUND)
+  set(PERFKIT_NCURSES ON)
+else()
+  set(PERFKIT_NCURSES OFF)
+  message(STATUS "perfkit top: only --once and --json (no ncursesw; Debian: libncurses-dev)")
+endif()
+
 # OpenCL: headers for the layer (which links no OpenCL library), the loader for programs.
 find_path(PERFKIT_OPENCL_INCLUDE CL/cl_layer.h)
 pkg_check_modules(OPENCL IMPORTED_TARGET OpenCL)

@@ -56,6 +56,7 @@ void tui_model_free(struct tui_model *model)
     prof_close(model->capture);
     forget(model);
     free(model->path);
+    free(model->final);
     free(model);
 }
 
@@ -63,6 +64,7 @@ void tui_model_free(struct tui_model *model)
 static void begin_anew(struct tui_model *model)
 {
     struct tui_model fresh = {.path = model->path,
+                              .final = model->final,
                               .wall_ns = PROF_UNKNOWN,
                               .now_ns = PROF_UNKNOWN,
                               .newest_second = INT64_MIN,
@@ -100,11 +102,26 @@ static bool wait_is_over(const struct tui_model *model)
     return !still_in_wal(model->path) || prof_now_ns() - model->let_go_ns > LET_GO_NS;
 }
 
+/* A capture for a folder on a network grows elsewhere and is moved there at its end. */
+static bool there(struct tui_model *model, struct stat *info)
+{
+    if (stat(model->path, info) == 0)
+        return true;
+    if (!model->final || stat(model->final, info) != 0)
+        return false;
+    free(model->path);
+    model->path = model->final;
+    model->final = NULL;
+    model->inode = info->st_ino; /* the same capture */
+    model->device_number = info->st_dev;
+    return true;
+}
+
 /* What the folder says of the file. True when it is there. */
 static bool check_file(struct tui_model *model)
 {
     struct stat info;
-    if (stat(model->path, &info) != 0) {
+    if (!there(model, &info)) {
         if (model->ever_read && errno == ENOENT)
             let_go(model, TUI_GONE);
         return !model->ever_read; /* the first look tells the error */
@@ -120,10 +137,10 @@ static bool check_file(struct tui_model *model)
 bool tui_model_tick(struct tui_model *model)
 {
     struct stat info;
-    bool there = stat(model->path, &info) == 0;
+    bool found = there(model, &info);
     if (model->phase == TUI_GONE)
-        return there;
-    if (model->ever_read && (!there || info.st_ino != model->inode))
+        return found;
+    if (model->ever_read && (!found || info.st_ino != model->inode))
         return true;
     if (model->phase == TUI_LET_GO)
         return wait_is_over(model);
@@ -267,6 +284,9 @@ enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, stru
         return status;
     model->ever_read = true;
     enum tui_phase phase = phase_of(model);
+    /* The recorder may have ended, and its folder be gone, since the state was read. */
+    if (phase == TUI_ABANDONED && prof_live_state(model->capture) != PROF_STATE_RECORDING)
+        phase = TUI_WATCHING;
     if (phase == TUI_LET_GO)
         let_go(model, phase);
     else if (phase == TUI_ABANDONED || (phase == TUI_FINISHED && model->caught_up))

@@ -123,6 +123,7 @@ struct tui_memory_second;
 
 struct tui_model {
     char *path;
+    char *final; /* where it will be moved to; owned; NULL = it stays */
     struct prof_capture *capture; /* open only between looks of a capture that is not closing */
     dev_t device_number;
     ino_t inode;

@@ -1,0 +1,333 @@
+/* perfkit top: shows what a program does on its GPUs while it does it, or browses a finished capture.
+ * The screen and all that is on it are in tui/; this is the command: what to show, where, and until
+ * when. */
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/newest.h"
+#include "cli/terminal.h"
+#include "cli/top_find.h"
+#include "cli/top_measure.h"
+#include "libprof/base/clock.h"
+#include "tui/terminal.h"
+
+#define BUDGET_NS 30000000 /* what a look at new rows may take before the screen is drawn */
+#define TICK_NS 200000000l
+
+struct top_options {
+    bool once, json, ascii;
+    const char *view, *output, *file;
+    unsigned window, count, rows;
+    uint64_t interval;
+};
+
+static const char *const windows[] = {"1", "10", "60", "all", NULL};
+static const unsigned window_seconds[] = {1, 10, 60, 0};
+
+#define AT(member) .offset = offsetof(struct top_options, member)
+static const struct cli_option top_options[] = {
+    {.name = "once", .type = CLI_FLAG, AT(once), .group = "Instead of a screen",
+     .text = "print one screen as text and end"},
+    {.name = "json", .type = CLI_FLAG, AT(json),
+     .text = "print one JSON object a refresh, on a line each, until the capture ends"},
+    {.name = "count", .letter = 'n', .type = CLI_COUNT, AT(count), .argument = "N",
+     .text = "end after so many objects"},
+    {.name = "rows", .type = CLI_COUNT, AT(rows), .argument = "N", .fallback = "40",
+     .text = "rows of the table that --once prints"},
+    {.name = "view", .type = CLI_TEXT, AT(view), .argument = "NAME[,NAME...]",
+     .fallback = "kernels", .group = "What is shown",
+     .text = "kernels, streams, transfers, memory, ranges, processes, findings, devices, health; "
+             "with --json several, or all"},
+    {.name = "window", .type = CLI_CHOICE, AT(window), .argument = "SECONDS", .fallback = "10",
+     .text = "what rates and shares are of: the last 1, 10 or 60 seconds, or all", .words = windows},
+    {.name = "interval", .letter = 'i', .type = CLI_TIME, AT(interval), .argument = "TIME",
+     .fallback = "1s", .text = "between two refreshes, at least 100ms"},
+    {.name = "ascii", .type = CLI_FLAG, AT(ascii), .text = "only characters that every terminal has"},
+    {.name = "capture", .letter = 'o', .type = CLI_FILE, AT(file), .argument = "FILE",
+     .group = "With a command", .text = "the capture that is written; else named as by perfkit run"},
+    {.name = "output", .type = CLI_FILE, AT(output), .argument = "FILE",
+     .fallback = "the capture's name with .out",
+     .text = "what the program prints on its standard output and error"},
+    {0},
+};
+
+static const struct cli_text_row top_examples[] = {
+    {"perfkit top -- ./train --steps 100", "Start a program and watch it."},
+    {"perfkit top", "Watch the program that `perfkit run` records just now."},
+    {"perfkit top train.sqlite", "Watch, or browse, a capture."},
+    {"perfkit top --json --view all train.sqlite", "All that is known, for a script."},
+    {0},
+};
+
+static const struct cli_text_row top_variables[] = {
+    {"NO_COLOR", "When set, the screen has no colour."},
+    {"COLUMNS", "Width of what --once prints."},
+    {0},
+};
+
+/* ---- what to show ------------------------------------------------------------------------------ */
+
+/* Bits of views; 0 = a name that there is none of. */
+static unsigned views_of(const char *text, int *first)
+{
+    unsigned views = 0;
+    char word[32];
+    *first = -1;
+    if (!strcmp(text, "all")) {
+        *first = 0;
+        return (1u << TUI_VIEWS) - 1;
+    }
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1),
+                 text);
+        int view = tui_view_named(word);
+        if (view < 0)
+            return 0;
+        views |= 1u << view;
+        *first = *first < 0 ? view : *first;
+        if (!text[length])
+            return views;
+        text += length + 1;
+    }
+}
+
+static void pause_for(long ns)
+{
+    nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
+/* ---- without a screen -------------------------------------------------------------------------- */
+
+/* Until everything that is there was read. */
+static enum prof_status read_all(struct tui_app *app, struct prof_error *err)
+{
+    enum prof_status status;
+    do {
+        while (app->model->phase == TUI_LET_GO && !tui_model_tick(app->model))
+            pause_for(TICK_NS / 10);
+        status = tui_app_refresh(app, 0, err);
+    } while (!status && (!app->model->caught_up || app->model->phase == TUI_LET_GO) &&
+             app->model->phase != TUI_GONE);
+    return status;
+}
+
+static enum prof_status print_once(struct tui_app *app, const struct top_options *options,
+                                   struct prof_error *err)
+{
+    size_t width = terminal_columns_asked();
+    enum prof_status status = read_all(app, err);
+    if (status)
+        return status;
+    app->stale = true;
+    tui_app_fill(app);
+    if (!width)
+        width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : 120;
+    return tui_app_print(app, width < 4000 ? (int)width : 4000, options->rows, stdout, err);
+}
+
+static bool is_over(const struct tui_model *model)
+{
+    return (model->phase == TUI_FINISHED && model->caught_up) || model->phase == TUI_GONE ||
+           model->phase == TUI_ABANDONED;
+}
+
+/* Wait for the next refresh, or less when the capture wants it. */
+static void wait_between(struct tui_app *app, uint64_t interval)
+{
+    uint64_t end = prof_now_ns() + interval;
+    for (uint64_t now; (now = prof_now_ns()) < end && !tui_model_tick(app->model);)
+        pause_for(end - now < (uint64_t)TICK_NS ? (long)(end - now) : TICK_NS);
+}
+
+static enum prof_status stream(struct tui_app *app, const struct top_options *options,
+                               unsigned views, struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    for (unsigned i = 0; !status; i++) {
+        status = tui_app_refresh(app, 0, err);
+        if (!status)
+            status = tui_app_json(app, views, stdout, err);
+        if (status || is_over(app->model) || (options->count && i + 1 >= options->count))
+            break;
+        wait_between(app, options->interval);
+    }
+    return status;
+}
+
+/* ---- the command ------------------------------------------------------------------------------- */
+
+static enum prof_status on_screen(struct tui_app *app, const struct top_options *options,
+                                  int *ended_by, struct prof_error *err)
+{
+#if PERFKIT_HAVE_NCURSES
+    const char *term = getenv("TERM");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return prof_fail(err, PROF_UNSUPPORTED,
+                         "this is no terminal: use --once for one screen as text, or --json");
+    if (!term || !*term || !strcmp(term, "dumb"))
+        return prof_fail(err, PROF_UNSUPPORTED,
+                         "the terminal '%s' cannot show a screen: use --once or --json",
+                         term ? term : "");
+    struct tui_terminal_options terminal = {.interval_ns = (int64_t)options->interval,
+                                            .budget_ns = BUDGET_NS,
+                                            .colour = terminal_colour(stdout)};
+    enum prof_status status = tui_app_refresh(app, BUDGET_NS, err);
+    return status ? status : tui_terminal_run(app, &terminal, ended_by, err);
+#else
+    (void)app;
+    (void)options;
+    (void)ended_by;
+    return prof_fail(err, PROF_UNSUPPORTED,
+                     "this perfkit was built without ncurses: use --once or --json, or build it with "
+                     "libncurses-dev");
+#endif
+}
+
+static enum prof_status show(const struct top_capture *capture, const struct top_options *options,
+                             unsigned views, int first, int *ended_by, struct prof_error *err)
+{
+    struct tui_app app;
+    bool utf8 = setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8");
+    if (!tui_app_make(&app, capture->path, options->ascii || !utf8))
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    struct top_measure measure = {.model = app.model};
+    app.measure = top_measure;
+    app.measure_context = &measure;
+    app.model->is_served = top_is_served;
+    app.model->window_s = window_seconds[options->window];
+    if (*capture->final)
+        app.model->final = strdup(capture->final);
+    tui_app_show(&app, first);
+    enum prof_status status = options->once   ? print_once(&app, options, err)
+                              : options->json ? stream(&app, options, views, err)
+                                              : on_screen(&app, options, ended_by, err);
+    tui_app_free(&app);
+    return status;
+}
+
+/* Leaving the screen leaves the program alone, but for Ctrl-C, which ends it as in a shell. */
+static void leave_program(const struct cli_command *command, struct top_capture *capture,
+                          int ended_by)
+{
+    int status;
+    if (capture->recorder <= 0 || waitpid(capture->recorder, &status, WNOHANG) != 0)
+        return;
+    if (ended_by == SIGINT) {
+        kill(-capture->recorder, SIGINT);
+        cli_say(command->name, "the program was interrupted; its capture is %s", capture->path);
+        return;
+    }
+    cli_say(command->name,
+            "the program runs on (perfkit run is process %ld); its capture is %s, what it prints is in "
+            "%s",
+            (long)capture->recorder, capture->path, capture->output);
+}
+
+static enum prof_status find(const struct top_options *options, const struct cli_operands *operands,
+                             char **program, struct top_capture *capture, int *exit_status,
+                             struct prof_error *err)
+{
+    int ended = CLI_FAILED;
+    enum prof_status status;
+    *exit_status = CLI_USAGE;
+    if (program) {
+        status = top_start(program, options->file, options->output, capture, &ended, err);
+        *exit_status = ended;
+        return status;
+    }
+    if (operands->count) {
+        top_named(operands->values[0], capture);
+        return PROF_OK;
+    }
+    return top_running(!options->once && !options->json && isatty(STDIN_FILENO), capture, err);
+}
+
+static const char *wrong(const struct top_options *options, const struct cli_operands *operands,
+                         char **program)
+{
+    if (options->once && options->json)
+        return "--once and --json are two things: give one";
+    if (program && operands->count)
+        return "a file and a command are two things: give one";
+    if (program && !program[0])
+        return "no command after --: give one";
+    if (program && options->once)
+        return "--once shows a capture: start the command with perfkit run, or use --json";
+    if (!program && (options->file || options->output))
+        return "--capture and --output go with a command: give one after --";
+    if (options->count && !options->json)
+        return "--count goes with --json";
+    return NULL;
+}
+
+static int top_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct top_options options = {.window = 1, .interval = 1000000000, .rows = 40, .view = "kernels"};
+    struct cli_operands operands;
+    struct top_capture capture = {0};
+    struct prof_error err = {0};
+    char **program = NULL;
+    int exit_status, first, ended_by = 0;
+    for (int i = 1; i < argc && !program; i++) {
+        if (!strcmp(argv[i], "--")) {
+            program = argv + i + 1;
+            argc = i;
+            argv[i] = NULL;
+        }
+    }
+    if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
+        return exit_status;
+    unsigned views = views_of(options.view, &first);
+    const char *why = wrong(&options, &operands, program);
+    if (why || !views) {
+        cli_say(command->name, why ? "%s" : "--view %s: no such view, see perfkit help top",
+                why ? why : options.view);
+        return CLI_USAGE;
+    }
+    if (options.interval < 100000000)
+        options.interval = 100000000;
+    enum prof_status status = find(&options, &operands, program, &capture, &exit_status, &err);
+    if (!status) {
+        status = show(&capture, &options, views, first, &ended_by, &err);
+        exit_status = status == PROF_NOTFOUND || status == PROF_FORMAT || status == PROF_VERSION ||
+                              status == PROF_CORRUPT
+                          ? CLI_USAGE
+                          : CLI_FAILED;
+        leave_program(command, &capture, ended_by);
+    }
+    if (status) {
+        cli_say(command->name, "%s", err.message);
+        return exit_status;
+    }
+    if (ended_by && ended_by != SIGINT)
+        raise(ended_by); /* as whoever sent it expects */
+    return CLI_OK;
+}
+
+const struct cli_command top_command = {
+    .name = "top",
+    .summary = "watch what a program does on its GPUs, live",
+    .operands = "[FILE | -- COMMAND [ARG...]]",
+    .text = "Shows kernels, streams, copies, memory, NVTX ranges, processes, findings, devices and the "
+            "health of the recording, of a capture that is being recorded or of a finished one. "
+            "Without a file: of the program that `perfkit run` records just now. With a command: "
+            "starts it under `perfkit run`, with what it prints in a file. F1 in it explains the "
+            "keys. Watching does not change what is recorded, and leaving it leaves the program "
+            "alone.",
+    .options = top_options,
+    .examples = top_examples,
+    .variables = top_variables,
+    .operand = CLI_FILE,
+    .most = 1,
+    .usage_status = CLI_USAGE,
+    .run = top_run,
+};

@@ -1,0 +1,222 @@
+/* See top_find.h. What is started is a `perfkit run` like any other: it may be left alone, watched by
+ * a second top, controlled by `perfkit ctl`. */
+#include "cli/top_find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/run_output.h"
+#include "cli/spool_find.h"
+#include "libprof/base/utf8.h"
+#include "libprof/include/prof.h"
+
+#define MOST_RUNNING 32
+#define LOOK_NS 20000000l
+
+struct list {
+    struct top_capture found[MOST_RUNNING];
+    size_t count;
+    const char *only; /* a real path: only the capture that will be there; NULL = all */
+};
+
+static bool keep(void *context, const char *folder, const char *live, const char *final)
+{
+    struct list *list = context;
+    (void)folder;
+    if (list->only && strcmp(list->only, live) != 0 && strcmp(list->only, final) != 0)
+        return true;
+    if (list->count == MOST_RUNNING)
+        return false;
+    struct top_capture *capture = &list->found[list->count++];
+    memset(capture, 0, sizeof *capture);
+    snprintf(capture->path, PATH_MAX, "%s", live);
+    if (strcmp(live, final) != 0)
+        snprintf(capture->final, PATH_MAX, "%s", final);
+    return true;
+}
+
+void top_named(const char *file, struct top_capture *capture)
+{
+    char real[PATH_MAX];
+    struct list *list = calloc(1, sizeof *list);
+    memset(capture, 0, sizeof *capture);
+    snprintf(capture->path, PATH_MAX, "%s", file);
+    if (list && realpath(file, real)) {
+        list->only = real;
+        spool_find_running(keep, list);
+        if (list->count == 1)
+            *capture = list->found[0];
+    }
+    free(list);
+}
+
+static const char *name_of(const struct top_capture *capture)
+{
+    return *capture->final ? capture->final : capture->path;
+}
+
+/* The user's answer; -1 = none of them. */
+static int ask_which(const struct list *list)
+{
+    char line[32];
+    fprintf(stderr, "Captures that are being recorded:\n");
+    for (size_t i = 0; i < list->count; i++) {
+        char *name = prof_report_clean(name_of(&list->found[i]));
+        fprintf(stderr, "  %zu  %s\n", i + 1, name ? name : "");
+        free(name);
+    }
+    fprintf(stderr, "Which one? ");
+    if (!fgets(line, sizeof line, stdin))
+        return -1;
+    long number = strtol(line, NULL, 10);
+    return number >= 1 && (size_t)number <= list->count ? (int)number - 1 : -1;
+}
+
+static enum prof_status choose(const struct list *list, bool ask, struct top_capture *capture,
+                               struct prof_error *err)
+{
+    int which = list->count == 1 ? 0 : ask && list->count ? ask_which(list) : -1;
+    if (!list->count)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "no capture is being recorded by this user: name a file, or start a program "
+                         "with perfkit top -- COMMAND");
+    if (which < 0)
+        return prof_fail(err, PROF_INVALID, "%zu captures are being recorded, %s the first: name one",
+                         list->count, name_of(&list->found[0]));
+    *capture = list->found[which];
+    return PROF_OK;
+}
+
+enum prof_status top_running(bool ask, struct top_capture *capture, struct prof_error *err)
+{
+    struct list *list = calloc(1, sizeof *list);
+    if (!list)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    spool_find_running(keep, list);
+    enum prof_status status = choose(list, ask, capture, err);
+    free(list);
+    return status;
+}
+
+bool top_is_served(void *context, const char *spool)
+{
+    struct stat info;
+    (void)context;
+    if (!spool)
+        return true; /* not told */
+    if (stat(spool, &info) != 0)
+        return errno != ENOENT;
+    return info.st_uid != geteuid() || spool_is_running(spool);
+}
+
+/* ---- starting ---------------------------------------------------------------------------------- */
+
+static _Noreturn void become_recorder(char **command, const struct top_capture *capture, int output)
+{
+    char *arguments[5] = {(char *)(uintptr_t) "perfkit", (char *)(uintptr_t) "run",
+                          (char *)(uintptr_t) "-o", (char *)(uintptr_t)capture->path,
+                          (char *)(uintptr_t) "--"};
+    size_t count = 0;
+    while (command[count])
+        count++;
+    char **argv = calloc(count + 6, sizeof *argv);
+    int null = open("/dev/null", O_RDONLY);
+    if (!argv || null < 0)
+        _exit(125);
+    memcpy(argv, arguments, sizeof arguments);
+    memcpy(argv + 5, command, count * sizeof *argv);
+    setpgid(0, 0);
+    dup2(null, 0);
+    dup2(output, 1);
+    dup2(output, 2);
+    execv("/proc/self/exe", argv);
+    _exit(125);
+}
+
+static enum prof_status wait_for_capture(struct top_capture *capture, int *status,
+                                         struct prof_error *err)
+{
+    for (;;) {
+        struct prof_capture *opened;
+        if (access(capture->path, R_OK) == 0 && !prof_open(capture->path, &opened, NULL)) {
+            prof_close(opened);
+            return PROF_OK;
+        }
+        if (waitpid(capture->recorder, status, WNOHANG) == capture->recorder) {
+            *status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
+            capture->recorder = 0;
+            if (access(capture->path, R_OK) == 0)
+                return PROF_OK;
+            return prof_fail(err, PROF_SYSTEM, "perfkit run ended without a capture: see %s",
+                             capture->output);
+        }
+        /* Where the capture grows elsewhere, its recorder says so. */
+        struct top_capture grown;
+        struct list *list = calloc(1, sizeof *list);
+        bool found = false;
+        if (list) {
+            list->only = capture->path;
+            spool_find_running(keep, list);
+            found = list->count == 1 && *list->found[0].final;
+            grown = list->found[0];
+            free(list);
+        }
+        if (found) {
+            snprintf(capture->final, PATH_MAX, "%s", grown.final);
+            snprintf(capture->path, PATH_MAX, "%s", grown.path);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    }
+}
+
+static enum prof_status name_output(struct top_capture *capture, const char *output,
+                                    struct prof_error *err)
+{
+    size_t length = strlen(capture->path);
+    const char suffix[] = ".sqlite";
+    if (output) {
+        snprintf(capture->output, PATH_MAX, "%s", output);
+        return PROF_OK;
+    }
+    if (length > sizeof suffix && !strcmp(capture->path + length - sizeof suffix + 1, suffix))
+        length -= sizeof suffix - 1;
+    if (snprintf(capture->output, PATH_MAX, "%.*s.out", (int)length, capture->path) >= PATH_MAX)
+        return prof_fail(err, PROF_INVALID, "the name of the capture is too long");
+    return PROF_OK;
+}
+
+enum prof_status top_start(char **command, const char *file, const char *output,
+                           struct top_capture *capture, int *status, struct prof_error *err)
+{
+    struct run_output *place = calloc(1, sizeof *place);
+    memset(capture, 0, sizeof *capture);
+    if (!place)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    enum prof_status result = output_choose(place, file, command[0], false, err);
+    snprintf(capture->path, PATH_MAX, "%s", place->final);
+    free(place);
+    if (!result)
+        result = name_output(capture, output, err);
+    if (result)
+        return result;
+    int out = open(capture->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (out < 0)
+        return prof_fail_errno(err, PROF_IO, "cannot write what the program prints to %s",
+                               capture->output);
+    capture->recorder = fork();
+    if (capture->recorder == 0)
+        become_recorder(command, capture, out);
+    close(out);
+    if (capture->recorder < 0)
+        return prof_fail_errno(err, PROF_SYSTEM, "cannot start perfkit run");
+    setpgid(capture->recorder, capture->recorder);
+    return wait_for_capture(capture, status, err);
+}

@@ -1,0 +1,35 @@
+/* Which capture `perfkit top` shows: one that is named, one that is running, one that it starts. */
+#ifndef PERFKIT_CLI_TOP_FIND_H
+#define PERFKIT_CLI_TOP_FIND_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "libprof/base/error.h"
+
+struct top_capture {
+    char path[PATH_MAX];  /* to read */
+    char final[PATH_MAX]; /* where it will be; "" = it stays there */
+    /* Started by us: */
+    pid_t recorder;        /* 0 = not ours */
+    char output[PATH_MAX]; /* what the program prints */
+};
+
+/* A capture file. One that is being recorded is found where it grows. */
+void top_named(const char *file, struct top_capture *capture);
+
+/* The running capture of this user; asks on the terminal which, when there are several and `ask`.
+ * PROF_NOTFOUND without one, PROF_INVALID when it cannot be told which: the message lists them. */
+enum prof_status top_running(bool ask, struct top_capture *capture, struct prof_error *err);
+
+/* Start `perfkit run -o FILE -- COMMAND` in a process group of its own, its input /dev/null and what it
+ * prints in a file (`output`, NULL: FILE with .out). `file`: of the capture, NULL: as `perfkit run`
+ * chooses. Returns when the capture can be read. *status: of `perfkit run` where it ended before. */
+enum prof_status top_start(char **command, const char *file, const char *output,
+                           struct top_capture *capture, int *status, struct prof_error *err);
+
+/* Is a capture served by a living recorder? For tui_model.is_served. */
+bool top_is_served(void *context, const char *spool);
+
+#endif

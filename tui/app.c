@@ -1,0 +1,185 @@
+/* When what is read, and what is kept of where the user was. Keys are in keys.c, the drawing in
+ * screen.c. */
+#include "tui/app.h"
+
+#include <string.h>
+
+#include "libprof/base/clock.h"
+
+#define FIRST_TAIL 16384
+#define LEAST_TAIL 2048
+#define MOST_TAIL 131072
+#define DETAIL_NS 15000000 /* what a look at details should take */
+#define DETAIL_PAUSE 60    /* times as long until the next: below 2 % of a core */
+
+bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
+{
+    *app = (struct tui_app){.model = tui_model_new(path),
+                            .ascii = ascii,
+                            .width = 80,
+                            .height = 24,
+                            .tail_rows = FIRST_TAIL,
+                            .stale = true};
+    const int64_t none = PROF_UNKNOWN;
+    app->health = (struct tui_health){none, none, none, none, __builtin_nan(""), none,
+                                      __builtin_nan(""), none};
+    for (int i = 0; i < TUI_VIEWS; i++)
+        app->places[i].sort = SIZE_MAX;
+    app->drill_place.sort = SIZE_MAX;
+    return app->model != NULL;
+}
+
+void tui_app_free(struct tui_app *app)
+{
+    tui_model_free(app->model);
+    tui_table_free(&app->table);
+    tui_nvml_close(app->nvml);
+    *app = (struct tui_app){0};
+}
+
+int tui_view_named(const char *key)
+{
+    for (int i = 0; i < TUI_VIEWS; i++) {
+        if (*key && !strncmp(tui_views[i].key, key, strlen(key)))
+            return i;
+    }
+    return -1;
+}
+
+void tui_app_show(struct tui_app *app, int view)
+{
+    app->view = (view + TUI_VIEWS) % TUI_VIEWS;
+    app->drilled = false;
+    app->message[0] = '\0';
+    app->stale = true;
+}
+
+/* ---- details ----------------------------------------------------------------------------------- */
+
+static bool can_open(const struct tui_model *model)
+{
+    return model->ever_read && (model->phase == TUI_WATCHING || model->phase == TUI_FINISHED);
+}
+
+/* A second connection that sees the last rows only, for as long as one table takes to fill. */
+static bool open_tail(struct tui_app *app, struct tui_view_input *input)
+{
+    struct tui_model *model = app->model;
+    struct prof_capture *tail;
+    int64_t begin = 0;
+    if (!can_open(model) || prof_open(model->path, &tail, NULL))
+        return false;
+    if (prof_live_state(tail) == PROF_STATE_CLOSING ||
+        prof_live_tail(tail, app->tail_rows, &begin, NULL)) {
+        prof_close(tail);
+        return false;
+    }
+    int64_t first = model->window_s ? tui_first_second(model) * 1000000000 : 0;
+    input->tail = tail;
+    input->filter = (struct prof_filter){.begin_ns = begin > first ? begin : first};
+    return true;
+}
+
+/* As many rows next time as fit the time that a look may take. */
+static void adapt(struct tui_app *app, int64_t cost_ns)
+{
+    app->detail_cost_ns = cost_ns;
+    if (cost_ns > 2 * DETAIL_NS && app->tail_rows > LEAST_TAIL)
+        app->tail_rows /= 2;
+    else if (cost_ns < DETAIL_NS / 2 && app->tail_rows < MOST_TAIL)
+        app->tail_rows *= 2;
+}
+
+/* ---- filling ----------------------------------------------------------------------------------- */
+
+static struct tui_place *place_of(struct tui_app *app)
+{
+    return app->drilled ? &app->drill_place : &app->places[app->view];
+}
+
+/* Rows move from look to look: the cursor stays on what it was on. */
+static void keep_place(struct tui_app *app)
+{
+    struct tui_place *place = place_of(app);
+    const struct tui_table *table = &app->table;
+    if (place->has_id && !table->in_order) {
+        for (size_t i = 0; i < table->order.count; i++) {
+            if (table->rows.data[table->order.data[i]].id == place->chosen_id)
+                place->chosen = i;
+        }
+    }
+    if (place->chosen >= table->order.count)
+        place->chosen = table->order.count ? table->order.count - 1 : 0;
+}
+
+static void fill_with(struct tui_app *app, struct tui_view_input *input)
+{
+    const struct tui_view *view = &tui_views[app->view];
+    struct tui_place *place = place_of(app);
+    (app->drilled && view->drill ? view->drill : view->fill)(&app->table, input);
+    tui_table_arrange(&app->table, place->filter, place->sort, place->rising);
+    keep_place(app);
+}
+
+void tui_app_fill(struct tui_app *app)
+{
+    const struct tui_view *view = &tui_views[app->view];
+    struct tui_view_input input = {.model = app->model,
+                                   .health = &app->health,
+                                   .target = app->target,
+                                   .ascii = app->ascii};
+    uint64_t now = prof_now_ns();
+    if (app->view == TUI_VIEW_DEVICES && !app->nvml_tried) {
+        app->nvml = tui_nvml_open();
+        app->nvml_tried = true;
+    }
+    input.nvml = app->nvml;
+    if (!view->details && !app->drilled) {
+        app->stale = false;
+        fill_with(app, &input);
+        return;
+    }
+    bool finished = app->model->phase == TUI_FINISHED && app->model->caught_up;
+    if (!app->stale && (now < app->next_detail_ns || finished || !can_open(app->model)))
+        return;
+    bool opened = open_tail(app, &input);
+    fill_with(app, &input);
+    prof_close(input.tail);
+    int64_t cost = (int64_t)(prof_now_ns() - now);
+    if (opened)
+        adapt(app, cost);
+    app->next_detail_ns = now + (uint64_t)cost * DETAIL_PAUSE;
+    app->stale = !opened && can_open(app->model);
+}
+
+/* A capture that began anew has other kernels. */
+static void find_target(struct tui_app *app)
+{
+    if (!app->drilled || app->view != TUI_VIEW_KERNELS)
+        return;
+    const struct tui_model *model = app->model;
+    if ((size_t)app->target < model->kernels.count &&
+        !strncmp(model->kernels.data[app->target].name, app->target_name,
+                 sizeof app->target_name - 1))
+        return;
+    app->drilled = false;
+    app->stale = true;
+}
+
+enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct prof_error *err)
+{
+    if (!app->paused) {
+        bool was_done = app->model->phase == TUI_FINISHED && app->model->caught_up;
+        enum prof_status status = tui_model_look(app->model, budget_ns, err);
+        if (status)
+            return status;
+        if (!was_done && app->model->phase == TUI_FINISHED && app->model->caught_up)
+            app->stale = true; /* all there is, once */
+        find_target(app);
+        if (app->measure)
+            app->measure(app->measure_context, &app->health);
+    }
+    if (!app->paused || app->stale)
+        tui_app_fill(app);
+    return PROF_OK;
+}

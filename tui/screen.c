@@ -1,0 +1,326 @@
+/* The screen: meters, tabs, the table, notes, the keys; and the page of help. Pure: the app and a
+ * size in, cells out. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/base/clock.h"
+#include "libprof/base/format.h"
+#include "libprof/base/utf8.h"
+#include "tui/app.h"
+
+#define METERS 3
+
+struct tui_layout tui_lay_out(int height, int notes)
+{
+    struct tui_layout l = {-1, -1, 0, 1, 0, -1, 0, -1};
+    int y = 0, below = 0;
+    if (height >= 10) {
+        l.meters = 0;
+        y = METERS;
+    }
+    if (height >= 6)
+        l.tabs = y++;
+    if (height >= 5) {
+        l.keys = height - 1;
+        below = 1;
+    }
+    l.titles = y++;
+    l.rows = y;
+    int left = height - y - below;
+    l.note_lines = notes < left / 3 ? notes : left / 3;
+    l.note_lines = l.note_lines < 0 ? 0 : l.note_lines;
+    l.row_lines = left - l.note_lines > 0 ? left - l.note_lines : 0;
+    l.notes = height - below - l.note_lines;
+    return l;
+}
+
+/* Long titles where there is room for all of them, else their beginnings. */
+static void tab_text(int view, int width, char *out, size_t size)
+{
+    int all = 0;
+    for (int i = 0; i < TUI_VIEWS; i++)
+        all += (int)strlen(tui_views[i].title) + 2;
+    snprintf(out, size, "%d%.*s", view + 1, width >= all ? 40 : width >= 60 ? 4 : 1,
+             tui_views[view].title);
+}
+
+int tui_tab_at(int view, int width, int *x)
+{
+    char text[40];
+    int at = 0;
+    for (int i = 0; i <= view; i++) {
+        tab_text(i, width, text, sizeof text);
+        *x = at;
+        at += (int)strlen(text) + 1;
+    }
+    return at - 1;
+}
+
+static void draw_tabs(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    for (int i = 0; i < TUI_VIEWS; i++) {
+        char text[40];
+        int x, end = tui_tab_at(i, grid->width, &x);
+        tab_text(i, grid->width, text, sizeof text);
+        tui_grid_put(grid, x, y, end - x, i == app->view ? TUI_TAB : TUI_NORMAL, text);
+    }
+}
+
+/* ---- meters ------------------------------------------------------------------------------------ */
+
+static const char *state_of(const struct tui_model *model, enum tui_style *style)
+{
+    static const struct {
+        const char *text;
+        enum tui_style style;
+    } states[] = {[TUI_OPENING] = {"opening", TUI_DIM},
+                  [TUI_WATCHING] = {"recording", TUI_GOOD},
+                  [TUI_LET_GO] = {"finishing", TUI_WARN},
+                  [TUI_FINISHED] = {"finished", TUI_STRONG},
+                  [TUI_GONE] = {"file deleted", TUI_BAD},
+                  [TUI_ABANDONED] = {"interrupted", TUI_BAD}};
+    *style = states[model->phase].style;
+    return states[model->phase].text;
+}
+
+static void draw_title(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    const struct tui_model *model = app->model;
+    enum tui_style style;
+    const char *state = state_of(model, &style);
+    char right[120];
+    int length = snprintf(right, sizeof right, "%s%s %s", app->paused ? "PAUSED " : "", state,
+                          prof_duration_ns(model->now_ns).text);
+    int x = grid->width - length;
+    tui_grid_put(grid, 0, y, grid->width, TUI_STRONG, "perfkit top");
+    if (x > 13) {
+        char *command = prof_report_cut(model->info.command ? model->info.command : model->path,
+                                        (size_t)(x - 14 > 8 ? x - 14 : 8));
+        tui_grid_put(grid, 12, y, x - 13, TUI_NORMAL, command ? command : "");
+        free(command);
+    }
+    tui_grid_put(grid, x > 0 ? x : 0, y, length, app->paused ? TUI_WARN : style, right);
+}
+
+static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    const struct tui_model *model = app->model;
+    double share = tui_wall_share(model, model->window.sum_ns);
+    int bar = grid->width >= 120 ? 30 : grid->width >= 90 ? 12 : 6;
+    int64_t copied = 0;
+    for (size_t i = 0; i < model->copies.count; i++)
+        copied += model->copies.data[i].kind == PROF_COPY_MEMSET ? 0
+                                                                  : model->copies.data[i].window_bytes;
+    int x = tui_grid_put(grid, 0, y, grid->width, TUI_NORMAL, "Kernels [");
+    tui_grid_bar(grid, x, y, bar, share, TUI_BAR);
+    x += bar;
+    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "] %s", prof_percent(share).text);
+    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  %s/s",
+                         isnan(tui_per_second(model, model->window.count))
+                             ? "n/a"
+                             : prof_count((int64_t)tui_per_second(model, model->window.count)).text);
+    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Copies %s",
+                         prof_rate(tui_per_second(model, copied)).text);
+    tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Memory %s (peak %s)",
+                    prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text);
+}
+
+static void window_text(const struct tui_model *model, char *out, size_t size)
+{
+    if (model->window_s)
+        snprintf(out, size, "last %u s", model->window_s);
+    else
+        snprintf(out, size, "all");
+}
+
+static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    const struct tui_model *model = app->model;
+    char window[32];
+    window_text(model, window, sizeof window);
+    int x = tui_grid_printf(grid, 0, y, grid->width, TUI_KEY, "Window %s", window);
+    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  All: %s kernels, %s; %s copies and fills",
+                         prof_count(model->total.count).text,
+                         prof_duration_ns(model->total.sum_ns).text,
+                         prof_count(model->copy_count).text);
+    if (!model->caught_up && model->ever_read)
+        x += tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "  reading %s",
+                             prof_percent(model->progress).text);
+    if (app->health.dropped > 0)
+        x += tui_grid_printf(grid, x, y, grid->width - x, TUI_BAD, "  dropped %s",
+                             prof_count(app->health.dropped).text);
+    if (model->error.message[0])
+        tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "  %s", model->error.message);
+}
+
+/* ---- the lowest lines --------------------------------------------------------------------------- */
+
+static void draw_keys(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    static const char *const keys[][2] = {{"F1", "Help"},   {"F3", "Search"}, {"F4", "Filter"},
+                                          {"F5", "Window"}, {"F6", "Sort"},   {"F8", "Turn"},
+                                          {"F9", "Pause"},  {"Enter", "Open"}, {"F10", "Quit"}};
+    int x = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && x < grid->width; i++) {
+        if (!strcmp(keys[i][0], "Enter") && !app->drilled && !tui_views[app->view].drill)
+            continue;
+        bool leave = app->drilled && !strcmp(keys[i][0], "Enter");
+        x += tui_grid_put(grid, x, y, grid->width - x, TUI_NORMAL, leave ? "Esc" : keys[i][0]);
+        x += tui_grid_put(grid, x, y, grid->width - x, TUI_KEY, leave ? "Back" : keys[i][1]) + 1;
+    }
+    if (app->message[0])
+        tui_grid_put(grid, x, y, grid->width - x, TUI_WARN, app->message);
+    else if (!app->drilled && *app->places[app->view].filter)
+        tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "only: %s",
+                        app->places[app->view].filter);
+}
+
+static void draw_prompt(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    int x = tui_grid_put(grid, 0, y, grid->width, TUI_KEY,
+                         app->prompt == TUI_SEARCH ? "Search:" : "Filter:");
+    x += 1 + tui_grid_put(grid, x + 1, y, grid->width - x - 1, TUI_STRONG, app->line);
+    tui_grid_put(grid, x, y, 1, TUI_CHOSEN, "_");
+    if (app->message[0])
+        tui_grid_put(grid, x + 3, y, grid->width - x - 3, TUI_WARN, app->message);
+}
+
+static void draw_help(const struct tui_app *app, struct tui_grid *grid)
+{
+    static const char *const lines[] = {
+        "1-9 Tab Left Right   another view",
+        "Up Down PgUp PgDn    another row (also j k, the wheel)",
+        "Home End             the first, the last",
+        "Enter                all about a kernel or a finding",
+        "Esc                  back; no filter",
+        "/ F3, n              search, the next one",
+        "\\ f F4               only rows that hold a text",
+        "w F5                 window: 1 s, 10 s, 60 s, since the start",
+        "> < F6 F7            sort by another column (also a click on its title)",
+        "r I F8               the other way round",
+        "p Space F9           pause: the screen stands still, the program runs on",
+        "q F10                leave; a program that is being recorded runs on",
+        "",
+        "Shares: kern% of all kernel time, wall% of the time that passed.",
+        "~p95: from a histogram of powers of two. n/a: not known, never 0.",
+    };
+    int y = 0;
+    tui_grid_clear(grid);
+    tui_grid_put(grid, 0, y++, grid->width, TUI_STRONG, "perfkit top: keys (any key goes back)");
+    y++;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        tui_grid_put(grid, 1, y++, grid->width - 1, TUI_NORMAL, lines[i]);
+    y++;
+    for (int i = 0; i < TUI_VIEWS; i++)
+        tui_grid_printf(grid, 1, y++, grid->width - 1, i == app->view ? TUI_STRONG : TUI_NORMAL,
+                        "%d %-10s %s", i + 1, tui_views[i].title, tui_views[i].about);
+}
+
+/* ---- notes ------------------------------------------------------------------------------------- */
+
+/* Bytes of the first line of a text that is `width` columns wide, cut at a space where there is one. */
+static size_t line_of(const char *text, int width)
+{
+    size_t length = 0, space = 0;
+    for (int x = 0; text[length] && x < width; length++) {
+        if (((unsigned char)text[length] & 0xc0) != 0x80)
+            x++;
+        if (text[length] == ' ')
+            space = length;
+    }
+    while (((unsigned char)text[length] & 0xc0) == 0x80)
+        length++;
+    return text[length] && text[length] != ' ' && space ? space : length;
+}
+
+int tui_note_lines(const struct tui_table *table, int width)
+{
+    int lines = 0;
+    for (size_t i = 0; i < table->notes.count; i++) {
+        const char *text = table->texts.data + table->notes.data[i];
+        do {
+            text += line_of(text, width > 8 ? width : 8);
+            text += *text == ' ';
+            lines++;
+        } while (*text);
+    }
+    return lines;
+}
+
+static void draw_notes(const struct tui_table *table, struct tui_grid *grid, int y, int lines)
+{
+    int width = grid->width > 8 ? grid->width : 8, end = y + lines;
+    for (size_t i = 0; i < table->notes.count; i++) {
+        const char *text = table->texts.data + table->notes.data[i];
+        do {
+            char line[600];
+            size_t length = line_of(text, width);
+            snprintf(line, sizeof line, "%.*s", (int)length, text);
+            if (y < end)
+                tui_grid_put(grid, 0, y++, grid->width, TUI_DIM, line);
+            text += length;
+            text += *text == ' ';
+        } while (*text);
+    }
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+static void draw_meters(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    draw_title(app, grid, y);
+    draw_load(app, grid, y + 1);
+    draw_numbers(app, grid, y + 2);
+}
+
+static void scroll_to(struct tui_place *place, int lines, size_t count)
+{
+    size_t room = lines > 0 ? (size_t)lines : 1;
+    if (place->chosen < place->scroll)
+        place->scroll = place->chosen;
+    if (place->chosen >= place->scroll + room)
+        place->scroll = place->chosen - room + 1;
+    if (place->scroll + room > count)
+        place->scroll = count > room ? count - room : 0;
+}
+
+void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
+{
+    struct tui_place *place = app->drilled ? &app->drill_place : &app->places[app->view];
+    app->width = grid->width;
+    app->height = grid->height;
+    struct tui_layout l = tui_lay_out(grid->height, tui_note_lines(&app->table, grid->width));
+    tui_grid_clear(grid);
+    if (app->help) {
+        draw_help(app, grid);
+        return;
+    }
+    if (l.meters >= 0)
+        draw_meters(app, grid, l.meters);
+    if (l.tabs >= 0)
+        draw_tabs(app, grid, l.tabs);
+    scroll_to(place, l.row_lines, app->table.order.count);
+    tui_table_draw(&app->table, grid, l.titles, l.row_lines, place->scroll, place->chosen,
+                   place->sort, place->rising);
+    draw_notes(&app->table, grid, l.notes, l.note_lines);
+    if (l.keys >= 0)
+        (app->prompt ? draw_prompt : draw_keys)(app, grid, l.keys);
+}
+
+enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE *out,
+                               struct prof_error *err)
+{
+    const struct tui_table *table = &app->table;
+    struct tui_grid grid;
+    size_t lines = table->order.count < rows ? table->order.count : rows;
+    int notes = tui_note_lines(table, width), titles = METERS + 1;
+    if (!tui_grid_make(&grid, width, titles + 1 + (int)lines + notes, app->ascii))
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    draw_meters(app, &grid, 0);
+    tui_table_draw(table, &grid, titles, (int)lines, 0, SIZE_MAX, SIZE_MAX, false);
+    draw_notes(table, &grid, titles + 1 + (int)lines, notes);
+    tui_grid_print(&grid, out);
+    tui_grid_free(&grid);
+    return PROF_OK;
+}

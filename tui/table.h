@@ -1,0 +1,98 @@
+/* What a view shows: rows of typed values under titled columns. The screen, sorting, filters and
+ * --json are made from it, so that a view is only the code that fills it. */
+#ifndef PERFKIT_TUI_TABLE_H
+#define PERFKIT_TUI_TABLE_H
+
+#include "libprof/base/array.h"
+#include "libprof/base/json.h"
+#include "tui/cells.h"
+#include "tui/model.h"
+
+enum tui_kind {
+    TUI_TEXT,
+    TUI_NAME, /* a kernel's or range's: cut where it hurts least; takes the room that is left */
+    TUI_COUNT,
+    TUI_ID, /* a number that is a name: a pid */
+    TUI_NS,
+    TUI_BYTES,
+    TUI_RATE, /* bytes/s */
+    TUI_SHARE,
+    TUI_REAL,
+    TUI_SPARKLINE, /* not in JSON */
+};
+
+struct tui_column {
+    const char *key;   /* in JSON; NULL = not there */
+    const char *title; /* on the screen; NULL = not there */
+    enum tui_kind kind;
+    int width;
+    int rank; /* the higher, the sooner it is left out of a narrow screen; 0 = never */
+};
+
+struct tui_value {
+    bool known;
+    double real;    /* SHARE, RATE, REAL; SPARKLINE: what fills a cell */
+    int64_t number; /* COUNT, ID, NS, BYTES */
+    size_t text;    /* TEXT, NAME: offset in texts; SPARKLINE: its values */
+};
+
+struct tui_row {
+    int64_t id; /* what the row is about, the same from look to look */
+    int depth;  /* indentation of the NAME column */
+    enum tui_style style;
+};
+
+struct tui_table {
+    const struct tui_column *columns;
+    size_t column_count;
+    PROF_ARRAY(struct tui_row) rows;
+    PROF_ARRAY(struct tui_value) values; /* column_count a row */
+    PROF_ARRAY(char) texts;
+    PROF_ARRAY(size_t) order; /* rows as they are shown */
+    PROF_ARRAY(size_t) notes; /* offsets: sentences under the table */
+    bool in_order;            /* a tree or a text: never sorted */
+    size_t sort;              /* column it is sorted by unless somebody chose another */
+    bool failed;              /* out of memory: something is missing */
+};
+
+/* Empty it and set its columns. */
+void tui_table_begin(struct tui_table *table, const struct tui_column *columns, size_t count);
+void tui_table_free(struct tui_table *table);
+
+/* A new last row, every value unknown. */
+void tui_table_row(struct tui_table *table, int64_t id, int depth, enum tui_style style);
+/* Into the last row, by the column's number. Unknown numbers and NULL stay unknown. */
+void tui_table_text(struct tui_table *table, size_t column, const char *text);
+void tui_table_number(struct tui_table *table, size_t column, int64_t number);
+void tui_table_real(struct tui_table *table, size_t column, double real);
+void tui_table_spark(struct tui_table *table, size_t column, const uint32_t values[TUI_SPARK],
+                     double full);
+void tui_table_format(struct tui_table *table, size_t column, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A new row of a page of text (tui_text_column): one line. */
+void tui_table_line(struct tui_table *table, enum tui_style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tui_table_note(struct tui_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+const struct tui_value *tui_table_value(const struct tui_table *table, size_t row, size_t column);
+/* NULL = unknown. */
+const char *tui_table_text_of(const struct tui_table *table, const struct tui_value *value);
+
+/* Choose and order the rows: those in which a TEXT or NAME holds `filter` ("" = all; case does not
+ * matter), by a column (SIZE_MAX: the table's own), largest first unless `rising`. */
+void tui_table_arrange(struct tui_table *table, const char *filter, size_t sort, bool rising);
+/* The place in `order` of the first row at or after `from` that holds `text`, wrapping; SIZE_MAX. */
+size_t tui_table_search(const struct tui_table *table, const char *text, size_t from);
+
+/* Draw the titles at `y` and `lines` rows below, from the `scroll`th on. `chosen`: place in `order`
+ * under the cursor, SIZE_MAX = none. `sort`: as for arrange, marked in its title. */
+void tui_table_draw(const struct tui_table *table, struct tui_grid *grid, int y, int lines,
+                    size_t scroll, size_t chosen, size_t sort, bool rising);
+/* The column whose title is at `x` of a grid so wide; SIZE_MAX. */
+size_t tui_table_column_at(const struct tui_table *table, int width, int x);
+
+/* The rows as an array of objects, in the order of `order`. */
+void tui_table_json(const struct tui_table *table, struct prof_json *json, const char *key);
+
+#endif

@@ -1,0 +1,300 @@
+/* Streams, copies, memory and processes: what the model adds up beside the kernels. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
+#include "tui/views.h"
+
+static int64_t pid_of(const struct tui_model *model, int64_t process)
+{
+    const struct tui_process *p = tui_model_process(model, process);
+    return p ? p->values.pid : PROF_UNKNOWN;
+}
+
+/* ---- streams ----------------------------------------------------------------------------------- */
+
+enum { S_NAME, S_PID, S_DEVICE, S_SPARK, S_BUSY, S_KERNELS, S_COPIES, S_IDLE, S_TIME, S_PRIORITY,
+       S_API };
+
+static const struct tui_column stream_columns[] = {
+    [S_NAME] = {"stream", "Stream", TUI_NAME, 0, 0},
+    [S_PID] = {"pid", "pid", TUI_ID, 8, 2},
+    [S_DEVICE] = {"device", "device", TUI_TEXT, 20, 3},
+    [S_SPARK] = {NULL, "last minute", TUI_SPARKLINE, 30, 1},
+    [S_BUSY] = {"busy_share", "busy%", TUI_SHARE, 7, 0},
+    [S_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 0},
+    [S_COPIES] = {"copies_per_s", "copies/s", TUI_REAL, 8, 2},
+    [S_IDLE] = {"idle_s", "idle for", TUI_NS, 9, 0},
+    [S_TIME] = {"total_ns", "all time", TUI_NS, 9, 4},
+    [S_PRIORITY] = {"priority", "prio", TUI_ID, 5, 6},
+    [S_API] = {"api", "api", TUI_TEXT, 8, 5},
+};
+
+void tui_stream_name(const struct tui_stream *stream, char *out, size_t size)
+{
+    if (!stream) {
+        snprintf(out, size, "n/a");
+        return;
+    }
+    const struct prof_stream *s = &stream->values;
+    bool number = s->native != PROF_UNKNOWN && s->native < 1000000; /* else a handle */
+    snprintf(out, size, "%s%lld%s%s", number ? "" : "queue ", (long long)(number ? s->native : s->id),
+             s->name || s->is_default ? " " : "", s->name ? s->name : s->is_default ? "(default)" : "");
+}
+
+/* Devices by unions of intervals: side by side, idle. Out of the last events. */
+static void note_concurrency(struct tui_table *table, const struct tui_view_input *input)
+{
+    struct prof_utilisation use;
+    if (!input->tail || prof_utilisation(input->tail, &input->filter, 1, 0, &use, NULL))
+        return;
+    for (size_t i = 0; i < use.count && i < 4; i++) {
+        const struct prof_utilisation_row *row = &use.rows[i];
+        const struct tui_device *device = tui_model_device(input->model, row->device);
+        double window = row->window_ns > 0 ? (double)row->window_ns : NAN;
+        tui_table_note(table,
+                       "%s, last %s of events: busy %s, idle %s, copies under kernels %s, at most "
+                       "%lld kernels side by side, longest gap %s",
+                       device && device->values.name ? device->values.name : "device",
+                       prof_duration_ns(row->window_ns).text,
+                       prof_percent((double)row->busy_ns / window).text,
+                       prof_percent((double)row->idle_ns / window).text,
+                       prof_duration_ns(row->overlap_ns).text,
+                       (long long)row->max_concurrent_kernels,
+                       prof_duration_ns(row->gaps_listed ? row->gaps[0].duration_ns : PROF_UNKNOWN)
+                           .text);
+    }
+    prof_utilisation_free(&use);
+}
+
+void tui_fill_streams(struct tui_table *table, const struct tui_view_input *input)
+{
+    const struct tui_model *model = input->model;
+    tui_table_begin(table, stream_columns, sizeof stream_columns / sizeof *stream_columns);
+    table->sort = S_BUSY;
+    for (size_t i = 0; i < model->streams.count; i++) {
+        const struct tui_stream *s = &model->streams.data[i];
+        const struct tui_device *device = tui_model_device(model, s->values.device);
+        int64_t ns = prof_add(s->window_ns, s->window_copy_ns);
+        int64_t now = tui_last_second(model);
+        char name[120];
+        tui_table_row(table, s->values.id, 0, ns ? TUI_NORMAL : TUI_DIM);
+        tui_stream_name(s, name, sizeof name);
+        tui_table_text(table, S_NAME, name);
+        tui_table_number(table, S_PID, pid_of(model, s->values.process));
+        tui_table_text(table, S_DEVICE, device ? device->values.name : NULL);
+        tui_table_spark(table, S_SPARK, s->spark_us, 1e6);
+        tui_table_real(table, S_BUSY, tui_wall_share(model, ns));
+        tui_table_real(table, S_KERNELS, tui_per_second(model, s->window_kernels));
+        tui_table_real(table, S_COPIES, tui_per_second(model, s->window_copies));
+        tui_table_number(table, S_IDLE, s->last_second == PROF_UNKNOWN || now < s->last_second
+                                            ? PROF_UNKNOWN
+                                            : (now - s->last_second) * 1000000000);
+        tui_table_number(table, S_TIME, prof_add(s->kernel_ns, s->copy_ns));
+        tui_table_number(table, S_PRIORITY, s->values.priority);
+        tui_table_text(table, S_API, s->values.api);
+    }
+    note_concurrency(table, input);
+}
+
+/* ---- copies ------------------------------------------------------------------------------------ */
+
+enum { T_WAY, T_KINDS, T_COUNT, T_BYTES, T_BYTES_S, T_RATE, T_CEILING, T_OF, T_TIME, T_RUN,
+       T_RUN_BYTES, T_RUN_NS, T_UNFINISHED, T_SIZES };
+
+static const struct tui_column copy_columns[] = {
+    [T_WAY] = {"kind", "Copy", TUI_TEXT, 9, 0},
+    [T_KINDS] = {"memory", "memory", TUI_TEXT, 19, 0},
+    [T_COUNT] = {"copies_per_s", "copies/s", TUI_REAL, 8, 0},
+    [T_BYTES] = {"bytes", "bytes", TUI_BYTES, 10, 0},
+    [T_BYTES_S] = {"bytes_per_s", "of wall", TUI_RATE, 10, 3},
+    [T_RATE] = {"rate", "while copying", TUI_RATE, 13, 0},
+    [T_CEILING] = {"ceiling", "ceiling", TUI_RATE, 10, 2},
+    [T_OF] = {"ceiling_share", "of it", TUI_SHARE, 6, 1},
+    [T_TIME] = {"time_ns", "time", TUI_NS, 9, 2},
+    [T_RUN] = {"total_copies", "all", TUI_COUNT, 10, 4},
+    [T_RUN_BYTES] = {"total_bytes", "all bytes", TUI_BYTES, 10, 5},
+    [T_RUN_NS] = {"total_ns", "all time", TUI_NS, 9, 6},
+    [T_UNFINISHED] = {"unfinished", NULL, TUI_COUNT, 0, 0},
+    [T_SIZES] = {"sizes", "sizes <4K <64K <1M <16M <256M more", TUI_TEXT, 36, 7},
+};
+
+static double rate_of(int64_t bytes, int64_t ns)
+{
+    return ns > 0 ? (double)bytes * 1e9 / (double)ns : NAN;
+}
+
+void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *input)
+{
+    const struct tui_model *model = input->model;
+    tui_table_begin(table, copy_columns, sizeof copy_columns / sizeof *copy_columns);
+    table->sort = T_TIME;
+    for (size_t i = 0; i < model->copies.count; i++) {
+        const struct tui_copies *c = &model->copies.data[i];
+        bool fill = c->kind == PROF_COPY_MEMSET;
+        double rate = rate_of(c->window_rated_bytes, c->window_rated_ns);
+        tui_table_row(table, (int64_t)i, 0, c->window_count ? TUI_NORMAL : TUI_DIM);
+        tui_table_text(table, T_WAY, prof_copy_kind_text(c->kind));
+        tui_table_format(table, T_KINDS, fill ? "%.0s%s" : "%s > %s",
+                         prof_memory_kind_text(c->source_kind),
+                         prof_memory_kind_text(c->target_kind));
+        tui_table_real(table, T_COUNT, tui_per_second(model, c->window_count));
+        tui_table_number(table, T_BYTES, c->window_bytes);
+        tui_table_real(table, T_BYTES_S, tui_per_second(model, c->window_bytes));
+        tui_table_real(table, T_RATE, rate);
+        tui_table_real(table, T_CEILING, c->ceiling);
+        tui_table_real(table, T_OF, rate / c->ceiling);
+        tui_table_number(table, T_TIME, c->window_ns);
+        tui_table_number(table, T_RUN, c->count);
+        tui_table_number(table, T_RUN_BYTES, c->bytes);
+        tui_table_number(table, T_RUN_NS, c->ns);
+        tui_table_number(table, T_UNFINISHED, c->unfinished);
+        tui_table_format(table, T_SIZES, "%lld %lld %lld %lld %lld %lld", (long long)c->classes[0],
+                         (long long)c->classes[1], (long long)c->classes[2],
+                         (long long)c->classes[3], (long long)c->classes[4],
+                         (long long)c->classes[5]);
+    }
+    if (!model->copies.count && model->ever_read)
+        tui_table_note(table, "No copy has ended so far.");
+}
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+enum { M_WHAT, M_PID, M_LIVE, M_COUNT, M_PEAK, M_PEAK_AT, M_RATE, M_BYTES_S, M_ALL, M_FREED };
+
+static const struct tui_column memory_columns[] = {
+    [M_WHAT] = {"what", "Memory", TUI_NAME, 0, 0},
+    [M_PID] = {"pid", "pid", TUI_ID, 8, 0},
+    [M_LIVE] = {"live_bytes", "live", TUI_BYTES, 10, 0},
+    [M_COUNT] = {"live", "number", TUI_COUNT, 8, 1},
+    [M_PEAK] = {"peak_bytes", "peak", TUI_BYTES, 10, 0},
+    [M_PEAK_AT] = {"peak_ns", "at", TUI_NS, 9, 3},
+    [M_RATE] = {"allocations_per_s", "alloc/s", TUI_REAL, 8, 0},
+    [M_BYTES_S] = {"bytes_per_s", "bytes/s", TUI_RATE, 10, 2},
+    [M_ALL] = {"allocations", "all", TUI_COUNT, 10, 4},
+    [M_FREED] = {"freed", "freed", TUI_COUNT, 10, 5},
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct tui_allocation *x = *(const struct tui_allocation *const *)a;
+    const struct tui_allocation *y = *(const struct tui_allocation *const *)b;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+#define LARGEST 20
+
+/* The largest of many without sorting all: a short list that is kept in order. */
+static size_t largest_live(const struct tui_model *model, const struct tui_allocation *out[LARGEST])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->live.count; i++) {
+        const struct tui_allocation *a = &model->live.data[i];
+        if (count == LARGEST && a->bytes <= out[LARGEST - 1]->bytes)
+            continue;
+        out[count < LARGEST ? count++ : LARGEST - 1] = a;
+        qsort(out, count, sizeof *out, by_bytes);
+    }
+    return count;
+}
+
+void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input)
+{
+    const struct tui_model *model = input->model;
+    const struct tui_allocation *largest[LARGEST];
+    tui_table_begin(table, memory_columns, sizeof memory_columns / sizeof *memory_columns);
+    table->sort = M_LIVE;
+    for (size_t i = 0; i < model->memory.count; i++) {
+        const struct tui_memory *m = &model->memory.data[i];
+        tui_table_row(table, (int64_t)i, 0, TUI_NORMAL);
+        tui_table_text(table, M_WHAT, prof_memory_kind_text(m->kind));
+        tui_table_number(table, M_PID, pid_of(model, m->process));
+        tui_table_number(table, M_LIVE, m->live_bytes);
+        tui_table_number(table, M_COUNT, m->live_count);
+        tui_table_number(table, M_PEAK, m->peak_bytes);
+        tui_table_number(table, M_PEAK_AT, m->peak_ns);
+        tui_table_real(table, M_RATE, tui_per_second(model, m->window_allocations));
+        tui_table_real(table, M_BYTES_S, tui_per_second(model, m->window_bytes));
+        tui_table_number(table, M_ALL, m->allocations);
+        tui_table_number(table, M_FREED, m->freed);
+    }
+    size_t count = largest_live(model, largest);
+    for (size_t i = 0; i < count; i++) {
+        const struct tui_allocation *a = largest[i];
+        tui_table_row(table, -a->id, 1, TUI_DIM);
+        tui_table_format(table, M_WHAT, "%s, %s", prof_duration_ns(a->start_ns).text,
+                         prof_memory_kind_text(a->kind));
+        tui_table_number(table, M_PID, pid_of(model, a->process));
+        tui_table_number(table, M_LIVE, a->bytes);
+        tui_table_number(table, M_COUNT, 1);
+    }
+    tui_table_note(table, "All processes: %s live now, most %s at %s. Set in: the largest live "
+                          "allocations, since when",
+                   prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text,
+                   prof_duration_ns(model->peak_bytes ? model->peak_ns : PROF_UNKNOWN).text);
+}
+
+/* ---- processes --------------------------------------------------------------------------------- */
+
+enum { P_COMMAND, P_PID, P_RANK, P_STATE, P_TIME, P_SHARE, P_KERNELS, P_COPIED, P_LIVE, P_HOST,
+       P_RUN_KERNELS, P_RUN_NS };
+
+static const struct tui_column process_columns[] = {
+    [P_COMMAND] = {"command", "Process", TUI_NAME, 0, 0},
+    [P_PID] = {"pid", "pid", TUI_ID, 8, 0},
+    [P_RANK] = {"rank", "rank", TUI_ID, 5, 2},
+    [P_STATE] = {"state", "state", TUI_TEXT, 11, 0},
+    [P_TIME] = {"kernel_ns", "kernels", TUI_NS, 9, 0},
+    [P_SHARE] = {"wall_share", "wall%", TUI_SHARE, 6, 0},
+    [P_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 1},
+    [P_COPIED] = {"copied_bytes", "copied", TUI_BYTES, 10, 3},
+    [P_LIVE] = {"live_bytes", "memory", TUI_BYTES, 10, 1},
+    [P_HOST] = {"host", "host", TUI_TEXT, 14, 5},
+    [P_RUN_KERNELS] = {"total_kernels", "all kernels", TUI_COUNT, 12, 6},
+    [P_RUN_NS] = {"total_kernel_ns", "all time", TUI_NS, 9, 7},
+};
+
+static void tell_state(struct tui_table *table, const struct prof_process *p)
+{
+    if (p->exit_signal != PROF_UNKNOWN)
+        tui_table_format(table, P_STATE, "signal %lld", (long long)p->exit_signal);
+    else if (p->exit_status != PROF_UNKNOWN)
+        tui_table_format(table, P_STATE, "exit %lld", (long long)p->exit_status);
+    else
+        tui_table_text(table, P_STATE, p->end_ns != PROF_UNKNOWN && p->end_reason ? p->end_reason
+                                                                                  : "running");
+}
+
+void tui_fill_processes(struct tui_table *table, const struct tui_view_input *input)
+{
+    const struct tui_model *model = input->model;
+    int64_t quiet = 0;
+    tui_table_begin(table, process_columns, sizeof process_columns / sizeof *process_columns);
+    table->sort = P_TIME;
+    for (size_t i = 0; i < model->processes.count; i++) {
+        const struct tui_process *p = &model->processes.data[i];
+        if (!p->values.has_events && !p->kernels && model->processes.count > 1) {
+            quiet++;
+            continue;
+        }
+        bool ended = p->values.end_ns != PROF_UNKNOWN;
+        tui_table_row(table, p->values.id, 0, ended ? TUI_DIM : TUI_NORMAL);
+        tui_table_text(table, P_COMMAND, p->values.command);
+        tui_table_number(table, P_PID, p->values.pid);
+        tui_table_number(table, P_RANK, p->values.rank);
+        tell_state(table, &p->values);
+        tui_table_number(table, P_TIME, p->window_ns);
+        tui_table_real(table, P_SHARE, tui_wall_share(model, p->window_ns));
+        tui_table_real(table, P_KERNELS, tui_per_second(model, p->window_kernels));
+        tui_table_number(table, P_COPIED, p->window_copy_bytes);
+        tui_table_number(table, P_LIVE, p->live_bytes);
+        tui_table_text(table, P_HOST, p->values.host);
+        tui_table_number(table, P_RUN_KERNELS, p->kernels);
+        tui_table_number(table, P_RUN_NS, p->kernel_ns);
+    }
+    if (quiet)
+        tui_table_note(table, "and %s without any GPU or NVTX event",
+                       prof_counted(quiet, "process", "processes").text);
+}

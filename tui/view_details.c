@@ -1,0 +1,239 @@
+/* Views that need single events: the NVTX ranges and the findings, of the end of the capture that a
+ * look can afford. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/format.h"
+#include "tui/views.h"
+
+/* ---- NVTX ranges ------------------------------------------------------------------------------- */
+
+enum { R_NAME, R_TOTAL, R_SHARE, R_SELF, R_COUNT, R_KERNELS };
+
+static const struct tui_column range_columns[] = {
+    [R_NAME] = {"name", "NVTX range", TUI_NAME, 0, 0},
+    [R_TOTAL] = {"gpu_ns", "GPU time", TUI_NS, 9, 0},
+    [R_SHARE] = {"share", "share", TUI_SHARE, 7, 0},
+    [R_SELF] = {"self_gpu_ns", "self", TUI_NS, 9, 0},
+    [R_COUNT] = {"operations", "operations", TUI_COUNT, 11, 1},
+    [R_KERNELS] = {"depth", NULL, TUI_COUNT, 0, 0},
+};
+
+struct tree {
+    const struct prof_flame *flame;
+    int64_t *self;   /* device time of what was called in the node itself */
+    int64_t *count;  /* operations in it and below */
+    size_t *next;    /* siblings, SIZE_MAX at the end */
+    size_t *child;
+};
+
+static bool is_place(const struct prof_flame_node *node)
+{
+    return node->kind == PROF_FLAME_ROOT || node->kind == PROF_FLAME_PROCESS ||
+           node->kind == PROF_FLAME_RANGE;
+}
+
+static bool plant(struct tree *tree, const struct prof_flame *flame)
+{
+    size_t count = flame->count;
+    *tree = (struct tree){flame, calloc(count, sizeof(int64_t)), calloc(count, sizeof(int64_t)),
+                          malloc(count * sizeof(size_t)), malloc(count * sizeof(size_t))};
+    if (!tree->self || !tree->count || !tree->next || !tree->child)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        tree->next[i] = tree->child[i] = SIZE_MAX;
+    for (size_t i = count; i-- > 1;) { /* parents stand before their children */
+        size_t parent = flame->nodes[i].parent;
+        tree->count[i] += flame->nodes[i].count;
+        tree->count[parent] += tree->count[i];
+        if (!is_place(&flame->nodes[i])) {
+            tree->self[i] += flame->nodes[i].self;
+            tree->self[parent] += tree->self[i];
+            continue;
+        }
+        tree->next[i] = tree->child[parent];
+        tree->child[parent] = i;
+    }
+    return true;
+}
+
+static void fell(struct tree *tree)
+{
+    free(tree->self);
+    free(tree->count);
+    free(tree->next);
+    free(tree->child);
+}
+
+static size_t largest_child(struct tree *tree, size_t node)
+{
+    size_t best = SIZE_MAX, *link = NULL;
+    for (size_t *at = &tree->child[node]; *at != SIZE_MAX; at = &tree->next[*at]) {
+        if (best == SIZE_MAX || tree->flame->nodes[*at].total > tree->flame->nodes[best].total) {
+            best = *at;
+            link = at;
+        }
+    }
+    if (link)
+        *link = tree->next[best];
+    return best;
+}
+
+static void add_range(struct tui_table *table, const struct tree *tree, size_t i, int depth,
+                      const struct tui_model *model)
+{
+    const struct prof_flame_node *node = &tree->flame->nodes[i];
+    double all = (double)tree->flame->nodes[0].total;
+    tui_table_row(table, (int64_t)i, depth, node->kind == PROF_FLAME_RANGE ? TUI_NORMAL : TUI_STRONG);
+    if (node->kind == PROF_FLAME_PROCESS) {
+        const struct tui_process *p = tui_model_process(model, node->process);
+        tui_table_format(table, R_NAME, "process %lld", (long long)(p ? p->values.pid : 0));
+    } else
+        tui_table_text(table, R_NAME, node->kind == PROF_FLAME_ROOT ? "(all device work)"
+                                                                    : node->name);
+    tui_table_number(table, R_TOTAL, node->total);
+    tui_table_real(table, R_SHARE, all > 0 ? (double)node->total / all : NAN);
+    tui_table_number(table, R_SELF, tree->self[i]);
+    tui_table_number(table, R_COUNT, tree->count[i]);
+    tui_table_number(table, R_KERNELS, depth);
+}
+
+#define MOST_RANGES 2000
+#define MOST_DEPTH 64
+
+static void grow(struct tui_table *table, struct tree *tree, size_t node, int depth,
+                 const struct tui_model *model)
+{
+    add_range(table, tree, node, depth, model);
+    for (size_t child; depth < MOST_DEPTH && table->rows.count < MOST_RANGES &&
+                       (child = largest_child(tree, node)) != SIZE_MAX;)
+        grow(table, tree, child, depth + 1, model);
+}
+
+static void say_extent(struct tui_table *table, const struct tui_view_input *input, const char *what)
+{
+    int64_t begin = input->filter.begin_ns, now = input->model->now_ns;
+    if (begin && now != PROF_UNKNOWN)
+        tui_table_note(table, "%s the last %s (`perfkit report` reads all of it)", what,
+                       prof_duration_ns(now > begin ? now - begin : 0).text);
+}
+
+void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input)
+{
+    struct prof_flame flame;
+    struct tree tree;
+    struct prof_error err = {0};
+    tui_table_begin(table, range_columns, sizeof range_columns / sizeof *range_columns);
+    table->in_order = true;
+    if (!input->tail)
+        return;
+    if (prof_flame(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, &err)) {
+        tui_table_note(table, "%s", err.message);
+        return;
+    }
+    if (flame.count && plant(&tree, &flame)) {
+        grow(table, &tree, 0, 0, input->model);
+        fell(&tree);
+    }
+    prof_flame_free(&flame);
+    say_extent(table, input, "Device work of");
+}
+
+/* ---- findings ---------------------------------------------------------------------------------- */
+
+enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_SEEN, F_RULE };
+
+static const struct tui_column finding_columns[] = {
+    [F_LEVEL] = {"severity", "", TUI_TEXT, 8, 0},
+    [F_TITLE] = {"title", "Finding", TUI_TEXT, 42, 0},
+    [F_SAVES] = {"bound_ns", "at most", TUI_NS, 9, 0},
+    [F_SHARE] = {"bound_share", "share", TUI_SHARE, 6, 0},
+    [F_SEEN] = {"seen", "what was seen (Enter: all of it)", TUI_NAME, 0, 1},
+    [F_RULE] = {"rule", NULL, TUI_TEXT, 0, 0},
+};
+
+static const char *const levels[] = {"info", "warning", "critical"};
+
+void tui_fill_findings(struct tui_table *table, const struct tui_view_input *input)
+{
+    static const enum tui_style styles[] = {TUI_NORMAL, TUI_WARN, TUI_BAD};
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    tui_table_begin(table, finding_columns, sizeof finding_columns / sizeof *finding_columns);
+    table->in_order = true;
+    if (!input->tail)
+        return;
+    if (prof_findings(input->tail, &input->filter, &findings, &err)) {
+        tui_table_note(table, "%s", err.message);
+        return;
+    }
+    for (size_t i = 0; i < findings.count; i++) {
+        const struct prof_finding *f = &findings.rows[i];
+        tui_table_row(table, (int64_t)i, 0, styles[f->severity]);
+        tui_table_text(table, F_LEVEL, levels[f->severity]);
+        tui_table_text(table, F_TITLE, f->rule->title);
+        tui_table_number(table, F_SAVES, f->bound_ns);
+        tui_table_real(table, F_SHARE, f->bound_share);
+        tui_table_text(table, F_SEEN, f->seen);
+        tui_table_text(table, F_RULE, f->rule->id);
+    }
+    if (findings.why_none)
+        tui_table_note(table, "Nothing was judged: %s", findings.why_none);
+    else if (!findings.count)
+        tui_table_note(table, "No rule found anything.");
+    if (findings.abstention_count)
+        tui_table_note(table, "%s could not judge for want of data",
+                       prof_counted((int64_t)findings.abstention_count, "rule", "rules").text);
+    prof_findings_free(&findings);
+    say_extent(table, input, "Judged was");
+}
+
+/* At words, for pages that have no other way to be wider than the screen. */
+static void paragraph(struct tui_table *table, const char *title, const char *text)
+{
+    char line[100];
+    size_t used = 0;
+    if (!text || !*text)
+        return;
+    tui_table_line(table, TUI_STRONG, "%s", title);
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        word = word > 70 ? 70 : word;
+        if (used && used + 1 + word > 76) {
+            tui_table_line(table, TUI_NORMAL, "%s", line);
+            used = 0;
+        }
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%.*s", used ? " " : "  ",
+                                 (int)word, text);
+        text += word;
+        text += strspn(text, " ");
+    }
+    if (used)
+        tui_table_line(table, TUI_NORMAL, "%s", line);
+    tui_table_line(table, TUI_NORMAL, "%s", "");
+}
+
+void tui_fill_finding(struct tui_table *table, const struct tui_view_input *input)
+{
+    struct prof_findings findings;
+    tui_table_begin(table, tui_text_column, 1);
+    table->in_order = true;
+    if (!input->tail || prof_findings(input->tail, &input->filter, &findings, NULL))
+        return;
+    if (input->target >= 0 && (size_t)input->target < findings.count) {
+        const struct prof_finding *f = &findings.rows[input->target];
+        char bound[120];
+        paragraph(table, f->rule->title, f->seen);
+        if (f->bound_ns != PROF_UNKNOWN) {
+            snprintf(bound, sizeof bound, "%s, %s of what was judged",
+                     prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text);
+            paragraph(table, "Can save at most", bound);
+        }
+        paragraph(table, "Why it is slow", f->rule->why);
+        paragraph(table, "What to change", f->rule->fix);
+        paragraph(table, "What the rule cannot see", f->rule->limits);
+    }
+    prof_findings_free(&findings);
+}

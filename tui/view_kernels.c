@@ -1,0 +1,290 @@
+/* Kernels, and all about one of them: how long, how launched, from where. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/format.h"
+#include "tui/views.h"
+
+enum { NAME, CALLS_S, TOTAL, GPU, WALL, MEAN, P95, SHAPE, OCCUPANCY, SPARK, CALLS, RUN_CALLS, RUN_NS,
+       LEAST, MOST, CONFIGS };
+
+static const struct tui_column columns[] = {
+    [NAME] = {"name", "Kernel", TUI_NAME, 0, 0},
+    [CALLS_S] = {"calls_per_s", "calls/s", TUI_REAL, 8, 0},
+    [TOTAL] = {"time_ns", "time", TUI_NS, 9, 0},
+    [GPU] = {"share", "kern%", TUI_SHARE, 7, 0},
+    [WALL] = {"wall_share", "wall%", TUI_SHARE, 7, 0},
+    [MEAN] = {"mean_ns", "mean", TUI_NS, 8, 0},
+    [P95] = {"p95_ns", "~p95", TUI_NS, 8, 1},
+    [SHAPE] = {"shape", "grid x block", TUI_TEXT, 20, 3},
+    [OCCUPANCY] = {"occupancy", "occ%", TUI_SHARE, 7, 4},
+    [SPARK] = {NULL, "last minute", TUI_SPARKLINE, 20, 5},
+    [CALLS] = {"calls", "calls", TUI_COUNT, 11, 2},
+    [RUN_CALLS] = {"total_calls", "all calls", TUI_COUNT, 12, 6},
+    [RUN_NS] = {"total_ns", "all time", TUI_NS, 9, 7},
+    [LEAST] = {"min_ns", "min", TUI_NS, 8, 8},
+    [MOST] = {"max_ns", "max", TUI_NS, 8, 9},
+    [CONFIGS] = {"configurations", NULL, TUI_COUNT, 0, 0},
+};
+
+struct prof_text tui_shape(const struct prof_config *config)
+{
+    struct prof_text out = {""};
+    size_t used = 0;
+    if (!config)
+        return (struct prof_text){"n/a"};
+    for (int part = 0; part < 2; part++) {
+        const int64_t *size = part ? config->block : config->grid;
+        if (size[0] == PROF_UNKNOWN) {
+            used += (size_t)snprintf(out.text + used, sizeof out.text - used, "auto");
+        } else {
+            used += (size_t)snprintf(out.text + used, sizeof out.text - used, "%lld",
+                                     (long long)size[0]);
+            for (int i = 1; i < 3 && used < sizeof out.text; i++) {
+                bool more = size[i] > 1 || (i == 1 && size[2] > 1);
+                if (more)
+                    used += (size_t)snprintf(out.text + used, sizeof out.text - used, ",%lld",
+                                             (long long)size[i]);
+            }
+        }
+        if (!part && used < sizeof out.text)
+            used += (size_t)snprintf(out.text + used, sizeof out.text - used, " x ");
+        if (used >= sizeof out.text)
+            break;
+    }
+    return out;
+}
+
+double tui_wall_share(const struct tui_model *model, int64_t ns)
+{
+    double wall = model->window_s ? model->window_length_s * 1e9 : (double)model->wall_ns;
+    if (!model->window_s && model->wall_ns == PROF_UNKNOWN)
+        return NAN;
+    return wall > 0 ? (double)ns / wall : NAN;
+}
+
+double tui_per_second(const struct tui_model *model, int64_t count)
+{
+    return tui_wall_share(model, count) * 1e9;
+}
+
+static const struct prof_device *device_of(const struct tui_model *model, int64_t stream)
+{
+    const struct tui_stream *s = tui_model_stream(model, stream);
+    const struct tui_device *d = s ? tui_model_device(model, s->values.device) : NULL;
+    return d ? &d->values : NULL;
+}
+
+static double occupancy_of(const struct tui_model *model, const struct tui_cell *cell)
+{
+    const struct tui_config *config = tui_model_config(model, cell->config);
+    return prof_live_occupancy(device_of(model, cell->stream), config ? &config->values : NULL);
+}
+
+static double mean_of(const struct tui_sum *sum)
+{
+    return sum->count > 0 ? (double)sum->sum_ns / (double)sum->count : NAN;
+}
+
+static int64_t rounded(double ns)
+{
+    return isnan(ns) ? PROF_UNKNOWN : (int64_t)llround(ns);
+}
+
+/* What occupancy and shape of a kernel with several configurations are: those of the one it spent
+ * most time in. One pass over the cells for all kernels. */
+static const struct tui_cell **largest_cells(const struct tui_model *model)
+{
+    const struct tui_cell **largest = calloc(model->kernels.count + 1, sizeof(const struct tui_cell *));
+    for (size_t i = 0; largest && i < model->cells.count; i++) {
+        const struct tui_cell *cell = &model->cells.data[i];
+        const struct tui_cell **slot = &largest[cell->kernel];
+        if (!*slot || cell->window.sum_ns > (*slot)->window.sum_ns)
+            *slot = cell;
+    }
+    return largest;
+}
+
+static uint32_t spark_full(const struct tui_kernel *kernel)
+{
+    uint32_t most = 1;
+    for (int i = 0; i < TUI_SPARK; i++)
+        most = kernel->spark_ns[i] > most ? kernel->spark_ns[i] : most;
+    return most;
+}
+
+static void add_kernel(struct tui_table *table, const struct tui_model *model, size_t i,
+                       const struct tui_cell *cell)
+{
+    const struct tui_kernel *k = &model->kernels.data[i];
+    const struct tui_config *config = cell ? tui_model_config(model, cell->config) : NULL;
+    const struct tui_sum *w = &k->window;
+    tui_table_row(table, (int64_t)i, 0, w->count ? TUI_NORMAL : TUI_DIM);
+    tui_table_text(table, NAME, *k->name ? k->name : NULL);
+    tui_table_real(table, CALLS_S, tui_per_second(model, w->count));
+    tui_table_number(table, TOTAL, w->sum_ns);
+    tui_table_real(table, GPU, model->window.sum_ns > 0
+                                   ? (double)w->sum_ns / (double)model->window.sum_ns : NAN);
+    tui_table_real(table, WALL, tui_wall_share(model, w->sum_ns));
+    tui_table_number(table, MEAN, rounded(mean_of(w)));
+    tui_table_number(table, P95, rounded(tui_quantile(w, 0.95)));
+    tui_table_format(table, SHAPE, k->configs > 1 ? "%s +%lld" : "%s",
+                     tui_shape(config ? &config->values : NULL).text, (long long)k->configs - 1);
+    tui_table_real(table, OCCUPANCY, cell ? occupancy_of(model, cell) : NAN);
+    tui_table_spark(table, SPARK, k->spark_ns, spark_full(k));
+    tui_table_number(table, CALLS, w->count);
+    tui_table_number(table, RUN_CALLS, k->total.count);
+    tui_table_number(table, RUN_NS, k->total.sum_ns);
+    tui_table_number(table, LEAST, k->total.count ? k->total.min_ns : PROF_UNKNOWN);
+    tui_table_number(table, MOST, k->total.count ? k->total.max_ns : PROF_UNKNOWN);
+    tui_table_number(table, CONFIGS, k->configs);
+}
+
+void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *input)
+{
+    const struct tui_model *model = input->model;
+    tui_table_begin(table, columns, sizeof columns / sizeof *columns);
+    table->sort = TOTAL;
+    const struct tui_cell **largest = largest_cells(model);
+    for (size_t i = 0; i < model->kernels.count; i++)
+        add_kernel(table, model, i, largest ? largest[i] : NULL);
+    free(largest);
+    if (!model->kernels.count && model->ever_read)
+        tui_table_note(table, "No kernel has ended so far.");
+}
+
+/* ---- one kernel -------------------------------------------------------------------------------- */
+
+const struct tui_column tui_text_column[1] = {{"text", "", TUI_TEXT, 4000, 0}};
+
+static void show_histogram(struct tui_table *table, const struct tui_sum *sum, bool ascii)
+{
+    uint64_t most = 1;
+    int first = -1, last = -1;
+    for (int i = 0; i < PROF_LIVE_BUCKETS; i++) {
+        if (!sum->histogram.counts[i])
+            continue;
+        first = first < 0 ? i : first;
+        last = i;
+        most = sum->histogram.counts[i] > most ? sum->histogram.counts[i] : most;
+    }
+    tui_table_line(table, TUI_STRONG, "Durations (from a histogram of powers of two)");
+    for (int i = first; first >= 0 && i <= last; i++) {
+        char bar[200] = "";
+        uint64_t count = sum->histogram.counts[i];
+        int length = (int)ceil((double)count * 40 / (double)most);
+        for (int k = 0; k < length; k++)
+            strcat(bar, ascii ? "#" : "\xe2\x96\x88");
+        tui_table_line(table, TUI_NORMAL, "  from %8s  %12s  %s", prof_duration(ldexp(1, i)).text,
+             prof_count((int64_t)count).text, bar);
+    }
+}
+
+static int by_window(const void *a, const void *b)
+{
+    const struct tui_cell *x = *(const struct tui_cell *const *)a;
+    const struct tui_cell *y = *(const struct tui_cell *const *)b;
+    return (x->total.sum_ns < y->total.sum_ns) - (x->total.sum_ns > y->total.sum_ns);
+}
+
+static void show_cells(struct tui_table *table, const struct tui_model *model, uint32_t kernel)
+{
+    const struct tui_cell **list = calloc(model->cells.count + 1, sizeof(const struct tui_cell *));
+    size_t count = 0;
+    for (size_t i = 0; list && i < model->cells.count; i++) {
+        if (model->cells.data[i].kernel == kernel)
+            list[count++] = &model->cells.data[i];
+    }
+    if (list)
+        qsort(list, count, sizeof *list, by_window);
+    tui_table_line(table, TUI_STRONG, "Launch configurations and streams (since the start)");
+    tui_table_line(table, TUI_DIM, "  %-22s %11s %9s %8s %5s %8s %7s  %s", "grid x block", "calls",
+                   "time", "mean", "regs", "shared", "occ%", "stream");
+    for (size_t i = 0; i < count && i < 20; i++) {
+        const struct tui_config *config = tui_model_config(model, list[i]->config);
+        const struct tui_stream *stream = tui_model_stream(model, list[i]->stream);
+        const struct prof_config *c = config ? &config->values : NULL;
+        int64_t shared = c && c->shared_static != PROF_UNKNOWN && c->shared_dynamic != PROF_UNKNOWN
+                             ? c->shared_static + c->shared_dynamic
+                             : PROF_UNKNOWN;
+        char where[80];
+        tui_stream_name(stream, where, sizeof where);
+        tui_table_line(table, TUI_NORMAL, "  %-22s %11s %9s %8s %5s %8s %7s  %s", tui_shape(c).text,
+                       prof_count(list[i]->total.count).text,
+                       prof_duration_ns(list[i]->total.sum_ns).text,
+                       prof_duration(mean_of(&list[i]->total)).text,
+                       prof_count(c ? c->registers : PROF_UNKNOWN).text, prof_bytes_of(shared).text,
+                       prof_percent(occupancy_of(model, list[i])).text, where);
+    }
+    if (count > 20)
+        tui_table_line(table, TUI_DIM, "  and %zu more", count - 20);
+    free(list);
+}
+
+struct way {
+    size_t node;
+    int64_t ns, count;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct way *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* Who launched it: NVTX path and API call, out of the last events. */
+static void show_ways(struct tui_table *table, const struct tui_view_input *input, const char *name)
+{
+    struct prof_flame flame;
+    struct way ways[256];
+    size_t count = 0;
+    if (!input->tail ||
+        prof_flame(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, NULL)) {
+        tui_table_line(table, TUI_DIM, "  n/a: the file cannot be read at present");
+        return;
+    }
+    for (size_t i = 0; i < flame.count && count < 256; i++) {
+        const struct prof_flame_node *node = &flame.nodes[i];
+        if (node->kind == PROF_FLAME_KERNEL && node->name && !strcmp(node->name, name))
+            ways[count++] = (struct way){i, node->self, node->count};
+    }
+    qsort(ways, count, sizeof *ways, by_time);
+    for (size_t i = 0; i < count && i < 12; i++) {
+        char path[400];
+        prof_flame_path(&flame, flame.nodes[ways[i].node].parent, path, sizeof path);
+        tui_table_line(table, TUI_NORMAL, "  %9s %10s  %s", prof_duration_ns(ways[i].ns).text,
+             prof_count(ways[i].count).text, *path ? path : "(no call known)");
+    }
+    if (!count)
+        tui_table_line(table, TUI_DIM, "  none among the last events");
+    prof_flame_free(&flame);
+}
+
+void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input)
+{
+    const struct tui_model *model = input->model;
+    tui_table_begin(table, tui_text_column, 1);
+    table->in_order = true;
+    if (input->target < 0 || (size_t)input->target >= model->kernels.count)
+        return;
+    const struct tui_kernel *k = &model->kernels.data[input->target];
+    tui_table_line(table, TUI_STRONG, "%s", *k->name ? k->name : "n/a");
+    tui_table_line(table, TUI_NORMAL, "since the start: %s, %s, mean %s, min %s, max %s",
+         prof_counted(k->total.count, "call", "calls").text, prof_duration_ns(k->total.sum_ns).text,
+         prof_duration(mean_of(&k->total)).text,
+         prof_duration_ns(k->total.count ? k->total.min_ns : PROF_UNKNOWN).text,
+         prof_duration_ns(k->total.count ? k->total.max_ns : PROF_UNKNOWN).text);
+    tui_table_line(table, TUI_NORMAL, "in the window:   %s, %s, mean %s, ~p95 %s",
+         prof_counted(k->window.count, "call", "calls").text, prof_duration_ns(k->window.sum_ns).text,
+         prof_duration(mean_of(&k->window)).text, prof_duration(tui_quantile(&k->window, 0.95)).text);
+    tui_table_line(table, TUI_NORMAL, "%s", "");
+    show_histogram(table, &k->window, input->ascii);
+    tui_table_line(table, TUI_NORMAL, "%s", "");
+    show_cells(table, model, (uint32_t)input->target);
+    tui_table_line(table, TUI_NORMAL, "%s", "");
+    tui_table_line(table, TUI_STRONG, "Launched from (NVTX ranges; API call), %s",
+         input->filter.begin_ns ? "of the last events" : "all of the capture");
+    show_ways(table, input, k->name);
+}

@@ -1,0 +1,23 @@
+/* The list of views: their order is that of the tabs and of the keys 1 to 9. */
+#include "tui/views.h"
+
+const struct tui_view tui_views[TUI_VIEWS] = {
+    [TUI_VIEW_KERNELS] = {"kernels", "Kernels", "which kernels run, how often, how long; Enter: one",
+                          false, tui_fill_kernels, tui_fill_kernel},
+    [TUI_VIEW_STREAMS] = {"streams", "Streams", "what each stream did in the last minute", true,
+                          tui_fill_streams, NULL},
+    [TUI_VIEW_TRANSFERS] = {"transfers", "Copies", "copies and fills, how fast, against the ceiling",
+                            false, tui_fill_transfers, NULL},
+    [TUI_VIEW_MEMORY] = {"memory", "Memory", "live memory by process and kind, the largest pieces",
+                         false, tui_fill_memory, NULL},
+    [TUI_VIEW_RANGES] = {"ranges", "NVTX", "device time by the ranges that asked for it", true,
+                         tui_fill_ranges, NULL},
+    [TUI_VIEW_PROCESSES] = {"processes", "Processes", "processes and ranks", false,
+                            tui_fill_processes, NULL},
+    [TUI_VIEW_FINDINGS] = {"findings", "Findings", "what the rules say of the last events; Enter: why",
+                           true, tui_fill_findings, tui_fill_finding},
+    [TUI_VIEW_DEVICES] = {"devices", "Devices", "load, memory, power, clocks by the driver", false,
+                          tui_fill_devices, NULL},
+    [TUI_VIEW_HEALTH] = {"health", "Health", "lost records, delay, and what perfkit itself costs",
+                         true, tui_fill_health, NULL},
+};
