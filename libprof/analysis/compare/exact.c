@@ -23,8 +23,9 @@ static struct values values_of(const struct prof_compare *c, const struct prof_p
         v.there |= value_of(c, pair, side, r, &value); /* 0 where it is not there */
         v.low = fmin(v.low, value);
         v.high = fmax(v.high, value);
-        v.mean += value / (double)c->side[side].count;
+        v.mean += value;
     }
+    v.mean = v.low == v.high ? v.low : v.mean / (double)c->side[side].count;
     return v;
 }
 
