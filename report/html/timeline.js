@@ -38,6 +38,7 @@
     const search = el('input', { type: 'search', id: 'timeline-search', autocomplete: 'off', spellcheck: 'false' });
     const draw = P.TimelineDraw(canvas, model);
     const view = { from: model.begin, to: model.end, top: 0, selected: -1, track: 0, hit: null, range: null };
+    const folded = new Set(); /* processes */
     let matches = [], match = -1, pending = false, statistics = 0, moved = false;
     const t = { view, model, draw };
 
@@ -56,7 +57,7 @@
     function settle() {
       const w = P.within(model, view.from, view.to);
       const words = w.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')');
-      const busy = w.devices.map((d) => d.label + ' busy ' + f.percent(d.union / (w.to - w.from)));
+      const busy = w.devices.map((d) => P.deviceLabel(w, d) + ' busy ' + f.percent(d.union / (w.to - w.from)));
       inView.textContent = 'In view, ' + f.duration(w.to - w.from) + ': ' + (words.concat(busy).join(', ') || 'nothing') + '.';
       if (moved) P.hash.write(t);
     }
@@ -105,6 +106,7 @@
       details.replaceChildren();
       if (i >= 0) {
         const words = P.describe(model, i);
+        if (folded.delete(model.trackOf(i).process)) arrange();
         view.track = model.rowOf(i).t;
         details.append(el('b', { class: 'mono long' }, words.name), el('span', null, words.text));
         if (!silent) intoSight(i);
@@ -144,7 +146,10 @@
     };
 
     t.moveTrack = function (by) {
-      view.track = Math.min(Math.max(view.track + by, 0), model.tracks.length - 1);
+      let next = view.track + by;
+      while (draw.plan.places[next] < 0) next += by;
+      if (!model.tracks[next]) return;
+      view.track = next;
       trackIntoSight(draw.plan.places[view.track]);
       const track = model.tracks[view.track], sums = model.countByKind(track);
       details.replaceChildren(el('span', null, 'Track ' + track.label + (model.processes > 1 ? ', process ' + track.pid : '') + ': ' +
@@ -175,6 +180,10 @@
 
     t.click = function (at) {
       const hit = draw.hit(view, at.x, at.y);
+      if (hit && hit.process !== undefined) {
+        t.fold(hit.process);
+        return;
+      }
       if (hit && hit.t !== undefined) view.track = hit.t;
       t.select(hit && hit.i >= 0 ? hit.i : -1, true);
     };
@@ -298,11 +307,24 @@
     const every = model.lines.map((line, k) => k), few = fewLines(model);
     const lines = el('button', { type: 'button', 'aria-pressed': 'false', title: 'Lines of all counters that were sampled',
       onclick: () => t.showLines(lines.getAttribute('aria-pressed') !== 'true') }, 'All counters');
+    function arrange() {
+      draw.layout(lines.getAttribute('aria-pressed') === 'true' ? every : few, folded);
+      resize();
+    }
     t.showLines = function (all) {
       lines.setAttribute('aria-pressed', String(all));
-      draw.layout(all ? every : few);
-      resize();
+      arrange();
     };
+
+    /* Of several processes one's tracks give their place to the others', and back. */
+    t.fold = function (process) {
+      if (model.processes < 2) return;
+      if (!folded.delete(process)) folded.add(process);
+      const track = model.tracks.find((one) => one.process === process);
+      details.replaceChildren(el('span', null, 'Process ' + track.pid + (folded.has(process) ? ' folded' : ' unfolded')));
+      arrange();
+    };
+    t.foldHere = () => t.fold(model.tracks[view.track].process);
 
     t.focus = function () {
       P.section('timeline').scrollIntoView();
@@ -312,6 +334,7 @@
     const dialog = P.TimelineHelp(t);
     t.help = () => dialog.showModal();
     dialog.addEventListener('close', () => scroll.focus({ preventScroll: true }));
+    const key = (colour, text) => el('span', { class: 'keyed' }, el('span', { class: 'legend', style: 'background:var(' + colour + ')' }), text);
     const button = (text, label, action) => el('button', { type: 'button', 'aria-label': label, title: label, onclick: action }, text);
     place.append(
       el('div', { class: 'tools' }, el('label', { for: 'timeline-search' }, 'Search'), search,
@@ -322,7 +345,7 @@
         button('?', 'Keys', t.help)),
       el('div', { class: 'timeline-frame' }, scroll, hint), inView, details, ranged,
       el('p', { class: 'faint keys' }, 'Drag to move, Shift and drag for statistics of a range, Ctrl and wheel to zoom; with the timeline in focus ',
-        el('kbd', null, '?'), ' lists the keys.'), dialog);
+        el('kbd', null, '?'), ' lists the keys. ', key('--call', 'call'), key('--wait', 'wait, overhead'), key('--mark', 'mark, no end seen')), dialog);
     P.timelineKeys(scroll, t);
     P.timelineWheel(scroll, canvas, t);
     P.timelinePointers(canvas, t);

@@ -1,7 +1,7 @@
 /* Draws the timeline on its canvas: ruler, lines, tracks, range, selection, arrows. Knows nothing of
- * keys and mice. Events narrower than two pixels are drawn as one column a pixel, as high as the part
- * of its time in which something ran and in the colour of the longest, so that a frame costs what
- * the screen holds, however many events there are. */
+ * keys and mice. Events narrower than two pixels are drawn as one column a pixel, in the colour of the
+ * longest and the higher the more of its time something ran (by the square root, so that little shows
+ * too), so that a frame costs what the screen holds, however many events there are. */
 (function (P) {
   'use strict';
   const ROW = 18, GAP = 7, RULER = 24, GROUP = 22, LINE = 40;
@@ -24,8 +24,8 @@
   }
 
   /* Lines (those shown: numbers of them), then tracks from top to bottom; with several processes each
-   * begins with a line of its own. */
-  function layout(model, shown) {
+   * begins with a line of its own, and the tracks of those that are folded have no place (below 0). */
+  function layout(model, shown, folded) {
     const places = [], groups = [], lines = [];
     let y = GAP, process = null;
     shown.forEach((line) => {
@@ -35,10 +35,11 @@
     model.tracks.forEach((track) => {
       if (model.processes > 1 && track.process !== process) {
         process = track.process;
-        groups.push({ y, text: 'process ' + track.pid + '  ' + (track.command || '') });
+        groups.push({ y, process, text: (folded.has(process) ? '\u25b8' : '\u25be') + ' process ' + track.pid + '  ' + (track.command || '') });
         y += GROUP;
       }
-      places.push(y);
+      places.push(folded.has(process) ? -1e9 : y);
+      if (folded.has(process)) return;
       y += track.rows.length * ROW + GAP;
     });
     return { places, groups, lines, height: y };
@@ -74,8 +75,8 @@
     const context = canvas.getContext('2d', { alpha: false });
     const e = model.events, self = { ROW, RULER, LINE, gutter: 190 };
     let colours = palette(), drawn = 0, plan;
-    self.layout = (shown) => { self.plan = plan = layout(model, shown); };
-    self.layout(model.lines.map((line, k) => k));
+    self.layout = (shown, folded) => { self.plan = plan = layout(model, shown, folded); };
+    self.layout(model.lines.map((line, k) => k), new Set());
     P.onRepaint(() => { colours = palette(); });
 
     function fillOf(i, hit) {
@@ -255,10 +256,11 @@
     }
 
     function drawSelection(view) {
-      if (view.selected < 0) return;
+      if (view.selected < 0 || plan.places[model.rowOf(view.selected).t] < 0) return;
       const box = self.box(view, view.selected), other = model.other(view.selected);
       frame(box, colours.text, 2.5);
       if (other < 0) return;
+      if (plan.places[model.rowOf(other).t] < 0) return;
       const end = self.box(view, other);
       frame(end, colours.mark, 1.5);
       if (model.trackOf(other).lane === 'stream') drawArrow(box, end); else drawArrow(end, box);
@@ -313,10 +315,14 @@
       return drawn;
     };
 
-    /* What is at a point of the canvas: {t, r, i} with i < 0 beside the events, {line}, or null. */
+    /* What is at a point of the canvas: {t, r, i} with i < 0 beside the events, {line}, {process} on the line that begins one,
+     * or null. */
     self.hit = function (view, x, y) {
       const below = y - RULER + view.top;
-      if (y < RULER || x < self.gutter) return null;
+      if (y < RULER) return null;
+      const group = plan.groups.find((one) => below >= one.y && below < one.y + GROUP);
+      if (group) return { process: group.process };
+      if (x < self.gutter) return null;
       const at = plan.lines.find((one) => below >= one.y && below < one.y + LINE);
       if (at) return { line: at.line };
       const t = model.tracks.findIndex((track, k) => below >= plan.places[k] && below < plan.places[k] + track.rows.length * ROW);

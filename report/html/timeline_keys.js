@@ -21,6 +21,7 @@
       { keys: ['g'], shown: 'G', what: 'from a call to what it asked for, and back', run: [t.follow] },
       { keys: ['/'], shown: '/', what: 'search', run: [t.focusSearch] },
       { keys: ['n', 'N'], shown: 'N Shift+N', what: 'next, previous match', run: [() => t.nextMatch(1), () => t.nextMatch(-1)] },
+      { keys: ['c'], shown: 'C', what: 'fold, unfold the process of the track, where there are several', run: [t.foldHere] },
       { keys: ['m'], shown: 'M', what: 'statistics of the span of the selected event', run: [t.rangeOfSelected] },
       { keys: ['v'], shown: 'V', what: 'statistics of what is in view', run: [t.rangeOfView] },
       { keys: ['[', ']'], shown: '[ ]', what: 'begin, end the range at the selected event', run: [() => t.rangeEdge('from'), () => t.rangeEdge('to')] },

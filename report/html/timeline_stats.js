@@ -66,8 +66,10 @@
       kinds: group(kinds, (i) => e.kind[i]).map(([k, list]) => Object.assign({ kind: model.kinds[k] }, sums(list))),
       devices: group(devices.length + 1, (i, row) => (deviceOf(row) < 0 ? devices.length : deviceOf(row)))
         .filter(([k]) => k < devices.length)
-        .map(([k, list]) => Object.assign({ device: devices[k], label: model.tracks.find((track) =>
-          track.lane === 'stream' && track.device === devices[k]).device_label }, sums(list))),
+        .map(([k, list]) => {
+          const track = model.tracks.find((one) => one.lane === 'stream' && one.device === devices[k]);
+          return Object.assign({ device: devices[k], label: track.device_label, pid: track.pid }, sums(list));
+        }),
       names: group(model.names.length * kinds, (i) => e.name[i] * kinds + e.kind[i])
         .map(([k, list]) => Object.assign({ name: model.names[Math.floor(k / kinds)], kind: model.kinds[k % kinds] }, sums(list)))
         .sort((a, b) => b.ns - a.ns),

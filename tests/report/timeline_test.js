@@ -202,6 +202,32 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'several processes stand apart and fold'(browser) {
+    const { url } = report('two_processes');
+    await load(browser, url);
+    await browser.run(FOCUS);
+    const state = () => browser.run(`const t = perfkit.timelineView; return { seen: t.draw.plan.places.map((y) => y >= 0),
+      groups: t.draw.plan.groups.map((g) => g.text), height: t.draw.plan.height, selected: t.view.selected,
+      details: document.getElementById('timeline-details').textContent }`);
+    const open = await state();
+    assert.deepStrictEqual(open.groups, ['\u25be process 10  ./rank 0', '\u25be process 11  ./rank 1']);
+    assert.deepStrictEqual(open.seen, [true, true, true, true]);
+    await browser.keys('c');
+    const folded = await state();
+    assert.deepStrictEqual(folded.seen, [false, false, true, true]);
+    assert.ok(folded.height < open.height && folded.details === 'Process 10 folded', folded.details);
+    await browser.keys(DOWN); /* over what is folded */
+    assert.ok((await state()).details.includes('process 11'), (await state()).details);
+    await browser.run(`perfkit.timelineView.select(0)`); /* what is selected is seen */
+    assert.deepStrictEqual((await state()).seen, [true, true, true, true]);
+    const clicked = await browser.run(DRAG + `const t = perfkit.timelineView, y = t.draw.RULER + t.draw.plan.groups[1].y + 5;
+      point('pointerdown', 60, y); point('pointerup', 60, y); t.range(0, 1000000);
+      return { seen: t.draw.plan.places.map((p) => p >= 0), told: document.getElementById('timeline-range-told').textContent }`);
+    assert.deepStrictEqual(clicked.seen, [true, true, false, false]);
+    assert.ok(clicked.told.includes('GPU 0 of process 10 busy 200 us') && clicked.told.includes('GPU 0 of process 11 busy 300 us'), clicked.told);
+    await isQuiet(browser, url);
+  },
+
   async 'the address holds the view'(browser) {
     const { url } = report('normal');
     await load(browser, url);
