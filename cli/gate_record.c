@@ -35,15 +35,55 @@ enum prof_status gate_record_open(struct gate_recorder *recorder, const char *co
     return status;
 }
 
-/* The terminal's signals are for the program: perfkit run hands on how it ended. A perfkit that is
- * killed takes its child along. */
-static pid_t start(char *const argv[])
+static volatile sig_atomic_t child; /* that runs now, 0 = none */
+
+/* perfkit is asked to end: the run is, and what it was then decides how perfkit ends. */
+static void hand_on(int signal_number)
+{
+    int saved = errno;
+    if (child > 0)
+        kill((pid_t)child, signal_number);
+    errno = saved;
+}
+
+/* Those of the terminal reach the program by themselves: perfkit run hands on how it ended. */
+static const struct {
+    int number;
+    bool of_terminal;
+} watched[] = {{SIGINT, true}, {SIGQUIT, true}, {SIGTERM, false}, {SIGHUP, false}};
+enum { WATCHED = sizeof watched / sizeof watched[0] };
+
+static void watch(struct sigaction before[WATCHED])
+{
+    for (size_t i = 0; i < WATCHED; i++) {
+        struct sigaction action = {.sa_handler = watched[i].of_terminal ? SIG_IGN : hand_on};
+        sigaction(watched[i].number, NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) /* as under nohup */
+            sigaction(watched[i].number, &action, NULL);
+    }
+}
+
+static void unwatch(const struct sigaction before[WATCHED])
+{
+    for (size_t i = 0; i < WATCHED; i++)
+        sigaction(watched[i].number, &before[i], NULL);
+}
+
+static bool is_watched(int number)
+{
+    for (size_t i = 0; i < WATCHED; i++)
+        if (watched[i].number == number)
+            return true;
+    return false;
+}
+
+/* A perfkit that is killed takes its child along. */
+static pid_t start(char *const argv[], const struct sigaction before[WATCHED])
 {
     pid_t parent = getpid(), pid = fork();
     if (pid)
         return pid;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGQUIT, SIG_DFL);
+    unwatch(before);
     signal(SIGXFSZ, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
@@ -57,18 +97,20 @@ static enum prof_status run(struct gate_recorder *recorder, char *const argv[], 
                             struct prof_error *err)
 {
     int how = 0;
+    struct sigaction before[WATCHED];
     fflush(NULL);
-    void (*old_int)(int) = signal(SIGINT, SIG_IGN), (*old_quit)(int) = signal(SIGQUIT, SIG_IGN);
-    pid_t pid = start(argv);
+    watch(before);
+    pid_t pid = start(argv, before);
+    child = pid;
+    while (pid > 0 && waitpid(pid, &how, 0) < 0 && errno == EINTR) {
+    }
+    child = 0;
+    unwatch(before);
     if (pid < 0)
         return prof_fail_errno(err, PROF_SYSTEM, "cannot start a process");
-    while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
-    }
-    signal(SIGINT, old_int);
-    signal(SIGQUIT, old_quit);
     if (WIFSIGNALED(how)) {
         recorder->signal = WTERMSIG(how);
-        recorder->interrupted = recorder->signal == SIGINT || recorder->signal == SIGQUIT;
+        recorder->interrupted = is_watched(recorder->signal);
         return prof_fail(err, PROF_SYSTEM, "'%.200s' was ended by signal %d (%s)", line,
                          recorder->signal, strsignal(recorder->signal));
     }

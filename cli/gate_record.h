@@ -11,7 +11,7 @@ struct gate_recorder {
     const char *command;   /* of perfkit, for messages */
     char folder[PATH_MAX]; /* where the captures go */
     bool keep;             /* the user asked for them: they stay */
-    bool interrupted;      /* by the terminal; see gate_record_close */
+    bool interrupted;      /* somebody ended it; see gate_record_close */
     int signal;
 };
 

@@ -1,0 +1,177 @@
+"""The gate on programs that really run: the scripts of examples/ci on a workload, perfkit ab, and gate
+--rerun, through `perfkit run` and an OpenCL device. Verdicts are asserted on counts, never on times."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+import e2e  # noqa: E402
+import schema  # noqa: E402
+
+EXAMPLES = os.path.join(HERE, "..", "..", "examples", "ci")
+SCHEMA = schema.read(os.path.join(HERE, "..", "..", "docs", "schemas", "gate.json"))
+WORKLOAD = os.path.join(e2e.BUILD, "workloads", "hash_embedding")
+EXACT = e2e.opencl_target("exact")
+
+
+class Case(e2e.Case):
+    def setUp(self):
+        super().setUp()
+        self.tmp = self.path("tmp")
+        os.mkdir(self.tmp)
+
+    def environment(self, **more):
+        return e2e.clean_environment(TMPDIR=self.tmp, PERFKIT=e2e.PERFKIT, **more)
+
+    def call(self, *words, status=0, **more):
+        done = self.plain(words, env=self.environment(**more))
+        self.assertEqual(done.status, status,
+                         (done.out[-3000:].decode(errors="replace"),
+                          done.err[-3000:].decode(errors="replace")))
+        self.assertEqual(os.listdir(self.tmp), [])
+        return done
+
+    def result(self, text):
+        result = json.loads(text)
+        self.assertEqual(list(schema.problems(result, SCHEMA)), [])
+        return result
+
+
+@e2e.needs_opencl
+@unittest.skipUnless(os.path.exists(WORKLOAD), "no workloads were built")
+class Example(Case):
+    """examples/ci as a project would call it."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.copy(os.path.join(EXAMPLES, "perfkit.gate"), self.folder)
+
+    def script(self, name, *words, **more):
+        return self.call(os.path.join(EXAMPLES, name), *words, **more)
+
+    def test_the_whole_way(self):
+        program = [WORKLOAD, "--backend", "opencl", "--preset", "small", "--variant", "basic"]
+        line = " ".join(program)
+        done = self.script("gate.sh", line)
+        self.assertIn(b"no baseline 'main' yet", done.out)
+        for job in ("1", "2"):
+            done = self.script("save.sh", *program, CI_JOB_ID=job)
+        self.assertIn(b"main", done.out)
+        shown = json.loads(self.perfkit("baseline", "show", "main", "--json").out)
+        self.assertEqual([s["label"] for s in shown["sessions"]], ["1", "2"])
+
+        summary = self.path("summary.md")
+        done = self.script("gate.sh", line, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=summary)
+        self.assertIn(b"\n::notice title=perfkit gate::", done.out)
+        self.assertNotIn(b"::error", done.out)
+        with open(summary) as file:
+            self.assertIn("## Performance gate", file.read())
+        self.assertEqual(ElementTree.parse(self.path("gate.xml")).getroot().get("failures"), "0")
+
+        done = self.script("gate.sh", line + " --iterations 3 --top-k 4 --records 20000", status=1,
+                           GITHUB_ACTIONS="true")
+        self.assertIn(b"\n::error title=perfkit gate FAIL::", done.out)
+        with open(self.path("gate.json")) as file:
+            result = self.result(file.read())
+        self.assertTrue(any(row["verdict"] == "FAIL" and row["class"] == "exact"
+                            for row in result["rows"]))
+
+    def test_two_builds_in_turns(self):
+        line = WORKLOAD + " --backend opencl --preset small --variant basic"
+        self.script("ab.sh", line, line + " --records 20000", RUNS="2", status=1)
+        self.assertTrue(os.path.exists(self.path("gate.md")))
+
+    def test_the_pipelines_call_what_there_is(self):
+        for name in ("github-actions.yml", "gitlab-ci.yml"):
+            with open(os.path.join(EXAMPLES, name)) as file:
+                text = file.read()
+            called = {word for word in text.split() if word.startswith("ci/")}
+            self.assertIn("ci/gate.sh", called)
+            for word in called:
+                script = os.path.join(EXAMPLES, word[3:])
+                if word.endswith(".sh"):
+                    self.assertTrue(os.access(script, os.X_OK), script)
+
+
+@e2e.needs_opencl
+class Turns(Case):
+    def ab(self, *words, **more):
+        return self.call(e2e.PERFKIT, "ab", *words, **more)
+
+    def test_counts_differ(self):
+        done = self.ab("-n", "3", "--warmup", "0", "--keep", "kept", "--json", "--base",
+                       EXACT + " --rounds 1", "--cand", EXACT + " --rounds 2", status=1)
+        result = self.result(done.out)  # what the programs print went elsewhere
+        self.assertEqual((result["base"]["runs"], result["cand"]["runs"]), (3, 3))
+        failed = {row["metric"] for row in result["rows"] if row["verdict"] == "FAIL"}
+        self.assertIn("launches", failed)
+        self.assertEqual(sorted(os.listdir(self.path("kept"))),
+                         sorted("%s-%d.sqlite" % (side, i) for side in ("base", "cand")
+                                for i in (1, 2, 3)))
+        turns = [line.split(b": ")[-1] for line in done.err.splitlines()
+                 if line.startswith(b"perfkit ab: run ")]
+        self.assertEqual(turns, [b"base", b"cand", b"cand", b"base", b"cand", b"base"])
+
+    def test_the_same_command_has_the_same_counts(self):
+        line = EXACT + " --rounds 2"
+        done = self.ab("-n", "2", "--json", "--base", line, "--cand", line, status=None)
+        result = self.result(done.out)
+        self.assertEqual({row["verdict"] for row in result["rows"] if row["class"] == "exact"
+                          and row["metric"] != "finding"}, {"PASS"})
+
+    def call(self, *words, status=0, **more):
+        if status is None:  # times decide
+            done = self.plain(words, env=self.environment(**more))
+            self.assertIn(done.status, (0, 1, 4))
+            return done
+        return super().call(*words, status=status, **more)
+
+    def test_rerun(self):
+        self.call(e2e.PERFKIT, "run", "-q", "-o", "a.sqlite", "--", EXACT, "--rounds", "2")
+        self.call(e2e.PERFKIT, "baseline", "save", "main", "a.sqlite")
+        done = self.call(e2e.PERFKIT, "gate", "--baseline", "main", "--rerun",
+                         EXACT + " --rounds 2", "--max-units", "2", "--json", status=None)
+        result = self.result(done.out)
+        self.assertIn(result["cand"]["runs"], (1, 2))
+        if result["cand"]["runs"] == 1:
+            self.assertIn(result["verdict"], ("PASS", "IMPROVED", "FAIL"))
+
+
+class Failures(Case):
+    def test_a_command_that_fails(self):
+        for words, saying in ((("--base", "true", "--cand", "exit 3"), b"ended with status 3"),
+                              (("--base", "no-such-command", "--cand", "true"), b"status 127"),
+                              (("--base", "true", "--cand", "kill -SEGV $$"), b"signal 11"),
+                              (("--base", "true"), b"give both commands"),
+                              (("--base", "true", "--cand", "true", "--warmup", "x"), b"not a count")):
+            done = self.call(e2e.PERFKIT, "ab", "-n", "1", *words, status=2)
+            self.assertIn(saying, done.err.splitlines()[-1])
+            self.assertEqual(done.out, b"")
+
+    def test_ended_from_outside(self):
+        for number, to_group in ((signal.SIGINT, True), (signal.SIGTERM, False)):
+            with self.subTest(number):
+                process = subprocess.Popen(
+                    [e2e.PERFKIT, "ab", "--warmup", "0", "-n", "2", "--base", "echo here; exec sleep 100",
+                     "--cand", "true"], cwd=self.folder, env=self.environment(),
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+                while b"here" not in process.stderr.readline():
+                    pass
+                if to_group:
+                    os.killpg(process.pid, number)
+                else:
+                    process.send_signal(number)
+                process.communicate(timeout=e2e.TIMEOUT)
+                self.assertEqual(process.returncode, -number)
+                self.assertEqual(os.listdir(self.tmp), [])
+
+
+if __name__ == "__main__":
+    e2e.main()
