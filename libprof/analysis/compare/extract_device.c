@@ -14,6 +14,10 @@
 #define LEAST_FOR_COLD                                                                             \
     4 /* launches, of which the first is warm-up where the run is the iteration */
 
+enum { RESOURCES = 3 };
+static const enum prof_metric_family resources[RESOURCES] = {
+    PROF_METRIC_REGISTERS, PROF_METRIC_SHARED_BYTES, PROF_METRIC_LOCAL_BYTES};
+
 struct key {
     const struct prof_shape *shape; /* the first of the shapes that it is made of */
     const char *name;               /* of the run */
@@ -24,6 +28,7 @@ struct key {
     double sum; /* of the steady ones, ns */
     double *values;
     size_t count, room;
+    int64_t resources[RESOURCES];
 };
 
 struct work {
@@ -232,35 +237,44 @@ static void add_times(struct work *w, const struct key *key, double total)
     prof_extract_sketch(x, metric, key->values + skip, key->count - skip);
 }
 
-/* A number of the launch configuration, where it is known: the largest of the key's shapes. */
-static void add_resource(struct work *w, const struct key *key, uint32_t number,
-                         enum prof_metric_family family)
+/* Numbers of the launch configuration, where they are known: the largest of the key's shapes. */
+static void take_resources(struct work *w)
 {
-    int64_t most = PROF_UNKNOWN;
+    for (size_t i = 0; i < w->keys.count; i++) {
+        for (int r = 0; r < RESOURCES; r++)
+            w->keys.data[i].resources[r] = PROF_UNKNOWN;
+    }
     for (size_t i = 0; i < w->x->facts.shapes.count; i++) {
         const struct prof_config *c = w->x->facts.shapes.data[i].config;
-        if (w->key_of_shape[i] != number || !c)
+        int64_t *most = w->keys.data[w->key_of_shape[i]].resources;
+        if (!c)
             continue;
         int64_t dynamic = c->shared_dynamic == PROF_UNKNOWN ? 0 : c->shared_dynamic;
-        int64_t value = family == PROF_METRIC_REGISTERS     ? c->registers
-                        : family == PROF_METRIC_LOCAL_BYTES ? c->local_bytes
-                        : c->shared_static == PROF_UNKNOWN  ? c->shared_dynamic
-                                                            : prof_add(c->shared_static, dynamic);
-        most = value > most ? value : most;
+        int64_t shared = c->shared_static == PROF_UNKNOWN ? c->shared_dynamic
+                                                          : prof_add(c->shared_static, dynamic);
+        const int64_t values[RESOURCES] = {c->registers, shared, c->local_bytes};
+        for (int r = 0; r < RESOURCES; r++)
+            most[r] = values[r] > most[r] ? values[r] : most[r];
     }
-    struct prof_metric *metric =
-        most == PROF_UNKNOWN ? NULL : prof_extract_add(w->x, family, key->name, place_of(w, key));
+}
+
+static void add_exact(struct work *w, const struct key *key, enum prof_metric_family family,
+                      int64_t inside, int64_t outside)
+{
+    struct prof_metric *metric = outside == PROF_UNKNOWN
+                                     ? NULL
+                                     : prof_extract_add(w->x, family, key->name, place_of(w, key));
     if (!metric)
         return;
     shape_metric(metric, key);
-    metric->outside = most;
+    metric->inside = inside;
+    metric->outside = outside;
 }
-
-#define MOST_WITH_RESOURCES 4096 /* keys; each costs a look at all shapes */
 
 static void add_metrics(struct work *w)
 {
     double total = 0;
+    take_resources(w);
     for (size_t i = 0; i < w->keys.count; i++)
         total += w->keys.data[i].sum;
     for (uint32_t i = 0; i < w->keys.count && !w->x->failed; i++) {
@@ -268,16 +282,9 @@ static void add_metrics(struct work *w)
         add_times(w, key, total);
         if (!prof_is_kernel(key->shape))
             continue;
-        struct prof_metric *launches =
-            prof_extract_add(w->x, PROF_METRIC_LAUNCHES, key->name, place_of(w, key));
-        if (!launches)
-            return;
-        shape_metric(launches, key);
-        launches->inside = key->inside;
-        launches->outside = key->outside;
-        for (enum prof_metric_family f = PROF_METRIC_REGISTERS;
-             f <= PROF_METRIC_LOCAL_BYTES && i < MOST_WITH_RESOURCES; f++)
-            add_resource(w, key, i, f);
+        add_exact(w, key, PROF_METRIC_LAUNCHES, key->inside, key->outside);
+        for (int r = 0; r < RESOURCES; r++)
+            add_exact(w, key, resources[r], 0, key->resources[r]);
     }
 }
 
