@@ -20,6 +20,7 @@
 struct report_options {
     unsigned format, top, findings;
     bool json, all;
+    const char *baseline;
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
     const char *prometheus, *roofline;
     unsigned roofline_of;
@@ -51,6 +52,8 @@ static const struct cli_option report_options[] = {
      .text = "only these tables, named and laid out as those of `nsys stats`; `list` lists them"},
     {.name = "html", .type = CLI_FILE, AT(html), .argument = "OUT", .group = "Into files",
      .text = "one self-contained page for a browser"},
+    {.name = "baseline", .type = CLI_FILE, AT(baseline), .argument = "FILE",
+     .text = "with --html: another capture, whose differences the page shows"},
     {.name = "chrome-trace", .type = CLI_FILE, AT(chrome_trace), .argument = "OUT",
      .text = "a timeline for Perfetto, chrome://tracing, HTA or TensorBoard; OUT.gz is compressed"},
     {.name = "perfetto", .type = CLI_FILE, AT(perfetto), .argument = "OUT",
@@ -285,12 +288,14 @@ static bool stats_named(const struct cli_command *command, const struct report_o
     return false;
 }
 
-static enum prof_status write_all(struct prof_capture *capture, const struct report_options *asked,
+static enum prof_status write_all(struct prof_capture *capture, struct prof_capture *baseline,
+                                  const struct report_options *asked,
                                   const struct output_file files[OUTPUT_FILES],
                                   const struct prof_filter *filter, struct prof_error *err)
 {
     struct prof_report_options options = {.filter = filter, .top = asked->top,
                                            .all = asked->all,
+                                           .baseline = baseline,
                                            .findings = asked->findings,
                                            .roofline =
                                                (enum prof_roofline_group)asked->roofline_of};
@@ -319,6 +324,10 @@ static enum prof_status write_all(struct prof_capture *capture, const struct rep
 static bool options_agree(const char *command, const struct report_options *asked,
                           const struct output_file files[OUTPUT_FILES])
 {
+    if (asked->baseline && !asked->html) {
+        cli_say(command, "--baseline is for the page: give --html OUT too, or use `perfkit diff`");
+        return false;
+    }
     if (asked->json && asked->format != FORMAT_NONE && asked->format != FORMAT_JSON) {
         cli_say(command, "--json and --format %s: give one of them", format_words[asked->format]);
         return false;
@@ -392,15 +401,19 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (prof_info(capture)->state == PROF_STATE_RECORDING && spool_find_for(path, folder))
         cli_say(command->name, "%s was interrupted: `perfkit recover %s` completes it", path,
                 folder);
-    struct cli_filter filter;
+    struct cli_filter filter = {0};
+    struct prof_capture *baseline = NULL;
     exit_status = CLI_USAGE;
     status = cli_filter_find(capture, &asked.filter, &filter, &err);
+    if (!status && asked.baseline)
+        status = prof_open(asked.baseline, &baseline, &err);
     if (!status) {
         exit_status = CLI_FAILED;
         cli_leave_no_half_report();
-        status = write_all(capture, &asked, files, filter.any ? &filter.filter : NULL, &err);
+        status = write_all(capture, baseline, &asked, files, filter.any ? &filter.filter : NULL, &err);
     }
     cli_filter_free(&filter);
+    prof_close(baseline);
     prof_close(capture);
     if (!status)
         return CLI_OK;

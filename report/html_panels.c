@@ -10,6 +10,7 @@ const struct prof_html_panel prof_html_panels[] = {
     {"@TOP_FINDINGS@", prof_html_put_top_findings},
     {"@FINDINGS@", prof_html_put_findings},
     {"@WATERFALL@", prof_html_put_waterfall},
+    {"@COMPARISON@", prof_html_put_comparison},
     {"@ROOFLINE@", prof_html_put_roofline},
     {"@MACHINE@", prof_html_put_machine},
     {"@PLAIN@", prof_html_put_plain},
@@ -40,6 +41,8 @@ enum prof_status prof_html_load(const struct prof_report_data *data,
         status = load_memory(page, err);
     if (!status)
         status = prof_flame(data->capture, data->filter, PROF_FLAME_DEVICE_NS, &page->flame, err);
+    if (!status && options && options->baseline)
+        status = prof_html_compare(page, options->baseline, err);
     return status;
 }
 
@@ -50,5 +53,6 @@ void prof_html_unload(struct prof_html_page *page)
     prof_memory_timeline_free(&page->memory);
     prof_alive_free(&page->alive);
     prof_flame_free(&page->flame);
+    prof_html_compare_free(page);
     *page = (struct prof_html_page){0};
 }

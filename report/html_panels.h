@@ -6,10 +6,20 @@
 #include <stdio.h>
 
 #include "libprof/base/json.h"
+#include "libprof/include/prof_compare.h"
 #include "libprof/include/prof_memory.h"
 #include "libprof/include/prof_stats.h"
 #include "report/data.h"
 #include "report/table.h"
+
+/* This run against another one. */
+struct prof_html_comparison {
+    const struct prof_info *baseline; /* borrowed */
+    struct prof_run runs[2];          /* the baseline, this one */
+    struct prof_comparison result;
+    bool compared;
+    struct prof_error why_not; /* unless compared */
+};
 
 struct prof_html_page {
     const struct prof_report_data *data; /* borrowed */
@@ -19,6 +29,7 @@ struct prof_html_page {
     struct prof_memory_timeline memory;
     struct prof_alive alive; /* at its peak */
     struct prof_flame flame; /* by device time */
+    struct prof_html_comparison *comparison; /* NULL = no baseline was given */
 };
 
 /* Run the analyses that only this page shows. `page` may be unloaded whatever the outcome; {0} too. */
@@ -26,6 +37,11 @@ enum prof_status prof_html_load(const struct prof_report_data *data,
                                 const struct prof_report_options *options,
                                 struct prof_html_page *page, struct prof_error *err);
 void prof_html_unload(struct prof_html_page *page);
+
+/* Compare with another capture, borrowed; not to be comparable is no error. */
+enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capture *baseline,
+                                   struct prof_error *err);
+void prof_html_compare_free(struct prof_html_page *page);
 
 /* ---- data: each a member of the open object ------------------------------------------------------ */
 
@@ -61,6 +77,7 @@ extern const struct prof_html_panel prof_html_panels[];
 void prof_html_put_findings(FILE *out, const struct prof_html_page *page);
 void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page);
 void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page);
+void prof_html_put_comparison(FILE *out, const struct prof_html_page *page);
 void prof_html_put_roofline(FILE *out, const struct prof_html_page *page);
 void prof_html_put_machine(FILE *out, const struct prof_html_page *page);
 void prof_html_put_plain(FILE *out, const struct prof_html_page *page); /* inside noscript */

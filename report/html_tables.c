@@ -73,8 +73,8 @@ static const struct prof_report_column alive_columns[] = {
 
 static const struct prof_report_table size_table = {
     .name = "transfer_sizes", .title = "Transfers by size", .none = "no transfers",
-    .help = "Classes grow by a factor of four. Small transfers are paid for by the call, not by the "
-            "byte: their speed is far below that of large ones.",
+    .help = "Classes grow by a factor of four; the bar of the speed is its share of the fastest class "
+            "in that direction.",
     .columns = size_columns, .row_bytes = sizeof(struct prof_size_row)};
 
 static const struct prof_report_table alive_table = {

@@ -41,7 +41,8 @@
       return momentCell(value, table.lasts < 0 ? 0 : row[table.lasts] || 0);
     const text = P.format.value(column.unit, value);
     if (!P.unknown(value) && column.unit === 'share') return barCell(value, text);
-    if (!P.unknown(value) && column.key === 'bytes_per_s') return barCell(value / table.fastest, text);
+    const fastest = column.key === 'bytes_per_s' ? table.fastest(row) : 0;
+    if (!P.unknown(value) && fastest > 0) return barCell(value / fastest, text);
     return el('td', { class: isText(column) ? 'left' : null }, text);
   }
 
@@ -56,8 +57,11 @@
     table.columns.forEach((column, i) => { index[column.key] = i; });
     const at = { min: index.min_ns, median: index.median_ns, p95: index.p95_ns, max: index.max_ns };
     table.lasts = index.duration_ns === undefined ? -1 : index.duration_ns;
-    table.fastest = index.bytes_per_s === undefined ? 0
-      : Math.max(...table.rows.map((row) => row[index.bytes_per_s] || 0));
+    const fastest = new Map(); /* of each direction */
+    if (index.kind !== undefined && index.bytes_per_s !== undefined)
+      table.rows.forEach((row) => fastest.set(row[index.kind],
+        Math.max(fastest.get(row[index.kind]) || 0, row[index.bytes_per_s] || 0)));
+    table.fastest = (row) => fastest.get(row[index.kind]);
     const histogram = more && more.histogram, unfold = more && more.unfold;
     const scale = histogram ? P.histogramScale(table.rows.map(histogram)) : null;
     const state = { sort: -1, down: true, filter: '', all: false, paper: false, wide: false, unfolded: new Set() };

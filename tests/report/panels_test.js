@@ -3,9 +3,13 @@
  *     node panels_test.js REPORT_TOOL SQL_FOLDER WORK_FOLDER
  * Exit 77 (skipped) where chromium or chromedriver is missing. */
 'use strict';
+const fs = require('fs');
+const path = require('path');
 const assert = require('assert');
+const { execFileSync } = require('child_process');
 const { report, load, isQuiet, runTests } = require('./page.js');
 
+const [tool, source, work] = process.argv.slice(2);
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 const TAB = '\uE004', RIGHT = '\uE014', ENTER = '\uE007';
 
@@ -100,6 +104,40 @@ const tests = {
     const before = await browser.run(`return document.getElementById('memory-told').textContent`);
     await browser.keys(RIGHT);
     assert.notStrictEqual(await browser.run(`return document.getElementById('memory-told').textContent`), before);
+    await isQuiet(browser, url);
+  },
+
+  async 'a comparison, when a baseline is given'(browser) {
+    const none = report('normal');
+    assert.ok(!fs.readFileSync(none.url.slice(7), 'utf8').includes('id="comparison"'));
+    const other = path.join(work, 'other.sqlite'), sql = path.join(work, 'other.sql');
+    fs.writeFileSync(sql, fs.readFileSync(path.join(source, 'normal.sql'), 'utf8') +
+      "UPDATE kernel SET duration = duration / 2 WHERE config IN (2, 3); UPDATE transfer SET bytes = 2 * bytes WHERE kind = 1;" +
+      "UPDATE string SET value = '</script><img src=x>' WHERE value = 'softmax'; UPDATE capture SET host = '<i>elsewhere';");
+    execFileSync(tool, ['make', sql, other]);
+    let { url } = report('normal', 'baseline=' + other);
+    await load(browser, url);
+    const dom = await browser.run(`
+      const texts = (selector) => [...document.querySelectorAll(selector)].map((node) => node.textContent);
+      const slower = [...document.querySelectorAll('#comparison-times tr.slower')].map((row) => row.textContent);
+      return { groups: texts('#comparison-times th[scope=rowgroup]'), slower, counts: texts('#comparison-counts tbody tr'),
+        moved: texts('#comparison-times .figure'), link: document.querySelector('nav a[href="#comparison"]') !== null,
+        strange: document.querySelectorAll('#comparison img, #comparison script, #comparison i').length, broken: window.broken,
+        text: document.getElementById('comparison').textContent }`);
+    assert.ok(dom.groups.includes('Kernels'), String(dom.groups));
+    assert.ok(dom.slower.some((text) => text.includes('gemm_kernel') && text.includes('+')), String(dom.slower));
+    assert.ok(dom.text.includes('</script><img src=x>'), dom.text);
+    assert.ok(dom.counts.some((text) => text.includes('HtoD')), String(dom.counts));
+    assert.ok(dom.moved.length && dom.moved.every((text) => /^[+-]\d/.test(text)), String(dom.moved));
+    assert.ok(dom.link);
+    assert.strictEqual(dom.strange, 0);
+    assert.strictEqual(dom.broken, null);
+    await isQuiet(browser, url);
+    report('hostile');
+    url = report('normal', 'baseline=' + path.join(work, 'hostile.sqlite')).url;
+    await load(browser, url);
+    const why = await browser.run(`return document.querySelector('#comparison .warning').textContent`);
+    assert.ok(why.startsWith('They cannot be compared: iterations are'), why);
     await isQuiet(browser, url);
   },
 

@@ -10,6 +10,7 @@ try perfkit report --top 0
 try perfkit report --json=yes
 try perfkit report --json --format csv
 try perfkit report --roofline-of ranges
+try perfkit report --baseline other.sqlite
 try perfkit report --stats list --html page.html
 try perfkit recover a b
 try perfkit help nothing

@@ -1,0 +1,208 @@
+/* What differs between this run and another one, as markup: how much time moved, metric by metric, and
+ * which counts and bytes differ. One run against one run gives no verdict; the page says so. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/gate_words.h"
+#include "report/html_markup.h"
+#include "report/html_panels.h"
+
+#define ROWS 25
+
+enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capture *baseline,
+                                   struct prof_error *err)
+{
+    struct prof_compare_options options = {0};
+    struct prof_html_comparison *c = calloc(1, sizeof *c);
+    if (!c)
+        return prof_fail(err, PROF_NOMEM, "cannot compare: out of memory");
+    page->comparison = c;
+    c->baseline = prof_info(baseline);
+    enum prof_status status = prof_run_extract(baseline, NULL, &c->runs[0], &c->why_not);
+    if (!status)
+        status = prof_run_extract(page->data->capture, NULL, &c->runs[1], &c->why_not);
+    if (!status)
+        status = prof_compare((struct prof_runs){&c->runs[0], 1},
+                              (struct prof_runs){&c->runs[1], 1}, &options, &c->result,
+                              &c->why_not);
+    c->compared = !status;
+    if (status == PROF_NOMEM || status == PROF_IO) { /* not a property of the two runs */
+        *err = c->why_not;
+        return status;
+    }
+    return PROF_OK;
+}
+
+void prof_html_compare_free(struct prof_html_page *page)
+{
+    struct prof_html_comparison *c = page->comparison;
+    page->comparison = NULL;
+    if (!c)
+        return;
+    prof_comparison_free(&c->result);
+    prof_run_free(&c->runs[0]);
+    prof_run_free(&c->runs[1]);
+    free(c);
+}
+
+/* ---- markup ------------------------------------------------------------------------------------ */
+
+/* Takes the text. */
+static void put_taken(FILE *out, const char *tag, const char *attributes, char *text)
+{
+    prof_html_element(out, tag, attributes, text);
+    free(text);
+}
+
+static bool is_time(const struct prof_compared *row)
+{
+    return isfinite(row->delta_ns) && row->delta_ns != 0;
+}
+
+static bool is_count(const struct prof_compared *row)
+{
+    return prof_metric_info(row->family)->exact && row->reason != PROF_REASON_SAME &&
+           (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
+}
+
+static void put_more(FILE *out, size_t shown, size_t count)
+{
+    if (shown < count)
+        fprintf(out, "<p class=\"faint\">%s of %s; all of them: <code>perfkit diff</code></p>\n",
+                prof_count((int64_t)shown).text, prof_count((int64_t)count).text);
+}
+
+static void put_time(FILE *out, const struct prof_compared *row, double most)
+{
+    bool slower = row->delta_ns > 0;
+    double size = fabs(row->delta_ns);
+    fprintf(out, "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:",
+            slower ? "slower" : "faster");
+    prof_html_real(out, most > 0 ? size / most * 96 : 0);
+    fprintf(out, "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
+            slower ? "+" : "-", prof_duration(size).text,
+            prof_gate_percent(row->effect).text, prof_gate_value(row, row->base_value).text,
+            prof_gate_value(row, row->cand_value).text);
+    put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(row, 0));
+    fputs("</tr>\n", out);
+}
+
+/* A body of the table for each family, so that nested times are not taken for a sum. */
+static void put_family(FILE *out, const struct prof_comparison *c, enum prof_metric_family family,
+                       const char *title, double most)
+{
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += c->rows[i].family == family && is_time(&c->rows[i]);
+    if (!count)
+        return;
+    fprintf(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"5\" class=\"left\">%s%s</th></tr>\n",
+            title, count > ROWS ? ", those that moved most" : "");
+    for (size_t i = 0; i < c->count && shown < ROWS; i++) {
+        if (c->rows[i].family != family || !is_time(&c->rows[i]))
+            continue;
+        put_time(out, &c->rows[i], most);
+        shown++;
+    }
+    fputs("</tbody>\n", out);
+}
+
+static void put_times(FILE *out, const struct prof_comparison *c)
+{
+    static const struct {
+        enum prof_metric_family family;
+        const char *title;
+    } families[] = {
+        {PROF_METRIC_WALL, "Wall time"},     {PROF_METRIC_BUSY, "Device at work"},
+        {PROF_METRIC_IDLE, "Device idle"},   {PROF_METRIC_KERNEL, "Kernels"},
+        {PROF_METRIC_COPY, "Copies, fills"}, {PROF_METRIC_RANGE, "NVTX ranges"},
+    };
+    double most = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (is_time(&c->rows[i]))
+            most = fmax(most, fabs(c->rows[i].delta_ns));
+    if (most <= 0)
+        return;
+    fputs("<div class=\"scroll\"><table id=\"comparison-times\"><caption>Times, per iteration</caption>\n"
+          "<thead><tr><th scope=\"col\" class=\"plain\">Moved</th><th scope=\"col\" class=\"plain\">Change</th>"
+          "<th scope=\"col\" class=\"plain\">Baseline</th><th scope=\"col\" class=\"plain\">This run</th>"
+          "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>\n",
+          out);
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        put_family(out, c, families[i].family, families[i].title, most);
+    fputs("</table></div>\n", out);
+}
+
+static void put_counts(FILE *out, const struct prof_comparison *c)
+{
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += is_count(&c->rows[i]);
+    if (!count) {
+        fputs("<p>Counts and bytes are the same.</p>\n", out);
+        return;
+    }
+    fputs("<div class=\"scroll\"><table id=\"comparison-counts\"><caption>Counts and bytes that differ"
+          "</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">Change</th>"
+          "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
+          out);
+    for (size_t i = 0; i < c->count && shown < ROWS; i++) {
+        if (!is_count(&c->rows[i]))
+            continue;
+        fputs("<tr>", out);
+        put_taken(out, "td", "class=\"left\"", prof_gate_change(&c->rows[i]));
+        put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(&c->rows[i], 0));
+        fputs("</tr>\n", out);
+        shown++;
+    }
+    fputs("</tbody></table></div>\n", out);
+    put_more(out, shown, count);
+}
+
+static void put_environment(FILE *out, const struct prof_comparison *c)
+{
+    fputs("<ul class=\"statements\">\n", out);
+    put_taken(out, "li", NULL, prof_gate_iteration(c));
+    if (c->note && c->times_refused)
+        prof_html_element(out, "li", "class=\"warning\"", c->note);
+    for (size_t i = 0; i < c->difference_count; i++) {
+        const struct prof_environment_difference *d = &c->differences[i];
+        fputs("<li>", out);
+        prof_html_text(out, d->name);
+        fputs(": ", out);
+        prof_html_text(out, d->base);
+        fputs(" in the baseline, ", out);
+        prof_html_text(out, d->cand);
+        fprintf(out, " here%s</li>\n",
+                d->level == PROF_ENVIRONMENT_HARD   ? ": <b>times cannot be compared</b>"
+                : d->level == PROF_ENVIRONMENT_SOFT ? ", which may move times"
+                                                    : "");
+    }
+    fputs("</ul>\n", out);
+}
+
+void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_html_comparison *c = page->comparison;
+    if (!c)
+        return;
+    fputs("<section id=\"comparison\" aria-labelledby=\"comparison-title\">"
+          "<h2 id=\"comparison-title\">Comparison</h2>\n<p>This run against <code>",
+          out);
+    prof_html_text(out, c->baseline->path);
+    fputs("</code> (<span class=\"mono short\">", out);
+    prof_html_text(out, c->baseline->command);
+    fputs("</span>). Two runs say what differed between them, not what will happen again: for that "
+          "there are <code>perfkit ab</code> and <code>perfkit gate</code>.</p>\n",
+          out);
+    if (c->compared) {
+        put_environment(out, &c->result);
+        put_times(out, &c->result);
+        put_counts(out, &c->result);
+    } else {
+        fputs("<p class=\"warning\">They cannot be compared: ", out);
+        prof_html_text(out, c->why_not.message);
+        fputs("</p>\n", out);
+    }
+    fputs("</section>\n", out);
+}
