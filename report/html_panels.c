@@ -2,6 +2,10 @@
  * that only they show. */
 #include "report/html_panels.h"
 
+/* Of a table in the page, which says how many there are: half a million names of ranges as rows would
+ * be 50 MB. */
+#define ROWS 5000
+
 /* What a page can draw without becoming slow, and a person look through. */
 #define MEMORY_POINTS 2000
 #define ALIVE 50
@@ -32,7 +36,8 @@ enum prof_status prof_html_load(const struct prof_report_data *data,
                                 const struct prof_report_options *options,
                                 struct prof_html_page *page, struct prof_error *err)
 {
-    *page = (struct prof_html_page){.data = data, .top = options ? options->top : 0};
+    *page = (struct prof_html_page){.data = data,
+                                    .top = options && options->top ? options->top : ROWS};
     enum prof_status status = prof_kernel_summary(data->capture, data->filter, PROF_BY_CONFIG,
                                                   &page->configs, err);
     if (!status)

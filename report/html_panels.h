@@ -23,7 +23,7 @@ struct prof_html_comparison {
 
 struct prof_html_page {
     const struct prof_report_data *data; /* borrowed */
-    size_t top;                          /* rows per table, 0 = all */
+    size_t top;                          /* rows per table */
     struct prof_kernel_summary configs;  /* by launch configuration */
     struct prof_size_summary sizes;
     struct prof_memory_timeline memory;

@@ -45,7 +45,7 @@ async function load(browser, url) {
   await browser.go('about:blank'); /* not the browser's own first page, whose requests are logged */
   await browser.log('performance');
   await browser.go(url);
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < 600; i++) {
     if (await browser.run('return document.documentElement.getAttribute("data-ready")')) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
