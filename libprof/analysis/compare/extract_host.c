@@ -98,6 +98,8 @@ static void walk_ranges(struct prof_extract *x, struct series *all)
         const struct prof_range_thread *thread = &x->facts.ranges.threads.data[t];
         for (size_t l = 0; l < thread->lanes.count; l++) {
             const struct prof_range_lane *lane = &thread->lanes.data[l];
+            if (prof_lane_declares_work(&x->facts, lane))
+                continue;
             for (size_t i = 0; i < lane->count && !x->failed; i++)
                 x->failed |= !add_range(x, all, thread->thread, lane->nodes[i]);
         }

@@ -61,6 +61,8 @@ uint32_t prof_extract_path(struct prof_extract *x, int64_t thread, int64_t time)
     uint32_t best = PROF_NO_RANGE;
     const struct prof_range_node *nodes = x->facts.ranges.nodes.data;
     for (size_t l = 0; t && l < t->lanes.count; l++) {
+        if (t->lanes.data[l].domain && prof_lane_declares_work(&x->facts, &t->lanes.data[l]))
+            continue;
         uint32_t node = prof_range_at(&x->facts.ranges, &t->lanes.data[l], time);
         if (node != PROF_NO_RANGE &&
             (best == PROF_NO_RANGE || nodes[node].begin > nodes[best].begin))

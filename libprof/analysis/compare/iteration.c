@@ -8,7 +8,14 @@
 #include "libprof/base/saturate.h"
 
 #define LEAST_REPEATED 3
-#define LEAST_TO_SKIP 4 /* of so many iterations the first may be left out */
+#define DECLARED_DOMAIN "perfkit" /* of perfkit/annotate.h */
+#define LEAST_TO_SKIP 4           /* of so many iterations the first may be left out */
+
+bool prof_lane_declares_work(const struct prof_facts *f, const struct prof_range_lane *lane)
+{
+    const char *domain = prof_string(f->capture, lane->domain, NULL);
+    return domain && !strcmp(domain, DECLARED_DOMAIN);
+}
 
 static bool is_instance(const struct prof_facts *f, const struct prof_range_node *node)
 {
@@ -58,16 +65,28 @@ static uint32_t longest_repeating(const struct prof_facts *f, const struct total
     return best;
 }
 
+static void sum_lane(const struct prof_facts *f, const struct prof_range_lane *lane,
+                     struct total *totals)
+{
+    for (size_t i = 0; i < lane->count; i++) {
+        const struct prof_range_node *node = &f->ranges.nodes.data[lane->nodes[i]];
+        if (!is_instance(f, node) || is_nested(f, node))
+            continue;
+        struct total *total = &totals[node->group];
+        total->count++;
+        total->sum_ns = prof_add(total->sum_ns, prof_subtract(node->end, node->begin));
+    }
+}
+
 static struct total *sum_groups(const struct prof_facts *f)
 {
     struct total *totals = calloc(f->range_texts.list.count + 1, sizeof *totals);
-    for (size_t i = 0; totals && i < f->ranges.nodes.count; i++) {
-        const struct prof_range_node *node = &f->ranges.nodes.data[i];
-        if (!is_instance(f, node) || is_nested(f, node))
-            continue;
-        totals[node->group].count++;
-        totals[node->group].sum_ns =
-            prof_add(totals[node->group].sum_ns, prof_subtract(node->end, node->begin));
+    for (size_t t = 0; totals && t < f->ranges.threads.count; t++) {
+        const struct prof_range_thread *thread = &f->ranges.threads.data[t];
+        for (size_t l = 0; l < thread->lanes.count; l++) {
+            if (!prof_lane_declares_work(f, &thread->lanes.data[l]))
+                sum_lane(f, &thread->lanes.data[l], totals);
+        }
     }
     return totals;
 }
@@ -105,6 +124,8 @@ static bool add_instances(struct prof_iterations *it, const struct prof_facts *f
 {
     const struct prof_range_thread *t = &f->ranges.threads.data[thread];
     for (size_t l = 0; l < t->lanes.count; l++) {
+        if (prof_lane_declares_work(f, &t->lanes.data[l]))
+            continue;
         for (size_t i = 0; i < t->lanes.data[l].count; i++) {
             const struct prof_range_node *node = &f->ranges.nodes.data[t->lanes.data[l].nodes[i]];
             if (node->group != it->group || !is_instance(f, node) || is_nested(f, node))

@@ -32,6 +32,10 @@ enum prof_status prof_iterations_find(struct prof_iterations *iterations,
                                       struct prof_error *err);
 void prof_iterations_free(struct prof_iterations *iterations);
 
+/* Ranges that declare a launch's FLOP and bytes (perfkit/annotate.h) are no place in the program.
+ */
+bool prof_lane_declares_work(const struct prof_facts *facts, const struct prof_range_lane *lane);
+
 /* The iteration in which something happened: by the thread's own iterations; for threads that have
  * none by those of the thread that has most. PROF_NO_ITERATION = in none. */
 size_t prof_iteration_at(const struct prof_iterations *iterations, int64_t thread, int64_t time);
