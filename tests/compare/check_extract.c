@@ -1,0 +1,229 @@
+/* What a run is reduced to: which range is its iteration, what counts as inside, where things
+ * happen. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "libprof/include/prof_compare.h"
+#include "tests/diagnosis/scene.h"
+
+#define US 1000
+
+static struct prof_run extract(struct scene *s, const char *iteration)
+{
+    struct prof_run run;
+    struct prof_error err = {0};
+    struct prof_run_options options = {.iteration = iteration, .skip = PROF_UNKNOWN};
+    struct prof_capture *capture = scene_close(s);
+    ck_assert_msg(!prof_run_extract(capture, &options, &run, &err), "%s", err.message);
+    prof_close(capture);
+    return run;
+}
+
+static const struct prof_metric *find(const struct prof_run *run, enum prof_metric_family family,
+                                      const char *name, const char *place)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        const struct prof_metric *m = &run->metrics[i];
+        if (m->family == family && !strcmp(m->name, name) && (!place || !strcmp(m->place, place)))
+            return m;
+    }
+    return NULL;
+}
+
+/* A set-up that launches twice, then `count` ranges of that name with two kernels each. */
+static void loop(struct scene *s, const char *name, int count, int config)
+{
+    scene_kernel(s, 0, config, 10 * US);
+    scene_kernel(s, 0, config, 10 * US);
+    scene_sync(s);
+    for (int i = 0; i < count; i++) {
+        scene_push(s, name);
+        scene_push(s, "inner");
+        scene_kernel(s, 0, config, 20 * US);
+        scene_pop(s);
+        scene_kernel(s, 0, config, 30 * US);
+        scene_sync(s);
+        scene_pop(s);
+    }
+}
+
+START_TEST(step_by_name)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    scene_push(&s, "everything");
+    loop(&s, "step", 10, config);
+    scene_pop(&s);
+    struct prof_run run = extract(&s, NULL);
+    ck_assert_int_eq(run.iteration_source, PROF_ITERATION_STEP);
+    ck_assert_str_eq(run.iteration, "step");
+    ck_assert_int_eq(run.iterations, 9);
+    ck_assert_int_eq(run.skipped, 1);
+    const struct prof_metric *launches = find(&run, PROF_METRIC_LAUNCHES, "work", NULL);
+    ck_assert_int_eq(launches->inside, 18);
+    ck_assert_int_eq(launches->outside, 4); /* set-up and warm-up */
+    ck_assert_str_eq(launches->place, "everything/step/inner");
+    ck_assert_int_eq(find(&run, PROF_METRIC_RANGE_LAUNCHES, "", "everything/step")->inside, 9);
+    ck_assert_int_eq(find(&run, PROF_METRIC_RANGE_LAUNCHES, "", "everything")->outside, 2);
+    ck_assert_int_eq(find(&run, PROF_METRIC_REGISTERS, "work", NULL)->outside, 32);
+    const struct prof_metric *kernel = find(&run, PROF_METRIC_KERNEL, "work", NULL);
+    ck_assert_int_eq(kernel->sketch.count, 18);
+    ck_assert_int_eq(kernel->inside, 9 * 50 * US);
+    ck_assert_int_eq(find(&run, PROF_METRIC_BUSY, "", NULL)->inside, 9 * 50 * US);
+    const struct prof_metric *wall = find(&run, PROF_METRIC_WALL, "", NULL);
+    const struct prof_metric *idle = find(&run, PROF_METRIC_IDLE, "", NULL);
+    ck_assert_int_eq(wall->sketch.count, 9);
+    ck_assert_int_eq(wall->inside, run.steady_ns);
+    ck_assert_int_eq(idle->inside, wall->inside - 9 * 50 * US);
+    ck_assert_int_eq(find(&run, PROF_METRIC_RANGE, "everything/step/inner", NULL)->sketch.count, 9);
+    ck_assert_ptr_null(find(&run, PROF_METRIC_RANGE, "everything/step", NULL)); /* that is wall */
+    ck_assert_int_eq(
+        find(&run, PROF_METRIC_SYNCS, "cudaDeviceSynchronize", "everything/step")->inside, 9);
+    ck_assert_int_eq(find(&run, PROF_METRIC_API_CALLS, "cudaLaunchKernel", NULL)->inside, 18);
+    prof_run_free(&run);
+}
+END_TEST
+
+START_TEST(iteration_asked_for)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    loop(&s, "step", 5, config);
+    loop(&s, "batch", 6, config);
+    struct prof_run run = extract(&s, "batch");
+    ck_assert_int_eq(run.iteration_source, PROF_ITERATION_ASKED);
+    ck_assert_int_eq(run.iterations, 5);
+    ck_assert_int_eq(find(&run, PROF_METRIC_LAUNCHES, "work", NULL)->inside, 10);
+    prof_run_free(&run);
+}
+END_TEST
+
+START_TEST(iteration_not_there)
+{
+    struct scene s;
+    struct prof_run run;
+    struct prof_error err = {0};
+    struct prof_run_options options = {.iteration = "epoch", .skip = PROF_UNKNOWN};
+    scene_open(&s, "cuda", "gpu");
+    loop(&s, "step", 5, scene_config(&s, "work", 64, 128, 32));
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_int_eq(prof_run_extract(capture, &options, &run, &err), PROF_NOTFOUND);
+    ck_assert(strstr(err.message, "epoch"));
+    prof_close(capture);
+}
+END_TEST
+
+START_TEST(longest_repeating)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    loop(&s, "chunk", 3, scene_config(&s, "work", 64, 128, 32));
+    struct prof_run run = extract(&s, NULL);
+    ck_assert_int_eq(run.iteration_source, PROF_ITERATION_REPEATING);
+    ck_assert_str_eq(run.iteration, "chunk");
+    ck_assert_int_eq(run.iterations, 3); /* of so few none is left out */
+    prof_run_free(&run);
+}
+END_TEST
+
+START_TEST(whole_run)
+{
+    struct scene s;
+    scene_open(&s, "opencl", "cpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    for (int i = 0; i < 8; i++)
+        scene_kernel(&s, 0, config, 20 * US);
+    scene_sync(&s);
+    struct prof_run run = extract(&s, NULL);
+    ck_assert_int_eq(run.iteration_source, PROF_ITERATION_RUN);
+    ck_assert_ptr_null(run.iteration);
+    ck_assert_int_eq(run.iterations, 1);
+    ck_assert_int_eq(find(&run, PROF_METRIC_LAUNCHES, "work", NULL)->inside, 8);
+    /* the first launch is warm-up */
+    ck_assert_int_eq(find(&run, PROF_METRIC_KERNEL, "work", NULL)->sketch.count, 7);
+    prof_run_free(&run);
+}
+END_TEST
+
+/* Nothing of a device, nothing at all: a run all the same. */
+START_TEST(empty)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    struct prof_run run = extract(&s, NULL);
+    struct prof_comparison result;
+    ck_assert_int_eq(run.iteration_source, PROF_ITERATION_RUN);
+    ck_assert_ptr_null(find(&run, PROF_METRIC_BUSY, "", NULL));
+    ck_assert(!prof_compare((struct prof_runs){&run, 1}, (struct prof_runs){&run, 1}, NULL, &result,
+                            NULL));
+    ck_assert_int_ne(result.verdict, PROF_VERDICT_FAIL);
+    prof_comparison_free(&result);
+    prof_run_free(&run);
+}
+END_TEST
+
+/* A range that declares a launch's work lies around it, and is no place in the program. */
+START_TEST(declared_work)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    for (int i = 0; i < 6; i++) {
+        scene_push(&s, "step");
+        scene_push(&s, "declared");
+        scene_kernel(&s, 0, config, 20 * US);
+        scene_pop(&s);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(900, 'perfkit');"
+                  "UPDATE range SET domain = 900, depth = 0 WHERE name = "
+                  "(SELECT id FROM string WHERE value = 'declared')");
+    struct prof_run run = extract(&s, NULL);
+    ck_assert_str_eq(find(&run, PROF_METRIC_LAUNCHES, "work", NULL)->place, "step");
+    ck_assert_ptr_null(find(&run, PROF_METRIC_RANGE, "declared", NULL));
+    prof_run_free(&run);
+}
+END_TEST
+
+START_TEST(copies_and_memory)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_lifetime(&s, 1000, 50000000, 1 << 20, 3);
+    scene_lifetime(&s, 2000, PROF_UNKNOWN, 512, 3);
+    for (int i = 0; i < 6; i++) {
+        scene_push(&s, "step");
+        scene_copy(&s, 0, SCENE_UP, SCENE_PAGEABLE, 1 << 16, 20 * US, true);
+        scene_copy(&s, 0, SCENE_UP, SCENE_PINNED, 1 << 16, 10 * US, false);
+        scene_copy(&s, 0, SCENE_DOWN, SCENE_PINNED, 1 << 10, 5 * US, false);
+        scene_fill(&s, 0, 4096, 2 * US);
+        scene_call(&s, "cudaEventQuery", US);
+        scene_call(&s, "cudaSetDevice", US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_run run = extract(&s, NULL);
+    ck_assert_int_eq(find(&run, PROF_METRIC_COPIES, "HtoD", "step")->inside, 10);
+    ck_assert_int_eq(find(&run, PROF_METRIC_COPY_BYTES, "HtoD", "step")->inside, 10 << 16);
+    ck_assert_int_eq(find(&run, PROF_METRIC_PAGEABLE_BYTES, "HtoD", "step")->inside, 5 << 16);
+    ck_assert_int_eq(find(&run, PROF_METRIC_PAGEABLE_BYTES, "DtoH", "step")->inside, 0);
+    ck_assert_int_eq(find(&run, PROF_METRIC_COPIES, "memset", "step")->inside, 5);
+    const struct prof_metric *copy =
+        find(&run, PROF_METRIC_COPY, "HtoD pageable > device, 2^16 bytes", NULL);
+    ck_assert_int_eq(copy->sketch.count, 5);
+    ck_assert(fabs(exp(copy->sketch.log_mean) - 20.0 * US / (1 << 16)) < 1e-6);
+    ck_assert_int_eq(find(&run, PROF_METRIC_PEAK_BYTES, "device", NULL)->outside, (1 << 20) + 512);
+    ck_assert_int_eq(find(&run, PROF_METRIC_LEAKED_BYTES, "device", NULL)->outside, 512);
+    ck_assert_int_eq(find(&run, PROF_METRIC_ALLOCATIONS, "device", NULL)->outside, 2);
+    ck_assert_int_eq(find(&run, PROF_METRIC_API_CALLS, "cudaSetDevice", NULL)->inside, 5);
+    ck_assert_ptr_null(find(&run, PROF_METRIC_API_CALLS, "cudaEventQuery", NULL)); /* polling */
+    prof_run_free(&run);
+}
+END_TEST
+
+CHECK_MAIN("extract", step_by_name, iteration_asked_for, iteration_not_there, longest_repeating,
+           whole_run, empty, declared_work, copies_and_memory)
