@@ -55,7 +55,7 @@
 
     /* Once the view stands still: what is in it, in words and in the address. */
     function settle() {
-      const w = P.within(model, view.from, view.to);
+      const w = P.within(model, view.from, view.to, true);
       const words = w.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')');
       const busy = w.devices.map((d) => P.deviceLabel(w, d) + ' busy ' + f.percent(d.union / (w.to - w.from)));
       inView.textContent = 'In view, ' + f.duration(w.to - w.from) + ': ' + (words.concat(busy).join(', ') || 'nothing') + '.';
