@@ -39,6 +39,12 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 
+# JSON of any size, for `perfkit import`.
+pkg_check_modules(YAJL IMPORTED_TARGET yajl)
+if(NOT YAJL_FOUND)
+  message(STATUS "import of Chrome traces: left out (no yajl; Debian: libyajl-dev)")
+endif()
+
 # ncurses, with wide characters: the screen of perfkit top.
 pkg_check_modules(NCURSES IMPORTED_TARGET ncursesw)
 if(NCURSES_FOUND)

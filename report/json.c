@@ -13,7 +13,7 @@ static const char *state_word(enum prof_state state)
     static const char *const words[] = {
         [PROF_STATE_RECORDING] = "recording", [PROF_STATE_CLOSING] = "closing",
         [PROF_STATE_COMPLETE] = "complete",   [PROF_STATE_RECOVERED] = "recovered",
-        [PROF_STATE_MERGED] = "merged",
+        [PROF_STATE_MERGED] = "merged",       [PROF_STATE_IMPORTED] = "imported",
     };
     return (size_t)state < sizeof words / sizeof *words ? words[state] : NULL;
 }

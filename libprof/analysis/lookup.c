@@ -246,7 +246,7 @@ static enum prof_state state_of(const char *text)
     static const char *const names[] = {
         [PROF_STATE_RECORDING] = "recording", [PROF_STATE_CLOSING] = "closing",
         [PROF_STATE_COMPLETE] = "complete",   [PROF_STATE_RECOVERED] = "recovered",
-        [PROF_STATE_MERGED] = "merged",
+        [PROF_STATE_MERGED] = "merged",       [PROF_STATE_IMPORTED] = "imported",
     };
     for (size_t i = 1; text && i < sizeof names / sizeof names[0]; i++) {
         if (!strcmp(text, names[i]))

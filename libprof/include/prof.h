@@ -69,6 +69,7 @@ enum prof_state {
     PROF_STATE_COMPLETE,
     PROF_STATE_RECOVERED, /* finished by perfkit recover */
     PROF_STATE_MERGED,
+    PROF_STATE_IMPORTED, /* made of another tool's file */
 };
 
 struct prof_info {

@@ -142,7 +142,7 @@ static bool find_spools(struct prof_ingest *ingest)
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-static bool begin(struct prof_ingest *ingest)
+bool ingest_begin(struct prof_ingest *ingest)
 {
     return sqlite3_exec(ingest->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
 }
@@ -220,7 +220,7 @@ static bool read_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
     for (size_t i = 0; i < count; i++) {
         if (!read_span(ingest, spool, &spans[i]))
             return false;
-        if (ingest->batch_records >= BATCH_RECORDS && !(commit(ingest) && begin(ingest)))
+        if (ingest->batch_records >= BATCH_RECORDS && !(commit(ingest) && ingest_begin(ingest)))
             return false;
     }
     return ingest_events_age(ingest, spool);
@@ -251,7 +251,7 @@ static bool process_is_over(struct prof_ingest *ingest, const struct ingest_spoo
 static bool step(struct prof_ingest *ingest, bool last)
 {
     ingest->now_ns = prof_now_ns();
-    if (!begin(ingest) || !ingest_processes_step(ingest) || !find_spools(ingest))
+    if (!ingest_begin(ingest) || !ingest_processes_step(ingest) || !find_spools(ingest))
         return false;
     for (size_t i = 0; i < ingest->spools.count; i++) {
         struct ingest_spool *spool = ingest->spools.data[i];
@@ -295,7 +295,7 @@ static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
     enum prof_status status = ingest_processes_open(ingest, err);
     if (status != PROF_OK)
         return status;
-    if (!begin(ingest))
+    if (!ingest_begin(ingest))
         return prof_store_fail(ingest->store, "go on with", err);
     status = ingest_state_load(ingest, err);
     if (status == PROF_OK && sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
@@ -322,7 +322,7 @@ static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *e
 
 /* ---- interface ------------------------------------------------------------------------------- */
 
-static enum prof_status prepare_statements(struct prof_ingest *ingest, struct prof_error *err)
+enum prof_status ingest_statements_prepare(struct prof_ingest *ingest, struct prof_error *err)
 {
     for (int i = 0; i < INGEST_SQLS; i++) {
         if (sqlite3_prepare_v3(ingest->db, sql_text[i], -1, SQLITE_PREPARE_PERSISTENT,
@@ -332,7 +332,7 @@ static enum prof_status prepare_statements(struct prof_ingest *ingest, struct pr
     return ingest_batches_prepare(ingest) ? PROF_OK : prof_store_fail(ingest->store, "write", err);
 }
 
-static void finalize_statements(struct prof_ingest *ingest)
+void ingest_statements_finalize(struct prof_ingest *ingest)
 {
     ingest_batches_close(ingest);
     for (int i = 0; i < INGEST_SQLS; i++) {
@@ -345,9 +345,9 @@ static enum prof_status refresh(struct prof_ingest *ingest, struct prof_error *e
 {
     if (!ingest->stale)
         return PROF_OK;
-    enum prof_status status = ingest->sql[0] ? PROF_OK : prepare_statements(ingest, err);
+    enum prof_status status = ingest->sql[0] ? PROF_OK : ingest_statements_prepare(ingest, err);
     if (status != PROF_OK)
-        finalize_statements(ingest);
+        ingest_statements_finalize(ingest);
     else
         status = load(ingest, err);
     if (status == PROF_OK)
@@ -376,11 +376,11 @@ enum prof_status prof_ingest_open(struct prof_store *store, const char *director
         if (status == PROF_OK)
             status = ingest_state_create(ingest, err);
         if (status == PROF_OK)
-            status = prepare_statements(ingest, err);
+            status = ingest_statements_prepare(ingest, err);
         if (status == PROF_OK)
             status = ingest_processes_open(ingest, err);
     } else {
-        status = prepare_statements(ingest, NULL);
+        status = ingest_statements_prepare(ingest, NULL);
         if (status != PROF_OK)
             status = prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                                prof_store_path(store));
@@ -434,7 +434,7 @@ enum prof_status prof_ingest_reaped(struct prof_ingest *ingest, uint32_t pid, in
     ingest->primary_pid = pid;
     ingest->primary_status = wait_status;
     ingest->has_primary = true;
-    if (!begin(ingest) || !ingest_processes_step(ingest) ||
+    if (!ingest_begin(ingest) || !ingest_processes_step(ingest) ||
         !ingest_process_reaped(ingest, pid, wait_status) || !commit(ingest))
         return retreat(ingest, err);
     return PROF_OK;
@@ -468,13 +468,13 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
             usleep(10000);
         }
     }
-    if (!step(ingest, true) || !begin(ingest) || !ingest_processes_finish(ingest) ||
+    if (!step(ingest, true) || !ingest_begin(ingest) || !ingest_processes_finish(ingest) ||
         !ingest_health_finish(ingest) || !ingest_capture_end(ingest, state) ||
         !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest))
         return retreat(ingest, err);
     /* The means to go on are dropped in the transaction that closes the capture: a failure, or a death
      * in between, leaves one that can be finished once more, from the state before. */
-    finalize_statements(ingest);
+    ingest_statements_finalize(ingest);
     if (ingest_state_drop(ingest, err) != PROF_OK ||
         sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         return retreat(ingest, err);
@@ -486,7 +486,7 @@ void prof_ingest_close(struct prof_ingest *ingest)
     if (!ingest)
         return;
     forget(ingest);
-    finalize_statements(ingest);
+    ingest_statements_finalize(ingest);
     ingest_filter_free(ingest);
     free(ingest->directory);
     free(ingest);

@@ -82,6 +82,28 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
                              : prof_store_fail(ingest->store, "start", err);
 }
 
+enum prof_status ingest_capture_foreign(struct prof_ingest *ingest, const struct foreign_about *about,
+                                        struct prof_error *err)
+{
+    sqlite3_stmt *sql;
+    if (sqlite3_prepare_v2(ingest->db,
+                           "INSERT INTO capture(id,state,perfkit_version,command,directory,host,kernel,cpu,"
+                           "cpu_count,start_realtime_ns) VALUES(1,'recording',?1,?2,?3,?4,?5,?6,?7,?8)",
+                           -1, &sql, NULL) != SQLITE_OK)
+        return prof_store_fail(ingest->store, "start", err);
+    ingest_bind_text(sql, 1, PERFKIT_VERSION);
+    ingest_bind_text(sql, 2, about->command);
+    ingest_bind_text(sql, 3, about->directory);
+    ingest_bind_text(sql, 4, about->host);
+    ingest_bind_text(sql, 5, about->kernel);
+    ingest_bind_text(sql, 6, about->cpu);
+    ingest_bind_known(sql, 7, about->cpu_count);
+    ingest_bind_known(sql, 8, about->start_realtime_ns);
+    int rc = sqlite3_step(sql);
+    sqlite3_finalize(sql);
+    return rc == SQLITE_DONE ? PROF_OK : prof_store_fail(ingest->store, "start", err);
+}
+
 bool ingest_capture_end(struct prof_ingest *ingest, const char *state)
 {
     uint64_t end = 0;
@@ -89,6 +111,12 @@ bool ingest_capture_end(struct prof_ingest *ingest, const char *state)
         if (ingest->processes.data[i].end_ns > end)
             end = ingest->processes.data[i].end_ns;
     }
+    return ingest_capture_close(ingest, state,
+                                end > ingest->zero_ns ? (int64_t)(end - ingest->zero_ns) : -1);
+}
+
+bool ingest_capture_close(struct prof_ingest *ingest, const char *state, int64_t duration_ns)
+{
     sqlite3_stmt *sql;
     if (sqlite3_prepare_v2(ingest->db,
                            "UPDATE capture SET state=?1,duration=?2,exit_status=?3,exit_signal=?4,"
@@ -97,8 +125,8 @@ bool ingest_capture_end(struct prof_ingest *ingest, const char *state)
         return false;
     int wait_status = ingest->primary_status;
     ingest_bind_text(sql, 1, state);
-    if (end > ingest->zero_ns)
-        ingest_bind(sql, 2, (int64_t)(end - ingest->zero_ns));
+    if (duration_ns >= 0)
+        ingest_bind(sql, 2, duration_ns);
     if (ingest->has_primary && WIFEXITED(wait_status))
         ingest_bind(sql, 3, WEXITSTATUS(wait_status));
     if (ingest->has_primary && WIFSIGNALED(wait_status))

@@ -15,6 +15,7 @@
  *   ingest_batch.c     many rows a statement
  *   ingest_state.c     what must survive a killed perfkit: cursors, maps, unfinished records
  *   ingest_health.c    the trust block
+ *   ingest_foreign.c   records of other tools' files
  *
  * Unfinished things are kept as the wire records they came in, so that they can be written into the
  * store with each commit and fed again through the same code after a crash. */
@@ -31,6 +32,7 @@
 #include "libprof/spool/lifecycle.h"
 #include "libprof/spool/reader.h"
 #include "libprof/store/ingest.h"
+#include "libprof/store/ingest_foreign.h"
 #include "libprof/wire/wire.h"
 
 /* Prepared statements, one table: name, SQL */
@@ -588,6 +590,11 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
                                       const struct prof_ingest_about *about,
                                       struct prof_error *err);
 bool ingest_capture_end(struct prof_ingest *ingest, const char *state);
+/* The same for a capture that is imported: what the machine was, `about` tells; an end that is not known
+ * is < 0. */
+enum prof_status ingest_capture_foreign(struct prof_ingest *ingest, const struct foreign_about *about,
+                                        struct prof_error *err);
+bool ingest_capture_close(struct prof_ingest *ingest, const char *state, int64_t duration_ns);
 /* Read the filter back from the capture's row, or compile it anew. */
 enum prof_status ingest_filter_load(struct prof_ingest *ingest, struct prof_error *err);
 void ingest_filter_free(struct prof_ingest *ingest);
@@ -595,6 +602,9 @@ void ingest_filter_free(struct prof_ingest *ingest);
 bool ingest_filters(const struct prof_ingest *ingest, const char *name);
 
 /* ingest.c */
+enum prof_status ingest_statements_prepare(struct prof_ingest *ingest, struct prof_error *err);
+void ingest_statements_finalize(struct prof_ingest *ingest);
+bool ingest_begin(struct prof_ingest *ingest); /* a transaction */
 struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id);
 bool ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                  const struct wire_head *head, bool definition);

@@ -28,7 +28,7 @@ const struct prof_table prof_tables[] = {
     {"capture", "One row: what was recorded, where and when.",
      C(ID,
        {"state", "TEXT", "recording, closing, complete (every process ended and was read), "
-                         "recovered (finished by perfkit recover) or merged"},
+                         "recovered (finished by perfkit recover), merged or imported (made of another tool's file)"},
        {"perfkit_version", "TEXT", "version that wrote the file"},
        {"command", "TEXT", "the command line, arguments separated by spaces, quoted for a shell"},
        {"directory", "TEXT", "working directory"}, {"host", "TEXT", "host name"},

@@ -171,7 +171,7 @@ class Numbers(unittest.TestCase):
         gpus = dict(ask(path, "SELECT uuid, id FROM TARGET_INFO_GPU"))
         self.assertEqual(gpus, {"a": 0, "b": 1, "c": 2})
         self.assertEqual(ask(path, "SELECT deviceId, count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL GROUP BY 1"), [(0, 4), (1, 1), (2, 1)])
-        self.assertEqual(one(path, "SELECT value FROM META_DATA_EXPORT WHERE name = 'PERFKIT_OPENCL_DEVICE'"), "2")
+        self.assertEqual(one(path, "SELECT value FROM META_DATA_EXPORT WHERE name = 'PERFKIT_OPENCL_DEVICE'"), "2 cpu")
 
     def test_short_names(self):
         path = EXPORTS["both"]

@@ -84,16 +84,19 @@ enum prof_status exchange_temporary(const char *output, char **temporary, struct
     return PROF_OK;
 }
 
+enum prof_status exchange_sync(const char *temporary, const char *output, struct prof_error *err)
+{
+    int fd = open(temporary, O_RDONLY | O_CLOEXEC);
+    bool ok = fd >= 0 && !fsync(fd);
+    enum prof_status status = ok ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
 enum prof_status exchange_put(const char *temporary, const char *output, bool overwrite,
                               struct prof_error *err)
 {
-    int fd = open(temporary, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd)) {
-        if (fd >= 0)
-            close(fd);
-        return prof_fail_errno(err, PROF_IO, "cannot write %s", output);
-    }
-    close(fd);
     if (overwrite ? rename(temporary, output) : link(temporary, output)) {
         if (!overwrite && errno != EEXIST && !rename(temporary, output))
             return PROF_OK; /* a filesystem without links */

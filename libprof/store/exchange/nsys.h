@@ -14,7 +14,7 @@
 #define NSYS_SCHEMA_MINOR 25
 #define NSYS_PRODUCT "perfkit"
 
-/* Every table that is written: name, and its columns as SQL declares them. Ends with NULL. */
+/* Every table that is written or read: name, and its columns as SQL declares them. Ends with NULL. */
 struct nsys_table {
     const char *name, *columns;
     bool always; /* also when it has no rows: readers ask for it without looking */

@@ -52,7 +52,8 @@ static const char maps_sql[] =
     "CREATE UNIQUE INDEX temp.nsys_process_id ON nsys_process(id);"
     "CREATE TEMP TABLE nsys_thread AS SELECT t.id AS id, p.globalPid | (t.tid & 16777215) AS globalTid,"
     " p.globalPid AS globalPid, coalesce(nullif(t.name, ''), nullif(substr(q.command, 1,"
-    " instr(q.command || ' ', ' ') - 1), ''), 'thread') AS name FROM thread t JOIN nsys_process p ON p.id ="
+    " instr(q.command || ' ', ' ') - 1), ''), 'thread') AS name, CASE WHEN t.name <> '' THEN 20 ELSE 0 END AS"
+    " priority FROM thread t JOIN nsys_process p ON p.id ="
     " t.process JOIN process q ON q.id = t.process;"
     "CREATE UNIQUE INDEX temp.nsys_thread_id ON nsys_thread(id);"
     "CREATE TEMP TABLE nsys_text(id INTEGER PRIMARY KEY, value TEXT UNIQUE);"
@@ -452,6 +453,8 @@ enum prof_status prof_export_nsys(const char *path, const char *output,
         status = write_out(&e);
     if (sqlite3_close(e.out) != SQLITE_OK && !status)
         status = prof_fail(err, PROF_IO, "cannot write %s", output);
+    if (!status)
+        status = exchange_sync(temporary, output, err);
     if (!status)
         status = exchange_put(temporary, output, options->overwrite, err);
     if (status)

@@ -137,7 +137,7 @@ const struct nsys_source nsys_sources[] = {
      "counter_device d ON d.id = c.counter_device JOIN nsys_counter_gpu g ON g.id = d.id"},
     {"PROCESSES", "SELECT p.globalPid, p.pid, q.command FROM nsys_process p JOIN process q ON q.id = p.id"},
     {"ThreadNames",
-     "SELECT x.id + (SELECT coalesce(max(id), 0) FROM string), 20, t.globalTid FROM nsys_thread t JOIN nsys_text "
+     "SELECT x.id + (SELECT coalesce(max(id), 0) FROM string), t.priority, t.globalTid FROM nsys_thread t JOIN nsys_text "
      "x ON x.value = t.name"},
     {"TARGET_INFO_GPU",
      "SELECT 0, g.gpu, d.name, NULL, 1 - d.integrated, d.l2_bytes, d.memory_bytes, d.memory_bandwidth, "
@@ -176,8 +176,8 @@ const struct nsys_source nsys_sources[] = {
      "UNION ALL SELECT 'PERFKIT_CPU_COUNT', cpu_count FROM capture UNION ALL SELECT 'PERFKIT_KERNEL', kernel FROM "
      "capture UNION ALL SELECT 'PERFKIT_STATE', state FROM capture UNION ALL SELECT 'PERFKIT_EXIT_STATUS', "
      "exit_status FROM capture"},
-    {"META_DATA_EXPORT", /* so that an import knows what is no CUDA device */
-     "SELECT DISTINCT 'PERFKIT_OPENCL_DEVICE', g.gpu FROM nsys_gpu g JOIN device d ON d.id = g.id WHERE d.api = "
+    {"META_DATA_EXPORT", /* so that an import knows what is no CUDA device: its number and kind */
+     "SELECT DISTINCT 'PERFKIT_OPENCL_DEVICE', g.gpu || ' ' || d.kind FROM nsys_gpu g JOIN device d ON d.id = g.id WHERE d.api = "
      "'opencl'"},
     {0},
 };

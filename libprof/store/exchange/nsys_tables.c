@@ -105,6 +105,8 @@ const struct nsys_table nsys_tables[] = {
      "streamId INTEGER, hwId INTEGER, vmId INTEGER, processId INTEGER, contextId INTEGER, priority "
      "INTEGER, flag INTEGER",
      true},
+    {"TARGET_INFO_SYSTEM_ENV", /* only read */
+     "globalVid INTEGER, devStateName TEXT, name TEXT, nameEnum INTEGER, value TEXT", false},
     {"TARGET_INFO_SESSION_START_TIME",
      "utcEpochNs INTEGER, utcTime TEXT, localTime TEXT, systemClockNs INTEGER", true},
     {"ANALYSIS_DETAILS",

@@ -21,7 +21,10 @@ enum prof_status exchange_output_free(const char *output, const char *input, boo
 /* A new empty file beside `output`; its name is malloc'ed. */
 enum prof_status exchange_temporary(const char *output, char **temporary, struct prof_error *err);
 
-/* Sync `temporary` to disk and give it the name `output`. */
+/* Make sure that `temporary`, which is to be `output`, is on the disk. */
+enum prof_status exchange_sync(const char *temporary, const char *output, struct prof_error *err);
+
+/* Give it the name `output`. */
 enum prof_status exchange_put(const char *temporary, const char *output, bool overwrite,
                               struct prof_error *err);
 

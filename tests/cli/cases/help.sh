@@ -1,6 +1,6 @@
 # Every command has help, generated pages and completion, and they agree.
 perfkit help >overview
-for command in run ctl report recover export doctor version help; do
+for command in run ctl report recover export import doctor version help; do
   grep -q "^  $command " overview || echo "$command is not in the overview"
   perfkit help $command >a
   perfkit $command --help >b

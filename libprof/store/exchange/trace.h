@@ -1,0 +1,139 @@
+/* Chrome traces (JSON, gzipped or not) into a staging file with the tables of nsys.h.
+ *
+ *   trace.c        the file: reads, unpacks, parses as a stream; where it is wrong
+ *   trace_read.c   JSON's events to one trace event at a time
+ *   trace_write.c  a trace event to rows */
+#ifndef PERFKIT_STORE_EXCHANGE_TRACE_H
+#define PERFKIT_STORE_EXCHANGE_TRACE_H
+
+#include "libprof/base/array.h"
+#include "libprof/store/exchange/parts.h"
+
+/* Read the trace at `path` into `stage`, an empty database. What was not understood is told in rows
+ * PERFKIT_NOTE of META_DATA_EXPORT. PROF_CORRUPT: not JSON, or cut short, with the byte; PROF_FORMAT: JSON,
+ * but no trace; PROF_UNSUPPORTED: built without the parser. */
+enum prof_status trace_stage(const char *path, sqlite3 *stage, const struct prof_exchange_options *options,
+                             struct prof_error *err);
+
+/* The numbers that an event may have: key, where it stands (0 event, 1 its args, 2 a device), and how its
+ * number is read ('i' whole, 't' a time in us, kept in ns, 'v' three whole ones). */
+#define TRACE_NUMBER_MAP(X)                                                                        \
+    X(TS, "ts", 0, 't')                                                                            \
+    X(DUR, "dur", 0, 't')                                                                          \
+    X(DEVICE, "device", 1, 'i')                                                                    \
+    X(CONTEXT, "context", 1, 'i')                                                                  \
+    X(STREAM, "stream", 1, 'i')                                                                    \
+    X(CORRELATION, "correlation", 1, 'i')                                                          \
+    X(BYTES, "bytes", 1, 'i')                                                                      \
+    X(REGISTERS, "registers per thread", 1, 'i')                                                   \
+    X(SHARED, "shared memory", 1, 'i')                                                             \
+    X(GRID_X, "grid", 1, 'v')                                                                      \
+    X(GRID_Y, "", 1, 0)                                                                            \
+    X(GRID_Z, "", 1, 0)                                                                            \
+    X(BLOCK_X, "block", 1, 'v')                                                                    \
+    X(BLOCK_Y, "", 1, 0)                                                                           \
+    X(BLOCK_Z, "", 1, 0)                                                                           \
+    X(GRAPH, "graph id", 1, 'i')                                                                   \
+    X(GRAPH_NODE, "graph node id", 1, 'i')                                                         \
+    X(EVENT, "wait_on_cuda_event_id", 1, 'i')                                                      \
+    X(ADDRESS, "Addr", 1, 'i')                                                                     \
+    X(MEMORY_BYTES, "Bytes", 1, 'i')                                                               \
+    X(DEVICE_TYPE, "Device Type", 1, 'i')                                                          \
+    X(DEVICE_ID, "Device Id", 1, 'i')                                                              \
+    X(GPU_ID, "id", 2, 'i')                                                                        \
+    X(GPU_MEMORY, "totalGlobalMem", 2, 'i')                                                        \
+    X(GPU_MAJOR, "computeMajor", 2, 'i')                                                           \
+    X(GPU_MINOR, "computeMinor", 2, 'i')                                                           \
+    X(GPU_BLOCK, "maxThreadsPerBlock", 2, 'i')                                                     \
+    X(GPU_THREADS, "maxThreadsPerMultiprocessor", 2, 'i')                                          \
+    X(GPU_WARP, "warpSize", 2, 'i')                                                                \
+    X(GPU_SHARED_BLOCK, "sharedMemPerBlock", 2, 'i')                                               \
+    X(GPU_SHARED_UNIT, "sharedMemPerMultiprocessor", 2, 'i')                                       \
+    X(GPU_REGISTERS, "regsPerMultiprocessor", 2, 'i')                                              \
+    X(GPU_UNITS, "numSms", 2, 'i')
+
+enum trace_number {
+#define X(name, key, place, how) TRACE_##name,
+    TRACE_NUMBER_MAP(X)
+#undef X
+        TRACE_NUMBERS
+};
+
+#define TRACE_TEXT_MAP(X)                                                                          \
+    X(PHASE, "ph", 0)                                                                              \
+    X(NAME, "name", 0)                                                                             \
+    X(CATEGORY, "cat", 0)                                                                          \
+    X(PID, "pid", 0) /* numbers too: what they say is kept as text */                              \
+    X(TID, "tid", 0)                                                                               \
+    X(GIVEN, "name", 1) /* of process_name and thread_name */                                      \
+    X(GPU_NAME, "name", 2)
+
+enum trace_text {
+#define X(name, key, place) TRACE_TEXT_##name,
+    TRACE_TEXT_MAP(X)
+#undef X
+        TRACE_TEXTS
+};
+
+struct trace_bytes {
+    char *data;
+    size_t count, capacity;
+};
+
+/* One event, or one device. */
+struct trace_event {
+    int64_t numbers[TRACE_NUMBERS];
+    uint64_t has; /* bit per number */
+    struct trace_bytes texts[TRACE_TEXTS]; /* with a 0 behind the last byte; count 0 = absent */
+};
+_Static_assert(TRACE_NUMBERS <= 64, "a bit per number");
+
+static inline bool trace_has(const struct trace_event *event, enum trace_number number)
+{
+    return event->has >> number & 1;
+}
+static inline const char *trace_text(const struct trace_event *event, enum trace_text text)
+{
+    return event->texts[text].count ? event->texts[text].data : "";
+}
+
+/* ---- trace_write.c ---------------------------------------------------------------------------- */
+
+struct trace_sink;
+
+enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_sink **out, struct prof_error *err);
+/* False: an error of the database, or out of memory: trace_sink_fail tells. */
+bool trace_sink_event(struct trace_sink *sink, const struct trace_event *event);
+bool trace_sink_device(struct trace_sink *sink, const struct trace_event *device);
+void trace_sink_base(struct trace_sink *sink, int64_t base_ns);
+uint64_t trace_sink_events(const struct trace_sink *sink);
+enum prof_status trace_sink_finish(struct trace_sink *sink, struct prof_error *err);
+enum prof_status trace_sink_fail(struct trace_sink *sink, struct prof_error *err);
+void trace_sink_close(struct trace_sink *sink);
+
+/* ---- trace_read.c ----------------------------------------------------------------------------- */
+
+#define TRACE_DEEPEST 128u /* containers within each other */
+
+struct trace_reader {
+    struct trace_sink *sink;
+    unsigned char places[TRACE_DEEPEST]; /* of each open container */
+    unsigned depth;
+    int text, number; /* that the next value is; -1 = none */
+    char how;
+    int vector; /* next element of a 'v' */
+    bool base, top_array, was_trace;
+    uint64_t values;   /* seen so far */
+    const char *wrong; /* why reading stopped, when it is not the sink */
+    struct trace_event event;
+};
+
+/* yajl's callbacks; the context is a struct trace_reader. */
+extern const void *const trace_callbacks;
+void trace_reader_free(struct trace_reader *reader);
+
+/* Exact decimal number times `scale`, rounded to nearest; false when it is none or beyond 2^61. Whole numbers
+ * up to 2^64-1 are kept when `scale` is 1. */
+bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out);
+
+#endif

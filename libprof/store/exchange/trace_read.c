@@ -1,0 +1,301 @@
+/* The words of a Chrome trace: which of its JSON values mean something, and which part of an event they are.
+ * Values come one by one from the parser, and one event is kept at a time, whatever the size of the file. Numbers
+ * come as their text: a double could not hold nanoseconds of today, nor addresses. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <yajl/yajl_parse.h>
+
+#include "libprof/store/exchange/feed.h"
+#include "libprof/store/exchange/trace.h"
+
+enum place { TOP, EVENTS, EVENT, ARGS, VECTOR, DEVICES, DEVICE, SKIPPED };
+
+static const struct {
+    const char *key;
+    char place, how;
+} numbers[] = {
+#define X(name, key, place, how) {key, place, how},
+    TRACE_NUMBER_MAP(X)
+#undef X
+};
+
+static const struct {
+    const char *key;
+    char place;
+} texts[] = {
+#define X(name, key, place) {key, place},
+    TRACE_TEXT_MAP(X)
+#undef X
+};
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+/* Digits up to 2^64-1; false beyond. */
+static bool add_digit(uint64_t *value, unsigned digit)
+{
+    if (*value > (UINT64_MAX - digit) / 10)
+        return false;
+    *value = *value * 10 + digit;
+    return true;
+}
+
+/* Numbers in scientific notation are rare in traces: exactness is not to be had for them. */
+static bool by_double(const char *text, size_t length, int64_t scale, int64_t *out)
+{
+    char copy[64], *end;
+    if (length >= sizeof copy)
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    double value = strtod(copy, &end) * (double)scale;
+    if (*end || end == copy || !(value > -(double)FEED_FARTHEST_NS && value < (double)FEED_FARTHEST_NS))
+        return false;
+    *out = (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+    return true;
+}
+
+bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out)
+{
+    bool negative = length && *text == '-', fraction = false;
+    uint64_t value = 0;
+    int64_t left = scale; /* what a further digit of the fraction is worth, times ten */
+    unsigned rounding = 0;
+    size_t i = negative, digits = 0;
+    for (; i < length; i++) {
+        unsigned digit = (unsigned)(text[i] - '0');
+        if (text[i] == '.' && !fraction)
+            fraction = true;
+        else if (text[i] == 'e' || text[i] == 'E')
+            return by_double(text, length, scale, out);
+        else if (digit > 9)
+            return false;
+        else if (!fraction || left > 1) {
+            if (!add_digit(&value, digit))
+                return false;
+            left /= fraction ? 10 : 1;
+            digits++;
+        } else if (left == 1) { /* the first digit that is cut */
+            rounding = digit >= 5;
+            left = 0;
+        }
+    }
+    if (!digits)
+        return false;
+    for (; left > 1; left /= 10)
+        if (!add_digit(&value, 0))
+            return false;
+    value += rounding;
+    if (scale != 1 && value > (uint64_t)FEED_FARTHEST_NS)
+        return false;
+    if (negative && value > (uint64_t)INT64_MAX)
+        return false;
+    *out = negative ? -(int64_t)value : (int64_t)value;
+    return true;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------ */
+
+static bool set_text(struct trace_reader *reader, int which, const unsigned char *text, size_t length)
+{
+    struct trace_bytes *bytes = &reader->event.texts[which];
+    bytes->count = 0;
+    if (!prof_array_reserve(bytes, length + 1)) {
+        reader->wrong = "out of memory";
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) /* names end at a NUL everywhere else */
+        bytes->data[i] = text[i] ? (char)text[i] : ' ';
+    bytes->data[length] = '\0';
+    bytes->count = length;
+    return true;
+}
+
+static void forget(struct trace_event *event)
+{
+    event->has = 0;
+    for (int i = 0; i < TRACE_TEXTS; i++)
+        event->texts[i].count = 0;
+}
+
+void trace_reader_free(struct trace_reader *reader)
+{
+    for (int i = 0; i < TRACE_TEXTS; i++)
+        prof_array_free(&reader->event.texts[i]);
+}
+
+/* ---- values ----------------------------------------------------------------------------------- */
+
+static enum place here(const struct trace_reader *reader)
+{
+    return reader->depth ? (enum place)reader->places[reader->depth - 1] : SKIPPED;
+}
+
+static void expect_nothing(struct trace_reader *reader)
+{
+    if (here(reader) != VECTOR)
+        reader->text = reader->number = -1;
+    reader->base = false;
+    reader->values++;
+}
+
+static void set_number(struct trace_reader *reader, int which, int64_t value)
+{
+    reader->event.numbers[which] = value;
+    reader->event.has |= (uint64_t)1 << which;
+}
+
+static int on_number(void *context, const char *text, size_t length)
+{
+    struct trace_reader *reader = context;
+    int64_t value;
+    bool ok = true;
+    if (here(reader) == VECTOR) {
+        if (reader->vector < 3 && trace_decimal(text, length, 1, &value))
+            set_number(reader, reader->number + reader->vector, value);
+        reader->vector++;
+        return 1;
+    }
+    if (reader->base && trace_decimal(text, length, 1, &value))
+        trace_sink_base(reader->sink, value);
+    else if (reader->number >= 0 && reader->how != 'v' &&
+             trace_decimal(text, length, reader->how == 't' ? 1000 : 1, &value))
+        set_number(reader, reader->number, value);
+    else if (reader->text == TRACE_TEXT_PID || reader->text == TRACE_TEXT_TID)
+        ok = set_text(reader, reader->text, (const unsigned char *)text, length);
+    expect_nothing(reader);
+    return ok;
+}
+
+static int on_string(void *context, const unsigned char *text, size_t length)
+{
+    struct trace_reader *reader = context;
+    int64_t value;
+    bool ok = true;
+    if (reader->number >= 0 && reader->how == 't' && trace_decimal((const char *)text, length, 1000, &value))
+        set_number(reader, reader->number, value);
+    else if (reader->text >= 0)
+        ok = set_text(reader, reader->text, text, length);
+    expect_nothing(reader);
+    return ok;
+}
+
+static int on_other(void *context)
+{
+    expect_nothing(context);
+    return 1;
+}
+
+static int on_boolean(void *context, int value)
+{
+    (void)value;
+    return on_other(context);
+}
+
+static bool is_key(const char *key, const unsigned char *text, size_t length)
+{
+    return strlen(key) == length && !memcmp(key, text, length);
+}
+
+static int on_key(void *context, const unsigned char *text, size_t length)
+{
+    struct trace_reader *reader = context;
+    int place = here(reader) == EVENT ? 0 : here(reader) == ARGS ? 1 : here(reader) == DEVICE ? 2 : -1;
+    expect_nothing(reader);
+    if (here(reader) == TOP) {
+        reader->base = is_key("baseTimeNanoseconds", text, length);
+        reader->number = is_key("traceEvents", text, length) ? -2 : is_key("deviceProperties", text, length) ? -3 : -1;
+        return 1;
+    }
+    if (place < 0)
+        return 1;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].place == place && is_key(numbers[i].key, text, length) && length) {
+            reader->number = (int)i;
+            reader->how = numbers[i].how;
+        }
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].place == place && is_key(texts[i].key, text, length))
+            reader->text = (int)i;
+    if (place == 0 && is_key("args", text, length))
+        reader->number = -4;
+    return 1;
+}
+
+/* ---- containers ------------------------------------------------------------------------------- */
+
+static int enter(struct trace_reader *reader, enum place place)
+{
+    if (reader->depth == TRACE_DEEPEST) {
+        reader->wrong = "values are nested too deeply";
+        return 0;
+    }
+    reader->places[reader->depth++] = (unsigned char)place;
+    reader->values++;
+    if (place != VECTOR)
+        reader->text = reader->number = -1;
+    reader->base = false;
+    return 1;
+}
+
+static int on_map(void *context)
+{
+    struct trace_reader *reader = context;
+    enum place around = here(reader), place = SKIPPED;
+    if (!reader->depth)
+        place = TOP;
+    else if (around == EVENTS || around == DEVICES)
+        place = around == EVENTS ? EVENT : DEVICE;
+    else if (around == EVENT && reader->number == -4)
+        place = ARGS;
+    if (place == EVENT || place == DEVICE)
+        forget(&reader->event);
+    return enter(reader, place);
+}
+
+static int on_array(void *context)
+{
+    struct trace_reader *reader = context;
+    enum place around = here(reader), place = SKIPPED;
+    if (!reader->depth) {
+        reader->top_array = reader->was_trace = true;
+        place = EVENTS;
+    } else if (around == TOP && reader->number == -2) {
+        reader->was_trace = true;
+        place = EVENTS;
+    } else if (around == TOP && reader->number == -3) {
+        place = DEVICES;
+    } else if (around == ARGS && reader->number >= 0 && reader->how == 'v') {
+        place = VECTOR;
+        reader->vector = 0;
+    }
+    return enter(reader, place);
+}
+
+static int on_end(void *context)
+{
+    struct trace_reader *reader = context;
+    enum place place = here(reader);
+    reader->depth -= reader->depth > 0;
+    reader->values++;
+    reader->text = reader->number = -1;
+    if (place == EVENT)
+        return trace_sink_event(reader->sink, &reader->event);
+    if (place == DEVICE)
+        return trace_sink_device(reader->sink, &reader->event);
+    return 1;
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_other,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_map,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_end,
+    .yajl_start_array = on_array,
+    .yajl_end_array = on_end,
+};
+const void *const trace_callbacks = &callbacks;

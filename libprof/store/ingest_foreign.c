@@ -1,0 +1,137 @@
+/* The ingest without spools: what import feeds. Each process of the source is a scope of ids of its own, as
+ * a spool is; there is no lifecycle table, no counters to balance with, and nothing to recover: an import
+ * that dies is begun again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/ingest_foreign.h"
+#include "libprof/store/ingest_private.h"
+
+#define BATCH_RECORDS 262144u
+
+/* Spools by another name, so that nobody outside looks inside. */
+static struct ingest_spool *spool_of(struct foreign_process *process)
+{
+    return (struct ingest_spool *)(void *)process;
+}
+
+enum prof_status foreign_open(struct prof_store *store, const struct foreign_about *about,
+                              struct prof_ingest **out, struct prof_error *err)
+{
+    *out = NULL;
+    struct prof_ingest *ingest = calloc(1, sizeof *ingest);
+    if (!ingest)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    ingest->store = store;
+    ingest->db = prof_store_db(store);
+    ingest->lifecycle_fd = -1;
+    ingest->zero_ns = FOREIGN_ZERO_NS;
+    enum prof_status status = ingest_capture_foreign(ingest, about, err);
+    if (!status)
+        status = ingest_state_create(ingest, err);
+    if (!status)
+        status = ingest_statements_prepare(ingest, err);
+    if (!status && !ingest_begin(ingest))
+        status = prof_store_fail(store, "write", err);
+    if (status) {
+        prof_ingest_close(ingest);
+        return status;
+    }
+    *out = ingest;
+    return PROF_OK;
+}
+
+struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid, const char *command)
+{
+    struct ingest_spool *spool = calloc(1, sizeof *spool);
+    struct ingest_spool **slot = spool ? prof_array_add(&ingest->spools) : NULL;
+    if (!slot) {
+        free(spool);
+        return NULL;
+    }
+    *slot = spool;
+    spool->id = ++ingest->last_spool;
+    spool->process = ++ingest->last_process;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_PROCESS];
+    sqlite3_clear_bindings(sql); /* parent, birth and start are not known */
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind(sql, 2, pid);
+    ingest_bind_text(sql, 4, command);
+    if (!ingest_run(ingest, INGEST_SQL_PROCESS))
+        return NULL;
+    sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL]; /* it had events */
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind_text(sql, 2, "imported");
+    return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? (struct foreign_process *)(void *)spool : NULL;
+}
+
+static bool save(struct prof_ingest *ingest)
+{
+    ingest->batch_records = 0;
+    return ingest_batches_flush(ingest) && ingest_rollup_flush(ingest) &&
+           sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK && ingest_begin(ingest);
+}
+
+bool foreign_feed(struct prof_ingest *ingest, struct foreign_process *process, uint32_t tid,
+                  const struct wire_head *head)
+{
+    static const bool definitions[WIRE_TYPES] = {
+#define X(name, definition, text) [WIRE_##name] = definition,
+        WIRE_TYPE_MAP(X)
+#undef X
+    };
+    return ingest_feed(ingest, spool_of(process), tid, head, definitions[head->type]) &&
+           (++ingest->batch_records < BATCH_RECORDS || save(ingest));
+}
+
+bool foreign_string(struct prof_ingest *ingest, struct foreign_process *process, uint32_t id,
+                    const char *text, size_t length)
+{
+    _Alignas(8) unsigned char buffer[WIRE_MAX_RECORD];
+    struct wire_string *record = (struct wire_string *)(void *)buffer;
+    bool ok = true;
+    do {
+        size_t part = length < WIRE_STRING_BYTES ? length : WIRE_STRING_BYTES;
+        *record = (struct wire_string){
+            .head = {(uint16_t)((sizeof *record + part + 7) & ~(size_t)7), WIRE_STRING,
+                     part < length ? WIRE_STRING_MORE : 0, id},
+            .length = (uint32_t)part};
+        memcpy(record->text, text, part);
+        ok = foreign_feed(ingest, process, 0, &record->head);
+        text += part;
+        length -= part;
+    } while (ok && length);
+    return ok;
+}
+
+bool foreign_health(struct prof_ingest *ingest, const char *subject, const char *item,
+                    const int64_t *value, const char *note)
+{
+    return ingest_health_line(ingest, 0, subject, item, value, note);
+}
+
+enum prof_status foreign_fail(struct prof_ingest *ingest, struct prof_error *err)
+{
+    int code = sqlite3_errcode(ingest->db);
+    if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    return prof_store_fail(ingest->store, "write", err);
+}
+
+enum prof_status foreign_finish(struct prof_ingest *ingest, int64_t duration_ns, struct prof_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < ingest->spools.count; i++) {
+        struct ingest_spool *spool = ingest->spools.data[i];
+        ok = ingest_events_finish(ingest, spool) && ingest_ranges_finish(ingest, spool) &&
+             ingest_names_finish(ingest, spool);
+    }
+    if (!ok || !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
+        !ingest_capture_close(ingest, "imported", duration_ns))
+        return foreign_fail(ingest, err);
+    ingest_statements_finalize(ingest);
+    enum prof_status status = ingest_state_drop(ingest, err);
+    if (!status && sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        status = prof_store_fail(ingest->store, "finish", err);
+    return status;
+}

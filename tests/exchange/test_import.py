@@ -1,0 +1,542 @@
+#!/usr/bin/env python3
+"""perfkit import: files of other tools become captures whose figures are those of the files; what is broken is
+refused with the place, and nothing is left behind.
+
+    test_import.py PERFKIT REPORT_TOOL REPORT_SCENES WORK_FOLDER
+
+PERFKIT_NSYS_SAMPLES and PERFKIT_TRACE_SAMPLES may name files of real tools, separated by colons: their sums are
+compared with those that are computed directly from them.
+"""
+import atexit
+import collections
+import gzip
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import nsys_files
+from scenes import ask, make, one
+
+perfkit, tool, report_scenes, work = [os.path.abspath(a) for a in sys.argv[1:5]]
+shutil.rmtree(work, ignore_errors=True)
+# Two hundred small files are synced to disk here: in memory that takes no time.
+if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 256 << 20:
+    work = tempfile.mkdtemp(prefix="perfkit-import-", dir="/dev/shm")
+    atexit.register(shutil.rmtree, work, ignore_errors=True)
+CAPTURES = make(tool, work, report_scenes)
+NONE = 4294967295
+
+
+def path_of(name):
+    return os.path.join(work, name)
+
+
+def run(*arguments):
+    return subprocess.run([perfkit, *arguments], capture_output=True, text=True, errors="replace", check=False)
+
+
+def import_file(path, name="out.sqlite", *options):
+    out = path_of(name)
+    done = run("import", path, "-o", out, "--force", *options)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def report(capture):
+    done = subprocess.run([perfkit, "report", capture, "--format", "json"], capture_output=True, check=True)
+    return json.loads(done.stdout.decode("utf-8", "replace"))
+
+
+HAS_JSON = "built without yajl" not in run("import", "/dev/null", "-o", path_of("x")).stderr
+with open(path_of("probe.json"), "w", encoding="ascii") as probe:
+    probe.write('{"traceEvents": []}')
+HAS_JSON = "without yajl" not in run("import", path_of("probe.json"), "-o", path_of("probe.sqlite")).stderr
+
+
+class NothingLeft(unittest.TestCase):
+    """Base: a failed import says one line with the place, exits with 2, and leaves no file."""
+
+    def refused(self, path, *words, status=2):
+        out = path_of("refused.sqlite")
+        before = set(os.listdir(work))
+        done = run("import", path, "-o", out)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(set(os.listdir(work)), before)
+
+
+class Nsys(NothingLeft):
+    def check(self, path):
+        out = import_file(path)
+        self.assertEqual(one(out, "SELECT state FROM capture"), "imported")
+        self.assertEqual(ask(out, "SELECT pid, command FROM process ORDER BY pid"), [(100, "train100"), (200, "train200")])
+        self.assertEqual(ask(out, "SELECT count(*), sum(duration), count(api_name), count(correlation) FROM kernel"),
+                         [(24, 2 * (10 * 300 + 45 + 100), 20, 4)])
+        self.assertEqual(ask(out, "SELECT s.value, count(*) FROM kernel k JOIN launch_config c ON c.id = k.config JOIN string s ON "
+                                  "s.id = c.name GROUP BY 1 ORDER BY 1"), [("softmax", 12), ("void gemm<float>(float *)", 12)])
+        self.assertEqual(ask(out, "SELECT kind, bytes, source_kind, target_kind, count(*), count(api_name) FROM transfer GROUP BY 1 "
+                                  "ORDER BY 1"), [(1, 4096, 2, 3, 2, 2), (2, 64, 3, 1, 2, 2), (8, 1 << 40, 3, 3, 2, 0)])
+        self.assertEqual(ask(out, "SELECT bytes, value, memory_kind, count(*) FROM memset"), [(512, 7, 3, 2)])
+        self.assertEqual(ask(out, "SELECT kind, event, recorded, count(*), count(api_name) FROM sync GROUP BY 1 ORDER BY 1"),
+                         [(2, 5, 9, 2, 0), (3, None, None, 4, 2)])
+        self.assertEqual(ask(out, "SELECT s.value, count(*) FROM api_all a JOIN string s ON s.id = a.name GROUP BY 1 ORDER BY 1"),
+                         [("cuLaunchKernel", 10), ("cudaGraphLaunch", 2), ("cudaLaunchKernel", 10), ("cudaMemcpy", 2),
+                          ("cudaMemcpyAsync", 2), ("cudaStreamSynchronize", 2)])
+        self.assertEqual(one(out, "SELECT count(*) FROM kernel k JOIN api_call a ON a.correlation = k.correlation"), 8)
+        # Two processes, the same numbers: each kernel with its own process's call.
+        self.assertEqual(one(out, "SELECT count(*) FROM kernel k JOIN stream s ON s.id = k.stream JOIN thread t ON t.id = k.thread "
+                                  "WHERE s.process <> t.process OR k.api_lead <> 200"), 0)
+        self.assertEqual(one(out, "SELECT min(start) FROM (SELECT start FROM range UNION ALL SELECT start FROM kernel)"), 0)
+        self.assertEqual(ask(out, "SELECT depth, s.value, duration FROM range r LEFT JOIN string s ON s.id = r.domain JOIN thread t ON "
+                                  "t.id = r.thread WHERE t.process = 1 ORDER BY start, duration DESC"),
+                         [(0, None, 14100), (0, "library", 5100), (1, None, 1000), (None, None, 500), (0, None, None)])
+        self.assertEqual(one(out, "SELECT count(*) FROM marker"), 2)
+        self.assertEqual(ask(out, "SELECT address, count(*), count(\"end\"), sum(bytes) FROM allocation GROUP BY 1"),
+                         [(9007199254740993, 4, 2, 4000)])
+        self.assertEqual(one(out, "SELECT name FROM thread WHERE tid = 101"), "worker")
+        self.assertEqual(one(out, "SELECT start_realtime_ns FROM capture"), 1785549185000000000 - 5100)
+        notes = " ".join(row[0] or "" for row in ask(out, "SELECT note FROM capture_health"))
+        self.assertIn("does not count calls", notes)
+        self.assertEqual(one(out, "SELECT count(*) FROM capture_health WHERE value NOT NULL"), 0)
+        return out
+
+    def test_every_version(self):
+        for minor in range(20, 29):
+            with self.subTest(minor):
+                path = path_of("version.sqlite")
+                nsys_files.make(path, minor)
+                self.check(path)
+
+    def test_columns_in_another_order(self):
+        nsys_files.make(path_of("order.sqlite"), 28, shuffle=True)
+        self.check(path_of("order.sqlite"))
+
+    def test_every_report_works(self):
+        nsys_files.make(path_of("full.sqlite"))
+        out = import_file(path_of("full.sqlite"), "full-out.sqlite")
+        told = report(out)
+        self.assertTrue(told["trust"]["complete"])
+        self.assertEqual(told["trust"]["totals"], [])
+        self.assertTrue(any("does not count calls" in s["text"] for s in told["trust"]["statements"]))
+        for arguments in ([], ["--findings", "all"], ["--stats", "cuda_gpu_kern_sum,cuda_api_sum,nvtx_sum"], ["--html", path_of("x.html")],
+                          ["--chrome-trace", path_of("x.json")], ["--flamegraph", path_of("x.txt")], ["--format", "markdown"]):
+            done = run("report", out, *arguments)
+            self.assertEqual(done.returncode, 0, (arguments, done.stderr))
+
+    def test_tables_may_be_absent(self):
+        optional = [t for t in nsys_files.TABLES if t not in ("StringIds", "CUPTI_ACTIVITY_KIND_KERNEL")]
+        for table in optional:
+            nsys_files.make(path_of("without.sqlite"), leave_out=(table,))
+            out = import_file(path_of("without.sqlite"))
+            self.assertEqual(one(out, "SELECT count(*) FROM kernel"), 24, table)
+        nsys_files.make(path_of("without.sqlite"), leave_out=optional)
+        out = import_file(path_of("without.sqlite"))
+        self.assertEqual(ask(out, "SELECT count(*), count(api_name) FROM kernel"), [(24, 0)])
+
+    def broken(self, *statements):
+        path = path_of("broken.sqlite")
+        nsys_files.make(path)
+        db = sqlite3.connect(path)
+        for sql in statements:
+            db.execute(sql)
+        db.commit()
+        db.close()
+        return path
+
+    def test_values_of_other_types(self):
+        kernel = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {} WHERE rowid = 3"
+        self.refused(self.broken(kernel.format("start = 'soon'")), "CUPTI_ACTIVITY_KIND_KERNEL", "start", "text")
+        self.refused(self.broken(kernel.format("end = NULL")), "CUPTI_ACTIVITY_KIND_KERNEL", "end", "null")
+        self.refused(self.broken(kernel.format("end = 1.5")), "CUPTI_ACTIVITY_KIND_KERNEL", "end", "real")
+        self.refused(self.broken(kernel.format("start = -9223372036854775808")), "CUPTI_ACTIVITY_KIND_KERNEL", "range")
+        self.refused(self.broken("UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = x'00'"), "CUPTI_ACTIVITY_KIND_MEMCPY", "bytes", "blob")
+        self.refused(self.broken("UPDATE NVTX_EVENTS SET start = 'x' WHERE eventType = 59"), "NVTX_EVENTS", "start")
+
+    def test_columns_that_nothing_goes_without(self):
+        self.refused(self.broken("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN streamId"), "CUPTI_ACTIVITY_KIND_KERNEL", "streamId")
+
+    def test_odd_but_readable(self):
+        odd = ["UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 5 WHERE rowid = 1",
+               "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = 999999 WHERE rowid = 2",
+               "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET gridX = 'many', registersPerThread = -1, globalPid = NULL WHERE rowid = 4",
+               "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME",  # numbers used twice
+               "UPDATE NVTX_EVENTS SET end = 9223372036854775807 WHERE end = 100",
+               "UPDATE NVTX_EVENTS SET end = start - 1 WHERE end = 500",
+               "UPDATE NVTX_EVENTS SET textId = 999999, text = NULL WHERE eventType = 34",
+               "UPDATE NVTX_EVENTS SET domainId = 77 WHERE domainId = 2",
+               "INSERT INTO StringIds VALUES(500, x'1b5b33316d' || '</script>' || x'ff00')",
+               "UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET bytes = -5",
+               "UPDATE ThreadNames SET nameId = 500"]
+        for sql in odd + [odd]:
+            path = self.broken(*([sql] if isinstance(sql, str) else sql))
+            out = import_file(path)
+            self.assertEqual(one(out, "SELECT count(*) FROM kernel"), 24, sql)
+            self.assertEqual(run("report", out).returncode, 0, sql)
+            self.assertEqual(one(out, "PRAGMA integrity_check"), "ok")
+
+    def test_numbers_used_twice_stand_alone(self):
+        out = import_file(self.broken("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL"))
+        self.assertEqual(ask(out, "SELECT count(*), count(api_name) FROM kernel"), [(48, 20)])
+
+    def test_no_exports(self):
+        db = sqlite3.connect(path_of("other.sqlite"))
+        db.execute("CREATE TABLE t(x)")
+        db.commit()
+        db.close()
+        self.refused(path_of("other.sqlite"), "no export of Nsight Systems")
+        self.refused(CAPTURES["normal"], "capture of perfkit already")
+        self.refused(self.broken("UPDATE META_DATA_EXPORT SET value = '4.0.1' WHERE name = 'EXPORT_SCHEMA_VERSION'"), "schema 4.0.1")
+        self.refused("/dev/null", "regular file")
+        self.refused(path_of("nothing"), "no such file")
+        for name, data in (("empty", b""), ("text", b"hello"), ("binary", bytes(range(256)))):
+            with open(path_of(name), "wb") as out:
+                out.write(data)
+            self.refused(path_of(name), "neither")
+
+    def test_a_view_is_no_table(self):
+        path = self.broken("DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET",
+                           "CREATE VIEW CUPTI_ACTIVITY_KIND_MEMSET AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS "
+                           "start, i AS end, 0 AS bytes FROM n")
+        out = import_file(path)
+        self.assertEqual(one(out, "SELECT count(*) FROM memset"), 0)
+
+    def test_cut_short(self):
+        nsys_files.make(path_of("whole.sqlite"))
+        with open(path_of("whole.sqlite"), "rb") as whole:
+            data = whole.read()
+        for part in (50, 4096, len(data) // 2, len(data) - 4096):
+            with open(path_of("cut.sqlite"), "wb") as out:
+                out.write(data[:part])
+            self.refused(path_of("cut.sqlite"))
+
+    def test_newer_versions_are_read_and_told(self):
+        out = import_file(self.broken("UPDATE META_DATA_EXPORT SET value = '3.40.0' WHERE name = 'EXPORT_SCHEMA_VERSION'"))
+        self.assertIn("schema 3.40.0", " ".join(row[0] or "" for row in ask(out, "SELECT note FROM capture_health")))
+
+
+def parts(told):
+    """What can survive the way through an nsys export: delays, drivers, ends of processes and counts of calls cannot."""
+    def rows(table, *columns):
+        return [[row[column] for column in columns] for row in told[table]["rows"]]
+
+    return {
+        "kernels": rows("kernels", "name", "count", "total_ns", "min_ns", "max_ns", "average_ns", "median_ns"),
+        "transfers": rows("transfers", "name", "source", "target", "count", "bytes", "total_ns"),
+        "api": rows("api", "name", "count", "total_ns", "min_ns", "max_ns"),
+        "ranges": rows("ranges", "name", "domain", "count", "total_ns"),
+        "duration": told["capture"]["duration_ns"],
+        "command": told["capture"]["command"],
+        "start": told["capture"]["start_realtime_ns"],
+    }
+
+
+class RoundTrip(unittest.TestCase):
+    def both(self, scene):
+        middle, back = path_of(scene + "-nsys.sqlite"), path_of(scene + "-back.sqlite")
+        self.assertEqual(run("export", CAPTURES[scene], "--to", "nsys", middle, "--force").returncode, 0)
+        self.assertEqual(run("import", middle, "-o", back, "--force").returncode, 0)
+        return CAPTURES[scene], back
+
+    def test_summaries(self):
+        first, second = [report(path) for path in self.both("normal")]
+        before, after = parts(first), parts(second)
+        for part in before:
+            self.assertEqual(before[part], after[part], part)
+        for table in ("devices", "memory"):
+            self.assertEqual(first[table], second[table], table)
+
+    def test_rows(self):
+        timed = "WHERE start NOT NULL AND duration NOT NULL"
+        questions = [
+            f"SELECT start, duration, flags & 1, api_lead, api_duration FROM kernel {timed} ORDER BY 1, 2, 4",
+            f"SELECT start, duration, bytes, CASE kind WHEN 11 THEN 2 ELSE kind END, source_kind, target_kind, api_lead FROM transfer {timed} ORDER BY 1, 2",
+            f"SELECT start, duration, bytes, value, memory_kind FROM memset {timed} ORDER BY 1, 2",
+            "SELECT start, duration, kind, event, recorded, api_lead FROM sync ORDER BY 1, 2",
+            # a kernel without times has only its call there
+            "SELECT a.start, a.duration, s.value, result FROM api_call a JOIN string s ON s.id = a.name WHERE s.value <> 'cudaLaunchKernel' ORDER BY 1",
+            "SELECT r.start, r.duration, s.value, d.value, depth, color, t.tid, e.tid FROM range r JOIN string s ON s.id = r.name LEFT JOIN "
+            "string d ON d.id = r.domain JOIN thread t ON t.id = r.thread LEFT JOIN thread e ON e.id = r.end_thread ORDER BY 1, 2",
+            "SELECT m.start, s.value, category FROM marker m JOIN string s ON s.id = m.name ORDER BY 1",
+            "SELECT category, name FROM category ORDER BY 1",
+            "SELECT start, \"end\", bytes, kind, address FROM allocation ORDER BY 1, 5",
+            "SELECT start, duration, graph FROM graph_launch",
+            "SELECT start, node, original FROM graph_node ORDER BY 2",
+            "SELECT start, event, recorded FROM event_record ORDER BY 1, 3",
+            "SELECT start, duration, kind FROM overhead ORDER BY 1",
+            "SELECT start, duration, input, operation, cache_bytes FROM jit",
+            "SELECT start, pool, operation, bytes, used_bytes, threshold_bytes FROM memory_pool",
+            "SELECT start, duration, kind, bytes, faults, address FROM migration WHERE kind IN (1, 2, 3, 4, 8) ORDER BY 1",
+            "SELECT coalesce(d.value, n.value), grid_x, grid_y, grid_z, block_x, cluster_x, registers, shared_static, shared_dynamic, "
+            "local_bytes FROM launch_config c JOIN string n ON n.id = c.name LEFT JOIN string d ON d.id = c.demangled WHERE c.id IN (SELECT "
+            "config FROM kernel WHERE duration NOT NULL) ORDER BY 1, 2",
+            "SELECT p.pid, t.tid, t.name FROM thread t JOIN process p ON p.id = t.process ORDER BY 1, 2",
+            "SELECT second, count, sum, min, max FROM rollup r WHERE 0",
+        ]
+        for scene in ("normal", "both"):
+            before, after = self.both(scene)
+            for question in questions:
+                self.assertEqual(ask(before, question), ask(after, question), (scene, question))
+
+    def test_sources(self):
+        _, back = self.both("both")
+        self.assertEqual(ask(back, "SELECT DISTINCT d.api, d.kind, d.name FROM kernel k JOIN stream s ON s.id = k.stream JOIN device d ON d.id "
+                                   "= s.device ORDER BY 1, 3"), [("cuda", "gpu", "GPU A"), ("cuda", "gpu", "GPU B"), ("opencl", "cpu", "CPU C")])
+
+    def test_hostile_names(self):
+        before, after = self.both("hostile")
+        question = "SELECT s.value, count(*) FROM kernel k JOIN launch_config c ON c.id = k.config JOIN string s ON s.id = c.name GROUP BY 1 ORDER BY 1"
+        self.assertEqual(ask(before, question), ask(after, question))
+        question = "SELECT s.value, d.value, r.start FROM range r JOIN string s ON s.id = r.name LEFT JOIN string d ON d.id = r.domain ORDER BY 3"
+        self.assertEqual(ask(before, question), ask(after, question))
+
+
+KINETO = {
+    "schemaVersion": 1,
+    "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "totalGlobalMem": 150109880320, "computeMajor": 9, "computeMinor": 0,
+                          "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048, "warpSize": 32, "sharedMemPerBlock": 49152,
+                          "numSms": 132, "regsPerMultiprocessor": 65536, "sharedMemPerMultiprocessor": 233472}],
+    "distributedInfo": {"rank": 3, "ranks": [[[]]]},
+    "baseTimeNanoseconds": 1790857026000000000,
+    "traceEvents": [
+        {"ph": "M", "name": "process_name", "pid": 658, "tid": 0, "ts": 0, "args": {"name": "python3"}},
+        {"ph": "M", "name": "thread_name", "pid": 658, "tid": 690, "ts": 0, "args": {"name": "autograd"}},
+        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 658, "tid": 658, "ts": 100.001, "dur": 900.5},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 658, "tid": 658, "ts": 110, "dur": 50, "args": {"External id": 1}},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 658, "tid": 690, "ts": 120, "dur": 5},
+        {"ph": "X", "cat": "python_function", "name": "train.py(3): step", "pid": 658, "tid": 658, "ts": 105, "dur": 60},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 658, "tid": 658, "ts": 115, "dur": 10,
+         "args": {"cbid": 211, "correlation": 77}},
+        {"ph": "s", "id": 77, "pid": 658, "tid": 658, "ts": 115, "cat": "ac2g", "name": "ac2g"},
+        {"ph": "X", "cat": "kernel", "name": "gemm</script>", "pid": 0, "tid": 7, "ts": 130.125, "dur": 20.25,
+         "args": {"device": 0, "context": 1, "stream": 7, "correlation": 77, "registers per thread": 40, "shared memory": 1024,
+                  "blocks per SM": 0.06, "grid": [8, 2, 1], "block": [128, 1, 1], "queued": 0, "extra": {"deep": [{"device": 5}]}}},
+        {"ph": "X", "cat": "cuda_driver", "name": "cuLaunchKernel", "pid": 658, "tid": 690, "ts": 140, "dur": 4, "args": {"correlation": 78}},
+        {"ph": "X", "cat": "kernel", "name": "node", "pid": 0, "tid": 20, "ts": 200, "dur": 1, "args": {
+            "device": 0, "context": 1, "stream": 20, "correlation": 79, "grid": [1, 1, 1], "block": [32, 1, 1], "graph node id": 4294967299}},
+        {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 210, "dur": 2,
+         "args": {"device": 0, "context": 1, "stream": 7, "correlation": 80, "bytes": 9007199254740993}},
+        {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 7, "ts": 215, "dur": 1,
+         "args": {"device": 0, "context": 1, "stream": 7, "correlation": 81, "bytes": 64}},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 658, "tid": 658, "ts": 220, "dur": 30,
+         "args": {"correlation": 82}},
+        {"ph": "X", "cat": "cuda_sync", "name": "Stream Sync", "pid": 0, "tid": 1000007, "ts": 221, "dur": 29,
+         "args": {"device": 0, "context": 1, "stream": 7, "correlation": 82}},
+        {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#1", "pid": 0, "tid": 7, "ts": 130, "dur": 100},
+        {"ph": "X", "cat": "overhead", "name": "Activity Buffer Request", "pid": -1, "tid": 0, "ts": 101, "dur": 3},
+        {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 658, "tid": 658, "ts": 112, "args": {
+            "Device Type": 1, "Device Id": 0, "Addr": 9223372036854775809, "Bytes": 512, "Total Allocated": 512}},
+        {"ph": "i", "s": "t", "name": "[memory]", "pid": 658, "tid": 658, "ts": 300, "args": {
+            "Device Type": 1, "Device Id": 0, "Addr": 9223372036854775809, "Bytes": -512}},
+        {"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": 99},
+        {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 99, "dur": 1000},
+        {"ph": "i", "s": "t", "name": "saved", "pid": 658, "tid": 658, "ts": 400},
+    ],
+    "traceName": "/tmp/x.json",
+}
+
+
+@unittest.skipUnless(HAS_JSON, "built without yajl")
+class Trace(NothingLeft):
+    def write(self, text, name="trace.json"):
+        with open(path_of(name), "wb") as out:
+            out.write(text if isinstance(text, bytes) else text.encode("utf-8"))
+        return path_of(name)
+
+    def check_kineto(self, path):
+        out = import_file(path)
+        self.assertEqual(ask(out, "SELECT pid, command FROM process"), [(658, "python3")])
+        self.assertEqual(ask(out, "SELECT s.value, k.start, k.duration, k.api_lead, k.api_duration, c.grid_x, c.grid_y, c.block_x, c.registers, "
+                                  "c.shared_static, k.graph_node, t.native FROM kernel k JOIN launch_config c ON c.id = k.config JOIN string s ON "
+                                  "s.id = c.name JOIN stream t ON t.id = k.stream ORDER BY 2"),
+                         [("gemm</script>", 30124, 20250, 15125, 10000, 8, 2, 128, 40, None, None, 7),
+                          ("node", 99999, 1000, None, None, 1, 1, 32, None, None, 4294967299, 20)])
+        self.assertEqual(ask(out, "SELECT bytes, kind, source_kind, target_kind, blocking FROM transfer"), [(9007199254740993, 1, 2, 3, None)])
+        self.assertEqual(ask(out, "SELECT bytes, memory_kind FROM memset"), [(64, 3)])
+        self.assertEqual(ask(out, "SELECT kind, duration, api_duration FROM sync"), [(3, 29000, 30000)])
+        self.assertEqual(ask(out, "SELECT n.value, d.value, r.depth, r.duration, t.tid FROM range r JOIN string n ON n.id = r.name LEFT JOIN string "
+                                  "d ON d.id = r.domain JOIN thread t ON t.id = r.thread ORDER BY r.start"),
+                         [("ProfilerStep#1", None, 0, 900500, 658), ("train.py(3): step", "python_function", 0, 60000, 658),
+                          ("aten::mm", None, 1, 50000, 658), ("aten::add", None, 0, 5000, 690)])
+        self.assertEqual(ask(out, "SELECT address, bytes, \"end\" - start FROM allocation"), [(9223372036854775809 - (1 << 64), 512, 188000)])
+        self.assertEqual(ask(out, "SELECT kind, duration FROM overhead"), [(8, 3000)])
+        self.assertEqual(ask(out, "SELECT name, units, compute_major, memory_bytes, max_threads_per_unit FROM device"),
+                         [("NVIDIA H200", 132, 9, 150109880320, 2048)])
+        self.assertEqual(one(out, "SELECT start_realtime_ns FROM capture"), 1790857026000000000 + 100001)
+        self.assertEqual(one(out, "SELECT count(*) FROM api_call"), 1)
+        self.assertEqual(one(out, "SELECT count(*) FROM marker"), 1)
+        self.assertEqual(one(out, "SELECT name FROM thread WHERE tid = 690"), "autograd")
+        self.assertEqual(run("report", out, "--findings", "all").returncode, 0)
+
+    def test_kineto(self):
+        self.check_kineto(self.write(json.dumps(KINETO)))
+        self.check_kineto(self.write(json.dumps(KINETO, indent=3).replace("\n", "\r\n")))
+        self.check_kineto(self.write(b"\xef\xbb\xbf" + json.dumps(KINETO).encode()))
+        self.check_kineto(self.write(gzip.compress(json.dumps(KINETO).encode()), "trace.json.gz"))
+
+    def test_other_order(self):
+        turned = dict(reversed(list(KINETO.items())))
+        turned["traceEvents"] = list(reversed(KINETO["traceEvents"]))
+        self.check_kineto(self.write(json.dumps(turned)))
+
+    def test_any_trace(self):
+        events = [{"ph": "B", "name": "outer", "cat": "a,b", "pid": "main process", "tid": "t", "ts": "1.5"},
+                  {"ph": "X", "name": "inner", "cat": "a,b", "pid": "main process", "tid": "t", "ts": 2, "dur": 3},
+                  {"ph": "E", "pid": "main process", "tid": "t", "ts": 10.0},
+                  {"ph": "X", "name": "crosses", "cat": "a,b", "pid": "main process", "tid": "t", "ts": 4, "dur": 30},
+                  {"ph": "E", "pid": "main process", "tid": "t", "ts": 50},
+                  {"ph": "B", "name": "open", "pid": 1, "tid": 2, "ts": 60},
+                  {"ph": "C", "name": "memory", "pid": 1, "ts": 3, "args": {"used": 4}},
+                  {"ph": "b", "name": "async", "id": 1, "pid": 1, "ts": 3}, {"ph": "I", "name": "mark", "pid": 1, "tid": 2, "ts": 1e2},
+                  {"ph": "X", "name": "backwards", "pid": 1, "tid": 2, "ts": 5, "dur": -1}, {"ph": "X", "name": "timeless"}, {}, {"ph": 5},
+                  {"name": "kernel like", "cat": "kernel", "ph": "X", "ts": 70, "dur": 1, "pid": 1, "tid": 3}]
+        for text in (json.dumps(events), json.dumps(events)[:-1], json.dumps({"traceEvents": events})):
+            out = import_file(self.write(text))
+            self.assertEqual(ask(out, "SELECT n.value, r.start, r.duration, r.depth FROM range r JOIN string n ON n.id = r.name ORDER BY r.start"),
+                             [("outer", 0, 8500, 0), ("inner", 500, 3000, 1), ("crosses", 2500, 30000, None), ("open", 58500, None, 0),
+                              ("kernel like", 68500, 1000, 0)])
+            self.assertEqual(one(out, "SELECT count(*) FROM marker"), 1)
+            notes = " ".join(row[0] or "" for row in ask(out, "SELECT note FROM capture_health"))
+            for words in ("1 values of counters", "1 asynchronous", "1 slices have a negative length", "1 ends of slices", "1 begins of slices",
+                          "1 events have no time", "2 events are of no kind", "does not tell the date"):
+                self.assertIn(words, notes)
+            self.assertEqual(run("report", out).returncode, 0)
+
+    def test_times_are_exact(self):
+        events = [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 1}]
+        text = json.dumps(events)[:-1] + ', {"ph":"X","name":"b","pid":1,"tid":1,"ts":1790857026000000.123,"dur":0.0014},' \
+            '{"ph":"X","name":"c","pid":1,"tid":1,"ts":1790857026000009.9996,"dur":4503599627370.497}]'
+        out = import_file(self.write(text))
+        self.assertEqual(ask(out, "SELECT start, duration FROM range ORDER BY start"),
+                         [(0, 1000), (1790857026000000123, 1), (1790857026000010000, 4503599627370497)])
+
+    def test_several_processes(self):
+        events = []
+        for pid in (10, 20):
+            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": pid, "tid": pid, "ts": pid, "dur": 1,
+                           "args": {"correlation": pid}})
+            events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": pid + 2, "dur": 1,
+                           "args": {"device": 0, "stream": 7, "correlation": pid, "grid": [1, 1, 1], "block": [1, 1, 1]}})
+        out = import_file(self.write(json.dumps(events)))
+        self.assertEqual(ask(out, "SELECT p.pid, count(*) FROM kernel k JOIN stream s ON s.id = k.stream JOIN process p ON p.id = s.process WHERE "
+                                  "k.api_name NOT NULL GROUP BY 1 ORDER BY 1"), [(10, 1), (20, 1)])
+
+    def test_hostile_names(self):
+        names = ["</script>", "\"quoted\" 'too'", "a\x1b[31mred\x07\n\t", "x" * 10000, "\u202egpj.exe\u200f", "nul\x00inside", "核心🚀", ""]
+        events = [{"ph": "X", "name": name, "cat": name[:50], "pid": name, "tid": name, "ts": i, "dur": 1} for i, name in enumerate(names)]
+        text = json.dumps(events).encode() [:-1] + b',{"ph":"X","name":"bad \xff\x80 bytes","pid":1,"tid":1,"ts":99,"dur":1}]'
+        out = import_file(self.write(text))
+        kept = [row[0] for row in ask(out, "SELECT n.value FROM range r JOIN string n ON n.id = r.name ORDER BY r.start")]
+        expected = [name.replace("\x00", " ") or "(unnamed)" for name in names] + ["bad \udcff\udc80 bytes"]
+        self.assertEqual(kept, expected)
+        for arguments in ([], ["--format", "json"], ["--html", path_of("h.html")]):
+            self.assertEqual(run("report", out, *arguments).returncode, 0)
+
+    def test_broken(self):
+        whole = json.dumps(KINETO)
+        for at in (1, 30, len(whole) // 2, len(whole) - 1):
+            self.refused(self.write(whole[:at]), "byte")
+        self.refused(self.write(whole.replace('"ph": "s"', '"ph": s', 1)), f"byte {whole.index(chr(34) + 'ph' + chr(34) + ': ' + chr(34) + 's') + 7}")
+        self.refused(self.write('{"traceEvents": [}'), "byte")
+        self.refused(self.write('{"a": 1}'), "no traceEvents")
+        self.refused(self.write('{"traceEvents": 5}'), "no traceEvents")
+        self.refused(self.write("[" * 100000), "nested too deeply")
+        self.refused(self.write('{"traceEvents":[{"args":' + '{"a":' * 100000), "nested too deeply")
+        self.refused(self.write(whole + "{}"), "byte")
+        packed = gzip.compress(whole.encode())
+        self.refused(self.write(packed[:len(packed) // 2], "cut.json.gz"), "byte", "cut short")
+        self.refused(self.write(packed[:30] + b"\x00\xff" * 40 + packed[110:], "bad.json.gz"), "byte")
+        self.refused(self.write(gzip.compress(b"hello"), "text.json.gz"), "byte")
+
+    def test_wrong_types(self):
+        for value in ("null", "true", "\"x\"", "[]", "{}", "[[1]]", "{\"a\":[{}]}", "1e400", "-1e400", "99999999999999999999999999", "-5"):
+            events = ",".join('{"ph":"X","cat":"%s","name":%s,"pid":%s,"tid":%s,"ts":%s,"dur":%s,"args":%s}' % (
+                cat, *[value if i == which else good for i, good in enumerate(("\"n\"", "1", "1", "5", "6", '{"stream":7,"grid":%s,"bytes":%s}' % (value, value)))])
+                for cat in ("kernel", "cpu_op", "gpu_memcpy", "cuda_runtime") for which in range(6))
+            out = import_file(self.write('{"traceEvents":[%s],"deviceProperties":%s}' % (events, value)))
+            self.assertEqual(run("report", out).returncode, 0, value)
+            self.assertEqual(one(out, "PRAGMA integrity_check"), "ok")
+
+    def test_an_endless_value(self):
+        text = '{"traceEvents":[],"x":"' + "y" * (70 << 20)
+        self.refused(self.write(gzip.compress(text.encode(), 1), "endless.json.gz"), "64 MiB")
+
+
+class Files(NothingLeft):
+    def test_output_is_needed_and_kept(self):
+        nsys_files.make(path_of("in.sqlite"))
+        self.assertEqual(run("import", path_of("in.sqlite")).returncode, 2)
+        with open(path_of("kept"), "w", encoding="ascii") as out:
+            out.write("mine")
+        self.assertEqual(run("import", path_of("in.sqlite"), "-o", path_of("kept")).returncode, 2)
+        with open(path_of("kept"), encoding="ascii") as text:
+            self.assertEqual(text.read(), "mine")
+        self.assertEqual(run("import", path_of("in.sqlite"), "-o", path_of("in.sqlite"), "--force").returncode, 2)
+
+    def test_the_source_is_not_touched(self):
+        path = path_of("untouched.sqlite")
+        nsys_files.make(path)
+        os.chmod(path, 0o444)
+        with open(path, "rb") as text:
+            before = text.read()
+        import_file(path)
+        with open(path, "rb") as text:
+            self.assertEqual(text.read(), before)
+        self.assertEqual([f for f in os.listdir(work) if f.startswith("untouched.sqlite-")], [])
+
+    def test_too_large_for_the_disk(self):
+        nsys_files.make(path_of("in.sqlite"))
+        before = set(os.listdir(work))
+        done = subprocess.run(["bash", "-c", "ulimit -f 100; trap '' XFSZ; exec \"$@\"", "-", perfkit, "import", path_of("in.sqlite"), "-o",
+                               path_of("limited.sqlite")], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(set(os.listdir(work)), before)
+
+
+class Samples(unittest.TestCase):
+    def test_nsys(self):
+        samples = [s for s in os.environ.get("PERFKIT_NSYS_SAMPLES", "").split(":") if s]
+        if not samples:
+            self.skipTest("PERFKIT_NSYS_SAMPLES names no files")
+        for sample in samples:
+            out = import_file(sample)
+            tables = {row[0] for row in ask(sample, "SELECT name FROM sqlite_master")}
+            for theirs, ours, value, mine in (("KERNEL", "kernel", "end - start", "duration"), ("MEMCPY", "transfer", "bytes", "bytes"),
+                                              ("MEMSET", "memset", "bytes", "bytes"), ("SYNCHRONIZATION", "sync", "end - start", "duration"),
+                                              ("RUNTIME", "api_all", "end - start", "duration")):
+                if "CUPTI_ACTIVITY_KIND_" + theirs in tables:
+                    where = " WHERE copyKind < 11" if theirs == "MEMCPY" else ""
+                    self.assertEqual(ask(sample, f"SELECT count(*), coalesce(sum({value}), 0) FROM CUPTI_ACTIVITY_KIND_{theirs}{where}"),
+                                     ask(out, f"SELECT count(*), coalesce(sum({mine}), 0) FROM {ours}"), (sample, theirs))
+            if "NVTX_EVENTS" in tables:
+                self.assertEqual(ask(sample, "SELECT count(*), coalesce(sum(end - start), 0) FROM NVTX_EVENTS WHERE eventType IN (59, 60)"),
+                                 ask(out, "SELECT count(*), coalesce(sum(duration), 0) FROM range"), sample)
+            by_name = "SELECT s.value, count(*), sum(end - start) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = demangledName GROUP BY 1"
+            told = [(row["name"], row["count"], row["total_ns"]) for row in report(out)["kernels"]["rows"]]
+            self.assertEqual(sorted(row[1:] for row in told), sorted(row[1:] for row in ask(sample, by_name)), sample)
+
+    def test_traces(self):
+        samples = [s for s in os.environ.get("PERFKIT_TRACE_SAMPLES", "").split(":") if s]
+        if not samples or not HAS_JSON:
+            self.skipTest("PERFKIT_TRACE_SAMPLES names no files, or built without yajl")
+        for sample in samples:
+            out = import_file(sample)
+            with (gzip.open if sample.endswith(".gz") else open)(sample, "rt", encoding="utf-8") as text:
+                events = json.load(text)["traceEvents"]
+            counts = collections.Counter(e.get("cat") for e in events if e.get("ph") == "X")
+            for cats, table in ((("kernel",), "kernel"), (("gpu_memcpy",), "transfer"), (("gpu_memset",), "memset"),
+                                (("cuda_runtime", "cuda_driver"), "api_all"), (("cuda_sync",), "sync"),
+                                (("cpu_op", "user_annotation", "python_function"), "range")):
+                self.assertEqual(one(out, f"SELECT count(*) FROM {table}"), sum(counts[cat] for cat in cats), (sample, table))
+            total = sum(round(e["dur"] * 1000) for e in events if e.get("cat") == "kernel")
+            self.assertEqual(one(out, "SELECT sum(duration) FROM kernel"), total, sample)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
