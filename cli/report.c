@@ -15,6 +15,7 @@
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/store/store.h"
+#include "report/plots.h"
 #include "report/report.h"
 
 struct report_options {
@@ -22,7 +23,7 @@ struct report_options {
     bool json, all;
     const char *baseline;
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
-    const char *prometheus, *roofline;
+    const char *prometheus, *roofline, *plots;
     unsigned roofline_of;
     struct cli_filter_options filter;
 };
@@ -70,6 +71,9 @@ static const struct cli_option report_options[] = {
      .text = "the roofline as a figure, by gnuplot: OUT.svg, OUT.png, or OUT.gp for the script"},
     {.name = "roofline-of", .type = CLI_CHOICE, AT(roofline_of), .argument = "WHAT",
      .fallback = "kernels", .text = "what that figure draws", .words = roofline_words},
+    {.name = "plots", .type = CLI_FILE, AT(plots), .argument = "FOLDER",
+     .text = "figures by gnuplot, SVG and PNG: utilisation, kernels, durations, transfers, memory, "
+             "roofline"},
     CLI_FILTER_ROWS(report_options, filter),
     {0},
 };
@@ -308,6 +312,15 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
         if (status)
             return status;
     }
+    if (asked->plots) {
+        size_t pictures;
+        any_file = true;
+        enum prof_status status =
+            prof_report_plots(capture, &options, asked->plots, &pictures, err);
+        if (status)
+            return status;
+        cli_say("report", "wrote %zu pictures into %s", pictures, asked->plots);
+    }
     if (any_file && asked->format == FORMAT_NONE && !asked->stats)
         return PROF_OK;
     options.width = terminal_columns_asked();
@@ -336,7 +349,11 @@ static bool options_agree(const char *command, const struct report_options *aske
         cli_say(command, "--roofline-of says what --roofline draws: give --roofline OUT.svg too");
         return false;
     }
-    bool list = asked->stats && !strcmp(asked->stats, "list"), any_file = false;
+    if (asked->plots && is_standard(asked->plots)) {
+        cli_say(command, "--plots writes several files: give it a folder");
+        return false;
+    }
+    bool list = asked->stats && !strcmp(asked->stats, "list"), any_file = asked->plots != NULL;
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         any_file |= files[i].path != NULL;
     if (list && any_file)

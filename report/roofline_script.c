@@ -1,13 +1,11 @@
 /* The roofline as a gnuplot script: both axes logarithmic, a line for each roof, a disc for each
- * kernel whose area is its share of the time, numbered, with a list of the numbers beside the plot.
- *
- * What is data stays data: names stand in single quotes, in which gnuplot reads neither commands
- * nor variables, and lose the few characters that could end the quotes or the line. */
+ * kernel whose area is its share of the time, numbered, with a list of the numbers beside the plot. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/format.h"
+#include "report/gnuplot.h"
 #include "report/roofline.h"
 #include "report/utf8.h"
 
@@ -16,12 +14,10 @@
                            */
 #define NAME_CELLS 34
 #define TOGETHER 0.035 /* share of the plot within which two points are one to the eye */
-#define WIDTH 1100
-#define HEIGHT 640
-#define LEFT 0.085 /* of the plot within the picture */
-#define RIGHT 0.615
-#define BOTTOM 0.11
-#define TOP 0.89
+#define LEFT PROF_GNUPLOT_LEFT
+#define RIGHT 0.615 /* the list stands beside the plot */
+#define BOTTOM PROF_GNUPLOT_BOTTOM
+#define TOP PROF_GNUPLOT_TOP
 
 static const char *const colours[] = {
     [PROF_BOUND_NONE] = "#b0b0b0",     [PROF_BOUND_DRAM] = "#0072b2",
@@ -41,35 +37,11 @@ struct figure {
     double x_min, x_max, y_min, y_max;
 };
 
-/* In single quotes gnuplot reads nothing but their end; quotes written twice, as its manual has it,
- * it does not always take. So they become the typographic ones. */
-static void put_quoted(FILE *out, const char *text, size_t cells)
-{
-    char *fitted = prof_report_fit(text, cells);
-    fputc('\'', out);
-    for (const char *c = fitted ? fitted : ""; *c; c++) {
-        if (*c == '\'')
-            fputs("\xe2\x80\x99", out);
-        else
-            fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, out);
-    }
-    fputc('\'', out);
-    free(fitted);
-}
-
-/* Not through printf: the decimal point is a point in every locale. */
-static void put_real(FILE *out, double value)
-{
-    char text[64];
-    prof_print_real(text, value);
-    fputs(text, out);
-}
-
 static void put_place(FILE *out, double x, double y)
 {
-    put_real(out, x);
+    prof_gnuplot_real(out, x);
     fputc(',', out);
-    put_real(out, y);
+    prof_gnuplot_real(out, y);
 }
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
@@ -211,8 +183,8 @@ static void put_level(struct figure *f, enum prof_roof_level level, const char *
     if (x0 >= x1)
         return;
     put_line(f, x0, bandwidth * x0, x1, bandwidth * x1, style);
-    double slope = (TOP - BOTTOM) * HEIGHT / log10(f->y_max / f->y_min) /
-                   ((RIGHT - LEFT) * WIDTH / log10(f->x_max / f->x_min));
+    double slope = (TOP - BOTTOM) * PROF_GNUPLOT_HEIGHT / log10(f->y_max / f->y_min) /
+                   ((RIGHT - LEFT) * PROF_GNUPLOT_WIDTH / log10(f->x_max / f->x_min));
     double x = x0 * pow(x1 / x0, level == PROF_ROOF_DRAM ? 0.45 : 0.3);
     fprintf(f->out, "set label '%s %s' at ", prof_roof_level_text(level),
             prof_rate(bandwidth).text);
@@ -259,11 +231,11 @@ static void put_ties(struct figure *f)
 
 static void put_point_row(struct figure *f, const struct prof_roofline_point *p, double x)
 {
-    put_real(f->out, x);
+    prof_gnuplot_real(f->out, x);
     fputc(' ', f->out);
-    put_real(f->out, p->flop_rate);
+    prof_gnuplot_real(f->out, p->flop_rate);
     fputc(' ', f->out);
-    put_real(f->out, 1.1 + 5.0 * sqrt(share_of_time(f, p)));
+    prof_gnuplot_real(f->out, 1.1 + 5.0 * sqrt(share_of_time(f, p)));
     fprintf(f->out, " 0x%s\n", colours[p->bound] + 1);
 }
 
@@ -331,31 +303,19 @@ static void put_points(struct figure *f)
 
 /* ---- the list beside the plot ---------------------------------------------------------------- */
 
-static void put_text(struct figure *f, double x, double y, const char *style, const char *text,
-                     size_t cells)
-{
-    fputs("set label ", f->out);
-    put_quoted(f->out, text, cells);
-    fputs(" at screen ", f->out);
-    put_real(f->out, x);
-    fputs(", screen ", f->out);
-    put_real(f->out, y);
-    fprintf(f->out, " noenhanced %s\n", style);
-}
-
 static void put_list_row(struct figure *f, size_t i, double y)
 {
     const struct prof_roofline_point *p = f->points[i];
     char text[128], style[96];
     snprintf(style, sizeof style, "right font ',12' tc rgb '%s'", colours[p->bound]);
     snprintf(text, sizeof text, "%zu", i + 1);
-    put_text(f, RIGHT + 0.04, y, style, text, 8);
-    put_text(f, RIGHT + 0.05, y, "font ',11'", p->name ? p->name : "(no name)", NAME_CELLS);
+    prof_gnuplot_text(f->out, RIGHT + 0.04, y, style, text, 8);
+    prof_gnuplot_text(f->out, RIGHT + 0.05, y, "font ',11'", p->name ? p->name : "(no name)", NAME_CELLS);
     bool near = p->bound >= PROF_BOUND_DRAM && p->bound <= PROF_BOUND_LATENCY;
     snprintf(text, sizeof text, "%s of the time, %s%s%s", prof_percent(share_of_time(f, p)).text,
              p->bound ? prof_bound_text(p->bound) : "not placed", near ? ", at " : "",
              near ? prof_percent(p->roof_share).text : "");
-    put_text(f, RIGHT + 0.05, y - 0.024, "font ',9' tc rgb '#606060'", text, 60);
+    prof_gnuplot_text(f->out, RIGHT + 0.05, y - 0.024, "font ',9' tc rgb '#606060'", text, 60);
 }
 
 static void put_list(struct figure *f)
@@ -366,7 +326,7 @@ static void put_list(struct figure *f)
     char text[80];
     snprintf(text, sizeof text, "... and %zu more", f->left_out);
     if (f->left_out)
-        put_text(f, RIGHT + 0.05, y, "font ',10' tc rgb '#606060'", text, 60);
+        prof_gnuplot_text(f->out, RIGHT + 0.05, y, "font ',10' tc rgb '#606060'", text, 60);
 }
 
 static void put_head(struct figure *f)
@@ -374,34 +334,32 @@ static void put_head(struct figure *f)
     const struct prof_device *device = prof_device(f->capture, f->device);
     char source[64], text[128];
     bool known = prof_report_roof_source(&f->roofline->ceilings, f->device, source, sizeof source);
-    put_text(f, LEFT, 0.96, "font ',15'", device && device->name ? device->name : "device n/a", 60);
     snprintf(text, sizeof text, "roofs %s; area: share of the time; rings: at L2",
              known ? source : "not known");
-    put_text(f, LEFT, 0.92, "font ',10' tc rgb '#606060'", text, 110);
+    prof_gnuplot_heading(f->out, device && device->name ? device->name : "device n/a", text);
 }
 
 static void put_axes(struct figure *f)
 {
     fputs("set encoding utf8\nset logscale xy\nset xrange [", f->out);
-    put_real(f->out, f->x_min);
+    prof_gnuplot_real(f->out, f->x_min);
     fputc(':', f->out);
-    put_real(f->out, f->x_max);
+    prof_gnuplot_real(f->out, f->x_max);
     fputs("]\nset yrange [", f->out);
-    put_real(f->out, f->y_min);
+    prof_gnuplot_real(f->out, f->y_min);
     fputc(':', f->out);
-    put_real(f->out, f->y_max);
+    prof_gnuplot_real(f->out, f->y_max);
     fputs("]\nset lmargin at screen ", f->out);
-    put_real(f->out, LEFT);
+    prof_gnuplot_real(f->out, LEFT);
     fputs("\nset rmargin at screen ", f->out);
-    put_real(f->out, RIGHT);
+    prof_gnuplot_real(f->out, RIGHT);
     fputs("\nset bmargin at screen ", f->out);
-    put_real(f->out, BOTTOM);
+    prof_gnuplot_real(f->out, BOTTOM);
     fputs("\nset tmargin at screen ", f->out);
-    put_real(f->out, TOP);
+    prof_gnuplot_real(f->out, TOP);
     fputs("\nset xlabel 'FLOP per byte of device memory'\nset ylabel 'FLOP/s' offset 1,0\n"
-          "set format x '%g'\nset format y '%.0s %c'\nset grid back lt 1 lw 0.7 lc rgb "
-          "'#d8d8d8'\nset border 3\n"
-          "set tics nomirror\nunset key\n",
+          "set format x '%g'\nset format y '%.0s %c'\n" PROF_GNUPLOT_LOOK
+          "unset key\n",
           f->out);
 }
 
@@ -417,9 +375,7 @@ enum prof_status prof_report_roofline_script(const struct prof_roofline *rooflin
                          "FLOP and bytes (declare them with perfkit/annotate.h, see "
                          "docs/roofline.md)");
     choose_axes(&f);
-    if (terminal)
-        fprintf(out, "set terminal %s size %d,%d noenhanced font 'Sans,11' background '#ffffff'\n",
-                terminal, WIDTH, HEIGHT);
+    prof_gnuplot_terminal(out, terminal);
     put_axes(&f);
     put_head(&f);
     put_level(&f, PROF_ROOF_DRAM, "lw 2.5 lc rgb '#0072b2'");

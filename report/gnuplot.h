@@ -1,0 +1,46 @@
+/* Pictures by gnuplot, all with one look: what their scripts share, and how they are drawn.
+ *
+ * What is data stays data: names stand in single quotes, in which gnuplot reads neither commands nor
+ * variables, and lose the few characters that could end the quotes or the line. */
+#ifndef PERFKIT_REPORT_GNUPLOT_H
+#define PERFKIT_REPORT_GNUPLOT_H
+
+#include <stdio.h>
+
+#include "libprof/base/error.h"
+
+#define PROF_GNUPLOT_WIDTH 1100
+#define PROF_GNUPLOT_HEIGHT 640
+#define PROF_GNUPLOT_LEFT 0.085 /* of the plot within the picture */
+#define PROF_GNUPLOT_BOTTOM 0.11
+#define PROF_GNUPLOT_TOP 0.89
+
+#define PROF_GNUPLOT_LOOK                                                                          \
+    "set grid back lt 1 lw 0.7 lc rgb '#d8d8d8'\nset border 3\nset tics nomirror\n"
+#define PROF_GNUPLOT_FAINT "#606060"
+
+/* The terminal ("svg", "pngcairo") with size and font; nothing for NULL. */
+void prof_gnuplot_terminal(FILE *out, const char *terminal);
+
+/* A text in quotes, cut to `cells` columns. */
+void prof_gnuplot_quoted(FILE *out, const char *text, size_t cells);
+/* Not through printf: the decimal point is a point in every locale. */
+void prof_gnuplot_real(FILE *out, double value);
+
+/* A text at a place of the picture, 0 to 1 each. */
+void prof_gnuplot_text(FILE *out, double x, double y, const char *style, const char *text,
+                       size_t cells);
+/* The title of a picture with the line below it. */
+void prof_gnuplot_heading(FILE *out, const char *title, const char *below);
+
+/* The script of a picture for the terminal that it begins with. */
+typedef enum prof_status prof_gnuplot_script(void *context, const char *terminal, FILE *out,
+                                             struct prof_error *err);
+
+/* Has gnuplot draw it into `out`. `otherwise`: what to do where there is no gnuplot, besides
+ * installing it. PROF_UNSUPPORTED: it is not installed. */
+enum prof_status prof_gnuplot_draw(prof_gnuplot_script *script, void *context,
+                                   const char *terminal, const char *otherwise, FILE *out,
+                                   struct prof_error *err);
+
+#endif

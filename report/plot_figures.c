@@ -1,0 +1,356 @@
+/* The figures of --plots but for the roofline: each writes one gnuplot script. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/format.h"
+#include "libprof/include/prof_histogram.h"
+#include "report/gnuplot.h"
+#include "report/plots_private.h"
+#include "report/utf8.h"
+
+#define NAME_CELLS 34
+#define DEVICES PROF_PLOT_COLOURS
+#define BARS 12
+#define CURVES 5
+#define DOTS 20000 /* transfers that are drawn at most */
+
+#define SECONDS(ns) ((double)(ns) / 1e9)
+
+/* Gnuplot's %c gives the prefix of 1000; on a logarithmic axis, whose tics are round. */
+#define TIME_FORMAT "'%.0s %cs'"
+
+static struct prof_plot_unit time_unit(int64_t most_ns)
+{
+    return most_ns >= 1000000000 ? (struct prof_plot_unit){1e9, "s"}
+           : most_ns >= 1000000  ? (struct prof_plot_unit){1e6, "ms"}
+           : most_ns >= 1000     ? (struct prof_plot_unit){1e3, "us"}
+                                 : (struct prof_plot_unit){1, "ns"};
+}
+
+static struct prof_plot_unit byte_unit(int64_t most)
+{
+    return most >= INT64_C(1) << 30   ? (struct prof_plot_unit){1024.0 * 1024 * 1024, "GiB"}
+           : most >= INT64_C(1) << 20 ? (struct prof_plot_unit){1024 * 1024, "MiB"}
+           : most >= 1024             ? (struct prof_plot_unit){1024, "KiB"}
+                                      : (struct prof_plot_unit){1, "bytes"};
+}
+
+static void put_range(FILE *out, const char *axis, double from, double to)
+{
+    fprintf(out, "set %srange [", axis);
+    prof_gnuplot_real(out, from);
+    fputc(':', out);
+    prof_gnuplot_real(out, to > from ? to : from + 1);
+    fputs("]\n", out);
+}
+
+static struct prof_plot_unit put_time_axis(FILE *out, int64_t begin_ns, int64_t end_ns)
+{
+    struct prof_plot_unit unit = time_unit(end_ns);
+    put_range(out, "x", (double)begin_ns / unit.size, (double)end_ns / unit.size);
+    fprintf(out, "set xlabel 'time since the start of the capture, %s'\nset format x '%%g'\n"
+                 "set style fill solid 1 noborder\n", unit.name);
+    return unit;
+}
+
+/* A key in one line above the plot. */
+static void put_key(FILE *out)
+{
+    fputs("set key at screen 0.965, screen 0.925 right bottom horizontal noenhanced samplen 2\n", out);
+}
+
+/* ---- utilisation ------------------------------------------------------------------------------ */
+
+static void put_shares(const struct prof_plots *plots, FILE *out, struct prof_plot_unit unit,
+                       size_t number, const double *shares)
+{
+    const struct prof_utilisation *u = &plots->utilisation;
+    double begin = (double)u->begin_ns / unit.size;
+    double width = (double)(u->end_ns - u->begin_ns) / unit.size / (double)u->buckets;
+    fprintf(out, "$d%zu << END\n", number);
+    for (size_t i = 0; i <= u->buckets; i++)
+        prof_plot_row(out, (double[]){begin + width * (double)i,
+                                      100 * shares[i < u->buckets ? i : u->buckets - 1]}, 2);
+    fputs("END\n", out);
+}
+
+static void put_device_name(const struct prof_plots *plots, FILE *out,
+                            const struct prof_utilisation_row *row)
+{
+    char label[64];
+    prof_report_device_label(prof_device(plots->capture, row->device), label, sizeof label);
+    prof_gnuplot_quoted(out, label, 20);
+}
+
+/* One device: what it did. Several: how busy each was. */
+const char *prof_plot_utilisation(const struct prof_plots *plots, FILE *out)
+{
+    const struct prof_utilisation *u = &plots->utilisation;
+    size_t count = u->count < DEVICES ? u->count : DEVICES;
+    if (!count || !u->buckets || u->end_ns <= u->begin_ns)
+        return "no device was used";
+    char below[200];
+    if (u->count == 1)
+        snprintf(below, sizeof below, "busy %s of %s",
+                 prof_percent((double)u->rows[0].busy_ns / (double)u->rows[0].window_ns).text,
+                 prof_duration_ns(u->rows[0].window_ns).text);
+    else
+        snprintf(below, sizeof below, "%zu devices%s", u->count,
+                 count < u->count ? ", the first of them drawn" : "");
+    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Utilisation over time", below, "", "busy");
+    struct prof_plot_unit unit = put_time_axis(out, u->begin_ns, u->end_ns);
+    fputs("set yrange [0:100]\nset format y '%g %%'\n", out);
+    put_key(out);
+    if (u->count == 1) {
+        put_shares(plots, out, unit, 0, u->rows[0].busy_share);
+        put_shares(plots, out, unit, 1, u->rows[0].kernel_share);
+        put_shares(plots, out, unit, 2, u->rows[0].transfer_share);
+        fputs("plot $d0 using 1:2 with fillsteps lc rgb '#d0e2ee' title 'busy', "
+              "$d1 using 1:2 with steps lw 1.5 lc rgb '#0072b2' title 'kernels', "
+              "$d2 using 1:2 with steps lw 1.5 lc rgb '#d55e00' title 'transfers'\n", out);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        put_shares(plots, out, unit, i, u->rows[i].busy_share);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s$d%zu using 1:2 with steps lw 1.5 lc rgb '%s' title ", i ? ", " : "plot ", i,
+                prof_plot_colours[i]);
+        put_device_name(plots, out, &u->rows[i]);
+    }
+    fputc('\n', out);
+    return NULL;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct prof_kernel_row *row)
+{
+    return row->name ? row->name : "n/a";
+}
+
+/* The text of a tic is a format of printf to gnuplot. */
+static void put_tic(FILE *out, const char *name)
+{
+    char *fitted = prof_report_fit(name, NAME_CELLS), *text = NULL;
+    size_t size;
+    FILE *escaped = fitted ? open_memstream(&text, &size) : NULL;
+    for (const char *c = fitted; escaped && *c; c++) {
+        if (*c == '%')
+            fputc('%', escaped);
+        fputc(*c, escaped);
+    }
+    if (escaped)
+        fclose(escaped);
+    prof_gnuplot_quoted(out, text ? text : "n/a", 2 * NAME_CELLS);
+    free(text);
+    free(fitted);
+}
+
+const char *prof_plot_kernels(const struct prof_plots *plots, FILE *out)
+{
+    const struct prof_kernel_summary *k = &plots->kernels;
+    size_t count = k->count < BARS ? k->count : BARS;
+    char below[200];
+    while (count && !k->rows[count - 1].duration_ns.count)
+        count--;
+    if (!count || k->rows[0].duration_ns.sum <= 0)
+        return "no kernels";
+    snprintf(below, sizeof below, "%s in %s of %s kernels", prof_duration_ns(k->listed_ns).text,
+             prof_counted(k->kernels, "execution", "executions").text,
+             prof_count((int64_t)k->count).text);
+    struct prof_plot_unit unit = time_unit(k->rows[0].duration_ns.sum);
+    prof_plot_frame(out, 0.34, "Kernels by time", below, "", "");
+    fprintf(out, "set xlabel 'time on the device of all executions, %s'\n", unit.name);
+    put_range(out, "x", 0, (double)k->rows[0].duration_ns.sum / unit.size * 1.22);
+    put_range(out, "y", 0.4, (double)count + 0.6);
+    fputs("set format x '%g'\nset ytics noenhanced (", out);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            fputs(", ", out);
+        put_tic(out, name_of(&k->rows[i]));
+        fprintf(out, " %zu", count - i);
+    }
+    fputs(")\nset style fill solid 1 noborder\nunset grid\nset grid xtics back lt 1 lw 0.7 lc rgb "
+          "'#d8d8d8'\n$bars << END\n", out);
+    for (size_t i = 0; i < count; i++)
+        prof_plot_row(out, (double[]){(double)k->rows[i].duration_ns.sum / unit.size,
+                                      (double)(count - i)}, 2);
+    fputs("END\n", out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "set label '%s, %s' at ", prof_duration_ns(k->rows[i].duration_ns.sum).text,
+                prof_percent(k->rows[i].share).text);
+        prof_gnuplot_real(out, (double)k->rows[i].duration_ns.sum / unit.size);
+        fprintf(out, ",%zu left offset character 0.6,0 noenhanced font ',10'\n", count - i);
+    }
+    fputs("plot $bars using ($1/2):2:($1/2):(0.36) with boxxyerror lc rgb '#0072b2' notitle\n", out);
+    return NULL;
+}
+
+/* Shares of a kernel's own executions: one that runs often does not hide the others. */
+static void put_curve(FILE *out, size_t number, const struct prof_histogram *h, int64_t total)
+{
+    fprintf(out, "$c%zu << END\n", number);
+    prof_plot_row(out, (double[]){prof_histogram_low(h->first) / 1e9, 0}, 2);
+    for (uint32_t i = 0; i < h->count; i++)
+        prof_plot_row(out, (double[]){prof_histogram_low(h->first + i) / 1e9,
+                                      100 * (double)h->counts[i] / (double)total}, 2);
+    prof_plot_row(out, (double[]){prof_histogram_low(h->first + h->count) / 1e9, 0}, 2);
+    fputs("END\n", out);
+}
+
+const char *prof_plot_durations(const struct prof_plots *plots, FILE *out)
+{
+    const struct prof_kernel_summary *k = &plots->kernels;
+    const struct prof_kernel_row *rows[CURVES];
+    size_t count = 0;
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; i < k->count && count < CURVES; i++) {
+        const struct prof_histogram *h = &k->rows[i].histogram;
+        if (!h->count)
+            continue;
+        rows[count++] = &k->rows[i];
+        least = fmin(least, fmax(prof_histogram_low(h->first), 1));
+        most = fmax(most, prof_histogram_low(h->first + h->count));
+    }
+    if (!count)
+        return "no kernels";
+    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "How long kernels run",
+                    "share of each kernel's own executions, by steps of an eighth; the kernels that took "
+                    "most time", "duration of one execution", "executions");
+    fputs("set logscale x\nset format x " TIME_FORMAT "\nset format y '%g %%'\n", out);
+    put_range(out, "x", pow(10, floor(log10(least))) / 1e9, pow(10, ceil(log10(fmax(most, 2)))) / 1e9);
+    fputs("set yrange [0:*]\nset key at screen 0.95, screen 0.86 right top vertical noenhanced "
+          "samplen 2\n", out);
+    for (size_t i = 0; i < count; i++)
+        put_curve(out, i, &rows[i]->histogram, rows[i]->duration_ns.count);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s$c%zu using 1:2 with steps lw 2 lc rgb '%s' title ", i ? ", " : "plot ", i,
+                prof_plot_colours[i]);
+        prof_gnuplot_quoted(out, name_of(rows[i]), NAME_CELLS);
+    }
+    fputc('\n', out);
+    return NULL;
+}
+
+/* ---- transfers -------------------------------------------------------------------------------- */
+
+enum { KINDS = 5 };
+
+static size_t class_of(const char *kind)
+{
+    static const char *const kinds[] = {"HtoD", "DtoH", "DtoD", "PtoP"};
+    for (size_t i = 0; kind && i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (!strcmp(kind, kinds[i]))
+            return i;
+    }
+    return KINDS - 1;
+}
+
+struct dots {
+    int64_t drawn[KINDS];
+    double least_size, most_size, least_rate, most_rate;
+};
+
+/* Of many, every n-th: the picture stays the same, and small. */
+static enum prof_status put_dots(const struct prof_plots *plots, FILE *out, int64_t stride,
+                                 struct dots *dots, struct prof_error *err)
+{
+    const struct prof_filter *filter = plots->options ? plots->options->filter : NULL;
+    struct prof_events *events;
+    struct prof_event event;
+    enum prof_status status =
+        prof_events_open(plots->capture, filter, PROF_EVENTS(PROF_EVENT_TRANSFER), &events, err);
+    if (status)
+        return status;
+    fputs("$dots << END\n", out);
+    for (int64_t i = 0; prof_events_next(events, &event);) {
+        if (event.bytes <= 0 || event.duration_ns <= 0 || i++ % stride)
+            continue;
+        size_t class_ = class_of(event.name);
+        double size = (double)event.bytes, rate = size / SECONDS(event.duration_ns);
+        dots->drawn[class_]++;
+        dots->least_size = fmin(dots->least_size, size);
+        dots->most_size = fmax(dots->most_size, size);
+        dots->least_rate = fmin(dots->least_rate, rate);
+        dots->most_rate = fmax(dots->most_rate, rate);
+        prof_plot_row(out, (double[]){size, rate, (double)class_}, 3);
+    }
+    fputs("END\n", out);
+    return prof_events_close(events, err);
+}
+
+enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out, const char **nothing,
+                                     struct prof_error *err)
+{
+    static const char *const prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    static const char *const names[KINDS] = {"host to device", "device to host", "within a device",
+                                             "between devices", "other"};
+    struct dots dots = {.least_size = INFINITY, .least_rate = INFINITY};
+    int64_t total = plots->transfers.transfers;
+    int64_t stride = total > DOTS ? (total + DOTS - 1) / DOTS : 1;
+    enum prof_status status = put_dots(plots, out, stride, &dots, err);
+    bool any = false;
+    for (size_t i = 0; i < KINDS; i++)
+        any |= dots.drawn[i] > 0;
+    if (status || !any) {
+        *nothing = "no transfers of known size and duration";
+        return status;
+    }
+    char below[200];
+    snprintf(below, sizeof below, "%s copied%s", prof_bytes_of(plots->transfers.bytes).text,
+             stride > 1 ? ", one of several drawn: there are too many" : "");
+    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Transfers by size and bandwidth", below, "size", "");
+    put_range(out, "x", dots.least_size / 2, dots.most_size * 2);
+    put_range(out, "y", dots.least_rate / 2, dots.most_rate * 2);
+    fputs("set logscale xy\nset format y '%.0s %cB/s'\nset xtics (", out);
+    for (int bits = 0; bits <= 60; bits += 5)
+        fprintf(out, "%s'%d %sB' %lld", bits ? ", " : "", bits % 10 ? 32 : 1, prefixes[bits / 10],
+                1LL << bits);
+    fputs(")\n", out);
+    put_key(out);
+    const char *separator = "plot ";
+    for (size_t i = 0; i < KINDS; i++) {
+        if (!dots.drawn[i])
+            continue;
+        fprintf(out, "%s$dots using ($3==%zu?$1:NaN):2 with points pt 7 ps 0.6 lc rgb '%s' title '%s'",
+                separator, i, prof_plot_colours[i], names[i]);
+        separator = ", ";
+    }
+    fputc('\n', out);
+    return PROF_OK;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+const char *prof_plot_memory(const struct prof_plots *plots, FILE *out)
+{
+    const struct prof_memory_timeline *m = &plots->memory;
+    int64_t end = prof_end_ns(plots->capture);
+    const struct prof_filter *filter = plots->options ? plots->options->filter : NULL;
+    if (!m->count || m->peak_bytes <= 0)
+        return "no allocations";
+    if (filter && filter->end_ns)
+        end = filter->end_ns;
+    if (end < m->points[m->count - 1].time_ns)
+        end = m->points[m->count - 1].time_ns;
+    char below[200];
+    snprintf(below, sizeof below, "all kinds of memory; most: %s at %s", prof_bytes_of(m->peak_bytes).text,
+             prof_duration_ns(m->peak_ns).text);
+    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Allocated memory over time", below,
+                    "", "");
+    struct prof_plot_unit time = put_time_axis(out, filter ? filter->begin_ns : 0, end);
+    struct prof_plot_unit size = byte_unit(m->peak_bytes);
+    put_range(out, "y", 0, (double)m->peak_bytes / size.size * 1.08);
+    fprintf(out, "set ylabel '%s'\nset format y '%%g'\n$memory << END\n", size.name);
+    for (size_t i = 0; i < m->count; i++)
+        prof_plot_row(out, (double[]){(double)m->points[i].time_ns / time.size,
+                                      (double)m->points[i].bytes / size.size,
+                                      (double)m->points[i].peak_bytes / size.size}, 3);
+    const struct prof_memory_point *last = &m->points[m->count - 1];
+    prof_plot_row(out, (double[]){(double)end / time.size, (double)last->bytes / size.size,
+                                  (double)last->bytes / size.size}, 3);
+    fputs("END\nplot $memory using 1:3 with fillsteps lc rgb '#d0e2ee' notitle, "
+          "$memory using 1:2 with steps lw 1.5 lc rgb '#0072b2' notitle\n", out);
+    return NULL;
+}
