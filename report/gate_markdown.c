@@ -66,6 +66,8 @@ static void put_environment(FILE *out, const struct prof_comparison *c)
 {
     for (size_t i = 0; i < c->difference_count; i++) {
         const struct prof_environment_difference *d = &c->differences[i];
+        if (d->level == PROF_ENVIRONMENT_INFO) /* JSON has those */
+            continue;
         char *text = NULL;
         if (asprintf(&text, "%s: %s -> %s (%s)", d->name, d->base ? d->base : "n/a",
                      d->cand ? d->cand : "n/a", prof_environment_level_text(d->level)) >= 0)
