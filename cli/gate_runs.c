@@ -104,7 +104,9 @@ enum prof_status gate_runs_add_baseline(struct gate_runs *runs,
 static char *commit_here(void)
 {
     char line[128] = "";
-    FILE *git = popen("git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null", "re");
+    FILE *git = popen("git -c core.fsmonitor=false describe --always --dirty --abbrev=40 "
+                      "--exclude='*' 2>/dev/null",
+                      "re");
     bool got = git && fgets(line, sizeof line, git);
     if (!git || pclose(git) != 0 || !got)
         return NULL;

@@ -26,10 +26,11 @@ static void put_escaped(FILE *out, const char *text, bool property)
     free(clean);
 }
 
-static void put_row(FILE *out, const char *level, const struct prof_compared *row)
+static void put_row(FILE *out, const char *level, const struct prof_comparison *c,
+                    const struct prof_compared *row)
 {
     char *subject = prof_gate_subject_placed(row, 80), *change = prof_gate_change(row),
-         *why = prof_gate_why(row);
+         *why = prof_gate_why(c, row);
     fprintf(out, "::%s title=", level);
     fprintf(out, "perfkit gate %s::", prof_verdict_name(row->verdict));
     put_escaped(out, subject ? subject : "n/a", false);
@@ -50,7 +51,7 @@ static void put_group(FILE *out, const struct prof_comparison *c, const char *le
     for (size_t i = 0; i < c->count && shown < MOST; i++) {
         if (prof_gate_group(&c->rows[i]) != group)
             continue;
-        put_row(out, level, &c->rows[i]);
+        put_row(out, level, c, &c->rows[i]);
         shown++;
     }
     if (shown < count)

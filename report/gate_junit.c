@@ -58,9 +58,9 @@ static bool is_case(const struct prof_compared *row)
            row->verdict == PROF_VERDICT_CHANGED || row->reason == PROF_REASON_IGNORED;
 }
 
-static char *sentence(const struct prof_compared *row)
+static char *sentence(const struct prof_comparison *c, const struct prof_compared *row)
 {
-    char *change = prof_gate_change(row), *why = prof_gate_why(row), *text = NULL;
+    char *change = prof_gate_change(row), *why = prof_gate_why(c, row), *text = NULL;
     if (asprintf(&text, "%s: %s: %s", prof_verdict_name(row->verdict), change ? change : "n/a",
                  why && *why ? why : prof_verdict_text(row->verdict)) < 0)
         text = NULL;
@@ -69,7 +69,7 @@ static char *sentence(const struct prof_compared *row)
     return text;
 }
 
-static void put_case(FILE *out, const struct prof_compared *row)
+static void put_case(FILE *out, const struct prof_comparison *c, const struct prof_compared *row)
 {
     enum outcome outcome = outcome_of(row);
     fprintf(out, "    <testcase classname=\"perfkit.%s\"", prof_metric_info(row->family)->name);
@@ -77,7 +77,7 @@ static void put_case(FILE *out, const struct prof_compared *row)
     fputs(">\n", out);
     if (outcome == PASSED) {
         fputs("      <system-out>", out);
-        char *text = sentence(row);
+        char *text = sentence(c, row);
         put_escaped(out, text ? text : "n/a");
         free(text);
         fputs("</system-out>\n", out);
@@ -85,7 +85,7 @@ static void put_case(FILE *out, const struct prof_compared *row)
         fprintf(out, "      <%s", outcome == FAILED ? "failure" : "skipped");
         if (outcome == FAILED)
             fprintf(out, " type=\"%s\"", prof_reason_code(row->reason));
-        put_attribute(out, "message", sentence(row));
+        put_attribute(out, "message", sentence(c, row));
         fputs("/>\n", out);
     }
     fputs("    </testcase>\n", out);
@@ -118,7 +118,7 @@ static void put_suite(FILE *out, const struct prof_comparison *c, bool exact)
             exact ? "counts and bytes" : "times", totals.cases, totals.failed, totals.skipped);
     for (size_t i = 0; i < c->count; i++)
         if (is_case(&c->rows[i]) && prof_metric_info(c->rows[i].family)->exact == exact)
-            put_case(out, &c->rows[i]);
+            put_case(out, c, &c->rows[i]);
     fputs("  </testsuite>\n", out);
 }
 

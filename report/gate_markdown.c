@@ -15,7 +15,7 @@ static void put_prose(FILE *out, char *text)
     free(text);
 }
 
-static void put_row(FILE *out, const struct prof_compared *row)
+static void put_row(FILE *out, const struct prof_comparison *c, const struct prof_compared *row)
 {
     char *subject = prof_gate_subject_placed(row, 60);
     fprintf(out, "| %s | ", prof_verdict_name(row->verdict));
@@ -24,7 +24,7 @@ static void put_row(FILE *out, const struct prof_compared *row)
     fputs(" | ", out);
     put_prose(out, prof_gate_change(row));
     fputs(" | ", out);
-    put_prose(out, prof_gate_why(row));
+    put_prose(out, prof_gate_why(c, row));
     fputs(" |\n", out);
 }
 
@@ -41,7 +41,7 @@ static void put_group(FILE *out, const struct prof_gate_report *report, enum pro
     for (size_t i = 0; i < c->count && shown < most; i++) {
         if (prof_gate_group(&c->rows[i]) != group)
             continue;
-        put_row(out, &c->rows[i]);
+        put_row(out, c, &c->rows[i]);
         shown++;
     }
     if (shown < count)

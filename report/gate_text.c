@@ -49,7 +49,8 @@ static void put_below(const struct prof_report_page *page, char *text)
     free(text);
 }
 
-static void put_row(const struct prof_report_page *page, const struct prof_compared *row)
+static void put_row(const struct prof_report_page *page, const struct prof_comparison *c,
+                    const struct prof_compared *row)
 {
     char *subject = prof_gate_subject(row, page->width / 2);
     char *clean = subject ? prof_report_clean(subject) : NULL;
@@ -63,7 +64,7 @@ static void put_row(const struct prof_report_page *page, const struct prof_compa
         free(place);
     }
     put_below(page, prof_gate_change(row));
-    put_below(page, prof_gate_why(row));
+    put_below(page, prof_gate_why(c, row));
 }
 
 static void put_group(const struct prof_report_page *page, const struct prof_comparison *c,
@@ -78,7 +79,7 @@ static void put_group(const struct prof_report_page *page, const struct prof_com
     for (size_t i = 0; i < c->count && shown < most; i++) {
         if (prof_gate_group(&c->rows[i]) != group)
             continue;
-        put_row(page, &c->rows[i]);
+        put_row(page, c, &c->rows[i]);
         shown++;
     }
     if (shown < count)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/findings.h"
 #include "report/gate_words.h"
 #include "report/utf8.h"
 
@@ -19,8 +20,22 @@ static struct prof_text count_text(double value)
     return text;
 }
 
+/* Findings are compared by their severity: 1 info, 2 warning, 3 critical; a mean over runs. */
+static struct prof_text severity_text(double value)
+{
+    struct prof_text text = {"none"};
+    if (value > 0)
+        snprintf(text.text, sizeof text.text, "%s",
+                 prof_report_severity(value < 1.5   ? PROF_SEVERITY_INFO
+                                      : value < 2.5 ? PROF_SEVERITY_WARNING
+                                                    : PROF_SEVERITY_CRITICAL));
+    return text;
+}
+
 struct prof_text prof_gate_value(const struct prof_compared *row, double value)
 {
+    if (row->family == PROF_METRIC_FINDING)
+        return severity_text(value);
     if (!isfinite(value))
         return (struct prof_text){"n/a"};
     switch (prof_metric_info(row->family)->unit) {
@@ -164,9 +179,9 @@ static void put_exact(FILE *out, const struct prof_compared *row)
     fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
             prof_gate_value(row, row->cand_value).text);
     bool moved = fabs(more) > 1e-9 * fmax(fabs(base), fabs(cand)); /* they are means */
-    if (moved)
+    if (moved && row->family != PROF_METRIC_FINDING)
         fprintf(out, " (%c%s)", more < 0 ? '-' : '+', prof_gate_value(row, fabs(more)).text);
-    if (row->base_low < row->base_high)
+    if (row->base_low < row->base_high && row->family != PROF_METRIC_FINDING)
         fprintf(out, "; in the baseline %s to %s", prof_gate_value(row, row->base_low).text,
                 prof_gate_value(row, row->base_high).text);
     double out_base = isnan(row->outside_base) ? 0 : row->outside_base;
@@ -220,12 +235,43 @@ static void put_power(FILE *out, const struct prof_compared *row)
         fprintf(out, "; about %" PRId64 " runs a side would decide", row->runs_needed);
 }
 
-char *prof_gate_why(const struct prof_compared *row)
+static bool appeared(const struct prof_compared *row)
+{
+    return row->family == PROF_METRIC_FINDING && row->cand_name &&
+           (row->reason == PROF_REASON_ADDED || row->reason == PROF_REASON_GREW);
+}
+
+/* A finding says why: those that are new where the metric got worse. Of what has no place, as wall
+ * time, all. */
+static void put_findings(FILE *out, const struct prof_comparison *c,
+                         const struct prof_compared *row)
+{
+    const char *place = row->place ? row->place : "";
+    size_t count = 0;
+    for (size_t i = 0; i < c->count && count < 3; i++) {
+        const struct prof_compared *finding = &c->rows[i];
+        if (appeared(finding) && (!*place || !strcmp(place, finding->place ? finding->place : "")))
+            fprintf(out, "%s%s", count++ ? ", " : "; new finding there: ", finding->cand_name);
+    }
+}
+
+static void put_rule(FILE *out, const struct prof_compared *row)
+{
+    const struct prof_rule_page *page = row->cand_name ? prof_rule_find(row->cand_name) : NULL;
+    if (page)
+        fprintf(out, ": %s (perfkit explain %s)", page->title, page->id);
+}
+
+char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_compared *row)
 {
     struct text text;
     if (!begin(&text))
         return NULL;
     fputs(prof_reason_text(row->reason), text.out);
+    if (row->family == PROF_METRIC_FINDING)
+        put_rule(text.out, row);
+    else if (row->verdict == PROF_VERDICT_FAIL || row->verdict == PROF_VERDICT_SUSPECT)
+        put_findings(text.out, comparison, row);
     if (row->verdict == PROF_VERDICT_UNDERPOWERED || row->verdict == PROF_VERDICT_SUSPECT)
         put_power(text.out, row);
     if (row->match != PROF_MATCH_EXACT && row->reason != PROF_REASON_ADDED &&

@@ -24,9 +24,9 @@ char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells);
  * malloc'ed. */
 char *prof_gate_change(const struct prof_compared *row);
 
-/* Why it has its verdict, with the configuration's reason: "slower by more than noise explains".
- * malloc'ed. */
-char *prof_gate_why(const struct prof_compared *row);
+/* Why it has its verdict, with the configuration's reason and the findings that appeared at its
+ * place: "slower by more than noise explains; new finding there: pageable-copy". malloc'ed. */
+char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_compared *row);
 
 /* One line for the whole: "FAIL: 2 of 61 metrics are worse". malloc'ed. */
 char *prof_gate_headline(const struct prof_gate_report *report);

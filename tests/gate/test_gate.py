@@ -136,6 +136,10 @@ class Verdicts(Case):
                 found = [row for row in self.rows(result, metric=metric, verdict="FAIL")
                          if name in (None, row["name"])]
                 self.assertTrue(found, self.failed(result))
+                if change == "pageable":
+                    text = self.perfkit("gate", "--baseline", "main", *self.candidate(change),
+                                        status=1).stdout.decode()
+                    self.assertIn("new finding there: pageable-copy", " ".join(text.split()))
                 self.assertIn((base, cand), {(round(row["base"] or 0, 9), round(row["cand"], 9))
                                              for row in found})
 
@@ -191,6 +195,13 @@ class Verdicts(Case):
         copy = self.path("copy.sqlite")
         shutil.copy(self.capture(3), copy)
         self.refused("gate", "--baseline", "main", copy, saying="of the baseline itself")
+
+
+    def test_iterations_that_are_not_the_same_range(self):
+        self.refused("gate", "--baseline", "main", *self.candidate("no-ranges"),
+                     saying="choose one NVTX range")
+        self.refused("gate", "--baseline", "main", "--iteration", "stpe", *self.candidate(runs=1),
+                     saying="stpe")
 
 
 class Configuration(Case):
