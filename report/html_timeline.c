@@ -32,7 +32,7 @@ static int by_place(const void *a, const void *b)
     return x->track < y->track ? -1 : x->track > y->track;
 }
 
-/* Ranges of a thread stand directly above its calls; streams follow the threads. */
+/* Streams first: threads may be many. Ranges of a thread stand directly above its calls. */
 static struct order *order_tracks(const struct prof_html_events *e)
 {
     struct order *order = malloc((e->tracks.count + 1) * sizeof *order);
@@ -40,7 +40,7 @@ static struct order *order_tracks(const struct prof_html_events *e)
         const struct prof_html_track *track = &e->tracks.data[i];
         bool stream = track->lane == PROF_HTML_STREAM;
         order[i] = (struct order){.process = track->process,
-                                  .lane = stream,
+                                  .lane = !stream,
                                   .id = track->id,
                                   .calls = track->lane == PROF_HTML_CALLS,
                                   .track = i};

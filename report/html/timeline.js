@@ -4,7 +4,7 @@
  *     perfkit_timeline.show({start, end, stream, thread, process, device, name})
  *         frames [start, end) (ns since the capture's begin), scrolls there and takes the focus; what
  *         else is given (ids of the capture; device: the physical one) chooses the track and the event
- *         that is selected. May be called before the events are unpacked. Returns a promise.
+ *         that is selected; a time at which none begins becomes the range. May be called before the events are unpacked. Returns a promise.
  *     perfkit_timeline.ready        a promise of the timeline itself, null without events
  *
  * <a href="#t=START,END" data-stream="ID" data-thread="ID"> does the same without script of its own. The
@@ -384,7 +384,8 @@
     const pad = Math.max((end - at.start) * 0.6, 200);
     const i = at.stream || at.thread || at.name ? eventOf(timeline.model, at) : -1;
     timeline.show(at.start - pad, end + pad);
-    if (i >= 0 && timeline.model.events.start[i] <= end + pad) timeline.select(i);
+    if (i >= 0 && Math.abs(timeline.model.events.start[i] - at.start) < 1) timeline.select(i);
+    else if (end > at.start) timeline.range(at.start, end); /* a time without an event of its own: idle */
     timeline.focus();
   }
 

@@ -40,9 +40,9 @@ const tests = {
     const tracks = await browser.run(`const m = perfkit.timelineView.model;
       return m.tracks.map((t) => [t.label, m.countByKind(t)])`);
     assert.deepStrictEqual(tracks, [
+      ['GPU 0 stream 7', { kernel: 160, copy: 10, fill: 40 }], ['GPU 0 stream 13', { copy: 40 }],
       ['train 4242 NVTX', { range: 121, mark: 1 }], ['train 4242 API', { call: 253, wait: 40 }],
-      ['thread 4250 NVTX', { range: 40 }], ['GPU 0 stream 7', { kernel: 160, copy: 10, fill: 40 }],
-      ['GPU 0 stream 13', { copy: 40 }]]);
+      ['thread 4250 NVTX', { range: 40 }]]);
     assert.strictEqual(await browser.run(OVERLAPS), false);
     /* every device record of this capture knows its call, and the call comes first */
     assert.deepStrictEqual(await browser.run(`const m = perfkit.timelineView.model; let linked = 0, wrong = 0;
@@ -100,16 +100,16 @@ const tests = {
     await browser.run(FOCUS);
     const begin = await state();
     await browser.keys(DOWN); /* nothing selected: the next track */
-    assert.ok((await state()).details.startsWith('Track train 4242 API: 253 calls, 40 waits'), (await state()).details);
+    assert.ok((await state()).details.startsWith('Track GPU 0 stream 13: 40 copies'), (await state()).details);
     await browser.keys(ENTER);
     const first = await state();
-    assert.ok(first.selected >= 0 && first.details.includes('call'), first.details);
+    assert.ok(first.selected >= 0 && first.details.includes('HtoDcopy'), first.details);
     await browser.keys(RIGHT);
     assert.strictEqual((await state()).selected, first.selected + 1);
     await browser.keys(LEFT + LEFT);
     assert.strictEqual((await state()).selected, first.selected - 1);
     await browser.keys(DOWN);
-    assert.ok((await state()).details.includes('thread 4250 NVTX'), (await state()).details);
+    assert.ok((await state()).details.includes('train 4242 NVTX'), (await state()).details);
     await browser.keys(UP + ENTER);
     const framed = await state();
     assert.ok(framed.to - framed.from < (begin.to - begin.from) / 2);
@@ -127,7 +127,7 @@ const tests = {
     const { url } = report('normal');
     await load(browser, url);
     const result = await browser.run(DRAG + `
-      const t = perfkit.timelineView, v = t.view, at = t.draw.box(v, 0);
+      const t = perfkit.timelineView, v = t.view, at = t.draw.box(v, t.model.search('epoch').found[0]);
       point('pointerdown', at.x + 5, at.y + 5); point('pointerup', at.x + 5, at.y + 5);
       const details = document.getElementById('timeline-details').textContent, spans = [v.to - v.from];
       const wheel = (more) => { canvas.dispatchEvent(new WheelEvent('wheel', Object.assign({ bubbles: true, cancelable: true, deltaY: -60,
@@ -169,7 +169,7 @@ const tests = {
     const told = await browser.run(`return document.getElementById('timeline-range').textContent`);
     assert.ok(told.includes('60.0 ms selected') && told.includes('160 kernels') && told.includes('GPU 0 busy 32.7 ms, 54.6 %'), told.slice(0, 200));
     /* half a kernel is half its time */
-    const half = await browser.run(`const t = perfkit.timelineView, m = t.model; let i = m.rows[m.rows.length - 1].first;
+    const half = await browser.run(`const t = perfkit.timelineView, m = t.model; const i = m.rows[1].first;
       const a = m.events.start[i], b = m.events.end[i]; t.range(a, (a + b) / 2); return { ns: t.sums.kinds.find((k) => k.kind === 'copy').ns, want: (b - a) / 2 }`);
     assert.strictEqual(half.ns, half.want);
     /* by mouse: on the ruler, or with Shift */
@@ -257,6 +257,9 @@ const tests = {
     assert.strictEqual(shown.selected, at.i);
     assert.ok(shown.from < at.start && shown.to > at.end && shown.to - shown.from < 200000);
     assert.strictEqual(shown.focus, 'timeline-scroll');
+    const idle = await browser.run(`const t = perfkit.timelineView, a = { start: arguments[0].end + 100, end: arguments[0].end + 900, stream: arguments[0].stream };
+      t.select(-1); return perfkit_timeline.show(a).then(() => ({ selected: t.view.selected, range: t.view.range, want: a }))`, at);
+    assert.deepStrictEqual([idle.selected, idle.range.from, idle.range.to], [-1, idle.want.start, idle.want.end]);
     const linked = await browser.run(`const a = document.createElement('a'); a.href = '#t=' + arguments[0].start + ',' + arguments[0].end;
       a.dataset.stream = arguments[0].stream; perfkit.timelineView.select(-1); document.querySelector('main').append(a); a.click(); a.remove();
       return perfkit.timelineView.view.selected`, at);
