@@ -2,6 +2,7 @@
 changes (make_run.c): what was planted is found and named, what is broken is refused with one line."""
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -394,6 +395,24 @@ class Baselines(Case):
         db.execute("UPDATE run SET metrics = ? WHERE id = 2", (whole[:len(whole) // 2],))
         db.commit()
         self.refused("gate", "--baseline", "main", self.capture(101), saying="session 2")
+
+    def test_bytes_that_were_changed(self):
+        """Told, or without effect; never a crash."""
+        self.save(seeds=range(1, 4))
+        good = content_of(self.path(".perfkit/baselines.sqlite"))
+        chance = random.Random(1)
+        for _ in range(15):
+            content = bytearray(good)
+            for _ in range(chance.choice((1, 4, 64))):
+                content[chance.randrange(100, len(content))] = chance.randrange(256)
+            with open(self.path("b"), "wb") as out:
+                out.write(content)
+            done = subprocess.run([PERFKIT, "gate", "--baseline", "main", "--baselines", "b",
+                                   self.capture(101)], cwd=self.folder, env=environment(),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self.assertIn(done.returncode, (0, 1, 2, 3), done.stderr)
+            if done.returncode == 2:
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_names(self):
         self.refused("baseline", "save", "a\nb", self.capture(1), saying="control characters")
