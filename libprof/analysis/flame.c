@@ -241,7 +241,7 @@ size_t prof_flame_path(const struct prof_flame *flame, size_t node, char *out, s
         path[depth++] = (uint32_t)node;
     while (depth--) {
         const char *name = flame->nodes[path[depth]].name;
-        for (name = name ? name : "unknown"; *name; name++, length++) {
+        for (name = !name ? "unknown" : *name ? name : "(empty)"; *name; name++, length++) {
             if (length + 1 < size)
                 out[length] = folded(*name);
         }

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""What holds for every output of `perfkit report`: hostile names of kernels, ranges, processes, devices and
+files stay text, and what cannot be written is an error that leaves nothing behind. A new output needs one
+row of OUTPUTS: the test fails for options of `perfkit report --help` that have none.
+
+    test_outputs.py PERFKIT REPORT_TOOL SOURCE_FOLDER WORK_FOLDER
+"""
+import csv
+import gzip
+import html.parser
+import io
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+
+perfkit, tool, source, work = sys.argv[1:]
+shutil.rmtree(work, ignore_errors=True)
+os.makedirs(work)
+os.chdir(work)
+CAPTURE = 'a "b" <script>1; <img src=x> $(touch HACKED) \u202egpj.sqlite'
+HAVE_GNUPLOT = shutil.which("gnuplot") is not None
+TURNING = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029"
+ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "LC_ALL": "C"}
+
+# ---- what an output may hold -----------------------------------------------------------------------
+
+
+def characters(text, allowed="\n", turning=False):
+    found = sorted({c for c in text if (ord(c) < 32 and c not in allowed) or ord(c) == 127 or
+                    (not turning and c in TURNING)})
+    assert not found, found
+
+
+def terminal(data):
+    """Made for a terminal: nothing moves its cursor or turns its text around."""
+    text = data.decode("utf-8")
+    characters(text)
+    return text
+
+
+def strict(pairs):
+    assert len({key for key, _ in pairs}) == len(pairs), pairs
+    return dict(pairs)
+
+
+def refuse(constant):
+    raise ValueError(constant)
+
+
+def json_data(data):
+    """Names that turn text around are the reader's business in a data format."""
+    text = data.decode("utf-8")
+    characters(text, turning=True)
+    json.loads(text, object_pairs_hook=strict, parse_constant=refuse)
+    return json.dumps(json.loads(text), ensure_ascii=False)
+
+
+def table(data):
+    text = data.decode("utf-8")
+    rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    assert rows
+    return "\n".join(cell for row in rows for cell in row)
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes, self.scripts, self.inside = [], [], [], False
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attributes]
+        self.inside = tag == "script"
+        if self.inside:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.scripts[-1] += data
+
+
+def page(data):
+    text = data.decode("utf-8")
+    parsed = Page()
+    parsed.feed(text)
+    assert "img" not in parsed.tags and not [a for a in parsed.attributes if a.startswith("on")]
+    assert not [script for script in parsed.scripts if "<!--" in script]
+    return text
+
+
+def folded(data):
+    text = terminal(data)
+    for line in text.splitlines():
+        assert re.fullmatch(r"[^;]+(;[^;]+)* [0-9]+", line), line
+    return text
+
+
+def compressed(data):
+    assert gzip.decompress(data)
+    return ""
+
+
+def binary(data):
+    assert data
+    return ""
+
+
+def prometheus(data):
+    text = terminal(data)
+    for line in text.splitlines():
+        assert line.startswith("# ") or re.fullmatch(
+            r'[a-z_]+(\{([A-Za-z_]+="([^"\\]|\\[\\"n])*",?)*\})? [0-9.]+', line), line
+    return text
+
+
+def script(data):
+    text = terminal(data)
+    assert not re.search(r"^(system|!|load|call|eval)", text, re.M) and text.count("'") % 2 == 0
+    return text
+
+
+def pictures(folder):
+    found = []
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), "rb") as file:
+            data = file.read()
+        assert data.startswith(b"<?xml" if name.endswith(".svg") else b"\x89PNG"), name
+        if name.endswith(".svg"):
+            text = data.decode("utf-8")
+            assert "<script" not in text
+            found.append(text)
+    return "\n".join(found)
+
+
+# option, ending, what reads it, a part of a hostile name as it must stand in there
+OUTPUTS = {
+    "--html": ("page.html", page, None),
+    "--chrome-trace": ("trace.json", json_data, "window.broken=1"),
+    "--perfetto": ("trace.pftrace", binary, None),
+    "--flamegraph": ("stacks.folded", folded, "</script>"),
+    "--speedscope": ("stacks.json", json_data, "</script>"),
+    "--pprof": ("stacks.pb.gz", compressed, None),
+    "--prometheus": ("run.prom", prometheus, "bad\\\\xff"),
+    "--roofline": ("roofline.gp", script, None),
+    "--plots": ("figures", pictures, "__proto__"),
+}
+PRINTED = {
+    ("--format", "text"): (terminal, "__proto__"),
+    ("--all",): (terminal, "bad\\xff\\x80\\xc3bytes"),
+    ("--format", "json"): (json_data, "window.broken=1"),
+    ("--format", "csv"): (table, "</script>"),
+    ("--format", "markdown"): (terminal, "bad\\\\xff"),
+    ("--stats", "cuda_gpu_kern_sum"): (terminal, "bad\\xff\\x80\\xc3bytes"),
+    ("--stats", "cuda_gpu_kern_sum,nvtx_sum", "--format", "json"): (json_data, "window.broken=1"),
+    ("--stats", "cuda_gpu_kern_sum", "--format", "csv"): (table, "</script>"),
+    ("--stats", "cuda_gpu_kern_sum", "--format", "markdown"): (terminal, "bad\\\\xff"),
+}
+
+
+def report(*words, **options):
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run([perfkit, "report", *words], stderr=subprocess.PIPE, check=False,
+                          env=ENVIRONMENT, **options)
+
+
+def capture_of(fixture, name):
+    subprocess.run([tool, "make", os.path.join(source, fixture + ".sql"), "made.sqlite"], check=True)
+    os.rename("made.sqlite", name)
+    return name
+
+
+# ---- every output is in the table ------------------------------------------------------------------
+listed = set()
+section = report("--help").stdout.decode().split("Into files:\n")[1].split("\n\n")[0]
+for option in re.findall(r"^ +(?:-\w, )?(--[\w-]+) (?:OUT|FOLDER)", section, re.M):
+    listed.add(option)
+assert listed == set(OUTPUTS), "give each output a row: %s" % (listed ^ set(OUTPUTS))
+
+# ---- hostile names ---------------------------------------------------------------------------------
+hostile = capture_of("hostile", CAPTURE)
+roofs = capture_of("roofline", "roofs.sqlite")
+for words, (read, part) in PRINTED.items():
+    result = report(*words, "--top", "100", hostile)
+    assert result.returncode == 0, (words, result.stderr)
+    text = read(result.stdout)
+    assert part in text, (words, part, text[:3000])
+for option, (name, read, part) in OUTPUTS.items():
+    if option == "--plots" and not HAVE_GNUPLOT:
+        continue
+    # The roofline of the hostile fixture has no points; that of another has names of its own.
+    result = report(option, name, roofs if option == "--roofline" else hostile)
+    assert result.returncode == 0, (option, result.stderr)
+    terminal(result.stderr)
+    if os.path.isdir(name):
+        text = read(name)
+    else:
+        with open(name, "rb") as file:
+            text = read(file.read())
+    assert part is None or part in text, (option, part, text[:3000])
+assert not os.path.exists("HACKED")
+
+# ---- what cannot be written ------------------------------------------------------------------------
+capture = roofs
+os.mkdir("room")
+
+
+def refused(result, *words):
+    error = result.stderr.decode("utf-8")
+    assert result.returncode == 1, (words, result.returncode, error)
+    assert error.count("\n") == 1 and error.startswith("perfkit report: "), (words, error)
+
+
+def small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
+
+for option, (name, _, _) in OUTPUTS.items():
+    if option == "--plots" and not HAVE_GNUPLOT:
+        continue
+    refused(report(option, "/nonexistent/" + name, capture), option, "no folder")
+    refused(report(option, "room/" + name, capture, preexec_fn=small_files), option, "no room")
+    assert os.listdir("room") in ([], ["figures"]), (option, os.listdir("room"))
+    if os.path.isdir("room/figures"):
+        assert os.listdir("room/figures") == [], os.listdir("room/figures")
+        os.rmdir("room/figures")
+    if option == "--plots":
+        continue
+    os.mkdir("room/" + name)
+    refused(report(option, "room/" + name, capture), option, "a folder is there")
+    os.rmdir("room/" + name)
+    if option != "--roofline":  # whose writer goes by the name
+        refused(report(option, "/dev/full", capture), option, "full")
+if os.path.exists("/dev/full"):
+    for words in list(PRINTED) + [(o, "-") for o in OUTPUTS if o not in ("--plots", "--roofline")]:
+        with open("/dev/full", "wb") as full:
+            refused(report(*words, capture, stdout=full), *words)
+for words in list(PRINTED) + [(o, "-") for o in OUTPUTS if o not in ("--plots", "--roofline")]:
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = report(*words, capture, stdout=writing)
+    os.close(writing)
+    assert result.returncode != 0, words
+print("%d outputs" % (len(OUTPUTS) + len(PRINTED)))
