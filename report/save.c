@@ -55,7 +55,7 @@ struct job {
 
 static enum prof_status write_gzip(const struct job *job, FILE *out, struct prof_error *err)
 {
-    FILE *file = prof_report_gzip(out);
+    FILE *file = prof_report_gzip_fast(out);
     if (!file)
         return prof_fail(err, PROF_NOMEM, "cannot compress the report: out of memory");
     enum prof_status status = job->write(job->context, file, err);

@@ -1,6 +1,6 @@
-/* See trace_ranges.h. Ranges of a thread, start/end ones among them, may cross. Each remembers what
- * was open when it began: the ranges around a moment are found among those that lead up from the
- * last one that had begun by then. */
+/* See trace_ranges.h. Push/pop ranges of a thread nest, start/end ranges need not: a thread has as
+ * many lanes as it takes for those of one lane to nest. The ranges of a lane around a moment are
+ * found among those that lead up from the last one that had begun by then. */
 #include "report/trace_ranges.h"
 
 static struct prof_trace_thread_ranges *thread_of(struct prof_trace_ranges *r, int64_t thread,
@@ -16,32 +16,49 @@ static struct prof_trace_thread_ranges *thread_of(struct prof_trace_ranges *r, i
     return prof_map_put(&r->thread_of, (uint64_t)thread, r->threads.count - 1) ? slot : NULL;
 }
 
+/* The first lane into which [start, end) nests, its ended ranges closed. NULL: out of memory. */
+static struct prof_trace_range_lane *lane_for(struct prof_trace_ranges *r,
+                                              struct prof_trace_thread_ranges *t, int64_t start,
+                                              int64_t end)
+{
+    for (size_t i = 0; i < t->lanes.count; i++) {
+        struct prof_trace_range_lane *lane = &t->lanes.data[i];
+        while (lane->open && r->all.data[lane->open - 1].end_ns <= start)
+            lane->open = r->all.data[lane->open - 1].around;
+        if (!lane->open || end <= r->all.data[lane->open - 1].end_ns)
+            return lane;
+    }
+    struct prof_trace_range_lane *lane = prof_array_add(&t->lanes);
+    if (lane)
+        *lane = (struct prof_trace_range_lane){0};
+    return lane;
+}
+
 bool prof_trace_ranges_add(struct prof_trace_ranges *r, int64_t thread,
                            const struct prof_trace_range *range)
 {
     struct prof_trace_thread_ranges *t = thread_of(r, thread, true);
-    struct prof_trace_range *slot = t ? prof_array_add(&r->all) : NULL;
-    uint32_t *place = slot ? prof_array_add(&t->ranges) : NULL;
+    struct prof_trace_range_lane *lane = t ? lane_for(r, t, range->start_ns, range->end_ns) : NULL;
+    struct prof_trace_range *slot = lane ? prof_array_add(&r->all) : NULL;
+    uint32_t *place = slot ? prof_array_add(&lane->ranges) : NULL;
     if (!place)
         return false;
-    while (t->open && r->all.data[t->open - 1].end_ns <= range->start_ns)
-        t->open = r->all.data[t->open - 1].around;
     *slot = *range;
-    slot->around = t->open;
+    slot->around = lane->open;
     slot->first = 0;
     *place = (uint32_t)r->all.count - 1;
-    t->open = (uint32_t)r->all.count;
+    lane->open = (uint32_t)r->all.count;
     return true;
 }
 
-/* Index + 1 of the last range of the thread that began at `time` or before. Calls come nearly in
+/* Index + 1 of the last range of the lane that began at `time` or before. Calls come nearly in
  * order. */
-static uint32_t last_begun(struct prof_trace_ranges *r, struct prof_trace_thread_ranges *t,
+static uint32_t last_begun(const struct prof_trace_ranges *r, struct prof_trace_range_lane *lane,
                            int64_t time)
 {
-    size_t at = t->hint < t->ranges.count ? t->hint : t->ranges.count;
-#define BEGIN_OF(i) r->all.data[t->ranges.data[i]].start_ns
-    size_t low = 0, high = t->ranges.count;
+    size_t at = lane->hint < lane->ranges.count ? lane->hint : lane->ranges.count;
+#define BEGIN_OF(i) r->all.data[lane->ranges.data[i]].start_ns
+    size_t low = 0, high = lane->ranges.count;
     if (at && BEGIN_OF(at - 1) <= time)
         low = at;
     if (low < high && at < high && BEGIN_OF(at) > time)
@@ -56,8 +73,8 @@ static uint32_t last_begun(struct prof_trace_ranges *r, struct prof_trace_thread
             high = middle;
     }
 #undef BEGIN_OF
-    t->hint = low;
-    return low ? t->ranges.data[low - 1] + 1 : 0;
+    lane->hint = low;
+    return low ? lane->ranges.data[low - 1] + 1 : 0;
 }
 
 static bool project(struct prof_trace_ranges *r, uint32_t range, int64_t stream, int64_t start,
@@ -91,9 +108,13 @@ bool prof_trace_ranges_work(struct prof_trace_ranges *r, int64_t thread, int64_t
                             int64_t stream, int64_t start_ns, int64_t end_ns)
 {
     struct prof_trace_thread_ranges *t = thread_of(r, thread, false);
-    for (uint32_t at = t ? last_begun(r, t, call_ns) : 0; at; at = r->all.data[at - 1].around) {
-        if (r->all.data[at - 1].end_ns > call_ns && !project(r, at - 1, stream, start_ns, end_ns))
-            return false;
+    for (size_t i = 0; t && i < t->lanes.count; i++) {
+        uint32_t at = last_begun(r, &t->lanes.data[i], call_ns);
+        for (; at; at = r->all.data[at - 1].around) {
+            if (r->all.data[at - 1].end_ns > call_ns &&
+                !project(r, at - 1, stream, start_ns, end_ns))
+                return false;
+        }
     }
     return true;
 }
@@ -116,8 +137,11 @@ void prof_trace_ranges_sort(struct prof_trace_ranges *r)
 
 void prof_trace_ranges_free(struct prof_trace_ranges *r)
 {
-    for (size_t i = 0; i < r->threads.count; i++)
-        prof_array_free(&r->threads.data[i].ranges);
+    for (size_t i = 0; i < r->threads.count; i++) {
+        for (size_t k = 0; k < r->threads.data[i].lanes.count; k++)
+            prof_array_free(&r->threads.data[i].lanes.data[k].ranges);
+        prof_array_free(&r->threads.data[i].lanes);
+    }
     prof_array_free(&r->threads);
     prof_array_free(&r->all);
     prof_array_free(&r->projections);

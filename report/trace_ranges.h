@@ -24,14 +24,19 @@ struct prof_trace_projection {
 struct prof_trace_range {
     const char *name, *domain;
     int64_t start_ns, end_ns;
-    uint32_t around; /* index + 1 of what was open on the thread when it began; 0 = nothing */
+    uint32_t around; /* index + 1 of the range of its lane that it lies in; 0 = none */
     uint32_t first;  /* index + 1 of its first projection */
 };
 
-struct prof_trace_thread_ranges {
+/* Ranges of a thread that nest or are apart. */
+struct prof_trace_range_lane {
     PROF_ARRAY(uint32_t) ranges; /* by start */
     uint32_t open;               /* index + 1 of the innermost range that may be open */
     size_t hint;                 /* where the last search ended */
+};
+
+struct prof_trace_thread_ranges {
+    PROF_ARRAY(struct prof_trace_range_lane) lanes; /* as many as ranges cross */
 };
 
 /* Starts as {0}. */

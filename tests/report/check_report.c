@@ -12,6 +12,7 @@
 #include "report/lanes.h"
 #include "report/stats.h"
 #include "report/table.h"
+#include "report/trace_ranges.h"
 #include "report/utf8.h"
 #include "report/writers.h"
 #include "tests/check_main.h"
@@ -115,6 +116,43 @@ START_TEST(slices_that_cross_get_lanes_of_their_own)
     ck_assert_uint_eq(lane_of(&lanes, 60, 70, false), 1);
     ck_assert_uint_eq(lane_of(&lanes, 100, 100, false), 0);
     prof_report_lanes_free(&lanes);
+}
+END_TEST
+
+/* Ranges that nest, cross and lie apart, against asking each of them. */
+START_TEST(projections_are_those_of_every_range_around_the_call)
+{
+    enum { RANGES = 400, CALLS = 2000 };
+    static int64_t begin[RANGES], end[RANGES], found[RANGES][2];
+    struct prof_trace_ranges ranges = {0};
+    unsigned seed = 7;
+    for (int i = 0; i < RANGES; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        begin[i] = i * 10 + (int64_t)(seed >> 30);
+        end[i] = i % 97 == 96 ? INT64_MAX : begin[i] + (seed >> 8) % (i % 5 ? 60 : 900);
+        found[i][0] = found[i][1] = 0;
+        ck_assert(prof_trace_ranges_add(&ranges, i % 2, &(struct prof_trace_range){
+                                                            .start_ns = begin[i], .end_ns = end[i]}));
+    }
+    for (int i = 0; i < CALLS; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        int64_t call = i * 2 - (int64_t)(seed >> 8) % 500, thread = seed >> 31, stream = seed >> 30 & 1;
+        ck_assert(prof_trace_ranges_work(&ranges, thread, call, stream, call + 5, call + 9));
+        for (int k = (int)thread; k < RANGES; k += 2)
+            found[k][stream] += begin[k] <= call && call < end[k];
+    }
+    prof_trace_ranges_sort(&ranges);
+    size_t expected = 0;
+    for (int k = 0; k < RANGES; k++)
+        expected += (size_t)((found[k][0] > 0) + (found[k][1] > 0));
+    ck_assert_uint_eq(ranges.projections.count, expected);
+    for (size_t i = 0; i < ranges.projections.count; i++) {
+        const struct prof_trace_projection *p = &ranges.projections.data[i];
+        ck_assert_int_eq(p->operations, found[p->range][p->stream]);
+        ck_assert(i == 0 || p[-1].start_ns <= p->start_ns);
+        ck_assert(p->start_ns >= begin[p->range] + 5 && p->end_ns > p->start_ns);
+    }
+    prof_trace_ranges_free(&ranges);
 }
 END_TEST
 
@@ -309,7 +347,8 @@ CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            nothing_that_moves_the_cursor_survives_cleaning,
            kernel_names_lose_their_least_telling_parts_first,
            a_cut_never_splits_a_character_or_passes_its_width,
-           slices_that_cross_get_lanes_of_their_own, every_statistic_is_described,
+           slices_that_cross_get_lanes_of_their_own,
+           projections_are_those_of_every_range_around_the_call, every_statistic_is_described,
            every_writer_and_column_is_described,
            saving_leaves_a_whole_file_or_the_old_one, an_interrupted_save_leaves_what_was_there,
            a_name_that_ends_with_gz_is_compressed_once, a_full_disk_and_a_missing_folder_are_told)
