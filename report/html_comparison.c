@@ -1,5 +1,5 @@
-/* What differs between this run and another one, as markup: how much time moved, metric by metric, and
- * which counts and bytes differ. One run against one run gives no verdict; the page says so. */
+/* What differs between this run and another one, as markup: how much time moved, metric by metric,
+ * and which counts and bytes differ. One run against one run gives no verdict; the page says so. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,9 +22,9 @@ enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capt
     if (!status)
         status = prof_run_extract(page->data->capture, NULL, &c->runs[1], &c->why_not);
     if (!status)
-        status = prof_compare((struct prof_runs){&c->runs[0], 1},
-                              (struct prof_runs){&c->runs[1], 1}, &options, &c->result,
-                              &c->why_not);
+        status =
+            prof_compare((struct prof_runs){&c->runs[0], 1}, (struct prof_runs){&c->runs[1], 1},
+                         &options, &c->result, &c->why_not);
     c->compared = !status;
     if (status == PROF_NOMEM || status == PROF_IO) { /* not a property of the two runs */
         *err = c->why_not;
@@ -45,7 +45,7 @@ void prof_html_compare_free(struct prof_html_page *page)
     free(c);
 }
 
-/* ---- markup ------------------------------------------------------------------------------------ */
+/* ---- markup ---------------------------------------------------------------------------------- */
 
 /* Takes the text. */
 static void put_taken(FILE *out, const char *tag, const char *attributes, char *text)
@@ -79,10 +79,10 @@ static void put_time(FILE *out, const struct prof_compared *row, double most)
     fprintf(out, "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:",
             slower ? "slower" : "faster");
     prof_html_real(out, most > 0 ? size / most * 96 : 0);
-    fprintf(out, "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
-            slower ? "+" : "-", prof_duration(size).text,
-            prof_gate_percent(row->effect).text, prof_gate_value(row, row->base_value).text,
-            prof_gate_value(row, row->cand_value).text);
+    fprintf(out,
+            "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
+            slower ? "+" : "-", prof_duration(size).text, prof_gate_percent(row->effect).text,
+            prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
     put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(row, 0));
     fputs("</tr>\n", out);
 }
@@ -123,9 +123,12 @@ static void put_times(FILE *out, const struct prof_comparison *c)
             most = fmax(most, fabs(c->rows[i].delta_ns));
     if (most <= 0)
         return;
-    fputs("<div class=\"scroll\"><table id=\"comparison-times\"><caption>Times, per iteration</caption>\n"
-          "<thead><tr><th scope=\"col\" class=\"plain\">Moved</th><th scope=\"col\" class=\"plain\">Change</th>"
-          "<th scope=\"col\" class=\"plain\">Baseline</th><th scope=\"col\" class=\"plain\">This run</th>"
+    fputs("<div class=\"scroll\"><table id=\"comparison-times\"><caption>Times, per "
+          "iteration</caption>\n"
+          "<thead><tr><th scope=\"col\" class=\"plain\">Moved</th><th scope=\"col\" "
+          "class=\"plain\">Change</th>"
+          "<th scope=\"col\" class=\"plain\">Baseline</th><th scope=\"col\" class=\"plain\">This "
+          "run</th>"
           "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>\n",
           out);
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
@@ -142,7 +145,8 @@ static void put_counts(FILE *out, const struct prof_comparison *c)
         fputs("<p>Counts and bytes are the same.</p>\n", out);
         return;
     }
-    fputs("<div class=\"scroll\"><table id=\"comparison-counts\"><caption>Counts and bytes that differ"
+    fputs("<div class=\"scroll\"><table id=\"comparison-counts\"><caption>Counts and bytes that "
+          "differ"
           "</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">Change</th>"
           "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
           out);

@@ -1,6 +1,6 @@
-/* What the rules found, as markup: the worst at the top of the page in a line each, then all of them
- * with reason, remedy, price and the places where it is worst, each a link into the timeline. Rules
- * that could not judge are folded away, but told. */
+/* What the rules found, as markup: the worst at the top of the page in a line each, then all of
+ * them with reason, remedy, price and the places where it is worst, each a link into the timeline.
+ * Rules that could not judge are folded away, but told. */
 #include <stdio.h>
 #include <string.h>
 
@@ -149,10 +149,11 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     const struct prof_findings *findings = &data->findings;
     const struct prof_finding *finding = &findings->rows[number];
     char line[LINE];
-    fprintf(out,
-            "<article class=\"finding %s\" id=\"finding-%zu\" aria-labelledby=\"finding-%zu-title\">\n"
-            "<h3 id=\"finding-%zu-title\">",
-            prof_report_severity(finding->severity), number + 1, number + 1, number + 1);
+    fprintf(
+        out,
+        "<article class=\"finding %s\" id=\"finding-%zu\" aria-labelledby=\"finding-%zu-title\">\n"
+        "<h3 id=\"finding-%zu-title\">",
+        prof_report_severity(finding->severity), number + 1, number + 1, number + 1);
     put_badge(out, finding->severity);
     prof_html_text(out, finding->rule->title);
     fputs(" <code>", out);

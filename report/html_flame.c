@@ -1,5 +1,5 @@
-/* The flame graph as data: who asked for the device's time, and for the bytes that it moved. One tree
- * for both: a node has its time and its bytes with all below it. */
+/* The flame graph as data: who asked for the device's time, and for the bytes that it moved. One
+ * tree for both: a node has its time and its bytes with all below it. */
 #include <math.h>
 #include <stdlib.h>
 

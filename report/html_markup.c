@@ -1,5 +1,5 @@
-/* Quoting for HTML. Every character that means something in text or in a quoted attribute is written
- * as a reference; what would hide or turn its surroundings was made visible before. */
+/* Quoting for HTML. Every character that means something in text or in a quoted attribute is
+ * written as a reference; what would hide or turn its surroundings was made visible before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

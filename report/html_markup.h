@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* Text, also inside a quoted attribute. Control characters, bidirectional controls and bytes that are
- * not UTF-8 become visible escapes, NULL "n/a", "" "(empty)". */
+/* Text, also inside a quoted attribute. Control characters, bidirectional controls and bytes that
+ * are not UTF-8 become visible escapes, NULL "n/a", "" "(empty)". */
 void prof_html_text(FILE *out, const char *text);
 
 /* <tag attributes>text</tag>; `attributes` is markup of ours ("class=\"mono\""), NULL for none. */

@@ -1,9 +1,9 @@
-/* Puts the panels of the HTML report together: the table of those written as markup, and the analyses
- * that only they show. */
+/* Puts the panels of the HTML report together: the table of those written as markup, and the
+ * analyses that only they show. */
 #include "report/html_panels.h"
 
-/* Of a table in the page, which says how many there are: half a million names of ranges as rows would
- * be 50 MB. */
+/* Of a table in the page, which says how many there are: half a million names of ranges as rows
+ * would be 50 MB. */
 #define ROWS 5000
 
 /* What a page can draw without becoming slow, and a person look through. */
@@ -24,8 +24,8 @@ const struct prof_html_panel prof_html_panels[] = {
 static enum prof_status load_memory(struct prof_html_page *page, struct prof_error *err)
 {
     const struct prof_report_data *data = page->data;
-    enum prof_status status = prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS,
-                                                   &page->memory, err);
+    enum prof_status status =
+        prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS, &page->memory, err);
     if (!status && page->memory.peak_bytes > 0)
         status = prof_memory_alive(data->capture, data->filter, -1, page->memory.peak_ns, ALIVE,
                                    &page->alive, err);
@@ -36,10 +36,10 @@ enum prof_status prof_html_load(const struct prof_report_data *data,
                                 const struct prof_report_options *options,
                                 struct prof_html_page *page, struct prof_error *err)
 {
-    *page = (struct prof_html_page){.data = data,
-                                    .top = options && options->top ? options->top : ROWS};
-    enum prof_status status = prof_kernel_summary(data->capture, data->filter, PROF_BY_CONFIG,
-                                                  &page->configs, err);
+    *page =
+        (struct prof_html_page){.data = data, .top = options && options->top ? options->top : ROWS};
+    enum prof_status status =
+        prof_kernel_summary(data->capture, data->filter, PROF_BY_CONFIG, &page->configs, err);
     if (!status)
         status = prof_size_summary(data->capture, data->filter, &page->sizes, err);
     if (!status)

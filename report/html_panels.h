@@ -1,5 +1,6 @@
-/* The panels of the HTML report beside its timeline: what they need that no other format shows, their
- * data, and those of them that are written as markup, so that they can be read with scripts off. */
+/* The panels of the HTML report beside its timeline: what they need that no other format shows,
+ * their data, and those of them that are written as markup, so that they can be read with scripts
+ * off. */
 #ifndef PERFKIT_REPORT_HTML_PANELS_H
 #define PERFKIT_REPORT_HTML_PANELS_H
 
@@ -27,12 +28,13 @@ struct prof_html_page {
     struct prof_kernel_summary configs;  /* by launch configuration */
     struct prof_size_summary sizes;
     struct prof_memory_timeline memory;
-    struct prof_alive alive; /* at its peak */
-    struct prof_flame flame; /* by device time */
+    struct prof_alive alive;                 /* at its peak */
+    struct prof_flame flame;                 /* by device time */
     struct prof_html_comparison *comparison; /* NULL = no baseline was given */
 };
 
-/* Run the analyses that only this page shows. `page` may be unloaded whatever the outcome; {0} too. */
+/* Run the analyses that only this page shows. `page` may be unloaded whatever the outcome; {0} too.
+ */
 enum prof_status prof_html_load(const struct prof_report_data *data,
                                 const struct prof_report_options *options,
                                 struct prof_html_page *page, struct prof_error *err);
@@ -43,7 +45,8 @@ enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capt
                                    struct prof_error *err);
 void prof_html_compare_free(struct prof_html_page *page);
 
-/* ---- data: each a member of the open object ------------------------------------------------------ */
+/* ---- data: each a member of the open object
+ * ------------------------------------------------------ */
 
 void prof_html_put_summary(struct prof_json *json, const struct prof_html_page *page);
 void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page);
@@ -63,7 +66,7 @@ struct prof_html_table {
 /* The page's tables one after the other; false beyond the last. */
 bool prof_html_table(const struct prof_html_page *page, size_t index, struct prof_html_table *out);
 
-/* ---- markup ------------------------------------------------------------------------------------- */
+/* ---- markup ---------------------------------------------------------------------------------- */
 
 /* What stands in the page's template in place of a mark. */
 struct prof_html_panel {

@@ -1,6 +1,7 @@
 /* The roofline as a picture in markup (SVG): read with scripts off and on paper; with scripts its
- * points tell more by mouse and keyboard. Both axes are logarithmic; a disc's area is its share of the
- * time of what is drawn; its number leads to the list below, so that nothing is said by colour alone. */
+ * points tell more by mouse and keyboard. Both axes are logarithmic; a disc's area is its share of
+ * the time of what is drawn; its number leads to the list below, so that nothing is said by colour
+ * alone. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,7 +200,8 @@ static void put_slope(const struct figure *f, enum prof_roof_level level, double
              y_of(f, to * bandwidth));
     snprintf(text, sizeof text, "%s %s", prof_roof_level_text(level), prof_rate(bandwidth).text);
     double at = sqrt(from * to), x = x_of(f, at), y = y_of(f, at * bandwidth);
-    double slope = (y_of(f, to * bandwidth) - y_of(f, from * bandwidth)) / (x_of(f, to) - x_of(f, from));
+    double slope =
+        (y_of(f, to * bandwidth) - y_of(f, from * bandwidth)) / (x_of(f, to) - x_of(f, from));
     fputs("<text class=\"tick middle\" transform=\"translate(", f->out);
     prof_html_real(f->out, x);
     fputc(' ', f->out);
@@ -220,8 +222,8 @@ static void put_pipes(const struct figure *f, bool seen[PROF_CEILINGS + 1])
     for (;;) {
         enum prof_ceiling_kind lowest = PROF_CEILINGS;
         for (enum prof_ceiling_kind pipe = 0; pipe < PROF_CEILINGS; pipe++)
-            if (seen[pipe] && (lowest == PROF_CEILINGS ||
-                               ceiling_of_pipe(f, pipe) < ceiling_of_pipe(f, lowest)))
+            if (seen[pipe] &&
+                (lowest == PROF_CEILINGS || ceiling_of_pipe(f, pipe) < ceiling_of_pipe(f, lowest)))
                 lowest = pipe;
         if (lowest == PROF_CEILINGS)
             return;
@@ -245,7 +247,8 @@ static void put_roofs(const struct figure *f)
     put_slope(f, PROF_ROOF_L2, highest, -7);
 }
 
-/* "34 FLOP/B, 1.2 TFLOP/s, 45 % of the nearest roof; bound by memory (DRAM); 12 ms in 40 launches" */
+/* "34 FLOP/B, 1.2 TFLOP/s, 45 % of the nearest roof; bound by memory (DRAM); 12 ms in 40 launches"
+ */
 static void describe(const struct prof_roofline_point *p, char *out, size_t size)
 {
     size_t n = (size_t)snprintf(out, size, "%s FLOP/B, %s", prof_ratio(intensity_of(p)).text,
@@ -284,7 +287,8 @@ static void put_point(const struct figure *f, size_t i)
     double x = x_of(f, intensity_of(p)), y = y_of(f, p->flop_rate);
     double share = f->sum_ns > 0 ? (double)p->time_ns / f->sum_ns : 0;
     describe(p, text, sizeof text);
-    fprintf(f->out, "<g class=\"point %s\" tabindex=\"0\" role=\"img\" data-point=\"%zu\" aria-label=\"",
+    fprintf(f->out,
+            "<g class=\"point %s\" tabindex=\"0\" role=\"img\" data-point=\"%zu\" aria-label=\"",
             class_of(p->bound), i + 1);
     prof_html_text(f->out, p->name);
     fputs(": ", f->out);
@@ -324,9 +328,11 @@ static void put_figure(struct figure *f)
     prof_report_device_label(prof_device(f->data->capture, f->device), label, sizeof label);
     fputs("<figure class=\"roofline\">\n<figcaption>", f->out);
     prof_html_text(f->out, label);
-    fputs(": what each kernel reached, under the roofs of the device. A larger disc took more time; "
-          "filled in one colour each: held back by memory, arithmetic, or something else.</figcaption>\n",
-          f->out);
+    fputs(
+        ": what each kernel reached, under the roofs of the device. A larger disc took more time; "
+        "filled in one colour each: held back by memory, arithmetic, or something "
+        "else.</figcaption>\n",
+        f->out);
     fprintf(f->out, "<svg viewBox=\"0 0 %g %g\" role=\"group\" aria-label=\"Roofline\">\n", WIDTH,
             HEIGHT);
     put_axes(f);

@@ -1,6 +1,6 @@
-/* The page's tables as data: columns plus rows of bare values, so that the page sorts and formats them
- * by unit without knowing any of them. With those of all formats go a few that only the page has room
- * for, and what its kernel table unfolds. */
+/* The page's tables as data: columns plus rows of bare values, so that the page sorts and formats
+ * them by unit without knowing any of them. With those of all formats go a few that only the page
+ * has room for, and what its kernel table unfolds. */
 #include <math.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "report/columns.h"
 #include "report/html_panels.h"
 
-/* ---- tables of this page only ------------------------------------------------------------------ */
+/* ---- tables of this page only ---------------------------------------------------------------- */
 
 #define CONFIGS 5000 /* launch configurations that kernels unfold; the page tells of more */
 #define SIZE_ROW(row) ((const struct prof_size_row *)(row))
@@ -72,24 +72,31 @@ static const struct prof_report_column alive_columns[] = {
 };
 
 static const struct prof_report_table size_table = {
-    .name = "transfer_sizes", .title = "Transfers by size", .none = "no transfers",
-    .help = "Classes grow by a factor of four; the bar of the speed is its share of the fastest class "
-            "in that direction.",
-    .columns = size_columns, .row_bytes = sizeof(struct prof_size_row)};
+    .name = "transfer_sizes",
+    .title = "Transfers by size",
+    .none = "no transfers",
+    .help =
+        "Classes grow by a factor of four; the bar of the speed is its share of the fastest class "
+        "in that direction.",
+    .columns = size_columns,
+    .row_bytes = sizeof(struct prof_size_row)};
 
 static const struct prof_report_table alive_table = {
-    .name = "alive", .title = "Allocated at the peak", .none = "nothing was allocated",
+    .name = "alive",
+    .title = "Allocated at the peak",
+    .none = "nothing was allocated",
     .help = "The largest allocations that were alive when memory was at its peak.",
-    .columns = alive_columns, .row_bytes = sizeof(struct prof_allocation)};
+    .columns = alive_columns,
+    .row_bytes = sizeof(struct prof_allocation)};
 
-/* ---- any table --------------------------------------------------------------------------------- */
+/* ---- any table ------------------------------------------------------------------------------- */
 
 static void put_columns(struct prof_json *json, const struct prof_report_table *table)
 {
     static const char *const units[] = {
-        [PROF_UNIT_NAME] = "name",   [PROF_UNIT_WORD] = "word", [PROF_UNIT_NUMBER] = "number",
-        [PROF_UNIT_COUNT] = "count", [PROF_UNIT_NS] = "ns",     [PROF_UNIT_MOMENT] = "moment",
-        [PROF_UNIT_BYTES] = "bytes", [PROF_UNIT_RATE] = "rate", [PROF_UNIT_SHARE] = "share",
+        [PROF_UNIT_NAME] = "name",   [PROF_UNIT_WORD] = "word",   [PROF_UNIT_NUMBER] = "number",
+        [PROF_UNIT_COUNT] = "count", [PROF_UNIT_NS] = "ns",       [PROF_UNIT_MOMENT] = "moment",
+        [PROF_UNIT_BYTES] = "bytes", [PROF_UNIT_RATE] = "rate",   [PROF_UNIT_SHARE] = "share",
         [PROF_UNIT_FLOPS] = "flops", [PROF_UNIT_RATIO] = "ratio",
     };
     prof_json_array(json, "columns");
@@ -135,7 +142,8 @@ static bool shared_table(const struct prof_html_page *page, const struct prof_re
         return false;
     size_t count = 0;
     const void *rows = table->rows(page->data, &count);
-    *out = (struct prof_html_table){.table = table, .rows = rows,
+    *out = (struct prof_html_table){.table = table,
+                                    .rows = rows,
                                     .count = prof_report_limit(count, page->top, 0),
                                     .total_rows = (int64_t)count};
     if (table->totals && count)
@@ -157,13 +165,15 @@ bool prof_html_table(const struct prof_html_page *page, size_t index, struct pro
             return true;
     }
     if (page->sizes.count && !index--) {
-        *out = (struct prof_html_table){
-            .table = &size_table, .rows = page->sizes.rows, .count = page->sizes.count,
-            .total_rows = (int64_t)page->sizes.count};
+        *out = (struct prof_html_table){.table = &size_table,
+                                        .rows = page->sizes.rows,
+                                        .count = page->sizes.count,
+                                        .total_rows = (int64_t)page->sizes.count};
         return true;
     }
     if (page->alive.count && !index--) {
-        *out = (struct prof_html_table){.table = &alive_table, .rows = page->alive.rows,
+        *out = (struct prof_html_table){.table = &alive_table,
+                                        .rows = page->alive.rows,
                                         .count = prof_report_limit(page->alive.count, page->top, 0),
                                         .total_rows = page->alive.total};
         alive_totals(page, out->totals, sizeof out->totals);
@@ -172,7 +182,7 @@ bool prof_html_table(const struct prof_html_page *page, size_t index, struct pro
     return false;
 }
 
-/* ---- what kernels unfold ----------------------------------------------------------------------- */
+/* ---- what kernels unfold --------------------------------------------------------------------- */
 
 static void put_histograms(struct prof_json *json, const char *key,
                            const struct prof_kernel_summary *kernels, size_t count)

@@ -1,5 +1,5 @@
-/* Where the time of each device went, as markup: a bar of the states that the rules gave each of its
- * instants, and the same as a table. */
+/* Where the time of each device went, as markup: a bar of the states that the rules gave each of
+ * its instants, and the same as a table. */
 #include <stdio.h>
 
 #include "libprof/base/format.h"
@@ -53,11 +53,12 @@ static void put_device(FILE *out, const struct prof_report_data *data, size_t wh
         fputs(", ", out);
         prof_html_text(out, device->name);
     }
-    fprintf(out,
-            ": %s</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">State</th>"
-            "<th scope=\"col\" class=\"plain\">Time</th><th scope=\"col\" class=\"plain\">Share</th>"
-            "</tr></thead><tbody>\n",
-            prof_duration_ns(window).text);
+    fprintf(
+        out,
+        ": %s</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">State</th>"
+        "<th scope=\"col\" class=\"plain\">Time</th><th scope=\"col\" class=\"plain\">Share</th>"
+        "</tr></thead><tbody>\n",
+        prof_duration_ns(window).text);
     for (enum prof_slice i = 0; i < PROF_SLICES; i++)
         if (row->ns[i] > 0)
             put_row(out, row, i, window);
@@ -70,7 +71,8 @@ void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page)
     if (!findings->waterfall_count)
         return;
     fputs("<h3 id=\"waterfall\">Where the device's time went</h3>\n"
-          "<p class=\"faint\">Each instant of the time that was judged has one state: busy by what ran, "
+          "<p class=\"faint\">Each instant of the time that was judged has one state: busy by what "
+          "ran, "
           "idle by what the host did until the next operation came.</p>\n",
           out);
     for (size_t i = 0; i < findings->waterfall_count; i++)

@@ -1,5 +1,5 @@
-/* prof_waterfall.h: where the time of a device went. Each instant of the part of a run that the rules
- * judge has exactly one state, so that the states of a device add up to it (docs/rules.md).
+/* prof_waterfall.h: where the time of a device went. Each instant of the part of a run that the
+ * rules judge has exactly one state, so that the states of a device add up to it (docs/rules.md).
  * Conventions as in prof.h. */
 #ifndef PERFKIT_PROF_WATERFALL_H
 #define PERFKIT_PROF_WATERFALL_H
@@ -10,8 +10,9 @@
 extern "C" {
 #endif
 
-/* State, name in files and JSON, words for people. Idle time is told apart by what the host did until
- * the next operation arrived. From COPY_PAGEABLE on no kernel runs, from DEPENDENCY on nothing. */
+/* State, name in files and JSON, words for people. Idle time is told apart by what the host did
+ * until the next operation arrived. From COPY_PAGEABLE on no kernel runs, from DEPENDENCY on
+ * nothing. */
 #define PROF_WATERFALL_STATES(X)                                                                   \
     X(BOTH, "both", "kernels and copies at once")                                                  \
     X(KERNEL, "kernel", "kernels")                                                                 \
@@ -33,7 +34,7 @@ enum prof_slice {
 #define PROF_WATERFALL_STATE(state, name, text) PROF_SLICE_##state,
     PROF_WATERFALL_STATES(PROF_WATERFALL_STATE)
 #undef PROF_WATERFALL_STATE
-    PROF_SLICES
+        PROF_SLICES
 };
 #define PROF_SLICE_FIRST_IDLE PROF_SLICE_DEPENDENCY
 

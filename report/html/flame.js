@@ -63,7 +63,8 @@
       tellFound();
       tell(root);
       draw();
-    } }, root.ns ? el('option', { value: 'time' }, 'time') : null, root.bytes ? el('option', { value: 'bytes' }, 'bytes') : null);
+    } }, root.ns ? el('option', { value: 'time' }, 'time') : null,
+    root.bytes ? el('option', { value: 'bytes' }, 'bytes') : null);
 
     function tellFound() {
       const sum = wanted ? sumFound(nodes, wanted) : null;

@@ -48,7 +48,8 @@
     const x = (v) => ((log(v) - scale.least) / (scale.most - scale.least)) * LARGE.width;
     const most = Math.max(...list.map((step) => step.count));
     const fullest = list.find((step) => step.count === most);
-    const words = 'Most of them, ' + f.count(most) + ', between ' + f.duration(fullest.from) + ' and ' + f.duration(fullest.to);
+    const words = 'Most of them, ' + f.count(most) + ', between ' + f.duration(fullest.from) + ' and ' +
+      f.duration(fullest.to);
     const bars = list.map((step) => el('rect', { x: x(step.from), width: Math.max(1, x(step.to) - x(step.from) - 0.5),
       y: LARGE.height - Math.max(1.5, (step.count / most) * LARGE.height),
       height: Math.max(1.5, (step.count / most) * LARGE.height) },

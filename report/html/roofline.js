@@ -5,7 +5,8 @@
 
   function enliven(figure) {
     const tip = figure.querySelector('.tip'), rest = 'Point at a disc, or tab through them, to see what it is.';
-    const points = Array.from(figure.querySelectorAll('.point')), lines = Array.from(figure.querySelectorAll('li'));
+    const points = Array.from(figure.querySelectorAll('.point'));
+    const lines = Array.from(figure.querySelectorAll('li'));
     const pair = (number) => [...points, ...lines].filter((node) => node.dataset.point === number);
     const on = (event) => {
       const number = event.currentTarget.dataset.point;

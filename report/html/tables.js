@@ -3,7 +3,7 @@
 (function (P) {
   'use strict';
   const el = P.el;
-  const FIRST_ROWS = 25, PAPER_ROWS = 500;
+  const FIRST_ROWS = 25, SHORT = 36, PAPER_ROWS = 500;
   const TOLD_ELSEWHERE = ['balance'];
 
   const isText = (column) => column.unit === 'name' || column.unit === 'word';
@@ -16,6 +16,8 @@
 
   function nameCell(text) {
     if (P.unknown(text)) return el('td', { class: 'left none' }, 'n/a');
+    /* What fits is no stop for the tab key. */
+    if (text.length < SHORT && !text.includes('\n')) return el('td', { class: 'name left' }, el('span', null, text || '(empty)'));
     return el('td', { class: 'name left' }, el('button', { type: 'button', 'aria-expanded': 'false',
       onclick: (event) => {
         const button = event.currentTarget;
