@@ -1,5 +1,5 @@
-/* Running an export or import for a person: it may take a minute, may be interrupted, and says at the end
- * what the other shape could not hold. */
+/* Running an export or import for a person: it may take a minute, may be interrupted, and says at
+ * the end what the other shape could not hold. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,8 +48,10 @@ static bool is_usage(enum prof_status status)
 int exchange_run(const struct cli_command *command, exchange_call *call, const char *path,
                  const char *output, bool force, bool quiet, const char *what)
 {
-    struct shown shown = {.command = command->name, .what = what,
-                          .quiet = quiet || !isatty(STDERR_FILENO), .start_ns = prof_now_ns()};
+    struct shown shown = {.command = command->name,
+                          .what = what,
+                          .quiet = quiet || !isatty(STDERR_FILENO),
+                          .start_ns = prof_now_ns()};
     struct prof_exchange_options options = {.overwrite = force, .progress = show, .user = &shown};
     struct prof_exchange_result result;
     struct prof_error err = {0};
@@ -72,7 +74,8 @@ int exchange_run(const struct cli_command *command, exchange_call *call, const c
     for (int i = 0; !quiet && i < result.note_count; i++)
         cli_say(command->name, "note: %s", result.notes[i]);
     if (!quiet)
-        cli_say(command->name, "%s %s written to %s", prof_count((int64_t)result.rows).text, what, output);
+        cli_say(command->name, "%s %s written to %s", prof_count((int64_t)result.rows).text, what,
+                output);
     prof_exchange_result_free(&result);
     return CLI_OK;
 }

@@ -11,8 +11,8 @@ typedef enum prof_status exchange_call(const char *path, const char *output,
                                        const struct prof_exchange_options *options,
                                        struct prof_exchange_result *result, struct prof_error *err);
 
-/* Make the call; say what became of it. `what` as in "1,234 <what> written to OUT". Returns the exit
- * status: CLI_USAGE when the input or the name of the output is to blame. */
+/* Make the call; say what became of it. `what` as in "1,234 <what> written to OUT". Returns the
+ * exit status: CLI_USAGE when the input or the name of the output is to blame. */
 int exchange_run(const struct cli_command *command, exchange_call *call, const char *path,
                  const char *output, bool force, bool quiet, const char *what);
 

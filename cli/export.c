@@ -17,15 +17,29 @@ static const char *const shapes[] = {"nsys", NULL};
 
 #define AT(field) .offset = offsetof(struct export_options, field)
 static const struct cli_option export_options[] = {
-    {.name = "to", .type = CLI_CHOICE, AT(shape), .argument = "SHAPE", .words = shapes, .fallback = "nsys",
+    {.name = "to",
+     .type = CLI_CHOICE,
+     AT(shape),
+     .argument = "SHAPE",
+     .words = shapes,
+     .fallback = "nsys",
      .text = "nsys: the SQLite file that `nsys export` makes, schema 3.25"},
-    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force), .text = "replace the file if it exists"},
-    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet), .text = "print no notes, only errors"},
+    {.name = "force",
+     .letter = 'f',
+     .type = CLI_FLAG,
+     AT(force),
+     .text = "replace the file if it exists"},
+    {.name = "quiet",
+     .letter = 'q',
+     .type = CLI_FLAG,
+     AT(quiet),
+     .text = "print no notes, only errors"},
     {0},
 };
 
 static const struct cli_text_row export_examples[] = {
-    {"perfkit export train.sqlite --to nsys train-nsys.sqlite", "For scripts made for Nsight Systems."},
+    {"perfkit export train.sqlite --to nsys train-nsys.sqlite",
+     "For scripts made for Nsight Systems."},
     {"nsys stats --report cuda_gpu_kern_sum train-nsys.sqlite", "Its own reports on it."},
     {0},
 };
@@ -55,7 +69,8 @@ const struct cli_command export_command = {
     .name = "export",
     .summary = "write a capture in the shape of another tool's files",
     .operands = "[FILE] OUT",
-    .text = "Writes what a capture holds into a file of its own that other tools can open. Without FILE: the "
+    .text = "Writes what a capture holds into a file of its own that other tools can open. Without "
+            "FILE: the "
             "newest capture of the current folder. What has no place there is left out and said. "
             "Traces and profiles for viewers are made by `perfkit report`.",
     .options = export_options,

@@ -1,4 +1,5 @@
-/* perfkit import: a capture made of another tool's file, on which every report and finding works. */
+/* perfkit import: a capture made of another tool's file, on which every report and finding works.
+ */
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -11,16 +12,30 @@ struct import_options {
 
 #define AT(field) .offset = offsetof(struct import_options, field)
 static const struct cli_option import_options[] = {
-    {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "OUT",
+    {.name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     AT(output),
+     .argument = "OUT",
      .text = "capture to write (needed)"},
-    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force), .text = "replace the file if it exists"},
-    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet), .text = "print no notes, only errors"},
+    {.name = "force",
+     .letter = 'f',
+     .type = CLI_FLAG,
+     AT(force),
+     .text = "replace the file if it exists"},
+    {.name = "quiet",
+     .letter = 'q',
+     .type = CLI_FLAG,
+     AT(quiet),
+     .text = "print no notes, only errors"},
     {0},
 };
 
 static const struct cli_text_row import_examples[] = {
-    {"perfkit import nsys.sqlite -o train.sqlite", "From `nsys export --type sqlite`, schema 3.20 to 3.28."},
-    {"perfkit import rank0.pt.trace.json.gz -o rank0.sqlite", "From torch.profiler, or any Chrome trace."},
+    {"perfkit import nsys.sqlite -o train.sqlite",
+     "From `nsys export --type sqlite`, schema 3.20 to 3.28."},
+    {"perfkit import rank0.pt.trace.json.gz -o rank0.sqlite",
+     "From torch.profiler, or any Chrome trace."},
     {0},
 };
 
@@ -35,15 +50,18 @@ static int import_run(const struct cli_command *command, int argc, char **argv)
         cli_say(command->name, "where to? name the capture to write with -o");
         return CLI_USAGE;
     }
-    return exchange_run(command, prof_import, operands.values[0], asked.output, asked.force, asked.quiet, "events");
+    return exchange_run(command, prof_import, operands.values[0], asked.output, asked.force,
+                        asked.quiet, "events");
 }
 
 const struct cli_command import_command = {
     .name = "import",
     .summary = "make a capture of another tool's file",
     .operands = "FILE -o OUT",
-    .text = "Reads an SQLite export of Nsight Systems or a Chrome trace (of torch.profiler or any other, .json or "
-            ".json.gz) and writes a capture. Reports and findings work on it as on one that was recorded. What the "
+    .text = "Reads an SQLite export of Nsight Systems or a Chrome trace (of torch.profiler or any "
+            "other, .json or "
+            ".json.gz) and writes a capture. Reports and findings work on it as on one that was "
+            "recorded. What the "
             "source cannot tell is not known, and said in the trust block.",
     .options = import_options,
     .examples = import_examples,

@@ -26,22 +26,21 @@ struct prof_exchange_result {
 
 /* Write the capture at `path` as an SQLite file with the tables and columns of an Nsight Systems
  * export, schema 3.25. The file appears under its name only when it is whole. Kinds that have no
- * table there, and rows without the times that its columns demand, are left out and told in the notes.
- * Sources of the schema: NVIDIA's reference of the SQLite export, and files of versions 2025.3 to
- * 2026.2.
- * Errors: those of prof_store_open; PROF_EXISTS; PROF_IO, PROF_FULL while writing. */
+ * table there, and rows without the times that its columns demand, are left out and told in the
+ * notes. Sources of the schema: NVIDIA's reference of the SQLite export, and files of versions
+ * 2025.3 to 2026.2. Errors: those of prof_store_open; PROF_EXISTS; PROF_IO, PROF_FULL while
+ * writing. */
 enum prof_status prof_export_nsys(const char *path, const char *output,
                                   const struct prof_exchange_options *options,
                                   struct prof_exchange_result *result, struct prof_error *err);
 
-/* Make a capture at `output` from the file at `path`: an SQLite export of Nsight Systems (schema 3.20
- * to 3.28), or a Chrome trace (of torch.profiler, or any other), as JSON or gzipped JSON; which of
- * them, the file's first bytes tell. The capture appears under its name only when it is whole.
- * Memory is bounded whatever the size of the file; room for a copy is needed in the folder of
- * `output` meanwhile.
- * Errors: PROF_NOTFOUND, PROF_FORMAT not a file of these; PROF_VERSION an unknown schema;
- * PROF_CORRUPT damaged or cut short, with the byte or the table; PROF_EXISTS; PROF_FULL;
- * PROF_UNSUPPORTED built without the JSON parser. */
+/* Make a capture at `output` from the file at `path`: an SQLite export of Nsight Systems
+ * (schema 3.20 to 3.28), or a Chrome trace (of torch.profiler, or any other), as JSON or gzipped
+ * JSON; which of them, the file's first bytes tell. The capture appears under its name only when it
+ * is whole. Memory is bounded whatever the size of the file; room for a copy is needed in the
+ * folder of `output` meanwhile. Errors: PROF_NOTFOUND, PROF_FORMAT not a file of these;
+ * PROF_VERSION an unknown schema; PROF_CORRUPT damaged or cut short, with the byte or the table;
+ * PROF_EXISTS; PROF_FULL; PROF_UNSUPPORTED built without the JSON parser. */
 enum prof_status prof_import(const char *path, const char *output,
                              const struct prof_exchange_options *options,
                              struct prof_exchange_result *result, struct prof_error *err);

@@ -1,6 +1,6 @@
-/* The ingest without spools: what import feeds. Each process of the source is a scope of ids of its own, as
- * a spool is; there is no lifecycle table, no counters to balance with, and nothing to recover: an import
- * that dies is begun again. */
+/* The ingest without spools: what import feeds. Each process of the source is a scope of ids of its
+ * own, as a spool is; there is no lifecycle table, no counters to balance with, and nothing to
+ * recover: an import that dies is begun again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,8 @@ enum prof_status foreign_open(struct prof_store *store, const struct foreign_abo
     return PROF_OK;
 }
 
-struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid, const char *command)
+struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid,
+                                        const char *command)
 {
     struct ingest_spool *spool = calloc(1, sizeof *spool);
     struct ingest_spool **slot = spool ? prof_array_add(&ingest->spools) : NULL;
@@ -62,14 +63,16 @@ struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid
     sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL]; /* it had events */
     ingest_bind(sql, 1, spool->process);
     ingest_bind_text(sql, 2, "imported");
-    return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? (struct foreign_process *)(void *)spool : NULL;
+    return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? (struct foreign_process *)(void *)spool
+                                                        : NULL;
 }
 
 static bool save(struct prof_ingest *ingest)
 {
     ingest->batch_records = 0;
     return ingest_batches_flush(ingest) && ingest_rollup_flush(ingest) &&
-           sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK && ingest_begin(ingest);
+           sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK &&
+           ingest_begin(ingest);
 }
 
 bool foreign_feed(struct prof_ingest *ingest, struct foreign_process *process, uint32_t tid,
@@ -92,10 +95,10 @@ bool foreign_string(struct prof_ingest *ingest, struct foreign_process *process,
     bool ok = true;
     do {
         size_t part = length < WIRE_STRING_BYTES ? length : WIRE_STRING_BYTES;
-        *record = (struct wire_string){
-            .head = {(uint16_t)((sizeof *record + part + 7) & ~(size_t)7), WIRE_STRING,
-                     part < length ? WIRE_STRING_MORE : 0, id},
-            .length = (uint32_t)part};
+        *record =
+            (struct wire_string){.head = {(uint16_t)((sizeof *record + part + 7) & ~(size_t)7),
+                                          WIRE_STRING, part < length ? WIRE_STRING_MORE : 0, id},
+                                 .length = (uint32_t)part};
         memcpy(record->text, text, part);
         ok = foreign_feed(ingest, process, 0, &record->head);
         text += part;
@@ -118,7 +121,8 @@ enum prof_status foreign_fail(struct prof_ingest *ingest, struct prof_error *err
     return prof_store_fail(ingest->store, "write", err);
 }
 
-enum prof_status foreign_finish(struct prof_ingest *ingest, int64_t duration_ns, struct prof_error *err)
+enum prof_status foreign_finish(struct prof_ingest *ingest, int64_t duration_ns,
+                                struct prof_error *err)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < ingest->spools.count; i++) {

@@ -1,5 +1,5 @@
-/* A capture made of records that come from a file of another tool, not from spools: the same records,
- * through the same code, so that one place knows the tables. Used by store/exchange.
+/* A capture made of records that come from a file of another tool, not from spools: the same
+ * records, through the same code, so that one place knows the tables. Used by store/exchange.
  *
  * Times in records are nanoseconds after the start of the capture plus FOREIGN_ZERO_NS (0 means
  * unknown there). Everything is lost when it is closed before it is finished. */

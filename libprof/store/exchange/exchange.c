@@ -59,8 +59,8 @@ enum prof_status exchange_output_free(const char *output, const char *input, boo
         return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name, or --force",
                          output);
     if (has_side_file(output))
-        return prof_fail(err, PROF_BUSY, "%s is being written by another program: give another name",
-                         output);
+        return prof_fail(err, PROF_BUSY,
+                         "%s is being written by another program: give another name", output);
     return PROF_OK;
 }
 
@@ -88,7 +88,8 @@ enum prof_status exchange_sync(const char *temporary, const char *output, struct
 {
     int fd = open(temporary, O_RDONLY | O_CLOEXEC);
     bool ok = fd >= 0 && !fsync(fd);
-    enum prof_status status = ok ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
+    enum prof_status status =
+        ok ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
     if (fd >= 0)
         close(fd);
     return status;
@@ -100,9 +101,9 @@ enum prof_status exchange_put(const char *temporary, const char *output, bool ov
     if (overwrite ? rename(temporary, output) : link(temporary, output)) {
         if (!overwrite && errno != EEXIST && !rename(temporary, output))
             return PROF_OK; /* a filesystem without links */
-        return errno == EEXIST ? prof_fail(err, PROF_EXISTS, "%s exists already: choose another name",
-                                           output)
-                               : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
+        return errno == EEXIST
+                   ? prof_fail(err, PROF_EXISTS, "%s exists already: choose another name", output)
+                   : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
     }
     if (!overwrite)
         unlink(temporary);
@@ -119,7 +120,8 @@ enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *p
         return prof_fail(err, PROF_NOMEM, "out of memory");
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return prof_fail(err, PROF_CORRUPT, "cannot %s %s: it is damaged or cut short", doing, path);
+        return prof_fail(err, PROF_CORRUPT, "cannot %s %s: it is damaged or cut short", doing,
+                         path);
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
@@ -130,8 +132,8 @@ enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *p
     }
 }
 
-enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **out,
-                                  struct prof_error *err)
+enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql,
+                                  sqlite3_stmt **out, struct prof_error *err)
 {
     if (sqlite3_prepare_v2(db, sql, -1, out, NULL) != SQLITE_OK)
         return exchange_sql_fail(db, "read", path, err);

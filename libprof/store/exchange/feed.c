@@ -1,6 +1,6 @@
-/* Definitions on demand: see feed.h. What a source calls by a number of its own (a string, a device, a
- * stream) is defined to the ingest when the first event names it, with what the source's tables say of it;
- * they may be absent, and then only the number is known. */
+/* Definitions on demand: see feed.h. What a source calls by a number of its own (a string, a
+ * device, a stream) is defined to the ingest when the first event names it, with what the source's
+ * tables say of it; they may be absent, and then only the number is known. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +15,22 @@ enum prof_status feed_open(struct feed *feed)
         "SELECT value FROM nsys_string WHERE id = ?1",
         "SELECT name FROM n_PROCESSES WHERE globalPid = ?1 AND name NOT NULL LIMIT 1",
         /* by the process's own number of it, else by its number in the machine */
-        "SELECT g.name, g.uuid, g.l2CacheSize, g.totalMemory, g.memoryBandwidth, g.clockRate, g.smCount, "
-        "g.maxShmemPerBlock, g.maxShmemPerSm, g.maxRegistersPerSm, g.threadsPerWarp, g.maxWarpsPerSm, "
-        "g.maxThreadsPerBlock, g.computeMajor, g.computeMinor, g.isDiscrete FROM n_TARGET_INFO_GPU g WHERE g.id "
-        "= coalesce((SELECT gpuId FROM n_TARGET_INFO_CUDA_DEVICE WHERE cudaId = ?1 AND pid = ?2), ?1) LIMIT 1",
-        "SELECT priority, flag FROM n_TARGET_INFO_CUDA_STREAM WHERE streamId = ?1 AND processId = ?2 AND "
+        "SELECT g.name, g.uuid, g.l2CacheSize, g.totalMemory, g.memoryBandwidth, g.clockRate, "
+        "g.smCount, "
+        "g.maxShmemPerBlock, g.maxShmemPerSm, g.maxRegistersPerSm, g.threadsPerWarp, "
+        "g.maxWarpsPerSm, "
+        "g.maxThreadsPerBlock, g.computeMajor, g.computeMinor, g.isDiscrete FROM n_TARGET_INFO_GPU "
+        "g WHERE g.id "
+        "= coalesce((SELECT gpuId FROM n_TARGET_INFO_CUDA_DEVICE WHERE cudaId = ?1 AND pid = ?2), "
+        "?1) LIMIT 1",
+        "SELECT priority, flag FROM n_TARGET_INFO_CUDA_STREAM WHERE streamId = ?1 AND processId = "
+        "?2 AND "
         "contextId = ?3 LIMIT 1",
         "SELECT parentContextId, isGreenContext, numMultiprocessors, nullStreamId FROM "
-        "n_TARGET_INFO_CUDA_CONTEXT_INFO WHERE contextId = ?1 AND processId = ?2 AND deviceId = ?3 LIMIT 1"};
-    sqlite3_stmt **const out[] = {&feed->string, &feed->command, &feed->device, &feed->stream, &feed->context};
+        "n_TARGET_INFO_CUDA_CONTEXT_INFO WHERE contextId = ?1 AND processId = ?2 AND deviceId = ?3 "
+        "LIMIT 1"};
+    sqlite3_stmt **const out[] = {&feed->string, &feed->command, &feed->device, &feed->stream,
+                                  &feed->context};
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && i < sizeof out / sizeof *out; i++)
         status = exchange_prepare(feed->source, feed->path, sql[i], out[i], feed->err);
@@ -32,7 +39,8 @@ enum prof_status feed_open(struct feed *feed)
 
 void feed_close(struct feed *feed)
 {
-    sqlite3_stmt *const statements[] = {feed->string, feed->command, feed->device, feed->stream, feed->context};
+    sqlite3_stmt *const statements[] = {feed->string, feed->command, feed->device, feed->stream,
+                                        feed->context};
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         sqlite3_finalize(statements[i]);
     for (size_t i = 0; i < feed->processes.count; i++) {
@@ -55,7 +63,8 @@ static bool out_of_memory(struct feed *feed)
     return false;
 }
 
-/* ---- times and records ------------------------------------------------------------------------ */
+/* ---- times and records ------------------------------------------------------------------------
+ */
 
 uint64_t feed_time(struct feed *feed, int64_t source_ns)
 {
@@ -99,10 +108,11 @@ static bool define(struct feed *feed, struct feed_process *process, const void *
     return false;
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------------------
+ */
 
-static bool define_text(struct feed *feed, struct feed_process *process, const char *text, size_t length,
-                        uint32_t *id)
+static bool define_text(struct feed *feed, struct feed_process *process, const char *text,
+                        size_t length, uint32_t *id)
 {
     *id = ++process->last_id;
     if (foreign_string(feed->ingest, process->scope, *id, text, length))
@@ -150,7 +160,8 @@ bool feed_text(struct feed *feed, struct feed_process *process, const char *text
     return prof_names_put(&process->texts, text, length, *id) || out_of_memory(feed);
 }
 
-/* ---- processes -------------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------------------
+ */
 
 struct feed_process *feed_process(struct feed *feed, int64_t global)
 {
@@ -180,18 +191,24 @@ struct feed_process *feed_process(struct feed *feed, int64_t global)
     return NULL;
 }
 
-/* ---- devices, contexts, streams --------------------------------------------------------------- */
+/* ---- devices, contexts, streams ---------------------------------------------------------------
+ */
 
 /* WIRE_DEVICE_* of an OpenCL device that a capture of ours was exported with; -1 = it is not one */
 static int opencl_flags(struct feed *feed, int64_t device)
 {
-    char *sql = sqlite3_mprintf("SELECT value FROM n_META_DATA_EXPORT WHERE name = 'PERFKIT_OPENCL_DEVICE' AND "
-                                "CAST(value AS INTEGER) = %lld", (long long)device);
+    char *sql = sqlite3_mprintf(
+        "SELECT value FROM n_META_DATA_EXPORT WHERE name = 'PERFKIT_OPENCL_DEVICE' AND "
+        "CAST(value AS INTEGER) = %lld",
+        (long long)device);
     sqlite3_stmt *row = NULL;
     int flags = -1;
-    if (sql && !sqlite3_prepare_v2(feed->source, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW) {
+    if (sql && !sqlite3_prepare_v2(feed->source, sql, -1, &row, NULL) &&
+        sqlite3_step(row) == SQLITE_ROW) {
         const char *kind = (const char *)sqlite3_column_text(row, 0);
-        flags = kind && strstr(kind, "cpu") ? WIRE_DEVICE_CPU : kind && strstr(kind, "gpu") ? WIRE_DEVICE_GPU : 0;
+        flags = kind && strstr(kind, "cpu")   ? WIRE_DEVICE_CPU
+                : kind && strstr(kind, "gpu") ? WIRE_DEVICE_GPU
+                                              : 0;
     }
     sqlite3_finalize(row);
     sqlite3_free(sql);
@@ -214,7 +231,8 @@ static uint64_t positive(sqlite3_stmt *row, int at)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-static bool describe_device(struct feed *feed, struct feed_process *process, struct wire_device *device)
+static bool describe_device(struct feed *feed, struct feed_process *process,
+                            struct wire_device *device)
 {
     sqlite3_stmt *row = feed->device;
     const char *uuid = (const char *)sqlite3_column_text(row, 1);
@@ -252,7 +270,8 @@ bool feed_device(struct feed *feed, struct feed_process *process, int64_t number
     }
     int flags = opencl_flags(feed, number);
     struct wire_device device = {.source = source_of(feed, number),
-                                 .ordinal = number >= 0 && number <= UINT32_MAX ? (uint32_t)number : 0};
+                                 .ordinal =
+                                     number >= 0 && number <= UINT32_MAX ? (uint32_t)number : 0};
     FEED_HEAD(device, WIRE_DEVICE, flags < 0 ? WIRE_DEVICE_GPU : (unsigned)flags, 0);
     sqlite3_bind_int64(feed->device, 1, number);
     sqlite3_bind_int64(feed->device, 2, process->pid);
@@ -277,9 +296,7 @@ bool feed_context(struct feed *feed, struct feed_process *process, int64_t devic
         *id = (uint32_t)*known;
         return true;
     }
-    struct wire_context context = {
-        .native = (uint64_t)number,
-        .source = source_of(feed, device)};
+    struct wire_context context = {.native = (uint64_t)number, .source = source_of(feed, device)};
     if (!feed_device(feed, process, device, &context.device))
         return false;
     FEED_HEAD(context, WIRE_CONTEXT, 0, ++process->last_id);
@@ -334,9 +351,7 @@ bool feed_stream(struct feed *feed, struct feed_process *process, int64_t device
         *id = *known;
         return true;
     }
-    struct wire_stream stream = {
-        .native = (uint64_t)number,
-        .source = source_of(feed, device)};
+    struct wire_stream stream = {.native = (uint64_t)number, .source = source_of(feed, device)};
     if (!feed_device(feed, process, device, &stream.device) ||
         !feed_context(feed, process, device, context, &stream.context))
         return false;
@@ -345,11 +360,12 @@ bool feed_stream(struct feed *feed, struct feed_process *process, int64_t device
     *id = stream.head.aux;
     if (!define(feed, process, &stream))
         return false;
-    return prof_names_put(&process->streams, (const char *)key, sizeof key, *id) || out_of_memory(feed);
+    return prof_names_put(&process->streams, (const char *)key, sizeof key, *id) ||
+           out_of_memory(feed);
 }
 
-bool feed_config(struct feed *feed, struct feed_process *process, int64_t name, struct wire_config *config,
-                 uint32_t *id)
+bool feed_config(struct feed *feed, struct feed_process *process, int64_t name,
+                 struct wire_config *config, uint32_t *id)
 {
     uint8_t flags = config->head.flags;
     if (!feed_string(feed, process, name, &config->name))
@@ -364,5 +380,6 @@ bool feed_config(struct feed *feed, struct feed_process *process, int64_t name, 
     *id = config->head.aux = ++process->last_id;
     if (!define(feed, process, config))
         return false;
-    return prof_names_put(&process->configs, (const char *)&key, sizeof key, *id) || out_of_memory(feed);
+    return prof_names_put(&process->configs, (const char *)&key, sizeof key, *id) ||
+           out_of_memory(feed);
 }

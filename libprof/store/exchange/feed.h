@@ -1,5 +1,5 @@
-/* The writing side of an import: names, devices, contexts, streams and launch configurations of the source
- * get the ids of records as they are first needed; times become those of the capture. */
+/* The writing side of an import: names, devices, contexts, streams and launch configurations of the
+ * source get the ids of records as they are first needed; times become those of the capture. */
 #ifndef PERFKIT_STORE_EXCHANGE_FEED_H
 #define PERFKIT_STORE_EXCHANGE_FEED_H
 
@@ -8,7 +8,8 @@
 #include "libprof/store/exchange/parts.h"
 #include "libprof/store/ingest_foreign.h"
 
-#define FEED_FARTHEST_NS ((int64_t)1 << 61) /* a time beyond is damage: sums of two must not overflow */
+#define FEED_FARTHEST_NS                                                                           \
+    ((int64_t)1 << 61) /* a time beyond is damage: sums of two must not overflow */
 
 struct feed_process {
     int64_t global; /* globalPid of the source */
@@ -27,10 +28,10 @@ struct feed {
     const struct prof_exchange_options *options;
     struct prof_exchange_result *result;
     struct prof_error *err;
-    int64_t zero_ns, end_ns; /* of the source: time 0 of the capture, latest event */
-    uint64_t backwards;      /* events that end before they begin */
-    uint64_t unnamed;        /* numbers of names that are not there */
-    uint64_t correlation;    /* last number given to a pair of call and record */
+    int64_t zero_ns, end_ns;   /* of the source: time 0 of the capture, latest event */
+    uint64_t backwards;        /* events that end before they begin */
+    uint64_t unnamed;          /* numbers of names that are not there */
+    uint64_t correlation;      /* last number given to a pair of call and record */
     struct prof_map by_global; /* globalPid -> index */
     PROF_ARRAY(struct feed_process *) processes;
     sqlite3_stmt *string, *command, *device, *stream, *context;
@@ -55,8 +56,8 @@ bool feed_context(struct feed *feed, struct feed_process *process, int64_t devic
 bool feed_stream(struct feed *feed, struct feed_process *process, int64_t device, int64_t context,
                  int64_t number, uint32_t *id);
 /* `config` without its id and name; `name` is a number of StringIds. */
-bool feed_config(struct feed *feed, struct feed_process *process, int64_t name, struct wire_config *config,
-                 uint32_t *id);
+bool feed_config(struct feed *feed, struct feed_process *process, int64_t name,
+                 struct wire_config *config, uint32_t *id);
 
 /* One record, counted when it is an event; looks for an interruption now and then. */
 bool feed_record(struct feed *feed, struct feed_process *process, uint32_t tid, const void *record);
@@ -78,6 +79,9 @@ static inline uint32_t feed_u32(sqlite3_stmt *row, int at)
 }
 
 #define FEED_HEAD(record, wire_type, flag_bits, number)                                            \
-    (record).head = (struct wire_head){sizeof(record), wire_type, (uint8_t)(flag_bits), (number)}
+    (record).head = (struct wire_head)                                                             \
+    {                                                                                              \
+        sizeof(record), wire_type, (uint8_t)(flag_bits), (number)                                  \
+    }
 
 #endif

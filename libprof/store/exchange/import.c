@@ -1,6 +1,7 @@
-/* perfkit import: which kind of file it is, where its rows wait, and what is said of it. Both kinds go the
- * same way: a trace is first laid down in the tables of an Nsight Systems export, which can be sorted and
- * joined in bounded memory, and those are read into the capture through the ingest. */
+/* perfkit import: which kind of file it is, where its rows wait, and what is said of it. Both kinds
+ * go the same way: a trace is first laid down in the tables of an Nsight Systems export, which can
+ * be sorted and joined in bounded memory, and those are read into the capture through the ingest.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -28,7 +29,8 @@ struct import {
     struct feed feed;
 };
 
-/* ---- what it is ------------------------------------------------------------------------------- */
+/* ---- what it is -------------------------------------------------------------------------------
+ */
 
 static enum prof_status sniff(struct import *im, enum shape *shape)
 {
@@ -41,7 +43,8 @@ static enum prof_status sniff(struct import *im, enum shape *shape)
     ssize_t got = fstat(fd, &info) || !S_ISREG(info.st_mode) ? -1 : read(fd, head, sizeof head);
     close(fd);
     if (got < 0)
-        return prof_fail(im->err, PROF_FORMAT, "%s is not a regular file that can be read", im->path);
+        return prof_fail(im->err, PROF_FORMAT, "%s is not a regular file that can be read",
+                         im->path);
     size_t text = got >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
     while (text < (size_t)got && strchr(" \t\r\n", head[text]) && head[text])
         text++;
@@ -53,16 +56,20 @@ static enum prof_status sniff(struct import *im, enum shape *shape)
     *shape = SHAPE_NSYS;
     if (got < 16 || memcmp(head, "SQLite format 3", 16))
         return prof_fail(im->err, PROF_FORMAT,
-                         "%s is neither an SQLite export of Nsight Systems nor a Chrome trace (.json, .json.gz)%s",
+                         "%s is neither an SQLite export of Nsight Systems nor a Chrome trace "
+                         "(.json, .json.gz)%s",
                          im->path, got ? "" : ": it is empty");
-    uint32_t application = (uint32_t)head[68] << 24 | (uint32_t)head[69] << 16 | (uint32_t)head[70] << 8 | head[71];
+    uint32_t application =
+        (uint32_t)head[68] << 24 | (uint32_t)head[69] << 16 | (uint32_t)head[70] << 8 | head[71];
     return application == PROF_APPLICATION_ID
-               ? prof_fail(im->err, PROF_FORMAT, "%s is a capture of perfkit already: give it to perfkit report",
+               ? prof_fail(im->err, PROF_FORMAT,
+                           "%s is a capture of perfkit already: give it to perfkit report",
                            im->path)
                : PROF_OK;
 }
 
-/* ---- the source ------------------------------------------------------------------------------- */
+/* ---- the source -------------------------------------------------------------------------------
+ */
 
 /* "file:" URI that opens without writing, not even a journal. */
 static char *read_only_uri(const char *path)
@@ -87,9 +94,11 @@ static enum prof_status attach(struct import *im, const char *file)
     enum prof_status status = PROF_OK;
     if (!uri)
         return prof_fail(im->err, PROF_NOMEM, "out of memory");
-    if (sqlite3_open_v2(":memory:", &im->source, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) ||
-        sqlite3_exec(im->source, "PRAGMA temp_store=FILE; PRAGMA cache_size=-16000; PRAGMA trusted_schema=OFF", NULL,
-                     NULL, NULL) ||
+    if (sqlite3_open_v2(":memory:", &im->source,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) ||
+        sqlite3_exec(im->source,
+                     "PRAGMA temp_store=FILE; PRAGMA cache_size=-16000; PRAGMA trusted_schema=OFF",
+                     NULL, NULL, NULL) ||
         sqlite3_prepare_v2(im->source, "ATTACH ?1 AS src", -1, &attach, NULL) ||
         sqlite3_bind_text(attach, 1, uri, -1, SQLITE_STATIC) || sqlite3_step(attach) != SQLITE_DONE)
         status = exchange_sql_fail(im->source, "read", im->path, im->err);
@@ -106,7 +115,8 @@ static enum prof_status stage_trace(struct import *im)
         return prof_fail(im->err, PROF_NOMEM, "out of memory");
     enum prof_status status = exchange_temporary(name, &im->stage, im->err);
     free(name);
-    if (!status && sqlite3_open_v2(im->stage, &stage, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
+    if (!status &&
+        sqlite3_open_v2(im->stage, &stage, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         status = exchange_sql_fail(stage, "write", im->stage, im->err);
     if (!status)
         status = trace_stage(im->path, stage, im->options, im->err);
@@ -115,11 +125,13 @@ static enum prof_status stage_trace(struct import *im)
     return status;
 }
 
-/* ---- what is said of it ----------------------------------------------------------------------- */
+/* ---- what is said of it -----------------------------------------------------------------------
+ */
 
 static bool say(struct import *im, const char *item, const char *text)
 {
-    return foreign_health(im->feed.ingest, "import", item, NULL, text) && exchange_note(im->result, "%s", text);
+    return foreign_health(im->feed.ingest, "import", item, NULL, text) &&
+           exchange_note(im->result, "%s", text);
 }
 
 static bool sayf(struct import *im, const char *item, const char *format, ...)
@@ -146,23 +158,32 @@ static bool say_source(struct import *im)
     nsys_meta(im->source, "EXPORT_SCHEMA_VERSION", schema, sizeof schema);
     long minor = 0;
     sscanf(schema, "%*d.%ld", &minor);
-    bool ok = sayf(im, "source", "imported from %s%s%s%s%s: %s", *product ? product : "an export of Nsight Systems",
-                   *version ? " " : "", version, *schema ? ", schema " : "", schema, im->path);
+    bool ok = sayf(im, "source", "imported from %s%s%s%s%s: %s",
+                   *product ? product : "an export of Nsight Systems", *version ? " " : "", version,
+                   *schema ? ", schema " : "", schema, im->path);
     if (ok && *schema && (minor < 20 || minor > 28))
-        ok = sayf(im, "schema", "schema %s is not one of those that were tried (3.20 to 3.28): columns are read by name",
+        ok = sayf(im, "schema",
+                  "schema %s is not one of those that were tried (3.20 to 3.28): columns are read "
+                  "by name",
                   schema);
-    return ok && say(im, "conservation", "the source does not count calls: whether all were recorded is not known");
+    return ok && say(im, "conservation",
+                     "the source does not count calls: whether all were recorded is not known");
 }
 
 /* Tables with events of which a capture has no kind. */
 static const struct {
     const char *table, *what;
 } unread[] = {
-    {"OSRT_API", "calls of the operating system"},    {"SCHED_EVENTS", "switches of threads"},
-    {"COMPOSITE_EVENTS", "samples of the processor"}, {"CUDNN_EVENTS", "calls of cuDNN"},
-    {"CUBLAS_EVENTS", "calls of cuBLAS"},             {"GPU_METRICS", "samples of hardware counters"},
-    {"GENERIC_EVENTS", "generic events"},             {"MPI_P2P_EVENTS", "MPI messages"},
-    {"MPI_COLLECTIVES_EVENTS", "MPI collectives"},    {"CUDA_GRAPH_EVENTS", "creations of graphs"},
+    {"OSRT_API", "calls of the operating system"},
+    {"SCHED_EVENTS", "switches of threads"},
+    {"COMPOSITE_EVENTS", "samples of the processor"},
+    {"CUDNN_EVENTS", "calls of cuDNN"},
+    {"CUBLAS_EVENTS", "calls of cuBLAS"},
+    {"GPU_METRICS", "samples of hardware counters"},
+    {"GENERIC_EVENTS", "generic events"},
+    {"MPI_P2P_EVENTS", "MPI messages"},
+    {"MPI_COLLECTIVES_EVENTS", "MPI collectives"},
+    {"CUDA_GRAPH_EVENTS", "creations of graphs"},
     {"CUDA_HOST_CALLBACK", "host callbacks"},
 };
 
@@ -172,23 +193,25 @@ static bool say_unread(struct import *im)
     for (size_t i = 0; ok && i < sizeof unread / sizeof *unread; i++) {
         sqlite3_stmt *row = NULL;
         char *sql = sqlite3_mprintf("SELECT count(*) FROM src.%s", unread[i].table);
-        if (sql && !sqlite3_prepare_v2(im->source, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW &&
-            feed_int(row, 0))
-            ok = sayf(im, "left out", "left out: %lld %s (%s)", (long long)feed_int(row, 0), unread[i].what,
-                      unread[i].table);
+        if (sql && !sqlite3_prepare_v2(im->source, sql, -1, &row, NULL) &&
+            sqlite3_step(row) == SQLITE_ROW && feed_int(row, 0))
+            ok = sayf(im, "left out", "left out: %lld %s (%s)", (long long)feed_int(row, 0),
+                      unread[i].what, unread[i].table);
         sqlite3_finalize(row);
         sqlite3_free(sql);
     }
     return ok;
 }
 
-/* What the source said of itself: warnings of nsys, and what the trace reader did not understand. */
+/* What the source said of itself: warnings of nsys, and what the trace reader did not understand.
+ */
 static bool say_theirs(struct import *im)
 {
-    static const char sql[] =
-        "SELECT 'source says: ' || text FROM (SELECT DISTINCT text FROM n_DIAGNOSTIC_EVENT WHERE severity IN (2, 3) AND text "
-        "NOT NULL LIMIT 10) UNION ALL SELECT value FROM (SELECT value FROM n_META_DATA_EXPORT WHERE name = 'PERFKIT_NOTE' AND "
-        "value NOT NULL LIMIT 40)";
+    static const char sql[] = "SELECT 'source says: ' || text FROM (SELECT DISTINCT text FROM "
+                              "n_DIAGNOSTIC_EVENT WHERE severity IN (2, 3) AND text "
+                              "NOT NULL LIMIT 10) UNION ALL SELECT value FROM (SELECT value FROM "
+                              "n_META_DATA_EXPORT WHERE name = 'PERFKIT_NOTE' AND "
+                              "value NOT NULL LIMIT 40)";
     sqlite3_stmt *row = NULL;
     bool ok = true;
     if (sqlite3_prepare_v2(im->source, sql, -1, &row, NULL))
@@ -207,11 +230,13 @@ static enum prof_status say_all(struct import *im)
         ok = sayf(im, "backwards", "%llu events end before they begin: their ends are not known",
                   (unsigned long long)feed->backwards);
     if (ok && feed->unnamed)
-        ok = sayf(im, "unnamed", "%llu numbers of names are not in StringIds", (unsigned long long)feed->unnamed);
+        ok = sayf(im, "unnamed", "%llu numbers of names are not in StringIds",
+                  (unsigned long long)feed->unnamed);
     return ok ? PROF_OK : foreign_fail(feed->ingest, im->err);
 }
 
-/* ---- the capture ------------------------------------------------------------------------------ */
+/* ---- the capture ------------------------------------------------------------------------------
+ */
 
 /* One text or number of the source; NULL when it does not say. Free it. */
 static char *ask(struct import *im, const char *sql)
@@ -233,22 +258,36 @@ static int64_t ask_number(struct import *im, const char *sql)
     return number;
 }
 
-#define OF_ENVIRONMENT(name) "SELECT value FROM n_TARGET_INFO_SYSTEM_ENV WHERE name = '" name "' AND value NOT NULL"
-#define OF_CAPTURE(name) "SELECT value FROM n_META_DATA_CAPTURE WHERE name = '" name "' AND value NOT NULL"
+#define OF_ENVIRONMENT(name)                                                                       \
+    "SELECT value FROM n_TARGET_INFO_SYSTEM_ENV WHERE name = '" name "' AND value NOT NULL"
+#define OF_CAPTURE(name)                                                                           \
+    "SELECT value FROM n_META_DATA_CAPTURE WHERE name = '" name "' AND value NOT NULL"
 
 static enum prof_status open_ingest(struct import *im)
 {
     struct feed *feed = &im->feed;
-    char *command = ask(im, OF_CAPTURE("PERFKIT_COMMAND") " UNION ALL SELECT name FROM n_PROCESSES WHERE globalPid IN "
-                        "(SELECT globalTid & " NSYS_GLOBAL_PID_MASK " FROM n_RUNTIME LIMIT 1) LIMIT 1");
-    char *host = ask(im, OF_CAPTURE("PERFKIT_HOST") " UNION ALL " OF_ENVIRONMENT("Hostname") " LIMIT 1");
-    char *cpu = ask(im, OF_CAPTURE("PERFKIT_CPU") " UNION ALL " OF_ENVIRONMENT("CpuDescription") " LIMIT 1");
-    char *kernel = ask(im, OF_CAPTURE("PERFKIT_KERNEL") " UNION ALL " OF_ENVIRONMENT("SoftwareReleaseVersion") " LIMIT 1");
+    char *command = ask(
+        im,
+        OF_CAPTURE("PERFKIT_COMMAND") " UNION ALL SELECT name FROM n_PROCESSES WHERE globalPid IN "
+                                      "(SELECT globalTid & " NSYS_GLOBAL_PID_MASK
+                                      " FROM n_RUNTIME LIMIT 1) LIMIT 1");
+    char *host =
+        ask(im, OF_CAPTURE("PERFKIT_HOST") " UNION ALL " OF_ENVIRONMENT("Hostname") " LIMIT 1");
+    char *cpu = ask(
+        im, OF_CAPTURE("PERFKIT_CPU") " UNION ALL " OF_ENVIRONMENT("CpuDescription") " LIMIT 1");
+    char *kernel = ask(im, OF_CAPTURE("PERFKIT_KERNEL") " UNION ALL " OF_ENVIRONMENT(
+                               "SoftwareReleaseVersion") " LIMIT 1");
     char *directory = ask(im, OF_CAPTURE("PERFKIT_DIRECTORY") " LIMIT 1");
-    int64_t epoch = ask_number(im, "SELECT utcEpochNs FROM n_TARGET_INFO_SESSION_START_TIME LIMIT 1");
+    int64_t epoch =
+        ask_number(im, "SELECT utcEpochNs FROM n_TARGET_INFO_SESSION_START_TIME LIMIT 1");
     struct foreign_about about = {
-        .command = command, .host = host, .cpu = cpu, .kernel = kernel, .directory = directory,
-        .cpu_count = ask_number(im, OF_CAPTURE("PERFKIT_CPU_COUNT") " UNION ALL " OF_ENVIRONMENT("CpuCores") " LIMIT 1"),
+        .command = command,
+        .host = host,
+        .cpu = cpu,
+        .kernel = kernel,
+        .directory = directory,
+        .cpu_count = ask_number(im, OF_CAPTURE("PERFKIT_CPU_COUNT") " UNION ALL " OF_ENVIRONMENT(
+                                        "CpuCores") " LIMIT 1"),
         .start_realtime_ns = epoch > 0 && epoch < FEED_FARTHEST_NS ? epoch + feed->zero_ns : 0,
     };
     enum prof_status status = foreign_open(im->store, &about, &feed->ingest, im->err);
@@ -260,8 +299,8 @@ static enum prof_status open_ingest(struct import *im)
     return status;
 }
 
-/* perfkit's own export keeps its zero and its length, so that it comes back as it was. Anybody else's begins
- * with its first event: a session may have waited long before. */
+/* perfkit's own export keeps its zero and its length, so that it comes back as it was. Anybody
+ * else's begins with its first event: a session may have waited long before. */
 static enum prof_status find_times(struct import *im, int64_t *duration)
 {
     char product[16];
@@ -293,7 +332,8 @@ static enum prof_status fill(struct import *im)
     if (!status)
         status = say_all(im);
     if (!status)
-        status = foreign_finish(feed->ingest, duration >= 0 ? duration : feed->end_ns - feed->zero_ns, im->err);
+        status = foreign_finish(feed->ingest,
+                                duration >= 0 ? duration : feed->end_ns - feed->zero_ns, im->err);
     feed_close(feed);
     prof_ingest_close(feed->ingest);
     return status;
@@ -310,14 +350,18 @@ static enum prof_status make(struct import *im, enum shape shape)
         status = prof_store_create(im->temporary, true, &im->store, im->err);
     if (status)
         return status;
-    im->feed = (struct feed){.source = im->source, .path = im->path, .options = im->options, .result = im->result,
+    im->feed = (struct feed){.source = im->source,
+                             .path = im->path,
+                             .options = im->options,
+                             .result = im->result,
                              .err = im->err};
     status = fill(im);
     if (!status)
         status = prof_store_publish(im->store, im->err);
     prof_store_close(im->store);
     im->store = NULL;
-    return status ? status : exchange_put(im->temporary, im->output, im->options->overwrite, im->err);
+    return status ? status
+                  : exchange_put(im->temporary, im->output, im->options->overwrite, im->err);
 }
 
 static void discard(const char *path)
@@ -331,10 +375,12 @@ static void discard(const char *path)
     }
 }
 
-enum prof_status prof_import(const char *path, const char *output, const struct prof_exchange_options *options,
+enum prof_status prof_import(const char *path, const char *output,
+                             const struct prof_exchange_options *options,
                              struct prof_exchange_result *result, struct prof_error *err)
 {
-    struct import im = {.path = path, .output = output, .options = options, .result = result, .err = err};
+    struct import im = {
+        .path = path, .output = output, .options = options, .result = result, .err = err};
     enum shape shape = SHAPE_NSYS;
     *result = (struct prof_exchange_result){0};
     enum prof_status status = sniff(&im, &shape);

@@ -1,5 +1,5 @@
-/* The shape of an Nsight Systems SQLite export: its tables, their columns and its numbers. Facts from
- * NVIDIA's reference of the export's schema, and from files of schema 3.20 to 3.25. */
+/* The shape of an Nsight Systems SQLite export: its tables, their columns and its numbers. Facts
+ * from NVIDIA's reference of the export's schema, and from files of schema 3.20 to 3.25. */
 #ifndef PERFKIT_STORE_EXCHANGE_NSYS_H
 #define PERFKIT_STORE_EXCHANGE_NSYS_H
 
@@ -14,7 +14,8 @@
 #define NSYS_SCHEMA_MINOR 25
 #define NSYS_PRODUCT "perfkit"
 
-/* Every table that is written or read: name, and its columns as SQL declares them. Ends with NULL. */
+/* Every table that is written or read: name, and its columns as SQL declares them. Ends with NULL.
+ */
 struct nsys_table {
     const char *name, *columns;
     bool always; /* also when it has no rows: readers ask for it without looking */

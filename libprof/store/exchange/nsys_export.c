@@ -16,7 +16,8 @@
 
 #define ROWS_BETWEEN_LOOKS 65536u
 
-struct export {
+struct export
+{
     struct prof_store *store;
     sqlite3 *capture, *out;
     const char *path, *output;
@@ -42,7 +43,8 @@ static enum prof_status run(struct export *e, sqlite3 *db, const char *sql)
     return db == e->out ? fail_writing(e) : fail_reading(e);
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------
+ */
 
 /* Pids and tids fit 24 bits on Linux. Handles of OpenCL are addresses: its contexts and queues are
  * numbered behind CUDA's. */
@@ -50,26 +52,33 @@ static const char maps_sql[] =
     "CREATE TEMP TABLE nsys_process AS SELECT id, coalesce(pid, id) AS pid, " NSYS_VM
     " | ((coalesce(pid, id) & 16777215) << 24) AS globalPid FROM process;"
     "CREATE UNIQUE INDEX temp.nsys_process_id ON nsys_process(id);"
-    "CREATE TEMP TABLE nsys_thread AS SELECT t.id AS id, p.globalPid | (t.tid & 16777215) AS globalTid,"
+    "CREATE TEMP TABLE nsys_thread AS SELECT t.id AS id, p.globalPid | (t.tid & 16777215) AS "
+    "globalTid,"
     " p.globalPid AS globalPid, coalesce(nullif(t.name, ''), nullif(substr(q.command, 1,"
-    " instr(q.command || ' ', ' ') - 1), ''), 'thread') AS name, CASE WHEN t.name <> '' THEN 20 ELSE 0 END AS"
+    " instr(q.command || ' ', ' ') - 1), ''), 'thread') AS name, CASE WHEN t.name <> '' THEN 20 "
+    "ELSE 0 END AS"
     " priority FROM thread t JOIN nsys_process p ON p.id ="
     " t.process JOIN process q ON q.id = t.process;"
     "CREATE UNIQUE INDEX temp.nsys_thread_id ON nsys_thread(id);"
     "CREATE TEMP TABLE nsys_text(id INTEGER PRIMARY KEY, value TEXT UNIQUE);"
     "INSERT OR IGNORE INTO nsys_text(value) SELECT name FROM nsys_thread;"
     "CREATE TEMP TABLE nsys_context AS SELECT c.id AS id, coalesce(g.gpu, 0) AS deviceId,"
-    " CASE WHEN c.api = 'opencl' THEN c.id + (SELECT coalesce(max(native), 0) FROM context WHERE api <>"
+    " CASE WHEN c.api = 'opencl' THEN c.id + (SELECT coalesce(max(native), 0) FROM context WHERE "
+    "api <>"
     " 'opencl' AND native BETWEEN 0 AND 1000000) ELSE c.native END AS contextId"
     " FROM context c LEFT JOIN nsys_gpu g ON g.id = c.device;"
     "CREATE UNIQUE INDEX temp.nsys_context_id ON nsys_context(id);"
-    "CREATE TEMP TABLE nsys_stream AS SELECT s.id AS id, coalesce(g.gpu, c.deviceId, 0) AS deviceId,"
+    "CREATE TEMP TABLE nsys_stream AS SELECT s.id AS id, coalesce(g.gpu, c.deviceId, 0) AS "
+    "deviceId,"
     " coalesce(c.contextId, 0) AS contextId, CASE WHEN s.api = 'opencl' THEN s.id + (SELECT"
     " coalesce(max(native), 0) FROM stream WHERE api <> 'opencl' AND native BETWEEN 0 AND 1000000)"
-    " ELSE s.native END AS streamId, p.globalPid AS globalPid FROM stream s JOIN nsys_process p ON p.id ="
-    " s.process LEFT JOIN nsys_gpu g ON g.id = s.device LEFT JOIN nsys_context c ON c.id = s.context;"
+    " ELSE s.native END AS streamId, p.globalPid AS globalPid FROM stream s JOIN nsys_process p ON "
+    "p.id ="
+    " s.process LEFT JOIN nsys_gpu g ON g.id = s.device LEFT JOIN nsys_context c ON c.id = "
+    "s.context;"
     "CREATE UNIQUE INDEX temp.nsys_stream_id ON nsys_stream(id);"
-    "CREATE TEMP TABLE nsys_counter_gpu AS SELECT c.id AS id, coalesce((SELECT min(g.gpu) FROM device d JOIN"
+    "CREATE TEMP TABLE nsys_counter_gpu AS SELECT c.id AS id, coalesce((SELECT min(g.gpu) FROM "
+    "device d JOIN"
     " nsys_gpu g ON g.id = d.id WHERE d.uuid = c.uuid), c.ordinal) AS gpu FROM counter_device c;";
 
 struct gpu {
@@ -105,26 +114,29 @@ static int64_t number_of(gpu_list *gpus, const char *identity, int64_t ordinal)
     return number;
 }
 
-/* deviceId there is also the number of the device in the machine: the same device has the same number in
- * every process, and two devices never share one, whatever each process calls device 0. */
+/* deviceId there is also the number of the device in the machine: the same device has the same
+ * number in every process, and two devices never share one, whatever each process calls device 0.
+ */
 static enum prof_status number_devices(struct export *e)
 {
     sqlite3_stmt *device = NULL, *insert = NULL;
     gpu_list gpus = {0};
-    enum prof_status status = run(e, e->capture,
-                                  "CREATE TEMP TABLE nsys_gpu(id INTEGER PRIMARY KEY, gpu INTEGER)");
+    enum prof_status status =
+        run(e, e->capture, "CREATE TEMP TABLE nsys_gpu(id INTEGER PRIMARY KEY, gpu INTEGER)");
     if (!status)
-        status = exchange_prepare(e->capture, e->path,
-                                  "SELECT id, coalesce(ordinal, 0), api || ' ' || coalesce(uuid, "
-                                  "coalesce(name, '') || ' ' || coalesce(ordinal, 0)) FROM device ORDER BY "
-                                  "api = 'opencl', ordinal, id",
-                                  &device, e->err);
+        status = exchange_prepare(
+            e->capture, e->path,
+            "SELECT id, coalesce(ordinal, 0), api || ' ' || coalesce(uuid, "
+            "coalesce(name, '') || ' ' || coalesce(ordinal, 0)) FROM device ORDER BY "
+            "api = 'opencl', ordinal, id",
+            &device, e->err);
     if (!status)
-        status = exchange_prepare(e->capture, e->path, "INSERT INTO nsys_gpu VALUES(?1, ?2)", &insert,
-                                  e->err);
+        status = exchange_prepare(e->capture, e->path, "INSERT INTO nsys_gpu VALUES(?1, ?2)",
+                                  &insert, e->err);
     while (!status && sqlite3_step(device) == SQLITE_ROW) {
         const char *identity = (const char *)sqlite3_column_text(device, 2);
-        int64_t number = number_of(&gpus, identity ? identity : "", sqlite3_column_int64(device, 1));
+        int64_t number =
+            number_of(&gpus, identity ? identity : "", sqlite3_column_int64(device, 1));
         sqlite3_bind_int64(insert, 1, sqlite3_column_int64(device, 0));
         sqlite3_bind_int64(insert, 2, number);
         if (number < 0)
@@ -172,18 +184,21 @@ static enum prof_status name_kernels(struct export *e)
     enum prof_status status =
         run(e, e->capture, "CREATE TEMP TABLE nsys_short(id INTEGER PRIMARY KEY, short INTEGER)");
     if (!status)
-        status = exchange_prepare(e->capture, e->path,
-                                  "SELECT DISTINCT s.id, coalesce(s.value, '') FROM launch_config c JOIN string s "
-                                  "ON s.id = coalesce(c.demangled, c.name)",
-                                  &name, e->err);
+        status = exchange_prepare(
+            e->capture, e->path,
+            "SELECT DISTINCT s.id, coalesce(s.value, '') FROM launch_config c JOIN string s "
+            "ON s.id = coalesce(c.demangled, c.name)",
+            &name, e->err);
     if (!status)
-        status = exchange_prepare(e->capture, e->path, "INSERT OR IGNORE INTO nsys_text(value) VALUES(?1)",
-                                  &insert, e->err);
+        status =
+            exchange_prepare(e->capture, e->path,
+                             "INSERT OR IGNORE INTO nsys_text(value) VALUES(?1)", &insert, e->err);
     if (!status)
-        status = exchange_prepare(e->capture, e->path,
-                                  "INSERT OR IGNORE INTO nsys_short SELECT ?1, id + (SELECT coalesce(max(id), 0) "
-                                  "FROM string) FROM nsys_text WHERE value = ?2",
-                                  &link, e->err);
+        status = exchange_prepare(
+            e->capture, e->path,
+            "INSERT OR IGNORE INTO nsys_short SELECT ?1, id + (SELECT coalesce(max(id), 0) "
+            "FROM string) FROM nsys_text WHERE value = ?2",
+            &link, e->err);
     while (!status && sqlite3_step(name) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(name, 1);
         bind_short_name(insert, 1, text ? text : "");
@@ -201,7 +216,8 @@ static enum prof_status name_kernels(struct export *e)
     return status;
 }
 
-/* ---- copying ---------------------------------------------------------------------------------- */
+/* ---- copying ----------------------------------------------------------------------------------
+ */
 
 static const struct nsys_table *table_named(const char *name)
 {
@@ -214,7 +230,8 @@ static const struct nsys_table *table_named(const char *name)
 static enum prof_status make_table(struct export *e, const struct nsys_table *table)
 {
     char *sql = sqlite3_mprintf("CREATE TABLE IF NOT EXISTS %s(%s)", table->name, table->columns);
-    enum prof_status status = sql ? run(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+    enum prof_status status =
+        sql ? run(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
     sqlite3_free(sql);
     return status;
 }
@@ -226,12 +243,14 @@ static enum prof_status prepare_insert(struct export *e, const char *table, int 
     sqlite3_str *sql = sqlite3_str_new(NULL);
     sqlite3_stmt *info = NULL;
     sqlite3_str_appendf(sql, "INSERT INTO %s(", table);
-    char *ask = sqlite3_mprintf("SELECT name FROM pragma_table_info('%s') LIMIT %d", table, columns);
+    char *ask =
+        sqlite3_mprintf("SELECT name FROM pragma_table_info('%s') LIMIT %d", table, columns);
     enum prof_status status = ask ? PROF_OK : prof_fail(e->err, PROF_NOMEM, "out of memory");
     if (!status && sqlite3_prepare_v2(e->out, ask, -1, &info, NULL))
         status = fail_writing(e);
     for (int i = 0; !status && sqlite3_step(info) == SQLITE_ROW; i++)
-        sqlite3_str_appendf(sql, "%s\"%w\"", i ? "," : "", (const char *)sqlite3_column_text(info, 0));
+        sqlite3_str_appendf(sql, "%s\"%w\"", i ? "," : "",
+                            (const char *)sqlite3_column_text(info, 0));
     sqlite3_finalize(info);
     sqlite3_free(ask);
     sqlite3_str_appendall(sql, ") VALUES(");
@@ -302,12 +321,15 @@ static enum prof_status copy_counters(struct export *e)
         &counter, e->err);
     while (!status && sqlite3_step(counter) == SQLITE_ROW) {
         int slot = sqlite3_column_int(counter, 1);
-        char *select = sqlite3_mprintf(
-            "SELECT s.start + s.duration, s.start + s.duration, " NSYS_VM " | g.gpu, %d, CAST(round(s.c%d) AS "
-            "INTEGER) FROM counter_sample s JOIN nsys_counter_gpu g ON g.id = s.counter_device WHERE "
-            "s.counter_device = %lld AND s.c%d NOT NULL",
-            slot, slot, (long long)sqlite3_column_int64(counter, 0), slot);
-        status = select ? copy(e, "GPU_METRICS", select) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+        char *select =
+            sqlite3_mprintf("SELECT s.start + s.duration, s.start + s.duration, " NSYS_VM
+                            " | g.gpu, %d, CAST(round(s.c%d) AS "
+                            "INTEGER) FROM counter_sample s JOIN nsys_counter_gpu g ON g.id = "
+                            "s.counter_device WHERE "
+                            "s.counter_device = %lld AND s.c%d NOT NULL",
+                            slot, slot, (long long)sqlite3_column_int64(counter, 0), slot);
+        status = select ? copy(e, "GPU_METRICS", select)
+                        : prof_fail(e->err, PROF_NOMEM, "out of memory");
         sqlite3_free(select);
     }
     sqlite3_finalize(counter);
@@ -318,9 +340,10 @@ static enum prof_status write_enums(struct export *e)
 {
     enum prof_status status = PROF_OK;
     for (const struct nsys_enum *row = nsys_enums; !status && row->table; row++) {
-        char *sql = sqlite3_mprintf("CREATE TABLE IF NOT EXISTS %s(id INTEGER NOT NULL PRIMARY KEY, name TEXT, "
-                                    "label TEXT); INSERT INTO %s VALUES(%d, %Q, %Q)",
-                                    row->table, row->table, row->id, row->name, row->label);
+        char *sql = sqlite3_mprintf(
+            "CREATE TABLE IF NOT EXISTS %s(id INTEGER NOT NULL PRIMARY KEY, name TEXT, "
+            "label TEXT); INSERT INTO %s VALUES(%d, %Q, %Q)",
+            row->table, row->table, row->id, row->name, row->label);
         status = sql ? run(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
         sqlite3_free(sql);
     }
@@ -330,7 +353,8 @@ static enum prof_status write_enums(struct export *e)
 static enum prof_status describe(struct export *e, const char *name, const char *value)
 {
     char *sql = sqlite3_mprintf("INSERT INTO META_DATA_EXPORT VALUES(%Q, %Q)", name, value);
-    enum prof_status status = sql ? run(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+    enum prof_status status =
+        sql ? run(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
     sqlite3_free(sql);
     return status;
 }
@@ -345,11 +369,16 @@ static enum prof_status write_description(struct export *e)
     snprintf(major, sizeof major, "%d", NSYS_SCHEMA_MAJOR);
     snprintf(minor, sizeof minor, "%d", NSYS_SCHEMA_MINOR);
     const char *const rows[][2] = {
-        {"EXPORT_PRODUCT_NAME", NSYS_PRODUCT}, {"EXPORT_PRODUCT_VERSION", PERFKIT_VERSION},
-        {"EXPORT_SCHEMA_VERSION", version},    {"EXPORT_SCHEMA_VERSION_MAJOR", major},
-        {"EXPORT_SCHEMA_VERSION_MINOR", minor}, {"EXPORT_SCHEMA_VERSION_MICRO", "0"},
-        {"EXPORT_TIME_UTC", now},              {"EXPORT_PARAM_EXPORT_TYPE", "SQLite"},
-        {"EXPORT_PARAM_INPUT_FILE", e->path},  {"EXPORT_PARAM_OUTPUT_FILE", e->output},
+        {"EXPORT_PRODUCT_NAME", NSYS_PRODUCT},
+        {"EXPORT_PRODUCT_VERSION", PERFKIT_VERSION},
+        {"EXPORT_SCHEMA_VERSION", version},
+        {"EXPORT_SCHEMA_VERSION_MAJOR", major},
+        {"EXPORT_SCHEMA_VERSION_MINOR", minor},
+        {"EXPORT_SCHEMA_VERSION_MICRO", "0"},
+        {"EXPORT_TIME_UTC", now},
+        {"EXPORT_PARAM_EXPORT_TYPE", "SQLite"},
+        {"EXPORT_PARAM_INPUT_FILE", e->path},
+        {"EXPORT_PARAM_OUTPUT_FILE", e->output},
     };
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)
@@ -357,26 +386,31 @@ static enum prof_status write_description(struct export *e)
     return status;
 }
 
-/* ---- what is left out ------------------------------------------------------------------------- */
+/* ---- what is left out -------------------------------------------------------------------------
+ */
 
 static const struct {
     const char *count, *text;
 } omissions[] = {
-    {"SELECT (SELECT count(*) FROM kernel WHERE start IS NULL OR duration IS NULL) + (SELECT count(*) FROM "
-     "transfer WHERE start IS NULL OR duration IS NULL) + (SELECT count(*) FROM memset WHERE start IS NULL OR "
+    {"SELECT (SELECT count(*) FROM kernel WHERE start IS NULL OR duration IS NULL) + (SELECT "
+     "count(*) FROM "
+     "transfer WHERE start IS NULL OR duration IS NULL) + (SELECT count(*) FROM memset WHERE start "
+     "IS NULL OR "
      "duration IS NULL)",
      "device records without times, which were never seen to end, are left out"},
     {"SELECT count(*) FROM allocation WHERE kind IN (8, 9)",
      "allocations of shared virtual memory and of pools stand as managed and device memory"},
     {"SELECT count(*) FROM transfer WHERE kind > 10",
-     "OpenCL maps and migrations stand as copies to the host, to the device, or of unknown direction"},
+     "OpenCL maps and migrations stand as copies to the host, to the device, or of unknown "
+     "direction"},
     {"SELECT count(*) FROM stream WHERE api = 'opencl'",
      "OpenCL queues stand as CUDA streams, their calls as calls of the CUDA runtime"},
     {"SELECT count(*) FROM migration WHERE kind NOT IN (1, 2, 3, 4, 8)",
      "events of unified memory have no table there (thrashing, throttling, remote maps)"},
     {"SELECT count(*) FROM work", "declarations of FLOP and bytes have no table there"},
     {"SELECT count(*) FROM module", "loaded modules have no table there"},
-    {"SELECT count(*) FROM recording", "marks of when recording began and stopped have no table there"},
+    {"SELECT count(*) FROM recording",
+     "marks of when recording began and stopped have no table there"},
     {"SELECT count(*) FROM ceiling", "measured ceilings have no table there"},
 };
 
@@ -403,7 +437,8 @@ static enum prof_status write_notes(struct export *e)
     return status;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------
+ */
 
 static enum prof_status write_out(struct export *e)
 {
@@ -416,7 +451,9 @@ static enum prof_status write_out(struct export *e)
     if (!status)
         status = name_kernels(e);
     if (!status)
-        status = run(e, e->out, "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
+        status =
+            run(e, e->out,
+                "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
     if (!status)
         status = write_enums(e);
     if (!status)
@@ -436,7 +473,8 @@ enum prof_status prof_export_nsys(const char *path, const char *output,
                                   const struct prof_exchange_options *options,
                                   struct prof_exchange_result *result, struct prof_error *err)
 {
-    struct export e = {.path = path, .output = output, .options = options, .result = result, .err = err};
+    struct export e = {
+        .path = path, .output = output, .options = options, .result = result, .err = err};
     char *temporary = NULL;
     *result = (struct prof_exchange_result){0};
     enum prof_status status = prof_store_open(path, &e.store, err);

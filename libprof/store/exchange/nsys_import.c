@@ -1,22 +1,12 @@
-/* Calls and device records of an Nsight Systems export meet here: both are read in the order of process and
- * correlation number, so that a call and its records pass by together and nothing has to be kept. All else
- * (allocations, pools, events, managed memory, compilations, overhead) is a row and a record each. */
-#include <stdio.h>
-#include <stdlib.h>
+/* Events of an Nsight Systems export that are a row there and a record here: allocations, pools,
+ * events, managed memory, compilations, overhead. Calls and device records, which must find each
+ * other, are in nsys_calls.c, ranges in nsys_ranges.c. */
 #include <string.h>
 
 #include "libprof/store/exchange/nsys_import.h"
-#include "libprof/store/exchange/nsys.h"
 
-#define NONE 4294967295 /* "no event", "no stream" */
-
-/* Memory kinds there are CUPTI's, shifted by one; 7 is unknown. */
-static uint8_t memory_kind(int64_t kind)
-{
-    return kind >= 0 && kind <= 6 ? (uint8_t)(kind + 1) : WIRE_MEMORY_UNKNOWN;
-}
-
-enum prof_status nsys_each(struct feed *feed, const char *sql, bool (*row)(struct feed *, sqlite3_stmt *))
+enum prof_status nsys_each(struct feed *feed, const char *sql,
+                           bool (*row)(struct feed *, sqlite3_stmt *))
 {
     sqlite3_stmt *rows = NULL;
     enum prof_status status = exchange_prepare(feed->source, feed->path, sql, &rows, feed->err);
@@ -31,17 +21,21 @@ enum prof_status nsys_each(struct feed *feed, const char *sql, bool (*row)(struc
     return status;
 }
 
-enum prof_status nsys_first_time(sqlite3 *db, const char *path, int64_t *first, struct prof_error *err)
+enum prof_status nsys_first_time(sqlite3 *db, const char *path, int64_t *first,
+                                 struct prof_error *err)
 {
-    static const char *const tables[] = {"KERNEL",  "MEMCPY", "MEMSET", "SYNCHRONIZATION", "RUNTIME",
-                                         "GRAPH_TRACE", "OVERHEAD", "JIT", "CUDA_GPU_MEMORY_USAGE_EVENTS",
-                                         "NVTX_EVENTS"};
+    static const char *const tables[] = {
+        "KERNEL",          "MEMCPY",  "MEMSET",
+        "SYNCHRONIZATION", "RUNTIME", "GRAPH_TRACE",
+        "OVERHEAD",        "JIT",     "CUDA_GPU_MEMORY_USAGE_EVENTS",
+        "NVTX_EVENTS"};
     bool any = false;
     *first = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         sqlite3_stmt *row = NULL;
-        char *sql = sqlite3_mprintf("SELECT min(start) FROM n_%s%s", tables[i],
-                                    strcmp(tables[i], "NVTX_EVENTS") ? "" : " WHERE eventType IN (34, 59, 60, 70, 71)");
+        char *sql = sqlite3_mprintf(
+            "SELECT min(start) FROM n_%s%s", tables[i],
+            strcmp(tables[i], "NVTX_EVENTS") ? "" : " WHERE eventType IN (34, 59, 60, 70, 71)");
         enum prof_status status = sql ? exchange_prepare(db, path, sql, &row, err)
                                       : prof_fail(err, PROF_NOMEM, "out of memory");
         sqlite3_free(sql);
@@ -59,385 +53,8 @@ enum prof_status nsys_first_time(sqlite3 *db, const char *path, int64_t *first, 
     return PROF_OK;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
-
-/* Columns of calls_sql */
-enum { CALL_PID, CALL_CORRELATION, CALL_START, CALL_END, CALL_TID, CALL_CLASS, CALL_NAME, CALL_RESULT };
-
-static const char calls_sql[] =
-    "SELECT globalTid & " NSYS_GLOBAL_PID_MASK ", coalesce(correlationId, 0), start, end, globalTid, eventClass, "
-    "nameId, returnValue FROM n_RUNTIME ORDER BY 1, 2, 3";
-
-/* Columns of records_sql, the first ones of all kinds */
-enum { KIND, PID, CORRELATION, START, END, DEVICE, CONTEXT, STREAM, NODE, ARGUMENT };
-enum kind { KERNEL, COPY, FILL, WAIT, GRAPH };
-
-#define MAIN_PROCESS                                                                               \
-    "(SELECT CAST(value AS INTEGER) FROM n_META_DATA_EXPORT WHERE name = 'PERFKIT_MAIN_PROCESS')"
-#define RECORD(kind)                                                                               \
-    "SELECT " #kind ", coalesce(globalPid, " MAIN_PROCESS ", 0), coalesce(correlationId, 0), start, end, deviceId, contextId, streamId, "
-static const char records_sql[] = RECORD(0)
-    "graphNodeId, coalesce(demangledName, shortName, mangledName), launchType, registersPerThread, gridX, gridY, gridZ, "
-    "blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, localMemoryPerThread, clusterX, clusterY, clusterZ, "
-    "graphId FROM n_KERNEL UNION ALL " RECORD(1)
-    "graphNodeId, bytes, copyKind, srcKind, dstKind, dstDeviceId, migrationCause, virtualAddress, srcDeviceId, NULL, NULL, "
-    "NULL, NULL, NULL, NULL, NULL, NULL FROM n_MEMCPY UNION ALL " RECORD(2)
-    "graphNodeId, bytes, value, memKind, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-    "n_MEMSET UNION ALL " RECORD(3)
-    "NULL, syncType, eventId, eventSyncId, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-    "n_SYNCHRONIZATION UNION ALL " RECORD(4)
-    "NULL, graphId, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-    "n_GRAPH_TRACE ORDER BY 2, 3, 4";
-
-/* cudaLaunchKernel_v7000: the version of CUPTI's table of names, not of the function */
-static size_t without_version(const char *name, size_t length)
-{
-    size_t digits = 0;
-    while (digits < length && name[length - digits - 1] >= '0' && name[length - digits - 1] <= '9')
-        digits++;
-    bool suffix = (digits == 4 || digits == 5) && length > digits + 2 && name[length - digits - 1] == 'v' &&
-                  name[length - digits - 2] == '_';
-    return suffix ? length - digits - 2 : length;
-}
-
-static bool api_name(struct feed *feed, struct feed_process *process, int64_t number, uint32_t *id,
-                     bool *opencl)
-{
-    char name[256];
-    *opencl = false;
-    sqlite3_bind_int64(feed->string, 1, number);
-    bool found = sqlite3_step(feed->string) == SQLITE_ROW;
-    if (found) {
-        const char *text = (const char *)sqlite3_column_text(feed->string, 0);
-        size_t length = text ? without_version(text, (size_t)sqlite3_column_bytes(feed->string, 0)) : 0;
-        found = text && length < sizeof name && !memchr(text, 0, length);
-        if (found)
-            snprintf(name, sizeof name, "%.*s", (int)length, text);
-    }
-    sqlite3_reset(feed->string);
-    if (!found)
-        return feed_string(feed, process, number, id);
-    *opencl = name[0] == 'c' && name[1] == 'l' && name[2] >= 'A' && name[2] <= 'Z';
-    return feed_text(feed, process, name, id);
-}
-
-struct call {
-    struct wire_call record;
-    uint32_t tid;
-};
-
-static bool read_call(struct feed *feed, struct feed_process *process, sqlite3_stmt *row, struct call *call)
-{
-    bool opencl;
-    int64_t start = feed_int(row, CALL_START), end = feed_int(row, CALL_END);
-    *call = (struct call){.tid = (uint32_t)(feed_int(row, CALL_TID) & 0xffffff)};
-    if (!api_name(feed, process, feed_int(row, CALL_NAME), &call->record.name, &opencl))
-        return false;
-    call->record.start = feed_time(feed, start);
-    call->record.end = feed_end(feed, start, end);
-    if (!call->record.end)
-        call->record.end = call->record.start;
-    call->record.result = (int32_t)feed_int(row, CALL_RESULT);
-    FEED_HEAD(call->record, WIRE_CALL,
-              opencl                             ? WIRE_SOURCE_OPENCL
-              : feed_int(row, CALL_CLASS) == 1 ? WIRE_SOURCE_CUDA_DRIVER
-                                               : WIRE_SOURCE_CUDA,
-              0);
-    return true;
-}
-
-/* ---- device records --------------------------------------------------------------------------- */
-
-static bool read_config(struct feed *feed, struct feed_process *process, sqlite3_stmt *row, uint32_t *id)
-{
-    struct wire_config config = {0};
-    uint8_t flags = 0;
-    for (int i = 0; i < 3; i++) {
-        config.grid[i] = feed_u32(row, ARGUMENT + 3 + i);
-        config.block[i] = feed_u32(row, ARGUMENT + 6 + i);
-        config.cluster[i] = feed_u32(row, ARGUMENT + 12 + i);
-    }
-    config.registers = feed_u32(row, ARGUMENT + 2);
-    config.shared_static = feed_u32(row, ARGUMENT + 9);
-    config.shared_dynamic = feed_u32(row, ARGUMENT + 10);
-    config.local_per_thread = feed_u32(row, ARGUMENT + 11);
-    flags |= feed_has(row, ARGUMENT + 2) ? WIRE_CONFIG_HAS_REGISTERS : 0;
-    flags |= feed_has(row, ARGUMENT + 9) && feed_has(row, ARGUMENT + 10) ? WIRE_CONFIG_HAS_SHARED : 0;
-    flags |= feed_has(row, ARGUMENT + 11) ? WIRE_CONFIG_HAS_LOCAL : 0;
-    flags |= feed_has(row, ARGUMENT + 6) ? 0 : WIRE_CONFIG_RUNTIME_CHOSEN;
-    config.head.flags = flags;
-    return feed_config(feed, process, feed_int(row, ARGUMENT), &config, id);
-}
-
-/* Wait type 2 of files before 3.25 is also that of cudaStreamSynchronize: without an event it is. */
-static uint32_t wait_kind(sqlite3_stmt *row)
-{
-    int64_t kind = feed_int(row, ARGUMENT);
-    bool no_event = !feed_has(row, ARGUMENT + 1) || feed_int(row, ARGUMENT + 1) == NONE;
-    if (kind == WIRE_SYNC_STREAM_WAIT_EVENT && no_event)
-        return WIRE_SYNC_STREAM;
-    return kind >= 1 && kind <= 4 ? (uint32_t)kind : WIRE_SYNC_UNKNOWN;
-}
-
-static uint64_t event_number(sqlite3_stmt *row, int at)
-{
-    int64_t number = feed_int(row, at);
-    return feed_has(row, at) && number != NONE && number > 0 ? (uint64_t)number : 0;
-}
-
-/* What a record needs to be written: its row, and what it shares with its call. */
-struct piece {
-    struct feed_process *process;
-    sqlite3_stmt *row;
-    uint64_t correlation; /* 0 = it stands alone */
-    uint8_t flags;
-    uint32_t stream;
-    struct wire_times times;
-};
-
-static bool put_kernel(struct feed *feed, const struct piece *piece)
-{
-    struct wire_kernel kernel = {.correlation = piece->correlation, .times = piece->times};
-    uint8_t cooperative = feed_int(piece->row, ARGUMENT + 1) >= 2 ? WIRE_COOPERATIVE : 0;
-    FEED_HEAD(kernel, WIRE_KERNEL, piece->flags | cooperative, piece->stream);
-    kernel.graph_node = (uint64_t)feed_int(piece->row, NODE);
-    kernel.graph = feed_u32(piece->row, ARGUMENT + 15);
-    return read_config(feed, piece->process, piece->row, &kernel.config) &&
-           feed_record(feed, piece->process, 0, &kernel);
-}
-
-/* Unified memory moved without a call. */
-static bool put_migration(struct feed *feed, const struct piece *piece, int64_t kind)
-{
-    struct wire_migration moved = {.start = piece->times.start, .end = piece->times.end,
-                                   .address = (uint64_t)feed_int(piece->row, ARGUMENT + 6),
-                                   .value = (uint64_t)feed_int(piece->row, ARGUMENT),
-                                   .cause = feed_u32(piece->row, ARGUMENT + 5)};
-    int64_t device = feed_int(piece->row, DEVICE);
-    FEED_HEAD(moved, WIRE_MIGRATION, WIRE_SOURCE_CUDA, piece->stream);
-    moved.kind = kind == 11   ? WIRE_MIGRATION_HTOD
-                 : kind == 12 ? WIRE_MIGRATION_DTOH
-                              : WIRE_MIGRATION_DTOD;
-    if (kind != 12 && !feed_device(feed, piece->process, device, &moved.target))
-        return false;
-    if (kind != 11 && feed_has(piece->row, ARGUMENT + 7))
-        device = feed_int(piece->row, ARGUMENT + 7);
-    if (kind != 11 && !feed_device(feed, piece->process, device, &moved.source))
-        return false;
-    return feed_record(feed, piece->process, 0, &moved);
-}
-
-static bool put_copy(struct feed *feed, const struct piece *piece)
-{
-    int64_t kind = feed_int(piece->row, ARGUMENT + 1), bytes = feed_int(piece->row, ARGUMENT);
-    if (kind >= 11 && kind <= 13)
-        return put_migration(feed, piece, kind);
-    struct wire_transfer copy = {.correlation = piece->correlation, .times = piece->times,
-                                 .bytes = bytes > 0 ? (uint64_t)bytes : 0,
-                                 .copy_kind = kind >= 0 && kind <= 10 ? (uint8_t)kind : WIRE_COPY_UNKNOWN,
-                                 .blocking = 255};
-    FEED_HEAD(copy, WIRE_TRANSFER, piece->flags, piece->stream);
-    copy.graph_node = (uint64_t)feed_int(piece->row, NODE);
-    copy.source_kind = feed_has(piece->row, ARGUMENT + 2) ? memory_kind(feed_int(piece->row, ARGUMENT + 2)) : 0;
-    copy.target_kind = feed_has(piece->row, ARGUMENT + 3) ? memory_kind(feed_int(piece->row, ARGUMENT + 3)) : 0;
-    if (kind == WIRE_COPY_PTOP && feed_has(piece->row, ARGUMENT + 4) &&
-        feed_int(piece->row, ARGUMENT + 4) != feed_int(piece->row, DEVICE) &&
-        !feed_device(feed, piece->process, feed_int(piece->row, ARGUMENT + 4), &copy.peer_device))
-        return false;
-    return feed_record(feed, piece->process, 0, &copy);
-}
-
-static bool put_fill(struct feed *feed, const struct piece *piece)
-{
-    int64_t bytes = feed_int(piece->row, ARGUMENT);
-    struct wire_memset fill = {.correlation = piece->correlation, .times = piece->times,
-                               .bytes = bytes > 0 ? (uint64_t)bytes : 0,
-                               .value = (uint32_t)feed_int(piece->row, ARGUMENT + 1)};
-    FEED_HEAD(fill, WIRE_MEMSET, piece->flags, piece->stream);
-    fill.graph_node = (uint64_t)feed_int(piece->row, NODE);
-    fill.memory_kind = feed_has(piece->row, ARGUMENT + 2) ? memory_kind(feed_int(piece->row, ARGUMENT + 2)) : 0;
-    return feed_record(feed, piece->process, 0, &fill);
-}
-
-static bool put_wait(struct feed *feed, const struct piece *piece)
-{
-    struct wire_sync wait = {.correlation = piece->correlation, .start = piece->times.start,
-                             .end = piece->times.end, .event = event_number(piece->row, ARGUMENT + 1),
-                             .kind = wait_kind(piece->row), .recorded = event_number(piece->row, ARGUMENT + 2)};
-    FEED_HEAD(wait, WIRE_SYNC, piece->flags, wait.kind == WIRE_SYNC_CONTEXT ? 0 : piece->stream);
-    return feed_record(feed, piece->process, 0, &wait);
-}
-
-static bool put_graph(struct feed *feed, const struct piece *piece)
-{
-    struct wire_graph graph = {.correlation = piece->correlation, .times = piece->times,
-                               .graph = feed_u32(piece->row, ARGUMENT)};
-    FEED_HEAD(graph, WIRE_GRAPH, 0, piece->stream);
-    return feed_record(feed, piece->process, 0, &graph);
-}
-
-static bool put_piece(struct feed *feed, struct piece *piece)
-{
-    static bool (*const put[])(struct feed *, const struct piece *) = {put_kernel, put_copy, put_fill, put_wait,
-                                                                       put_graph};
-    sqlite3_stmt *row = piece->row;
-    int64_t start = feed_int(row, START), end = feed_int(row, END);
-    bool any_stream = feed_has(row, STREAM) && feed_int(row, STREAM) != NONE;
-    if (any_stream && !feed_stream(feed, piece->process, feed_int(row, DEVICE), feed_int(row, CONTEXT),
-                                   feed_int(row, STREAM), &piece->stream))
-        return false;
-    piece->times = (struct wire_times){.start = feed_time(feed, start), .end = feed_end(feed, start, end)};
-    return put[feed_int(row, KIND)](feed, piece);
-}
-
-/* ---- calls and their records ------------------------------------------------------------------ */
-
-struct meeting {
-    struct feed *feed;
-    sqlite3_stmt *calls, *records;
-    bool call_here, record_here; /* the statement stands on a row */
-};
-
-static bool next(struct meeting *m, sqlite3_stmt *rows, bool *here)
-{
-    int rc = sqlite3_step(rows);
-    *here = rc == SQLITE_ROW;
-    if (rc == SQLITE_ROW || rc == SQLITE_DONE)
-        return true;
-    exchange_sql_fail(m->feed->source, "read", m->feed->path, m->feed->err);
-    return false;
-}
-
-static int compare(const int64_t a[2], const int64_t b[2])
-{
-    if (a[0] != b[0])
-        return a[0] < b[0] ? -1 : 1;
-    return (a[1] > b[1]) - (a[1] < b[1]);
-}
-
-/* The call alone: no record bears its number. */
-static bool put_call(struct feed *feed, struct feed_process *process, struct call *call)
-{
-    return feed_record(feed, process, call->tid, &call->record);
-}
-
-/* Of a graph: all its records keep the number, and the call has a row of its own. */
-static bool put_launch(struct feed *feed, struct feed_process *process, struct call *call, int64_t correlation)
-{
-    call->record.correlation = (uint64_t)correlation;
-    call->record.expects = WIRE_EXPECTS_MANY;
-    call->record.klass = WIRE_CLASS_GRAPH_LAUNCH;
-    return put_call(feed, process, call);
-}
-
-/* The call and its one record get a number that nothing else has: those of a source may come twice. */
-static bool put_pair(struct feed *feed, struct piece *piece, struct call *call)
-{
-    static const uint8_t classes[] = {WIRE_CLASS_LAUNCH, WIRE_CLASS_TRANSFER, WIRE_CLASS_MEMSET, WIRE_CLASS_SYNC};
-    piece->correlation = call->record.correlation = ++feed->correlation;
-    piece->flags = call->record.head.flags == WIRE_SOURCE_OPENCL ? WIRE_OPENCL : 0;
-    call->record.expects = WIRE_EXPECTS_ONE;
-    call->record.klass = classes[feed_int(piece->row, KIND)];
-    call->record.result = 0; /* it did make a record */
-    return put_call(feed, piece->process, call) && put_piece(feed, piece);
-}
-
-static bool is_of_graph(sqlite3_stmt *row)
-{
-    int64_t kind = feed_int(row, KIND);
-    return kind == GRAPH || (kind <= FILL && feed_int(row, NODE)) || (kind == KERNEL && feed_int(row, ARGUMENT + 15));
-}
-
-/* May the call and this record be one row? Unified memory moves without a call of its own, and a wait
- * inside a copy stands alone: `waits` says that only waits are left to choose from. */
-static bool may_pair(sqlite3_stmt *row, bool waits)
-{
-    int64_t kind = feed_int(row, KIND);
-    if (kind == COPY && feed_int(row, ARGUMENT + 1) >= 11)
-        return false;
-    return kind == WAIT ? waits : kind != GRAPH;
-}
-
-static bool is_wait_call(struct feed *feed, sqlite3_stmt *calls)
-{
-    char name[64] = "";
-    sqlite3_bind_int64(feed->string, 1, feed_int(calls, CALL_NAME));
-    if (sqlite3_step(feed->string) == SQLITE_ROW)
-        snprintf(name, sizeof name, "%s", (const char *)sqlite3_column_text(feed->string, 0));
-    sqlite3_reset(feed->string);
-    return strstr(name, "Synchronize") || strstr(name, "WaitEvent") || strstr(name, "WaitFor") || strstr(name, "clFinish");
-}
-
-/* All that bears one number in one process. */
-static bool put_group(struct meeting *m, const int64_t key[2])
-{
-    struct feed *feed = m->feed;
-    struct feed_process *process = feed_process(feed, key[0]);
-    struct call call;
-    bool waiting = false, waits = false;
-    while (process && m->call_here &&
-           !compare(key, (int64_t[2]){feed_int(m->calls, CALL_PID), feed_int(m->calls, CALL_CORRELATION)})) {
-        struct call read;
-        if (!read_call(feed, process, m->calls, &read))
-            return false;
-        if (key[1] == 0 || waiting) { /* without a number, or one used twice: it stands alone */
-            if (!put_call(feed, process, &read))
-                return false;
-        } else {
-            call = read;
-            waiting = true;
-            waits = is_wait_call(feed, m->calls);
-        }
-        if (!next(m, m->calls, &m->call_here))
-            return false;
-    }
-    while (process && m->record_here &&
-           !compare(key, (int64_t[2]){feed_int(m->records, PID), feed_int(m->records, CORRELATION)})) {
-        struct piece piece = {.process = process, .row = m->records};
-        bool graph = is_of_graph(m->records), ok;
-        if (graph && waiting && !put_launch(feed, process, &call, key[1]))
-            return false;
-        if (graph) {
-            waiting = false;
-            piece.correlation = (uint64_t)key[1];
-            ok = put_piece(feed, &piece);
-        } else if (waiting && may_pair(m->records, waits)) {
-            waiting = false;
-            ok = put_pair(feed, &piece, &call);
-        } else {
-            ok = put_piece(feed, &piece);
-        }
-        if (!ok || !next(m, m->records, &m->record_here))
-            return false;
-    }
-    return process && (!waiting || put_call(feed, process, &call));
-}
-
-static enum prof_status put_calls_and_records(struct feed *feed)
-{
-    struct meeting m = {.feed = feed};
-    enum prof_status status = exchange_prepare(feed->source, feed->path, calls_sql, &m.calls, feed->err);
-    if (!status)
-        status = exchange_prepare(feed->source, feed->path, records_sql, &m.records, feed->err);
-    bool ok = !status && next(&m, m.calls, &m.call_here) && next(&m, m.records, &m.record_here);
-    while (ok && (m.call_here || m.record_here)) {
-        int64_t call[2] = {INT64_MAX, INT64_MAX}, record[2] = {INT64_MAX, INT64_MAX};
-        if (m.call_here) {
-            call[0] = feed_int(m.calls, CALL_PID);
-            call[1] = feed_int(m.calls, CALL_CORRELATION);
-        }
-        if (m.record_here) {
-            record[0] = feed_int(m.records, PID);
-            record[1] = feed_int(m.records, CORRELATION);
-        }
-        ok = put_group(&m, !m.record_here || (m.call_here && compare(call, record) < 0) ? call : record);
-    }
-    sqlite3_finalize(m.calls);
-    sqlite3_finalize(m.records);
-    return ok ? PROF_OK : feed->err->status;
-}
-
-/* ---- the rest --------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------
+ */
 
 static bool put_memory(struct feed *feed, sqlite3_stmt *row)
 {
@@ -451,9 +68,12 @@ static bool put_memory(struct feed *feed, sqlite3_stmt *row)
         FEED_HEAD(freed, WIRE_FREE, WIRE_SOURCE_CUDA, 0);
         return feed_record(feed, process, process->pid, &freed);
     }
-    struct wire_alloc made = {.time = time, .id = address, .address = address,
+    struct wire_alloc made = {.time = time,
+                              .id = address,
+                              .address = address,
                               .bytes = bytes > 0 ? (uint64_t)bytes : 0,
-                              .memory_kind = feed_has(row, 6) ? memory_kind(feed_int(row, 6)) : 0};
+                              .memory_kind =
+                                  feed_has(row, 6) ? nsys_memory_kind(feed_int(row, 6)) : 0};
     FEED_HEAD(made, WIRE_ALLOC, WIRE_SOURCE_CUDA, 0);
     if (feed_has(row, 2) && !feed_device(feed, process, feed_int(row, 2), &made.device))
         return false;
@@ -466,23 +86,30 @@ static bool put_memory(struct feed *feed, sqlite3_stmt *row)
 static bool put_pool(struct feed *feed, sqlite3_stmt *row)
 {
     struct feed_process *process = feed_process(feed, feed_int(row, 1));
-    struct wire_pool pool = {.time = feed_time(feed, feed_int(row, 0)), .pool = (uint64_t)feed_int(row, 3),
-                             .operation = feed_u32(row, 4), .kept_bytes = (uint64_t)feed_int(row, 5),
-                             .threshold_bytes = (uint64_t)feed_int(row, 6), .bytes = (uint64_t)feed_int(row, 7),
+    struct wire_pool pool = {.time = feed_time(feed, feed_int(row, 0)),
+                             .pool = (uint64_t)feed_int(row, 3),
+                             .operation = feed_u32(row, 4),
+                             .kept_bytes = (uint64_t)feed_int(row, 5),
+                             .threshold_bytes = (uint64_t)feed_int(row, 6),
+                             .bytes = (uint64_t)feed_int(row, 7),
                              .used_bytes = (uint64_t)feed_int(row, 8)};
     FEED_HEAD(pool, WIRE_POOL, WIRE_SOURCE_CUDA, 0);
-    return process && (!feed_has(row, 2) || feed_device(feed, process, feed_int(row, 2), &pool.head.aux)) &&
+    return process &&
+           (!feed_has(row, 2) || feed_device(feed, process, feed_int(row, 2), &pool.head.aux)) &&
            feed_record(feed, process, process->pid, &pool);
 }
 
 static bool put_event(struct feed *feed, sqlite3_stmt *row)
 {
     struct feed_process *process = feed_process(feed, feed_int(row, 4));
-    struct wire_event event = {.event = event_number(row, 5), .recorded = event_number(row, 6)};
+    struct wire_event event = {.event = nsys_event_number(row, 5),
+                               .recorded = nsys_event_number(row, 6)};
     FEED_HEAD(event, WIRE_EVENT, WIRE_SOURCE_CUDA, 0);
     if (feed_int(row, 0)) /* 0 = not collected */
         event.time = feed_time(feed, feed_int(row, 0));
-    return process && feed_stream(feed, process, feed_int(row, 1), feed_int(row, 2), feed_int(row, 3), &event.head.aux) &&
+    return process &&
+           feed_stream(feed, process, feed_int(row, 1), feed_int(row, 2), feed_int(row, 3),
+                       &event.head.aux) &&
            feed_record(feed, process, 0, &event);
 }
 
@@ -493,8 +120,9 @@ static bool put_overhead(struct feed *feed, sqlite3_stmt *row)
     struct feed_process *process = feed_process(feed, feed_int(row, 2) & ~(int64_t)0xffffff);
     struct wire_overhead taken = {.start = feed_time(feed, feed_int(row, 0)),
                                   .end = feed_end(feed, feed_int(row, 0), feed_int(row, 1)),
-                                  .kind = kind >= 2 && kind <= 8 ? (uint32_t)kind - 1
-                                          : kind > 100 && kind <= 109 ? (uint32_t)kind - 100 : 0};
+                                  .kind = kind >= 2 && kind <= 8      ? (uint32_t)kind - 1
+                                          : kind > 100 && kind <= 109 ? (uint32_t)kind - 100
+                                                                      : 0};
     FEED_HEAD(taken, WIRE_OVERHEAD, WIRE_SOURCE_CUDA, (uint32_t)(feed_int(row, 2) & 0xffffff));
     return process && feed_record(feed, process, 0, &taken);
 }
@@ -503,10 +131,13 @@ static bool put_jit(struct feed *feed, sqlite3_stmt *row)
 {
     struct feed_process *process = feed_process(feed, feed_int(row, 2) & ~(int64_t)0xffffff);
     struct wire_jit jit = {.start = feed_time(feed, feed_int(row, 0)),
-                           .end = feed_end(feed, feed_int(row, 0), feed_int(row, 1)), .input = feed_u32(row, 3),
-                           .operation = feed_u32(row, 4), .cache_bytes = (uint64_t)feed_int(row, 6)};
+                           .end = feed_end(feed, feed_int(row, 0), feed_int(row, 1)),
+                           .input = feed_u32(row, 3),
+                           .operation = feed_u32(row, 4),
+                           .cache_bytes = (uint64_t)feed_int(row, 6)};
     FEED_HEAD(jit, WIRE_JIT, WIRE_SOURCE_CUDA, (uint32_t)(feed_int(row, 2) & 0xffffff));
-    return process && (!feed_has(row, 5) || feed_device(feed, process, feed_int(row, 5), &jit.device)) &&
+    return process &&
+           (!feed_has(row, 5) || feed_device(feed, process, feed_int(row, 5), &jit.device)) &&
            feed_text(feed, process, (const char *)sqlite3_column_text(row, 7), &jit.path) &&
            feed_record(feed, process, 0, &jit);
 }
@@ -515,11 +146,13 @@ static bool put_fault(struct feed *feed, sqlite3_stmt *row)
 {
     struct feed_process *process = feed_process(feed, feed_int(row, 2));
     bool gpu = feed_has(row, 1);
-    struct wire_migration fault = {.start = feed_time(feed, feed_int(row, 0)),
-                                   .end = gpu ? feed_end(feed, feed_int(row, 0), feed_int(row, 1)) : 0,
-                                   .address = (uint64_t)feed_int(row, 4), .value = (uint64_t)feed_int(row, 5),
-                                   .cause = feed_u32(row, 6),
-                                   .kind = gpu ? WIRE_MIGRATION_GPU_FAULT : WIRE_MIGRATION_CPU_FAULT};
+    struct wire_migration fault = {
+        .start = feed_time(feed, feed_int(row, 0)),
+        .end = gpu ? feed_end(feed, feed_int(row, 0), feed_int(row, 1)) : 0,
+        .address = (uint64_t)feed_int(row, 4),
+        .value = (uint64_t)feed_int(row, 5),
+        .cause = feed_u32(row, 6),
+        .kind = gpu ? WIRE_MIGRATION_GPU_FAULT : WIRE_MIGRATION_CPU_FAULT};
     FEED_HEAD(fault, WIRE_MIGRATION, WIRE_SOURCE_CUDA, 0);
     return process && (!gpu || feed_device(feed, process, feed_int(row, 3), &fault.source)) &&
            feed_record(feed, process, 0, &fault);
@@ -528,7 +161,8 @@ static bool put_fault(struct feed *feed, sqlite3_stmt *row)
 static bool put_node(struct feed *feed, sqlite3_stmt *row)
 {
     struct feed_process *process = feed_process(feed, feed_int(row, 1) & ~(int64_t)0xffffff);
-    struct wire_graph_node node = {.time = feed_time(feed, feed_int(row, 0)), .node = (uint64_t)feed_int(row, 2),
+    struct wire_graph_node node = {.time = feed_time(feed, feed_int(row, 0)),
+                                   .node = (uint64_t)feed_int(row, 2),
                                    .original = (uint64_t)feed_int(row, 3)};
     FEED_HEAD(node, WIRE_GRAPH_NODE, 0, 0);
     return process && feed_record(feed, process, (uint32_t)(feed_int(row, 1) & 0xffffff), &node);
@@ -552,33 +186,54 @@ enum prof_status nsys_import_events(struct feed *feed)
         const char *sql;
         bool (*row)(struct feed *, sqlite3_stmt *);
     } rest[] = {
-        {"SELECT start, coalesce(globalPid, 0), deviceId, contextId, address, bytes, memKind, memoryOperationType "
-         "FROM n_CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start, memoryOperationType DESC", put_memory},
-        {"SELECT start, globalPid, deviceId, address, operationType, minBytesToKeep, localMemoryPoolReleaseThreshold, "
-         "localMemoryPoolSize, localMemoryPoolUtilizedSize FROM n_CUDA_GPU_MEMORY_POOL_EVENTS WHERE globalPid NOT NULL "
-         "AND start NOT NULL", put_pool},
-        {"SELECT timestamp, deviceId, contextId, streamId, globalPid, eventId, eventSyncId FROM n_CUDA_EVENT WHERE "
-         "globalPid NOT NULL AND streamId NOT NULL", put_event},
-        {"SELECT start, end, coalesce(globalTid, " MAIN_PROCESS "), overheadType FROM n_OVERHEAD WHERE coalesce(globalTid, "
-         MAIN_PROCESS ") NOT NULL", put_overhead},
-        {"SELECT start, end, globalTid, jitEntryType, jitOperationType, deviceId, cacheSize, cachePath FROM n_JIT WHERE "
-         "globalTid NOT NULL", put_jit},
-        {"SELECT start, NULL, globalPid, NULL, address, 1, NULL FROM n_CUDA_UM_CPU_PAGE_FAULT_EVENTS WHERE start NOT NULL "
-         "AND globalPid NOT NULL", put_fault},
-        {"SELECT start, end, globalPid, deviceId, address, numberOfPageFaults, faultAccessType FROM "
-         "n_CUDA_UM_GPU_PAGE_FAULT_EVENTS WHERE start NOT NULL AND end NOT NULL AND globalPid NOT NULL", put_fault},
-        {"SELECT start, globalTid, graphNodeId, originalGraphNodeId FROM n_CUDA_GRAPH_NODE_EVENTS WHERE start NOT NULL "
-         "AND globalTid NOT NULL AND graphNodeId NOT NULL", put_node},
+        {"SELECT start, coalesce(globalPid, 0), deviceId, contextId, address, bytes, memKind, "
+         "memoryOperationType "
+         "FROM n_CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start, memoryOperationType DESC",
+         put_memory},
+        {"SELECT start, globalPid, deviceId, address, operationType, minBytesToKeep, "
+         "localMemoryPoolReleaseThreshold, "
+         "localMemoryPoolSize, localMemoryPoolUtilizedSize FROM n_CUDA_GPU_MEMORY_POOL_EVENTS "
+         "WHERE globalPid NOT NULL "
+         "AND start NOT NULL",
+         put_pool},
+        {"SELECT timestamp, deviceId, contextId, streamId, globalPid, eventId, eventSyncId FROM "
+         "n_CUDA_EVENT WHERE "
+         "globalPid NOT NULL AND streamId NOT NULL",
+         put_event},
+        {"SELECT start, end, coalesce(globalTid, " NSYS_MAIN_PROCESS
+         "), overheadType FROM n_OVERHEAD WHERE coalesce(globalTid, " NSYS_MAIN_PROCESS
+         ") NOT NULL",
+         put_overhead},
+        {"SELECT start, end, globalTid, jitEntryType, jitOperationType, deviceId, cacheSize, "
+         "cachePath FROM n_JIT WHERE "
+         "globalTid NOT NULL",
+         put_jit},
+        {"SELECT start, NULL, globalPid, NULL, address, 1, NULL FROM "
+         "n_CUDA_UM_CPU_PAGE_FAULT_EVENTS WHERE start NOT NULL "
+         "AND globalPid NOT NULL",
+         put_fault},
+        {"SELECT start, end, globalPid, deviceId, address, numberOfPageFaults, faultAccessType "
+         "FROM "
+         "n_CUDA_UM_GPU_PAGE_FAULT_EVENTS WHERE start NOT NULL AND end NOT NULL AND globalPid NOT "
+         "NULL",
+         put_fault},
+        {"SELECT start, globalTid, graphNodeId, originalGraphNodeId FROM n_CUDA_GRAPH_NODE_EVENTS "
+         "WHERE start NOT NULL "
+         "AND globalTid NOT NULL AND graphNodeId NOT NULL",
+         put_node},
     };
-    enum prof_status status = put_calls_and_records(feed);
+    enum prof_status status = nsys_import_calls(feed);
     for (size_t i = 0; !status && i < sizeof rest / sizeof *rest; i++)
         status = nsys_each(feed, rest[i].sql, rest[i].row);
     if (!status)
         status = nsys_import_ranges(feed);
     /* Last, when it is known which threads had events. */
     if (!status)
-        status = nsys_each(feed, "SELECT globalTid, nameId FROM n_ThreadNames WHERE globalTid NOT NULL AND nameId NOT "
-                                 "NULL AND (priority IS NOT 0 OR NOT EXISTS (SELECT 1 FROM n_META_DATA_EXPORT WHERE "
-                                 "name = 'EXPORT_PRODUCT_NAME' AND value = '" NSYS_PRODUCT "'))", put_thread_name);
+        status = nsys_each(
+            feed,
+            "SELECT globalTid, nameId FROM n_ThreadNames WHERE globalTid NOT NULL AND nameId NOT "
+            "NULL AND (priority IS NOT 0 OR NOT EXISTS (SELECT 1 FROM n_META_DATA_EXPORT WHERE "
+            "name = 'EXPORT_PRODUCT_NAME' AND value = '" NSYS_PRODUCT "'))",
+            put_thread_name);
     return status;
 }

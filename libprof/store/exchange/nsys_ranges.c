@@ -1,18 +1,33 @@
-/* NVTX of an Nsight Systems export. A capture wants pushes and pops; an export has ranges with both ends, so
- * per thread and domain the ends that are still to come are kept. A range that outlives the one around it
- * cannot have been pushed: it becomes a start/end range. */
+/* NVTX of an Nsight Systems export. A capture wants pushes and pops; an export has ranges with both
+ * ends, so per thread and domain the ends that are still to come are kept. A range that outlives
+ * the one around it cannot have been pushed: it becomes a start/end range. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/store/exchange/nsys_import.h"
-#include "libprof/store/exchange/nsys.h"
 
-enum { START, END, TYPE, TID, END_TID, TEXT, TEXT_ID, DOMAIN, CATEGORY, COLOR, INTEGER, REAL, RANGE_ID };
+enum {
+    START,
+    END,
+    TYPE,
+    TID,
+    END_TID,
+    TEXT,
+    TEXT_ID,
+    DOMAIN,
+    CATEGORY,
+    COLOR,
+    INTEGER,
+    REAL,
+    RANGE_ID
+};
 
 static const char ranges_sql[] =
-    "SELECT start, end, eventType, globalTid, endGlobalTid, text, textId, coalesce(domainId, 0), category, color, "
-    "coalesce(int64Value, uint64Value, int32Value, uint32Value), coalesce(doubleValue, floatValue), rangeId FROM "
+    "SELECT start, end, eventType, globalTid, endGlobalTid, text, textId, coalesce(domainId, 0), "
+    "category, color, "
+    "coalesce(int64Value, uint64Value, int32Value, uint32Value), coalesce(doubleValue, "
+    "floatValue), rangeId FROM "
     "n_NVTX_EVENTS WHERE eventType IN (34, 59, 60, 70, 71) AND globalTid NOT NULL "
     "ORDER BY start, coalesce(end, 9223372036854775807) DESC, eventType";
 
@@ -33,23 +48,27 @@ struct lanes {
 };
 
 /* Domain numbers are each process's own: their names are rows of type 75. */
-static bool domain_name(struct feed *feed, struct feed_process *process, int64_t domain, uint32_t *id)
+static bool domain_name(struct feed *feed, struct feed_process *process, int64_t domain,
+                        uint32_t *id)
 {
     sqlite3_stmt *row = NULL;
     *id = 0;
     if (!domain)
         return true;
-    enum prof_status status = exchange_prepare(
-        feed->source, feed->path,
-        "SELECT coalesce(text, (SELECT value FROM nsys_string WHERE id = textId)) FROM n_NVTX_EVENTS WHERE eventType = 75 "
-        "AND domainId = ?1 AND (globalTid & 281474959933440) = ?2 LIMIT 1", &row, feed->err);
+    enum prof_status status =
+        exchange_prepare(feed->source, feed->path,
+                         "SELECT coalesce(text, (SELECT value FROM nsys_string WHERE id = textId)) "
+                         "FROM n_NVTX_EVENTS WHERE eventType = 75 "
+                         "AND domainId = ?1 AND (globalTid & 281474959933440) = ?2 LIMIT 1",
+                         &row, feed->err);
     if (status)
         return false;
     sqlite3_bind_int64(row, 1, domain);
     sqlite3_bind_int64(row, 2, process->global & 281474959933440); /* the pid's bits */
     char number[40];
     snprintf(number, sizeof number, "domain %lld", (long long)domain);
-    const char *name = sqlite3_step(row) == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+    const char *name =
+        sqlite3_step(row) == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
     bool ok = feed_text(feed, process, name ? name : number, id);
     sqlite3_finalize(row);
     return ok;
@@ -66,7 +85,8 @@ static struct lane *lane_of(struct lanes *lanes, int64_t tid, int64_t domain)
     if (!process || !domain_name(lanes->feed, process, domain, &id))
         return NULL;
     struct lane *lane = prof_array_add(&lanes->list);
-    if (!lane || !prof_names_put(&lanes->by_key, (const char *)key, sizeof key, (uint32_t)lanes->list.count - 1)) {
+    if (!lane || !prof_names_put(&lanes->by_key, (const char *)key, sizeof key,
+                                 (uint32_t)lanes->list.count - 1)) {
         lanes->list.count -= lane != NULL;
         prof_fail(lanes->feed->err, PROF_NOMEM, "out of memory");
         return NULL;
@@ -75,7 +95,8 @@ static struct lane *lane_of(struct lanes *lanes, int64_t tid, int64_t domain)
     return lane;
 }
 
-/* Pops of what ends at `until` or before. Ranges without an end stay open to the end of the capture. */
+/* Pops of what ends at `until` or before. Ranges without an end stay open to the end of the
+ * capture. */
 static bool pop_until(struct feed *feed, struct lane *lane, int64_t until)
 {
     while (lane->ends.count && lane->ends.data[lane->ends.count - 1] <= until &&
@@ -101,15 +122,16 @@ static void set_payload(sqlite3_stmt *row, struct wire_range *range)
     }
 }
 
-static bool name_range(struct feed *feed, struct feed_process *process, sqlite3_stmt *row, uint32_t *id)
+static bool name_range(struct feed *feed, struct feed_process *process, sqlite3_stmt *row,
+                       uint32_t *id)
 {
     if (feed_has(row, TEXT_ID))
         return feed_string(feed, process, feed_int(row, TEXT_ID), id);
     return feed_text(feed, process, (const char *)sqlite3_column_text(row, TEXT), id);
 }
 
-static bool put_started(struct lanes *lanes, struct lane *lane, sqlite3_stmt *row, struct wire_range *range,
-                        int64_t end)
+static bool put_started(struct lanes *lanes, struct lane *lane, sqlite3_stmt *row,
+                        struct wire_range *range, int64_t end)
 {
     struct feed *feed = lanes->feed;
     uint32_t tid = (uint32_t)(lane->tid & 0xffffff);
@@ -122,12 +144,13 @@ static bool put_started(struct lanes *lanes, struct lane *lane, sqlite3_stmt *ro
     struct wire_range_end ended = {.time = feed_time(feed, end), .id = range->id};
     FEED_HEAD(ended, WIRE_RANGE_END, 0, lane->domain_id);
     feed->result->rows--;
-    return feed_record(feed, lane->process, feed_has(row, END_TID) ? (uint32_t)(feed_int(row, END_TID) & 0xffffff) : tid,
+    return feed_record(feed, lane->process,
+                       feed_has(row, END_TID) ? (uint32_t)(feed_int(row, END_TID) & 0xffffff) : tid,
                        &ended);
 }
 
-static bool put_pushed(struct lanes *lanes, struct lane *lane, sqlite3_stmt *row, struct wire_range *range,
-                       int64_t end)
+static bool put_pushed(struct lanes *lanes, struct lane *lane, sqlite3_stmt *row,
+                       struct wire_range *range, int64_t end)
 {
     size_t open = lane->ends.count;
     if (open && end > lane->ends.data[open - 1])
@@ -147,8 +170,10 @@ static bool put_range(struct lanes *lanes, sqlite3_stmt *row)
     struct feed *feed = lanes->feed;
     int64_t start = feed_int(row, START), type = feed_int(row, TYPE);
     struct lane *lane = lane_of(lanes, feed_int(row, TID), feed_int(row, DOMAIN));
-    struct wire_range range = {.time = feed_time(feed, start), .category = feed_u32(row, CATEGORY),
-                               .color = (uint32_t)feed_int(row, COLOR), .has_color = feed_has(row, COLOR)};
+    struct wire_range range = {.time = feed_time(feed, start),
+                               .category = feed_u32(row, CATEGORY),
+                               .color = (uint32_t)feed_int(row, COLOR),
+                               .has_color = feed_has(row, COLOR)};
     if (!lane)
         return false;
     FEED_HEAD(range, WIRE_MARK, 0, lane->domain_id);
@@ -178,7 +203,8 @@ enum prof_status nsys_import_ranges(struct feed *feed)
 {
     struct lanes lanes = {.feed = feed};
     sqlite3_stmt *rows = NULL;
-    enum prof_status status = exchange_prepare(feed->source, feed->path, ranges_sql, &rows, feed->err);
+    enum prof_status status =
+        exchange_prepare(feed->source, feed->path, ranges_sql, &rows, feed->err);
     int rc = SQLITE_DONE;
     while (!status && (rc = sqlite3_step(rows)) == SQLITE_ROW)
         status = put_range(&lanes, rows) ? PROF_OK : feed->err->status;
@@ -193,8 +219,11 @@ enum prof_status nsys_import_ranges(struct feed *feed)
     prof_array_free(&lanes.list);
     prof_names_free(&lanes.by_key);
     if (!status)
-        status = nsys_each(feed, "SELECT globalTid, category, coalesce(domainId, 0), coalesce(text, (SELECT value FROM "
-                                 "nsys_string WHERE id = textId)) FROM n_NVTX_EVENTS WHERE eventType = 33 AND globalTid "
-                                 "NOT NULL AND category NOT NULL", put_category);
+        status = nsys_each(
+            feed,
+            "SELECT globalTid, category, coalesce(domainId, 0), coalesce(text, (SELECT value FROM "
+            "nsys_string WHERE id = textId)) FROM n_NVTX_EVENTS WHERE eventType = 33 AND globalTid "
+            "NOT NULL AND category NOT NULL",
+            put_category);
     return status;
 }

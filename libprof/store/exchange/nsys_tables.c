@@ -1,5 +1,5 @@
-/* The tables of an Nsight Systems export as data, in the order of columns of real files. Columns are
- * declared without NOT NULL: what a capture does not know is NULL here too. */
+/* The tables of an Nsight Systems export as data, in the order of columns of real files. Columns
+ * are declared without NOT NULL: what a capture does not know is NULL here too. */
 #include <stddef.h>
 
 #include "libprof/store/exchange/nsys.h"
@@ -14,27 +14,30 @@
 const struct nsys_table nsys_tables[] = {
     {"StringIds", "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL", true},
     {"CUPTI_ACTIVITY_KIND_KERNEL",
-     GPU_HEAD ", demangledName INTEGER, shortName INTEGER, mangledName INTEGER, launchType INTEGER, "
-              "cacheConfig INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ "
-              "INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, "
-              "dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER, localMemoryTotal INTEGER, "
-              "gridId INTEGER, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, "
-              "sharedMemoryLimitConfig INTEGER, qmdBulkReleaseDone INTEGER, qmdPreexitDone INTEGER, "
-              "qmdLastCtaDone INTEGER, graphId INTEGER, clusterX INTEGER, clusterY INTEGER, clusterZ "
-              "INTEGER, clusterSchedulingPolicy INTEGER, maxPotentialClusterSize INTEGER, "
-              "maxActiveClusters INTEGER, sharedMemoryRequestedPercentage INTEGER, "
-              "tensorSizeMinusOneElements TEXT",
+     GPU_HEAD
+     ", demangledName INTEGER, shortName INTEGER, mangledName INTEGER, launchType INTEGER, "
+     "cacheConfig INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ "
+     "INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, "
+     "dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER, localMemoryTotal INTEGER, "
+     "gridId INTEGER, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, "
+     "sharedMemoryLimitConfig INTEGER, qmdBulkReleaseDone INTEGER, qmdPreexitDone INTEGER, "
+     "qmdLastCtaDone INTEGER, graphId INTEGER, clusterX INTEGER, clusterY INTEGER, clusterZ "
+     "INTEGER, clusterSchedulingPolicy INTEGER, maxPotentialClusterSize INTEGER, "
+     "maxActiveClusters INTEGER, sharedMemoryRequestedPercentage INTEGER, "
+     "tensorSizeMinusOneElements TEXT",
      true},
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
-     GPU_HEAD ", bytes INTEGER, copyKind INTEGER, deprecatedSrcId INTEGER, srcKind INTEGER, dstKind "
-              "INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, dstDeviceId INTEGER, dstContextId "
-              "INTEGER, migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER, "
-              "copyCount INTEGER",
+     GPU_HEAD
+     ", bytes INTEGER, copyKind INTEGER, deprecatedSrcId INTEGER, srcKind INTEGER, dstKind "
+     "INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, dstDeviceId INTEGER, dstContextId "
+     "INTEGER, migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER, "
+     "copyCount INTEGER",
      true},
     {"CUPTI_ACTIVITY_KIND_MEMSET",
      GPU_HEAD ", value INTEGER, bytes INTEGER, graphNodeId INTEGER, memKind INTEGER", true},
     {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-     GPU_HEAD ", deprecatedSyncType INTEGER, syncType INTEGER, eventId INTEGER, eventSyncId INTEGER",
+     GPU_HEAD
+     ", deprecatedSyncType INTEGER, syncType INTEGER, eventId INTEGER, eventSyncId INTEGER",
      true},
     {"CUPTI_ACTIVITY_KIND_RUNTIME", API_HEAD ", returnValue INTEGER, callchainId INTEGER", true},
     {"CUPTI_ACTIVITY_KIND_CUDA_EVENT",
@@ -53,7 +56,8 @@ const struct nsys_table nsys_tables[] = {
      false},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS",
      "start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, address INTEGER, pc "
-     "INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT, correlationId "
+     "INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT, "
+     "correlationId "
      "INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER, localMemoryPoolReleaseThreshold "
      "INTEGER, localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER, "
      "importedMemoryPoolAddress INTEGER, importedMemoryPoolProcessId INTEGER",
@@ -73,32 +77,44 @@ const struct nsys_table nsys_tables[] = {
      "numberOfPageFaults INTEGER, faultAccessType INTEGER",
      false},
     {"NVTX_EVENTS",
-     "start INTEGER, end INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, color INTEGER, "
-     "text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value "
-     "INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue "
+     "start INTEGER, end INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, color "
+     "INTEGER, "
+     "text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, "
+     "uint64Value "
+     "INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, "
+     "floatValue "
      "REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT",
      true},
     {"GPU_METRICS",
-     "rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER, metricId INTEGER, value INTEGER", false},
+     "rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER, metricId INTEGER, value INTEGER",
+     false},
     {"TARGET_INFO_GPU_METRICS",
      "typeId INTEGER, sourceId INTEGER, typeName TEXT, metricId INTEGER, metricName TEXT", false},
     {"PROCESSES", "globalPid INTEGER, pid INTEGER, name TEXT", true},
     {"ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER", true},
     {"TARGET_INFO_GPU",
-     "vmId INTEGER, id INTEGER, name TEXT, busLocation TEXT, isDiscrete INTEGER, l2CacheSize INTEGER, "
-     "totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, pwGpuId INTEGER, "
-     "uuid TEXT, luid INTEGER, chipName TEXT, cuDevice INTEGER, ctxswDevPath TEXT, ctrlDevPath TEXT, "
-     "revision INTEGER, nodeMask INTEGER, constantMemory INTEGER, maxIPC INTEGER, maxRegistersPerBlock "
+     "vmId INTEGER, id INTEGER, name TEXT, busLocation TEXT, isDiscrete INTEGER, l2CacheSize "
+     "INTEGER, "
+     "totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, pwGpuId "
+     "INTEGER, "
+     "uuid TEXT, luid INTEGER, chipName TEXT, cuDevice INTEGER, ctxswDevPath TEXT, ctrlDevPath "
+     "TEXT, "
+     "revision INTEGER, nodeMask INTEGER, constantMemory INTEGER, maxIPC INTEGER, "
+     "maxRegistersPerBlock "
      "INTEGER, maxShmemPerBlock INTEGER, maxShmemPerBlockOptin INTEGER, maxShmemPerSm INTEGER, "
-     "maxRegistersPerSm INTEGER, threadsPerWarp INTEGER, asyncEngines INTEGER, maxWarpsPerSm INTEGER, "
-     "maxBlocksPerSm INTEGER, maxThreadsPerBlock INTEGER, maxBlockDimX INTEGER, maxBlockDimY INTEGER, "
-     "maxBlockDimZ INTEGER, maxGridDimX INTEGER, maxGridDimY INTEGER, maxGridDimZ INTEGER, computeMajor "
+     "maxRegistersPerSm INTEGER, threadsPerWarp INTEGER, asyncEngines INTEGER, maxWarpsPerSm "
+     "INTEGER, "
+     "maxBlocksPerSm INTEGER, maxThreadsPerBlock INTEGER, maxBlockDimX INTEGER, maxBlockDimY "
+     "INTEGER, "
+     "maxBlockDimZ INTEGER, maxGridDimX INTEGER, maxGridDimY INTEGER, maxGridDimZ INTEGER, "
+     "computeMajor "
      "INTEGER, computeMinor INTEGER, smMajor INTEGER, smMinor INTEGER",
      true},
     {"TARGET_INFO_CUDA_DEVICE",
      "gpuId INTEGER, cudaId INTEGER, pid INTEGER, uuid TEXT, numMultiprocessors INTEGER", true},
     {"TARGET_INFO_CUDA_CONTEXT_INFO",
-     "nullStreamId INTEGER, hwId INTEGER, vmId INTEGER, processId INTEGER, deviceId INTEGER, contextId "
+     "nullStreamId INTEGER, hwId INTEGER, vmId INTEGER, processId INTEGER, deviceId INTEGER, "
+     "contextId "
      "INTEGER, parentContextId INTEGER, isGreenContext INTEGER, numMultiprocessors INTEGER",
      true},
     {"TARGET_INFO_CUDA_STREAM",
@@ -109,10 +125,11 @@ const struct nsys_table nsys_tables[] = {
      "globalVid INTEGER, devStateName TEXT, name TEXT, nameEnum INTEGER, value TEXT", false},
     {"TARGET_INFO_SESSION_START_TIME",
      "utcEpochNs INTEGER, utcTime TEXT, localTime TEXT, systemClockNs INTEGER", true},
-    {"ANALYSIS_DETAILS",
-     "globalVid INTEGER, duration INTEGER, startTime INTEGER, stopTime INTEGER", true},
+    {"ANALYSIS_DETAILS", "globalVid INTEGER, duration INTEGER, startTime INTEGER, stopTime INTEGER",
+     true},
     {"DIAGNOSTIC_EVENT",
-     "timestamp INTEGER, timestampType INTEGER, source INTEGER, severity INTEGER, text TEXT, globalPid "
+     "timestamp INTEGER, timestampType INTEGER, source INTEGER, severity INTEGER, text TEXT, "
+     "globalPid "
      "INTEGER",
      true},
     {"META_DATA_CAPTURE", "name TEXT, value TEXT", true},
@@ -120,18 +137,35 @@ const struct nsys_table nsys_tables[] = {
     {0},
 };
 
-#define MEMCPY(id, name, label) {"ENUM_CUDA_MEMCPY_OPER", id, "CUDA_MEMCPY_KIND_" name, label}
-#define MEMORY(id, name, label) {"ENUM_CUDA_MEM_KIND", id, "CUDA_MEMOPR_MEMORY_KIND_" name, label}
+#define MEMCPY(id, name, label)                                                                    \
+    {                                                                                              \
+        "ENUM_CUDA_MEMCPY_OPER", id, "CUDA_MEMCPY_KIND_" name, label                               \
+    }
+#define MEMORY(id, name, label)                                                                    \
+    {                                                                                              \
+        "ENUM_CUDA_MEM_KIND", id, "CUDA_MEMOPR_MEMORY_KIND_" name, label                           \
+    }
 #define LAUNCH(id, name, label)                                                                    \
-    {"ENUM_CUDA_KERNEL_LAUNCH_TYPE", id, "CUDA_KERNEL_LAUNCH_TYPE_" name, label}
+    {                                                                                              \
+        "ENUM_CUDA_KERNEL_LAUNCH_TYPE", id, "CUDA_KERNEL_LAUNCH_TYPE_" name, label                 \
+    }
 #define SYNC(id, name, label)                                                                      \
-    {"ENUM_CUPTI_SYNC_TYPE", id, "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_" name, label}
+    {                                                                                              \
+        "ENUM_CUPTI_SYNC_TYPE", id, "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_" name, label             \
+    }
 #define STREAM(id, name, label)                                                                    \
-    {"ENUM_CUPTI_STREAM_TYPE", id, "CUPTI_ACTIVITY_STREAM_CREATE_FLAG_" name, label}
+    {                                                                                              \
+        "ENUM_CUPTI_STREAM_TYPE", id, "CUPTI_ACTIVITY_STREAM_CREATE_FLAG_" name, label             \
+    }
 #define MIGRATION(id, name, label)                                                                 \
-    {"ENUM_CUDA_UNIF_MEM_MIGRATION", id, "CUDA_UNIFIED_MEMORY_MIGRATION_CAUSE_" name, label}
+    {                                                                                              \
+        "ENUM_CUDA_UNIF_MEM_MIGRATION", id, "CUDA_UNIFIED_MEMORY_MIGRATION_CAUSE_" name, label     \
+    }
 #define ACCESS(id, name, label)                                                                    \
-    {"ENUM_CUDA_UNIF_MEM_ACCESS_TYPE", id, "CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_" name, label}
+    {                                                                                              \
+        "ENUM_CUDA_UNIF_MEM_ACCESS_TYPE", id, "CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_" name,   \
+            label                                                                                  \
+    }
 
 const struct nsys_enum nsys_enums[] = {
     MEMCPY(0, "UNKNOWN", "Unknown"),
@@ -184,7 +218,8 @@ const struct nsys_enum nsys_enums[] = {
      "Resource creation/destruction (Profiler)"},
     {"ENUM_CUPTI_OVERHEAD_TYPE", 6, "OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING",
      "Runtime module loading (CUDA)"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 7, "OVERHEAD_LAZY_FUNCTION_LOADING", "Lazy function loading (CUDA)"},
+    {"ENUM_CUPTI_OVERHEAD_TYPE", 7, "OVERHEAD_LAZY_FUNCTION_LOADING",
+     "Lazy function loading (CUDA)"},
     {"ENUM_CUPTI_OVERHEAD_TYPE", 8, "OVERHEAD_COMMAND_BUFFER_FULL", "Command buffer full (CUDA)"},
     {"ENUM_CUDA_DEV_MEM_EVENT_OPER", 0, "CUDA_DEV_MEM_EVENT_OPR_ALLOCATION", "Allocation"},
     {"ENUM_CUDA_DEV_MEM_EVENT_OPER", 1, "CUDA_DEV_MEM_EVENT_OPR_DEALLOCATION", "Deallocation"},
@@ -193,7 +228,8 @@ const struct nsys_enum nsys_enums[] = {
     {"ENUM_CUDA_MEMPOOL_TYPE", 2, "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED", "Imported"},
     {"ENUM_CUDA_MEMPOOL_OPER", 0, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_INVALID", "Invalid"},
     {"ENUM_CUDA_MEMPOOL_OPER", 1, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_CREATED", "Created"},
-    {"ENUM_CUDA_MEMPOOL_OPER", 2, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED", "Destroyed"},
+    {"ENUM_CUDA_MEMPOOL_OPER", 2, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED",
+     "Destroyed"},
     {"ENUM_CUDA_MEMPOOL_OPER", 3, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED", "Trimmed"},
     MIGRATION(0, "UNKNOWN", "Unknown"),
     MIGRATION(1, "USER", "User prefetch"),

@@ -1,6 +1,6 @@
-/* Reading exports of every version the same way: tables come lazily (absent when empty), columns are added
- * at any place, and a file may be anybody's. So columns are asked for by name, and only values of the
- * declared type count. */
+/* Reading exports of every version the same way: tables come lazily (absent when empty), columns
+ * are added at any place, and a file may be anybody's. So columns are asked for by name, and only
+ * values of the declared type count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,20 +33,24 @@ static bool is_word(const char *text, size_t length, const char *word)
 /* Only real tables: a view of a foreign file could be anything. */
 static bool has_table(sqlite3 *db, const char *schema, const char *name)
 {
-    char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\".sqlite_master WHERE type = 'table' AND name = %Q", schema, name);
+    char *sql = sqlite3_mprintf(
+        "SELECT 1 FROM \"%w\".sqlite_master WHERE type = 'table' AND name = %Q", schema, name);
     sqlite3_stmt *row = NULL;
-    bool found = sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW;
+    bool found =
+        sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW;
     sqlite3_finalize(row);
     sqlite3_free(sql);
     return found;
 }
 
-static bool has_column(sqlite3 *db, const char *schema, const char *table, const char *column, size_t length)
+static bool has_column(sqlite3 *db, const char *schema, const char *table, const char *column,
+                       size_t length)
 {
-    char *sql = sqlite3_mprintf("SELECT 1 FROM pragma_table_info(%Q, %Q) WHERE name = '%.*q'", table, schema,
-                                (int)length, column);
+    char *sql = sqlite3_mprintf("SELECT 1 FROM pragma_table_info(%Q, %Q) WHERE name = '%.*q'",
+                                table, schema, (int)length, column);
     sqlite3_stmt *row = NULL;
-    bool found = sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW;
+    bool found =
+        sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW;
     sqlite3_finalize(row);
     sqlite3_free(sql);
     return found;
@@ -59,8 +63,8 @@ static const char *short_name(const char *table)
 }
 
 /* One column of the view: "name type" of the declaration up to its comma. */
-static void add_column(sqlite3 *db, sqlite3_str *sql, const char *schema, const char *table, bool there,
-                       const char *column, size_t length)
+static void add_column(sqlite3 *db, sqlite3_str *sql, const char *schema, const char *table,
+                       bool there, const char *column, size_t length)
 {
     const char *space = memchr(column, ' ', length);
     size_t name = space ? (size_t)(space - column) : length;
@@ -69,12 +73,14 @@ static void add_column(sqlite3 *db, sqlite3_str *sql, const char *schema, const 
     if (!there || !has_column(db, schema, table, column, name))
         sqlite3_str_appendf(sql, "NULL AS \"%.*s\"", (int)name, column);
     else if (is_word(type, left, "TEXT"))
-        sqlite3_str_appendf(sql, "CASE WHEN typeof(\"%.*s\") IN ('text', 'integer') THEN \"%.*s\" END AS \"%.*s\"",
-                            (int)name, column, (int)name, column, (int)name, column);
+        sqlite3_str_appendf(
+            sql, "CASE WHEN typeof(\"%.*s\") IN ('text', 'integer') THEN \"%.*s\" END AS \"%.*s\"",
+            (int)name, column, (int)name, column, (int)name, column);
     else
-        sqlite3_str_appendf(sql, "CASE WHEN typeof(\"%.*s\") %s THEN \"%.*s\" END AS \"%.*s\"", (int)name, column,
-                            is_word(type, left, "REAL") ? "IN ('real', 'integer')" : "= 'integer'", (int)name,
-                            column, (int)name, column);
+        sqlite3_str_appendf(sql, "CASE WHEN typeof(\"%.*s\") %s THEN \"%.*s\" END AS \"%.*s\"",
+                            (int)name, column,
+                            is_word(type, left, "REAL") ? "IN ('real', 'integer')" : "= 'integer'",
+                            (int)name, column, (int)name, column);
 }
 
 static enum prof_status make_view(sqlite3 *db, const char *schema, const char *path,
@@ -105,18 +111,20 @@ static enum prof_status make_view(sqlite3 *db, const char *schema, const char *p
 }
 
 /* Each row must hold a whole number in the column, and a time one that can be calculated with. */
-static enum prof_status check_column(sqlite3 *db, const char *schema, const char *path, const char *table,
-                                     const char *column, struct prof_error *err)
+static enum prof_status check_column(sqlite3 *db, const char *schema, const char *path,
+                                     const char *table, const char *column, struct prof_error *err)
 {
     if (!has_column(db, schema, table, column, strlen(column)))
-        return prof_fail(err, PROF_CORRUPT, "%s: table %s has no column %s: not an export that can be read", path,
+        return prof_fail(err, PROF_CORRUPT,
+                         "%s: table %s has no column %s: not an export that can be read", path,
                          table, column);
     bool time = !strcmp(column, "start") || !strcmp(column, "end");
     char *bound = time ? sqlite3_mprintf(" OR abs(\"%w\" / 2) > 1152921504606846976", column)
                        : sqlite3_mprintf("");
-    char *sql = sqlite3_mprintf("SELECT typeof(\"%w\"), \"%w\" FROM \"%w\".\"%w\" WHERE typeof(\"%w\") <> "
-                                "'integer'%s LIMIT 1",
-                                column, column, schema, table, column, bound ? bound : "");
+    char *sql =
+        sqlite3_mprintf("SELECT typeof(\"%w\"), \"%w\" FROM \"%w\".\"%w\" WHERE typeof(\"%w\") <> "
+                        "'integer'%s LIMIT 1",
+                        column, column, schema, table, column, bound ? bound : "");
     sqlite3_free(bound);
     sqlite3_stmt *row = NULL;
     enum prof_status status = PROF_OK;
@@ -126,11 +134,13 @@ static enum prof_status check_column(sqlite3 *db, const char *schema, const char
     else if (sqlite3_prepare_v2(db, sql, -1, &row, NULL))
         status = exchange_sql_fail(db, "read", path, err);
     else if ((rc = sqlite3_step(row)) == SQLITE_ROW)
-        status = prof_fail(err, PROF_CORRUPT, "%s: column %s of table %s holds %s where a %s belongs", path, column,
-                           table,
-                           sqlite3_column_type(row, 1) == SQLITE_INTEGER ? "a number out of all range"
-                                                                         : (const char *)sqlite3_column_text(row, 0),
-                           time ? "time" : "number");
+        status =
+            prof_fail(err, PROF_CORRUPT, "%s: column %s of table %s holds %s where a %s belongs",
+                      path, column, table,
+                      sqlite3_column_type(row, 1) == SQLITE_INTEGER
+                          ? "a number out of all range"
+                          : (const char *)sqlite3_column_text(row, 0),
+                      time ? "time" : "number");
     else if (rc != SQLITE_DONE)
         status = exchange_sql_fail(db, "read", path, err);
     sqlite3_finalize(row);
@@ -138,7 +148,8 @@ static enum prof_status check_column(sqlite3 *db, const char *schema, const char
     return status;
 }
 
-static enum prof_status check_required(sqlite3 *db, const char *schema, const char *path, struct prof_error *err)
+static enum prof_status check_required(sqlite3 *db, const char *schema, const char *path,
+                                       struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && i < sizeof required / sizeof *required; i++) {
@@ -154,7 +165,8 @@ void nsys_meta(sqlite3 *db, const char *name, char *out, size_t size)
 {
     sqlite3_stmt *row = NULL;
     *out = '\0';
-    if (!sqlite3_prepare_v2(db, "SELECT value FROM n_META_DATA_EXPORT WHERE name = ?1 LIMIT 1", -1, &row, NULL)) {
+    if (!sqlite3_prepare_v2(db, "SELECT value FROM n_META_DATA_EXPORT WHERE name = ?1 LIMIT 1", -1,
+                            &row, NULL)) {
         sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC);
         if (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0))
             snprintf(out, size, "%s", (const char *)sqlite3_column_text(row, 0));
@@ -167,28 +179,35 @@ static enum prof_status check_version(sqlite3 *db, const char *path, struct prof
     char version[32];
     nsys_meta(db, "EXPORT_SCHEMA_VERSION", version, sizeof version);
     if (*version && strtol(version, NULL, 10) != NSYS_SCHEMA_MAJOR)
-        return prof_fail(err, PROF_VERSION, "%s has schema %.20s of Nsight Systems: 3.20 to 3.28 can be read", path,
+        return prof_fail(err, PROF_VERSION,
+                         "%s has schema %.20s of Nsight Systems: 3.20 to 3.28 can be read", path,
                          version);
     return PROF_OK;
 }
 
-enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *path, struct prof_error *err)
+enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *path,
+                                 struct prof_error *err)
 {
     bool strings = has_table(db, schema, "StringIds"), any = false;
     for (size_t i = 0; i < sizeof required / sizeof *required; i++)
         any |= has_table(db, schema, required[i].table);
-    if (sqlite3_errcode(db) && (sqlite3_errcode(db) & 0xff) != SQLITE_DONE && (sqlite3_errcode(db) & 0xff) != SQLITE_ROW)
+    if (sqlite3_errcode(db) && (sqlite3_errcode(db) & 0xff) != SQLITE_DONE &&
+        (sqlite3_errcode(db) & 0xff) != SQLITE_ROW)
         return exchange_sql_fail(db, "read", path, err);
     if (!strings || !any || !has_column(db, schema, "StringIds", "id", 2) ||
         !has_column(db, schema, "StringIds", "value", 5))
         return prof_fail(err, PROF_FORMAT,
-                         "%s is an SQLite file, but no export of Nsight Systems (no table StringIds, or no events): "
-                         "make one with `nsys export --type sqlite`", path);
+                         "%s is an SQLite file, but no export of Nsight Systems (no table "
+                         "StringIds, or no events): "
+                         "make one with `nsys export --type sqlite`",
+                         path);
     enum prof_status status = PROF_OK;
     for (const struct nsys_table *table = nsys_tables; !status && table->name; table++)
         status = make_view(db, schema, path, table, err);
-    char *sql = sqlite3_mprintf("CREATE TEMP VIEW nsys_string AS SELECT id, value FROM \"%w\".StringIds WHERE "
-                                "typeof(value) = 'text'", schema);
+    char *sql = sqlite3_mprintf(
+        "CREATE TEMP VIEW nsys_string AS SELECT id, value FROM \"%w\".StringIds WHERE "
+        "typeof(value) = 'text'",
+        schema);
     if (!status && (!sql || sqlite3_exec(db, sql, NULL, NULL, NULL)))
         status = exchange_sql_fail(db, "read", path, err);
     sqlite3_free(sql);

@@ -33,7 +33,7 @@ enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *p
                                    struct prof_error *err);
 
 /* prepare, or a sentence. */
-enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **out,
-                                  struct prof_error *err);
+enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql,
+                                  sqlite3_stmt **out, struct prof_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* A Chrome trace as a file: read in pieces, unpacked on the way, parsed as a stream (a tree of it would take six
- * times its size). What is wrong with it is told with the byte. */
+/* A Chrome trace as a file: read in pieces, unpacked on the way, parsed as a stream (a tree of it
+ * would take six times its size). What is wrong with it is told with the byte. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,21 +30,24 @@ static const char *unpacked(const struct source *s)
     return gzdirect(s->file) ? "" : " of the unpacked text";
 }
 
-/* The parser's words are "parse error: unallowed token at this point in JSON text" and a newline. */
-static enum prof_status fail_parsing(struct source *s, struct trace_sink *sink, const unsigned char *piece,
-                                     size_t length)
+/* The parser's words are "parse error: unallowed token at this point in JSON text" and a newline.
+ */
+static enum prof_status fail_parsing(struct source *s, struct trace_sink *sink,
+                                     const unsigned char *piece, size_t length)
 {
     uint64_t at = s->bytes + yajl_get_bytes_consumed(s->parser);
     if (s->reader.wrong)
-        return prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: %s", s->path, (unsigned long long)at, unpacked(s),
-                         s->reader.wrong);
+        return prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: %s", s->path,
+                         (unsigned long long)at, unpacked(s), s->reader.wrong);
     unsigned char *text = yajl_get_error(s->parser, 0, piece, length);
     enum prof_status status;
     if (text && strstr((const char *)text, "client cancel"))
         status = trace_sink_fail(sink, s->err);
     else
-        status = prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: %.*s", s->path, (unsigned long long)at, unpacked(s),
-                           text ? (int)strcspn((const char *)text, "\n") : 0, text ? (const char *)text : "");
+        status = prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: %.*s", s->path,
+                           (unsigned long long)at, unpacked(s),
+                           text ? (int)strcspn((const char *)text, "\n") : 0,
+                           text ? (const char *)text : "");
     if (text)
         yajl_free_error(s->parser, text);
     return status;
@@ -56,7 +59,8 @@ static enum prof_status fail_reading(struct source *s)
     const char *text = gzerror(s->file, &code);
     if (code == Z_ERRNO)
         return prof_fail_errno(s->err, PROF_IO, "cannot read %s", s->path);
-    return prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: the gzip file is damaged or cut short (%s)", s->path,
+    return prof_fail(s->err, PROF_CORRUPT,
+                     "%s: byte %llu%s: the gzip file is damaged or cut short (%s)", s->path,
                      (unsigned long long)s->bytes, unpacked(s), text ? text : "");
 }
 
@@ -76,9 +80,10 @@ static enum prof_status read_pieces(struct source *s, struct trace_sink *sink)
             s->values = s->reader.values;
             s->values_at = s->bytes;
         } else if (s->bytes - s->values_at > LONGEST_VALUE)
-            return prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: a value of more than 64 MiB", s->path,
-                             (unsigned long long)s->values_at, unpacked(s));
-        if (s->options->progress && !s->options->progress(s->options->user, trace_sink_events(sink)))
+            return prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: a value of more than 64 MiB",
+                             s->path, (unsigned long long)s->values_at, unpacked(s));
+        if (s->options->progress &&
+            !s->options->progress(s->options->user, trace_sink_events(sink)))
             status = prof_fail(s->err, PROF_INVALID, "interrupted: nothing was written");
     }
     int code = Z_OK;
@@ -93,18 +98,20 @@ static enum prof_status finish(struct source *s, struct trace_sink *sink)
     if (!open_array && yajl_complete_parse(s->parser) != yajl_status_ok)
         return fail_parsing(s, sink, NULL, 0);
     if (s->reader.depth && !open_array)
-        return prof_fail(s->err, PROF_CORRUPT, "%s: cut short at byte %llu%s", s->path, (unsigned long long)s->bytes,
-                         unpacked(s));
+        return prof_fail(s->err, PROF_CORRUPT, "%s: cut short at byte %llu%s", s->path,
+                         (unsigned long long)s->bytes, unpacked(s));
     if (!s->reader.was_trace)
-        return prof_fail(s->err, PROF_FORMAT, "%s is JSON, but no trace: it has no traceEvents", s->path);
+        return prof_fail(s->err, PROF_FORMAT, "%s is JSON, but no trace: it has no traceEvents",
+                         s->path);
     return trace_sink_finish(sink, s->err);
 }
 
-enum prof_status trace_stage(const char *path, sqlite3 *stage, const struct prof_exchange_options *options,
-                             struct prof_error *err)
+enum prof_status trace_stage(const char *path, sqlite3 *stage,
+                             const struct prof_exchange_options *options, struct prof_error *err)
 {
     struct trace_sink *sink = NULL;
-    struct source s = {.path = path, .options = options, .err = err, .reader = {.text = -1, .number = -1}};
+    struct source s = {
+        .path = path, .options = options, .err = err, .reader = {.text = -1, .number = -1}};
     enum prof_status status = trace_sink_open(stage, path, &sink, err);
     if (status)
         return status;
@@ -116,7 +123,8 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage, const struct prof
     else if (!s.parser || gzbuffer(s.file, PIECE_BYTES))
         status = prof_fail(err, PROF_NOMEM, "out of memory");
     if (!status) {
-        yajl_config(s.parser, yajl_dont_validate_strings, 1); /* bytes of names are kept as they are */
+        yajl_config(s.parser, yajl_dont_validate_strings,
+                    1); /* bytes of names are kept as they are */
         yajl_config(s.parser, yajl_allow_partial_values, 1);
         status = read_pieces(&s, sink);
     }
@@ -133,13 +141,15 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage, const struct prof
 
 #else
 
-enum prof_status trace_stage(const char *path, sqlite3 *stage, const struct prof_exchange_options *options,
-                             struct prof_error *err)
+enum prof_status trace_stage(const char *path, sqlite3 *stage,
+                             const struct prof_exchange_options *options, struct prof_error *err)
 {
     (void)stage;
     (void)options;
-    return prof_fail(err, PROF_UNSUPPORTED,
-                     "%s: this perfkit was built without yajl, which reads JSON: build it with libyajl-dev", path);
+    return prof_fail(
+        err, PROF_UNSUPPORTED,
+        "%s: this perfkit was built without yajl, which reads JSON: build it with libyajl-dev",
+        path);
 }
 
 #endif

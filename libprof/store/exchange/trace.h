@@ -10,13 +10,13 @@
 #include "libprof/store/exchange/parts.h"
 
 /* Read the trace at `path` into `stage`, an empty database. What was not understood is told in rows
- * PERFKIT_NOTE of META_DATA_EXPORT. PROF_CORRUPT: not JSON, or cut short, with the byte; PROF_FORMAT: JSON,
- * but no trace; PROF_UNSUPPORTED: built without the parser. */
-enum prof_status trace_stage(const char *path, sqlite3 *stage, const struct prof_exchange_options *options,
-                             struct prof_error *err);
+ * PERFKIT_NOTE of META_DATA_EXPORT. PROF_CORRUPT: not JSON, or cut short, with the byte;
+ * PROF_FORMAT: JSON, but no trace; PROF_UNSUPPORTED: built without the parser. */
+enum prof_status trace_stage(const char *path, sqlite3 *stage,
+                             const struct prof_exchange_options *options, struct prof_error *err);
 
-/* The numbers that an event may have: key, where it stands (0 event, 1 its args, 2 a device), and how its
- * number is read ('i' whole, 't' a time in us, kept in ns, 'v' three whole ones). */
+/* The numbers that an event may have: key, where it stands (0 event, 1 its args, 2 a device), and
+ * how its number is read ('i' whole, 't' a time in us, kept in ns, 'v' three whole ones). */
 #define TRACE_NUMBER_MAP(X)                                                                        \
     X(TS, "ts", 0, 't')                                                                            \
     X(DUR, "dur", 0, 't')                                                                          \
@@ -83,7 +83,7 @@ struct trace_bytes {
 /* One event, or one device. */
 struct trace_event {
     int64_t numbers[TRACE_NUMBERS];
-    uint64_t has; /* bit per number */
+    uint64_t has;                          /* bit per number */
     struct trace_bytes texts[TRACE_TEXTS]; /* with a 0 behind the last byte; count 0 = absent */
 };
 _Static_assert(TRACE_NUMBERS <= 64, "a bit per number");
@@ -97,11 +97,13 @@ static inline const char *trace_text(const struct trace_event *event, enum trace
     return event->texts[text].count ? event->texts[text].data : "";
 }
 
-/* ---- trace_write.c ---------------------------------------------------------------------------- */
+/* ---- trace_write.c ----------------------------------------------------------------------------
+ */
 
 struct trace_sink;
 
-enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_sink **out, struct prof_error *err);
+enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_sink **out,
+                                 struct prof_error *err);
 /* False: an error of the database, or out of memory: trace_sink_fail tells. */
 bool trace_sink_event(struct trace_sink *sink, const struct trace_event *event);
 bool trace_sink_device(struct trace_sink *sink, const struct trace_event *device);
@@ -111,7 +113,8 @@ enum prof_status trace_sink_finish(struct trace_sink *sink, struct prof_error *e
 enum prof_status trace_sink_fail(struct trace_sink *sink, struct prof_error *err);
 void trace_sink_close(struct trace_sink *sink);
 
-/* ---- trace_read.c ----------------------------------------------------------------------------- */
+/* ---- trace_read.c -----------------------------------------------------------------------------
+ */
 
 #define TRACE_DEEPEST 128u /* containers within each other */
 
@@ -132,8 +135,8 @@ struct trace_reader {
 extern const void *const trace_callbacks;
 void trace_reader_free(struct trace_reader *reader);
 
-/* Exact decimal number times `scale`, rounded to nearest; false when it is none or beyond 2^61. Whole numbers
- * up to 2^64-1 are kept when `scale` is 1. */
+/* Exact decimal number times `scale`, rounded to nearest; false when it is none or beyond 2^61.
+ * Whole numbers up to 2^64-1 are kept when `scale` is 1. */
 bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out);
 
 #endif

@@ -1,6 +1,7 @@
-/* The words of a Chrome trace: which of its JSON values mean something, and which part of an event they are.
- * Values come one by one from the parser, and one event is kept at a time, whatever the size of the file. Numbers
- * come as their text: a double could not hold nanoseconds of today, nor addresses. */
+/* The words of a Chrome trace: which of its JSON values mean something, and which part of an event
+ * they are. Values come one by one from the parser, and one event is kept at a time, whatever the
+ * size of the file. Numbers come as their text: a double could not hold nanoseconds of today, nor
+ * addresses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ static const struct {
 #undef X
 };
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------
+ */
 
 /* Digits up to 2^64-1; false beyond. */
 static bool add_digit(uint64_t *value, unsigned digit)
@@ -49,7 +51,8 @@ static bool by_double(const char *text, size_t length, int64_t scale, int64_t *o
     memcpy(copy, text, length);
     copy[length] = '\0';
     double value = strtod(copy, &end) * (double)scale;
-    if (*end || end == copy || !(value > -(double)FEED_FARTHEST_NS && value < (double)FEED_FARTHEST_NS))
+    if (*end || end == copy ||
+        !(value > -(double)FEED_FARTHEST_NS && value < (double)FEED_FARTHEST_NS))
         return false;
     *out = (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
     return true;
@@ -94,9 +97,11 @@ bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out)
     return true;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------------------
+ */
 
-static bool set_text(struct trace_reader *reader, int which, const unsigned char *text, size_t length)
+static bool set_text(struct trace_reader *reader, int which, const unsigned char *text,
+                     size_t length)
 {
     struct trace_bytes *bytes = &reader->event.texts[which];
     bytes->count = 0;
@@ -124,7 +129,8 @@ void trace_reader_free(struct trace_reader *reader)
         prof_array_free(&reader->event.texts[i]);
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values -----------------------------------------------------------------------------------
+ */
 
 static enum place here(const struct trace_reader *reader)
 {
@@ -172,7 +178,8 @@ static int on_string(void *context, const unsigned char *text, size_t length)
     struct trace_reader *reader = context;
     int64_t value;
     bool ok = true;
-    if (reader->number >= 0 && reader->how == 't' && trace_decimal((const char *)text, length, 1000, &value))
+    if (reader->number >= 0 && reader->how == 't' &&
+        trace_decimal((const char *)text, length, 1000, &value))
         set_number(reader, reader->number, value);
     else if (reader->text >= 0)
         ok = set_text(reader, reader->text, text, length);
@@ -200,11 +207,16 @@ static bool is_key(const char *key, const unsigned char *text, size_t length)
 static int on_key(void *context, const unsigned char *text, size_t length)
 {
     struct trace_reader *reader = context;
-    int place = here(reader) == EVENT ? 0 : here(reader) == ARGS ? 1 : here(reader) == DEVICE ? 2 : -1;
+    int place = here(reader) == EVENT    ? 0
+                : here(reader) == ARGS   ? 1
+                : here(reader) == DEVICE ? 2
+                                         : -1;
     expect_nothing(reader);
     if (here(reader) == TOP) {
         reader->base = is_key("baseTimeNanoseconds", text, length);
-        reader->number = is_key("traceEvents", text, length) ? -2 : is_key("deviceProperties", text, length) ? -3 : -1;
+        reader->number = is_key("traceEvents", text, length)        ? -2
+                         : is_key("deviceProperties", text, length) ? -3
+                                                                    : -1;
         return 1;
     }
     if (place < 0)
@@ -223,7 +235,8 @@ static int on_key(void *context, const unsigned char *text, size_t length)
     return 1;
 }
 
-/* ---- containers ------------------------------------------------------------------------------- */
+/* ---- containers -------------------------------------------------------------------------------
+ */
 
 static int enter(struct trace_reader *reader, enum place place)
 {
