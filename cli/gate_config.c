@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/gate_config.h"
+#include "cli/project.h"
 #include "cli/settings.h"
 #include "libprof/base/array.h"
 
@@ -464,45 +464,23 @@ static enum prof_status use(const struct settings *settings, struct gate_config 
     return status;
 }
 
-/* "", or "../" as often as it takes from here to `name`; no higher than the project, which is the
- * folder with .git: a folder above may be anybody's. False when it is not found. */
-static bool find_upward(const char *name, char *out, size_t size)
-{
-    char up[256] = "", at[PATH_MAX];
-    for (int level = 0; level < 64; level++) {
-        snprintf(at, sizeof at, "%s%s", up, name);
-        if (access(at, F_OK) == 0) {
-            snprintf(out, size, "%s", at);
-            return true;
-        }
-        snprintf(at, sizeof at, "%s.git", up);
-        if (access(at, F_OK) == 0)
-            return false;
-        snprintf(up + strlen(up), sizeof up - strlen(up), "../");
-    }
-    return false;
-}
-
-/* Is this folder in a project at all? Without one only the folder itself counts. */
-static bool find(const char *name, char *out, size_t size)
-{
-    char project[PATH_MAX];
-    if (access(name, F_OK) == 0) {
-        snprintf(out, size, "%s", name);
-        return true;
-    }
-    return find_upward(".git", project, sizeof project) && find_upward(name, out, size);
-}
-
+/* Where there are none yet, they will stand at the top of the project. */
 static void find_baselines(const char *asked, struct gate_config *config)
 {
-    char folder[PATH_MAX];
-    if (asked)
+    char place[PATH_MAX], *name;
+    if (!asked && config->baselines[0])
+        return;
+    if (asked) {
         snprintf(config->baselines, sizeof config->baselines, "%s", asked);
-    else if (!config->baselines[0] && find(GATE_FOLDER, folder, sizeof folder))
-        snprintf(config->baselines, sizeof config->baselines, "%.4000s/baselines.sqlite", folder);
-    else if (!config->baselines[0])
+    } else if (project_find(GATE_FOLDER, place, sizeof place) ||
+               project_find(".git", place, sizeof place)) {
+        name = strrchr(place, '/');
+        name = name ? name + 1 : place;
+        snprintf(config->baselines, sizeof config->baselines, "%.*s%s", (int)(name - place), place,
+                 GATE_BASELINES);
+    } else {
         snprintf(config->baselines, sizeof config->baselines, "%s", GATE_BASELINES);
+    }
 }
 
 enum prof_status gate_config_read(const char *path, const char *baselines,
@@ -513,7 +491,7 @@ enum prof_status gate_config_read(const char *path, const char *baselines,
     *config = (struct gate_config){0};
     if (path)
         snprintf(config->path, sizeof config->path, "%s", path);
-    if (path || find(GATE_CONFIG_NAME, config->path, sizeof config->path)) {
+    if (path || project_find(GATE_CONFIG_NAME, config->path, sizeof config->path)) {
         status = settings_read(config->path, &settings, err);
         status = status ? status : use(&settings, config, err);
     }

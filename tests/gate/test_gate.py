@@ -269,7 +269,10 @@ class Configuration(Case):
             return subprocess.run([PERFKIT, "gate", "--baseline", "main", self.candidate()[0]],
                                   cwd=self.path(folder), env=environment(), stderr=subprocess.PIPE,
                                   stdout=subprocess.DEVNULL).stderr.decode()
-        self.assertIn("no such file", gate_in("project/deep/er"))
+        self.assertIn("../../.perfkit/baselines.sqlite: no such file", gate_in("project/deep/er"))
+        subprocess.run([PERFKIT, "baseline", "save", "main", self.capture(1)], check=True,
+                       cwd=self.path("project/deep"), env=environment(), stderr=subprocess.DEVNULL)
+        self.assertEqual(os.listdir(self.path("project/.perfkit")), ["baselines.sqlite"])
         self.write("project/perfkit.gate", "rubbish\n")
         self.assertIn("../../perfkit.gate:1", gate_in("project/deep/er"))
 
