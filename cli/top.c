@@ -19,7 +19,7 @@
 #include "libprof/base/clock.h"
 #include "tui/terminal.h"
 
-#define BUDGET_NS 30000000 /* what a look at new rows may take before the screen is drawn */
+#define BUDGET_NS 15000000 /* what a look at new rows may take before the screen is drawn */
 #define TICK_NS 200000000l
 
 struct top_options {
@@ -128,7 +128,8 @@ static enum prof_status print_once(struct tui_app *app, const struct top_options
     if (status)
         return status;
     app->stale = true;
-    tui_app_fill(app);
+    for (int i = 0; app->stale && i < 10; i++)
+        tui_app_fill(app);
     if (!width)
         width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : 120;
     return tui_app_print(app, width < 4000 ? (int)width : 4000, options->rows, stdout, err);

@@ -6,10 +6,10 @@
 
 #include "libprof/base/clock.h"
 
-#define FIRST_TAIL 16384
+#define FIRST_TAIL 8192
 #define LEAST_TAIL 2048
 #define MOST_TAIL 131072
-#define DETAIL_NS 15000000 /* what a look at details should take */
+#define DETAIL_NS 10000000 /* what a look at details should take */
 #define DETAIL_PAUSE 60    /* times as long until the next: below 2 % of a core */
 
 bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
@@ -86,7 +86,7 @@ static void adapt(struct tui_app *app, int64_t cost_ns)
     app->detail_cost_ns = cost_ns;
     if (cost_ns > 2 * DETAIL_NS && app->tail_rows > LEAST_TAIL)
         app->tail_rows /= 2;
-    else if (cost_ns < DETAIL_NS / 2 && app->tail_rows < MOST_TAIL)
+    else if (cost_ns < DETAIL_NS / 3 && app->tail_rows < MOST_TAIL)
         app->tail_rows *= 2;
 }
 
@@ -149,7 +149,10 @@ void tui_app_fill(struct tui_app *app)
     if (opened)
         adapt(app, cost);
     app->next_detail_ns = now + (uint64_t)cost * DETAIL_PAUSE;
-    app->stale = !opened && can_open(app->model);
+    /* A finished capture is read once: further back while that costs little. */
+    bool more = finished && input.filter.begin_ns > 0 && app->tail_rows < MOST_TAIL &&
+                cost < DETAIL_NS / 3;
+    app->stale = opened ? more : can_open(app->model);
 }
 
 /* A capture that began anew has other kernels. */

@@ -1,7 +1,9 @@
 /* Writes a large, regular capture for timing the analyses by hand:
  *     perfkit_big_capture FILE MILLIONS
  * About 80 % kernels, 10 % transfers, 5 % plain API calls, 4 % ranges, 1 % allocations; rows are
- * slightly out of order, as two streams and batched ingest leave them. Not a test by itself. */
+ * slightly out of order, as two streams and batched ingest leave them; `rollup` as ingest would have
+ * written it. Not a test by itself. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,6 +30,37 @@ static void insert(sqlite3_stmt *statement, int count, const long long *values)
 #define ROW(statement, ...)                                                                        \
     insert(statement, (int)(sizeof((long long[]){__VA_ARGS__}) / sizeof(long long)),               \
            (long long[]){__VA_ARGS__})
+
+#define STREAMS 2
+#define CONFIGS 100
+
+struct sum {
+    long long count, sum, min, max;
+    uint32_t histogram[48];
+};
+
+static void roll_up(struct sum *s, long long duration)
+{
+    s->min = !s->count || duration < s->min ? duration : s->min;
+    s->max = duration > s->max ? duration : s->max;
+    s->count++;
+    s->sum += duration;
+    s->histogram[63 - __builtin_clzll((unsigned long long)duration | 1)]++;
+}
+
+static void write_rollup(sqlite3 *db, const struct sum *sums, size_t count)
+{
+    sqlite3_stmt *row = prepare(db, "INSERT INTO rollup(second, stream, config, count, sum, min, max, "
+                                    "histogram) VALUES(?,?,?,?,?,?,?,?)");
+    for (size_t i = 0; i < count; i++) {
+        if (!sums[i].count)
+            continue;
+        sqlite3_bind_blob(row, 8, sums[i].histogram, sizeof sums[i].histogram, SQLITE_STATIC);
+        ROW(row, (long long)(i / (STREAMS * CONFIGS)), 1 + (long long)(i / CONFIGS % STREAMS),
+            1 + (long long)(i % CONFIGS), sums[i].count, sums[i].sum, sums[i].min, sums[i].max);
+    }
+    sqlite3_finalize(row);
+}
 
 int main(int argc, char **argv)
 {
@@ -68,6 +101,10 @@ int main(int argc, char **argv)
                                       "VALUES(?,?,?,?,0)");
     sqlite3_stmt *allocation = prepare(db, "INSERT INTO allocation(process, start, end, bytes, "
                                            "kind, thread) VALUES(1,?,?,?,3,1)");
+    size_t sum_count = (size_t)(total * step / 1000000000 + 2) * STREAMS * CONFIGS;
+    struct sum *sums = calloc(sum_count, sizeof *sums);
+    if (!sums)
+        return 1;
     unsigned seed = 1;
     for (long long i = 0; i < total; i++) {
         seed = seed * 1664525u + 1013904223u;
@@ -77,6 +114,9 @@ int main(int argc, char **argv)
         case 0 ... 79:
             ROW(kernel, t, 1000 + noise % 1500, 1 + (i & 1), 1 + i % 100, 150, 8000 + noise, 3000,
                 thread, 5000 + noise);
+            roll_up(&sums[((size_t)(t / 1000000000) * STREAMS + (size_t)(i & 1)) * CONFIGS +
+                          (size_t)(i % 100)],
+                    1000 + noise % 1500);
             break;
         case 80 ... 89:
             ROW(transfer, t, 1500 + noise, 1, 1 << (noise % 20), 1 + i % 2, 151, 9000, 4000,
@@ -92,6 +132,8 @@ int main(int argc, char **argv)
             ROW(allocation, t, t + 5000000, 1 << (noise % 20));
         }
     }
+    write_rollup(db, sums, sum_count);
+    free(sums);
     sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     sqlite3_finalize(kernel);
     sqlite3_finalize(transfer);
