@@ -194,7 +194,8 @@ static enum prof_status on_screen(struct tui_app *app, const struct top_options 
 }
 
 static enum prof_status show(const struct top_capture *capture, const struct top_options *options,
-                             unsigned views, int first, int *ended_by, struct prof_error *err)
+                             unsigned views, int first, bool *finished, int *ended_by,
+                             struct prof_error *err)
 {
     struct tui_app app;
     bool utf8 = setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8");
@@ -211,16 +212,25 @@ static enum prof_status show(const struct top_capture *capture, const struct top
     enum prof_status status = options->once   ? print_once(&app, options, err)
                               : options->json ? stream(&app, options, views, err)
                                               : on_screen(&app, options, ended_by, err);
+    *finished = app.model->phase == TUI_FINISHED;
     tui_app_free(&app);
     return status;
 }
 
 /* Leaving the screen leaves the program alone, but for Ctrl-C, which ends it as in a shell. */
 static void leave_program(const struct cli_command *command, struct top_capture *capture,
-                          int ended_by)
+                          bool finished, int ended_by)
 {
     int status;
-    if (capture->recorder <= 0 || waitpid(capture->recorder, &status, WNOHANG) != 0)
+    if (capture->recorder <= 0)
+        return;
+    /* The capture is complete a moment before its recorder ends. */
+    for (int i = 0; i < 50 && finished && kill(capture->recorder, 0) == 0; i++) {
+        if (waitpid(capture->recorder, &status, WNOHANG) != 0)
+            return;
+        pause_for(TICK_NS / 10);
+    }
+    if (waitpid(capture->recorder, &status, WNOHANG) != 0)
         return;
     if (ended_by == SIGINT) {
         kill(-capture->recorder, SIGINT);
@@ -278,6 +288,7 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
     struct prof_error err = {0};
     char **program = NULL;
     int exit_status, first, ended_by = 0;
+    bool finished = false;
     for (int i = 1; i < argc && !program; i++) {
         if (!strcmp(argv[i], "--")) {
             program = argv + i + 1;
@@ -298,12 +309,12 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
         options.interval = 100000000;
     enum prof_status status = find(&options, &operands, program, &capture, &exit_status, &err);
     if (!status) {
-        status = show(&capture, &options, views, first, &ended_by, &err);
+        status = show(&capture, &options, views, first, &finished, &ended_by, &err);
         exit_status = status == PROF_NOTFOUND || status == PROF_FORMAT || status == PROF_VERSION ||
                               status == PROF_CORRUPT
                           ? CLI_USAGE
                           : CLI_FAILED;
-        leave_program(command, &capture, ended_by);
+        leave_program(command, &capture, finished, ended_by);
     }
     if (status) {
         cli_say(command->name, "%s", err.message);

@@ -141,15 +141,24 @@ static _Noreturn void become_recorder(char **command, const struct top_capture *
     _exit(125);
 }
 
+/* The capture is made before the program is started, and taken away again when it cannot be. */
+static bool has_started(const char *path)
+{
+    struct prof_capture *capture;
+    const struct prof_process *list;
+    if (access(path, R_OK) != 0 || prof_open(path, &capture, NULL))
+        return false;
+    bool started = prof_processes(capture, &list) > 0;
+    prof_close(capture);
+    return started;
+}
+
 static enum prof_status wait_for_capture(struct top_capture *capture, int *status,
                                          struct prof_error *err)
 {
     for (;;) {
-        struct prof_capture *opened;
-        if (access(capture->path, R_OK) == 0 && !prof_open(capture->path, &opened, NULL)) {
-            prof_close(opened);
+        if (has_started(capture->path))
             return PROF_OK;
-        }
         if (waitpid(capture->recorder, status, WNOHANG) == capture->recorder) {
             *status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
             capture->recorder = 0;

@@ -61,13 +61,16 @@ static bool can_open(const struct tui_model *model)
     return model->ever_read && (model->phase == TUI_WATCHING || model->phase == TUI_FINISHED);
 }
 
-/* A second connection that sees the last rows only, for as long as one table takes to fill. */
+/* A connection that sees the last rows only, for as long as one table takes to fill. */
 static bool open_tail(struct tui_app *app, struct tui_view_input *input)
 {
     struct tui_model *model = app->model;
     struct prof_capture *tail;
     int64_t begin = 0;
-    if (!can_open(model) || prof_open(model->path, &tail, NULL))
+    if (!can_open(model))
+        return false;
+    tui_model_rest(model);
+    if (prof_open(model->path, &tail, NULL))
         return false;
     if (prof_live_state(tail) == PROF_STATE_CLOSING ||
         prof_live_tail(tail, app->tail_rows, &begin, NULL)) {

@@ -144,10 +144,19 @@ bool tui_model_tick(struct tui_model *model)
         return true;
     if (model->phase == TUI_LET_GO)
         return wait_is_over(model);
-    if (model->capture && (model->phase == TUI_WATCHING || model->phase == TUI_ABANDONED) &&
-        prof_live_state(model->capture) != PROF_STATE_RECORDING)
-        return true;
-    return false;
+    if (model->phase != TUI_WATCHING)
+        return false;
+    if (!model->capture && prof_open(model->path, &model->capture, NULL))
+        return false; /* the next look tells */
+    return prof_live_state(model->capture) != PROF_STATE_RECORDING;
+}
+
+/* POSIX locks belong to the process: whoever in it closes the file takes them from every connection.
+ * So there is one connection at a time. */
+void tui_model_rest(struct tui_model *model)
+{
+    prof_close(model->capture);
+    model->capture = NULL;
 }
 
 bool tui_model_is_live(const struct tui_model *model)

@@ -212,6 +212,9 @@ enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, stru
  * when a look is due at once (it was closed, or can be opened again). */
 bool tui_model_tick(struct tui_model *model);
 
+/* Close the file until the next look or tick, before anything else of this process opens it. */
+void tui_model_rest(struct tui_model *model);
+
 /* Compute the sums of the last `seconds` (0 = since the start). */
 void tui_model_window(struct tui_model *model, unsigned seconds);
 

@@ -190,8 +190,7 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
 {
     static const char *const lines[] = {
         "1-9 Tab Left Right   another view",
-        "Up Down PgUp PgDn    another row (also j k, the wheel)",
-        "Home End             the first, the last",
+        "Up Down PgUp Home .. another row (also j k, the wheel)",
         "Enter                all about a kernel or a finding",
         "Esc                  back; no filter",
         "/ F3, n              search, the next one",
@@ -208,10 +207,8 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
     int y = 0;
     tui_grid_clear(grid);
     tui_grid_put(grid, 0, y++, grid->width, TUI_STRONG, "perfkit top: keys (any key goes back)");
-    y++;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         tui_grid_put(grid, 1, y++, grid->width - 1, TUI_NORMAL, lines[i]);
-    y++;
     for (int i = 0; i < TUI_VIEWS; i++)
         tui_grid_printf(grid, 1, y++, grid->width - 1, i == app->view ? TUI_STRONG : TUI_NORMAL,
                         "%d %-10s %s", i + 1, tui_views[i].title, tui_views[i].about);

@@ -48,7 +48,15 @@ struct signals {
     sigset_t mask;
 };
 
-static void catch_signals(struct signals *signals)
+/* Before ncurses sets handlers of its own. */
+static void remember_signals(struct signals *signals)
+{
+    for (size_t i = 0; i < CAUGHT; i++)
+        sigaction(caught[i], NULL, &signals->before[i]);
+    sigprocmask(SIG_BLOCK, NULL, &signals->mask);
+}
+
+static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = note};
     sigset_t all;
@@ -58,9 +66,9 @@ static void catch_signals(struct signals *signals)
         came[i] = 0;
         sigaddset(&all, caught[i]);
     }
-    sigprocmask(SIG_BLOCK, &all, &signals->mask);
+    sigprocmask(SIG_BLOCK, &all, NULL);
     for (size_t i = 0; i < CAUGHT; i++)
-        sigaction(caught[i], &action, &signals->before[i]);
+        sigaction(caught[i], &action, NULL);
 }
 
 static void restore_signals(const struct signals *signals)
@@ -205,7 +213,7 @@ static unsigned take_keys(struct tui_app *app)
 /* ---- the loop ---------------------------------------------------------------------------------- */
 
 /* Ctrl-Z: the shell gets its terminal back; whoever continues us finds the screen as it was. */
-static void stop_until_continued(const struct signals *signals)
+static void stop_until_continued(void)
 {
     struct sigaction ours;
     sigset_t only;
@@ -217,10 +225,9 @@ static void stop_until_continued(const struct signals *signals)
     sigprocmask(SIG_UNBLOCK, &only, NULL); /* stops here */
     sigprocmask(SIG_BLOCK, &only, NULL);
     sigaction(SIGTSTP, &ours, NULL);
-    (void)signals;
 }
 
-static unsigned take_signals(const struct signals *signals, int *ended_by)
+static unsigned take_signals(int *ended_by)
 {
     static const int last[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     unsigned todo = 0;
@@ -231,7 +238,7 @@ static unsigned take_signals(const struct signals *signals, int *ended_by)
         }
     }
     if (took(SIGTSTP)) {
-        stop_until_continued(signals);
+        stop_until_continued();
         took(SIGCONT);
         todo = TUI_REDRAW | TUI_REFRESH;
         new_size();
@@ -289,7 +296,7 @@ static enum prof_status loop(struct tui_app *app, const struct tui_terminal_opti
             wait = 0;
         if (!wait_for_key(signals, wait < TICK_NS ? wait : TICK_NS))
             return status;
-        todo = take_signals(signals, ended_by);
+        todo = take_signals(ended_by);
         if (!(todo & TUI_QUIT))
             todo |= take_keys(app);
     }
@@ -308,17 +315,19 @@ enum prof_status tui_terminal_run(struct tui_app *app, const struct tui_terminal
 {
     struct signals signals;
     *ended_by = 0;
+    remember_signals(&signals);
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen || !can_draw()) {
         if (screen) {
             endwin();
             delscreen(screen);
         }
+        restore_signals(&signals);
         return prof_fail(err, PROF_UNSUPPORTED,
                          "the terminal '%s' cannot show a screen: use --once or --json",
                          getenv("TERM") ? getenv("TERM") : "");
     }
-    catch_signals(&signals); /* after ncurses, which sets handlers of its own */
+    catch_signals();
     cbreak();
     noecho();
     nonl();

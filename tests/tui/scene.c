@@ -108,7 +108,7 @@ void scene_second(struct scene *scene, int second, bool rollup)
     char sql[1200];
     scene_sql(scene, "BEGIN");
     for (int i = 0; i < 20 + second; i++)
-        scene_kernel(scene, at + i * 20000000, 100000 + 1000 * ((i * 7 + second) % 50), 1 + i % 3,
+        scene_kernel(scene, at + (int64_t)i * 8000000, 100000 + 1000 * ((i * 7 + second) % 50), 1 + i % 3,
                      i == 3 ? 4 : 1 + i % 3, rollup);
     snprintf(sql, sizeof sql,
              "INSERT INTO range(start, duration, thread, name, depth) VALUES(%lld, 900000000, 1, 4, 0);"

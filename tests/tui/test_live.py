@@ -1,0 +1,110 @@
+"""perfkit top beside a program that is being recorded: what it adds up is what the report says, and
+it disturbs nothing, however it is left."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import e2e  # noqa: E402
+
+FEED = os.path.join(e2e.BUILD, "bin", "bench_top_feed")
+
+
+class Live(e2e.Case):
+    def watch(self, capture, *words):
+        top = subprocess.Popen([e2e.PERFKIT, "top", "--json", "--interval", "100ms", *words, capture],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=e2e.clean_environment())
+        self.addCleanup(self._end, top)
+        self.addCleanup(top.stdout.close)
+        self.addCleanup(top.stderr.close)
+        return top
+
+    def wait_for_capture(self, process):
+        limit = time.monotonic() + 60
+        while not os.path.exists(process.capture) or not os.path.getsize(process.capture):
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.01)
+
+    def assert_same_as_report(self, last, capture):
+        report = json.loads(self.perfkit("report", "--json", "--all", capture).out)
+        kernels = {row["name"]: row for row in report["kernels"]["rows"]}
+        self.assertEqual({row["name"] for row in last["kernels"]}, set(kernels))
+        for row in last["kernels"]:
+            wanted = kernels[row["name"]]
+            self.assertEqual(row["total_calls"], wanted["count"])
+            self.assertEqual(row["total_ns"], wanted["total_ns"])
+            self.assertEqual(row["min_ns"], wanted["min_ns"])
+            self.assertEqual(row["max_ns"], wanted["max_ns"])
+            self.assertAlmostEqual(row["wall_share"], wanted["wall_share"], 9)
+        copies = report["transfers"]["rows"]
+        self.assertEqual(sum(row["total_copies"] for row in last["transfers"]),
+                         sum(row["count"] for row in copies))
+        self.assertEqual(sum(row["total_ns"] for row in last["transfers"]),
+                         sum(row["total_ns"] for row in copies))
+        self.assertEqual(last["totals"]["wall_ns"], report["wall_ns"])
+
+    def test_watched_to_the_end_and_left_in_the_middle(self):
+        process = self.start(FEED, 20000, 4, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.wait_for_capture(process)
+        leaving = self.watch(process.capture)
+        staying = self.watch(process.capture, "--window", "all", "--view", "all")
+        for _ in range(5):
+            self.assertEqual(json.loads(leaving.stdout.readline())["state"], "recording")
+        leaving.kill()
+        objects = [json.loads(line) for line in staying.stdout]
+        out, err = process.communicate(timeout=e2e.TIMEOUT)
+        self.assertEqual((process.returncode, err), (0, b""))
+        self.assertEqual(json.loads(out)["events"], 80000)
+        self.assertEqual(staying.wait(), 0)
+        db = self.open(process.capture)  # one file with nothing beside it
+        self.assert_conserved(db)
+        last = objects[-1]
+        self.assertEqual((last["state"], last["whole"]), ("finished", True))
+        self.assertEqual(last["totals"]["kernels"], 36000)
+        self.assertEqual(last["health_numbers"]["dropped"], 0)
+        counts = [o["totals"]["kernels"] for o in objects]
+        self.assertEqual(counts, sorted(counts))
+        self.assertGreater(len(set(counts)), 2)  # it grew while it was watched
+        self.assert_same_as_report(last, process.capture)
+
+    def test_a_recorder_that_is_killed(self):
+        process = self.start(FEED, 2000, 60, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             start_new_session=True)
+        self.wait_for_capture(process)
+        top = self.watch(process.capture)
+        while json.loads(top.stdout.readline())["totals"]["kernels"] == 0:
+            pass
+        process.kill()
+        process.wait()
+        last = [json.loads(line) for line in top.stdout][-1]
+        os.killpg(process.pid, signal.SIGKILL)
+        self.assertEqual(last["state"], "interrupted")
+        self.assertGreater(last["totals"]["kernels"], 0)
+        self.assertEqual(top.wait(), 0)
+
+    def test_started_by_top(self):
+        capture = self.path("mine.sqlite")
+        done = self.perfkit("top", "--json", "--interval", "100ms", "--view",
+                            "kernels,transfers", "-o", capture, "--",
+                            FEED, "2000", "1")
+        self.assertEqual((done.status, done.err), (0, b""))
+        last = json.loads(done.out.splitlines()[-1])
+        self.assertEqual((last["state"], last["totals"]["kernels"]), ("finished", 900))
+        with open(self.path("mine.out")) as file:
+            self.assertIn('"events": 2000', file.read())
+        self.assert_same_as_report(last, capture)
+
+    def test_a_command_that_is_none(self):
+        done = self.perfkit("top", "--json", "-o", self.path("none.sqlite"), "--", "/no/such/program")
+        self.assertEqual(done.status, 127)
+        self.assertIn(b"ended without a capture", done.err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
