@@ -284,7 +284,7 @@ static bool replay(const char *path, size_t skip, size_t a_side, uint64_t seed, 
 
 static bool replay_all(const char *path, size_t skip, uint64_t seed)
 {
-    static const size_t sides[] = {3, 5, 8};
+    static const size_t sides[] = {1, 3, 5, 8};
     for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
         struct figures f, rest;
         char title[80];
@@ -363,8 +363,11 @@ int main(int argc, char **argv)
     uint64_t seed = (uint64_t)number_of(argc, argv, "--seed", 1);
     size_t skip = (size_t)number_of(argc, argv, "--skip", 0);
     bool checks = argc > 1 && !strcmp(argv[1], "--check");
-    if (argc > 3 && !strcmp(argv[1], "--reduce"))
-        return corpus_write(argv[2], argv + 3, argc - 3) ? 0 : 2;
+    if (argc > 1 && !strcmp(argv[1], "--reduce")) {
+        if (argc < 4)
+            fprintf(stderr, "gate_power: --reduce needs a file to write and captures to read\n");
+        return argc > 3 && corpus_write(argv[2], argv + 3, argc - 3) ? 0 : 2;
+    }
     if (checks)
         return check(corpus, skip, trials ? trials : 200) ? 0 : 1;
     if (corpus)

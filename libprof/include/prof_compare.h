@@ -20,7 +20,7 @@
  * interleaved comparison, else a session: its runs averaged); what all metrics of a unit have in
  * common is taken out as far as noise explains it; variances are moderated over metrics (Smyth,
  * Stat. Appl. Genet. Mol. Biol. 3 (2004) 3); one-sided t, adjusted by Holm over all metrics that are
- * gated. docs/gate.md has the formulas. Results depend on no order, of metrics or of runs, and on no
+ * gated. docs/gate-statistics.md has the formulas. Results depend on no order, of metrics or of runs, and on no
  * clock; there is no random number in them. */
 #ifndef PERFKIT_PROF_COMPARE_H
 #define PERFKIT_PROF_COMPARE_H
@@ -271,10 +271,12 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(FEW_RUNS, "few-runs", "slower, but fewer than three units of the candidate")                 \
     X(SINGLE, "single", "one unit on each side: spread between runs is guessed from that between " \
                         "metrics")                                                                 \
-    X(NOT_SURE, "not-sure", "slower, but not beyond doubt")                                        \
+    X(NOT_SURE, "not-sure", "worse, but not beyond doubt")                                         \
     X(CLOCK, "clock", "slower in time, not in cycles of the device")                               \
     X(THROTTLED, "throttled", "everything grew slower while it ran")                               \
     X(SMALL, "small", "too small a share of the time to be gated")                                 \
+    X(PARTIAL, "partial", "some runs do not have it")                                              \
+    X(DEFERRED, "deferred", "more, but the runtime frees memory when it likes: more runs decide")  \
     X(IGNORED, "ignored", "ignored by the configuration")                                          \
     X(TIMES_REFUSED, "times-refused", "times cannot be compared")
 

@@ -42,8 +42,9 @@ static int direction(const struct prof_compare *c, const struct prof_policy *pol
     double slack = fmax(policy->tolerance * fabs(base->high),
                         policy->tolerance_absolute > 0 ? (double)policy->tolerance_absolute : 0);
     bool ranged = varies(base) || varies(cand);
-    double room = ranged && c->side[PROF_BASE].count > 1 ? fmax(one, 0.01 * fabs(base->high))
-                                                         : 1e-9 * fabs(base->high);
+    double room = 1e-9 * fabs(base->high);
+    if (ranged && c->side[PROF_BASE].count > 1)
+        room = fmax(base->high - base->low, fmax(one, 0.01 * fabs(base->high)));
     *within = PROF_REASON_SAME;
     if (cand->low > base->high + fmax(room, slack))
         return 1;
@@ -54,6 +55,45 @@ static int direction(const struct prof_compare *c, const struct prof_policy *pol
     else if (fabs(cand->mean - base->mean) > 1e-9 * fabs(base->mean))
         *within = PROF_REASON_TOLERATED;
     return 0;
+}
+
+/* Under no change, the chance that all runs of the candidate lie above all of the baseline:
+ * 1 / C(n + m, n). */
+static double chance(const struct prof_compare *c)
+{
+    double chance = 1;
+    size_t base = c->side[PROF_BASE].count, cand = c->side[PROF_CAND].count;
+    for (size_t i = 1; i <= cand; i++)
+        chance *= (double)i / (double)(base + i);
+    return chance;
+}
+
+static bool frees_later(const struct prof_compare *c, enum prof_metric_family family)
+{
+    if (family != PROF_METRIC_PEAK_BYTES && family != PROF_METRIC_LEAKED_BYTES)
+        return false;
+    const struct prof_run *run = &c->side[PROF_BASE].data[0];
+    for (size_t i = 0; i < run->environment_count; i++) {
+        const struct prof_environment *e = &run->environment[i];
+        if (!strcmp(e->name, "api") && e->value && strstr(e->value, "opencl"))
+            return true;
+    }
+    return false;
+}
+
+/* It changed, but not in enough runs to be told from a count that is different each time. */
+static void doubt(const struct prof_compare *c, struct prof_compared *row, bool ranged)
+{
+    bool later = frees_later(c, row->family);
+    if (!(ranged || later) || chance(c) <= c->alpha)
+        return;
+    if (row->verdict == PROF_VERDICT_FAIL) {
+        row->verdict = PROF_VERDICT_SUSPECT;
+        row->reason = later ? PROF_REASON_DEFERRED : PROF_REASON_NOT_SURE;
+    } else if (row->verdict == PROF_VERDICT_IMPROVED) {
+        row->verdict = PROF_VERDICT_PASS;
+        row->reason = PROF_REASON_VARIES;
+    }
 }
 
 /* Registers, shared and local memory are the compiler's for this device. */
@@ -123,6 +163,7 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
     row->reason = within;
     if (grew) {
         settle(row, grew, b->there, k->there);
+        doubt(c, row, varies(b) || varies(k));
     } else if (outside) { /* it happens once, not again and again */
         row->verdict = PROF_VERDICT_CHANGED;
         row->reason = outside > 0 ? (b->there ? PROF_REASON_GREW : PROF_REASON_ADDED)

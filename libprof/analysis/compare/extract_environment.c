@@ -35,11 +35,12 @@ static void add_number(struct list *list, enum prof_environment_level level, con
 /* ---- devices ------------------------------------------------------------------------------------
  */
 
-enum part { NAME, UUID, DRIVER, SIZE };
+enum part { NAME, UUID, DRIVER, API, SIZE };
 
 static void print_part(const struct prof_device *d, enum part part, char *out, size_t size)
 {
-    const char *texts[] = {[NAME] = d->name, [UUID] = d->uuid, [DRIVER] = d->driver};
+    const char *texts[] = {
+        [NAME] = d->name, [UUID] = d->uuid, [DRIVER] = d->driver, [API] = d->api};
     if (part != SIZE)
         snprintf(out, size, "%s", texts[part] ? texts[part] : "");
     else if (d->units == PROF_UNKNOWN)
@@ -124,6 +125,7 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
     add_devices(&list, PROF_ENVIRONMENT_HARD, "device size", SIZE);
     add(&list, PROF_ENVIRONMENT_HARD, "trace", info->trace);
     add(&list, PROF_ENVIRONMENT_HARD, "kernel filter", info->kernel_filter);
+    add_devices(&list, PROF_ENVIRONMENT_HARD, "api", API);
     add_devices(&list, PROF_ENVIRONMENT_SOFT, "device uuid", UUID);
     add_devices(&list, PROF_ENVIRONMENT_SOFT, "driver", DRIVER);
     add(&list, PROF_ENVIRONMENT_SOFT, "cpu", info->cpu);

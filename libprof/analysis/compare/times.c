@@ -153,7 +153,9 @@ static bool fill(struct pool *pool, const size_t *of_row, bool (*belongs)(enum p
     for (size_t i = 0; i < pool->items.count; i++) {
         struct item item = pool->items.data[i];
         if (!unit_values(c, item.pair, pool->y + kept * units)) {
-            c->result->rows[item.row].gated = false; /* not in every run: told by its launches */
+            struct prof_compared *row = &c->result->rows[item.row];
+            row->gated = false; /* how often it runs is told by its launches */
+            row->reason = row->reason == PROF_REASON_NONE ? PROF_REASON_PARTIAL : row->reason;
             continue;
         }
         pool->v[kept] = variance_within(c, item.pair);
