@@ -1,5 +1,5 @@
-/* Base64 (RFC 4648, section 4) behind a FILE; see base64.h. Three bytes become four characters of an
- * alphabet without '<', '&' or quotes, so that the text can stand inside markup as it is. */
+/* Base64 (RFC 4648, section 4) behind a FILE; see base64.h. Three bytes become four characters of
+ * an alphabet without '<', '&' or quotes, so that the text can stand inside markup as it is. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

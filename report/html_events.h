@@ -1,5 +1,5 @@
-/* The timeline's events in memory: at most about a quarter more than the page may hold, whatever the
- * capture's size. */
+/* The timeline's events in memory: at most about a quarter more than the page may hold, whatever
+ * the capture's size. */
 #ifndef PERFKIT_REPORT_HTML_EVENTS_H
 #define PERFKIT_REPORT_HTML_EVENTS_H
 
@@ -34,8 +34,8 @@ struct prof_html_event {
     int64_t busy;            /* sum of the durations of the events merged into this */
     int64_t longest;         /* duration of the one that gave its name */
     int64_t link;            /* same number on a call and its device record; 0 = none */
-    int64_t extra; /* kernel: config id; copy, fill: bytes; call: its error, 0 = none; range: 1 = open
-                      at the end */
+    int64_t extra; /* kernel: config id; copy, fill: bytes; call: its error, 0 = none; range: 1 =
+                      open at the end */
     uint32_t name, track, row, count;
     enum prof_html_kind kind;
 };

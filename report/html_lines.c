@@ -1,6 +1,6 @@
-/* The lines of the timeline: live memory, and hardware counters where they were sampled. Each is packed
- * behind the events' columns as triples of time, value and most: from a time on the value holds, and
- * NOT_KNOWN where nothing was sampled. Shares travel as millionths. */
+/* The lines of the timeline: live memory, and hardware counters where they were sampled. Each is
+ * packed behind the events' columns as triples of time, value and most: from a time on the value
+ * holds, and NOT_KNOWN where nothing was sampled. Shares travel as millionths. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

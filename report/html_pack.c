@@ -1,5 +1,6 @@
-/* Packs the timeline's columns and writes them compressed into the page; see html_pack.h. Differences
- * of neighbours are small and repeat, so that an event takes a few bytes where JSON took 30. */
+/* Packs the timeline's columns and writes them compressed into the page; see html_pack.h.
+ * Differences of neighbours are small and repeat, so that an event takes a few bytes where JSON
+ * took 30. */
 #include <errno.h>
 #include <string.h>
 
@@ -39,7 +40,8 @@ void prof_html_pack_head(struct prof_html_pack *pack, const char *json, size_t l
 static bool write_whole(const struct prof_html_pack *pack, FILE *file)
 {
     fprintf(file, "%zu\n", pack->head.count);
-    fwrite(pack->head.data, 1, pack->head.count, file);
+    if (pack->head.count)
+        fwrite(pack->head.data, 1, pack->head.count, file);
     if (pack->columns.count)
         fwrite(pack->columns.data, 1, pack->columns.count, file);
     bool ok = !ferror(file);

@@ -1,10 +1,10 @@
 /* Numbers as bytes for the page: columns of variable-length integers, which the page unpacks
  * (html/timeline_data.js reads exactly this).
  *
- * The whole, before compression: the length of the head as decimal digits, '\n', the head (JSON), then
- * the columns one after the other; the head tells how many bytes each has. A number is LEB128: seven
- * bits a byte, lowest first, the highest bit set on all but the last. Signed ones are folded first
- * (0, -1, 1, -2 become 0, 1, 2, 3). */
+ * The whole, before compression: the length of the head as decimal digits, '\n', the head (JSON),
+ * then the columns one after the other; the head tells how many bytes each has. A number is LEB128:
+ * seven bits a byte, lowest first, the highest bit set on all but the last. Signed ones are folded
+ * first (0, -1, 1, -2 become 0, 1, 2, 3). */
 #ifndef PERFKIT_REPORT_HTML_PACK_H
 #define PERFKIT_REPORT_HTML_PACK_H
 

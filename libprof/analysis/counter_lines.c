@@ -1,5 +1,5 @@
-/* Counters over time: the samples of a device summed up in spans of equal length. A share is the sum
- * of counts over the sum of what the peak allows in the cycles that passed, so that spans of
+/* Counters over time: the samples of a device summed up in spans of equal length. A share is the
+ * sum of counts over the sum of what the peak allows in the cycles that passed, so that spans of
  * different clocks weigh right; see prof_counter_lines.h. */
 #include <math.h>
 #include <stdio.h>
@@ -177,9 +177,8 @@ static enum prof_status read_all(struct work *w, struct prof_error *err)
     for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
         used += (size_t)snprintf(sql + used, sizeof sql - used, ", c%u", i);
     snprintf(sql + used, sizeof sql - used, " FROM counter_sample");
-    enum prof_status status =
-        prof_scan(w->capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id",
-                  add_source, w, err);
+    enum prof_status status = prof_scan(
+        w->capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id", add_source, w, err);
     if (!status && w->source_count)
         status = prof_scan(w->capture,
                            "SELECT counter_device, slot, name, unit, kind, clock, peak "
@@ -199,8 +198,8 @@ static bool fill_points(const struct work *w, const struct source *source, size_
     line->points = calloc(w->spans, sizeof *line->points);
     for (size_t i = 0; line->points && i < w->spans; i++) {
         const struct span *span = &source->spans[i];
-        double value = span->sampled_ns ? value_of(source, slot, span->sums, (double)span->sampled_ns)
-                                        : NAN;
+        double value =
+            span->sampled_ns ? value_of(source, slot, span->sums, (double)span->sampled_ns) : NAN;
         int64_t before = line->count ? line->points[line->count - 1].end_ns : INT64_MIN;
         int64_t start = span->start_ns > before ? span->start_ns : before;
         if (isfinite(value) && span->end_ns > start)

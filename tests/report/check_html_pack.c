@@ -1,5 +1,5 @@
-/* What the page's events travel in: base64 by the vectors of RFC 4648, columns that zlib and a plain
- * decoder give back, and a disk that is full. */
+/* What the page's events travel in: base64 by the vectors of RFC 4648, columns that zlib and a
+ * plain decoder give back, and a disk that is full. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +56,8 @@ static unsigned char *unpacked(const char *text, size_t *size)
         for (int k = 0; k < 3 - padded; k++)
             packed[count++] = (unsigned char)(bits >> (16 - 8 * k));
     }
-    z_stream z = {.next_in = packed, .avail_in = (uInt)count, .next_out = bytes,
-                  .avail_out = 1 << 20};
+    z_stream z = {
+        .next_in = packed, .avail_in = (uInt)count, .next_out = bytes, .avail_out = 1 << 20};
     ck_assert_int_eq(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
     ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
     *size = z.total_out;
@@ -78,8 +78,8 @@ static uint64_t read_uint(const unsigned char **at)
 
 START_TEST(numbers_come_back)
 {
-    static const int64_t numbers[] = {0, -1, 1, 63, -64, 64, 127, 128, 1 << 20, INT32_MIN,
-                                      INT64_MAX, INT64_MIN};
+    static const int64_t numbers[] = {0,   -1,  1,       63,        -64,       64,
+                                      127, 128, 1 << 20, INT32_MIN, INT64_MAX, INT64_MIN};
     struct prof_html_pack pack = {0};
     prof_html_pack_head(&pack, "{\"a\":1}", 7);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
