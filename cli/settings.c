@@ -2,10 +2,13 @@
  * that no setting of ours has, and none that distributions carry tells the line of a key, which is
  * what somebody needs who mends the file from the log of a CI job. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/settings.h"
 #include "libprof/base/array.h"
@@ -205,15 +208,34 @@ static enum prof_status read_line(struct reader *r, char *line, size_t length)
     return *r->at == '[' ? read_section(r) : read_setting(r);
 }
 
+/* A pipe would be waited for without end. */
+static enum prof_status open_file(const char *path, FILE **in, struct prof_error *err)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO, "cannot read %s",
+                               path);
+    if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
+        close(fd);
+        return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
+    }
+    *in = fdopen(fd, "r");
+    if (*in)
+        return PROF_OK;
+    close(fd);
+    return prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
 enum prof_status settings_read(const char *path, struct settings *settings, struct prof_error *err)
 {
     *settings = (struct settings){.path = path};
     struct reader r = {.settings = settings, .err = err};
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO, "cannot read %s",
-                               path);
-    enum prof_status status = add_section(&r, "", 0, false);
+    FILE *in;
+    enum prof_status status = open_file(path, &in, err);
+    if (status)
+        return status;
+    status = add_section(&r, "", 0, false);
     char *line = NULL;
     size_t room = 0, total = 0;
     ssize_t length;

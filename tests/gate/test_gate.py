@@ -260,6 +260,13 @@ class Configuration(Case):
                                     saying=saying)
                 self.assertIn("perfkit.gate:%d: " % line, said)
 
+    def test_what_is_no_file(self):
+        os.mkfifo(self.path("perfkit.gate"))
+        self.refused("gate", "--baseline", "main", *self.candidate(runs=1),
+                     saying="not a regular file")
+        self.refused("gate", "--baseline", "main", "--config", "absent", *self.candidate(runs=1),
+                     saying="absent")
+
     def test_it_is_found_in_the_project_and_not_above(self):
         os.makedirs(self.path("project/.git"))
         os.makedirs(self.path("project/deep/er"))
