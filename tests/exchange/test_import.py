@@ -13,10 +13,12 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import nsys_files
@@ -488,6 +490,21 @@ class Files(NothingLeft):
         with open(path, "rb") as text:
             self.assertEqual(text.read(), before)
         self.assertEqual([f for f in os.listdir(work) if f.startswith("untouched.sqlite-")], [])
+
+    def test_interrupted(self):
+        nsys_files.make(path_of("in.sqlite"))
+        out = path_of("interrupted.sqlite")
+        for again in range(12): # wherever it is when the signal comes
+            before = set(os.listdir(work))
+            child = subprocess.Popen([perfkit, "import", path_of("in.sqlite"), "-o", out], stderr=subprocess.DEVNULL)
+            time.sleep(again * 0.004)
+            child.send_signal(signal.SIGINT)
+            child.wait()
+            left = set(os.listdir(work)) - before
+            self.assertEqual(left, {"interrupted.sqlite"} if child.returncode == 0 else set(), child.returncode)
+            if left:
+                self.assertEqual(one(out, "SELECT state FROM capture"), "imported")
+                os.unlink(out)
 
     def test_too_large_for_the_disk(self):
         nsys_files.make(path_of("in.sqlite"))

@@ -110,6 +110,18 @@ enum prof_status exchange_put(const char *temporary, const char *output, bool ov
     return PROF_OK;
 }
 
+static int on_steps(void *context)
+{
+    const struct exchange_watch *watch = context;
+    return !watch->options->progress(watch->options->user, watch->result->rows);
+}
+
+void exchange_watch(sqlite3 *db, struct exchange_watch *watch)
+{
+    if (watch->options->progress)
+        sqlite3_progress_handler(db, 1000000, on_steps, watch); /* some 20 ms */
+}
+
 enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *path,
                                    struct prof_error *err)
 {
@@ -118,6 +130,8 @@ enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *p
         return prof_fail(err, PROF_FULL, "cannot %s %s: the disk is full", doing, path);
     case SQLITE_NOMEM:
         return prof_fail(err, PROF_NOMEM, "out of memory");
+    case SQLITE_INTERRUPT:
+        return prof_fail(err, PROF_INVALID, "interrupted: nothing was written");
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return prof_fail(err, PROF_CORRUPT, "cannot %s %s: it is damaged or cut short", doing,

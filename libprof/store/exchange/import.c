@@ -26,6 +26,7 @@ struct import {
     char *stage, *temporary; /* names of files that go again */
     sqlite3 *source;
     struct prof_store *store;
+    struct exchange_watch watch;
     struct feed feed;
 };
 
@@ -102,6 +103,9 @@ static enum prof_status attach(struct import *im, const char *file)
         sqlite3_prepare_v2(im->source, "ATTACH ?1 AS src", -1, &attach, NULL) ||
         sqlite3_bind_text(attach, 1, uri, -1, SQLITE_STATIC) || sqlite3_step(attach) != SQLITE_DONE)
         status = exchange_sql_fail(im->source, "read", im->path, im->err);
+    im->watch = (struct exchange_watch){im->options, im->result};
+    if (!status)
+        exchange_watch(im->source, &im->watch);
     sqlite3_finalize(attach);
     sqlite3_free(uri);
     return status;
@@ -217,7 +221,7 @@ static bool say_theirs(struct import *im)
     if (sqlite3_prepare_v2(im->source, sql, -1, &row, NULL))
         return true;
     while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = say(im, "note", (const char *)sqlite3_column_text(row, 0));
+        ok = say(im, "limits", (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
     return ok;
 }

@@ -24,6 +24,7 @@ struct export
     const struct prof_exchange_options *options;
     struct prof_exchange_result *result;
     struct prof_error *err;
+    struct exchange_watch watch;
 };
 
 static enum prof_status fail_reading(struct export *e)
@@ -485,6 +486,8 @@ enum prof_status prof_export_nsys(const char *path, const char *output,
     if (status)
         goto out;
     e.capture = prof_store_db(e.store);
+    e.watch = (struct exchange_watch){options, result};
+    exchange_watch(e.capture, &e.watch);
     if (sqlite3_open_v2(temporary, &e.out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         status = fail_writing(&e);
     if (!status)
