@@ -108,8 +108,8 @@ static bool is_found(const struct prof_comparison *result, const struct prof_met
     return false;
 }
 
-/* Judge as it is, then with one metric made slower by each of the effects. */
-static void try_gate(struct figures *f, struct gate *gate, struct dice *dice)
+/* Judge as it is, then with one metric made slower by each of the first `changes` effects. */
+static void try_gate(struct figures *f, struct gate *gate, size_t changes, struct dice *dice)
 {
     struct prof_comparison same = judge(gate);
     const struct prof_metric *chosen = choose(&same, dice);
@@ -118,7 +118,7 @@ static void try_gate(struct figures *f, struct gate *gate, struct dice *dice)
     count_rows(f, &same);
     prof_comparison_free(&same);
     double now = 1;
-    for (size_t e = 0; chosen && e < EFFECTS; e++) {
+    for (size_t e = 0; chosen && e < changes; e++) {
         for (size_t i = 0; i < gate->cands; i++)
             inject(&gate->cand[i], &which, (1 + effects[e]) / now);
         now = 1 + effects[e];
@@ -209,7 +209,7 @@ static struct figures simulate(const struct model *model, const struct design *d
     for (long t = 0; t < trials; t++) {
         struct gate gate;
         simulate_gate(&gate, model, design, seed * 1000003u + (uint64_t)t);
-        try_gate(&f, &gate, &dice);
+        try_gate(&f, &gate, EFFECTS, &dice);
         free_gate(&gate);
     }
     return f;
@@ -238,7 +238,7 @@ static void simulate_all(const char *only, long trials, uint64_t seed)
 
 /* Runs of one command, in the order of their recording, taken in turns: A B B A  A B B A ... */
 static void replay_command(struct figures *f, struct corpus_run *runs, size_t count, size_t a_side,
-                           struct dice *dice)
+                           size_t changes, struct dice *dice)
 {
     for (size_t at = 0; at + 2 * a_side <= count; at += 2 * a_side) {
         struct gate gate = {.in_turns = true};
@@ -249,13 +249,13 @@ static void replay_command(struct figures *f, struct corpus_run *runs, size_t co
             else
                 gate.cand[gate.cands++] = runs[at + i].run;
         }
-        try_gate(f, &gate, dice); /* changes the runs, which no other gate has */
+        try_gate(f, &gate, changes, dice); /* changes the runs, which no other gate has */
     }
 }
 
 /* As it was kept: changes of an earlier replay are gone. */
-static bool replay(const char *path, size_t skip, size_t a_side, uint64_t seed, bool quiet,
-                   struct figures *all)
+static bool replay(const char *path, size_t skip, size_t a_side, size_t changes, uint64_t seed,
+                   bool quiet, struct figures *all)
 {
     struct corpus corpus;
     struct dice dice = {seed};
@@ -268,7 +268,7 @@ static bool replay(const char *path, size_t skip, size_t a_side, uint64_t seed, 
              to < corpus.count && !strcmp(corpus.runs[to].label, corpus.runs[from].label);)
             to++;
         size_t first = from + skip < to ? from + skip : to;
-        replay_command(quiet ? all : &one, corpus.runs + first, to - first, a_side, &dice);
+        replay_command(quiet ? all : &one, corpus.runs + first, to - first, a_side, changes, &dice);
         if (quiet)
             continue;
         printf(
@@ -288,12 +288,12 @@ static bool replay_all(const char *path, size_t skip, uint64_t seed)
     for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
         struct figures f, rest;
         char title[80];
-        if (!replay(path, skip, sides[i], seed, true, &f))
+        if (!replay(path, skip, sides[i], EFFECTS, seed, true, &f))
             return false;
         snprintf(title, sizeof title, "recorded runs: %zu against %zu, in turns", sides[i],
                  sides[i]);
         print_figures(title, &f);
-        replay(path, skip, sides[i], seed, false, &rest);
+        replay(path, skip, sides[i], EFFECTS, seed, false, &rest);
     }
     return true;
 }
@@ -330,7 +330,7 @@ static bool check(const char *corpus, size_t skip, long trials)
                        f.changed[2].gates, 0.9);
     }
     struct figures f;
-    if (corpus && (ok &= replay(corpus, skip, 5, 7, true, &f))) {
+    if (corpus && (ok &= replay(corpus, skip, 5, 0, 7, true, &f))) {
         printf("recorded runs, 5 against 5\n");
         ok &= at_least("  gates", f.same.gates, 300, 1);
         ok &= at_most("  false alarms", f.same.verdicts[PROF_VERDICT_FAIL], f.same.gates, 0.01);

@@ -321,15 +321,32 @@ double prof_noise_mde(double se, double df, double level, double effect)
     return fmax(se * (prof_t_quantile(level, df) + power), log1p(effect) + se * power);
 }
 
+/* More units never find less. */
+static bool finds(double variance, double prior_df, size_t n, double level, double effect,
+                  double target)
+{
+    double df = prior_df + 2 * (double)n - 2, se = sqrt(2 * variance / (double)n);
+    return prof_noise_mde(se, df, level, effect) <= log1p(target);
+}
+
+#define MOST_UNITS 1000
+
 size_t prof_noise_units_needed(double variance, double prior_df, double level, double effect,
                                double target)
 {
-    if (isnan(variance))
+    size_t low = 1, high = 2; /* low: too few */
+    if (isnan(variance) || !finds(variance, prior_df, MOST_UNITS, level, effect, target))
         return 0;
-    for (size_t n = 2; n <= 1000; n += n < 20 ? 1 : n / 10) {
-        double df = prior_df + 2 * (double)n - 2;
-        if (prof_noise_mde(sqrt(2 * variance / (double)n), df, level, effect) <= log1p(target))
-            return n;
+    while (!finds(variance, prior_df, high, level, effect, target)) {
+        low = high;
+        high = 2 * high < MOST_UNITS ? 2 * high : MOST_UNITS;
     }
-    return 0;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (finds(variance, prior_df, middle, level, effect, target))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
 }
