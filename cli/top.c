@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/newest.h"
 #include "cli/terminal.h"
 #include "cli/top_find.h"
 #include "cli/top_measure.h"

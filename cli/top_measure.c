@@ -91,6 +91,27 @@ static void look_at_spools(const char *folder, struct tui_health *health)
         closedir(dir);
 }
 
+/* The first line of /proc/stat: ticks in user, nice, system, idle, iowait, irq, softirq, steal. */
+static void measure_machine(struct top_measure *m, double *share)
+{
+    unsigned long long t[8], all = 0;
+    FILE *file = fopen("/proc/stat", "re");
+    int read = file ? fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2],
+                             &t[3], &t[4], &t[5], &t[6], &t[7])
+                    : 0;
+    if (file)
+        fclose(file);
+    if (read != 8)
+        return;
+    for (int i = 0; i < 8; i++)
+        all += t[i];
+    unsigned long long busy = all - t[3] - t[4];
+    if (m->all_ticks && all > m->all_ticks)
+        *share = (double)(busy - m->busy_ticks) / (double)(all - m->all_ticks);
+    m->busy_ticks = busy;
+    m->all_ticks = all;
+}
+
 void top_measure(void *context, struct tui_health *health)
 {
     struct top_measure *m = context;
@@ -105,5 +126,6 @@ void top_measure(void *context, struct tui_health *health)
         }
     }
     measure(&m->recorder, health->recorder_pid, &health->recorder_cpu, &health->recorder_bytes);
+    measure_machine(m, &health->machine_cpu);
     measure(&m->own, getpid(), &health->own_cpu, &health->own_bytes);
 }

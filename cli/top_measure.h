@@ -13,6 +13,7 @@ struct top_usage {
 struct top_measure {
     const struct tui_model *model;
     struct top_usage recorder, own;
+    uint64_t busy_ticks, all_ticks; /* of the machine, at the last look */
 };
 
 /* For tui_app.measure; context: struct top_measure. */

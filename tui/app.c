@@ -22,7 +22,7 @@ bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
                             .stale = true};
     const int64_t none = PROF_UNKNOWN;
     app->health = (struct tui_health){none, none, none, none, __builtin_nan(""), none,
-                                      __builtin_nan(""), none};
+                                      __builtin_nan(""), none, __builtin_nan("")};
     for (int i = 0; i < TUI_VIEWS; i++)
         app->places[i].sort = SIZE_MAX;
     app->drill_place.sort = SIZE_MAX;

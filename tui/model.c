@@ -46,6 +46,7 @@ static void forget(struct tui_model *model)
     prof_array_free(&model->memory_seconds);
     prof_names_free(&model->kernel_names);
     prof_names_free(&model->cell_keys);
+    prof_map_free(&model->seen_configs);
     prof_map_free(&model->memory_keys);
 }
 

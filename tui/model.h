@@ -33,9 +33,7 @@ struct tui_kernel {
     int64_t configs;          /* how many of them were seen */
     struct tui_sum total;     /* since the start */
     struct tui_sum window;    /* of the chosen window */
-    uint32_t spark_ns[TUI_SPARK]; /* us of kernel time per second, the newest last */
-    double bound_share;       /* from details; NaN = not judged */
-    const char *bound;        /* static words; NULL = not judged */
+    uint32_t spark_us[TUI_SPARK]; /* kernel time per second, the newest last */
 };
 
 /* One launch configuration on one stream. */
@@ -166,6 +164,7 @@ struct tui_model {
     int64_t live_bytes, peak_bytes, peak_ns;
     struct prof_names kernel_names;
     struct prof_names cell_keys;
+    struct prof_map seen_configs; /* by id */
     struct prof_map memory_keys;
 
     PROF_ARRAY(struct tui_second) seconds; /* by id when from_rollup: the young ones are read again */

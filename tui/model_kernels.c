@@ -63,17 +63,17 @@ static bool kernel_of(struct tui_model *model, int64_t config, uint32_t *number)
         free(copy);
         return false;
     }
-    *kernel = (struct tui_kernel){.name = copy, .config = config, .bound_share = NAN};
+    *kernel = (struct tui_kernel){.name = copy, .config = config};
     return prof_names_put(&model->kernel_names, name, length, *number);
 }
 
-static void count_config(struct tui_model *model, const struct tui_cell *fresh)
+/* A configuration may run on many streams. */
+static bool count_config(struct tui_model *model, const struct tui_cell *fresh)
 {
-    for (size_t i = 0; i + 1 < model->cells.count; i++) {
-        if (model->cells.data[i].config == fresh->config)
-            return;
-    }
+    if (prof_map_get(&model->seen_configs, (uint64_t)fresh->config))
+        return true;
     model->kernels.data[fresh->kernel].configs++;
+    return prof_map_put(&model->seen_configs, (uint64_t)fresh->config, 1);
 }
 
 static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t stream)
@@ -88,8 +88,7 @@ static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t
                                  (uint32_t)model->cells.count - 1))
         return NULL;
     *cell = (struct tui_cell){.config = config, .stream = stream, .kernel = kernel, .row = NO_ROW};
-    count_config(model, cell);
-    return cell;
+    return count_config(model, cell) ? cell : NULL;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */
@@ -305,7 +304,7 @@ static void spark(struct tui_model *model, const struct tui_second *row, struct 
     if (age < 0 || age >= TUI_SPARK)
         return;
     struct tui_kernel *kernel = &model->kernels.data[model->cells.data[row->cell].kernel];
-    uint32_t *slot = &kernel->spark_ns[TUI_SPARK - 1 - age];
+    uint32_t *slot = &kernel->spark_us[TUI_SPARK - 1 - age];
     *slot = add_us(*slot, row->sum_ns);
     if (stream)
         stream->spark_us[TUI_SPARK - 1 - age] =
@@ -318,7 +317,7 @@ static void clear(struct tui_model *model)
     for (size_t i = 0; i < model->kernels.count; i++) {
         struct tui_kernel *kernel = &model->kernels.data[i];
         kernel->total = kernel->window = (struct tui_sum){0};
-        memset(kernel->spark_ns, 0, sizeof kernel->spark_ns);
+        memset(kernel->spark_us, 0, sizeof kernel->spark_us);
     }
     for (size_t i = 0; i < model->streams.count; i++) {
         struct tui_stream *stream = &model->streams.data[i];

@@ -111,7 +111,7 @@ static uint32_t spark_full(const struct tui_kernel *kernel)
 {
     uint32_t most = 1;
     for (int i = 0; i < TUI_SPARK; i++)
-        most = kernel->spark_ns[i] > most ? kernel->spark_ns[i] : most;
+        most = kernel->spark_us[i] > most ? kernel->spark_us[i] : most;
     return most;
 }
 
@@ -133,7 +133,7 @@ static void add_kernel(struct tui_table *table, const struct tui_model *model, s
     tui_table_format(table, SHAPE, k->configs > 1 ? "%s +%lld" : "%s",
                      tui_shape(config ? &config->values : NULL).text, (long long)k->configs - 1);
     tui_table_real(table, OCCUPANCY, cell ? occupancy_of(model, cell) : NAN);
-    tui_table_spark(table, SPARK, k->spark_ns, spark_full(k));
+    tui_table_spark(table, SPARK, k->spark_us, spark_full(k));
     tui_table_number(table, CALLS, w->count);
     tui_table_number(table, RUN_CALLS, k->total.count);
     tui_table_number(table, RUN_NS, k->total.sum_ns);
@@ -262,6 +262,26 @@ static void show_ways(struct tui_table *table, const struct tui_view_input *inpu
     prof_flame_free(&flame);
 }
 
+/* What holds it back, under the roofline; or what is missing to say so. */
+static void show_bound(struct tui_table *table, const struct tui_view_input *input, const char *name)
+{
+    struct prof_roofline roofline;
+    if (!input->tail ||
+        prof_roofline(input->tail, &input->filter, PROF_ROOFLINE_KERNELS, &roofline, NULL))
+        return;
+    for (size_t i = 0; i < roofline.count; i++) {
+        const struct prof_roofline_point *p = &roofline.points[i];
+        if (!p->name || strcmp(p->name, name) != 0)
+            continue;
+        if (p->bound == PROF_BOUND_NONE)
+            tui_table_line(table, TUI_NORMAL, "bound by:        n/a (%s)", p->why ? p->why : "");
+        else
+            tui_table_line(table, TUI_NORMAL, "bound by:        %s, at %s of the nearest roof",
+                           prof_bound_text(p->bound), prof_percent(p->roof_share).text);
+    }
+    prof_roofline_free(&roofline);
+}
+
 void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input)
 {
     const struct tui_model *model = input->model;
@@ -279,6 +299,7 @@ void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input
     tui_table_line(table, TUI_NORMAL, "in the window:   %s, %s, mean %s, ~p95 %s",
          prof_counted(k->window.count, "call", "calls").text, prof_duration_ns(k->window.sum_ns).text,
          prof_duration(mean_of(&k->window)).text, prof_duration(tui_quantile(&k->window, 0.95)).text);
+    show_bound(table, input, k->name);
     tui_table_line(table, TUI_NORMAL, "%s", "");
     show_histogram(table, &k->window, input->ascii);
     tui_table_line(table, TUI_NORMAL, "%s", "");

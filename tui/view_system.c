@@ -77,7 +77,8 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
         tui_table_text(table, D_NAME, d->label ? d->label : d->name);
         tui_table_text(table, D_API, d->api);
         tui_table_real(table, D_KERNELS, tui_wall_share(model, kernel_time(model, d->id)));
-        tui_table_real(table, D_UTIL, percent(r.gpu_percent));
+        bool is_cpu = d->kind && !strcmp(d->kind, "cpu") && tui_model_is_live(model);
+        tui_table_real(table, D_UTIL, is_cpu ? input->health->machine_cpu : percent(r.gpu_percent));
         tui_table_number(table, D_USED, r.used_bytes);
         tui_table_number(table, D_TOTAL,
                          r.total_bytes == PROF_UNKNOWN ? d->memory_bytes : r.total_bytes);
@@ -94,7 +95,7 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
         tui_table_text(table, D_UUID, d->uuid);
     }
     tui_table_note(table, "kern%%: kernel time of this program over wall time; the rest is what the "
-                          "driver tells of the whole device%s",
+                          "driver tells of the whole device (of a processor: its load)%s",
                    !tui_model_is_live(model) ? ", while a program runs"
                    : input->nvml             ? ""
                                              : " (NVML: not here, n/a)");

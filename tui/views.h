@@ -16,6 +16,7 @@ struct tui_health {
     int64_t recorder_bytes; /* resident */
     double own_cpu;        /* of this process, share of a core lately */
     int64_t own_bytes;
+    double machine_cpu; /* busy share of all processors lately */
 };
 
 struct tui_view_input {

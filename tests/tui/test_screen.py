@@ -186,6 +186,15 @@ class Screen(Case):
         self.assertTrue(lines[5].startswith("alpha "))
         self.assertTrue(all(len(line) <= 100 for line in lines))
 
+    def test_words_that_do_not_go_together(self):
+        for words in (["--view", "nothing"], ["--once", "--json"], ["--count", "2"],
+                      ["-o", "x"], ["--"], [self.capture, "--", "true"], ["--once", "--", "true"]):
+            done = subprocess.run([PERFKIT, "top", *words], env=environment(),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=PATIENCE)
+            self.assertEqual((done.returncode, done.stdout), (2, b""), words)
+            self.assertIn(b"perfkit top: ", done.stderr)
+
     def test_a_file_that_is_none(self):
         for path, status in (("/nowhere/run.sqlite", 2), ("/bin/sh", 2)):
             done = subprocess.run([PERFKIT, "top", "--once", path], env=environment(),
