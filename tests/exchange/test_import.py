@@ -417,6 +417,16 @@ class Trace(NothingLeft):
         self.assertEqual(ask(out, "SELECT start, duration FROM range ORDER BY start"),
                          [(0, 1000), (1790857026000000123, 1), (1790857026000010000, 4503599627370497)])
 
+    def test_our_own_trace(self):
+        trace = path_of("own.json.gz")
+        self.assertEqual(run("report", CAPTURES["normal"], "--chrome-trace", trace).returncode, 0)
+        out = import_file(trace)
+        for question in ("SELECT count(*), sum(duration), count(api_name) FROM kernel", "SELECT count(*), sum(bytes), sum(duration) FROM transfer",
+                         "SELECT count(*), sum(bytes) FROM memset", "SELECT count(*), sum(duration) FROM range",
+                         "SELECT count(*), sum(duration) FROM sync", "SELECT count(*) FROM api_all", "SELECT count(*) FROM marker",
+                         "SELECT count(*), sum(bytes), count(\"end\") FROM allocation", "SELECT pid FROM process"):
+            self.assertEqual(ask(CAPTURES["normal"], question), ask(out, question), question)
+
     def test_several_processes(self):
         events = []
         for pid in (10, 20):

@@ -234,7 +234,8 @@ enum prof_status trace_sink_finish(struct trace_sink *sink, struct prof_error *e
         ok = trace_put_range(sink, 59, &sink->open.data[i], NULL);
     sink->skipped[SKIPPED_UNCLOSED] += sink->open.count;
     ok = ok && describe(sink, "EXPORT_PRODUCT_NAME",
-                        sink->is_kineto ? "a trace of torch.profiler (Kineto)" : "a Chrome trace");
+                        sink->is_kineto ? "a trace in the dialect of torch.profiler (Kineto)"
+                                        : "a Chrome trace");
     if (ok && sink->has_base) {
         sqlite3_bind_int64(sink->sql[SQL_START], 1, sink->base_ns);
         ok = trace_run(sink, SQL_START);
