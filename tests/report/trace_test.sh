@@ -13,6 +13,18 @@ for fixture in normal awkward hostile empty live more; do
         "$tool" write json "$work/$fixture.sqlite" "$work/$fixture.json" &&
         python3 "$source/chrome_check.py" "$work/$fixture.trace" "$work/$fixture.json" || exit 1
 done
+# A full disk and a reader that goes away are told.
+for format in chrome-trace perfetto; do
+    if "$tool" write $format "$work/normal.sqlite" /dev/full 2>"$work/err" || ! grep -q 'No space' "$work/err"; then
+        echo "a full disk, $format: $(cat "$work/err")"
+        exit 1
+    fi
+    { "$tool" write $format "$work/normal.sqlite" - 2>/dev/null; echo $? >"$work/status"; } | head -c 10 >/dev/null
+    if [ "$(cat "$work/status")" = 0 ]; then
+        echo "a closed pipe, $format: status 0"
+        exit 1
+    fi
+done
 # What HTA finds a trace's rank by.
 rank=$work/rank.sqlite
 "$tool" make "$source/normal.sql" "$rank" && python3 - "$rank" <<'end' && "$tool" write chrome-trace "$rank" "$work/rank.trace" || exit 1
