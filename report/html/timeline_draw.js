@@ -201,10 +201,11 @@
         context.fillRect(Math.round(self.gutter + ((t - view.from) * width) / span), RULER, 1, height - RULER);
     }
 
+    /* Cut in the middle: what tells a track from its neighbours often stands at the end. */
     function label(text, y, colour) {
-      const room = Math.floor((self.gutter - 22) / 6.9);
+      const room = Math.floor((self.gutter - 22) / 6.9), tail = Math.floor(room * 0.4);
       context.fillStyle = colour;
-      context.fillText(text.length > room ? text.slice(0, room - 1) + '\u2026' : text, 6, y, self.gutter - 12);
+      context.fillText(text.length > room ? text.slice(0, room - tail - 1) + '\u2026' + text.slice(-tail) : text, 6, y, self.gutter - 12);
     }
 
     function drawLabels(view, height) {
@@ -218,7 +219,7 @@
       plan.lines.forEach(({ line, y: top }) => {
         const y = RULER + top - view.top;
         label('  ' + P.visible(line.label), y + 9, colours.text);
-        label('  up to ' + P.lineValue(line, line.most), y + 25, colours.faint);
+        label((self.gutter < 150 ? '  ' : '  up to ') + P.lineValue(line, line.most), y + 25, colours.faint);
       });
       plan.groups.forEach((group) => {
         context.fillStyle = colours.faint;

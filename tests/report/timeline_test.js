@@ -25,7 +25,7 @@ const rest = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /* Until `script` gives something: what is told after a pause comes when it comes. */
 async function until(browser, script) {
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 1200; i++) {
     const value = await browser.run(script);
     if (value) return value;
     await rest(50);
