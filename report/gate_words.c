@@ -272,7 +272,8 @@ char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_
         put_rule(text.out, row);
     else if (row->verdict == PROF_VERDICT_FAIL || row->verdict == PROF_VERDICT_SUSPECT)
         put_findings(text.out, comparison, row);
-    if (row->verdict == PROF_VERDICT_UNDERPOWERED || row->verdict == PROF_VERDICT_SUSPECT)
+    if (!prof_metric_info(row->family)->exact &&
+        (row->verdict == PROF_VERDICT_UNDERPOWERED || row->verdict == PROF_VERDICT_SUSPECT))
         put_power(text.out, row);
     if (row->match != PROF_MATCH_EXACT && row->reason != PROF_REASON_ADDED &&
         row->reason != PROF_REASON_REMOVED)

@@ -75,7 +75,7 @@ class Example(Case):
             self.assertIn("## Performance gate", file.read())
         self.assertEqual(ElementTree.parse(self.path("gate.xml")).getroot().get("failures"), "0")
 
-        done = self.script("gate.sh", line + " --iterations 3 --top-k 4 --records 20000", status=1,
+        done = self.script("gate.sh", line + " --plots 1600", status=1,
                            GITHUB_ACTIONS="true")
         self.assertIn(b"\n::error title=perfkit gate FAIL::", done.out)
         with open(self.path("gate.json")) as file:
@@ -85,7 +85,7 @@ class Example(Case):
 
     def test_two_builds_in_turns(self):
         line = WORKLOAD + " --backend opencl --preset small --variant basic"
-        self.script("ab.sh", line, line + " --records 20000", RUNS="2", status=1)
+        self.script("ab.sh", line, line + " --plots 1600", RUNS="2", status=1)
         self.assertTrue(os.path.exists(self.path("gate.md")))
 
     def test_the_pipelines_call_what_there_is(self):
@@ -123,8 +123,10 @@ class Turns(Case):
         line = EXACT + " --rounds 2"
         done = self.ab("-n", "2", "--json", "--base", line, "--cand", line, status=None)
         result = self.result(done.out)
+        # Findings follow times, and a runtime frees memory when it likes.
+        depends = ("finding", "peak-bytes", "leaked-bytes")
         self.assertEqual({row["verdict"] for row in result["rows"] if row["class"] == "exact"
-                          and row["metric"] != "finding"}, {"PASS"})
+                          and row["metric"] not in depends}, {"PASS"})
 
     def call(self, *words, status=0, **more):
         if status is None:  # times decide
