@@ -16,7 +16,8 @@
 
 extern char **environ;
 
-/* ---- what scripts share ----------------------------------------------------------------------- */
+/* ---- what scripts share -----------------------------------------------------------------------
+ */
 
 void prof_gnuplot_terminal(FILE *out, const char *terminal)
 {
@@ -69,7 +70,8 @@ void prof_gnuplot_heading(FILE *out, const char *title, const char *below)
                       below, 110);
 }
 
-/* ---- drawing ---------------------------------------------------------------------------------- */
+/* ---- drawing ----------------------------------------------------------------------------------
+ */
 
 /* gnuplot with the script as its input; *picture is the reading end of its output. 0, or errno. */
 static int start(int script, pid_t *child, int *picture)
@@ -130,8 +132,7 @@ static enum prof_status draw(int script, const char *otherwise, FILE *out, struc
         return prof_fail_errno(err, PROF_IO, "cannot write the figure");
     }
     if (!bytes || !WIFEXITED(ending) || WEXITSTATUS(ending))
-        return prof_fail(err, PROF_SYSTEM,
-                         "gnuplot drew nothing%s", otherwise);
+        return prof_fail(err, PROF_SYSTEM, "gnuplot drew nothing%s", otherwise);
     return prof_report_flush(out, err);
 }
 
@@ -152,8 +153,8 @@ static void put_drawable(FILE *out, const char *text, size_t left)
     }
 }
 
-static enum prof_status put_script(prof_gnuplot_script *script, void *context,
-                                   const char *terminal, FILE *out, struct prof_error *err)
+static enum prof_status put_script(prof_gnuplot_script *script, void *context, const char *terminal,
+                                   FILE *out, struct prof_error *err)
 {
     char *text = NULL;
     size_t size = 0;
@@ -188,9 +189,8 @@ static int script_file(prof_gnuplot_script *script, void *context, const char *t
     return fd;
 }
 
-enum prof_status prof_gnuplot_draw(prof_gnuplot_script *script, void *context,
-                                   const char *terminal, const char *otherwise, FILE *out,
-                                   struct prof_error *err)
+enum prof_status prof_gnuplot_draw(prof_gnuplot_script *script, void *context, const char *terminal,
+                                   const char *otherwise, FILE *out, struct prof_error *err)
 {
     struct prof_error why = {0};
     int fd = script_file(script, context, terminal, &why);

@@ -1,7 +1,7 @@
 /* Pictures by gnuplot, all with one look: what their scripts share, and how they are drawn.
  *
- * What is data stays data: names stand in single quotes, in which gnuplot reads neither commands nor
- * variables, and lose the few characters that could end the quotes or the line. */
+ * What is data stays data: names stand in single quotes, in which gnuplot reads neither commands
+ * nor variables, and lose the few characters that could end the quotes or the line. */
 #ifndef PERFKIT_REPORT_GNUPLOT_H
 #define PERFKIT_REPORT_GNUPLOT_H
 
@@ -39,8 +39,7 @@ typedef enum prof_status prof_gnuplot_script(void *context, const char *terminal
 
 /* Has gnuplot draw it into `out`. `otherwise`: what to do where there is no gnuplot, besides
  * installing it. PROF_UNSUPPORTED: it is not installed. */
-enum prof_status prof_gnuplot_draw(prof_gnuplot_script *script, void *context,
-                                   const char *terminal, const char *otherwise, FILE *out,
-                                   struct prof_error *err);
+enum prof_status prof_gnuplot_draw(prof_gnuplot_script *script, void *context, const char *terminal,
+                                   const char *otherwise, FILE *out, struct prof_error *err);
 
 #endif

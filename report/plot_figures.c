@@ -49,18 +49,22 @@ static struct prof_plot_unit put_time_axis(FILE *out, int64_t begin_ns, int64_t 
 {
     struct prof_plot_unit unit = time_unit(end_ns);
     put_range(out, "x", (double)begin_ns / unit.size, (double)end_ns / unit.size);
-    fprintf(out, "set xlabel 'time since the start of the capture, %s'\nset format x '%%g'\n"
-                 "set style fill solid 1 noborder\n", unit.name);
+    fprintf(out,
+            "set xlabel 'time since the start of the capture, %s'\nset format x '%%g'\n"
+            "set style fill solid 1 noborder\n",
+            unit.name);
     return unit;
 }
 
 /* A key in one line above the plot. */
 static void put_key(FILE *out)
 {
-    fputs("set key at screen 0.965, screen 0.925 right bottom horizontal noenhanced samplen 2\n", out);
+    fputs("set key at screen 0.965, screen 0.925 right bottom horizontal noenhanced samplen 2\n",
+          out);
 }
 
-/* ---- utilisation ------------------------------------------------------------------------------ */
+/* ---- utilisation ------------------------------------------------------------------------------
+ */
 
 static void put_shares(const struct prof_plots *plots, FILE *out, struct prof_plot_unit unit,
                        size_t number, const double *shares)
@@ -70,8 +74,10 @@ static void put_shares(const struct prof_plots *plots, FILE *out, struct prof_pl
     double width = (double)(u->end_ns - u->begin_ns) / unit.size / (double)u->buckets;
     fprintf(out, "$d%zu << END\n", number);
     for (size_t i = 0; i <= u->buckets; i++)
-        prof_plot_row(out, (double[]){begin + width * (double)i,
-                                      100 * shares[i < u->buckets ? i : u->buckets - 1]}, 2);
+        prof_plot_row(out,
+                      (double[]){begin + width * (double)i,
+                                 100 * shares[i < u->buckets ? i : u->buckets - 1]},
+                      2);
     fputs("END\n", out);
 }
 
@@ -108,21 +114,23 @@ const char *prof_plot_utilisation(const struct prof_plots *plots, FILE *out)
         put_shares(plots, out, unit, 2, u->rows[0].transfer_share);
         fputs("plot $d0 using 1:2 with fillsteps lc rgb '#d0e2ee' title 'busy', "
               "$d1 using 1:2 with steps lw 1.5 lc rgb '#0072b2' title 'kernels', "
-              "$d2 using 1:2 with steps lw 1.5 lc rgb '#d55e00' title 'transfers'\n", out);
+              "$d2 using 1:2 with steps lw 1.5 lc rgb '#d55e00' title 'transfers'\n",
+              out);
         return NULL;
     }
     for (size_t i = 0; i < count; i++)
         put_shares(plots, out, unit, i, u->rows[i].busy_share);
     for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%s$d%zu using 1:2 with steps lw 1.5 lc rgb '%s' title ", i ? ", " : "plot ", i,
-                prof_plot_colours[i]);
+        fprintf(out, "%s$d%zu using 1:2 with steps lw 1.5 lc rgb '%s' title ", i ? ", " : "plot ",
+                i, prof_plot_colours[i]);
         put_device_name(plots, out, &u->rows[i]);
     }
     fputc('\n', out);
     return NULL;
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------
+ */
 
 static const char *name_of(const struct prof_kernel_row *row)
 {
@@ -172,10 +180,12 @@ const char *prof_plot_kernels(const struct prof_plots *plots, FILE *out)
         fprintf(out, " %zu", count - i);
     }
     fputs(")\nset style fill solid 1 noborder\nunset grid\nset grid xtics back lt 1 lw 0.7 lc rgb "
-          "'#d8d8d8'\n$bars << END\n", out);
+          "'#d8d8d8'\n$bars << END\n",
+          out);
     for (size_t i = 0; i < count; i++)
-        prof_plot_row(out, (double[]){(double)k->rows[i].duration_ns.sum / unit.size,
-                                      (double)(count - i)}, 2);
+        prof_plot_row(
+            out, (double[]){(double)k->rows[i].duration_ns.sum / unit.size, (double)(count - i)},
+            2);
     fputs("END\n", out);
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "set label '%s, %s' at ", prof_duration_ns(k->rows[i].duration_ns.sum).text,
@@ -183,7 +193,8 @@ const char *prof_plot_kernels(const struct prof_plots *plots, FILE *out)
         prof_gnuplot_real(out, (double)k->rows[i].duration_ns.sum / unit.size);
         fprintf(out, ",%zu left offset character 0.6,0 noenhanced font ',10'\n", count - i);
     }
-    fputs("plot $bars using ($1/2):2:($1/2):(0.36) with boxxyerror lc rgb '#0072b2' notitle\n", out);
+    fputs("plot $bars using ($1/2):2:($1/2):(0.36) with boxxyerror lc rgb '#0072b2' notitle\n",
+          out);
     return NULL;
 }
 
@@ -193,8 +204,10 @@ static void put_curve(FILE *out, size_t number, const struct prof_histogram *h, 
     fprintf(out, "$c%zu << END\n", number);
     prof_plot_row(out, (double[]){prof_histogram_low(h->first) / 1e9, 0}, 2);
     for (uint32_t i = 0; i < h->count; i++)
-        prof_plot_row(out, (double[]){prof_histogram_low(h->first + i) / 1e9,
-                                      100 * (double)h->counts[i] / (double)total}, 2);
+        prof_plot_row(out,
+                      (double[]){prof_histogram_low(h->first + i) / 1e9,
+                                 100 * (double)h->counts[i] / (double)total},
+                      2);
     prof_plot_row(out, (double[]){prof_histogram_low(h->first + h->count) / 1e9, 0}, 2);
     fputs("END\n", out);
 }
@@ -215,13 +228,17 @@ const char *prof_plot_durations(const struct prof_plots *plots, FILE *out)
     }
     if (!count)
         return "no kernels";
-    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "How long kernels run",
-                    "share of each kernel's own executions, by steps of an eighth; the kernels that took "
-                    "most time", "duration of one execution", "executions");
+    prof_plot_frame(
+        out, PROF_GNUPLOT_LEFT, "How long kernels run",
+        "share of each kernel's own executions, by steps of an eighth; the kernels that took "
+        "most time",
+        "duration of one execution", "executions");
     fputs("set logscale x\nset format x " TIME_FORMAT "\nset format y '%g %%'\n", out);
-    put_range(out, "x", pow(10, floor(log10(least))) / 1e9, pow(10, ceil(log10(fmax(most, 2)))) / 1e9);
+    put_range(out, "x", pow(10, floor(log10(least))) / 1e9,
+              pow(10, ceil(log10(fmax(most, 2)))) / 1e9);
     fputs("set yrange [0:*]\nset key at screen 0.95, screen 0.86 right top vertical noenhanced "
-          "samplen 2\n", out);
+          "samplen 2\n",
+          out);
     for (size_t i = 0; i < count; i++)
         put_curve(out, i, &rows[i]->histogram, rows[i]->duration_ns.count);
     for (size_t i = 0; i < count; i++) {
@@ -233,7 +250,8 @@ const char *prof_plot_durations(const struct prof_plots *plots, FILE *out)
     return NULL;
 }
 
-/* ---- transfers -------------------------------------------------------------------------------- */
+/* ---- transfers --------------------------------------------------------------------------------
+ */
 
 enum { KINDS = 5 };
 
@@ -280,8 +298,8 @@ static enum prof_status put_dots(const struct prof_plots *plots, FILE *out, int6
     return prof_events_close(events, err);
 }
 
-enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out, const char **nothing,
-                                     struct prof_error *err)
+enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out,
+                                     const char **nothing, struct prof_error *err)
 {
     static const char *const prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
     static const char *const names[KINDS] = {"host to device", "device to host", "within a device",
@@ -313,7 +331,8 @@ enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out, 
     for (size_t i = 0; i < KINDS; i++) {
         if (!dots.drawn[i])
             continue;
-        fprintf(out, "%s$dots using ($3==%zu?$1:NaN):2 with points pt 7 ps 0.6 lc rgb '%s' title '%s'",
+        fprintf(out,
+                "%s$dots using ($3==%zu?$1:NaN):2 with points pt 7 ps 0.6 lc rgb '%s' title '%s'",
                 separator, i, prof_plot_colours[i], names[i]);
         separator = ", ";
     }
@@ -321,7 +340,8 @@ enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out, 
     return PROF_OK;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory -----------------------------------------------------------------------------------
+ */
 
 const char *prof_plot_memory(const struct prof_plots *plots, FILE *out)
 {
@@ -335,22 +355,26 @@ const char *prof_plot_memory(const struct prof_plots *plots, FILE *out)
     if (end < m->points[m->count - 1].time_ns)
         end = m->points[m->count - 1].time_ns;
     char below[200];
-    snprintf(below, sizeof below, "all kinds of memory; most: %s at %s", prof_bytes_of(m->peak_bytes).text,
-             prof_duration_ns(m->peak_ns).text);
-    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Allocated memory over time", below,
-                    "", "");
+    snprintf(below, sizeof below, "all kinds of memory; most: %s at %s",
+             prof_bytes_of(m->peak_bytes).text, prof_duration_ns(m->peak_ns).text);
+    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Allocated memory over time", below, "", "");
     struct prof_plot_unit time = put_time_axis(out, filter ? filter->begin_ns : 0, end);
     struct prof_plot_unit size = byte_unit(m->peak_bytes);
     put_range(out, "y", 0, (double)m->peak_bytes / size.size * 1.08);
     fprintf(out, "set ylabel '%s'\nset format y '%%g'\n$memory << END\n", size.name);
     for (size_t i = 0; i < m->count; i++)
-        prof_plot_row(out, (double[]){(double)m->points[i].time_ns / time.size,
-                                      (double)m->points[i].bytes / size.size,
-                                      (double)m->points[i].peak_bytes / size.size}, 3);
+        prof_plot_row(out,
+                      (double[]){(double)m->points[i].time_ns / time.size,
+                                 (double)m->points[i].bytes / size.size,
+                                 (double)m->points[i].peak_bytes / size.size},
+                      3);
     const struct prof_memory_point *last = &m->points[m->count - 1];
-    prof_plot_row(out, (double[]){(double)end / time.size, (double)last->bytes / size.size,
-                                  (double)last->bytes / size.size}, 3);
+    prof_plot_row(out,
+                  (double[]){(double)end / time.size, (double)last->bytes / size.size,
+                             (double)last->bytes / size.size},
+                  3);
     fputs("END\nplot $memory using 1:3 with fillsteps lc rgb '#d0e2ee' notitle, "
-          "$memory using 1:2 with steps lw 1.5 lc rgb '#0072b2' notitle\n", out);
+          "$memory using 1:2 with steps lw 1.5 lc rgb '#0072b2' notitle\n",
+          out);
     return NULL;
 }

@@ -16,8 +16,8 @@
 #define BUCKETS 400 /* of the utilisation: the plot has about 900 pixels */
 #define MEMORY_POINTS 1000
 
-const char *const prof_plot_colours[PROF_PLOT_COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                          "#e69f00", "#56b4e9", "#707070"};
+const char *const prof_plot_colours[PROF_PLOT_COLOURS] = {
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#707070"};
 
 static const struct figure {
     const char *name, *title;
@@ -32,16 +32,18 @@ static const struct figure {
 };
 enum { TRANSFERS = 3, ROOFLINE = 5, FIGURES = sizeof figures / sizeof figures[0] };
 
-/* ---- what scripts share ----------------------------------------------------------------------- */
+/* ---- what scripts share -----------------------------------------------------------------------
+ */
 
 void prof_plot_frame(FILE *out, double left, const char *title, const char *below,
                      const char *x_label, const char *y_label)
 {
     fputs("set encoding utf8\nset lmargin at screen ", out);
     prof_gnuplot_real(out, left);
-    fprintf(out, "\nset rmargin at screen 0.965\nset bmargin at screen %.2f\n"
-                 "set tmargin at screen %.2f\nset xlabel '%s'\nset ylabel '%s' offset 0,0\n"
-                 PROF_GNUPLOT_LOOK "unset key\n",
+    fprintf(out,
+            "\nset rmargin at screen 0.965\nset bmargin at screen %.2f\n"
+            "set tmargin at screen %.2f\nset xlabel '%s'\nset ylabel '%s' offset "
+            "0,0\n" PROF_GNUPLOT_LOOK "unset key\n",
             PROF_GNUPLOT_BOTTOM, PROF_GNUPLOT_TOP - 0.02, x_label, y_label);
     prof_gnuplot_heading(out, title, below);
 }
@@ -62,7 +64,8 @@ void prof_plot_row(FILE *out, const double *values, size_t count)
 /* Instead of a figure: that there is nothing, and why. */
 static void put_nothing(FILE *out, const char *title, const char *why)
 {
-    fputs("set encoding utf8\nunset border\nunset tics\nunset key\nset xrange [0:1]\nset yrange [0:1]\n",
+    fputs("set encoding utf8\nunset border\nunset tics\nunset key\nset xrange [0:1]\nset yrange "
+          "[0:1]\n",
           out);
     prof_gnuplot_heading(out, title, "");
     fputs("set label ", out);
@@ -74,7 +77,8 @@ static void put_nothing(FILE *out, const char *title, const char *why)
           out);
 }
 
-/* ---- one picture ------------------------------------------------------------------------------ */
+/* ---- one picture ------------------------------------------------------------------------------
+ */
 
 struct picture {
     const struct prof_plots *plots;
@@ -143,7 +147,8 @@ static enum prof_status save(const struct prof_plots *plots, const char *folder,
     return status;
 }
 
-/* ---- all -------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------
+ */
 
 static enum prof_status load(struct prof_plots *plots, struct prof_error *err)
 {

@@ -25,8 +25,8 @@ typedef const char *prof_plot(const struct prof_plots *plots, FILE *out);
 prof_plot prof_plot_utilisation, prof_plot_kernels, prof_plot_durations, prof_plot_memory;
 
 /* Reads the transfers one by one, hence the status. */
-enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out, const char **nothing,
-                                     struct prof_error *err);
+enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out,
+                                     const char **nothing, struct prof_error *err);
 
 /* Told apart by people who see few colours, too (Okabe and Ito, 2008). */
 #define PROF_PLOT_COLOURS 7

@@ -1,6 +1,6 @@
-/* Totals of a capture in Prometheus' text format 0.0.4, for node_exporter's textfile collector: what
- * each kernel took, what was moved, how busy the devices were. The labels gpu, UUID, modelName and
- * hostname are those of NVIDIA's DCGM exporter, so that the series join its own. The number of
+/* Totals of a capture in Prometheus' text format 0.0.4, for node_exporter's textfile collector:
+ * what each kernel took, what was moved, how busy the devices were. The labels gpu, UUID, modelName
+ * and hostname are those of NVIDIA's DCGM exporter, so that the series join its own. The number of
  * series is bounded: the kernels that took most, and `other` for the rest. */
 #include <inttypes.h>
 #include <math.h>
@@ -41,7 +41,8 @@ struct page {
     PROF_ARRAY(struct part) parts;
 };
 
-/* ---- labels ----------------------------------------------------------------------------------- */
+/* ---- labels -----------------------------------------------------------------------------------
+ */
 
 /* `name="text"`, with a comma unless it is the first; nothing when the text is not known. */
 static void put_label(FILE *out, bool first, const char *name, const char *text)
@@ -107,7 +108,8 @@ static void free_lines(struct lines *lines)
     prof_array_free(&lines->list);
 }
 
-/* ---- what each device did --------------------------------------------------------------------- */
+/* ---- what each device did ---------------------------------------------------------------------
+ */
 
 static char *device_labels(const struct page *page, const struct prof_device *device)
 {
@@ -160,9 +162,9 @@ static enum prof_status load_kernels(const struct page *page, const struct prof_
     for (size_t i = 0; !status && ok && i < kernels.count; i++) {
         const struct prof_kernel_row *row = &kernels.rows[i];
         struct label label = {"kernel", i >= top ? "other" : row->name ? row->name : "n/a"};
-        ok = add_line(&part->kernels, labels_with(part->labels, &label, 1),
-                      (int64_t[VALUES]){[COUNT] = row->duration_ns.count,
-                                        [TIME_NS] = row->duration_ns.sum});
+        ok = add_line(
+            &part->kernels, labels_with(part->labels, &label, 1),
+            (int64_t[VALUES]){[COUNT] = row->duration_ns.count, [TIME_NS] = row->duration_ns.sum});
     }
     if (!status)
         prof_kernel_summary_free(&kernels);
@@ -247,7 +249,8 @@ static enum prof_status load_part(struct page *page, const struct prof_utilisati
     return status ? status : load_memory(page, &filter, part, err);
 }
 
-/* ---- families --------------------------------------------------------------------------------- */
+/* ---- families ---------------------------------------------------------------------------------
+ */
 
 static void put_head(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -267,8 +270,7 @@ static void put_lines(FILE *out, const struct page *page, size_t offset, const c
 {
     put_head(out, name, type, help);
     for (size_t p = 0; p < page->parts.count; p++) {
-        const struct lines *lines =
-            (const void *)((const char *)&page->parts.data[p] + offset);
+        const struct lines *lines = (const void *)((const char *)&page->parts.data[p] + offset);
         for (size_t i = 0; i < lines->list.count; i++) {
             fprintf(out, "%s{%s} ", name, lines->list.data[i].labels);
             if (value == TIME_NS)

@@ -207,7 +207,8 @@ static void print_device_line(const struct prof_report_page *page,
 {
     const struct prof_device *device = prof_device(data->capture, row->device);
     char label[64];
-    char *name = prof_report_fit(device ? device->name : NULL, page->width > 76 ? page->width - 56 : 20);
+    size_t room = page->width > 76 ? page->width - 56 : 20;
+    char *name = prof_report_fit(device ? device->name : NULL, room);
     double window = row->window_ns > 0 ? (double)row->window_ns : 0.0 / 0.0;
     prof_report_device_label(device, label, sizeof label);
     fprintf(page->out, "  %-10s %8s  %8s  %9s  %9s  %s\n", label,

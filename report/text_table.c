@@ -205,8 +205,10 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
 {
     size_t total = 0;
     const char *rows = table->rows(data, &total);
-    struct layout layout = {
-        .rows = prof_report_limit(total, page->top, most && most != PROF_HEADING_ONLY ? most : table->screen_rows)};
+    bool heading_only = most == PROF_HEADING_ONLY && !page->top;
+    if (!most || most == PROF_HEADING_ONLY)
+        most = table->screen_rows;
+    struct layout layout = {.rows = prof_report_limit(total, page->top, most)};
     if (!page->top && layout.rows + 1 == total)
         layout.rows = total; /* the row takes no more room than the line that leaves it out */
     fprintf(page->out, "%s%s%s", prof_report_tone(page, PROF_TONE_HEAD), table->title,
@@ -221,7 +223,7 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
         fprintf(page->out, ": %s", line);
     }
     fputc('\n', page->out);
-    if (most == PROF_HEADING_ONLY && !page->top)
+    if (heading_only)
         return PROF_OK;
     for (const struct prof_report_column *c = table->columns; c->key; c++) {
         if (c->rank && layout.count < MAX_COLUMNS)

@@ -1,5 +1,5 @@
-/* The trust block of the text report: what was called against what was recorded, and every loss that
- * is known. It ends the report, because it says how far the figures above can be believed. */
+/* The trust block of the text report: what was called against what was recorded, and every loss
+ * that is known. It ends the report, because it says how far the figures above can be believed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,8 +81,8 @@ static void print_balances(const struct prof_report_page *page, const struct pro
 {
     /* Calls are counted when they are made, whatever a report asks for afterwards. */
     char line[1024];
-    size_t n = (size_t)snprintf(line, sizeof line, "called and recorded%s:",
-                                whole_run ? " in the whole run" : "");
+    size_t n = (size_t)snprintf(line, sizeof line,
+                                "called and recorded%s:", whole_run ? " in the whole run" : "");
     size_t even = 0;
     if (!trust->total_count)
         fputs("  no calls were counted\n", page->out);
@@ -92,8 +92,7 @@ static void print_balances(const struct prof_report_page *page, const struct pro
             print_balance(page, row);
             continue;
         }
-        char *subject =
-            prof_report_cut(row->called == 1 ? row->subject : plural(row->subject), 40);
+        char *subject = prof_report_cut(row->called == 1 ? row->subject : plural(row->subject), 40);
         int wrote = snprintf(line + n, sizeof line - n, "%s %s %s", even++ ? "," : "",
                              prof_count(row->called).text, subject ? subject : "n/a");
         free(subject);
@@ -105,7 +104,8 @@ static void print_balances(const struct prof_report_page *page, const struct pro
         prof_report_wrap(page, 2, "", line);
 }
 
-/* Every loss is told; of warnings, and of notes where everything is told, as many as people read. */
+/* Every loss is told; of warnings, and of notes where everything is told, as many as people read.
+ */
 static void print_statements(const struct prof_report_page *page, const struct prof_trust *trust)
 {
     static const char *const marks[] = {
