@@ -1,6 +1,6 @@
-/* perfkit top: shows what a program does on its GPUs while it does it, or browses a finished capture.
- * The screen and all that is on it are in tui/; this is the command: what to show, where, and until
- * when. */
+/* perfkit top: shows what a program does on its GPUs while it does it, or browses a finished
+ * capture. The screen and all that is on it are in tui/; this is the command: what to show, where,
+ * and until when. */
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
@@ -33,26 +33,64 @@ static const unsigned window_seconds[] = {1, 10, 60, 0};
 
 #define AT(member) .offset = offsetof(struct top_options, member)
 static const struct cli_option top_options[] = {
-    {.name = "once", .type = CLI_FLAG, AT(once), .group = "Instead of a screen",
+    {.name = "once",
+     .type = CLI_FLAG,
+     AT(once),
+     .group = "Instead of a screen",
      .text = "print one screen as text and end"},
-    {.name = "json", .type = CLI_FLAG, AT(json),
+    {.name = "json",
+     .type = CLI_FLAG,
+     AT(json),
      .text = "print one JSON object a refresh, on a line each, until the capture ends"},
-    {.name = "count", .letter = 'n', .type = CLI_COUNT, AT(count), .argument = "N",
+    {.name = "count",
+     .letter = 'n',
+     .type = CLI_COUNT,
+     AT(count),
+     .argument = "N",
      .text = "end after so many objects"},
-    {.name = "rows", .type = CLI_COUNT, AT(rows), .argument = "N", .fallback = "40",
+    {.name = "rows",
+     .type = CLI_COUNT,
+     AT(rows),
+     .argument = "N",
+     .fallback = "40",
      .text = "rows of the table that --once prints"},
-    {.name = "view", .type = CLI_TEXT, AT(view), .argument = "NAME[,NAME...]",
-     .fallback = "kernels", .group = "What is shown",
+    {.name = "view",
+     .type = CLI_TEXT,
+     AT(view),
+     .argument = "NAME[,NAME...]",
+     .fallback = "kernels",
+     .group = "What is shown",
      .text = "kernels, streams, transfers, memory, ranges, processes, findings, devices, health; "
              "with --json several, or all"},
-    {.name = "window", .type = CLI_CHOICE, AT(window), .argument = "SECONDS", .fallback = "10",
-     .text = "what rates and shares are of: the last 1, 10 or 60 seconds, or all", .words = windows},
-    {.name = "interval", .letter = 'i', .type = CLI_TIME, AT(interval), .argument = "TIME",
-     .fallback = "1s", .text = "between two refreshes, at least 100ms"},
-    {.name = "ascii", .type = CLI_FLAG, AT(ascii), .text = "only characters that every terminal has"},
-    {.name = "capture", .letter = 'o', .type = CLI_FILE, AT(file), .argument = "FILE",
-     .group = "With a command", .text = "the capture that is written; else named as by perfkit run"},
-    {.name = "output", .type = CLI_FILE, AT(output), .argument = "FILE",
+    {.name = "window",
+     .type = CLI_CHOICE,
+     AT(window),
+     .argument = "SECONDS",
+     .fallback = "10",
+     .text = "what rates and shares are of: the last 1, 10 or 60 seconds, or all",
+     .words = windows},
+    {.name = "interval",
+     .letter = 'i',
+     .type = CLI_TIME,
+     AT(interval),
+     .argument = "TIME",
+     .fallback = "1s",
+     .text = "between two refreshes, at least 100ms"},
+    {.name = "ascii",
+     .type = CLI_FLAG,
+     AT(ascii),
+     .text = "only characters that every terminal has"},
+    {.name = "capture",
+     .letter = 'o',
+     .type = CLI_FILE,
+     AT(file),
+     .argument = "FILE",
+     .group = "With a command",
+     .text = "the capture that is written; else named as by perfkit run"},
+    {.name = "output",
+     .type = CLI_FILE,
+     AT(output),
+     .argument = "FILE",
      .fallback = "the capture's name with .out",
      .text = "what the program prints on its standard output and error"},
     {0},
@@ -72,7 +110,7 @@ static const struct cli_text_row top_variables[] = {
     {0},
 };
 
-/* ---- what to show ------------------------------------------------------------------------------ */
+/* ---- what to show -------------------------------------------------------------------------- */
 
 /* Bits of views; 0 = a name that there is none of. */
 static unsigned views_of(const char *text, int *first)
@@ -104,7 +142,7 @@ static void pause_for(long ns)
     nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
 }
 
-/* ---- without a screen -------------------------------------------------------------------------- */
+/* ---- without a screen ---------------------------------------------------------------------- */
 
 /* Until everything that is there was read. */
 static enum prof_status read_all(struct tui_app *app, struct prof_error *err)
@@ -163,7 +201,7 @@ static enum prof_status stream(struct tui_app *app, const struct top_options *op
     return status;
 }
 
-/* ---- the command ------------------------------------------------------------------------------- */
+/* ---- the command --------------------------------------------------------------------------- */
 
 static enum prof_status on_screen(struct tui_app *app, const struct top_options *options,
                                   int *ended_by, struct prof_error *err)
@@ -186,9 +224,10 @@ static enum prof_status on_screen(struct tui_app *app, const struct top_options 
     (void)app;
     (void)options;
     (void)ended_by;
-    return prof_fail(err, PROF_UNSUPPORTED,
-                     "this perfkit was built without ncurses: use --once or --json, or build it with "
-                     "libncurses-dev");
+    return prof_fail(
+        err, PROF_UNSUPPORTED,
+        "this perfkit was built without ncurses: use --once or --json, or build it with "
+        "libncurses-dev");
 #endif
 }
 
@@ -236,10 +275,11 @@ static void leave_program(const struct cli_command *command, struct top_capture 
         cli_say(command->name, "the program was interrupted; its capture is %s", capture->path);
         return;
     }
-    cli_say(command->name,
-            "the program runs on (perfkit run is process %ld); its capture is %s, what it prints is in "
-            "%s",
-            (long)capture->recorder, capture->path, capture->output);
+    cli_say(
+        command->name,
+        "the program runs on (perfkit run is process %ld); its capture is %s, what it prints is in "
+        "%s",
+        (long)capture->recorder, capture->path, capture->output);
 }
 
 static enum prof_status find(const struct top_options *options, const struct cli_operands *operands,
@@ -281,7 +321,8 @@ static const char *wrong(const struct top_options *options, const struct cli_ope
 
 static int top_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct top_options options = {.window = 1, .interval = 1000000000, .rows = 40, .view = "kernels"};
+    struct top_options options = {
+        .window = 1, .interval = 1000000000, .rows = 40, .view = "kernels"};
     struct cli_operands operands;
     struct top_capture capture = {0};
     struct prof_error err = {0};
@@ -328,12 +369,13 @@ const struct cli_command top_command = {
     .name = "top",
     .summary = "watch what a program does on its GPUs, live",
     .operands = "[FILE | -- COMMAND [ARG...]]",
-    .text = "Shows kernels, streams, copies, memory, NVTX ranges, processes, findings, devices and the "
-            "health of the recording, of a capture that is being recorded or of a finished one. "
-            "Without a file: of the program that `perfkit run` records just now. With a command: "
-            "starts it under `perfkit run`, with what it prints in a file. F1 in it explains the "
-            "keys. Watching does not change what is recorded, and leaving it leaves the program "
-            "alone.",
+    .text =
+        "Shows kernels, streams, copies, memory, NVTX ranges, processes, findings, devices and the "
+        "health of the recording, of a capture that is being recorded or of a finished one. "
+        "Without a file: of the program that `perfkit run` records just now. With a command: "
+        "starts it under `perfkit run`, with what it prints in a file. F1 in it explains the "
+        "keys. Watching does not change what is recorded, and leaving it leaves the program "
+        "alone.",
     .options = top_options,
     .examples = top_examples,
     .variables = top_variables,

@@ -1,5 +1,5 @@
-/* See top_find.h. What is started is a `perfkit run` like any other: it may be left alone, watched by
- * a second top, controlled by `perfkit ctl`. */
+/* See top_find.h. What is started is a `perfkit run` like any other: it may be left alone, watched
+ * by a second top, controlled by `perfkit ctl`. */
 #include "cli/top_find.h"
 
 #include <errno.h>
@@ -85,12 +85,14 @@ static enum prof_status choose(const struct list *list, bool ask, struct top_cap
 {
     int which = list->count == 1 ? 0 : ask && list->count ? ask_which(list) : -1;
     if (!list->count)
-        return prof_fail(err, PROF_NOTFOUND,
-                         "no capture is being recorded by this user: name a file, or start a program "
-                         "with perfkit top -- COMMAND");
+        return prof_fail(
+            err, PROF_NOTFOUND,
+            "no capture is being recorded by this user: name a file, or start a program "
+            "with perfkit top -- COMMAND");
     if (which < 0)
-        return prof_fail(err, PROF_INVALID, "%zu captures are being recorded, %s the first: name one",
-                         list->count, name_of(&list->found[0]));
+        return prof_fail(err, PROF_INVALID,
+                         "%zu captures are being recorded, %s the first: name one", list->count,
+                         name_of(&list->found[0]));
     *capture = list->found[which];
     return PROF_OK;
 }
@@ -117,7 +119,7 @@ bool top_is_served(void *context, const char *spool)
     return info.st_uid != geteuid() || spool_is_running(spool);
 }
 
-/* ---- starting ---------------------------------------------------------------------------------- */
+/* ---- starting ------------------------------------------------------------------------------ */
 
 static _Noreturn void become_recorder(char **command, const struct top_capture *capture, int output)
 {

@@ -23,9 +23,10 @@ void top_named(const char *file, struct top_capture *capture);
  * PROF_NOTFOUND without one, PROF_INVALID when it cannot be told which: the message lists them. */
 enum prof_status top_running(bool ask, struct top_capture *capture, struct prof_error *err);
 
-/* Start `perfkit run -o FILE -- COMMAND` in a process group of its own, its input /dev/null and what it
- * prints in a file (`output`, NULL: FILE with .out). `file`: of the capture, NULL: as `perfkit run`
- * chooses. Returns when the capture can be read. *status: of `perfkit run` where it ended before. */
+/* Start `perfkit run -o FILE -- COMMAND` in a process group of its own, its input /dev/null and
+ * what it prints in a file (`output`, NULL: FILE with .out). `file`: of the capture, NULL: as
+ * `perfkit run` chooses. Returns when the capture can be read. *status: of `perfkit run` where it
+ * ended before. */
 enum prof_status top_start(char **command, const char *file, const char *output,
                            struct top_capture *capture, int *status, struct prof_error *err);
 

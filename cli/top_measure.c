@@ -96,8 +96,8 @@ static void measure_machine(struct top_measure *m, double *share)
 {
     unsigned long long t[8], all = 0;
     FILE *file = fopen("/proc/stat", "re");
-    int read = file ? fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2],
-                             &t[3], &t[4], &t[5], &t[6], &t[7])
+    int read = file ? fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1],
+                             &t[2], &t[3], &t[4], &t[5], &t[6], &t[7])
                     : 0;
     if (file)
         fclose(file);

@@ -20,9 +20,16 @@ bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
                             .height = 24,
                             .tail_rows = FIRST_TAIL,
                             .stale = true};
-    const int64_t none = PROF_UNKNOWN;
-    app->health = (struct tui_health){none, none, none, none, __builtin_nan(""), none,
-                                      __builtin_nan(""), none, __builtin_nan("")};
+    const double unknown = __builtin_nan("");
+    app->health = (struct tui_health){.dropped = PROF_UNKNOWN,
+                                      .spools = PROF_UNKNOWN,
+                                      .spool_bytes = PROF_UNKNOWN,
+                                      .recorder_pid = PROF_UNKNOWN,
+                                      .recorder_cpu = unknown,
+                                      .recorder_bytes = PROF_UNKNOWN,
+                                      .own_cpu = unknown,
+                                      .own_bytes = PROF_UNKNOWN,
+                                      .machine_cpu = unknown};
     for (int i = 0; i < TUI_VIEWS; i++)
         app->places[i].sort = SIZE_MAX;
     app->drill_place.sort = SIZE_MAX;
@@ -54,7 +61,7 @@ void tui_app_show(struct tui_app *app, int view)
     app->stale = true;
 }
 
-/* ---- details ----------------------------------------------------------------------------------- */
+/* ---- details ------------------------------------------------------------------------------- */
 
 static bool can_open(const struct tui_model *model)
 {
@@ -93,7 +100,7 @@ static void adapt(struct tui_app *app, int64_t cost_ns)
         app->tail_rows *= 2;
 }
 
-/* ---- filling ----------------------------------------------------------------------------------- */
+/* ---- filling ------------------------------------------------------------------------------- */
 
 static struct tui_place *place_of(struct tui_app *app)
 {
@@ -127,10 +134,8 @@ static void fill_with(struct tui_app *app, struct tui_view_input *input)
 void tui_app_fill(struct tui_app *app)
 {
     const struct tui_view *view = &tui_views[app->view];
-    struct tui_view_input input = {.model = app->model,
-                                   .health = &app->health,
-                                   .target = app->target,
-                                   .ascii = app->ascii};
+    struct tui_view_input input = {
+        .model = app->model, .health = &app->health, .target = app->target, .ascii = app->ascii};
     uint64_t now = prof_now_ns();
     if (app->view == TUI_VIEW_DEVICES && !app->nvml_tried) {
         app->nvml = tui_nvml_open();
@@ -153,8 +158,8 @@ void tui_app_fill(struct tui_app *app)
         adapt(app, cost);
     app->next_detail_ns = now + (uint64_t)cost * DETAIL_PAUSE;
     /* A finished capture is read once: further back while that costs little. */
-    bool more = finished && input.filter.begin_ns > 0 && app->tail_rows < MOST_TAIL &&
-                cost < DETAIL_NS / 3;
+    bool more =
+        finished && input.filter.begin_ns > 0 && app->tail_rows < MOST_TAIL && cost < DETAIL_NS / 3;
     app->stale = opened ? more : can_open(app->model);
 }
 

@@ -64,7 +64,7 @@ struct tui_app {
     int width, height;
     bool ascii;
 
-    int64_t tail_rows;      /* as many events of a table as a look at details can afford */
+    int64_t tail_rows; /* as many events of a table as a look at details can afford */
     int64_t detail_cost_ns;
     uint64_t next_detail_ns;
     bool stale; /* another view, window or row: details are due at once */
@@ -96,7 +96,8 @@ enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE
 
 /* One object: the state, the totals, and the rows of every view in `views` (bits; details too). See
  * docs/top.md. One line. */
-enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out, struct prof_error *err);
+enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
+                              struct prof_error *err);
 
 /* Lines of the screen, for drawing and for clicks. Pure. */
 struct tui_layout {

@@ -1,5 +1,5 @@
-/* See cells.h. Every text is cleaned here, whoever wrote it: the one place that a hostile name would
- * have to pass. */
+/* See cells.h. Every text is cleaned here, whoever wrote it: the one place that a hostile name
+ * would have to pass. */
 #include "tui/cells.h"
 
 #include <math.h>
@@ -125,8 +125,10 @@ void tui_grid_style(struct tui_grid *grid, int x, int y, int room, enum tui_styl
 }
 
 /* Eighths of a column's width and of its height. */
-static const uint32_t widths[] = {' ', 0x258f, 0x258e, 0x258d, 0x258c, 0x258b, 0x258a, 0x2589, 0x2588};
-static const uint32_t heights[] = {' ', 0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587, 0x2588};
+static const uint32_t widths[] = {' ',    0x258f, 0x258e, 0x258d, 0x258c,
+                                  0x258b, 0x258a, 0x2589, 0x2588};
+static const uint32_t heights[] = {' ',    0x2581, 0x2582, 0x2583, 0x2584,
+                                   0x2585, 0x2586, 0x2587, 0x2588};
 static const char ascii_heights[] = " .:-=+*#@";
 
 void tui_grid_bar(struct tui_grid *grid, int x, int y, int room, double share, enum tui_style style)
@@ -137,13 +139,13 @@ void tui_grid_bar(struct tui_grid *grid, int x, int y, int room, double share, e
         int level = here >= 8 ? 8 : here > 0 ? (int)here : 0;
         if (i == 0 && level == 0 && share > 0)
             level = 1; /* little is not nothing */
-        set(grid, x + i, y, grid->ascii ? (level >= 4 || (i == 0 && level) ? '|' : ' ')
-                                        : widths[level], style);
+        set(grid, x + i, y,
+            grid->ascii ? (level >= 4 || (i == 0 && level) ? '|' : ' ') : widths[level], style);
     }
 }
 
-void tui_grid_spark(struct tui_grid *grid, int x, int y, int room, const uint32_t *values, int count,
-                    double full)
+void tui_grid_spark(struct tui_grid *grid, int x, int y, int room, const uint32_t *values,
+                    int count, double full)
 {
     if (room > count) {
         x += room - count;

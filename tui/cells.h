@@ -11,11 +11,11 @@ enum tui_style {
     TUI_NORMAL,
     TUI_STRONG,
     TUI_DIM,
-    TUI_HEADER,   /* titles of columns */
-    TUI_CHOSEN,   /* the row under the cursor */
-    TUI_TAB,      /* the view that is shown */
-    TUI_KEY,      /* what a function key does */
-    TUI_BAR,      /* meters and sparklines */
+    TUI_HEADER, /* titles of columns */
+    TUI_CHOSEN, /* the row under the cursor */
+    TUI_TAB,    /* the view that is shown */
+    TUI_KEY,    /* what a function key does */
+    TUI_BAR,    /* meters and sparklines */
     TUI_GOOD,
     TUI_WARN,
     TUI_BAD,
@@ -49,10 +49,11 @@ int tui_grid_printf(struct tui_grid *grid, int x, int y, int room, enum tui_styl
 void tui_grid_style(struct tui_grid *grid, int x, int y, int room, enum tui_style style);
 
 /* A bar of `share` 0..1 over `room` columns. */
-void tui_grid_bar(struct tui_grid *grid, int x, int y, int room, double share, enum tui_style style);
+void tui_grid_bar(struct tui_grid *grid, int x, int y, int room, double share,
+                  enum tui_style style);
 /* The last `room` of `count` values as a line of eight heights; `full` = what fills a cell. */
-void tui_grid_spark(struct tui_grid *grid, int x, int y, int room, const uint32_t *values, int count,
-                    double full);
+void tui_grid_spark(struct tui_grid *grid, int x, int y, int room, const uint32_t *values,
+                    int count, double full);
 
 /* UTF-8 of a glyph (at most 8 bytes and NUL). */
 void tui_glyph_text(const struct tui_glyph *glyph, char out[9]);

@@ -47,15 +47,17 @@ static void put_head(const struct tui_app *app, struct prof_json *json)
     prof_json_string(json, "state", phases[model->phase]);
     prof_json_bool(json, "whole", model->caught_up);
     prof_json_known(json, "time_ns", model->now_ns);
-    prof_json_known(json, "age_ns", model->looked_ns && tui_model_is_live(model)
-                                        ? (int64_t)(prof_now_ns() - model->looked_ns)
-                                        : PROF_UNKNOWN);
+    prof_json_known(json, "age_ns",
+                    model->looked_ns && tui_model_is_live(model)
+                        ? (int64_t)(prof_now_ns() - model->looked_ns)
+                        : PROF_UNKNOWN);
     prof_json_int(json, "look_ns", model->look_cost_ns);
     prof_json_int(json, "window_s", model->window_s);
     prof_json_real(json, "window_length_s", model->window_s ? model->window_length_s : NAN);
 }
 
-enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out, struct prof_error *err)
+enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
+                              struct prof_error *err)
 {
     struct prof_json json;
     int shown = app->view;

@@ -38,13 +38,13 @@ static unsigned move(struct tui_app *app, long by)
     if (by < 0)
         place->chosen = place->chosen > (size_t)-by ? place->chosen - (size_t)-by : 0;
     else
-        place->chosen = (size_t)by < count - 1 - place->chosen ? place->chosen + (size_t)by
-                                                               : count - 1;
+        place->chosen =
+            (size_t)by < count - 1 - place->chosen ? place->chosen + (size_t)by : count - 1;
     remember(app);
     return TUI_REDRAW;
 }
 
-/* ---- sorting ----------------------------------------------------------------------------------- */
+/* ---- sorting ------------------------------------------------------------------------------- */
 
 static unsigned arrange(struct tui_app *app)
 {
@@ -86,7 +86,7 @@ static unsigned next_sort(struct tui_app *app, int step)
     return arrange(app);
 }
 
-/* ---- search and filter ------------------------------------------------------------------------- */
+/* ---- search and filter --------------------------------------------------------------------- */
 
 static unsigned find_next(struct tui_app *app, size_t from)
 {
@@ -149,7 +149,7 @@ static unsigned type(struct tui_app *app, int key)
     return follow_line(app);
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------- */
+/* ---- the rest ------------------------------------------------------------------------------ */
 
 static unsigned drill(struct tui_app *app)
 {

@@ -1,5 +1,5 @@
-/* The life of a watched capture: opened, looked at, let go of while its writer ends it, opened again;
- * deleted, replaced, left behind by a recorder that died. What is read in a look is in the
+/* The life of a watched capture: opened, looked at, let go of while its writer ends it, opened
+ * again; deleted, replaced, left behind by a recorder that died. What is read in a look is in the
  * model_*.c of its kind. */
 #include "tui/model.h"
 
@@ -13,7 +13,8 @@
 
 #include "libprof/base/clock.h"
 
-#define LET_GO_NS 8000000000ull /* then another reader, not the writer, keeps the file in WAL mode */
+#define LET_GO_NS                                                                                  \
+    8000000000ull /* then another reader, not the writer, keeps the file in WAL mode */
 
 struct tui_model *tui_model_new(const char *path)
 {
@@ -152,8 +153,8 @@ bool tui_model_tick(struct tui_model *model)
     return prof_live_state(model->capture) != PROF_STATE_RECORDING;
 }
 
-/* POSIX locks belong to the process: whoever in it closes the file takes them from every connection.
- * So there is one connection at a time. */
+/* POSIX locks belong to the process: whoever in it closes the file takes them from every
+ * connection. So there is one connection at a time. */
 void tui_model_rest(struct tui_model *model)
 {
     prof_close(model->capture);
@@ -165,7 +166,7 @@ bool tui_model_is_live(const struct tui_model *model)
     return model->phase == TUI_WATCHING || model->phase == TUI_LET_GO;
 }
 
-/* ---- a look ------------------------------------------------------------------------------------ */
+/* ---- a look -------------------------------------------------------------------------------- */
 
 static int64_t last_mark(const struct prof_live_marks *marks)
 {

@@ -28,11 +28,11 @@ struct tui_sum {
 double tui_quantile(const struct tui_sum *sum, double share);
 
 struct tui_kernel {
-    char *name;               /* owned; "" = unknown */
-    int64_t config;           /* launch_config.id of the first */
-    int64_t configs;          /* how many of them were seen */
-    struct tui_sum total;     /* since the start */
-    struct tui_sum window;    /* of the chosen window */
+    char *name;                   /* owned; "" = unknown */
+    int64_t config;               /* launch_config.id of the first */
+    int64_t configs;              /* how many of them were seen */
+    struct tui_sum total;         /* since the start */
+    struct tui_sum window;        /* of the chosen window */
     uint32_t spark_us[TUI_SPARK]; /* kernel time per second, the newest last */
 };
 
@@ -50,13 +50,13 @@ struct tui_config {
 };
 
 struct tui_stream {
-    struct prof_stream values; /* api static, name owned */
-    int64_t kernels, kernel_ns;               /* since the start */
-    int64_t window_kernels, window_ns;        /* of the window */
-    int64_t copies, copy_ns;                  /* since the start, fills too */
+    struct prof_stream values;         /* api static, name owned */
+    int64_t kernels, kernel_ns;        /* since the start */
+    int64_t window_kernels, window_ns; /* of the window */
+    int64_t copies, copy_ns;           /* since the start, fills too */
     int64_t window_copies, window_copy_ns;
-    int64_t last_second;                      /* of its last kernel or copy; PROF_UNKNOWN */
-    uint32_t spark_us[TUI_SPARK];             /* kernels and copies */
+    int64_t last_second;          /* of its last kernel or copy; PROF_UNKNOWN */
+    uint32_t spark_us[TUI_SPARK]; /* kernels and copies */
 };
 
 struct tui_process {
@@ -75,9 +75,9 @@ struct tui_device {
 /* Copies of one direction and pair of memory kinds. */
 struct tui_copies {
     int kind, source_kind, target_kind;
-    int64_t count, bytes, ns;               /* since the start; ns: those that ended */
+    int64_t count, bytes, ns; /* since the start; ns: those that ended */
     int64_t unfinished;
-    int64_t rated_bytes, rated_ns;          /* of those with bytes and a duration */
+    int64_t rated_bytes, rated_ns; /* of those with bytes and a duration */
     int64_t classes[TUI_SIZE_CLASSES];
     int64_t window_count, window_bytes, window_ns, window_rated_bytes, window_rated_ns;
     double ceiling; /* bytes/s; NaN = not known */
@@ -121,7 +121,7 @@ struct tui_memory_second;
 
 struct tui_model {
     char *path;
-    char *final; /* where it will be moved to; owned; NULL = it stays */
+    char *final;                  /* where it will be moved to; owned; NULL = it stays */
     struct prof_capture *capture; /* open only between looks of a capture that is not closing */
     dev_t device_number;
     ino_t inode;
@@ -129,8 +129,9 @@ struct tui_model {
     enum prof_state state;
     struct prof_error error; /* of the last look; message "" = none */
     bool ever_read;
-    bool replaced;      /* another file took its place: everything began anew */
-    bool (*is_served)(void *context, const char *spool); /* does a perfkit write? NULL = not asked */
+    bool replaced; /* another file took its place: everything began anew */
+    bool (*is_served)(void *context,
+                      const char *spool); /* does a perfkit write? NULL = not asked */
     void *served_context;
 
     /* About the capture; texts owned. */
@@ -142,8 +143,8 @@ struct tui_model {
     int64_t look_cost_ns, worst_look_ns;
     int64_t opened_ns;
     uint64_t let_go_ns;
-    bool caught_up;     /* everything that the file has was read */
-    double progress;    /* 0..1 while it was not */
+    bool caught_up;  /* everything that the file has was read */
+    double progress; /* 0..1 while it was not */
     bool from_rollup;
     struct prof_live_marks marks; /* read */
     struct prof_live_marks there; /* to be read */
@@ -167,7 +168,8 @@ struct tui_model {
     struct prof_map seen_configs; /* by id */
     struct prof_map memory_keys;
 
-    PROF_ARRAY(struct tui_second) seconds; /* by id when from_rollup: the young ones are read again */
+    PROF_ARRAY(struct tui_second)
+    seconds;         /* by id when from_rollup: the young ones are read again */
     int64_t settled; /* rollup.id up to which rows are final */
     int64_t newest_second;
     PROF_ARRAY(struct tui_copy_second) copy_seconds;
@@ -227,7 +229,7 @@ const struct tui_device *tui_model_device(const struct tui_model *model, int64_t
 /* Is it, or was it, being recorded by somebody who still does? */
 bool tui_model_is_live(const struct tui_model *model);
 
-/* ---- parts of the model, for its own files ---- */
+/* ---- parts of the model, for its own files  */
 bool tui_kernels_feed(struct tui_model *model, int64_t deadline_ns, enum prof_status *status,
                       struct prof_error *err);
 bool tui_copies_feed(struct tui_model *model, int64_t deadline_ns, enum prof_status *status,

@@ -37,7 +37,7 @@ static unsigned class_of(int64_t bytes)
 {
     unsigned class = 0;
     for (int64_t limit = 4096; bytes >= limit && class + 1 < TUI_SIZE_CLASSES; limit *= 16)
-        class++;
+        class ++;
     return class;
 }
 

@@ -44,7 +44,7 @@ void tui_sum_add(struct tui_sum *to, const struct tui_sum *what)
         to->histogram.counts[i] += what->histogram.counts[i];
 }
 
-/* ---- who a row belongs to ---------------------------------------------------------------------- */
+/* ---- who a row belongs to ------------------------------------------------------------------ */
 
 static bool kernel_of(struct tui_model *model, int64_t config, uint32_t *number)
 {
@@ -83,7 +83,8 @@ static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t
     if (known)
         return &model->cells.data[*known];
     uint32_t kernel;
-    struct tui_cell *cell = kernel_of(model, config, &kernel) ? prof_array_add(&model->cells) : NULL;
+    struct tui_cell *cell =
+        kernel_of(model, config, &kernel) ? prof_array_add(&model->cells) : NULL;
     if (!cell || !prof_names_put(&model->cell_keys, (const char *)key, sizeof key,
                                  (uint32_t)model->cells.count - 1))
         return NULL;
@@ -91,7 +92,7 @@ static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t
     return count_config(model, cell) ? cell : NULL;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 struct reading {
     struct tui_model *model;
@@ -100,7 +101,8 @@ struct reading {
     size_t rows;
 };
 
-static void add_to(struct tui_sum *to, const struct prof_live_sum *sum, const struct tui_second *old)
+static void add_to(struct tui_sum *to, const struct prof_live_sum *sum,
+                   const struct tui_second *old)
 {
     struct tui_sum change = {.count = sum->count - (old ? old->count : 0),
                              .sum_ns = prof_subtract(sum->sum_ns, old ? old->sum_ns : 0)};
@@ -151,10 +153,10 @@ static bool take_row(void *context, const struct prof_live_sum *given)
         model->newest_second = sum.second;
     while (reading->at < model->seconds.count && model->seconds.data[reading->at].id < sum.id)
         reading->at++;
-    struct tui_second *old = reading->at < model->seconds.count &&
-                                     model->seconds.data[reading->at].id == sum.id
-                                 ? &model->seconds.data[reading->at]
-                                 : NULL;
+    struct tui_second *old =
+        reading->at < model->seconds.count && model->seconds.data[reading->at].id == sum.id
+            ? &model->seconds.data[reading->at]
+            : NULL;
     add_to(&cell->total, &sum, old);
     if (old) {
         store(old, &sum, number);
@@ -263,7 +265,8 @@ bool tui_kernels_feed(struct tui_model *model, int64_t deadline, enum prof_statu
         reading.rows = 0;
         reading.last = from;
         *status = (model->from_rollup ? prof_live_sums : prof_live_kernels)(
-            model->capture, from, CHUNK, model->from_rollup ? take_row : take_kernel, &reading, err);
+            model->capture, from, CHUNK, model->from_rollup ? take_row : take_kernel, &reading,
+            err);
         from = reading.last;
         over = reading.rows < CHUNK;
         if (model->seconds.count > MOST_ROWS) {
@@ -282,7 +285,7 @@ bool tui_kernels_feed(struct tui_model *model, int64_t deadline, enum prof_statu
     return over;
 }
 
-/* ---- windows ----------------------------------------------------------------------------------- */
+/* ---- windows ------------------------------------------------------------------------------- */
 
 static void add_row(struct tui_sum *to, const struct tui_second *row)
 {

@@ -112,9 +112,10 @@ static bool take_streams(struct tui_model *model)
         stream->values = list[i];
         stream->values.name = copy(list[i].name);
         stream->values.clock = NULL;
-        stream->values.api =
-            !list[i].api ? NULL : !strcmp(list[i].api, "cuda") ? "cuda"
-                              : !strcmp(list[i].api, "opencl") ? "opencl" : NULL;
+        stream->values.api = !list[i].api                     ? NULL
+                             : !strcmp(list[i].api, "cuda")   ? "cuda"
+                             : !strcmp(list[i].api, "opencl") ? "opencl"
+                                                              : NULL;
     }
     return true;
 }

@@ -10,7 +10,7 @@
 #define CHUNK 2048
 #define MOST_ASKED 16384u /* live ones asked after in one look; the rest in the next ones */
 
-/* ---- the heap of ends -------------------------------------------------------------------------- */
+/* ---- the heap of ends ---------------------------------------------------------------------- */
 
 static bool push(struct tui_model *model, struct tui_end end)
 {
@@ -41,7 +41,7 @@ static struct tui_end pop(struct tui_model *model)
     return first;
 }
 
-/* ---- changes in order of time ------------------------------------------------------------------ */
+/* ---- changes in order of time -------------------------------------------------------------- */
 
 static void change(struct tui_model *model, uint32_t number, int64_t time, int64_t bytes, int count)
 {
@@ -125,7 +125,7 @@ static bool allocate(struct tui_model *model, const struct prof_allocation *a)
     return live;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 struct chunk {
     struct prof_allocation rows[CHUNK];
@@ -158,8 +158,8 @@ static bool read_rows(struct tui_model *model, struct chunk *chunk, int64_t dead
     do {
         chunk->count = chunk->seen = 0;
         chunk->last = model->marks.allocations;
-        *status = prof_live_allocations(model->capture, model->marks.allocations, CHUNK, keep, chunk,
-                                        err);
+        *status = prof_live_allocations(model->capture, model->marks.allocations, CHUNK, keep,
+                                        chunk, err);
         qsort(chunk->rows, chunk->count, sizeof *chunk->rows, by_start);
         for (size_t i = 0; !*status && i < chunk->count; i++) {
             if (!allocate(model, &chunk->rows[i]))

@@ -44,7 +44,10 @@ static const struct {
     size_t offset;
     bool required;
 } symbols[] = {
-#define ROW(name, member, required) {name, offsetof(struct tui_nvml, member), required}
+#define ROW(name, member, required)                                                                \
+    {                                                                                              \
+        name, offsetof(struct tui_nvml, member), required                                          \
+    }
     ROW("nvmlInit_v2", init, true),
     ROW("nvmlShutdown", shutdown, true),
     ROW("nvmlDeviceGetHandleByUUID", by_uuid, true),

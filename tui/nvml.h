@@ -8,7 +8,7 @@
 
 struct tui_nvml;
 
-struct tui_nvml_reading { /* PROF_UNKNOWN = the GPU, or the driver, does not tell */
+struct tui_nvml_reading {                /* PROF_UNKNOWN = the GPU, or the driver, does not tell */
     int64_t gpu_percent, memory_percent; /* busy, of the last sampling period */
     int64_t used_bytes, total_bytes;
     int64_t power_mw, power_limit_mw;

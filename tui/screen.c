@@ -41,7 +41,10 @@ static void tab_text(int view, int width, char *out, size_t size)
     int all = 0;
     for (int i = 0; i < TUI_VIEWS; i++)
         all += (int)strlen(tui_views[i].title) + 2;
-    snprintf(out, size, "%d%.*s", view + 1, width >= all ? 40 : width >= 60 ? 4 : 1,
+    snprintf(out, size, "%d%.*s", view + 1,
+             width >= all  ? 40
+             : width >= 60 ? 4
+                           : 1,
              tui_views[view].title);
 }
 
@@ -67,19 +70,17 @@ static void draw_tabs(const struct tui_app *app, struct tui_grid *grid, int y)
     }
 }
 
-/* ---- meters ------------------------------------------------------------------------------------ */
+/* ---- meters -------------------------------------------------------------------------------- */
 
 static const char *state_of(const struct tui_model *model, enum tui_style *style)
 {
     static const struct {
         const char *text;
         enum tui_style style;
-    } states[] = {[TUI_OPENING] = {"opening", TUI_DIM},
-                  [TUI_WATCHING] = {"recording", TUI_GOOD},
-                  [TUI_LET_GO] = {"finishing", TUI_WARN},
-                  [TUI_FINISHED] = {"finished", TUI_STRONG},
-                  [TUI_GONE] = {"file deleted", TUI_BAD},
-                  [TUI_ABANDONED] = {"interrupted", TUI_BAD}};
+    } states[] = {
+        [TUI_OPENING] = {"opening", TUI_DIM},   [TUI_WATCHING] = {"recording", TUI_GOOD},
+        [TUI_LET_GO] = {"finishing", TUI_WARN}, [TUI_FINISHED] = {"finished", TUI_STRONG},
+        [TUI_GONE] = {"file deleted", TUI_BAD}, [TUI_ABANDONED] = {"interrupted", TUI_BAD}};
     *style = states[model->phase].style;
     return states[model->phase].text;
 }
@@ -110,16 +111,17 @@ static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
     int bar = grid->width >= 120 ? 30 : grid->width >= 90 ? 12 : 6;
     int64_t copied = 0;
     for (size_t i = 0; i < model->copies.count; i++)
-        copied += model->copies.data[i].kind == PROF_COPY_MEMSET ? 0
-                                                                  : model->copies.data[i].window_bytes;
+        copied +=
+            model->copies.data[i].kind == PROF_COPY_MEMSET ? 0 : model->copies.data[i].window_bytes;
     int x = tui_grid_put(grid, 0, y, grid->width, TUI_NORMAL, "Kernels [");
     tui_grid_bar(grid, x, y, bar, share, TUI_BAR);
     x += bar;
     x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "] %s", prof_percent(share).text);
-    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  %s/s",
-                         isnan(tui_per_second(model, model->window.count))
-                             ? "n/a"
-                             : prof_count((int64_t)tui_per_second(model, model->window.count)).text);
+    x +=
+        tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  %s/s",
+                        isnan(tui_per_second(model, model->window.count))
+                            ? "n/a"
+                            : prof_count((int64_t)tui_per_second(model, model->window.count)).text);
     x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Copies %s",
                          prof_rate(tui_per_second(model, copied)).text);
     tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Memory %s (peak %s)",
@@ -140,10 +142,10 @@ static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y
     char window[32];
     window_text(model, window, sizeof window);
     int x = tui_grid_printf(grid, 0, y, grid->width, TUI_KEY, "Window %s", window);
-    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  All: %s kernels, %s; %s copies and fills",
-                         prof_count(model->total.count).text,
-                         prof_duration_ns(model->total.sum_ns).text,
-                         prof_count(model->copy_count).text);
+    x += tui_grid_printf(
+        grid, x, y, grid->width - x, TUI_NORMAL, "  All: %s kernels, %s; %s copies and fills",
+        prof_count(model->total.count).text, prof_duration_ns(model->total.sum_ns).text,
+        prof_count(model->copy_count).text);
     if (!model->caught_up && model->ever_read)
         x += tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "  reading %s",
                              prof_percent(model->progress).text);
@@ -154,12 +156,12 @@ static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y
         tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "  %s", model->error.message);
 }
 
-/* ---- the lowest lines --------------------------------------------------------------------------- */
+/* ---- the lowest lines ----------------------------------------------------------------------- */
 
 static void draw_keys(const struct tui_app *app, struct tui_grid *grid, int y)
 {
-    static const char *const keys[][2] = {{"F1", "Help"},   {"F3", "Search"}, {"F4", "Filter"},
-                                          {"F5", "Window"}, {"F6", "Sort"},   {"F8", "Turn"},
+    static const char *const keys[][2] = {{"F1", "Help"},   {"F3", "Search"},  {"F4", "Filter"},
+                                          {"F5", "Window"}, {"F6", "Sort"},    {"F8", "Turn"},
                                           {"F9", "Pause"},  {"Enter", "Open"}, {"F10", "Quit"}};
     int x = 0;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && x < grid->width; i++) {
@@ -214,9 +216,10 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
                         "%d %-10s %s", i + 1, tui_views[i].title, tui_views[i].about);
 }
 
-/* ---- notes ------------------------------------------------------------------------------------- */
+/* ---- notes --------------------------------------------------------------------------------- */
 
-/* Bytes of the first line of a text that is `width` columns wide, cut at a space where there is one. */
+/* Bytes of the first line of a text that is `width` columns wide, cut at a space where there is
+ * one. */
 static size_t line_of(const char *text, int width)
 {
     size_t length = 0, space = 0;
@@ -262,7 +265,7 @@ static void draw_notes(const struct tui_table *table, struct tui_grid *grid, int
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------------------- */
 
 static void draw_meters(const struct tui_app *app, struct tui_grid *grid, int y)
 {

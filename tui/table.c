@@ -139,7 +139,7 @@ const char *tui_table_text_of(const struct tui_table *table, const struct tui_va
     return value->known ? table->texts.data + value->text : NULL;
 }
 
-/* ---- order ------------------------------------------------------------------------------------- */
+/* ---- order --------------------------------------------------------------------------------- */
 
 static bool is_text(enum tui_kind kind)
 {
@@ -220,7 +220,7 @@ size_t tui_table_search(const struct tui_table *table, const char *text, size_t 
     return SIZE_MAX;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------- */
 
 static void put_value(const struct tui_table *table, const struct tui_value *value,
                       const struct tui_column *column, struct prof_json *json)

@@ -82,7 +82,8 @@ const char *tui_table_text_of(const struct tui_table *table, const struct tui_va
 /* Choose and order the rows: those in which a TEXT or NAME holds `filter` ("" = all; case does not
  * matter), by a column (SIZE_MAX: the table's own), largest first unless `rising`. */
 void tui_table_arrange(struct tui_table *table, const char *filter, size_t sort, bool rising);
-/* The place in `order` of the first row at or after `from` that holds `text`, wrapping; SIZE_MAX. */
+/* The place in `order` of the first row at or after `from` that holds `text`, wrapping; SIZE_MAX.
+ */
 size_t tui_table_search(const struct tui_table *table, const char *text, size_t from);
 
 /* Draw the titles at `y` and `lines` rows below, from the `scroll`th on. `chosen`: place in `order`

@@ -38,8 +38,8 @@ static void lay_out(const struct tui_table *table, int width, struct layout *lay
     *layout = (struct layout){0};
     size_t count = table->column_count < MOST_COLUMNS ? table->column_count : MOST_COLUMNS;
     for (size_t c = 0; c < count; c++)
-        layout->width[c] = on_screen(&table->columns[c]) ? width_of(&table->columns[c], LEAST_NAME)
-                                                         : 0;
+        layout->width[c] =
+            on_screen(&table->columns[c]) ? width_of(&table->columns[c], LEAST_NAME) : 0;
     while (needed(table, layout) > width) {
         size_t worst = count;
         for (size_t c = 0; c < count; c++) {
@@ -131,8 +131,8 @@ static void draw_name(const struct tui_table *table, struct tui_grid *grid, int 
     free(fitted);
 }
 
-static void draw_value(const struct tui_table *table, struct tui_grid *grid, int x, int y, int width,
-                       size_t row, size_t column, enum tui_style style)
+static void draw_value(const struct tui_table *table, struct tui_grid *grid, int x, int y,
+                       int width, size_t row, size_t column, enum tui_style style)
 {
     const struct tui_value *value = tui_table_value(table, row, column);
     enum tui_kind kind = table->columns[column].kind;

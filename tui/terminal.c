@@ -78,7 +78,7 @@ static void restore_signals(const struct signals *signals)
     sigprocmask(SIG_SETMASK, &signals->mask, NULL);
 }
 
-/* ---- the screen -------------------------------------------------------------------------------- */
+/* ---- the screen ---------------------------------------------------------------------------- */
 
 static attr_t styles[TUI_STYLES];
 
@@ -156,18 +156,23 @@ static void new_size(void)
         resizeterm(size.ws_row, size.ws_col);
 }
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------- */
 
 static int key_of(wint_t code, bool special)
 {
     static const struct {
         wint_t code;
         int key;
-    } keys[] = {{KEY_UP, TUI_KEY_UP},           {KEY_DOWN, TUI_KEY_DOWN},
-                {KEY_LEFT, TUI_KEY_LEFT},       {KEY_RIGHT, TUI_KEY_RIGHT},
-                {KEY_PPAGE, TUI_KEY_PAGE_UP},   {KEY_NPAGE, TUI_KEY_PAGE_DOWN},
-                {KEY_HOME, TUI_KEY_HOME},       {KEY_END, TUI_KEY_END},
-                {KEY_BTAB, TUI_KEY_BACK_TAB},   {KEY_ENTER, TUI_KEY_ENTER},
+    } keys[] = {{KEY_UP, TUI_KEY_UP},
+                {KEY_DOWN, TUI_KEY_DOWN},
+                {KEY_LEFT, TUI_KEY_LEFT},
+                {KEY_RIGHT, TUI_KEY_RIGHT},
+                {KEY_PPAGE, TUI_KEY_PAGE_UP},
+                {KEY_NPAGE, TUI_KEY_PAGE_DOWN},
+                {KEY_HOME, TUI_KEY_HOME},
+                {KEY_END, TUI_KEY_END},
+                {KEY_BTAB, TUI_KEY_BACK_TAB},
+                {KEY_ENTER, TUI_KEY_ENTER},
                 {KEY_BACKSPACE, TUI_KEY_BACKSPACE}};
     if (!special)
         return code == '\r' ? TUI_KEY_ENTER : code == 8 ? TUI_KEY_BACKSPACE : (int)code;
@@ -210,7 +215,7 @@ static unsigned take_keys(struct tui_app *app)
     return todo;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------ */
 
 /* Ctrl-Z: the shell gets its terminal back; whoever continues us finds the screen as it was. */
 static void stop_until_continued(void)

@@ -13,10 +13,21 @@ static int64_t pid_of(const struct tui_model *model, int64_t process)
     return p ? p->values.pid : PROF_UNKNOWN;
 }
 
-/* ---- streams ----------------------------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------------- */
 
-enum { S_NAME, S_PID, S_DEVICE, S_SPARK, S_BUSY, S_KERNELS, S_COPIES, S_IDLE, S_TIME, S_PRIORITY,
-       S_API };
+enum {
+    S_NAME,
+    S_PID,
+    S_DEVICE,
+    S_SPARK,
+    S_BUSY,
+    S_KERNELS,
+    S_COPIES,
+    S_IDLE,
+    S_TIME,
+    S_PRIORITY,
+    S_API
+};
 
 static const struct tui_column stream_columns[] = {
     [S_NAME] = {"stream", "Stream", TUI_NAME, 0, 0},
@@ -40,8 +51,11 @@ void tui_stream_name(const struct tui_stream *stream, char *out, size_t size)
     }
     const struct prof_stream *s = &stream->values;
     bool number = s->native != PROF_UNKNOWN && s->native < 1000000; /* else a handle */
-    snprintf(out, size, "%s%lld%s%s", number ? "" : "queue ", (long long)(number ? s->native : s->id),
-             s->name || s->is_default ? " " : "", s->name ? s->name : s->is_default ? "(default)" : "");
+    snprintf(out, size, "%s%lld%s%s", number ? "" : "queue ",
+             (long long)(number ? s->native : s->id), s->name || s->is_default ? " " : "",
+             s->name         ? s->name
+             : s->is_default ? "(default)"
+                             : "");
 }
 
 /* Devices by unions of intervals: side by side, idle. Out of the last events. */
@@ -54,17 +68,15 @@ static void note_concurrency(struct tui_table *table, const struct tui_view_inpu
         const struct prof_utilisation_row *row = &use.rows[i];
         const struct tui_device *device = tui_model_device(input->model, row->device);
         double window = row->window_ns > 0 ? (double)row->window_ns : NAN;
-        tui_table_note(table,
-                       "%s, last %s of events: busy %s, idle %s, copies under kernels %s, at most "
-                       "%lld kernels side by side, longest gap %s",
-                       device && device->values.name ? device->values.name : "device",
-                       prof_duration_ns(row->window_ns).text,
-                       prof_percent((double)row->busy_ns / window).text,
-                       prof_percent((double)row->idle_ns / window).text,
-                       prof_duration_ns(row->overlap_ns).text,
-                       (long long)row->max_concurrent_kernels,
-                       prof_duration_ns(row->gaps_listed ? row->gaps[0].duration_ns : PROF_UNKNOWN)
-                           .text);
+        tui_table_note(
+            table,
+            "%s, last %s of events: busy %s, idle %s, copies under kernels %s, at most "
+            "%lld kernels side by side, longest gap %s",
+            device && device->values.name ? device->values.name : "device",
+            prof_duration_ns(row->window_ns).text, prof_percent((double)row->busy_ns / window).text,
+            prof_percent((double)row->idle_ns / window).text,
+            prof_duration_ns(row->overlap_ns).text, (long long)row->max_concurrent_kernels,
+            prof_duration_ns(row->gaps_listed ? row->gaps[0].duration_ns : PROF_UNKNOWN).text);
     }
     prof_utilisation_free(&use);
 }
@@ -89,9 +101,10 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
         tui_table_real(table, S_BUSY, tui_wall_share(model, ns));
         tui_table_real(table, S_KERNELS, tui_per_second(model, s->window_kernels));
         tui_table_real(table, S_COPIES, tui_per_second(model, s->window_copies));
-        tui_table_number(table, S_IDLE, s->last_second == PROF_UNKNOWN || now < s->last_second
-                                            ? PROF_UNKNOWN
-                                            : (now - s->last_second) * 1000000000);
+        tui_table_number(table, S_IDLE,
+                         s->last_second == PROF_UNKNOWN || now < s->last_second
+                             ? PROF_UNKNOWN
+                             : (now - s->last_second) * 1000000000);
         tui_table_number(table, S_TIME, prof_add(s->kernel_ns, s->copy_ns));
         tui_table_number(table, S_PRIORITY, s->values.priority);
         tui_table_text(table, S_API, s->values.api);
@@ -99,10 +112,24 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
     note_concurrency(table, input);
 }
 
-/* ---- copies ------------------------------------------------------------------------------------ */
+/* ---- copies -------------------------------------------------------------------------------- */
 
-enum { T_WAY, T_KINDS, T_COUNT, T_BYTES, T_BYTES_S, T_RATE, T_CEILING, T_OF, T_TIME, T_RUN,
-       T_RUN_BYTES, T_RUN_NS, T_UNFINISHED, T_SIZES };
+enum {
+    T_WAY,
+    T_KINDS,
+    T_COUNT,
+    T_BYTES,
+    T_BYTES_S,
+    T_RATE,
+    T_CEILING,
+    T_OF,
+    T_TIME,
+    T_RUN,
+    T_RUN_BYTES,
+    T_RUN_NS,
+    T_UNFINISHED,
+    T_SIZES
+};
 
 static const struct tui_column copy_columns[] = {
     [T_WAY] = {"kind", "Copy", TUI_TEXT, 9, 0},
@@ -160,7 +187,7 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
         tui_table_note(table, "No copy has ended so far.");
 }
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory -------------------------------------------------------------------------------- */
 
 enum { M_WHAT, M_PID, M_LIVE, M_COUNT, M_PEAK, M_PEAK_AT, M_RATE, M_BYTES_S, M_ALL, M_FREED };
 
@@ -230,16 +257,29 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
         tui_table_number(table, M_LIVE, a->bytes);
         tui_table_number(table, M_COUNT, 1);
     }
-    tui_table_note(table, "All processes: %s live now, most %s at %s. Set in: the largest live "
-                          "allocations, since when",
+    tui_table_note(table,
+                   "All processes: %s live now, most %s at %s. Set in: the largest live "
+                   "allocations, since when",
                    prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text,
                    prof_duration_ns(model->peak_bytes ? model->peak_ns : PROF_UNKNOWN).text);
 }
 
-/* ---- processes --------------------------------------------------------------------------------- */
+/* ---- processes ----------------------------------------------------------------------------- */
 
-enum { P_COMMAND, P_PID, P_RANK, P_STATE, P_TIME, P_SHARE, P_KERNELS, P_COPIED, P_LIVE, P_HOST,
-       P_RUN_KERNELS, P_RUN_NS };
+enum {
+    P_COMMAND,
+    P_PID,
+    P_RANK,
+    P_STATE,
+    P_TIME,
+    P_SHARE,
+    P_KERNELS,
+    P_COPIED,
+    P_LIVE,
+    P_HOST,
+    P_RUN_KERNELS,
+    P_RUN_NS
+};
 
 static const struct tui_column process_columns[] = {
     [P_COMMAND] = {"command", "Process", TUI_NAME, 0, 0},
@@ -263,8 +303,8 @@ static void tell_state(struct tui_table *table, const struct prof_process *p)
     else if (p->exit_status != PROF_UNKNOWN)
         tui_table_format(table, P_STATE, "exit %lld", (long long)p->exit_status);
     else
-        tui_table_text(table, P_STATE, p->end_ns != PROF_UNKNOWN && p->end_reason ? p->end_reason
-                                                                                  : "running");
+        tui_table_text(table, P_STATE,
+                       p->end_ns != PROF_UNKNOWN && p->end_reason ? p->end_reason : "running");
 }
 
 void tui_fill_processes(struct tui_table *table, const struct tui_view_input *input)

@@ -8,7 +8,7 @@
 #include "libprof/base/format.h"
 #include "tui/views.h"
 
-/* ---- NVTX ranges ------------------------------------------------------------------------------- */
+/* ---- NVTX ranges --------------------------------------------------------------------------- */
 
 enum { R_NAME, R_TOTAL, R_SHARE, R_SELF, R_COUNT, R_KERNELS };
 
@@ -23,9 +23,9 @@ static const struct tui_column range_columns[] = {
 
 struct tree {
     const struct prof_flame *flame;
-    int64_t *self;   /* device time of what was called in the node itself */
-    int64_t *count;  /* operations in it and below */
-    size_t *next;    /* siblings, SIZE_MAX at the end */
+    int64_t *self;  /* device time of what was called in the node itself */
+    int64_t *count; /* operations in it and below */
+    size_t *next;   /* siblings, SIZE_MAX at the end */
     size_t *child;
 };
 
@@ -86,13 +86,14 @@ static void add_range(struct tui_table *table, const struct tree *tree, size_t i
 {
     const struct prof_flame_node *node = &tree->flame->nodes[i];
     double all = (double)tree->flame->nodes[0].total;
-    tui_table_row(table, (int64_t)i, depth, node->kind == PROF_FLAME_RANGE ? TUI_NORMAL : TUI_STRONG);
+    tui_table_row(table, (int64_t)i, depth,
+                  node->kind == PROF_FLAME_RANGE ? TUI_NORMAL : TUI_STRONG);
     if (node->kind == PROF_FLAME_PROCESS) {
         const struct tui_process *p = tui_model_process(model, node->process);
         tui_table_format(table, R_NAME, "process %lld", (long long)(p ? p->values.pid : 0));
     } else
-        tui_table_text(table, R_NAME, node->kind == PROF_FLAME_ROOT ? "(all device work)"
-                                                                    : node->name);
+        tui_table_text(table, R_NAME,
+                       node->kind == PROF_FLAME_ROOT ? "(all device work)" : node->name);
     tui_table_number(table, R_TOTAL, node->total);
     tui_table_real(table, R_SHARE, all > 0 ? (double)node->total / all : NAN);
     tui_table_number(table, R_SELF, tree->self[i]);
@@ -112,7 +113,8 @@ static void grow(struct tui_table *table, struct tree *tree, size_t node, int de
         grow(table, tree, child, depth + 1, model);
 }
 
-static void say_extent(struct tui_table *table, const struct tui_view_input *input, const char *what)
+static void say_extent(struct tui_table *table, const struct tui_view_input *input,
+                       const char *what)
 {
     int64_t begin = input->filter.begin_ns, now = input->model->now_ns;
     if (begin && now != PROF_UNKNOWN)
@@ -141,7 +143,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
     say_extent(table, input, "Device work of");
 }
 
-/* ---- findings ---------------------------------------------------------------------------------- */
+/* ---- findings ------------------------------------------------------------------------------ */
 
 enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_SEEN, F_RULE };
 

@@ -7,8 +7,24 @@
 #include "libprof/base/format.h"
 #include "tui/views.h"
 
-enum { NAME, CALLS_S, TOTAL, GPU, WALL, MEAN, P95, SHAPE, OCCUPANCY, SPARK, CALLS, RUN_CALLS, RUN_NS,
-       LEAST, MOST, CONFIGS };
+enum {
+    NAME,
+    CALLS_S,
+    TOTAL,
+    GPU,
+    WALL,
+    MEAN,
+    P95,
+    SHAPE,
+    OCCUPANCY,
+    SPARK,
+    CALLS,
+    RUN_CALLS,
+    RUN_NS,
+    LEAST,
+    MOST,
+    CONFIGS
+};
 
 static const struct tui_column columns[] = {
     [NAME] = {"name", "Kernel", TUI_NAME, 0, 0},
@@ -97,7 +113,8 @@ static int64_t rounded(double ns)
  * most time in. One pass over the cells for all kernels. */
 static const struct tui_cell **largest_cells(const struct tui_model *model)
 {
-    const struct tui_cell **largest = calloc(model->kernels.count + 1, sizeof(const struct tui_cell *));
+    const struct tui_cell **largest =
+        calloc(model->kernels.count + 1, sizeof(const struct tui_cell *));
     for (size_t i = 0; largest && i < model->cells.count; i++) {
         const struct tui_cell *cell = &model->cells.data[i];
         const struct tui_cell **slot = &largest[cell->kernel];
@@ -125,8 +142,9 @@ static void add_kernel(struct tui_table *table, const struct tui_model *model, s
     tui_table_text(table, NAME, *k->name ? k->name : NULL);
     tui_table_real(table, CALLS_S, tui_per_second(model, w->count));
     tui_table_number(table, TOTAL, w->sum_ns);
-    tui_table_real(table, GPU, model->window.sum_ns > 0
-                                   ? (double)w->sum_ns / (double)model->window.sum_ns : NAN);
+    tui_table_real(table, GPU,
+                   model->window.sum_ns > 0 ? (double)w->sum_ns / (double)model->window.sum_ns
+                                            : NAN);
     tui_table_real(table, WALL, tui_wall_share(model, w->sum_ns));
     tui_table_number(table, MEAN, rounded(mean_of(w)));
     tui_table_number(table, P95, rounded(tui_quantile(w, 0.95)));
@@ -155,7 +173,7 @@ void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *inpu
         tui_table_note(table, "No kernel has ended so far.");
 }
 
-/* ---- one kernel -------------------------------------------------------------------------------- */
+/* ---- one kernel ---------------------------------------------------------------------------- */
 
 const struct tui_column tui_text_column[1] = {{"text", "", TUI_TEXT, 4000, 0}};
 
@@ -178,7 +196,7 @@ static void show_histogram(struct tui_table *table, const struct tui_sum *sum, b
         for (int k = 0; k < length; k++)
             strcat(bar, ascii ? "#" : "\xe2\x96\x88");
         tui_table_line(table, TUI_NORMAL, "  from %8s  %12s  %s", prof_duration(ldexp(1, i)).text,
-             prof_count((int64_t)count).text, bar);
+                       prof_count((int64_t)count).text, bar);
     }
 }
 
@@ -255,7 +273,7 @@ static void show_ways(struct tui_table *table, const struct tui_view_input *inpu
         char path[400];
         prof_flame_path(&flame, flame.nodes[ways[i].node].parent, path, sizeof path);
         tui_table_line(table, TUI_NORMAL, "  %9s %10s  %s", prof_duration_ns(ways[i].ns).text,
-             prof_count(ways[i].count).text, *path ? path : "(no call known)");
+                       prof_count(ways[i].count).text, *path ? path : "(no call known)");
     }
     if (!count)
         tui_table_line(table, TUI_DIM, "  none among the last events");
@@ -263,7 +281,8 @@ static void show_ways(struct tui_table *table, const struct tui_view_input *inpu
 }
 
 /* What holds it back, under the roofline; or what is missing to say so. */
-static void show_bound(struct tui_table *table, const struct tui_view_input *input, const char *name)
+static void show_bound(struct tui_table *table, const struct tui_view_input *input,
+                       const char *name)
 {
     struct prof_roofline roofline;
     if (!input->tail ||
@@ -292,13 +311,14 @@ void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input
     const struct tui_kernel *k = &model->kernels.data[input->target];
     tui_table_line(table, TUI_STRONG, "%s", *k->name ? k->name : "n/a");
     tui_table_line(table, TUI_NORMAL, "since the start: %s, %s, mean %s, min %s, max %s",
-         prof_counted(k->total.count, "call", "calls").text, prof_duration_ns(k->total.sum_ns).text,
-         prof_duration(mean_of(&k->total)).text,
-         prof_duration_ns(k->total.count ? k->total.min_ns : PROF_UNKNOWN).text,
-         prof_duration_ns(k->total.count ? k->total.max_ns : PROF_UNKNOWN).text);
+                   prof_counted(k->total.count, "call", "calls").text,
+                   prof_duration_ns(k->total.sum_ns).text, prof_duration(mean_of(&k->total)).text,
+                   prof_duration_ns(k->total.count ? k->total.min_ns : PROF_UNKNOWN).text,
+                   prof_duration_ns(k->total.count ? k->total.max_ns : PROF_UNKNOWN).text);
     tui_table_line(table, TUI_NORMAL, "in the window:   %s, %s, mean %s, ~p95 %s",
-         prof_counted(k->window.count, "call", "calls").text, prof_duration_ns(k->window.sum_ns).text,
-         prof_duration(mean_of(&k->window)).text, prof_duration(tui_quantile(&k->window, 0.95)).text);
+                   prof_counted(k->window.count, "call", "calls").text,
+                   prof_duration_ns(k->window.sum_ns).text, prof_duration(mean_of(&k->window)).text,
+                   prof_duration(tui_quantile(&k->window, 0.95)).text);
     show_bound(table, input, k->name);
     tui_table_line(table, TUI_NORMAL, "%s", "");
     show_histogram(table, &k->window, input->ascii);
@@ -306,6 +326,6 @@ void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input
     show_cells(table, model, (uint32_t)input->target);
     tui_table_line(table, TUI_NORMAL, "%s", "");
     tui_table_line(table, TUI_STRONG, "Launched from (NVTX ranges; API call), %s",
-         input->filter.begin_ns ? "of the last events" : "all of the capture");
+                   input->filter.begin_ns ? "of the last events" : "all of the capture");
     show_ways(table, input, k->name);
 }

@@ -8,10 +8,25 @@
 #include "libprof/base/saturate.h"
 #include "tui/views.h"
 
-/* ---- devices ----------------------------------------------------------------------------------- */
+/* ---- devices ------------------------------------------------------------------------------- */
 
-enum { D_NAME, D_API, D_KERNELS, D_UTIL, D_USED, D_TOTAL, D_POWER, D_CLOCK, D_TEMP, D_THROTTLE, D_RX,
-       D_TX, D_MEM, D_UNITS, D_UUID };
+enum {
+    D_NAME,
+    D_API,
+    D_KERNELS,
+    D_UTIL,
+    D_USED,
+    D_TOTAL,
+    D_POWER,
+    D_CLOCK,
+    D_TEMP,
+    D_THROTTLE,
+    D_RX,
+    D_TX,
+    D_MEM,
+    D_UNITS,
+    D_UUID
+};
 
 static const struct tui_column device_columns[] = {
     [D_NAME] = {"name", "Device", TUI_NAME, 0, 0},
@@ -36,7 +51,8 @@ static double percent(int64_t value)
     return value == PROF_UNKNOWN ? NAN : (double)value / 100;
 }
 
-static void of_two(struct tui_table *table, size_t column, int64_t value, int64_t most, int64_t unit)
+static void of_two(struct tui_table *table, size_t column, int64_t value, int64_t most,
+                   int64_t unit)
 {
     if (value == PROF_UNKNOWN)
         return;
@@ -70,8 +86,8 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
         char reasons[80];
         if (d->physical != d->id)
             continue; /* the same hardware, seen by another process */
-        struct tui_nvml_reading r = tui_nvml_read(tui_model_is_live(model) ? input->nvml : NULL,
-                                                  d->uuid);
+        struct tui_nvml_reading r =
+            tui_nvml_read(tui_model_is_live(model) ? input->nvml : NULL, d->uuid);
         tui_nvml_throttle_text(r.throttle, reasons, sizeof reasons);
         tui_table_row(table, d->id, 0, TUI_NORMAL);
         tui_table_text(table, D_NAME, d->label ? d->label : d->name);
@@ -86,22 +102,23 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
         of_two(table, D_CLOCK, r.sm_mhz, r.sm_max_mhz, 1);
         tui_table_number(table, D_TEMP, r.temperature_c);
         tui_table_text(table, D_THROTTLE, r.throttle == PROF_UNKNOWN ? NULL : reasons);
-        tui_table_real(table, D_RX, r.pcie_rx_bytes_s == PROF_UNKNOWN ? NAN
-                                                                     : (double)r.pcie_rx_bytes_s);
-        tui_table_real(table, D_TX, r.pcie_tx_bytes_s == PROF_UNKNOWN ? NAN
-                                                                     : (double)r.pcie_tx_bytes_s);
+        tui_table_real(table, D_RX,
+                       r.pcie_rx_bytes_s == PROF_UNKNOWN ? NAN : (double)r.pcie_rx_bytes_s);
+        tui_table_real(table, D_TX,
+                       r.pcie_tx_bytes_s == PROF_UNKNOWN ? NAN : (double)r.pcie_tx_bytes_s);
         tui_table_real(table, D_MEM, percent(r.memory_percent));
         tui_table_number(table, D_UNITS, d->units);
         tui_table_text(table, D_UUID, d->uuid);
     }
-    tui_table_note(table, "kern%%: kernel time of this program over wall time; the rest is what the "
-                          "driver tells of the whole device (of a processor: its load)%s",
+    tui_table_note(table,
+                   "kern%%: kernel time of this program over wall time; the rest is what the "
+                   "driver tells of the whole device (of a processor: its load)%s",
                    !tui_model_is_live(model) ? ", while a program runs"
                    : input->nvml             ? ""
                                              : " (NVML: not here, n/a)");
 }
 
-/* ---- health ------------------------------------------------------------------------------------ */
+/* ---- health -------------------------------------------------------------------------------- */
 
 enum { H_WHAT, H_VALUE };
 
@@ -154,7 +171,8 @@ static void own_state(struct tui_table *table, const struct tui_view_input *inpu
     else
         snprintf(line, sizeof line, "%s of all", prof_percent(model->progress).text);
     item(table, model->caught_up ? TUI_NORMAL : TUI_WARN, "read of the capture", line);
-    snprintf(line, sizeof line, "%s the last, %s the longest", prof_duration_ns(model->look_cost_ns).text,
+    snprintf(line, sizeof line, "%s the last, %s the longest",
+             prof_duration_ns(model->look_cost_ns).text,
              prof_duration_ns(model->worst_look_ns).text);
     item(table, TUI_NORMAL, "time of a look", line);
     item(table, TUI_NORMAL, "kernels are read from",
@@ -168,8 +186,9 @@ static void recorder_state(struct tui_table *table, const struct tui_health *hea
         return;
     item(table, health->dropped > 0 ? TUI_BAD : TUI_NORMAL, "records dropped",
          prof_count(health->dropped).text);
-    snprintf(line, sizeof line, "%s of a core, %s (pid %s)", prof_percent(health->recorder_cpu).text,
-             prof_bytes_of(health->recorder_bytes).text, prof_count(health->recorder_pid).text);
+    snprintf(line, sizeof line, "%s of a core, %s (pid %s)",
+             prof_percent(health->recorder_cpu).text, prof_bytes_of(health->recorder_bytes).text,
+             prof_count(health->recorder_pid).text);
     item(table, TUI_NORMAL, "perfkit run", line);
     snprintf(line, sizeof line, "%s of a core, %s", prof_percent(health->own_cpu).text,
              prof_bytes_of(health->own_bytes).text);
@@ -192,9 +211,10 @@ static void trust_block(struct tui_table *table, const struct tui_view_input *in
     item(table, trust.complete ? TUI_GOOD : TUI_BAD, "complete",
          trust.complete ? "yes: every call is accounted for" : "no");
     for (size_t i = 0; i < trust.statement_count && i < 50; i++)
-        item(table, trust.statements[i].level == PROF_TRUST_LOSS      ? TUI_BAD
-                    : trust.statements[i].level == PROF_TRUST_WARNING ? TUI_WARN
-                                                                      : TUI_DIM,
+        item(table,
+             trust.statements[i].level == PROF_TRUST_LOSS      ? TUI_BAD
+             : trust.statements[i].level == PROF_TRUST_WARNING ? TUI_WARN
+                                                               : TUI_DIM,
              "", trust.statements[i].text);
     prof_trust_free(&trust);
 }

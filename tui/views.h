@@ -8,13 +8,13 @@
 
 /* What only the recorder's side can say; filled by the caller of the library, unknown otherwise. */
 struct tui_health {
-    int64_t dropped;       /* records that found no room, all processes */
-    int64_t spools;        /* processes that have one */
-    int64_t spool_bytes;   /* of memory that they take */
-    int64_t recorder_pid;  /* perfkit run */
-    double recorder_cpu;   /* its share of a core lately; NaN */
+    int64_t dropped;        /* records that found no room, all processes */
+    int64_t spools;         /* processes that have one */
+    int64_t spool_bytes;    /* of memory that they take */
+    int64_t recorder_pid;   /* perfkit run */
+    double recorder_cpu;    /* its share of a core lately; NaN */
     int64_t recorder_bytes; /* resident */
-    double own_cpu;        /* of this process, share of a core lately */
+    double own_cpu;         /* of this process, share of a core lately */
     int64_t own_bytes;
     double machine_cpu; /* busy share of all processors lately */
 };
@@ -23,8 +23,8 @@ struct tui_view_input {
     struct tui_model *model;
     const struct tui_health *health;
     struct tui_nvml *nvml;
-    /* Details: a capture that shows its last rows only (prof_live_tail), and the filter with the time
-     * that it covers. NULL = none can be had now. */
+    /* Details: a capture that shows its last rows only (prof_live_tail), and the filter with the
+     * time that it covers. NULL = none can be had now. */
     struct prof_capture *tail;
     struct prof_filter filter;
     int64_t target; /* what was drilled into: index of a kernel, of a finding */

@@ -25,8 +25,10 @@ enum prof_state prof_live_state(struct prof_capture *capture)
     static const struct {
         const char *text;
         enum prof_state state;
-    } states[] = {{"recording", PROF_STATE_RECORDING}, {"closing", PROF_STATE_CLOSING},
-                  {"complete", PROF_STATE_COMPLETE},   {"recovered", PROF_STATE_RECOVERED},
+    } states[] = {{"recording", PROF_STATE_RECORDING},
+                  {"closing", PROF_STATE_CLOSING},
+                  {"complete", PROF_STATE_COMPLETE},
+                  {"recovered", PROF_STATE_RECOVERED},
                   {"merged", PROF_STATE_MERGED}};
     enum prof_state state = PROF_STATE_UNKNOWN;
     sqlite3_stmt *row;
@@ -44,11 +46,10 @@ enum prof_state prof_live_state(struct prof_capture *capture)
 enum prof_status prof_live_marks(struct prof_capture *capture, struct prof_live_marks *marks,
                                  struct prof_error *err)
 {
-    static const char sql[] =
-        "SELECT (SELECT max(id) FROM kernel), (SELECT max(id) FROM rollup), "
-        "(SELECT max(id) FROM transfer), (SELECT max(id) FROM memset), "
-        "(SELECT max(id) FROM allocation), (SELECT max(id) FROM range), "
-        "(SELECT max(id) FROM api_call), (SELECT max(id) FROM sync)";
+    static const char sql[] = "SELECT (SELECT max(id) FROM kernel), (SELECT max(id) FROM rollup), "
+                              "(SELECT max(id) FROM transfer), (SELECT max(id) FROM memset), "
+                              "(SELECT max(id) FROM allocation), (SELECT max(id) FROM range), "
+                              "(SELECT max(id) FROM api_call), (SELECT max(id) FROM sync)";
     sqlite3_stmt *row;
     *marks = (struct prof_live_marks){0};
     enum prof_status status = prof_query(capture, sql, &row, err);
@@ -62,7 +63,7 @@ enum prof_status prof_live_marks(struct prof_capture *capture, struct prof_live_
     return prof_query_end(capture, row, err);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 static enum prof_status query_after(struct prof_capture *capture, const char *sql, int64_t after,
                                     size_t limit, sqlite3_stmt **row, struct prof_error *err)
@@ -105,10 +106,14 @@ enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, siz
     bool ok = true;
     while (ok && prof_row(row)) {
         struct prof_live_sum sum = {
-            .id = prof_column_id(row, 0),     .second = prof_column_id(row, 1),
-            .stream = prof_column_id(row, 2), .config = prof_column_id(row, 3),
-            .count = prof_column_id(row, 4),  .sum_ns = prof_column_id(row, 5),
-            .min_ns = prof_column_id(row, 6), .max_ns = prof_column_id(row, 7),
+            .id = prof_column_id(row, 0),
+            .second = prof_column_id(row, 1),
+            .stream = prof_column_id(row, 2),
+            .config = prof_column_id(row, 3),
+            .count = prof_column_id(row, 4),
+            .sum_ns = prof_column_id(row, 5),
+            .min_ns = prof_column_id(row, 6),
+            .max_ns = prof_column_id(row, 7),
         };
         read_histogram(row, 8, sum.histogram);
         ok = on_sum(context, &sum);
@@ -200,11 +205,16 @@ enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t aft
     bool ok = true;
     while (ok && prof_row(row)) {
         struct prof_allocation allocation = {
-            .id = prof_column_id(row, 0),      .process = prof_column_id(row, 1),
-            .thread = prof_column_id(row, 2),  .device = prof_column_id(row, 3),
-            .context = prof_column_id(row, 4), .start_ns = prof_column_int(row, 5),
-            .end_ns = prof_column_int(row, 6), .bytes = prof_column_int(row, 7),
-            .address = prof_column_int(row, 8), .kind = small(row, 9),
+            .id = prof_column_id(row, 0),
+            .process = prof_column_id(row, 1),
+            .thread = prof_column_id(row, 2),
+            .device = prof_column_id(row, 3),
+            .context = prof_column_id(row, 4),
+            .start_ns = prof_column_int(row, 5),
+            .end_ns = prof_column_int(row, 6),
+            .bytes = prof_column_int(row, 7),
+            .address = prof_column_int(row, 8),
+            .kind = small(row, 9),
         };
         ok = on_allocation(context, &allocation);
     }
@@ -226,7 +236,7 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
     return status ? status : prof_query_end(capture, row, err);
 }
 
-/* ---- the last rows only ------------------------------------------------------------------------ */
+/* ---- the last rows only -------------------------------------------------------------------- */
 
 static int64_t ask(struct prof_capture *capture, char *sql, int64_t otherwise)
 {
@@ -267,8 +277,11 @@ static bool run(struct prof_capture *capture, char *sql)
 
 static bool cut_table(struct prof_capture *capture, const char *table, int64_t rows, int64_t *begin)
 {
-    if (ask(capture, sqlite3_mprintf("SELECT 1 FROM sqlite_temp_master WHERE type = 'table' AND "
-                                     "name = %Q", table), 0))
+    if (ask(capture,
+            sqlite3_mprintf("SELECT 1 FROM sqlite_temp_master WHERE type = 'table' AND "
+                            "name = %Q",
+                            table),
+            0))
         return true; /* stands for one that this file does not have: empty */
     int64_t last = ask(capture, sqlite3_mprintf("SELECT max(id) FROM main.\"%w\"", table), 0);
     int64_t first = last - rows + 1;
@@ -276,11 +289,12 @@ static bool cut_table(struct prof_capture *capture, const char *table, int64_t r
         return true;
     /* Rows are nearly in order: what the rows just before the cut began with is all but the latest
      * that was cut off. */
-    int64_t from = ask(capture,
-                       sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
-                                       "id < %lld ORDER BY id DESC LIMIT 256)",
-                                       table, (long long)first),
-                       0);
+    int64_t from =
+        ask(capture,
+            sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
+                            "id < %lld ORDER BY id DESC LIMIT 256)",
+                            table, (long long)first),
+            0);
     *begin = from > *begin ? from : *begin;
     char *select = select_text(capture, table);
     bool ok = select && run(capture, sqlite3_mprintf("DROP VIEW IF EXISTS temp.\"%w\"", table)) &&

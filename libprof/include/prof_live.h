@@ -1,10 +1,10 @@
 /* prof_live.h: read a capture piece by piece while it grows, or for the first look at a large one.
  *
- * The analyses of prof.h read whole tables. A live view reads what is new since it looked last: each
- * function below takes the row number up to which its caller has read, and gives at most `limit` rows
- * after it, in order of their numbers. Conventions as in prof.h. All rows of one look belong to one
- * state of the file when they are read between prof_live_begin and prof_live_end; nothing is held
- * after that. */
+ * The analyses of prof.h read whole tables. A live view reads what is new since it looked last:
+ * each function below takes the row number up to which its caller has read, and gives at most
+ * `limit` rows after it, in order of their numbers. Conventions as in prof.h. All rows of one look
+ * belong to one state of the file when they are read between prof_live_begin and prof_live_end;
+ * nothing is held after that. */
 #ifndef PERFKIT_PROF_LIVE_H
 #define PERFKIT_PROF_LIVE_H
 
@@ -79,14 +79,15 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
                                 int64_t *ends_ns, struct prof_error *err);
 
 /* From now on every analysis of this capture sees only the last `rows` rows of each event table (of
- * `range` too), so that its time does not depend on the size of the capture. *begin_ns: from when on
- * all tables are whole as far as their order goes; give it as filter.begin_ns. 0 = all is in view.
- * Cannot be undone: open the capture once more for that. Not within prof_live_begin. */
+ * `range` too), so that its time does not depend on the size of the capture. *begin_ns: from when
+ * on all tables are whole as far as their order goes; give it as filter.begin_ns. 0 = all is in
+ * view. Cannot be undone: open the capture once more for that. Not within prof_live_begin. */
 enum prof_status prof_live_tail(struct prof_capture *capture, int64_t rows, int64_t *begin_ns,
                                 struct prof_error *err);
 
 /* Share 0..1 of a unit's threads that a launch can keep busy (theoretical occupancy; formula and
- * source at prof_occupancy_of); NaN where the device or the launch tells too little. NULLs allowed. */
+ * source at prof_occupancy_of); NaN where the device or the launch tells too little. NULLs allowed.
+ */
 double prof_live_occupancy(const struct prof_device *device, const struct prof_config *config);
 
 #ifdef __cplusplus

@@ -180,8 +180,8 @@ START_TEST(a_window_is_its_seconds)
     tui_model_window(model, 10); /* seconds 29 .. 39 */
     ck_assert(fabs(model->window_length_s - 10.5) < 1e-6);
     ck_ok(prof_open(scene.path, &capture, err));
-    ck_ok(prof_kernel_summary(capture, &(struct prof_filter){.begin_ns = 29000000000},
-                              PROF_BY_NAME, &kernels, err));
+    ck_ok(prof_kernel_summary(capture, &(struct prof_filter){.begin_ns = 29000000000}, PROF_BY_NAME,
+                              &kernels, err));
     ck_assert_int_eq(model->window.sum_ns, kernels.listed_ns);
     ck_assert_int_eq(model->window.count, kernels.kernels);
     prof_kernel_summary_free(&kernels);
@@ -264,7 +264,7 @@ START_TEST(a_recorder_that_died_is_noticed)
     model->is_served = nobody;
     look(model);
     ck_assert_int_eq(model->phase, TUI_ABANDONED);
-    ck_assert_ptr_null(model->capture); /* recover has its way */
+    ck_assert_ptr_null(model->capture);          /* recover has its way */
     ck_assert_int_lt(model->now_ns, 5000000000); /* its last event, not the clock */
     ck_assert_int_gt(model->total.count, 0);
     tui_model_free(model);
@@ -288,17 +288,18 @@ START_TEST(absurd_numbers_do_no_harm)
 {
     struct scene scene;
     scene_make(&scene, "absurd");
-    scene_sql(&scene,
-              "INSERT INTO rollup(second, stream, config, count, sum, min, max, histogram) VALUES"
-              "(9223372036854775807, 1, 1, 9223372036854775807, 9223372036854775807, -5, 7, 'x'),"
-              "(-9223372036854775808, 99, 99, 1, 1, 1, 1, NULL), (1, NULL, NULL, -4, -4, 0, 0, x'01'),"
-              "(1, 1, 1, 9223372036854775807, 9223372036854775807, 1, 1, zeroblob(4000));"
-              "INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES"
-              "(9223372036854775807, 9223372036854775807, 77, 9223372036854775807, 9999999999),"
-              "(-1, -1, 1, -1, -1), (5, 9223372036854775807, 1, 9223372036854775807, 1);"
-              "INSERT INTO allocation(process, start, \"end\", bytes, kind) VALUES"
-              "(-1, 9223372036854775807, 1, 9223372036854775807, -1),"
-              "(1, 1, -5, 9223372036854775807, 3), (NULL, NULL, NULL, NULL, NULL)");
+    scene_sql(
+        &scene,
+        "INSERT INTO rollup(second, stream, config, count, sum, min, max, histogram) VALUES"
+        "(9223372036854775807, 1, 1, 9223372036854775807, 9223372036854775807, -5, 7, 'x'),"
+        "(-9223372036854775808, 99, 99, 1, 1, 1, 1, NULL), (1, NULL, NULL, -4, -4, 0, 0, x'01'),"
+        "(1, 1, 1, 9223372036854775807, 9223372036854775807, 1, 1, zeroblob(4000));"
+        "INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES"
+        "(9223372036854775807, 9223372036854775807, 77, 9223372036854775807, 9999999999),"
+        "(-1, -1, 1, -1, -1), (5, 9223372036854775807, 1, 9223372036854775807, 1);"
+        "INSERT INTO allocation(process, start, \"end\", bytes, kind) VALUES"
+        "(-1, 9223372036854775807, 1, 9223372036854775807, -1),"
+        "(1, 1, -5, 9223372036854775807, 3), (NULL, NULL, NULL, NULL, NULL)");
     struct tui_model *model = tui_model_new(scene.path);
     look(model);
     tui_model_window(model, 60);

@@ -73,7 +73,8 @@ static void compare_golden(const char *name, int width, int height)
     ck_assert_msg(in != NULL, "no %s: write it with TUI_ACCEPT=1\n%s", path, text);
     ck_assert_int_ge(getdelim(&expected, &size, '\0', in), 0);
     fclose(in);
-    ck_assert_msg(!strcmp(text, expected), "%s differs: now\n%s\nexpected\n%s", path, text, expected);
+    ck_assert_msg(!strcmp(text, expected), "%s differs: now\n%s\nexpected\n%s", path, text,
+                  expected);
     free(text);
     free(expected);
 }
@@ -231,7 +232,8 @@ START_TEST(keys_move_sort_and_filter)
     tui_app_key(&app, TUI_KEY_ENTER);
     ck_assert_int_eq(app.prompt, TUI_NO_PROMPT);
     size_t row = app.table.order.data[place->chosen];
-    ck_assert_ptr_nonnull(strstr(app.model->kernels.data[app.table.rows.data[row].id].name, "evil"));
+    ck_assert_ptr_nonnull(
+        strstr(app.model->kernels.data[app.table.rows.data[row].id].name, "evil"));
     tui_app_key(&app, '/');
     tui_app_key(&app, 'x');
     shows("not found", 100, 24);
@@ -318,11 +320,11 @@ START_TEST(json_is_the_table)
     fclose(out);
     ck_assert_ptr_eq(strchr(text, '\n'), text + size - 1); /* one line */
     ck_assert_ptr_null(strchr(text, 27));
-    static const char *const parts[] = {"\"state\":\"finished\"", "\"whole\":true", "\"kernels\":[",
-                                        "\"streams\":[", "\"transfers\":[", "\"memory\":[",
-                                        "\"ranges\":[", "\"processes\":[", "\"findings\":[",
-                                        "\"devices\":[", "\"health\":[", "\"total_calls\":",
-                                        "\"gpu_share\":null"};
+    static const char *const parts[] = {
+        "\"state\":\"finished\"", "\"whole\":true", "\"kernels\":[", "\"streams\":[",
+        "\"transfers\":[",        "\"memory\":[",   "\"ranges\":[",  "\"processes\":[",
+        "\"findings\":[",         "\"devices\":[",  "\"health\":[",  "\"total_calls\":",
+        "\"gpu_share\":null"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         ck_assert_msg(strstr(text, parts[i]) != NULL, "no %s in %s", parts[i], text);
     ck_assert_int_eq(app.view, TUI_VIEW_KERNELS);

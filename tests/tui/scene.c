@@ -19,7 +19,8 @@ static const char base[] =
     "(2, 'cuda', 0, 'GPU', 'GPU-1', 'gpu', 132, 32, 9, 0, 65536, 2048, 233472);"
     "INSERT INTO context(process, device, api, native) VALUES(1, 1, 'cuda', 1), (2, 2, 'cuda', 1);"
     "INSERT INTO stream(process, device, context, api, native, name) "
-    "VALUES(1, 1, 1, 'cuda', 7, 'compute'), (1, 1, 1, 'cuda', 13, NULL), (2, 2, 2, 'cuda', 7, NULL);"
+    "VALUES(1, 1, 1, 'cuda', 7, 'compute'), (1, 1, 1, 'cuda', 13, NULL), (2, 2, 2, 'cuda', 7, "
+    "NULL);"
     "INSERT INTO launch_config(name, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, "
     "shared_static, shared_dynamic) "
     "VALUES(1, 4, 1, 1, 256, 1, 1, 32, 0, 0), (1, 8, 2, 1, 256, 1, 1, 32, 0, 0), "
@@ -72,11 +73,12 @@ static void roll_up(struct scene *scene, int64_t second, int64_t duration, int s
     }
     sqlite3_finalize(row);
     histogram[duration ? 63 - __builtin_clzll((uint64_t)duration) : 0]++;
-    row = prepare(scene, id ? "UPDATE rollup SET count = count + 1, sum = sum + ?4, min = min(min, "
-                              "?4), max = max(max, ?4), histogram = ?5 WHERE second = ?1 AND stream "
-                              "= ?2 AND config = ?3"
-                            : "INSERT INTO rollup(second, stream, config, count, sum, min, max, "
-                              "histogram) VALUES(?1, ?2, ?3, 1, ?4, ?4, ?4, ?5)");
+    row =
+        prepare(scene, id ? "UPDATE rollup SET count = count + 1, sum = sum + ?4, min = min(min, "
+                            "?4), max = max(max, ?4), histogram = ?5 WHERE second = ?1 AND stream "
+                            "= ?2 AND config = ?3"
+                          : "INSERT INTO rollup(second, stream, config, count, sum, min, max, "
+                            "histogram) VALUES(?1, ?2, ?3, 1, ?4, ?4, ?4, ?5)");
     sqlite3_bind_int64(row, 1, second);
     sqlite3_bind_int(row, 2, stream);
     sqlite3_bind_int(row, 3, config);
@@ -89,8 +91,9 @@ static void roll_up(struct scene *scene, int64_t second, int64_t duration, int s
 void scene_kernel(struct scene *scene, int64_t start, int64_t duration, int stream, int config,
                   bool rollup)
 {
-    sqlite3_stmt *row = prepare(scene, "INSERT INTO kernel(start, duration, stream, config, thread, "
-                                       "api_lead, api_duration) VALUES(?1, ?2, ?3, ?4, ?5, 5000, 3000)");
+    sqlite3_stmt *row =
+        prepare(scene, "INSERT INTO kernel(start, duration, stream, config, thread, "
+                       "api_lead, api_duration) VALUES(?1, ?2, ?3, ?4, ?5, 5000, 3000)");
     sqlite3_bind_int64(row, 1, start);
     sqlite3_bind_int64(row, 2, duration);
     sqlite3_bind_int(row, 3, stream);
@@ -108,23 +111,24 @@ void scene_second(struct scene *scene, int second, bool rollup)
     char sql[1200];
     scene_sql(scene, "BEGIN");
     for (int i = 0; i < 20 + second; i++)
-        scene_kernel(scene, at + (int64_t)i * 8000000, 100000 + 1000 * ((i * 7 + second) % 50), 1 + i % 3,
-                     i == 3 ? 4 : 1 + i % 3, rollup);
-    snprintf(sql, sizeof sql,
-             "INSERT INTO range(start, duration, thread, name, depth) VALUES(%lld, 900000000, 1, 4, 0);"
-             "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, target_kind, "
-             "thread, api_lead) VALUES"
-             "(%lld, 50000, 1, %d, 1, 1, 3, 1, 100), (%lld, 80000, 2, 1048576, 2, 3, 2, 1, 100), "
-             "(%lld, NULL, 2, 4096, 2, 3, 2, 1, 100);"
-             "INSERT INTO memset(start, duration, stream, bytes, memory_kind) "
-             "VALUES(%lld, 2000, 3, 65536, 3);"
-             "INSERT INTO allocation(process, start, bytes, kind, thread) VALUES"
-             "(1, %lld, %d, 3, 1), (2, %lld, 5000, 2, 2);"
-             "UPDATE allocation SET \"end\" = %lld WHERE id = %d;"
-             "COMMIT",
-             (long long)at, (long long)at + 1000, 2048 * (second + 1), (long long)at + 2000,
-             (long long)at + 3000, (long long)at + 4000, (long long)at + 10, 1000000 * (second + 1),
-             (long long)at + 20, (long long)at + 500000000, second > 2 ? 2 * second - 3 : 0);
+        scene_kernel(scene, at + (int64_t)i * 8000000, 100000 + 1000 * ((i * 7 + second) % 50),
+                     1 + i % 3, i == 3 ? 4 : 1 + i % 3, rollup);
+    snprintf(
+        sql, sizeof sql,
+        "INSERT INTO range(start, duration, thread, name, depth) VALUES(%lld, 900000000, 1, 4, 0);"
+        "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, target_kind, "
+        "thread, api_lead) VALUES"
+        "(%lld, 50000, 1, %d, 1, 1, 3, 1, 100), (%lld, 80000, 2, 1048576, 2, 3, 2, 1, 100), "
+        "(%lld, NULL, 2, 4096, 2, 3, 2, 1, 100);"
+        "INSERT INTO memset(start, duration, stream, bytes, memory_kind) "
+        "VALUES(%lld, 2000, 3, 65536, 3);"
+        "INSERT INTO allocation(process, start, bytes, kind, thread) VALUES"
+        "(1, %lld, %d, 3, 1), (2, %lld, 5000, 2, 2);"
+        "UPDATE allocation SET \"end\" = %lld WHERE id = %d;"
+        "COMMIT",
+        (long long)at, (long long)at + 1000, 2048 * (second + 1), (long long)at + 2000,
+        (long long)at + 3000, (long long)at + 4000, (long long)at + 10, 1000000 * (second + 1),
+        (long long)at + 20, (long long)at + 500000000, second > 2 ? 2 * second - 3 : 0);
     scene_sql(scene, sql);
 }
 

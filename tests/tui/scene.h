@@ -15,8 +15,8 @@ struct scene {
     struct prof_store *store;
 };
 
-/* Two processes (pids 100, 101), a device each of one GPU, streams 1 and 2 of the first and 3 of the
- * second, kernels alpha (configurations 1, 2), beta (3) and one whose name is hostile (4).
+/* Two processes (pids 100, 101), a device each of one GPU, streams 1 and 2 of the first and 3 of
+ * the second, kernels alpha (configurations 1, 2), beta (3) and one whose name is hostile (4).
  * capture.state is 'recording', its start long ago. */
 void scene_make(struct scene *scene, const char *name);
 void scene_sql(struct scene *scene, const char *sql);
@@ -29,7 +29,9 @@ void scene_state(struct scene *scene, const char *state, int64_t duration);
 void scene_publish(struct scene *scene);
 void scene_remove(struct scene *scene);
 
-#define SCENE_HOSTILE "evil\033]0;owned\007\033[31m<b>\xff\xe2\x80\xae" "name"
+#define SCENE_HOSTILE                                                                              \
+    "evil\033]0;owned\007\033[31m<b>\xff\xe2\x80\xae"                                              \
+    "name"
 
 #define ck_ok(call)                                                                                \
     do {                                                                                           \
