@@ -25,8 +25,9 @@ double tui_quantile(const struct tui_sum *sum, double share)
     for (int i = 0; i < PROF_LIVE_BUCKETS; i++) {
         seen += sum->histogram.counts[i];
         if ((double)seen >= share * (double)total && seen > 0) {
-            double middle = ldexp(sqrt(2), i);
-            return fmin(fmax(middle, (double)sum->min_ns), (double)sum->max_ns);
+            double low = fmax(ldexp(1, i), (double)sum->min_ns);
+            double high = fmin(ldexp(2, i), (double)sum->max_ns);
+            return fmin(fmax(sqrt(low * high), (double)sum->min_ns), (double)sum->max_ns);
         }
     }
     return (double)sum->max_ns;
