@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/gate_config.h"
 #include "cli/gate_runs.h"
+#include "cli/output_file.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
@@ -352,6 +353,13 @@ static int export_one(struct call *call)
     struct prof_baseline baseline;
     if (call->count != 2) {
         prof_fail(&call->err, PROF_INVALID, "give a name and a file: export NAME FILE");
+        return CLI_USAGE;
+    }
+    if (cli_same_file(call->config->baselines, call->values[1])) {
+        prof_fail(&call->err, PROF_EXISTS,
+                  "%s is the file of baselines itself, which one of them cannot replace: choose "
+                  "another name",
+                  call->values[1]);
         return CLI_USAGE;
     }
     if (open_file(call, false, &file))

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/gate_output.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "report/report.h"
 
@@ -73,6 +74,11 @@ static enum prof_status write_flame(void *context, FILE *out, struct prof_error 
 static enum prof_status flamegraph(char *const files[2], const char *path, struct prof_error *err)
 {
     struct pair pair = {{NULL, NULL}};
+    if (cli_is_database(path))
+        return prof_fail(err, PROF_EXISTS,
+                         "--flamegraph %s: a capture is there, which a report must not replace: "
+                         "give another name",
+                         path);
     enum prof_status status = prof_open(files[0], &pair.captures[0], err);
     status = status ? status : prof_open(files[1], &pair.captures[1], err);
     if (!status && !strcmp(path, "-")) {

@@ -1,15 +1,14 @@
 /* perfkit report: hands a capture to the writers of report/. Nothing is computed here. */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/filter.h"
 #include "cli/interrupt.h"
 #include "cli/newest.h"
+#include "cli/output_file.h"
 #include "cli/spool_find.h"
 #include "cli/terminal.h"
 #include "libprof/base/clock.h"
@@ -189,30 +188,6 @@ static void list_files(const struct report_options *asked, struct output_file fi
     memcpy(files, all, sizeof all);
 }
 
-/* As a capture is, by its first bytes. */
-static bool is_database(const char *path)
-{
-    static const char magic[] = "SQLite format 3";
-    char start[sizeof magic] = {0};
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
-        return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool whole = fd >= 0 && read(fd, start, sizeof start) == (ssize_t)sizeof start;
-    if (fd >= 0)
-        close(fd);
-    return whole && !memcmp(start, magic, sizeof magic);
-}
-
-/* One file, which the second report would take from the first; /dev/null may be named often. */
-static bool same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    if (stat(a, &one) == 0 && stat(b, &other) == 0)
-        return S_ISREG(one.st_mode) && one.st_ino == other.st_ino && one.st_dev == other.st_dev;
-    return !strcmp(a, b);
-}
-
 /* A report replaces an older one, but no capture (`report --html run.sqlite`, the page's name being
  * forgotten) and no other report of the same command. */
 static bool files_are_free(const char *command, const struct output_file files[OUTPUT_FILES])
@@ -220,13 +195,13 @@ static bool files_are_free(const char *command, const struct output_file files[O
     for (size_t i = 0; i < OUTPUT_FILES; i++) {
         if (!files[i].path || is_standard(files[i].path))
             continue;
-        if (is_database(files[i].path)) {
+        if (cli_is_database(files[i].path)) {
             cli_say(command, "--%s %s: a capture is there, which a report must not replace: give "
                              "another name", files[i].option, files[i].path);
             return false;
         }
         for (size_t j = 0; j < i; j++) {
-            if (!files[j].path || !same_file(files[i].path, files[j].path))
+            if (!files[j].path || !cli_same_file(files[i].path, files[j].path))
                 continue;
             cli_say(command, "--%s and --%s both name %s: give each a file of its own",
                     files[j].option, files[i].option, files[i].path);

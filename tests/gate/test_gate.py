@@ -324,6 +324,22 @@ class Outputs(Case):
                             *self.candidate("hostile", "one-more-launch"), status=1)
         self.assertIn(b"none/gate.xml", done.stderr)
 
+    def test_no_file_takes_the_place_of_what_cannot_be_made_again(self):
+        history, file = self.path(".perfkit/baselines.sqlite"), self.path("run.sqlite")
+        shutil.copy(self.capture(101, "hostile"), file)
+        before = content_of(history), content_of(file)
+        for option in ("--markdown", "--junit", "--json-file"):
+            for target in (history, "run.sqlite"):
+                self.refused("gate", "--baseline", "main", option, target, file,
+                             saying="must not replace")
+        self.refused("diff", self.capture(1, "hostile"), file, "--flamegraph", "run.sqlite",
+                     saying="must not replace")
+        self.refused("gate", "--baseline", "main", "--markdown", "out", "--junit", "out", file,
+                     saying="both name out")
+        self.refused("baseline", "export", "main", "--force", history,
+                     saying="file of baselines itself")
+        self.assertEqual((content_of(history), content_of(file)), before)
+
 
 class Baselines(Case):
     def runs(self, name="main"):
