@@ -50,8 +50,9 @@ static bool files_are_free(const char *command, const struct gate_options *optio
                  {"json-file", options->json_file}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (files[i].path && cli_is_database(files[i].path)) {
-            cli_say(command, "--%s %s: a capture or a file of baselines is there, which a report "
-                             "must not replace: give another name",
+            cli_say(command,
+                    "--%s %s: a capture or a file of baselines is there, which a report "
+                    "must not replace: give another name",
                     files[i].option, files[i].path);
             return false;
         }
