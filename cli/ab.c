@@ -63,7 +63,7 @@ static const struct cli_option options_table[] = {
 };
 
 static const struct cli_text_row examples[] = {
-    {"perfkit ab --base 'old/bench --steps 50' --cand 'new/bench --steps 50'",
+    {"perfkit ab --base './old --steps 50' --cand './new --steps 50'",
      "Five runs of each, in turns."},
     {"perfkit ab -n 8 --base ./old --cand ./new --strict --markdown ab.md",
      "More runs find smaller changes; undecided is not good enough."},

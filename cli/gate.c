@@ -67,10 +67,10 @@ static const struct cli_option options_table[] = {
 static const struct cli_text_row examples[] = {
     {"perfkit gate --baseline main run.sqlite", "Judge one run: exact metrics fail, times end in "
                                                 "SUSPECT at most."},
-    {"perfkit gate --baseline main --rerun ./bench --max-units 5 --junit gate.xml",
+    {"perfkit gate -b main --rerun ./bench --max-units 5 --junit gate.xml",
      "Record, judge, record more when in doubt; leave a file for the CI service."},
-    {"perfkit gate --baseline main a.sqlite b.sqlite c.sqlite --github --markdown gate.md",
-     "Three runs, annotations, and a text for the pull request."},
+    {"perfkit gate -b main run-?.sqlite --github --markdown gate.md",
+     "Several runs, annotations, and a text for the pull request."},
     {0},
 };
 

@@ -75,12 +75,21 @@ static void print_paragraphs(FILE *out, const char *text, size_t width)
     }
 }
 
+/* The command on a line of its own, to be copied whole. */
+static void print_example(FILE *out, const struct cli_text_row *example, size_t width)
+{
+    fprintf(out, "  %s\n      ", example->left);
+    cli_print_wrapped(out, example->text, 6, 6, width);
+}
+
 void cli_print_help(const struct cli_command *command)
 {
     FILE *out = stdout;
     size_t width = terminal_width(out);
-    fprintf(out, "Usage: perfkit %s [OPTION...]%s%s\n\n", command->name,
-            *command->operands ? " " : "", command->operands);
+    int begun = fprintf(out, "Usage: perfkit %s [OPTION...]%s", command->name,
+                        *command->operands ? " " : "");
+    cli_print_wrapped(out, command->operands, (size_t)begun, strlen("Usage: "), width);
+    fputc('\n', out);
     print_paragraphs(out, command->text, width);
 
     const char *group = "Options";
@@ -105,7 +114,7 @@ void cli_print_help(const struct cli_command *command)
     if (command->examples) {
         fputs("\nExamples:\n", out);
         for (const struct cli_text_row *e = command->examples; e->left; e++)
-            fprintf(out, "  %s\n      %s\n", e->left, e->text);
+            print_example(out, e, width);
     }
 }
 
@@ -113,10 +122,12 @@ void cli_print_overview(bool to_stderr)
 {
     FILE *out = to_stderr ? stderr : stdout;
     size_t width = terminal_width(out);
-    fputs("Usage: perfkit COMMAND [OPTION...] [ARGUMENT...]\n\n"
-          "perfkit records what a program does on a GPU, keeps it in one SQLite file and says what "
-          "to fix.\n\nCommands:\n",
-          out);
+    fputs("Usage: perfkit COMMAND [OPTION...] [ARGUMENT...]\n\n", out);
+    print_paragraphs(out,
+                     "perfkit records what a program does on a GPU, keeps it in one SQLite file and "
+                     "says what to fix.",
+                     width);
+    fputs("Commands:\n", out);
     for (const struct cli_command *const *c = cli_commands(); *c; c++)
         print_row(out, (*c)->name, (*c)->summary, width);
     fputs("\nStart with:\n"

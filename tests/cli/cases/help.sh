@@ -1,8 +1,13 @@
 # Every command has help, generated pages and completion, and they agree.
 perfkit help >overview
-for command in run ctl report recover export import doctor version help; do
-  grep -q "^  $command " overview || echo "$command is not in the overview"
+commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]\{1,\}\) .*/\1/p' overview)
+for command in run top ctl report explain baseline gate ab diff recover export import device doctor \
+  version help; do
+  echo "$commands" | grep -qx $command || echo "$command is not in the overview"
+done
+for command in $commands; do
   perfkit help $command >a
+  awk -v command=$command 'length > 80 || / $/ {print command ": " $0}' a
   perfkit $command --help >b
   cmp a b
   perfkit $command -h | cmp - a
@@ -22,4 +27,4 @@ complete_words perfkit run --wait ''
 complete_words perfkit report --format m
 command -v zsh >/dev/null && zsh -n made/zsh/_perfkit
 command -v fish >/dev/null && fish -n made/fish/perfkit.fish
-perfkit help run | awk 'length > 80'
+awk 'length > 80' overview
