@@ -207,6 +207,15 @@ class Nsys(NothingLeft):
                            "start, i AS end, 0 AS bytes FROM n")
         out = import_file(path)
         self.assertEqual(one(out, "SELECT count(*) FROM memset"), 0)
+        endless = "CREATE VIEW OSRT_API AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS start FROM n"
+        import_file(self.broken(endless))  # counted only, where it is a table
+
+    def test_contexts_within_contexts(self):
+        path = self.broken("CREATE TABLE TARGET_INFO_CUDA_CONTEXT_INFO(nullStreamId, processId, deviceId, contextId, parentContextId, "
+                           "isGreenContext, numMultiprocessors)",
+                           "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO "
+                           "TARGET_INFO_CUDA_CONTEXT_INFO SELECT 0, 100, 0, i, i + 1, 1, 8 FROM n")
+        self.assertLess(one(import_file(path), "SELECT count(*) FROM context"), 20)
 
     def test_cut_short(self):
         nsys_files.make(path_of("whole.sqlite"))
@@ -473,6 +482,12 @@ class Trace(NothingLeft):
             out = import_file(self.write('{"traceEvents":[%s],"deviceProperties":%s}' % (events, value)))
             self.assertEqual(run("report", out).returncode, 0, value)
             self.assertEqual(one(out, "PRAGMA integrity_check"), "ok")
+
+    def test_containers_within_a_grid(self):
+        event = '{"ph":"X","cat":"kernel","name":"n","ts":1,"dur":1,"args":{"stream":7,"grid":[4,%s,6],"block":[1,2,3]}}'
+        for value in ("[]", "{}", "[[5]]", '{"grid":[9,9,9]}', "null", '"x"'):
+            out = import_file(self.write("[" + event % value + "]"))
+            self.assertEqual(ask(out, "SELECT grid_x, grid_z, block_x, block_y, block_z FROM launch_config"), [(4, 6, 1, 2, 3)], value)
 
     def test_an_endless_value(self):
         text = '{"traceEvents":[],"x":"' + "y" * (70 << 20)

@@ -8,6 +8,7 @@
 #include "libprof/store/exchange/feed.h"
 
 #define EVENTS_BETWEEN_LOOKS 65536u
+#define DEEPEST_CONTEXT 8u /* green contexts have a parent, which has none */
 
 enum prof_status feed_open(struct feed *feed)
 {
@@ -288,8 +289,8 @@ static uint64_t context_key(int64_t device, int64_t number)
     return (uint64_t)device << 48 ^ (uint64_t)number;
 }
 
-bool feed_context(struct feed *feed, struct feed_process *process, int64_t device, int64_t number,
-                  uint32_t *id)
+static bool context_within(struct feed *feed, struct feed_process *process, int64_t device,
+                           int64_t number, unsigned depth, uint32_t *id)
 {
     uint64_t *known = prof_map_get(&process->contexts, context_key(device, number));
     if (known) {
@@ -314,9 +315,16 @@ bool feed_context(struct feed *feed, struct feed_process *process, int64_t devic
     /* Known before its parent is looked for: a chain that comes back to itself ends here. */
     if (!prof_map_put(&process->contexts, context_key(device, number), *id))
         return out_of_memory(feed);
-    if (parent && parent != number && !feed_context(feed, process, device, parent, &context.parent))
+    if (parent && parent != number && depth < DEEPEST_CONTEXT &&
+        !context_within(feed, process, device, parent, depth + 1, &context.parent))
         return false;
     return define(feed, process, &context);
+}
+
+bool feed_context(struct feed *feed, struct feed_process *process, int64_t device, int64_t number,
+                  uint32_t *id)
+{
+    return context_within(feed, process, device, number, 0, id);
 }
 
 static void describe_stream(struct feed *feed, const struct feed_process *process, int64_t device,

@@ -196,6 +196,8 @@ static bool say_unread(struct import *im)
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof unread / sizeof *unread; i++) {
         sqlite3_stmt *row = NULL;
+        if (!nsys_has_table(im->source, "src", unread[i].table))
+            continue;
         char *sql = sqlite3_mprintf("SELECT count(*) FROM src.%s", unread[i].table);
         if (sql && !sqlite3_prepare_v2(im->source, sql, -1, &row, NULL) &&
             sqlite3_step(row) == SQLITE_ROW && feed_int(row, 0))

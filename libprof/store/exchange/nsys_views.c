@@ -30,8 +30,7 @@ static bool is_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && !strncmp(text, word, length);
 }
 
-/* Only real tables: a view of a foreign file could be anything. */
-static bool has_table(sqlite3 *db, const char *schema, const char *name)
+bool nsys_has_table(sqlite3 *db, const char *schema, const char *name)
 {
     char *sql = sqlite3_mprintf(
         "SELECT 1 FROM \"%w\".sqlite_master WHERE type = 'table' AND name = %Q", schema, name);
@@ -86,7 +85,7 @@ static void add_column(sqlite3 *db, sqlite3_str *sql, const char *schema, const 
 static enum prof_status make_view(sqlite3 *db, const char *schema, const char *path,
                                   const struct nsys_table *table, struct prof_error *err)
 {
-    bool there = has_table(db, schema, table->name);
+    bool there = nsys_has_table(db, schema, table->name);
     sqlite3_str *sql = sqlite3_str_new(db);
     sqlite3_str_appendf(sql, "CREATE TEMP VIEW n_%s AS SELECT ", short_name(table->name));
     for (const char *at = table->columns; *at;) {
@@ -153,7 +152,7 @@ static enum prof_status check_required(sqlite3 *db, const char *schema, const ch
 {
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && i < sizeof required / sizeof *required; i++) {
-        if (!has_table(db, schema, required[i].table))
+        if (!nsys_has_table(db, schema, required[i].table))
             continue;
         for (const char *const *column = required[i].columns; !status && *column; column++)
             status = check_column(db, schema, path, required[i].table, *column, err);
@@ -188,9 +187,9 @@ static enum prof_status check_version(sqlite3 *db, const char *path, struct prof
 enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *path,
                                  struct prof_error *err)
 {
-    bool strings = has_table(db, schema, "StringIds"), any = false;
+    bool strings = nsys_has_table(db, schema, "StringIds"), any = false;
     for (size_t i = 0; i < sizeof required / sizeof *required; i++)
-        any |= has_table(db, schema, required[i].table);
+        any |= nsys_has_table(db, schema, required[i].table);
     if (sqlite3_errcode(db) && (sqlite3_errcode(db) & 0xff) != SQLITE_DONE &&
         (sqlite3_errcode(db) & 0xff) != SQLITE_ROW)
         return exchange_sql_fail(db, "read", path, err);

@@ -12,6 +12,9 @@
 enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *path,
                                  struct prof_error *err);
 
+/* Is it a table of that schema? Only real ones count: a view of a foreign file could be anything. */
+bool nsys_has_table(sqlite3 *db, const char *schema, const char *name);
+
 /* The same for one value of META_DATA_EXPORT; "" when it is not there. */
 void nsys_meta(sqlite3 *db, const char *name, char *out, size_t size);
 

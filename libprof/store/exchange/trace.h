@@ -124,7 +124,7 @@ struct trace_reader {
     unsigned depth;
     int text, number; /* that the next value is; -1 = none */
     char how;
-    int vector; /* next element of a 'v' */
+    int vector_first, vector; /* number of a 'v', and which element is next */
     bool base, top_array, was_trace;
     uint64_t values;   /* seen so far */
     const char *wrong; /* why reading stopped, when it is not the sink */

@@ -139,7 +139,9 @@ static enum place here(const struct trace_reader *reader)
 
 static void expect_nothing(struct trace_reader *reader)
 {
-    if (here(reader) != VECTOR)
+    if (here(reader) == VECTOR)
+        reader->vector++;
+    else
         reader->text = reader->number = -1;
     reader->base = false;
     reader->values++;
@@ -151,6 +153,12 @@ static void set_number(struct trace_reader *reader, int which, int64_t value)
     reader->event.has |= (uint64_t)1 << which;
 }
 
+static int on_other(void *context)
+{
+    expect_nothing(context);
+    return 1;
+}
+
 static int on_number(void *context, const char *text, size_t length)
 {
     struct trace_reader *reader = context;
@@ -158,9 +166,8 @@ static int on_number(void *context, const char *text, size_t length)
     bool ok = true;
     if (here(reader) == VECTOR) {
         if (reader->vector < 3 && trace_decimal(text, length, 1, &value))
-            set_number(reader, reader->number + reader->vector, value);
-        reader->vector++;
-        return 1;
+            set_number(reader, reader->vector_first + reader->vector, value);
+        return on_other(reader);
     }
     if (reader->base && trace_decimal(text, length, 1, &value))
         trace_sink_base(reader->sink, value);
@@ -185,12 +192,6 @@ static int on_string(void *context, const unsigned char *text, size_t length)
         ok = set_text(reader, reader->text, text, length);
     expect_nothing(reader);
     return ok;
-}
-
-static int on_other(void *context)
-{
-    expect_nothing(context);
-    return 1;
 }
 
 static int on_boolean(void *context, int value)
@@ -244,11 +245,8 @@ static int enter(struct trace_reader *reader, enum place place)
         reader->wrong = "values are nested too deeply";
         return 0;
     }
+    expect_nothing(reader);
     reader->places[reader->depth++] = (unsigned char)place;
-    reader->values++;
-    if (place != VECTOR)
-        reader->text = reader->number = -1;
-    reader->base = false;
     return 1;
 }
 
@@ -281,6 +279,7 @@ static int on_array(void *context)
         place = DEVICES;
     } else if (around == ARGS && reader->number >= 0 && reader->how == 'v') {
         place = VECTOR;
+        reader->vector_first = reader->number;
         reader->vector = 0;
     }
     return enter(reader, place);
