@@ -110,16 +110,23 @@ static enum prof_status load_files(const struct cli_operands *files, const char 
     return status;
 }
 
-static void describe(struct sides *sides)
+/* The first `given` captures of the candidate are the caller's; the others were recorded here, from
+ * its command, and are gone when this ends. */
+static void describe(struct sides *sides, size_t given, const char *rerun)
 {
     size_t runs = sides->base.count, sessions = sides->baseline.session_count;
     snprintf(sides->base_text, sizeof sides->base_text, "%s: %s, %s", sides->baseline.name,
              prof_counted((int64_t)sessions, "session", "sessions").text,
              prof_counted((int64_t)runs, "run", "runs").text);
-    snprintf(sides->cand_text, sizeof sides->cand_text, "%s: %.200s%s",
-             prof_counted((int64_t)sides->cand.count, "run", "runs").text,
-             sides->cand.count ? sides->cand.names[0] : "n/a",
-             sides->cand.count > 1 ? ", ..." : "");
+    char files[320] = "", recorded[320] = "";
+    if (given)
+        snprintf(files, sizeof files, "%s: %.200s%s",
+                 prof_counted((int64_t)given, "run", "runs").text, sides->cand.names[0],
+                 given > 1 ? ", ..." : "");
+    if (sides->cand.count > given)
+        snprintf(recorded, sizeof recorded, "%s%s of: %.200s", given ? "; " : "",
+                 prof_counted((int64_t)(sides->cand.count - given), "run", "runs").text, rerun);
+    snprintf(sides->cand_text, sizeof sides->cand_text, "%.199s%.199s", files, recorded);
 }
 
 /* ---- judging ----------------------------------------------------------------------------------
@@ -163,19 +170,20 @@ static int judge_and_tell(const struct options *asked, const struct gate_config 
     struct gate_recorder recorder = {0};
     struct prof_comparison result = {0};
     enum prof_status status = PROF_OK;
+    size_t given = sides->cand.count;
     if (asked->rerun)
         status = gate_record_open(&recorder, "gate", asked->keep, err);
     status = status ? status : judge(asked, config, &recorder, sides, &result, err);
     int exit_status = CLI_USAGE;
     if (!status) {
-        describe(sides);
+        describe(sides, given, asked->rerun);
         struct prof_gate_report report = {
             .comparison = &result,
             .base = sides->base_text,
             .cand = sides->cand_text,
             .base_name = sides->baseline.name,
             .files = (const char *const *)sides->cand.names,
-            .file_count = sides->cand.count,
+            .file_count = asked->keep ? sides->cand.count : given,
         };
         exit_status = gate_tell("gate", &asked->gate, config, &report);
     } else {

@@ -120,13 +120,12 @@ void cli_print_help(const struct cli_command *command)
 
 void cli_print_overview(bool to_stderr)
 {
+    static const char about[] = "perfkit records what a program does on a GPU, keeps it in one "
+                                "SQLite file and says what to fix.";
     FILE *out = to_stderr ? stderr : stdout;
     size_t width = terminal_width(out);
     fputs("Usage: perfkit COMMAND [OPTION...] [ARGUMENT...]\n\n", out);
-    print_paragraphs(out,
-                     "perfkit records what a program does on a GPU, keeps it in one SQLite file and "
-                     "says what to fix.",
-                     width);
+    print_paragraphs(out, about, width);
     fputs("Commands:\n", out);
     for (const struct cli_command *const *c = cli_commands(); *c; c++)
         print_row(out, (*c)->name, (*c)->summary, width);

@@ -251,7 +251,13 @@ enum prof_status prof_diff_write_text(const struct prof_gate_report *report, FIL
     };
     struct prof_report_page page = page_of(report, out);
     put_sides(&page, report);
-    put_notes(&page, report);
+    put_field(&page, "Times",
+              report->comparison->times_refused
+                  ? prof_gate_sensitivity(report->comparison)
+                  : copy("first the sum of all, then a typical one, which outliers do not move: "
+                         "the two may differ in sign"));
+    put_field(&page, "Note",
+              copy("these two runs, not what will happen again: for that perfkit ab"));
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         put_moved(&page, report->comparison, lists[i].family, lists[i].title);
     put_counts(&page, report->comparison);

@@ -10,6 +10,8 @@
 #include "report/gate_words.h"
 #include "report/utf8.h"
 
+#define MOST_FACTOR 10000 /* more than that is not told apart */
+
 /* Means over units are whole in most programs; where they are not, two decimals tell enough. */
 static struct prof_text count_text(double value)
 {
@@ -69,6 +71,20 @@ struct prof_text prof_gate_percent(double effect)
     char number[64];
     prof_print_fixed(number, fabs(percent), fabs(percent) < 0.995 ? 2 : 1);
     snprintf(text.text, sizeof text.text, "%c%.20s %%", percent < 0 ? '-' : '+', number);
+    return text;
+}
+
+/* A share of its time, or a factor where percent say little: a few noisy runs make huge ones. */
+static struct prof_text slowdown_text(double effect)
+{
+    struct prof_text text = prof_gate_percent(effect);
+    if (effect >= MOST_FACTOR)
+        return (struct prof_text){"a factor of 10,000"};
+    if (effect >= 9) /* times as long */
+        snprintf(text.text, sizeof text.text, "a factor of %.20s",
+                 prof_count((int64_t)nearbyint(1 + effect)).text);
+    else if (isfinite(effect))
+        memmove(text.text, text.text + 1, strlen(text.text)); /* no sign: a size */
     return text;
 }
 
@@ -227,8 +243,7 @@ char *prof_gate_change(const struct prof_compared *row)
 static void put_power(FILE *out, const struct prof_compared *row)
 {
     if (isfinite(row->mde))
-        fprintf(out, "; a slowdown of less than %s may go unseen",
-                prof_gate_percent(row->mde).text + 1);
+        fprintf(out, "; a slowdown of less than %s may go unseen", slowdown_text(row->mde).text);
     if (row->runs_needed == PROF_UNKNOWN)
         fprintf(out, "; more than 1,000 runs a side would be needed");
     else if (row->runs_needed > 0)
@@ -370,8 +385,7 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
         fprintf(text.out,
                 "smallest slowdown that would be found: %s of wall time, %s in the median "
                 "of the others",
-                isfinite(c->wall_mde) ? prof_gate_percent(c->wall_mde).text + 1 : "n/a",
-                isfinite(c->median_mde) ? prof_gate_percent(c->median_mde).text + 1 : "n/a");
+                slowdown_text(c->wall_mde).text, slowdown_text(c->median_mde).text);
     return end(&text);
 }
 

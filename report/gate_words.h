@@ -34,10 +34,11 @@ char *prof_gate_headline(const struct prof_gate_report *report);
 /* "NVTX range step: 100 steady iterations in the baseline, 98 in the candidate". malloc'ed. */
 char *prof_gate_iteration(const struct prof_comparison *comparison);
 
-/* "a slowdown of 2.6 % (median of 44 times) would be found, of wall 1.4 %". malloc'ed. */
+/* "smallest slowdown that would be found: 1.4 % of wall time, 2.6 % in the median of the others".
+ * malloc'ed. */
 char *prof_gate_sensitivity(const struct prof_comparison *comparison);
 
-/* Rows that a report for people lists, in groups. The rows of a group: prof_gate_next. */
+/* Rows that a report for people lists, in groups. */
 enum prof_gate_group {
     PROF_GATE_WORSE,   /* FAIL */
     PROF_GATE_UNSURE,  /* SUSPECT, ENV, UNDERPOWERED that are gated */

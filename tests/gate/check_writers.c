@@ -182,6 +182,41 @@ START_TEST(text_says_what_moved_and_where)
 }
 END_TEST
 
+/* A page's lines are wrapped: as one. */
+static void join_lines(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++)
+        if (*from != '\n' && (*from != ' ' || from == text || from[1] != ' '))
+            *to++ = *from;
+    *to = '\0';
+}
+
+START_TEST(what_noise_hides_is_told_in_readable_numbers)
+{
+    static const struct {
+        double mde;
+        const char *text, *found;
+    } cases[] = {
+        {0.026, "less than 2.6 % may", "found: 2.6 % of wall"},
+        {8.5, "less than 850.0 % may", "found: 850.0 % of wall"},
+        {280.869, "less than a factor of 282 may", "found: a factor of 282 of wall"},
+        {1e300, "less than a factor of 10,000 may", "found: a factor of 10,000 of wall"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct prof_comparison c = comparison(1);
+        for (size_t r = 0; r < c.count; r++)
+            c.rows[r].mde = cases[i].mde;
+        c.wall_mde = cases[i].mde;
+        char *text = write_as("text", &c);
+        join_lines(text);
+        ck_has(text, cases[i].text);
+        ck_has(text, cases[i].found);
+        free(text);
+    }
+}
+END_TEST
+
 START_TEST(annotations_are_single_lines_and_at_most_ten)
 {
     struct prof_comparison c = comparison(30);
@@ -254,5 +289,6 @@ START_TEST(json_has_null_for_what_is_unknown)
 END_TEST
 
 CHECK_MAIN("gate_writers", text_says_what_moved_and_where,
+           what_noise_hides_is_told_in_readable_numbers,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown)

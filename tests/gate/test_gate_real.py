@@ -144,6 +144,9 @@ class Turns(Case):
         self.assertIn(result["cand"]["runs"], (1, 2))
         if result["cand"]["runs"] == 1:
             self.assertIn(result["verdict"], ("PASS", "IMPROVED", "FAIL"))
+        # The captures are gone: their command is named, not they.
+        self.assertTrue(result["cand"]["text"].endswith(" of: " + EXACT + " --rounds 2"))
+        self.assertEqual(result["files"], [])
 
 
 class Failures(Case):
