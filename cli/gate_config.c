@@ -151,10 +151,13 @@ static unsigned place_of(const struct settings_section *section)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* 0.05, or "5 %". */
+/* 0.05, or "5 %". A number of 1 or more was meant for percent: 5 would let pass all that takes six
+ * times as long, and say nothing. */
 static bool share_of(const struct setting *s, double *share)
 {
     *share = s->number;
+    if (s->kind == SETTING_NUMBER && s->number >= 1)
+        return false;
     if (s->kind == SETTING_TEXT) {
         char *end;
         *share = strtod(s->text, &end) / 100;
@@ -181,13 +184,30 @@ static enum prof_status check_value(const struct maker *m, const struct key_row 
                                             s->number > 1e15 || s->number != floor(s->number)))
         what = "is a whole number from 0 up";
     else if (row->takes == TAKES_SHARE && !share_of(s, &share))
-        what = "is a share: 0.05, or \"5 %\"";
+        what = "is a share: 0.05, or \"5 %\" (1 and more in percent only)";
     else if (row->key == KEY_ALPHA && (!share_of(s, &share) || share <= 0 || share > 0.5))
         what = "is a chance above 0 and at most 0.5";
     if (!what)
         return PROF_OK;
     snprintf(text, sizeof text, "'%s' %s", row->name, what);
     return wrong(m, s->line, text);
+}
+
+/* A pattern is for the whole text of a metric, METRIC:NAME ...: one for a name alone would fit
+ * nothing, and what it was to change would stay as it is in silence. */
+static bool fits_any_family(const char *pattern)
+{
+    char start[40];
+    size_t length = strcspn(pattern, "*?[\\:");
+    bool whole = pattern[length] == ':' || !pattern[length];
+    for (int family = 0; family < PROF_METRICS; family++) {
+        int size = snprintf(start, sizeof start,
+                            "%s:", prof_metric_info((enum prof_metric_family)family)->name);
+        if (length + (pattern[length] == ':') <= (size_t)size && !strncmp(start, pattern, length) &&
+            (!whole || (pattern[length] && start[length] == ':')))
+            return true;
+    }
+    return false;
 }
 
 /* A copy that lives as long as the configuration. */
@@ -252,6 +272,10 @@ static enum prof_status set_override(const struct maker *m, const struct key_row
     case KEY_ACTION:
         return set_action(m, s, override);
     case KEY_MATCH:
+        if (!fits_any_family(s->text))
+            return wrong(m, s->line,
+                         "'match' fits no metric: it begins with one, as in \"kernel:gemm*\", or "
+                         "with \"*:\" for all (docs/gate.md)");
         override->match = keep(m->config, s->text);
         return override->match ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
     case KEY_REASON:

@@ -351,7 +351,8 @@ struct prof_comparison {
     size_t verdicts[PROF_VERDICT_COUNT]; /* of the gated rows */
     struct prof_environment_difference *differences; /* hard ones first */
     size_t difference_count;
-    bool times_refused; /* a hard difference, an incomplete run, or options.refuse_times */
+    bool times_refused; /* a hard difference, an incomplete run, one of the candidate in which no device
+                           worked though one did in all of the baseline's, or options.refuse_times */
     size_t base_units, cand_units;       /* runs, or sessions */
     size_t base_runs, cand_runs;
     double alpha;

@@ -241,6 +241,58 @@ START_TEST(not_exact)
 }
 END_TEST
 
+/* Sometimes more is what varies; mostly more is not let pass in silence. */
+START_TEST(in_most_runs)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs same = program_runs(UNCHANGED, 11, RUNS);
+    struct program_runs leaks = program_runs(LEAK, 21, RUNS);
+    for (int leaking = 2; leaking <= 3; leaking++) {
+        struct prof_run cand[RUNS];
+        for (int i = 0; i < RUNS; i++)
+            cand[i] = i < leaking ? leaks.runs[i] : same.runs[i];
+        struct prof_comparison r = judge(base.runs, RUNS, cand, RUNS, &in_turns);
+        const struct prof_compared *row = row_named(&r, PROF_METRIC_LEAKED_BYTES, "device");
+        ck_assert_int_eq(row->verdict, leaking == 2 ? PROF_VERDICT_PASS : PROF_VERDICT_SUSPECT);
+        ck_assert_int_eq(row->reason, leaking == 2 ? PROF_REASON_VARIES : PROF_REASON_NOT_SURE);
+        ck_assert(leaking == 2 || r.verdict == PROF_VERDICT_SUSPECT);
+        prof_comparison_free(&r);
+    }
+    program_free(&base);
+    program_free(&same);
+    program_free(&leaks);
+}
+END_TEST
+
+static void forget(struct prof_run *run, enum prof_metric_family family)
+{
+    size_t kept = 0;
+    for (size_t m = 0; m < run->count; m++) {
+        if (run->metrics[m].family != family)
+            run->metrics[kept++] = run->metrics[m];
+    }
+    run->count = kept;
+}
+
+/* What did nothing is not faster. */
+START_TEST(idle)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
+    forget(&cand.runs[3], PROF_METRIC_BUSY);
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    ck_assert_int_eq(r.verdict, PROF_VERDICT_REFUSED);
+    ck_assert(strstr(r.note, "no device did anything"));
+    prof_comparison_free(&r);
+    forget(&base.runs[0], PROF_METRIC_BUSY); /* nor does it always in the baseline */
+    r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    ck_assert(!r.times_refused);
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
 /* OpenCL frees when its last command is done: one run with more left is no proof, five are. */
 START_TEST(freed_later)
 {
@@ -341,4 +393,4 @@ START_TEST(kept_runs)
 END_TEST
 
 CHECK_MAIN("compare", no_order, symmetric, few_runs, sessions, refused, overrides, other_length,
-           not_exact, freed_later, lower_clock, invalid, kept_runs)
+           not_exact, in_most_runs, idle, freed_later, lower_clock, invalid, kept_runs)

@@ -191,6 +191,25 @@ class Verdicts(Case):
         self.refused("baseline", "save", "main", self.capture(1, "incomplete"), status=3,
                      saying="incomplete")
 
+    def altered(self, name, sql):
+        path = self.path(name)
+        shutil.copy(self.capture(101), path)
+        db = sqlite3.connect(path)
+        db.executescript(sql)
+        db.close()
+        return path
+
+    def test_a_program_that_did_not_get_through_does_not_pass(self):
+        for name, sql, saying in (
+                ("status", "UPDATE capture SET exit_status = 3", "another exit status"),
+                ("signal", "UPDATE capture SET exit_status = NULL, exit_signal = 11",
+                 "another exit status"),
+                ("idle", "DELETE FROM kernel; DELETE FROM transfer; DELETE FROM capture_health "
+                 "WHERE subject IN ('launch', 'transfer')", "no device did anything")):
+            with self.subTest(name):
+                result = self.gate([self.altered(name, sql)], status=3)
+                self.assertIn(saying, result["note"])
+
     def test_a_run_of_the_baseline_cannot_be_the_candidate(self):
         self.refused("gate", "--baseline", "main", self.capture(3), saying="of the baseline itself")
         copy = self.path("copy.sqlite")
@@ -239,14 +258,25 @@ class Configuration(Case):
         result = self.gate(self.candidate("slow"))
         self.assertNotEqual(result["verdict"], "FAIL")
 
+    def test_patterns_that_may_fit(self):
+        for match in ("*", "kernel:*", "k?rnel:*", "*:gemm", "gpu-*", "copy-bytes:HtoD*", "[kw]*:*"):
+            with self.subTest(match):
+                self.write("perfkit.gate", '[[override]]\nmatch = "%s"\nreason = "a"\n' % match)
+                self.gate(self.candidate())
+
     def test_mistakes_are_told_with_their_line(self):
         for text, line, saying in (
                 ("alpah = 0.1\n", 1, "did you mean 'alpha'"),
                 ("# x\n\n[kernle]\n", 3, "did you mean 'kernel'"),
                 ("[kernel]\nmatch = 'a'\n", 2, "unknown setting 'match'"),
-                ("[[ignore]]\nmatch = 'a'\n", 1, "needs a 'reason'"),
+                ("[[ignore]]\nmatch = '*'\n", 1, "needs a 'reason'"),
                 ("[[override]]\nreason = 'a'\n", 1, "needs a 'match'"),
-                ("alpha = 2\n", 1, "'alpha' is a chance"),
+                ("alpha = 0.7\n", 1, "'alpha' is a chance"),
+                ("delta = 5\n", 1, "in percent only"),
+                ("[copy-bytes]\ntolerance = 1\n", 2, "in percent only"),
+                ("[[ignore]]\nmatch = 'relu*'\nreason = 'a'\n", 2, "fits no metric"),
+                ("[[override]]\nreason = 'a'\nmatch = 'registr:*'\n", 3, "fits no metric"),
+                ("[[override]]\nreason = 'a'\nmatch = 'kernel'\n", 3, "fits no metric"),
                 ("[kernel]\ndelta = 'much'\n", 2, "'delta' is a share"),
                 ("[launches]\naction = 'ignore'\n", 2, "goes into [[ignore]]"),
                 ("[ignore]\n", 1, "two brackets"),

@@ -180,6 +180,30 @@ static const char *texted(struct prof_compare *c, const char *a, const char *b, 
     return copy ? copy : "";
 }
 
+static bool has_family(const struct prof_run *run, enum prof_metric_family family)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        if (run->metrics[i].family == family)
+            return true;
+    }
+    return false;
+}
+
+/* A run of the candidate in which no device did anything, where one did in all of the baseline's:
+ * it ended early or took another way, and would pass as much faster. */
+static bool is_idle(const struct prof_compare *c)
+{
+    for (size_t r = 0; r < c->side[PROF_BASE].count; r++) {
+        if (!has_family(&c->side[PROF_BASE].data[r], PROF_METRIC_BUSY))
+            return false;
+    }
+    for (size_t r = 0; r < c->side[PROF_CAND].count; r++) {
+        if (!has_family(&c->side[PROF_CAND].data[r], PROF_METRIC_BUSY))
+            return true;
+    }
+    return false;
+}
+
 static void refuse(struct prof_compare *c)
 {
     struct prof_comparison *result = c->result;
@@ -196,6 +220,8 @@ static void refuse(struct prof_compare *c)
     if (!result->note && result->difference_count &&
         result->differences[0].level == PROF_ENVIRONMENT_HARD)
         result->note = texted(c, "another ", result->differences[0].name, "");
+    if (!result->note && is_idle(c))
+        result->note = "no device did anything in a run of the candidate";
     result->times_refused = result->note != NULL;
 }
 

@@ -34,27 +34,46 @@ static bool varies(const struct values *v)
     return v->high - v->low > 1e-9 * fabs(v->high);
 }
 
-/* 1: grew beyond what is let pass, -1: shrank, 0: neither; *within: it differs and is let pass. */
-static int direction(const struct prof_compare *c, const struct prof_policy *policy,
-                     const struct values *base, const struct values *cand, double one,
-                     enum prof_reason *within)
+/* How far from the baseline's range is let pass. `one`: of what is counted. */
+static double room_of(const struct prof_compare *c, const struct prof_policy *policy,
+                      const struct values *base, const struct values *cand, double one)
 {
     double slack = fmax(policy->tolerance * fabs(base->high),
                         policy->tolerance_absolute > 0 ? (double)policy->tolerance_absolute : 0);
-    bool ranged = varies(base) || varies(cand);
     double room = 1e-9 * fabs(base->high);
-    if (ranged && c->side[PROF_BASE].count > 1)
+    if ((varies(base) || varies(cand)) && c->side[PROF_BASE].count > 1)
         room = fmax(base->high - base->low, fmax(one, 0.01 * fabs(base->high)));
+    return fmax(room, slack);
+}
+
+/* 1: grew beyond what is let pass, -1: shrank, 0: neither; *within: it differs and is let pass. */
+static int direction(const struct values *base, const struct values *cand, double room,
+                     enum prof_reason *within)
+{
     *within = PROF_REASON_SAME;
-    if (cand->low > base->high + fmax(room, slack))
+    if (cand->low > base->high + room)
         return 1;
-    if (cand->high < base->low - fmax(room, slack))
+    if (cand->high < base->low - room)
         return -1;
-    if (ranged)
+    if (varies(base) || varies(cand))
         *within = PROF_REASON_VARIES;
     else if (fabs(cand->mean - base->mean) > 1e-9 * fabs(base->mean))
         *within = PROF_REASON_TOLERATED;
     return 0;
+}
+
+/* It grew in more than half of the candidate's runs: not in all, as what is exact does, and too
+ * often for what merely varies. */
+static bool grew_mostly(const struct prof_compare *c, const struct prof_pair *pair,
+                        value_function *value_of, double limit)
+{
+    size_t above = 0;
+    for (size_t r = 0; r < c->side[PROF_CAND].count; r++) {
+        double value;
+        value_of(c, pair, PROF_CAND, r, &value);
+        above += value > limit;
+    }
+    return 2 * above > c->side[PROF_CAND].count;
 }
 
 /* Under no change, the chance that all runs of the candidate lie above all of the baseline:
@@ -157,13 +176,21 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
     }
     double one = whole ? 1 : 1 / fmax(1, c->iterations[PROF_BASE]);
     enum prof_reason within, within_out;
-    int grew = direction(c, &row->policy, b, k, one, &within);
-    int outside = whole ? 0 : direction(c, &row->policy, &base_out, &cand_out, 1, &within_out);
+    double room = room_of(c, &row->policy, b, k, one);
+    int grew = direction(b, k, room, &within);
+    int outside = whole ? 0
+                        : direction(&base_out, &cand_out,
+                                    room_of(c, &row->policy, &base_out, &cand_out, 1), &within_out);
     row->verdict = PROF_VERDICT_PASS;
     row->reason = within;
     if (grew) {
         settle(row, grew, b->there, k->there);
         doubt(c, row, varies(b) || varies(k));
+    } else if (!frees_later(c, row->family) &&
+               grew_mostly(c, pair, whole ? prof_value_outside : prof_value_inside,
+                           b->high + room)) {
+        row->verdict = row->gated ? PROF_VERDICT_SUSPECT : PROF_VERDICT_CHANGED;
+        row->reason = PROF_REASON_NOT_SURE;
     } else if (outside) { /* it happens once, not again and again */
         row->verdict = PROF_VERDICT_CHANGED;
         row->reason = outside > 0 ? (b->there ? PROF_REASON_GREW : PROF_REASON_ADDED)

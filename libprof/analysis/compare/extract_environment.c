@@ -32,6 +32,17 @@ static void add_number(struct list *list, enum prof_environment_level level, con
     add(list, level, name, value == PROF_UNKNOWN ? NULL : text);
 }
 
+/* How the program ended. What crashed or gave up did other work than what went through. */
+static void add_end(struct list *list, const struct prof_info *info)
+{
+    char text[32] = "";
+    if (info->exit_signal > 0)
+        snprintf(text, sizeof text, "signal %lld", (long long)info->exit_signal);
+    else if (info->exit_status != PROF_UNKNOWN)
+        snprintf(text, sizeof text, "%lld", (long long)info->exit_status);
+    add(list, PROF_ENVIRONMENT_HARD, "exit status", text);
+}
+
 /* ---- devices ------------------------------------------------------------------------------------
  */
 
@@ -126,6 +137,7 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
     add(&list, PROF_ENVIRONMENT_HARD, "trace", info->trace);
     add(&list, PROF_ENVIRONMENT_HARD, "kernel filter", info->kernel_filter);
     add_devices(&list, PROF_ENVIRONMENT_HARD, "api", API);
+    add_end(&list, info);
     add_devices(&list, PROF_ENVIRONMENT_SOFT, "device uuid", UUID);
     add_devices(&list, PROF_ENVIRONMENT_SOFT, "driver", DRIVER);
     add(&list, PROF_ENVIRONMENT_SOFT, "cpu", info->cpu);
@@ -134,7 +146,6 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
     add(&list, PROF_ENVIRONMENT_SOFT, "perfkit", info->perfkit_version);
     add(&list, PROF_ENVIRONMENT_INFO, "host", info->host);
     add(&list, PROF_ENVIRONMENT_INFO, "command", info->command);
-    add_number(&list, PROF_ENVIRONMENT_INFO, "exit status", info->exit_status);
     run->environment_count = list.count;
     run->wall_ns = info->duration_ns;
     enum prof_status status = take_trust(x, err);
