@@ -10,6 +10,7 @@
 
 struct export_options {
     unsigned shape;
+    const char *output;
     bool force, quiet;
 };
 
@@ -24,6 +25,12 @@ static const struct cli_option export_options[] = {
      .words = shapes,
      .fallback = "nsys",
      .text = "nsys: the SQLite file that `nsys export` makes, schema 3.25"},
+    {.name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     AT(output),
+     .argument = "OUT",
+     .text = "file to write; the same as OUT behind FILE"},
     {.name = "force",
      .letter = 'f',
      .type = CLI_FLAG,
@@ -53,8 +60,15 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
     int exit_status;
     if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
         return exit_status;
-    const char *output = operands.values[operands.count - 1], *path = operands.values[0];
-    if (operands.count == 1) {
+    int files = asked.output ? operands.count : operands.count - 1;
+    if (files < 0 || files > 1) {
+        cli_say(command->name, files < 0 ? "where to? name the file to write"
+                                         : "OUT is named twice: give it once");
+        return CLI_USAGE;
+    }
+    const char *output = asked.output ? asked.output : operands.values[files];
+    const char *path = operands.values[0];
+    if (!files) {
         if (newest_capture(".", newest, &err)) {
             cli_say(command->name, "%s", err.message);
             return CLI_USAGE;
@@ -76,7 +90,6 @@ const struct cli_command export_command = {
     .options = export_options,
     .examples = export_examples,
     .operand = CLI_FILE,
-    .least = 1,
     .most = 2,
     .usage_status = CLI_USAGE,
     .run = export_run,

@@ -23,7 +23,7 @@
 
 struct top_options {
     bool once, json, ascii;
-    const char *view, *output, *file;
+    const char *view, *file, *log;
     unsigned window, count, rows;
     uint64_t interval;
 };
@@ -80,16 +80,16 @@ static const struct cli_option top_options[] = {
      .type = CLI_FLAG,
      AT(ascii),
      .text = "only characters that every terminal has"},
-    {.name = "capture",
+    {.name = "output",
      .letter = 'o',
      .type = CLI_FILE,
      AT(file),
      .argument = "FILE",
      .group = "With a command",
-     .text = "the capture that is written; else named as by perfkit run"},
-    {.name = "output",
+     .text = "capture file to write; else named as by perfkit run"},
+    {.name = "log",
      .type = CLI_FILE,
-     AT(output),
+     AT(log),
      .argument = "FILE",
      .fallback = "the capture's name with .out",
      .text = "what the program prints on its standard output and error"},
@@ -290,7 +290,7 @@ static enum prof_status find(const struct top_options *options, const struct cli
     enum prof_status status;
     *exit_status = CLI_USAGE;
     if (program) {
-        status = top_start(program, options->file, options->output, capture, &ended, err);
+        status = top_start(program, options->file, options->log, capture, &ended, err);
         *exit_status = ended;
         return status;
     }
@@ -302,7 +302,7 @@ static enum prof_status find(const struct top_options *options, const struct cli
 }
 
 static const char *wrong(const struct top_options *options, const struct cli_operands *operands,
-                         char **program)
+                         char **program, unsigned views)
 {
     if (options->once && options->json)
         return "--once and --json are two things: give one";
@@ -312,10 +312,12 @@ static const char *wrong(const struct top_options *options, const struct cli_ope
         return "no command after --: give one";
     if (program && options->once)
         return "--once shows a capture: start the command with perfkit run, or use --json";
-    if (!program && (options->file || options->output))
-        return "--capture and --output go with a command: give one after --";
+    if (!program && (options->file || options->log))
+        return "--output and --log go with a command: give one after --";
     if (options->count && !options->json)
         return "--count goes with --json";
+    if (!options->json && (views & (views - 1)))
+        return "a screen shows one view: give one to --view, or --json";
     return NULL;
 }
 
@@ -339,7 +341,7 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
         return exit_status;
     unsigned views = views_of(options.view, &first);
-    const char *why = wrong(&options, &operands, program);
+    const char *why = wrong(&options, &operands, program, views);
     if (why || !views) {
         cli_say(command->name, why ? "%s" : "--view %s: no such view, see perfkit help top",
                 why ? why : options.view);

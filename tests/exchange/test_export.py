@@ -193,9 +193,9 @@ class Numbers(unittest.TestCase):
 
     def test_what_is_left_out_is_said(self):
         notes = " ".join(row[0] for row in ask(EXPORTS["both"], "SELECT value FROM META_DATA_EXPORT WHERE name = 'PERFKIT_NOTE'"))
-        self.assertIn("2: device records without times", notes)
-        self.assertIn("1: OpenCL queues stand as CUDA streams", notes)
-        self.assertIn("1: events of unified memory", notes)
+        self.assertIn("device records without times, which were never seen to end, are left out: 2", notes)
+        self.assertIn("their calls as calls of the CUDA runtime: 1", notes)
+        self.assertIn("(thrashing, throttling, remote maps): 1", notes)
 
 
 class Files(unittest.TestCase):
@@ -210,6 +210,15 @@ class Files(unittest.TestCase):
             self.assertEqual(text.read(), "mine")
         self.assertEqual(run(CAPTURES["normal"], target, "--force").returncode, 0)
         self.assertGreater(one(target, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL"), 0)
+
+    def test_the_file_may_be_named_by_an_option(self):
+        target = os.path.join(work, "by-option")
+        self.assertEqual(run(CAPTURES["normal"], "-o", target).returncode, 0)
+        self.assertGreater(one(target, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL"), 0)
+        for words, said in (((), "where to?"), ((CAPTURES["normal"], "x", "-o", target), "twice")):
+            done = run(*words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
 
     def test_never_over_itself(self):
         before = os.stat(CAPTURES["normal"]).st_size

@@ -422,8 +422,8 @@ static enum prof_status note_omissions(struct export *e)
         sqlite3_stmt *count = NULL;
         status = exchange_prepare(e->capture, e->path, omissions[i].count, &count, e->err);
         if (!status && sqlite3_step(count) == SQLITE_ROW && sqlite3_column_int64(count, 0) &&
-            !exchange_note(e->result, "%lld: %s", (long long)sqlite3_column_int64(count, 0),
-                           omissions[i].text))
+            !exchange_note(e->result, "%s: %lld", omissions[i].text,
+                           (long long)sqlite3_column_int64(count, 0)))
             status = prof_fail(e->err, PROF_NOMEM, "out of memory");
         sqlite3_finalize(count);
     }
