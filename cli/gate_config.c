@@ -287,16 +287,13 @@ static enum prof_status set_override(const struct maker *m, const struct key_row
     return PROF_OK;
 }
 
-static enum prof_status add_override(const struct maker *m, unsigned line,
-                                     const struct prof_override *override)
+static enum prof_status add_override(const struct maker *m, const struct prof_override *override)
 {
     struct gate_config *c = m->config;
     if (!prof_array_room(&c->overrides, &c->override_room, c->override_count + 1,
-                         sizeof *c->overrides) ||
-        !prof_array_room(&c->lines, &c->line_room, c->override_count + 1, sizeof *c->lines))
+                         sizeof *c->overrides))
         return prof_fail(m->err, PROF_NOMEM, "out of memory");
-    c->overrides[c->override_count] = *override;
-    c->lines[c->override_count++] = line;
+    c->overrides[c->override_count++] = *override;
     return PROF_OK;
 }
 
@@ -380,7 +377,7 @@ static enum prof_status make_override(const struct maker *m, unsigned index)
     }
     if (expires && is_past(expires))
         return add_expired(m, section->line, override.match, expires);
-    return add_override(m, section->line, &override);
+    return add_override(m, &override);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -532,13 +529,6 @@ void gate_config_free(struct gate_config *config)
         free(config->texts[i]);
     free(config->texts);
     free(config->overrides);
-    free(config->lines);
     free(config->expired);
     *config = (struct gate_config){0};
-}
-
-unsigned gate_config_line(const struct gate_config *config, int override)
-{
-    return override >= 0 && (size_t) override < config->override_count ? config->lines[override]
-                                                                       : 0;
 }

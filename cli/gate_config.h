@@ -19,8 +19,7 @@ struct gate_config {
     bool strict, allow_single;
     unsigned sessions;               /* of a baseline, the last so many; 0 = all */
     struct prof_override *overrides; /* in the order in which they apply */
-    unsigned *lines;                 /* of the file, for each of them */
-    size_t override_count, override_room, line_room;
+    size_t override_count, override_room;
     /* Overrides that have expired: told, and not applied. */
     struct gate_expired {
         unsigned line;
@@ -38,8 +37,5 @@ struct gate_config {
 enum prof_status gate_config_read(const char *path, const char *baselines,
                                   struct gate_config *config, struct prof_error *err);
 void gate_config_free(struct gate_config *config);
-
-/* Of the rows of a comparison that an override ignored: the line of the file. 0 = none. */
-unsigned gate_config_line(const struct gate_config *config, int override);
 
 #endif

@@ -243,6 +243,5 @@ void tui_memory_window(struct tui_model *model);
 /* The second that windows end with, and the first one of the chosen window. */
 int64_t tui_last_second(const struct tui_model *model);
 int64_t tui_first_second(const struct tui_model *model);
-void tui_sum_add(struct tui_sum *to, const struct tui_sum *what);
 
 #endif

@@ -33,7 +33,7 @@ double tui_quantile(const struct tui_sum *sum, double share)
     return (double)sum->max_ns;
 }
 
-void tui_sum_add(struct tui_sum *to, const struct tui_sum *what)
+static void sum_add(struct tui_sum *to, const struct tui_sum *what)
 {
     if (what->count > 0) {
         to->min_ns = to->count && to->min_ns < what->min_ns ? to->min_ns : what->min_ns;
@@ -113,7 +113,7 @@ static void add_to(struct tui_sum *to, const struct prof_live_sum *sum,
         return;
     change.min_ns = sum->min_ns;
     change.max_ns = sum->max_ns;
-    tui_sum_add(to, &change);
+    sum_add(to, &change);
 }
 
 static void store(struct tui_second *row, const struct prof_live_sum *sum, uint32_t cell)
@@ -293,7 +293,7 @@ static void add_row(struct tui_sum *to, const struct tui_second *row)
     struct tui_sum what = {row->count, row->sum_ns, row->min_ns, row->max_ns, {{0}}};
     for (int i = 0; i < PROF_LIVE_BUCKETS; i++)
         what.histogram.counts[i] = row->counts[i];
-    tui_sum_add(to, &what);
+    sum_add(to, &what);
 }
 
 static uint32_t add_us(uint32_t us, int64_t ns)
@@ -341,8 +341,8 @@ static void add_cell(struct tui_model *model, const struct tui_cell *cell)
     struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, cell->stream);
     struct tui_process *process =
         stream ? (struct tui_process *)tui_model_process(model, stream->values.process) : NULL;
-    tui_sum_add(&kernel->total, &cell->total);
-    tui_sum_add(&kernel->window, &cell->window);
+    sum_add(&kernel->total, &cell->total);
+    sum_add(&kernel->window, &cell->window);
     if (stream) {
         stream->kernels = prof_add(stream->kernels, cell->total.count);
         stream->kernel_ns = prof_add(stream->kernel_ns, cell->total.sum_ns);
@@ -387,8 +387,8 @@ void tui_model_window(struct tui_model *model, unsigned seconds)
     for (size_t i = 0; i < model->cells.count; i++)
         add_cell(model, &model->cells.data[i]);
     for (size_t i = 0; i < model->kernels.count; i++) {
-        tui_sum_add(&model->total, &model->kernels.data[i].total);
-        tui_sum_add(&model->window, &model->kernels.data[i].window);
+        sum_add(&model->total, &model->kernels.data[i].total);
+        sum_add(&model->window, &model->kernels.data[i].window);
     }
     tui_copies_window(model);
     tui_memory_window(model);

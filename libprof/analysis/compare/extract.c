@@ -90,7 +90,7 @@ void prof_extract_sketch(struct prof_extract *x, struct prof_metric *metric, con
  */
 
 /* A rule may speak of several devices: the worst counts. 1 info, 2 warning, 3 critical. */
-enum prof_status prof_extract_findings(struct prof_extract *x, struct prof_error *err)
+static enum prof_status extract_findings(struct prof_extract *x, struct prof_error *err)
 {
     struct prof_findings findings = {0};
     if (x->capture->info.kernel_filter)
@@ -154,7 +154,7 @@ static enum prof_status make_all(struct prof_extract *x, const struct prof_run_o
     prof_extract_ranges(x);
     enum prof_status status = prof_extract_host(x, err);
     if (!status && !(options && options->no_findings))
-        status = prof_extract_findings(x, err);
+        status = extract_findings(x, err);
     if (!status)
         status = prof_extract_environment(x, err);
     if (!status)
