@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
 #include "report/protobuf.h"
 #include "report/trace.h"
@@ -133,7 +134,7 @@ static void end_packet(struct perfetto *p)
 
 static void put_time(struct perfetto *p, int64_t ns)
 {
-    int64_t time = p->base_ns + ns;
+    int64_t time = prof_add(p->base_ns, ns);
     prof_protobuf_int(&p->packet, PACKET_TIMESTAMP, time < 0 ? 0 : time);
 }
 
@@ -245,7 +246,7 @@ static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice
     int64_t name = intern(p, INTERNED_NAMES, slice->name);
     bool instant = slice->duration_ns == PROF_UNKNOWN;
     p->start_ns = slice->start_ns;
-    p->end_ns = instant ? PROF_UNKNOWN : slice->start_ns + slice->duration_ns;
+    p->end_ns = instant ? PROF_UNKNOWN : prof_add(slice->start_ns, slice->duration_ns);
     p->track = track_uuid(slice->pid, slice->tid);
     prof_protobuf_clear(&p->event);
     prof_protobuf_int(&p->event, EVENT_TYPE, instant ? INSTANT : SLICE_BEGIN);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/saturate.h"
 #include "libprof/include/prof_counter_lines.h"
 #include "report/trace.h"
 #include "report/walk.h"
@@ -56,7 +57,7 @@ int64_t prof_trace_place(struct prof_trace *t, enum prof_trace_lane what, int64_
                         what == PROF_TRACE_PROJECTIONS;
     struct prof_report_lane *lane =
         prof_report_lane(&t->lanes, (uint64_t)id * PROF_TRACE_LANES + (uint64_t)what, start,
-                         start + duration, nests, &number, &fresh);
+                         prof_add(start, duration), nests, &number, &fresh);
     if (!lane) {
         t->no_memory = true;
         return own_tid;
@@ -110,9 +111,9 @@ static void put_projections(struct prof_trace *t)
             .name = p->name,
             .pid = pid,
             .tid = prof_trace_place(t, PROF_TRACE_PROJECTIONS, p->stream, pid, tid + 2000000,
-                                    p->start_ns, p->end_ns - p->start_ns),
+                                    p->start_ns, prof_subtract(p->end_ns, p->start_ns)),
             .start_ns = p->start_ns,
-            .duration_ns = p->end_ns - p->start_ns};
+            .duration_ns = prof_subtract(p->end_ns, p->start_ns)};
         t->sink->begin(t, &slice);
         t->sink->integer(t, "device", pid);
         t->sink->integer(t, "stream", tid);

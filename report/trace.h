@@ -72,6 +72,11 @@ struct prof_trace_sink {
  * correlation numbers of the API are unique per process only. */
 #define PROF_TRACE_KINDS 16
 
+static inline int64_t prof_trace_flow(int64_t id, enum prof_event_kind kind)
+{
+    return (int64_t)((uint64_t)id * PROF_TRACE_KINDS + (uint64_t)kind); /* any id of a damaged file */
+}
+
 struct prof_trace_call {
     uint64_t key; /* 0 = empty */
     int64_t flow, pid, tid, ts;

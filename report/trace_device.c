@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/base/saturate.h"
 #include "report/trace.h"
 
 static const char *memory_word(int kind, char *out)
@@ -63,7 +64,8 @@ void prof_trace_launch(struct prof_trace *t, const struct prof_config *config, i
 {
     prof_trace_known(t, "registers per thread", config->registers);
     if (config->shared_static != PROF_UNKNOWN && config->shared_dynamic != PROF_UNKNOWN)
-        t->sink->integer(t, "shared memory", config->shared_static + config->shared_dynamic);
+        t->sink->integer(t, "shared memory",
+                         prof_add(config->shared_static, config->shared_dynamic));
     prof_trace_known(t, "local memory", config->local_bytes);
     t->sink->three(t, "grid", config->grid);
     t->sink->three(t, "block", config->block);
@@ -123,7 +125,7 @@ static bool call_of(struct prof_trace *t, const struct prof_event *event,
                                          .tid = prof_trace_thread_tid(&t->names, event->thread),
                                          .ts = event->api_start_ns};
     call->thread = event->thread;
-    call->flow = event->id * PROF_TRACE_KINDS + (int64_t)event->kind;
+    call->flow = prof_trace_flow(event->id, event->kind);
     return true;
 }
 
@@ -150,7 +152,7 @@ static void put_arrow(struct prof_trace *t, const struct prof_event *event,
                       const struct prof_trace_call *call, const struct prof_trace_slice *slice)
 {
     t->sink->arrow(
-        t, &(struct prof_trace_arrow){.id = event->id * PROF_TRACE_KINDS + (int64_t)event->kind,
+        t, &(struct prof_trace_arrow){.id = prof_trace_flow(event->id, event->kind),
                                       .from_pid = call->pid,
                                       .from_tid = call->tid,
                                       .from_ns = call->ts,
@@ -178,7 +180,7 @@ void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)
     bool of_graph = has_call && event->correlation != PROF_UNKNOWN;
     int64_t pid = prof_trace_device_pid(&t->names, event->device);
     int64_t tid = prof_trace_stream_tid(&t->names, event->stream);
-    int64_t flow = of_graph ? call.flow : event->id * PROF_TRACE_KINDS + (int64_t)event->kind;
+    int64_t flow = of_graph ? call.flow : prof_trace_flow(event->id, event->kind);
     struct prof_trace_slice slice = {.category = categories[event->kind],
                                      .name = name,
                                      .pid = pid,
@@ -196,6 +198,6 @@ void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)
         put_arrow(t, event, &call, &slice);
     if (slice.flow_in && t->projects &&
         !prof_trace_ranges_work(&t->ranges, call.thread, call.ts, event->stream, event->start_ns,
-                                event->start_ns + event->duration_ns))
+                                prof_add(event->start_ns, event->duration_ns)))
         t->no_memory = true;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/base/saturate.h"
 #include "report/trace.h"
 
 static const char *api_category(const struct prof_trace *t, const struct prof_event *event)
@@ -56,7 +57,7 @@ static void put_api(struct prof_trace *t, const struct prof_event *event)
     int64_t pid = prof_trace_process_pid(&t->names, event->process);
     int64_t own = prof_trace_thread_tid(&t->names, event->thread);
     int64_t duration = known_or(event->duration_ns, 0);
-    int64_t flow = event->record_id * PROF_TRACE_KINDS + (int64_t)event->record_kind;
+    int64_t flow = prof_trace_flow(event->record_id, event->record_kind);
     int64_t tid =
         prof_trace_place(t, PROF_TRACE_THREAD, event->thread, pid, own, event->start_ns, duration);
     struct prof_trace_call here = {
@@ -105,7 +106,7 @@ static void put_sync(struct prof_trace *t, const struct prof_event *event)
     t->sink->integer(t, "device", pid);
     if (event->context)
         t->sink->integer(t, "context", event->context);
-    t->sink->integer(t, "correlation", event->id * PROF_TRACE_KINDS + (int64_t)event->kind);
+    t->sink->integer(t, "correlation", prof_trace_flow(event->id, event->kind));
     prof_trace_known(t, "wait_on_cuda_event_id", event->sync_event);
     t->sink->end(t);
 }
@@ -128,7 +129,7 @@ static void put_range(struct prof_trace *t, const struct prof_event *event)
 {
     bool open = event->duration_ns == PROF_UNKNOWN;
     int64_t duration = !open                         ? event->duration_ns
-                       : t->end_ns > event->start_ns ? t->end_ns - event->start_ns
+                       : t->end_ns > event->start_ns ? prof_subtract(t->end_ns, event->start_ns)
                                                      : 0;
     begin_on_thread(t, event, event->depth == PROF_UNKNOWN ? PROF_TRACE_RANGES : PROF_TRACE_THREAD,
                     "user_annotation", name_of(event), duration, false);
@@ -139,7 +140,7 @@ static void put_range(struct prof_trace *t, const struct prof_event *event)
     struct prof_trace_range range = {.name = name_of(event),
                                      .domain = event->domain,
                                      .start_ns = event->start_ns,
-                                     .end_ns = open ? INT64_MAX : event->start_ns + duration};
+                                     .end_ns = open ? INT64_MAX : prof_add(event->start_ns, duration)};
     if (t->projects && !prof_trace_ranges_add(&t->ranges, event->thread, &range))
         t->no_memory = true;
 }
@@ -188,7 +189,7 @@ static int64_t allocated(const struct prof_trace *t, const struct prof_event *ev
     for (size_t i = 0; i < t->usage.count; i++) {
         const struct prof_trace_usage *u = &t->usage.data[i];
         if (u->process == event->process && u->device == event->device)
-            sum += u->bytes;
+            sum = prof_add(sum, u->bytes);
     }
     return sum;
 }
@@ -208,7 +209,7 @@ static void put_memory(struct prof_trace *t, const struct prof_event *event)
     int64_t bytes = event->kind == PROF_EVENT_ALLOC ? event->bytes : -event->bytes;
     if (!usage)
         return;
-    usage->bytes += bytes;
+    usage->bytes = prof_add(usage->bytes, bytes);
     begin_on_thread(t, event, PROF_TRACE_THREAD, "cpu_instant_event", "[memory]", 0, true);
     t->sink->integer(t, "Device Type", event->device ? TORCH_CUDA : TORCH_CPU);
     t->sink->integer(t, "Device Id",

@@ -187,7 +187,8 @@ void prof_trace_name_track(const struct prof_trace_names *names, enum prof_trace
         snprintf(extra, sizeof extra, " (overlap %zu)", number);
     bool second = what == PROF_TRACE_RANGES || what == PROF_TRACE_WAITS;
     bool above = what == PROF_TRACE_PROJECTIONS;
-    track->sort = id * 4 + (above ? -1 : second ? 2 : 0) + (number ? 1 : 0);
+    uint64_t place = (uint64_t)(above ? -1 : second ? 2 : 0) + (number ? 1 : 0);
+    track->sort = (int64_t)((uint64_t)id * 4 + place); /* any id of a damaged file */
     track->device = what >= PROF_TRACE_STREAM;
     track->thread = what == PROF_TRACE_THREAD && !number ? prof_thread(names->capture, id) : NULL;
     switch (what) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "tui/views.h"
 
 enum {
@@ -225,7 +226,7 @@ static void show_cells(struct tui_table *table, const struct tui_model *model, u
         const struct tui_stream *stream = tui_model_stream(model, list[i]->stream);
         const struct prof_config *c = config ? &config->values : NULL;
         int64_t shared = c && c->shared_static != PROF_UNKNOWN && c->shared_dynamic != PROF_UNKNOWN
-                             ? c->shared_static + c->shared_dynamic
+                             ? prof_add(c->shared_static, c->shared_dynamic)
                              : PROF_UNKNOWN;
         char where[80];
         tui_stream_name(stream, where, sizeof where);

@@ -14,6 +14,7 @@ import os
 import re
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -205,6 +206,28 @@ for option, (name, read, part) in OUTPUTS.items():
             text = read(file.read())
     assert part is None or part in text, (option, part, text[:3000])
 assert not os.path.exists("HACKED")
+
+# ---- numbers of a damaged capture -------------------------------------------------------------------
+# Each of these alone: sums and differences of them fit no integer; the sanitizers tell what is computed anyway.
+LARGEST = 9223372036854775807
+DAMAGE = {
+    "times": ["UPDATE %s SET start = %d WHERE id %% 2" % (table, LARGEST - 5) for table in ("kernel", "transfer", "range")] +
+             ["UPDATE capture SET start_mono_ns = 5000000000"],
+    "durations": ["UPDATE %s SET duration = %d" % (table, LARGEST) for table in ("kernel", "transfer", "memset", "range", "sync")],
+    "bytes": ["UPDATE allocation SET bytes = %d" % LARGEST, "UPDATE transfer SET bytes = %d" % LARGEST],
+    "ids": ["UPDATE kernel SET id = id + %d" % (LARGEST - 100000), "UPDATE marker SET thread = %d" % (LARGEST // 4 + 1)],
+    "shared memory": ["UPDATE launch_config SET shared_static = 49152, shared_dynamic = %d" % LARGEST],
+    "negative": ["UPDATE kernel SET start = %d - id" % (100000 - LARGEST), "UPDATE capture SET duration = %d" % LARGEST],
+}
+for what, statements in DAMAGE.items():
+    damaged = capture_of("normal", "damaged.sqlite")
+    with sqlite3.connect(damaged) as db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+    for words in [(option, "damaged.out") for option in OUTPUTS if option not in ("--plots", "--roofline")] + [("--all",), ("--json",)]:
+        result = report(*words, damaged)
+        assert result.returncode == 0 and b"runtime error" not in result.stderr, (what, words, result.stderr)
 
 # ---- what cannot be written ------------------------------------------------------------------------
 capture = roofs

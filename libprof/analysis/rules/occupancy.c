@@ -1,6 +1,7 @@
 /* Theoretical occupancy from a launch configuration; see occupancy.h for the source of the formula.
  */
 #include "libprof/analysis/rules/occupancy.h"
+#include "libprof/base/saturate.h"
 
 #define MOST (INT64_C(1) << 40) /* a damaged capture may hold any number */
 
@@ -68,8 +69,8 @@ bool prof_occupancy_of(const struct prof_device *device, const struct prof_confi
         int64_t per_warp = round_up(config->registers * device->warp, 256);
         limit(result, device->registers_per_unit / per_warp / warps, PROF_LIMIT_REGISTERS);
     }
-    int64_t shared = (config->shared_static > 0 ? config->shared_static : 0) +
-                     (config->shared_dynamic > 0 ? config->shared_dynamic : 0);
+    int64_t shared = prof_add(config->shared_static > 0 ? config->shared_static : 0,
+                              config->shared_dynamic > 0 ? config->shared_dynamic : 0);
     if (shared > 0 && shared < MOST && device->shared_per_unit_bytes > 0) {
         shared = round_up(shared + (device->compute_major >= 8 ? 1024 : 0), 128);
         limit(result, device->shared_per_unit_bytes / shared, PROF_LIMIT_SHARED);
