@@ -45,7 +45,7 @@ static void put_group(FILE *out, const struct prof_gate_report *report, enum pro
         shown++;
     }
     if (shown < count)
-        fprintf(out, "\n... and %zu more\n", count - shown);
+        fprintf(out, "\n... and %zu more (--top %zu)\n", count - shown, count);
 }
 
 static void put_item(FILE *out, const char *label, char *text)
@@ -83,7 +83,11 @@ static void put_sides(FILE *out, const struct prof_gate_report *report)
     if (report->judged)
         put_item(out, "Times", prof_gate_sensitivity(report->comparison));
     put_environment(out, report->comparison);
-    if (!report->comparison->times_refused)
+    if (!report->judged && !report->comparison->times_refused)
+        put_item(out, "Times", copy(prof_gate_times_note));
+    if (!report->judged)
+        put_item(out, "Note", copy(prof_gate_runs_note));
+    else if (!report->comparison->times_refused)
         put_item(out, "Note", copy(report->comparison->note));
     for (size_t i = 0; i < report->note_count; i++)
         put_item(out, "Note", copy(report->notes[i]));
@@ -101,37 +105,51 @@ enum prof_status prof_gate_write_markdown(const struct prof_gate_report *report,
     return prof_report_flush(out, err);
 }
 
+static void put_difference(FILE *out, const struct prof_compared *row)
+{
+    char *subject = prof_gate_subject_placed(row, 60);
+    if (prof_gate_time_moved(row))
+        fprintf(out, "| %c%s | ", row->delta_ns < 0 ? '-' : '+',
+                prof_duration(row->delta_ns < 0 ? -row->delta_ns : row->delta_ns).text);
+    else
+        fputs("|  | ", out);
+    prof_report_markdown_prose(out, subject ? subject : "n/a");
+    free(subject);
+    fputs(" | ", out);
+    put_prose(out, prof_gate_change(row));
+    fputs(" |\n", out);
+}
+
+/* Times and counts have a list each: those of a program that changed much would push each other
+ * out. */
+static void put_differences(FILE *out, const struct prof_gate_report *report, const char *title,
+                            bool differs(const struct prof_compared *row))
+{
+    const struct prof_comparison *c = report->comparison;
+    size_t shown = 0, count = 0, most = report->top ? report->top : ROWS;
+    for (size_t i = 0; i < c->count; i++)
+        count += differs(&c->rows[i]);
+    if (!count)
+        return;
+    fprintf(out,
+            "\n### %s: %zu\n\n| Moved per iteration | Metric | Change |\n| --: | :-- | :-- |\n",
+            title, count);
+    for (size_t i = 0; i < c->count && shown < most; i++) {
+        if (!differs(&c->rows[i]))
+            continue;
+        put_difference(out, &c->rows[i]);
+        shown++;
+    }
+    if (shown < count)
+        fprintf(out, "\n... and %zu more (--top %zu)\n", count - shown, count);
+}
+
 enum prof_status prof_diff_write_markdown(const struct prof_gate_report *report, FILE *out,
                                           struct prof_error *err)
 {
-    const struct prof_comparison *c = report->comparison;
-    size_t shown = 0, most = report->top ? report->top : ROWS, left = 0;
     fputs("## What differs\n\n", out);
     put_sides(out, report);
-    fputs("\n| Moved per iteration | Metric | Change |\n| --: | :-- | :-- |\n", out);
-    for (size_t i = 0; i < c->count; i++) {
-        const struct prof_compared *row = &c->rows[i];
-        bool time = row->delta_ns == row->delta_ns && row->delta_ns != 0;
-        if (!time && row->base_value == row->cand_value)
-            continue;
-        if (shown == most) {
-            left++;
-            continue;
-        }
-        shown++;
-        char *subject = prof_gate_subject_placed(row, 60);
-        fprintf(out, "| %s%s | ",
-                !time               ? ""
-                : row->delta_ns < 0 ? "-"
-                                    : "+",
-                time ? prof_duration(row->delta_ns < 0 ? -row->delta_ns : row->delta_ns).text : "");
-        prof_report_markdown_prose(out, subject ? subject : "n/a");
-        free(subject);
-        fputs(" | ", out);
-        put_prose(out, prof_gate_change(row));
-        fputs(" |\n", out);
-    }
-    if (left)
-        fprintf(out, "\n... and %zu more\n", left);
+    put_differences(out, report, "Times", prof_gate_time_moved);
+    put_differences(out, report, "Counts and bytes", prof_gate_count_differs);
     return prof_report_flush(out, err);
 }

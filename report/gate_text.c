@@ -67,6 +67,12 @@ static void put_row(const struct prof_report_page *page, const struct prof_compa
     put_below(page, prof_gate_why(c, row));
 }
 
+static void put_more(const struct prof_report_page *page, size_t shown, size_t count)
+{
+    if (shown < count)
+        fprintf(page->out, "  ... and %zu more (--top %zu)\n", count - shown, count);
+}
+
 static void put_group(const struct prof_report_page *page, const struct prof_comparison *c,
                       enum prof_gate_group group)
 {
@@ -82,8 +88,7 @@ static void put_group(const struct prof_report_page *page, const struct prof_com
         put_row(page, c, &c->rows[i]);
         shown++;
     }
-    if (shown < count)
-        fprintf(page->out, "  ... and %zu more\n", count - shown);
+    put_more(page, shown, count);
 }
 
 static void put_environment(const struct prof_report_page *page, const struct prof_comparison *c)
@@ -167,30 +172,29 @@ enum prof_status prof_gate_write_text(const struct prof_gate_report *report, FIL
 /* ---- without a verdict ------------------------------------------------------------------------
  */
 
-/* Time rows by how much time moved; a row that did not move is not told. */
 static bool is_moved(const struct prof_compared *row, enum prof_metric_family family)
 {
-    return row->family == family && row->delta_ns == row->delta_ns && row->delta_ns != 0;
+    return row->family == family && prof_gate_time_moved(row);
 }
 
 static void put_moved(const struct prof_report_page *page, const struct prof_comparison *c,
-                      enum prof_metric_family family, const char *title)
+                      const struct prof_gate_times *times)
 {
     size_t count = 0, shown = 0, most = page->top ? page->top : ROWS;
     double sum = 0;
     for (size_t i = 0; i < c->count; i++)
-        if (is_moved(&c->rows[i], family)) {
+        if (is_moved(&c->rows[i], times->family)) {
             count++;
             sum += c->rows[i].delta_ns;
         }
     if (!count)
         return;
     fprintf(page->out, "\n%s%s: %c%s per iteration%s\n", prof_report_tone(page, PROF_TONE_HEAD),
-            title, sum < 0 ? '-' : '+', prof_duration(sum < 0 ? -sum : sum).text,
+            times->title, sum < 0 ? '-' : '+', prof_duration(sum < 0 ? -sum : sum).text,
             prof_report_plain(page));
     for (size_t i = 0; i < c->count && shown < most; i++) {
         const struct prof_compared *row = &c->rows[i];
-        if (!is_moved(row, family))
+        if (!is_moved(row, times->family))
             continue;
         char *subject = prof_gate_subject_placed(row, page->width / 3);
         char *clean = subject ? prof_report_clean(subject) : NULL;
@@ -203,27 +207,20 @@ static void put_moved(const struct prof_report_page *page, const struct prof_com
         free(subject);
         shown++;
     }
-    if (shown < count)
-        fprintf(page->out, "  ... and %zu more\n", count - shown);
-}
-
-static bool is_exact_change(const struct prof_compared *row)
-{
-    return prof_metric_info(row->family)->exact && row->reason != PROF_REASON_SAME &&
-           (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
+    put_more(page, shown, count);
 }
 
 static void put_counts(const struct prof_report_page *page, const struct prof_comparison *c)
 {
     size_t count = 0, shown = 0, most = page->top ? page->top : ROWS;
     for (size_t i = 0; i < c->count; i++)
-        count += is_exact_change(&c->rows[i]);
+        count += prof_gate_count_differs(&c->rows[i]);
     if (!count)
         return;
     fprintf(page->out, "\n%sCounts and bytes: %zu differ%s\n",
             prof_report_tone(page, PROF_TONE_HEAD), count, prof_report_plain(page));
     for (size_t i = 0; i < c->count && shown < most; i++) {
-        if (!is_exact_change(&c->rows[i]))
+        if (!prof_gate_count_differs(&c->rows[i]))
             continue;
         char *subject = prof_gate_subject_placed(&c->rows[i], page->width / 2);
         char *change = prof_gate_change(&c->rows[i]),
@@ -234,32 +231,20 @@ static void put_counts(const struct prof_report_page *page, const struct prof_co
         free(change);
         shown++;
     }
-    if (shown < count)
-        fprintf(page->out, "  ... and %zu more\n", count - shown);
+    put_more(page, shown, count);
 }
 
 enum prof_status prof_diff_write_text(const struct prof_gate_report *report, FILE *out,
                                       struct prof_error *err)
 {
-    static const struct {
-        enum prof_metric_family family;
-        const char *title;
-    } lists[] = {
-        {PROF_METRIC_WALL, "Wall time"},     {PROF_METRIC_BUSY, "Device at work"},
-        {PROF_METRIC_IDLE, "Device idle"},   {PROF_METRIC_KERNEL, "Kernels"},
-        {PROF_METRIC_COPY, "Copies, fills"}, {PROF_METRIC_RANGE, "NVTX ranges"},
-    };
     struct prof_report_page page = page_of(report, out);
     put_sides(&page, report);
     put_field(&page, "Times",
-              report->comparison->times_refused
-                  ? prof_gate_sensitivity(report->comparison)
-                  : copy("first the sum of all, then a typical one, which outliers do not move: "
-                         "the two may differ in sign"));
-    put_field(&page, "Note",
-              copy("these two runs, not what will happen again: for that perfkit ab"));
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        put_moved(&page, report->comparison, lists[i].family, lists[i].title);
+              report->comparison->times_refused ? prof_gate_sensitivity(report->comparison)
+                                                : copy(prof_gate_times_note));
+    put_field(&page, "Note", copy(prof_gate_runs_note));
+    for (size_t i = 0; i < PROF_GATE_TIMES; i++)
+        put_moved(&page, report->comparison, &prof_gate_times[i]);
     put_counts(&page, report->comparison);
     return prof_report_flush(out, err);
 }

@@ -389,6 +389,33 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
     return end(&text);
 }
 
+/* ---- without a verdict --------------------------------------------------------------------------
+ */
+
+const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES] = {
+    {PROF_METRIC_WALL, "Wall time"},     {PROF_METRIC_BUSY, "Device at work"},
+    {PROF_METRIC_IDLE, "Device idle"},   {PROF_METRIC_KERNEL, "Kernels"},
+    {PROF_METRIC_COPY, "Copies, fills"}, {PROF_METRIC_RANGE, "NVTX ranges"},
+};
+
+const char prof_gate_times_note[] =
+    "what moved is the sum of all; the change and both values are those of a typical one, which "
+    "outliers do not move: the two may differ in sign";
+
+const char prof_gate_runs_note[] =
+    "these two runs, not what will happen again: for that perfkit ab";
+
+bool prof_gate_time_moved(const struct prof_compared *row)
+{
+    return isfinite(row->delta_ns) && row->delta_ns != 0;
+}
+
+bool prof_gate_count_differs(const struct prof_compared *row)
+{
+    return prof_metric_info(row->family)->exact && row->reason != PROF_REASON_SAME &&
+           (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
+}
+
 /* ---- groups -----------------------------------------------------------------------------------
  */
 

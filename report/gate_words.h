@@ -38,6 +38,25 @@ char *prof_gate_iteration(const struct prof_comparison *comparison);
  * malloc'ed. */
 char *prof_gate_sensitivity(const struct prof_comparison *comparison);
 
+/* ---- without a verdict: perfkit diff, the comparison of the HTML page ---- */
+
+/* Families of times, in the order in which they are listed, with their headings. */
+enum { PROF_GATE_TIMES = 6 };
+struct prof_gate_times {
+    enum prof_metric_family family;
+    const char *title;
+};
+extern const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES];
+
+/* How to read what moved: a sum, and beside it the change of a typical one. */
+extern const char prof_gate_times_note[];
+/* What two runs can say. */
+extern const char prof_gate_runs_note[];
+
+/* A time that moved; a count or size that differs, inside the iterations or outside. */
+bool prof_gate_time_moved(const struct prof_compared *row);
+bool prof_gate_count_differs(const struct prof_compared *row);
+
 /* Rows that a report for people lists, in groups. */
 enum prof_gate_group {
     PROF_GATE_WORSE,   /* FAIL */

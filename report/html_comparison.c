@@ -54,22 +54,13 @@ static void put_taken(FILE *out, const char *tag, const char *attributes, char *
     free(text);
 }
 
-static bool is_time(const struct prof_compared *row)
-{
-    return isfinite(row->delta_ns) && row->delta_ns != 0;
-}
-
-static bool is_count(const struct prof_compared *row)
-{
-    return prof_metric_info(row->family)->exact && row->reason != PROF_REASON_SAME &&
-           (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
-}
-
 static void put_more(FILE *out, size_t shown, size_t count)
 {
     if (shown < count)
-        fprintf(out, "<p class=\"faint\">%s of %s; all of them: <code>perfkit diff</code></p>\n",
-                prof_count((int64_t)shown).text, prof_count((int64_t)count).text);
+        fprintf(
+            out,
+            "<p class=\"faint\">%s of %s; all of them: <code>perfkit diff --top %zu</code></p>\n",
+            prof_count((int64_t)shown).text, prof_count((int64_t)count).text, count);
 }
 
 static void put_time(FILE *out, const struct prof_compared *row, double most)
@@ -88,18 +79,18 @@ static void put_time(FILE *out, const struct prof_compared *row, double most)
 }
 
 /* A body of the table for each family, so that nested times are not taken for a sum. */
-static void put_family(FILE *out, const struct prof_comparison *c, enum prof_metric_family family,
-                       const char *title, double most)
+static void put_family(FILE *out, const struct prof_comparison *c,
+                       const struct prof_gate_times *times, double most)
 {
     size_t count = 0, shown = 0;
     for (size_t i = 0; i < c->count; i++)
-        count += c->rows[i].family == family && is_time(&c->rows[i]);
+        count += c->rows[i].family == times->family && prof_gate_time_moved(&c->rows[i]);
     if (!count)
         return;
     fprintf(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"5\" class=\"left\">%s%s</th></tr>\n",
-            title, count > ROWS ? ", those that moved most" : "");
+            times->title, count > ROWS ? ", those that moved most" : "");
     for (size_t i = 0; i < c->count && shown < ROWS; i++) {
-        if (c->rows[i].family != family || !is_time(&c->rows[i]))
+        if (c->rows[i].family != times->family || !prof_gate_time_moved(&c->rows[i]))
             continue;
         put_time(out, &c->rows[i], most);
         shown++;
@@ -109,17 +100,9 @@ static void put_family(FILE *out, const struct prof_comparison *c, enum prof_met
 
 static void put_times(FILE *out, const struct prof_comparison *c)
 {
-    static const struct {
-        enum prof_metric_family family;
-        const char *title;
-    } families[] = {
-        {PROF_METRIC_WALL, "Wall time"},     {PROF_METRIC_BUSY, "Device at work"},
-        {PROF_METRIC_IDLE, "Device idle"},   {PROF_METRIC_KERNEL, "Kernels"},
-        {PROF_METRIC_COPY, "Copies, fills"}, {PROF_METRIC_RANGE, "NVTX ranges"},
-    };
     double most = 0;
     for (size_t i = 0; i < c->count; i++)
-        if (is_time(&c->rows[i]))
+        if (prof_gate_time_moved(&c->rows[i]))
             most = fmax(most, fabs(c->rows[i].delta_ns));
     if (most <= 0)
         return;
@@ -131,16 +114,16 @@ static void put_times(FILE *out, const struct prof_comparison *c)
           "run</th>"
           "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>\n",
           out);
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        put_family(out, c, families[i].family, families[i].title, most);
-    fputs("</table></div>\n", out);
+    for (size_t i = 0; i < PROF_GATE_TIMES; i++)
+        put_family(out, c, &prof_gate_times[i], most);
+    fprintf(out, "</table></div>\n<p class=\"faint\">%s.</p>\n", prof_gate_times_note);
 }
 
 static void put_counts(FILE *out, const struct prof_comparison *c)
 {
     size_t count = 0, shown = 0;
     for (size_t i = 0; i < c->count; i++)
-        count += is_count(&c->rows[i]);
+        count += prof_gate_count_differs(&c->rows[i]);
     if (!count) {
         fputs("<p>Counts and bytes are the same.</p>\n", out);
         return;
@@ -151,7 +134,7 @@ static void put_counts(FILE *out, const struct prof_comparison *c)
           "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
           out);
     for (size_t i = 0; i < c->count && shown < ROWS; i++) {
-        if (!is_count(&c->rows[i]))
+        if (!prof_gate_count_differs(&c->rows[i]))
             continue;
         fputs("<tr>", out);
         put_taken(out, "td", "class=\"left\"", prof_gate_change(&c->rows[i]));

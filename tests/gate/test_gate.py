@@ -2,6 +2,7 @@
 changes (make_run.c): what was planted is found and named, what is broken is refused with one line."""
 import json
 import os
+import re
 import random
 import shutil
 import sqlite3
@@ -484,13 +485,27 @@ class Diff(Case):
         text = self.perfkit("diff", a, b).stdout.decode()
         self.assertIn("Kernels: +", text)
         self.assertIn("launches relu", text)
+        self.assertIn("perfkit ab", text)
         self.assertNotIn("FAIL", text)
+        self.assertNotIn("SUSPECT", text)  # a verdict
         result = json.loads(self.perfkit("diff", "--json", a, b).stdout)
         self.assertEqual(list(schema.problems(result, SCHEMA)), [])
         self.assertIsNone(result["verdict"])
         gemm = [r for r in result["rows"] if r["metric"] == "kernel" and "gemm" in r["name"]]
         self.assertGreater(gemm[0]["delta_ns"], 10000)
-        self.assertIn("relu", self.perfkit("diff", "--format", "markdown", a, b).stdout.decode())
+        page = self.perfkit("diff", "--format", "markdown", a, b).stdout.decode()
+        self.assertIn("relu", page)
+        self.assertNotIn("SUSPECT", page)
+        self.assertLess(page.index("### Times"), page.index("gemm"))
+        self.assertLess(page.index("gemm"), page.index("### Counts and bytes"))
+
+    def test_what_is_left_out_says_how_to_see_it(self):
+        a, b = self.capture(1), self.capture(2, "slow", "one-more-launch")
+        for words in ((), ("--format", "markdown")):
+            text = self.perfkit("diff", "--top", "1", *words, a, b).stdout.decode()
+            for more, all_of_them in re.findall(r"and (\d+) more \(--top (\d+)\)", text):
+                self.assertEqual(int(all_of_them), int(more) + 1)
+            self.assertIn(" more (--top ", text)
 
     def test_stacks_of_both(self):
         a, b = self.capture(1), self.capture(2, "split")
