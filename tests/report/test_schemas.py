@@ -127,12 +127,24 @@ for fixture in FIXTURES:
           if fixture in ("normal", "hostile") else run("report", "--json", "--top", "2", capture),
           fixture + ", a part")
     check("stats.json", run("report", "--stats", ",".join(names), "--format", "json", capture), fixture)
+    check("top.json", run("top", "--json", "--view", "all", "--count", "1", capture), fixture)
 check("version.json", run("version", "--json"), "version")
 check("doctor.json", run("doctor", "--json", statuses=(0, 1)), "doctor")
 check("device.json", run("device", "--json", statuses=(0, 1)), "device")
 rules = run("explain", "--json")
 check("explain.json", rules, "all rules")
 check("explain.json", run("explain", rules[0]["rule"], "--json"), "one rule")
+
+
+def baseline(*words):
+    return subprocess.run([perfkit, "baseline", *words, "--baselines", "saved"], check=True, capture_output=True).stdout
+
+
+if os.path.exists("saved"):
+    os.remove("saved")
+baseline("save", "main", "--label", "one", "normal.sqlite")
+check("baseline.json", parse(baseline("list", "--json")), "baselines")
+check("baseline.json", parse(baseline("show", "main", "--json")), "a baseline")
 
 # A run that goes on, for `ctl status`.
 running = subprocess.Popen(
