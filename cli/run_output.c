@@ -12,6 +12,7 @@
 
 #include "cli/ctl_find.h"
 #include "cli/run_output.h"
+#include "libprof/store/replaceable.h"
 
 #define SUFFIX ".sqlite"
 #define MOST_NAMES 100000
@@ -162,9 +163,9 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
         return prof_fail(err, PROF_BUSY,
                          "%s is being recorded: let it finish, or choose another name with -o",
                          output->final);
-    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
-        return prof_fail(err, PROF_INVALID, "%s is not a file: give another name with -o",
-                         output->final);
+    enum prof_status status = prof_replaceable(output->final, err);
+    if (status)
+        return status;
     int length =
         snprintf(output->aside, sizeof output->aside, "%s.old-%ld", output->final, (long)getpid());
     if (length >= PATH_MAX || rename(output->final, output->aside) < 0) {

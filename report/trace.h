@@ -74,7 +74,8 @@ struct prof_trace_sink {
 
 static inline int64_t prof_trace_flow(int64_t id, enum prof_event_kind kind)
 {
-    return (int64_t)((uint64_t)id * PROF_TRACE_KINDS + (uint64_t)kind); /* any id of a damaged file */
+    return (int64_t)((uint64_t)id * PROF_TRACE_KINDS +
+                     (uint64_t)kind); /* any id of a damaged file */
 }
 
 struct prof_trace_call {

@@ -151,14 +151,13 @@ static void put_not_started(struct prof_trace *t, const struct prof_event *event
 static void put_arrow(struct prof_trace *t, const struct prof_event *event,
                       const struct prof_trace_call *call, const struct prof_trace_slice *slice)
 {
-    t->sink->arrow(
-        t, &(struct prof_trace_arrow){.id = prof_trace_flow(event->id, event->kind),
-                                      .from_pid = call->pid,
-                                      .from_tid = call->tid,
-                                      .from_ns = call->ts,
-                                      .to_pid = slice->pid,
-                                      .to_tid = slice->tid,
-                                      .to_ns = slice->start_ns});
+    t->sink->arrow(t, &(struct prof_trace_arrow){.id = prof_trace_flow(event->id, event->kind),
+                                                 .from_pid = call->pid,
+                                                 .from_tid = call->tid,
+                                                 .from_ns = call->ts,
+                                                 .to_pid = slice->pid,
+                                                 .to_tid = slice->tid,
+                                                 .to_ns = slice->start_ns});
 }
 
 void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)

@@ -140,7 +140,8 @@ static void put_range(struct prof_trace *t, const struct prof_event *event)
     struct prof_trace_range range = {.name = name_of(event),
                                      .domain = event->domain,
                                      .start_ns = event->start_ns,
-                                     .end_ns = open ? INT64_MAX : prof_add(event->start_ns, duration)};
+                                     .end_ns =
+                                         open ? INT64_MAX : prof_add(event->start_ns, duration)};
     if (t->projects && !prof_trace_ranges_add(&t->ranges, event->thread, &range))
         t->no_memory = true;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libprof/store/baseline_file.h"
+#include "libprof/store/replaceable.h"
 
 enum prof_status prof_baseline_check_name(const char *name, struct prof_error *err)
 {
@@ -178,6 +179,8 @@ enum prof_status prof_baseline_export(const struct prof_baseline *baseline, cons
     struct prof_baseline_file *file;
     char *fresh;
     size_t added;
+    if (prof_replaceable(path, err))
+        return err->status;
     if (!overwrite && access(path, F_OK) == 0)
         return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name, or --force",
                          path);

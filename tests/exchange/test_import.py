@@ -505,6 +505,17 @@ class Files(NothingLeft):
             self.assertEqual(text.read(), "mine")
         self.assertEqual(run("import", path_of("in.sqlite"), "-o", path_of("in.sqlite"), "--force").returncode, 2)
 
+    def test_only_files_are_replaced(self):
+        nsys_files.make(path_of("in.sqlite"))
+        os.mkfifo(path_of("pipe"))
+        os.symlink("/proc/self/fd/1", path_of("stdout")) # as /dev/stdout is; it leads to a file here
+        for name, word in (("pipe", "not a regular file"), ("stdout", "not a regular file"), (".", "folder")):
+            for command in (["import", path_of("in.sqlite"), "-o", path_of(name)], ["export", CAPTURES["normal"], path_of(name)]):
+                with open(path_of("printed"), "wb") as out:
+                    done = subprocess.run([perfkit, *command, "--force"], stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual((done.returncode, word in done.stderr), (2, True), done.stderr)
+        self.assertTrue(os.path.islink(path_of("stdout")))
+
     def test_the_source_is_not_touched(self):
         path = path_of("untouched.sqlite")
         nsys_files.make(path)

@@ -153,6 +153,11 @@ START_TEST(a_baseline_moves_to_another_file)
     ck_assert_int_eq(prof_baseline_export(&baseline, away, false, &err), PROF_OK);
     ck_assert_int_eq(prof_baseline_export(&baseline, away, false, &err), PROF_EXISTS);
     ck_assert_int_eq(prof_baseline_export(&baseline, away, true, &err), PROF_OK);
+    unlink(away);
+    ck_assert_int_eq(mkfifo(away, 0600), 0); /* as /dev/null, nothing that a file may replace */
+    ck_assert_int_eq(prof_baseline_export(&baseline, away, true, &err), PROF_INVALID);
+    unlink(away);
+    ck_assert_int_eq(prof_baseline_export(&baseline, away, true, &err), PROF_OK);
     prof_baseline_free(&baseline);
 
     ck_assert_int_eq(save(file, "main", NULL, 7, &added), PROF_OK);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libprof/store/exchange/parts.h"
+#include "libprof/store/replaceable.h"
 
 bool exchange_note(struct prof_exchange_result *result, const char *format, ...)
 {
@@ -47,12 +48,9 @@ enum prof_status exchange_output_free(const char *output, const char *input, boo
                                       struct prof_error *err)
 {
     struct stat out, in;
-    if (stat(output, &out))
-        return errno == ENOENT ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
-    if (S_ISDIR(out.st_mode))
-        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", output);
-    if (!S_ISREG(out.st_mode))
-        return prof_fail(err, PROF_INVALID, "%s is not a regular file: give another name", output);
+    enum prof_status status = prof_replaceable(output, err);
+    if (status || stat(output, &out))
+        return status;
     if (!stat(input, &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
         return prof_fail(err, PROF_INVALID, "%s is the file to read: give another name", output);
     if (!overwrite)
