@@ -166,11 +166,11 @@ static int ab_run(const struct cli_command *command, int argc, char **argv)
     status = status ? status : record_all(&recorder, &asked, sides, &err);
     if (status)
         cli_say(command->name, "%s", err.message);
+    gate_record_close(&recorder);
     exit_status = status ? CLI_USAGE : compare_and_tell(&asked, &config, sides);
     gate_runs_free(&sides[BASE]);
     gate_runs_free(&sides[CAND]);
     gate_config_free(&config);
-    gate_record_close(&recorder);
     return exit_status;
 }
 

@@ -174,6 +174,10 @@ static int judge_and_tell(const struct options *asked, const struct gate_config 
     if (asked->rerun)
         status = gate_record_open(&recorder, "gate", asked->keep, err);
     status = status ? status : judge(asked, config, &recorder, sides, &result, err);
+    if (status)
+        cli_say("gate", "%s", err->message);
+    if (asked->rerun)
+        gate_record_close(&recorder);
     int exit_status = CLI_USAGE;
     if (!status) {
         describe(sides, given, asked->rerun);
@@ -186,12 +190,8 @@ static int judge_and_tell(const struct options *asked, const struct gate_config 
             .file_count = asked->keep ? sides->cand.count : given,
         };
         exit_status = gate_tell("gate", &asked->gate, config, &report);
-    } else {
-        cli_say("gate", "%s", err->message);
     }
     prof_comparison_free(&result);
-    if (asked->rerun)
-        gate_record_close(&recorder);
     return exit_status;
 }
 

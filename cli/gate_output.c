@@ -49,6 +49,11 @@ static bool files_are_free(const char *command, const struct gate_options *optio
                  {"junit", options->junit},
                  {"json-file", options->json_file}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (files[i].path && !strcmp(files[i].path, "-")) {
+            cli_say(command, "--%s -: give a file; standard output is for --format",
+                    files[i].option);
+            return false;
+        }
         if (files[i].path && cli_is_database(files[i].path)) {
             cli_say(command,
                     "--%s %s: a capture or a file of baselines is there, which a report "

@@ -367,6 +367,7 @@ class Outputs(Case):
                      saying="must not replace")
         self.refused("gate", "--baseline", "main", "--markdown", "out", "--junit", "out", file,
                      saying="both name out")
+        self.refused("gate", "--baseline", "main", "--markdown", "-", file, saying="give a file")
         self.refused("baseline", "export", "main", "--force", history,
                      saying="file of baselines itself")
         self.assertEqual((content_of(history), content_of(file)), before)

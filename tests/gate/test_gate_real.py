@@ -177,6 +177,34 @@ class Failures(Case):
                 self.assertEqual(process.returncode, -number)
                 self.assertEqual(os.listdir(self.tmp), [])
 
+    def start(self, *words):
+        return subprocess.Popen([e2e.PERFKIT, "ab", "--warmup", "0", *words], cwd=self.folder,
+                                env=self.environment(), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, start_new_session=True)
+
+    def ended(self, process, number):
+        process.communicate(timeout=e2e.TIMEOUT)
+        self.assertEqual(process.returncode, -number)
+        self.assertEqual(os.listdir(self.tmp), [])
+
+    def test_ended_whatever_the_command_makes_of_it(self):
+        calm = "trap 'kill $!; exit 0' TERM; echo here; sleep 100 & wait"
+        process = self.start("-n", "2", "--base", calm, "--cand", "true")
+        while b"here" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        self.ended(process, signal.SIGTERM)
+
+    def test_ended_between_two_runs(self):
+        """Or within one, as it falls: nothing is left, and no run is started after it."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for line in range(1, 5):
+                process = self.start("-n", "1000", "--base", "true", "--cand", "true")
+                for _ in range(line):
+                    process.stderr.readline()
+                os.killpg(process.pid, number)
+                self.ended(process, number)
+
 
 if __name__ == "__main__":
     e2e.main()
