@@ -207,6 +207,33 @@ START_TEST(other_length)
 }
 END_TEST
 
+static void set_syncs(struct prof_run *run, int64_t count)
+{
+    for (size_t m = 0; m < run->count; m++) {
+        if (run->metrics[m].family == PROF_METRIC_SYNCS && !strcmp(run->metrics[m].place, "step"))
+            run->metrics[m].inside = count;
+    }
+}
+
+/* Twice in 20 iterations and twice in 16 is every tenth; twice in 20 and five times in 16 is not.
+ */
+START_TEST(now_and_then)
+{
+    struct prof_run base = program_run(UNCHANGED, 1, 20);
+    struct prof_run cand = program_run(UNCHANGED, 2, 16);
+    set_syncs(&base, 20 + 2);
+    for (int more = 2; more <= 5; more += 3) {
+        set_syncs(&cand, 16 + more);
+        struct prof_comparison r = judge(&base, 1, &cand, 1, NULL);
+        ck_assert_int_eq(row_named(&r, PROF_METRIC_SYNCS, "step")->verdict,
+                         more == 2 ? PROF_VERDICT_PASS : PROF_VERDICT_FAIL);
+        prof_comparison_free(&r);
+    }
+    prof_run_free(&base);
+    prof_run_free(&cand);
+}
+END_TEST
+
 /* What differs between runs of the baseline is no change within their range, and one beyond it. */
 START_TEST(not_exact)
 {
@@ -393,4 +420,5 @@ START_TEST(kept_runs)
 END_TEST
 
 CHECK_MAIN("compare", no_order, symmetric, few_runs, sessions, refused, overrides, other_length,
-           not_exact, in_most_runs, idle, freed_later, lower_clock, invalid, kept_runs)
+           now_and_then, not_exact, in_most_runs, idle, freed_later, lower_clock, invalid,
+           kept_runs)

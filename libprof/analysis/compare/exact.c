@@ -46,6 +46,18 @@ static double room_of(const struct prof_compare *c, const struct prof_policy *po
     return fmax(room, slack);
 }
 
+/* What happens every tenth iteration happens 4 or 5 times in 42 of them: runs of other lengths
+ * differ by one on either side for that alone. 0 where it happens in each iteration alike. */
+static double rounding_of(const struct prof_compare *c, enum prof_metric_family family,
+                          const struct values *base)
+{
+    double n = c->iterations[PROF_BASE], m = c->iterations[PROF_CAND];
+    bool whole = fabs(base->mean - nearbyint(base->mean)) <= 1e-9 * base->mean;
+    if (n == m || whole || prof_metric_info(family)->unit != PROF_METRIC_COUNT)
+        return 0;
+    return (1 + 1e-9) * (1 / fmax(1, n) + 1 / fmax(1, m));
+}
+
 /* 1: grew beyond what is let pass, -1: shrank, 0: neither; *within: it differs and is let pass. */
 static int direction(const struct values *base, const struct values *cand, double room,
                      enum prof_reason *within)
@@ -177,6 +189,7 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
     double one = whole ? 1 : 1 / fmax(1, c->iterations[PROF_BASE]);
     enum prof_reason within, within_out;
     double room = room_of(c, &row->policy, b, k, one);
+    room = whole ? room : fmax(room, rounding_of(c, row->family, b));
     int grew = direction(b, k, room, &within);
     int outside = whole ? 0
                         : direction(&base_out, &cand_out,
