@@ -71,11 +71,12 @@ static void note_concurrency(struct tui_table *table, const struct tui_view_inpu
         tui_table_note(
             table,
             "%s, last %s of events: busy %s, idle %s, copies under kernels %s, at most "
-            "%lld kernels side by side, longest gap %s",
+            "%s side by side, longest gap %s",
             device && device->values.name ? device->values.name : "device",
             prof_duration_ns(row->window_ns).text, prof_percent((double)row->busy_ns / window).text,
             prof_percent((double)row->idle_ns / window).text,
-            prof_duration_ns(row->overlap_ns).text, (long long)row->max_concurrent_kernels,
+            prof_duration_ns(row->overlap_ns).text,
+            prof_counted(row->max_concurrent_kernels, "kernel", "kernels").text,
             prof_duration_ns(row->gaps_listed ? row->gaps[0].duration_ns : PROF_UNKNOWN).text);
     }
     prof_utilisation_free(&use);
