@@ -107,6 +107,11 @@ static enum prof_status load_files(const struct cli_operands *files, const char 
         status = prof_fail(err, PROF_INVALID,
                            "%s is a run of the baseline itself: gate one that was not saved",
                            sides->cand.names[shared]);
+    size_t repeated = status ? SIZE_MAX : gate_runs_repeated(&sides->cand);
+    if (repeated != SIZE_MAX)
+        status = prof_fail(err, PROF_INVALID,
+                           "%s is the same run as an earlier one: its spread would be none",
+                           sides->cand.names[repeated]);
     return status;
 }
 

@@ -172,6 +172,15 @@ size_t gate_runs_shared(const struct gate_runs *base, const struct gate_runs *ca
     return SIZE_MAX;
 }
 
+size_t gate_runs_repeated(const struct gate_runs *runs)
+{
+    for (size_t i = 1; i < runs->count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(runs->identities[i], runs->identities[j]))
+                return i;
+    return SIZE_MAX;
+}
+
 void gate_runs_free(struct gate_runs *runs)
 {
     for (size_t i = 0; i < runs->count; i++) {

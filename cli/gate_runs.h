@@ -32,6 +32,9 @@ enum prof_status gate_runs_session(const struct gate_runs *runs, const char *lab
 /* The first run of `cand` that is in `base` too: its index, or SIZE_MAX. */
 size_t gate_runs_shared(const struct gate_runs *base, const struct gate_runs *cand);
 
+/* Index of a run that is an earlier one once more, by its identity; SIZE_MAX when there is none. */
+size_t gate_runs_repeated(const struct gate_runs *runs);
+
 void gate_runs_free(struct gate_runs *runs);
 
 #endif

@@ -218,6 +218,13 @@ class Verdicts(Case):
         self.refused("gate", "--baseline", "main", copy, saying="of the baseline itself")
 
 
+    def test_a_run_counts_once(self):
+        few = self.altered("few", "DELETE FROM kernel; DELETE FROM transfer; DELETE FROM range; "
+                           "DELETE FROM capture_health WHERE subject IN ('launch', 'transfer')")
+        shutil.copy(few, self.path("copy"))
+        self.perfkit("baseline", "save", "few", self.capture(1, "no-ranges"))
+        self.refused("gate", "--baseline", "few", few, self.path("copy"), saying="an earlier one")
+
     def test_iterations_that_are_not_the_same_range(self):
         self.refused("gate", "--baseline", "main", *self.candidate("no-ranges"),
                      saying="choose one NVTX range")
