@@ -186,16 +186,21 @@ static void recorder_state(struct tui_table *table, const struct tui_health *hea
         return;
     item(table, health->dropped > 0 ? TUI_BAD : TUI_NORMAL, "records dropped",
          prof_count(health->dropped).text);
-    snprintf(line, sizeof line, "%s of a core, %s (pid %s)",
-             prof_percent(health->recorder_cpu).text, prof_bytes_of(health->recorder_bytes).text,
-             prof_count(health->recorder_pid).text);
+    if (health->recorder_pid == PROF_UNKNOWN)
+        snprintf(line, sizeof line, "n/a");
+    else
+        snprintf(line, sizeof line, "%s of a core, %s (pid %lld)",
+                 prof_percent(health->recorder_cpu).text,
+                 prof_bytes_of(health->recorder_bytes).text, (long long)health->recorder_pid);
     item(table, TUI_NORMAL, "perfkit run", line);
     snprintf(line, sizeof line, "%s of a core, %s", prof_percent(health->own_cpu).text,
              prof_bytes_of(health->own_bytes).text);
     item(table, TUI_NORMAL, "perfkit top", line);
-    snprintf(line, sizeof line, "%s in %s", prof_bytes_of(health->spool_bytes).text,
-             health->spools == PROF_UNKNOWN ? "n/a"
-                                            : prof_counted(health->spools, "spool", "spools").text);
+    if (health->spools == PROF_UNKNOWN)
+        snprintf(line, sizeof line, "n/a");
+    else
+        snprintf(line, sizeof line, "%s in %s", prof_bytes_of(health->spool_bytes).text,
+                 prof_counted(health->spools, "spool", "spools").text);
     item(table, TUI_NORMAL, "memory of the recording", line);
 }
 

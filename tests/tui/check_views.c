@@ -333,6 +333,40 @@ START_TEST(json_is_the_table)
 }
 END_TEST
 
+static void recorder(void *context, struct tui_health *health)
+{
+    *health = (struct tui_health){.dropped = 0,
+                                  .spools = *(int64_t *)context ? 2 : PROF_UNKNOWN,
+                                  .spool_bytes = 2048,
+                                  .recorder_pid = *(int64_t *)context ? 1234567 : PROF_UNKNOWN,
+                                  .recorder_cpu = 0.02,
+                                  .recorder_bytes = 4096};
+}
+
+/* A pid is no amount: without separators; and where nothing records, one n/a. */
+START_TEST(health_of_the_recorder)
+{
+    for (int64_t running = 0; running < 2; running++) {
+        char *text = NULL;
+        size_t size = 0;
+        open_finished(true);
+        app.measure = recorder;
+        app.measure_context = &running;
+        tui_app_show(&app, TUI_VIEW_HEALTH);
+        ck_ok(tui_app_refresh(&app, 0, err));
+        tui_app_fill(&app);
+        FILE *out = open_memstream(&text, &size);
+        ck_ok(tui_app_print(&app, 100, 40, out, err));
+        fclose(out);
+        ck_assert_msg(!strstr(text, "(pid 1234567)") == !running, "%s", text);
+        ck_assert_msg(!strstr(text, "2.00 KiB in 2 spools") == !running, "%s", text);
+        ck_assert_ptr_null(strstr(text, "n/a in"));
+        free(text);
+        done();
+    }
+}
+END_TEST
+
 START_TEST(cells_take_what_they_get)
 {
     struct tui_grid grid;
@@ -359,4 +393,4 @@ END_TEST
 CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_are_text,
            any_size_will_do, layout_uses_every_line_once, keys_move_sort_and_filter,
            windows_and_pause, clicks_choose, the_cursor_stays_on_its_row, json_is_the_table,
-           cells_take_what_they_get)
+           health_of_the_recorder, cells_take_what_they_get)
