@@ -26,18 +26,30 @@ struct run {
 
 struct arrivals {
     int64_t *times;
-    size_t count;
+    size_t count, capacity;
     int64_t stride, seen;
 };
 
+/* Room grows with the occurrences: of a million names most have one. */
+static bool make_room(struct arrivals *a)
+{
+    size_t wanted = a->capacity ? a->capacity * 2 : 8;
+    int64_t *grown = realloc(a->times, wanted * sizeof *grown);
+    if (!grown)
+        return false;
+    a->times = grown;
+    a->capacity = wanted;
+    return true;
+}
+
 static bool arrive(struct arrivals *a, int64_t time)
 {
-    if (!a->times && !(a->times = malloc(ARRIVALS * sizeof *a->times)))
-        return false;
     if (!a->stride)
         a->stride = 1;
     if (a->seen++ % a->stride)
         return true;
+    if (a->count == a->capacity && a->capacity < ARRIVALS && !make_room(a))
+        return false;
     if (a->count == ARRIVALS) {
         for (size_t i = 0; i < ARRIVALS / 2; i++)
             a->times[i] = a->times[2 * i];
