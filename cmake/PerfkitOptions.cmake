@@ -27,7 +27,7 @@ endif()
 set(PERFKIT_SANITIZE "" CACHE STRING "sanitizers, as in -fsanitize=")
 if(PERFKIT_SANITIZE)
   target_compile_options(perfkit_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${PERFKIT_SANITIZE} -fno-omit-frame-pointer>)
+    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${PERFKIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(perfkit_flags INTERFACE -fsanitize=${PERFKIT_SANITIZE})
 endif()
 
