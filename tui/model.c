@@ -26,7 +26,7 @@ struct tui_model *tui_model_new(const char *path)
         return NULL;
     }
     model->wall_ns = model->now_ns = PROF_UNKNOWN;
-    model->newest_second = INT64_MIN;
+    model->newest_second = -TUI_MOST_SECONDS;
     model->window_s = 10;
     return model;
 }
@@ -69,7 +69,7 @@ static void begin_anew(struct tui_model *model)
                               .final = model->final,
                               .wall_ns = PROF_UNKNOWN,
                               .now_ns = PROF_UNKNOWN,
-                              .newest_second = INT64_MIN,
+                              .newest_second = -TUI_MOST_SECONDS,
                               .window_s = model->window_s,
                               .is_served = model->is_served,
                               .served_context = model->served_context,

@@ -10,6 +10,7 @@
 #include "libprof/base/map.h"
 #include "libprof/include/prof_live.h"
 
+#define TUI_MOST_SECONDS (INT64_MAX / 4000000000) /* a damaged capture may say any number */
 #define TUI_RING_SECONDS 64 /* what windows and sparklines are made from */
 #define TUI_SPARK 60        /* seconds of a sparkline */
 
@@ -171,7 +172,7 @@ struct tui_model {
     PROF_ARRAY(struct tui_second)
     seconds;         /* by id when from_rollup: the young ones are read again */
     int64_t settled; /* rollup.id up to which rows are final */
-    int64_t newest_second;
+    int64_t newest_second; /* -TUI_MOST_SECONDS = none yet */
     PROF_ARRAY(struct tui_copy_second) copy_seconds;
     PROF_ARRAY(struct tui_memory_second) memory_seconds;
 

@@ -132,8 +132,8 @@ static bool plausible(struct prof_live_sum *sum)
 {
     if (sum->second < 0)
         sum->second = 0;
-    if (sum->second > INT64_MAX / 4000000000)
-        sum->second = INT64_MAX / 4000000000;
+    if (sum->second > TUI_MOST_SECONDS)
+        sum->second = TUI_MOST_SECONDS;
     return sum->count > 0 && sum->sum_ns >= 0;
 }
 

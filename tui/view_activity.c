@@ -103,7 +103,8 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
         tui_table_real(table, S_KERNELS, tui_per_second(model, s->window_kernels));
         tui_table_real(table, S_COPIES, tui_per_second(model, s->window_copies));
         tui_table_number(table, S_IDLE,
-                         s->last_second == PROF_UNKNOWN || now < s->last_second
+                         s->last_second == PROF_UNKNOWN || now < s->last_second ||
+                                 now - s->last_second > TUI_MOST_SECONDS
                              ? PROF_UNKNOWN
                              : (now - s->last_second) * 1000000000);
         tui_table_number(table, S_TIME, prof_add(s->kernel_ns, s->copy_ns));
