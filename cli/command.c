@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 const struct cli_option cli_help_option = {
     .name = "help", .letter = 'h', .type = CLI_FLAG, .text = "show this help and exit"};

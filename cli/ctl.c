@@ -20,7 +20,7 @@
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "libprof/spool/layout.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 #define PATIENCE_NS 3000000000ull /* for processes that are busy: they look every 100 ms */
 #define LOOK_NS 10000000l

@@ -12,7 +12,7 @@
 #include "cli/terminal.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 #define SHAPE 1 /* of the JSON */
 #define TEXT_CELLS 26

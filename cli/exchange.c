@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/exchange.h"
@@ -56,6 +57,10 @@ int exchange_run(const struct cli_command *command, exchange_call *call, const c
     struct prof_exchange_result result;
     struct prof_error err = {0};
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    if (!strcmp(output, "-")) {
+        cli_say(command->name, "-: an SQLite file is not written in order: give a file name");
+        return CLI_USAGE;
+    }
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);

@@ -39,37 +39,20 @@ int gate_exit_status(const struct prof_comparison *comparison, bool strict)
     return strict && gate_undecided(comparison) ? CLI_UNDECIDED : CLI_OK;
 }
 
-/* A file takes the place of an older one of its kind, but of no history, no capture, and not of
- * another file of the same command. */
 static bool files_are_free(const char *command, const struct gate_options *options)
 {
-    const struct {
-        const char *option, *path;
-    } files[] = {{"markdown", options->markdown},
-                 {"junit", options->junit},
-                 {"json-file", options->json_file}};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    const struct cli_output_file files[] = {{.option = "markdown", .path = options->markdown},
+                                            {.option = "junit", .path = options->junit},
+                                            {.option = "json-file", .path = options->json_file}};
+    enum { FILES = sizeof files / sizeof files[0] };
+    for (size_t i = 0; i < FILES; i++) {
         if (files[i].path && !strcmp(files[i].path, "-")) {
             cli_say(command, "--%s -: give a file; standard output is for --format",
                     files[i].option);
             return false;
         }
-        if (files[i].path && cli_is_database(files[i].path)) {
-            cli_say(command,
-                    "--%s %s: a capture or a file of baselines is there, which a report "
-                    "must not replace: give another name",
-                    files[i].option, files[i].path);
-            return false;
-        }
-        for (size_t j = 0; j < i && files[i].path; j++) {
-            if (!files[j].path || !cli_same_file(files[i].path, files[j].path))
-                continue;
-            cli_say(command, "--%s and --%s both name %s: give each a file of its own",
-                    files[j].option, files[i].option, files[i].path);
-            return false;
-        }
     }
-    return true;
+    return cli_outputs_are_free(command, files, FILES);
 }
 
 bool gate_configure(const char *command, struct gate_options *options, const char *baselines,

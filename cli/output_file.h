@@ -3,6 +3,18 @@
 #define PERFKIT_CLI_OUTPUT_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* A file that a command writes beside its standard output. */
+struct cli_output_file {
+    const char *option, *path; /* path NULL = not asked for */
+    const char *writer;        /* of report/, where the command asks for one by name */
+};
+
+/* May `command` write all of them? Each may replace an older report, but no capture and no history
+ * (`report --html run.sqlite`, the page's name being forgotten) and no other of the same command.
+ * "-" is not looked at. False after it has said why. */
+bool cli_outputs_are_free(const char *command, const struct cli_output_file *files, size_t count);
 
 /* An SQLite file, as captures and baselines are, by its first bytes. */
 bool cli_is_database(const char *path);

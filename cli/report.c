@@ -167,48 +167,22 @@ static const char *roofline_writer(const char *path)
     return path && is_standard(path) ? "roofline-svg" : NULL;
 }
 
-struct output_file {
-    const char *option, *writer, *path; /* no path: not asked for */
-};
-
 enum { OUTPUT_FILES = 8 };
 
-static void list_files(const struct report_options *asked, struct output_file files[OUTPUT_FILES])
+static void list_files(const struct report_options *asked,
+                       struct cli_output_file files[OUTPUT_FILES])
 {
-    const struct output_file all[OUTPUT_FILES] = {
-        {"html", "html", asked->html},
-        {"chrome-trace", "chrome-trace", asked->chrome_trace},
-        {"perfetto", "perfetto", asked->perfetto},
-        {"flamegraph", "flamegraph", asked->flamegraph},
-        {"speedscope", "speedscope", asked->speedscope},
-        {"pprof", "pprof", asked->pprof},
-        {"prometheus", "prometheus", asked->prometheus},
-        {"roofline", roofline_writer(asked->roofline), asked->roofline},
+    const struct cli_output_file all[OUTPUT_FILES] = {
+        {"html", asked->html, "html"},
+        {"chrome-trace", asked->chrome_trace, "chrome-trace"},
+        {"perfetto", asked->perfetto, "perfetto"},
+        {"flamegraph", asked->flamegraph, "flamegraph"},
+        {"speedscope", asked->speedscope, "speedscope"},
+        {"pprof", asked->pprof, "pprof"},
+        {"prometheus", asked->prometheus, "prometheus"},
+        {"roofline", asked->roofline, roofline_writer(asked->roofline)},
     };
     memcpy(files, all, sizeof all);
-}
-
-/* A report replaces an older one, but no capture (`report --html run.sqlite`, the page's name being
- * forgotten) and no other report of the same command. */
-static bool files_are_free(const char *command, const struct output_file files[OUTPUT_FILES])
-{
-    for (size_t i = 0; i < OUTPUT_FILES; i++) {
-        if (!files[i].path || is_standard(files[i].path))
-            continue;
-        if (cli_is_database(files[i].path)) {
-            cli_say(command, "--%s %s: a capture is there, which a report must not replace: give "
-                             "another name", files[i].option, files[i].path);
-            return false;
-        }
-        for (size_t j = 0; j < i; j++) {
-            if (!files[j].path || !cli_same_file(files[i].path, files[j].path))
-                continue;
-            cli_say(command, "--%s and --%s both name %s: give each a file of its own",
-                    files[j].option, files[i].option, files[i].path);
-            return false;
-        }
-    }
-    return true;
 }
 
 /* format_words and enum prof_report_format are in one order, but for the word of none. */
@@ -269,7 +243,7 @@ static bool stats_named(const struct cli_command *command, const struct report_o
 
 static enum prof_status write_all(struct prof_capture *capture, struct prof_capture *baseline,
                                   const struct report_options *asked,
-                                  const struct output_file files[OUTPUT_FILES],
+                                  const struct cli_output_file files[OUTPUT_FILES],
                                   const struct prof_filter *filter, struct prof_error *err)
 {
     struct prof_report_options options = {.filter = filter, .top = asked->top,
@@ -310,7 +284,7 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
 
 /* What is asked for and would be passed over in silence. */
 static bool options_agree(const char *command, const struct report_options *asked,
-                          const struct output_file files[OUTPUT_FILES])
+                          const struct cli_output_file files[OUTPUT_FILES])
 {
     if (asked->baseline && !asked->html) {
         cli_say(command, "--baseline is for the page: give --html OUT too, or use `perfkit diff`");
@@ -349,7 +323,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
         return exit_status;
     asked.format++;
-    struct output_file files[OUTPUT_FILES];
+    struct cli_output_file files[OUTPUT_FILES];
     list_files(&asked, files);
     if (!options_agree(command->name, &asked, files))
         return CLI_USAGE;
@@ -370,7 +344,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
                 asked.roofline);
         return CLI_USAGE;
     }
-    if (!files_are_free(command->name, files))
+    if (!cli_outputs_are_free(command->name, files, OUTPUT_FILES))
         return CLI_USAGE;
     if (!stats_named(command, &asked, &exit_status))
         return exit_status;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/table.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 /* Quotes only where needed; bytes that are not UTF-8 become U+FFFD, as in our JSON. */

@@ -6,7 +6,7 @@
 #include "libprof/base/format.h"
 #include "report/data.h"
 #include "report/filter.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 #define NAME_CELLS 80
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/findings.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 #define FIRST 3
 #define ADDRESSES 100000 /* from here on a stream's number is an address, which says nothing */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/flame_lines.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 static int by_stack(const void *a, const void *b)
 {

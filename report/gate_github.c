@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/gate_writers.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 #define MOST 9

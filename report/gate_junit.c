@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/gate_writers.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 /* XML 1.0 has no way to write control characters or U+FFFE and U+FFFF: the first are made visible

@@ -5,7 +5,7 @@
 
 #include "report/gate_writers.h"
 #include "report/text.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 #define ROWS 12

@@ -8,7 +8,7 @@
 
 #include "report/findings.h"
 #include "report/gate_words.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 #define MOST_FACTOR 10000 /* more than that is not told apart */
 
@@ -326,6 +326,10 @@ char *prof_gate_headline(const struct prof_gate_report *report)
         return NULL;
     size_t all = gated(c), same = c->verdict < PROF_VERDICT_COUNT ? c->verdicts[c->verdict] : 0;
     fprintf(text.out, "%s: ", prof_verdict_name(c->verdict));
+    if (!all && c->verdict == PROF_VERDICT_UNDERPOWERED) {
+        fputs("no metric was gated, so nothing could fail", text.out);
+        return end(&text);
+    }
     switch (c->verdict) {
     case PROF_VERDICT_PASS:
         fprintf(text.out, "none of %zu gated metrics is worse", all);

@@ -11,7 +11,7 @@
 
 #include "libprof/base/format.h"
 #include "report/gnuplot.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 extern char **environ;

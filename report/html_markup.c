@@ -6,7 +6,7 @@
 
 #include "libprof/base/format.h"
 #include "report/html_markup.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 static const char *reference_of(char c)
 {

@@ -7,7 +7,7 @@
 #include "report/findings.h"
 #include "report/roofline.h"
 #include "report/table.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 #define NAME_CELLS 80

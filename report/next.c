@@ -7,7 +7,7 @@
 
 #include "report/data.h"
 #include "report/table.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 struct steps {
     char (*text)[PROF_REPORT_STEP_BYTES];

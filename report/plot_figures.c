@@ -7,7 +7,7 @@
 #include "libprof/include/prof_histogram.h"
 #include "report/gnuplot.h"
 #include "report/plots_private.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 #define NAME_CELLS 34
 #define DEVICES PROF_PLOT_COLOURS

@@ -10,7 +10,7 @@
 #include "report/flame_samples.h"
 #include "report/gzip.h"
 #include "report/protobuf.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 /* Field numbers of profile.proto. */

@@ -9,7 +9,7 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/saturate.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 #define KERNELS 50      /* series of kernels for each device, but for `other` */

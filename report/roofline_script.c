@@ -7,7 +7,7 @@
 #include "libprof/base/format.h"
 #include "report/gnuplot.h"
 #include "report/roofline.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 #define MOST_POINTS 15    /* that the list beside the plot has room for */
 #define LEAST_SHARE 0.002 /* of the time; one of them far away would stretch the axes for nothing  \

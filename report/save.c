@@ -25,7 +25,8 @@ void prof_report_abandon(void)
     errno = saved;
 }
 
-/* No signal comes between the file's birth and the moment from which prof_report_abandon knows it. */
+/* No signal comes between the file's birth and the moment from which prof_report_abandon knows it.
+ */
 static int make_temporary(char *path)
 {
     sigset_t all, before;
@@ -107,7 +108,8 @@ static enum prof_status save(const struct job *job, const char *path, struct pro
     struct stat old;
     bool exists = !stat(path, &old);
     /* /dev/stdout may lead to a regular file, which others write to as well. */
-    bool special = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+    bool memory = !strncmp(path, "/dev/shm/", 9); /* files like any other */
+    bool special = (!strncmp(path, "/dev/", 5) && !memory) || !strncmp(path, "/proc/", 6);
     if (exists && !S_ISDIR(old.st_mode) && (special || !S_ISREG(old.st_mode)))
         return write_directly(job, path, err);
     if (exists && S_ISDIR(old.st_mode))

@@ -4,7 +4,7 @@
 
 #include "report/filter.h"
 #include "report/stats.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 #define MAX_COLUMNS 40

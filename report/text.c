@@ -10,7 +10,7 @@
 #include "report/findings.h"
 #include "report/roofline.h"
 #include "report/text.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 
 #define LABEL 11 /* columns of the labels on the left */

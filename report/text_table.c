@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/text.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 #define MARGIN 2
 #define SPACE 2

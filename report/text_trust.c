@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/text.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 
 /* Statements told at most, but for losses: on the one screen, and where everything is asked for. */
 #define SCREEN_STATEMENTS 4

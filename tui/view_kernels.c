@@ -46,7 +46,8 @@ static const struct tui_column columns[] = {
     [CONFIGS] = {"configurations", NULL, TUI_COUNT, 0, 0},
 };
 
-struct prof_text tui_shape(const struct prof_config *config)
+/* "4 x 2 x 1 x 256": grid and block of a launch. */
+static struct prof_text launch_shape(const struct prof_config *config)
 {
     struct prof_text out = {""};
     size_t used = 0;
@@ -150,7 +151,7 @@ static void add_kernel(struct tui_table *table, const struct tui_model *model, s
     tui_table_number(table, MEAN, rounded(mean_of(w)));
     tui_table_number(table, P95, rounded(tui_quantile(w, 0.95)));
     tui_table_format(table, SHAPE, k->configs > 1 ? "%s +%lld" : "%s",
-                     tui_shape(config ? &config->values : NULL).text, (long long)k->configs - 1);
+                     launch_shape(config ? &config->values : NULL).text, (long long)k->configs - 1);
     tui_table_real(table, OCCUPANCY, cell ? occupancy_of(model, cell) : NAN);
     tui_table_spark(table, SPARK, k->spark_us, spark_full(k));
     tui_table_number(table, CALLS, w->count);
@@ -230,7 +231,7 @@ static void show_cells(struct tui_table *table, const struct tui_model *model, u
                              : PROF_UNKNOWN;
         char where[80];
         tui_stream_name(stream, where, sizeof where);
-        tui_table_line(table, TUI_NORMAL, "  %-22s %11s %9s %8s %5s %8s %7s  %s", tui_shape(c).text,
+        tui_table_line(table, TUI_NORMAL, "  %-22s %11s %9s %8s %5s %8s %7s  %s", launch_shape(c).text,
                        prof_count(list[i]->total.count).text,
                        prof_duration_ns(list[i]->total.sum_ns).text,
                        prof_duration(mean_of(&list[i]->total)).text,

@@ -59,9 +59,6 @@ extern const struct tui_view tui_views[TUI_VIEWS];
 double tui_wall_share(const struct tui_model *model, int64_t ns);
 /* A number a second of the window. */
 double tui_per_second(const struct tui_model *model, int64_t count);
-/* "4 x 2 x 1 x 256": grid and block of a launch. */
-struct prof_text tui_shape(const struct prof_config *config);
-
 /* Its number in the API and its name; a handle says nothing: the number of its row. */
 void tui_stream_name(const struct tui_stream *stream, char *out, size_t size);
 

@@ -250,6 +250,14 @@ class Configuration(Case):
         text = self.perfkit("gate", "--baseline", "main", *self.candidate("one-more-launch"))
         self.assertIn(b"new layer", text.stdout)
 
+    def test_a_gate_that_judges_nothing_does_not_pass(self):
+        self.write("perfkit.gate", '[[ignore]]\nmatch = "*"\nreason = "too noisy"\n')
+        files = self.candidate("one-more-launch")
+        self.assertEqual(self.gate(files)["verdict"], "UNDERPOWERED")
+        self.gate(files, "--strict", status=4)
+        text = self.perfkit("gate", "--baseline", "main", *files)
+        self.assertIn(b"no metric was gated", text.stdout)
+
     def test_an_exception_that_expired_does_not_apply(self):
         self.write("perfkit.gate", '[[ignore]]\nmatch = "*launches:*"\nreason = "x"\n'
                    'expires = "2020-01-31"\n')

@@ -13,7 +13,7 @@
 #include "report/stats.h"
 #include "report/table.h"
 #include "report/trace_ranges.h"
-#include "report/utf8.h"
+#include "libprof/base/utf8.h"
 #include "report/writers.h"
 #include "tests/check_main.h"
 

@@ -450,15 +450,18 @@ static void sum_up(struct prof_comparison *result)
                                                 PROF_VERDICT_SUSPECT, PROF_VERDICT_UNDERPOWERED,
                                                 PROF_VERDICT_IMPROVED};
     bool any[PROF_VERDICT_COUNT] = {false};
+    size_t gated = 0;
     for (size_t i = 0; i < result->count; i++) {
         const struct prof_compared *row = &result->rows[i];
         if (!row->gated)
             continue;
+        gated++;
         result->verdicts[row->verdict]++;
         any[row->verdict] |= decides(row);
         result->small_underpowered += row->verdict == PROF_VERDICT_UNDERPOWERED && !decides(row);
     }
-    result->verdict = PROF_VERDICT_PASS;
+    /* A gate that judges nothing (all ignored, or empty runs) is undecided: it could never fail. */
+    result->verdict = gated ? PROF_VERDICT_PASS : PROF_VERDICT_UNDERPOWERED;
     for (size_t i = sizeof counted / sizeof counted[0]; i--;) {
         if (any[counted[i]])
             result->verdict = counted[i];

@@ -36,4 +36,6 @@ try perfkit ctl
 try perfkit ctl begin
 try perfkit ctl start --json
 try perfkit ctl start absent.sqlite
+try perfkit import absent.json -o -
+try perfkit export absent.sqlite -
 ls
