@@ -1,0 +1,45 @@
+/* A tree of where things came from: process ; NVTX ranges ; API call ; what the caller hangs below.
+ * Flame graphs of device work and the profile of memory are made of it. */
+#ifndef PERFKIT_ANALYSIS_CALL_TREE_H
+#define PERFKIT_ANALYSIS_CALL_TREE_H
+
+#include "libprof/analysis/range_index.h"
+
+struct prof_call_recent;
+
+struct prof_call_tree {
+    struct prof_capture *capture;
+    bool by_process;                 /* the first level is the process */
+    struct prof_range_index *ranges; /* borrowed; NULL = none */
+    struct prof_texts *texts;        /* borrowed: its numbers are the groups of the ranges */
+    struct prof_names children;
+    struct prof_call_recent *recent;          /* children found lately */
+    PROF_ARRAY(struct prof_flame_node) nodes; /* 0 = root; parents stand before their children */
+};
+
+/* Who did something, and when. */
+struct prof_call_site {
+    int64_t process, thread; /* ids, 0 = unknown */
+    int64_t call_ns;         /* start of the call; PROF_UNKNOWN = no call is known */
+    int64_t api_name;        /* string id, 0 = unknown */
+};
+
+/* A tree of the root alone. Close it also after a failure. */
+enum prof_status prof_call_tree_open(struct prof_call_tree *tree, struct prof_capture *capture,
+                                     struct prof_range_index *ranges, struct prof_texts *texts,
+                                     struct prof_error *err);
+void prof_call_tree_close(struct prof_call_tree *tree);
+
+/* The child of `parent` with this kind and name, made when new. `name` identifies it within its
+ * kind, `text` (borrowed) is what it is called. PROF_NO_GROUP: out of memory. */
+uint32_t prof_call_tree_child(struct prof_call_tree *tree, uint32_t parent,
+                              enum prof_flame_kind kind, uint64_t name, const char *text);
+
+/* The node of a call: below its process and the ranges that were open around it, outermost first.
+ * PROF_NO_GROUP: out of memory. */
+uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call_site *site);
+
+/* Fill in every node's total from what is in `self`, and hand the nodes over. */
+void prof_call_tree_take(struct prof_call_tree *tree, struct prof_flame *result);
+
+#endif
