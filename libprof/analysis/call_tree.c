@@ -127,15 +127,20 @@ uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call
                                                         tree->texts->list.data[name]);
 }
 
-void prof_call_tree_take(struct prof_call_tree *tree, struct prof_flame *result)
+void prof_flame_sum(struct prof_flame *flame)
 {
-    struct prof_flame_node *nodes = tree->nodes.data;
-    for (size_t i = tree->nodes.count; i-- > 0;) {
+    struct prof_flame_node *nodes = flame->nodes;
+    for (size_t i = flame->count; i-- > 0;) {
         nodes[i].total = prof_add(nodes[i].total, nodes[i].self);
         if (i)
             nodes[nodes[i].parent].total = prof_add(nodes[nodes[i].parent].total, nodes[i].total);
     }
-    *result = (struct prof_flame){.nodes = nodes, .count = tree->nodes.count};
+}
+
+void prof_call_tree_take(struct prof_call_tree *tree, struct prof_flame *result)
+{
+    *result = (struct prof_flame){.nodes = tree->nodes.data, .count = tree->nodes.count};
     tree->nodes.data = NULL;
     tree->nodes.count = tree->nodes.capacity = 0;
+    prof_flame_sum(result);
 }

@@ -39,7 +39,10 @@ uint32_t prof_call_tree_child(struct prof_call_tree *tree, uint32_t parent,
  * PROF_NO_GROUP: out of memory. */
 uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call_site *site);
 
-/* Fill in every node's total from what is in `self`, and hand the nodes over. */
+/* Fill in every node's total, which was 0, from what is in `self`. */
+void prof_flame_sum(struct prof_flame *flame);
+
+/* Hand the nodes over, with their totals. */
 void prof_call_tree_take(struct prof_call_tree *tree, struct prof_flame *result);
 
 #endif

@@ -5,6 +5,7 @@
 #include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/device_ops.h"
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_memory.h"
 
 struct work {
     struct prof_capture *capture;
@@ -33,6 +34,9 @@ static int64_t weight_of(const struct work *w, const struct prof_device_op *op)
         return op->kind == PROF_OP_KERNEL || op->bytes == PROF_UNKNOWN ? 0 : op->bytes;
     case PROF_FLAME_COUNT:
         return 1;
+    case PROF_FLAME_HELD:
+    case PROF_FLAME_ALLOCATED: /* of allocations: prof_memory_flame */
+        return 0;
     }
     return 0;
 }
@@ -109,6 +113,8 @@ enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filt
 {
     struct work w = {.capture = capture, .weight = weight};
     *result = (struct prof_flame){0};
+    if (weight == PROF_FLAME_HELD || weight == PROF_FLAME_ALLOCATED)
+        return prof_memory_flame(capture, filter, weight, result, err);
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = prof_call_tree_open(&w.tree, capture, &w.index, &w.texts, err);

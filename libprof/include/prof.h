@@ -1004,6 +1004,8 @@ enum prof_flame_weight {
 };
 
 enum prof_flame_kind {
+    PROF_FLAME_HELD,      /* allocations alive at the peak of their device, by bytes */
+    PROF_FLAME_ALLOCATED, /* all allocations, by bytes */
     PROF_FLAME_ROOT, /* node 0, without a name */
     PROF_FLAME_PROCESS, /* only when the capture has events of several processes */
     PROF_FLAME_RANGE,
@@ -1014,6 +1016,7 @@ enum prof_flame_kind {
 };
 
 struct prof_flame_node {
+    PROF_FLAME_MEMORY, /* a kind of memory */
     uint32_t parent; /* index, always smaller than the node's own */
     enum prof_flame_kind kind;
     const char *name;
@@ -1033,7 +1036,8 @@ struct prof_flame {
 
 /* Stacks of (process ;) NVTX ranges open on the calling thread when the call started, outermost
  * first ; API call ; kernel or transfer kind. Work without a known call hangs from the root (or
- * process). Memory: 40 to 60 bytes per range and about 100 per distinct stack. */
+ * process). Memory: 40 to 60 bytes per range and about 100 per distinct stack. The weights of
+ * allocations: their stacks end with the kind of memory. */
 enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filter *filter,
                             enum prof_flame_weight weight, struct prof_flame *result,
                             struct prof_error *err);

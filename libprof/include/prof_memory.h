@@ -1,8 +1,10 @@
-/* prof_memory.h: what was allocated at one moment. Conventions as in prof.h. */
+/* prof_memory.h: what was allocated at one moment, and who allocates: by call path, with what is never
+ * freed, what lives briefly, and what grows. Conventions as in prof.h. */
 #ifndef PERFKIT_PROF_MEMORY_H
 #define PERFKIT_PROF_MEMORY_H
 
 #include "libprof/include/prof.h"
+#include "libprof/include/prof_histogram.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +24,91 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
                                    int kind, int64_t at_ns, size_t limit, struct prof_alive *result,
                                    struct prof_error *err);
 void prof_alive_free(struct prof_alive *result);
+
+/* ---- memory by where it was allocated ---------------------------------------------------------- */
+
+enum prof_memory_verdict {
+    PROF_MEMORY_FREED, /* all of it was freed */
+    PROF_MEMORY_KEPT,  /* some never was; the program does not repeat itself enough to say more */
+    PROF_MEMORY_STATE, /* some never was, but steps do not go on keeping more */
+    PROF_MEMORY_LEAK,  /* steps after warm-up go on keeping more */
+};
+
+/* What is said of the allocations of a place and of a call path alike. Static variables of modules
+ * are never kept or leaked: nobody can free them. */
+struct prof_memory_use {
+    int64_t count, bytes;           /* allocations, and their sizes together */
+    int64_t held_count, held_bytes; /* alive at the peak of the device */
+    int64_t kept_count, kept_bytes; /* never freed */
+    /* Churn: freed in the step that made it or within PROF_MEMORY_BRIEF_NS, and the host's time in the
+     * calls that did both (PROF_UNKNOWN = none of the calls is known). */
+    int64_t brief_count, brief_bytes, brief_call_ns;
+};
+#define PROF_MEMORY_BRIEF_NS 1000000
+
+/* The memory of a device, or page-locked memory of the host; all of it, or one kind. */
+struct prof_memory_place {
+    int64_t device; /* prof_device.physical; 0 = not known, or the host */
+    bool host;
+    int kind; /* memory kind; -1 = all kinds of the device, whose rows follow */
+    const char *kind_text;
+    struct prof_memory_use use;
+    int64_t peak_bytes, peak_ns; /* of this row alone; PROF_UNKNOWN without a peak */
+    int64_t capacity_bytes;      /* of the device; PROF_UNKNOWN for the host */
+    struct prof_spread lifetime_ns; /* of what was freed */
+    struct prof_histogram lifetimes; /* the same, ns */
+    /* Bytes that live memory grows from one step to the next after warm-up, as the median over pairs of
+     * steps half the run apart (Theil's incomplete method, Proc. Kon. Ned. Akad. A 53 (1950)); NaN
+     * without steps. Only for all kinds. */
+    double growth_bytes;
+};
+
+/* What one call path allocates in one kind of memory. */
+struct prof_memory_site {
+    uint32_t node; /* of prof_memory_profile.tree */
+    int64_t device;
+    bool host;
+    int kind;
+    const char *kind_text;
+    const char *name; /* innermost: the source line where it is known, else the API call */
+    const char *path; /* "train > step > clCreateBuffer"; owned by the profile */
+    struct prof_memory_use use;
+    double held_share;        /* of the device's peak; NaN without one */
+    double lifetime_median_ns; /* of what was freed; NaN = nothing was */
+    int64_t steps_keeping;    /* steps after warm-up that kept some */
+    double growth_bytes;      /* kept per step after warm-up; NaN without steps */
+    enum prof_memory_verdict verdict;
+};
+
+struct prof_memory_profile {
+    struct prof_memory_place *places; /* by peak, largest first; kinds after their device */
+    size_t place_count;
+    struct prof_memory_site *sites; /* by bytes held at the peak, then by bytes */
+    size_t site_count;
+    struct prof_flame tree; /* self: bytes held at the peak; bytes, count: all allocations */
+    int64_t steps;          /* repetitions after warm-up; 0 = the program does not repeat itself */
+    const char *step_name;  /* NVTX range that repeats; NULL = found by the operations alone */
+    const char *why_none;   /* why nothing is told; static; NULL = it is */
+    char *texts;            /* owned: of the paths */
+};
+
+/* Who allocates what, in one pass over allocations and the calls that made them. Steps are the
+ * iterations of the gate (prof_run_options.iteration unset), else the repetitions that the rules
+ * find. filter: process, device, thread, NVTX range of the allocating call; with a time range what
+ * lives in it. One that chooses kernels or streams leaves nothing. Memory: what the rules take, and
+ * about 100 bytes an allocation. */
+enum prof_status prof_memory_profile(struct prof_capture *capture, const struct prof_filter *filter,
+                                     struct prof_memory_profile *result, struct prof_error *err);
+void prof_memory_profile_free(struct prof_memory_profile *result);
+
+/* The profile as a flame graph: call paths, then the kind of memory. weight: PROF_FLAME_HELD or
+ * PROF_FLAME_ALLOCATED. */
+enum prof_status prof_memory_flame(struct prof_capture *capture, const struct prof_filter *filter,
+                                   enum prof_flame_weight weight, struct prof_flame *result,
+                                   struct prof_error *err);
+
+/* "freed", "kept", "state", "leak" */
+const char *prof_memory_verdict_text(enum prof_memory_verdict verdict);
 
 #ifdef __cplusplus
 }

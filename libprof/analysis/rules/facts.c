@@ -393,6 +393,10 @@ static bool add_lifetime(void *user, sqlite3_stmt *row)
             .kind = (int)(sqlite3_column_int64(row, 3) & 0xff),
             .thread = (uint32_t)prof_column_id(row, 4),
             .device = device ? (uint32_t)device->physical : 0,
+            .end_thread = (uint32_t)prof_column_id(row, 6),
+            .process = (uint32_t)prof_column_id(row, 7),
+            .id = prof_column_id(row, 8),
+            .stack = prof_column_id(row, 9),
         };
     return slot != NULL;
 }
@@ -427,8 +431,8 @@ static enum prof_status read_all(struct prof_facts *f, const struct prof_filter 
         status = load_calls(f, err);
     if (!status)
         status = prof_scan(f->capture,
-                           "SELECT start, \"end\", bytes, kind, thread, device FROM allocation "
-                           "ORDER BY start",
+                           "SELECT start, \"end\", bytes, kind, thread, device, end_thread, process, "
+                           "id, stack FROM allocation ORDER BY start",
                            add_lifetime, f, err);
     return status;
 }

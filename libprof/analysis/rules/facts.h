@@ -117,6 +117,8 @@ struct prof_call_totals {
 struct prof_lifetime {
     int64_t start, end, bytes; /* end: INT64_MAX = never freed */
     uint32_t thread, device;   /* ids, 0 = unknown */
+    uint32_t end_thread, process;
+    int64_t id, stack; /* allocation.id; stack.id or 0 */
     int kind;
 };
 

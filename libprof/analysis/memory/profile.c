@@ -1,0 +1,372 @@
+/* Who allocates: every allocation goes to its call path and its kind of memory, which is then asked
+ * what it held at the peak, what it never frees, and what it frees at once. heaptrack's questions,
+ * for the memory of GPUs. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/memory/profile.h"
+#include "libprof/base/saturate.h"
+#include "libprof/wire/wire.h"
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 33);
+}
+
+static bool on_host(int kind)
+{
+    return kind == WIRE_MEMORY_PINNED || kind == WIRE_MEMORY_PAGEABLE;
+}
+
+/* ---- places and sites ------------------------------------------------------------------------ */
+
+static uint32_t place_of(struct memory_work *w, int64_t device, bool host, int kind)
+{
+    bool fresh;
+    uint64_t key = mix(mix((uint64_t)device, host), (uint64_t)(kind + 1));
+    uint32_t number = prof_group_number(&w->place_index, key, &fresh);
+    if (number == PROF_NO_GROUP || !fresh)
+        return number;
+    struct memory_place *place = prof_array_add(&w->places);
+    if (!place)
+        return PROF_NO_GROUP;
+    const struct prof_device *its = host ? NULL : prof_device(w->capture, device);
+    *place = (struct memory_place){
+        .all = number,
+        .row = {.device = device,
+                .host = host,
+                .kind = kind,
+                .kind_text = kind < 0 ? "all" : prof_memory_kind_text(kind),
+                .use.brief_call_ns = PROF_UNKNOWN,
+                .peak_ns = PROF_UNKNOWN,
+                .peak_bytes = PROF_UNKNOWN,
+                .capacity_bytes = its ? its->memory_bytes : PROF_UNKNOWN,
+                .growth_bytes = NAN},
+    };
+    return number;
+}
+
+static uint32_t site_of(struct memory_work *w, uint32_t node, int64_t device, int kind)
+{
+    bool fresh, host = on_host(kind);
+    device = host ? 0 : device;
+    uint64_t key = mix(mix(node, (uint64_t)device), (uint64_t)kind);
+    uint32_t number = prof_group_number(&w->site_index, key, &fresh);
+    if (number == PROF_NO_GROUP || !fresh)
+        return number;
+    uint32_t all = place_of(w, device, host, -1), its = place_of(w, device, host, kind);
+    struct memory_site *site = prof_array_add(&w->sites);
+    if (!site || all == PROF_NO_GROUP || its == PROF_NO_GROUP)
+        return PROF_NO_GROUP;
+    w->places.data[its].all = all;
+    *site = (struct memory_site){
+        .place = all,
+        .kind_place = its,
+        .row = {.node = node,
+                .device = device,
+                .host = host,
+                .kind = kind,
+                .kind_text = prof_memory_kind_text(kind),
+                .use.brief_call_ns = PROF_UNKNOWN,
+                .growth_bytes = NAN,
+                .held_share = NAN},
+    };
+    return number;
+}
+
+/* ---- the calls that allocate and free -------------------------------------------------------- */
+
+/* The call of a thread that a moment lies in; NULL when it is not known. */
+static const struct prof_call *call_around(const struct prof_facts *f, uint32_t thread,
+                                           int64_t time)
+{
+    size_t count, low = 0;
+    const struct prof_call *calls = prof_facts_calls(f, thread, &count);
+    for (size_t high = count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (calls[middle].start <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low)
+        return NULL;
+    const struct prof_call *call = &calls[low - 1];
+    return prof_subtract(time, call->start) <= call->duration ? call : NULL;
+}
+
+static int64_t add_known(int64_t sum, const struct prof_call *call)
+{
+    return !call ? sum : sum == PROF_UNKNOWN ? call->duration : prof_add(sum, call->duration);
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+static bool in_scope(const struct memory_work *w, const struct prof_lifetime *l)
+{
+    return prof_scope_place(w->scope, 0, l->thread, l->process, l->device) &&
+           prof_scope_called(w->scope, l->thread, l->start, 0, PROF_UNKNOWN) &&
+           (!w->scope->by_time || (l->start < w->scope->end_ns && l->end > w->scope->begin_ns));
+}
+
+/* A process takes its memory with it. */
+static int64_t alive_until(const struct memory_work *w, const struct prof_lifetime *l)
+{
+    if (l->end != INT64_MAX)
+        return l->end < l->start ? l->start : l->end;
+    const struct prof_process *process = prof_process(w->capture, l->process);
+    return process && process->end_ns != PROF_UNKNOWN && process->end_ns > l->start
+               ? process->end_ns
+               : INT64_MAX;
+}
+
+static bool freed_in_its_step(const struct memory_work *w, const struct prof_lifetime *l)
+{
+    if (!memory_has_steps(w))
+        return false;
+    size_t made = prof_iteration_at(&w->iterations, l->thread, l->start);
+    return made != PROF_NO_ITERATION &&
+           made == prof_iteration_at(&w->iterations, l->thread, l->end);
+}
+
+static void add_use(struct prof_memory_use *use, const struct memory_item *item)
+{
+    use->count++;
+    use->bytes = prof_add(use->bytes, item->bytes);
+    if (!item->kept)
+        return;
+    use->kept_count++;
+    use->kept_bytes = prof_add(use->kept_bytes, item->bytes);
+}
+
+static void add_brief(struct prof_memory_use *use, int64_t bytes, const struct prof_call *made,
+                      const struct prof_call *freed)
+{
+    use->brief_count++;
+    use->brief_bytes = prof_add(use->brief_bytes, bytes);
+    use->brief_call_ns = add_known(add_known(use->brief_call_ns, made), freed);
+}
+
+static void gather(struct memory_work *w, const struct prof_lifetime *l,
+                   const struct memory_item *item, const struct prof_call *made)
+{
+    struct memory_site *site = &w->sites.data[item->site];
+    struct memory_place *places[] = {&w->places.data[site->place],
+                                     &w->places.data[site->kind_place]};
+    struct prof_memory_use *uses[] = {&site->row.use, &places[0]->row.use, &places[1]->row.use};
+    for (int i = 0; i < 3; i++)
+        add_use(uses[i], item);
+    if (l->end == INT64_MAX)
+        return;
+    int64_t lived = prof_subtract(item->until, item->start);
+    prof_gather_add(&site->lifetime, &w->budget, lived);
+    for (int i = 0; i < 2; i++)
+        prof_gather_add(&places[i]->lifetime, &w->budget, lived);
+    if (lived > PROF_MEMORY_BRIEF_NS && !freed_in_its_step(w, l))
+        return;
+    const struct prof_call *freed = call_around(w->facts, l->end_thread, l->end);
+    for (int i = 0; i < 3; i++)
+        add_brief(uses[i], item->bytes, made, freed);
+}
+
+static bool add_item(struct memory_work *w, const struct prof_lifetime *l)
+{
+    const struct prof_call *call = call_around(w->facts, l->thread, l->start);
+    struct prof_call_site from = {
+        .process = l->process,
+        .thread = l->thread,
+        .call_ns = call ? call->start : l->start,
+        .api_name = call ? call->name : 0,
+    };
+    uint32_t node = prof_call_tree_call(&w->tree, &from);
+    uint32_t site = node == PROF_NO_GROUP ? node : site_of(w, node, l->device, l->kind);
+    struct memory_item *item = site == PROF_NO_GROUP ? NULL : prof_array_add(&w->items);
+    if (!item)
+        return false;
+    bool fixed = l->kind == WIRE_MEMORY_DEVICE_STATIC || l->kind == WIRE_MEMORY_MANAGED_STATIC;
+    *item = (struct memory_item){
+        .start = l->start,
+        .until = alive_until(w, l),
+        .bytes = l->bytes,
+        .site = site,
+        .thread = l->thread,
+        .kept = l->end == INT64_MAX && !fixed,
+        .fixed = fixed,
+    };
+    gather(w, l, item, call);
+    return true;
+}
+
+static bool add_items(struct memory_work *w)
+{
+    for (size_t i = 0; i < w->facts->lifetimes.count; i++) {
+        const struct prof_lifetime *l = &w->facts->lifetimes.data[i];
+        if (in_scope(w, l) && !add_item(w, l))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+static int by_held(const void *a, const void *b)
+{
+    const struct prof_memory_site *x = a, *y = b;
+    if (x->use.held_bytes != y->use.held_bytes)
+        return x->use.held_bytes < y->use.held_bytes ? 1 : -1;
+    if (x->use.bytes != y->use.bytes)
+        return x->use.bytes < y->use.bytes ? 1 : -1;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->kind != y->kind ? x->kind - y->kind
+                              : (x->device > y->device) - (x->device < y->device);
+}
+
+static bool put_sites(struct memory_work *w, struct prof_memory_profile *result)
+{
+    result->sites = calloc(w->sites.count + 1, sizeof *result->sites);
+    if (!result->sites)
+        return false;
+    for (size_t i = 0; i < w->sites.count; i++) {
+        struct memory_site *site = &w->sites.data[i];
+        struct prof_flame_node *node = &w->tree.nodes.data[site->row.node];
+        int64_t peak = w->places.data[site->place].row.peak_bytes;
+        site->row.held_share = prof_share(site->row.use.held_bytes, peak);
+        site->row.lifetime_median_ns = prof_gather_median(&site->lifetime);
+        node->self = prof_add(node->self, site->row.use.held_bytes);
+        node->bytes = prof_add(node->bytes, site->row.use.bytes);
+        node->count += site->row.use.count;
+        result->sites[result->site_count++] = site->row;
+    }
+    qsort(result->sites, result->site_count, sizeof *result->sites, by_held);
+    return true;
+}
+
+/* A device's row is before its kinds; devices by their peak. */
+struct ordered_place {
+    const struct prof_memory_place *row, *all;
+};
+
+static int by_peak(const void *a, const void *b)
+{
+    const struct ordered_place *x = a, *y = b;
+    if (x->all != y->all) {
+        if (x->all->peak_bytes != y->all->peak_bytes)
+            return x->all->peak_bytes < y->all->peak_bytes ? 1 : -1;
+        return x->all < y->all ? -1 : 1;
+    }
+    if ((x->row == x->all) != (y->row == y->all))
+        return x->row == x->all ? -1 : 1;
+    if (x->row->peak_bytes != y->row->peak_bytes)
+        return x->row->peak_bytes < y->row->peak_bytes ? 1 : -1;
+    return x->row->kind - y->row->kind;
+}
+
+static bool put_places(struct memory_work *w, struct prof_memory_profile *result)
+{
+    struct ordered_place *order = calloc(w->places.count + 1, sizeof *order);
+    result->places = calloc(w->places.count + 1, sizeof *result->places);
+    bool ok = order && result->places;
+    for (size_t i = 0; ok && i < w->places.count; i++) {
+        struct memory_place *place = &w->places.data[i];
+        place->row.lifetime_ns = prof_gather_result(&place->lifetime);
+        ok = prof_gather_histogram(&place->lifetime, &place->row.lifetimes);
+        order[i] = (struct ordered_place){&place->row, &w->places.data[place->all].row};
+    }
+    if (ok) {
+        qsort(order, w->places.count, sizeof *order, by_peak);
+        for (size_t i = 0; i < w->places.count; i++)
+            result->places[result->place_count++] = *order[i].row;
+    } else {
+        for (size_t i = 0; i < w->places.count; i++)
+            prof_histogram_free(&w->places.data[i].row.lifetimes);
+    }
+    free(order);
+    return ok;
+}
+
+static bool work_through(struct memory_work *w, struct prof_memory_profile *result)
+{
+    if (!add_items(w) || !memory_sweep(w))
+        return false;
+    memory_hold(w);
+    if (!memory_judge(w) || !put_sites(w, result) || !put_places(w, result))
+        return false;
+    prof_call_tree_take(&w->tree, &result->tree);
+    return memory_write_paths(result);
+}
+
+static void free_work(struct memory_work *w)
+{
+    for (size_t i = 0; i < w->sites.count; i++)
+        prof_gather_free(&w->sites.data[i].lifetime);
+    for (size_t i = 0; i < w->places.count; i++)
+        prof_gather_free(&w->places.data[i].lifetime);
+    prof_iterations_free(&w->iterations);
+    prof_call_tree_close(&w->tree);
+    prof_array_free(&w->items);
+    prof_array_free(&w->sites);
+    prof_map_free(&w->site_index);
+    prof_array_free(&w->places);
+    prof_map_free(&w->place_index);
+}
+
+enum prof_status prof_memory_profile_of(struct prof_facts *facts, const struct prof_filter *filter,
+                                        struct prof_memory_profile *result, struct prof_error *err)
+{
+    struct prof_scope scope;
+    struct memory_work w = {.capture = facts->capture, .facts = facts, .scope = &scope};
+    *result = (struct prof_memory_profile){0};
+    if (facts->impossible) {
+        result->why_none = "the capture holds times or sizes that cannot be";
+        return PROF_OK;
+    }
+    enum prof_status status = prof_scope_open(&scope, facts->capture, filter, err);
+    if (!status && (scope.configs || scope.filter.stream || scope.filter.stream_count))
+        result->why_none = "kernels or streams were chosen, which have no memory of their own";
+    if (!status)
+        status = prof_iterations_find(&w.iterations, facts, NULL, err);
+    if (!status)
+        status =
+            prof_call_tree_open(&w.tree, facts->capture, &facts->ranges, &facts->range_texts, err);
+    if (!status && !result->why_none && !work_through(&w, result))
+        status = prof_out_of_memory(err);
+    result->steps = memory_has_steps(&w) ? w.iterations.steady : facts->steps;
+    result->step_name = memory_has_steps(&w) ? w.iterations.name : facts->step_name;
+    free_work(&w);
+    prof_scope_close(&scope);
+    if (status)
+        prof_memory_profile_free(result);
+    return status;
+}
+
+enum prof_status prof_memory_profile(struct prof_capture *capture, const struct prof_filter *filter,
+                                     struct prof_memory_profile *result, struct prof_error *err)
+{
+    struct prof_facts facts;
+    *result = (struct prof_memory_profile){0};
+    enum prof_status status = prof_facts_load(&facts, capture, filter, err);
+    if (!status)
+        status = prof_memory_profile_of(&facts, filter, result, err);
+    prof_facts_free(&facts);
+    return status;
+}
+
+void prof_memory_profile_free(struct prof_memory_profile *result)
+{
+    for (size_t i = 0; i < result->place_count; i++)
+        prof_histogram_free(&result->places[i].lifetimes);
+    free(result->places);
+    free(result->sites);
+    free(result->texts);
+    prof_flame_free(&result->tree);
+    *result = (struct prof_memory_profile){0};
+}
+
+const char *prof_memory_verdict_text(enum prof_memory_verdict verdict)
+{
+    static const char *const words[] = {"freed", "kept", "state", "leak"};
+    return words[verdict];
+}

@@ -1,0 +1,75 @@
+/* What the parts of the memory profile share: profile.c loads and puts together, sweep.c walks
+ * through time, steps.c tells leaks from state, paths.c writes the words. */
+#ifndef PERFKIT_ANALYSIS_MEMORY_PROFILE_H
+#define PERFKIT_ANALYSIS_MEMORY_PROFILE_H
+
+#include "libprof/analysis/call_tree.h"
+#include "libprof/analysis/compare/iteration.h"
+#include "libprof/analysis/spread.h"
+#include "libprof/include/prof_memory.h"
+
+#define MEMORY_NONE UINT32_MAX
+
+struct memory_item {
+    int64_t start, until; /* until: freed, or its process ended; INT64_MAX = neither is known */
+    int64_t bytes;
+    uint32_t site;
+    uint32_t thread;
+    bool kept, fixed; /* never freed; a static variable */
+};
+
+/* What a site is gathered with, beside its row. */
+struct memory_site {
+    struct prof_memory_site row;
+    uint32_t place, kind_place; /* the device's row and its kind's */
+    struct prof_gather lifetime;
+    int64_t kept_early, kept_late; /* steps of either half of the run that kept some */
+    int64_t kept_steady_bytes;     /* kept by steps after warm-up */
+};
+
+struct memory_place {
+    struct prof_memory_place row;
+    uint32_t all; /* index of the device's row; its own for that */
+    int64_t live;
+    struct prof_gather lifetime;
+};
+
+struct memory_work {
+    struct prof_capture *capture;
+    struct prof_facts *facts;
+    const struct prof_scope *scope;
+    struct prof_iterations iterations;
+    struct prof_call_tree tree;
+    struct prof_spread_budget budget;
+    PROF_ARRAY(struct memory_item) items; /* by start */
+    PROF_ARRAY(struct memory_site) sites;
+    struct prof_map site_index;
+    PROF_ARRAY(struct memory_place) places;
+    struct prof_map place_index;
+};
+
+/* The steps are the instances of an NVTX range, so that it is known which of them something is in.
+ */
+static inline bool memory_has_steps(const struct memory_work *work)
+{
+    return work->iterations.group != PROF_NO_GROUP;
+}
+
+/* Live bytes through time: peaks of all places, and growth from step to step. False: out of memory.
+ */
+bool memory_sweep(struct memory_work *work);
+
+/* Into the sites' rows: what was alive at the peak of their device. */
+void memory_hold(struct memory_work *work);
+
+/* Which sites leak. False: out of memory. */
+bool memory_judge(struct memory_work *work);
+
+/* Names and paths of the sites, into result->texts. False: out of memory. */
+bool memory_write_paths(struct prof_memory_profile *result);
+
+/* The same from facts that are loaded already. */
+enum prof_status prof_memory_profile_of(struct prof_facts *facts, const struct prof_filter *filter,
+                                        struct prof_memory_profile *result, struct prof_error *err);
+
+#endif

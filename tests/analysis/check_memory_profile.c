@@ -1,0 +1,235 @@
+/* Who allocates: peak holders, leaks told from state, churn and growth by call path. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/include/prof_memory.h"
+#include "tests/analysis/fixture.h"
+
+#define STEPS 10
+#define STEP_NS 50000
+enum { TRAIN = 10, STEP, MALLOC, FREE };
+
+/* A capture as SQL, written by a program of one thread. */
+struct program {
+    FILE *out;
+    char *text;
+    size_t size;
+};
+
+static void begin(struct program *p)
+{
+    p->out = open_memstream(&p->text, &p->size);
+    ck_assert_ptr_nonnull(p->out);
+    fputs("INSERT INTO string(id, value) VALUES(10, 'train'), (11, 'step'), (12, 'cudaMalloc'), "
+          "(13, 'cudaFree'); UPDATE device SET memory_bytes = 1000000;",
+          p->out);
+}
+
+static struct prof_capture *end(struct program *p)
+{
+    fclose(p->out);
+    struct prof_capture *capture = fixture_with_base(p->text);
+    free(p->text);
+    return capture;
+}
+
+static void range(struct program *p, int name, int begin_ns, int end_ns, int depth)
+{
+    fprintf(p->out,
+            "INSERT INTO range(start, duration, thread, name, depth) VALUES(%d, %d, 1, %d, %d);",
+            begin_ns, end_ns - begin_ns, name, depth);
+}
+
+static void call(struct program *p, int name, int start, int duration)
+{
+    fprintf(p->out,
+            "INSERT INTO api_call(start, duration, thread, name, source) VALUES(%d, %d, 1, %d, 1);",
+            start, duration, name);
+}
+
+/* kind 3 device, 2 pinned; until < 0: never freed. The calls take 10 ns each. */
+static void memory(struct program *p, int start, int until, int bytes, int kind)
+{
+    call(p, MALLOC, start - 5, 10);
+    if (until >= 0)
+        call(p, FREE, until - 5, 10);
+    fprintf(p->out,
+            "INSERT INTO allocation(process, start, \"end\", bytes, kind, thread, end_thread, "
+            "device) VALUES(1, %d, nullif(%d, -1), %d, %d, 1, 1, 1);",
+            start, until < 0 ? -1 : until, bytes, kind);
+}
+
+static const struct prof_memory_site *site(const struct prof_memory_profile *m, const char *path,
+                                           int kind)
+{
+    for (size_t i = 0; i < m->site_count; i++) {
+        if (!strcmp(m->sites[i].path, path) && m->sites[i].kind == kind)
+            return &m->sites[i];
+    }
+    ck_abort_msg("nothing allocates at %s", path);
+    return NULL;
+}
+
+/* Ten steps: weights before them, a cache that is full after three, 1000 bytes that every step
+ * forgets, and a work space that every step frees. */
+static struct prof_capture *training(void)
+{
+    struct program p;
+    begin(&p);
+    range(&p, TRAIN, 1000, 10000 + STEPS * STEP_NS, 0);
+    memory(&p, 2000, 900000, 400000, 3);
+    memory(&p, 2500, 900000, 7000, 2);
+    for (int i = 0; i < STEPS; i++) {
+        int at = 10000 + i * STEP_NS;
+        range(&p, STEP, at, at + STEP_NS - 100, 1);
+        memory(&p, at + 1000, -1, 1000, 3);
+        memory(&p, at + 2000, at + 3000, 50000, 3);
+    }
+    return end(&p);
+}
+
+START_TEST(a_leak_is_found_where_it_is_made)
+{
+    struct prof_capture *c = training();
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_ptr_null(m.why_none);
+    ck_assert_str_eq(m.step_name, "step");
+    ck_assert_int_eq(m.steps, STEPS - 1);
+    const struct prof_memory_site *in_step = site(&m, "train > step > cudaMalloc", 3);
+    ck_assert_int_eq(in_step->verdict, PROF_MEMORY_LEAK);
+    ck_assert_str_eq(in_step->name, "cudaMalloc");
+    ck_assert_int_eq(in_step->use.kept_bytes, STEPS * 1000);
+    ck_assert_int_eq(in_step->steps_keeping, STEPS - 1);
+    ck_near(in_step->growth_bytes, 1000);
+    const struct prof_memory_site *weights = site(&m, "train > cudaMalloc", 3);
+    ck_assert_int_eq(weights->verdict, PROF_MEMORY_FREED);
+    ck_assert_int_eq(weights->use.held_bytes, 400000);
+    ck_assert_ptr_eq(weights, &m.sites[0]);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(the_peak_is_shared_out)
+{
+    struct prof_capture *c = training();
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    const struct prof_memory_place *gpu = &m.places[0];
+    ck_assert_int_eq(gpu->kind, -1);
+    ck_assert(!gpu->host);
+    ck_assert_int_eq(gpu->peak_bytes, 400000 + STEPS * 1000 + 50000);
+    ck_assert_int_eq(gpu->peak_ns, 10000 + (STEPS - 1) * STEP_NS + 2000);
+    ck_assert_int_eq(gpu->capacity_bytes, 1000000);
+    ck_near(gpu->growth_bytes, 1000);
+    ck_assert_int_eq(m.places[1].kind, 3);
+    ck_assert_int_eq(m.places[1].use.held_bytes, gpu->peak_bytes);
+    ck_assert(m.places[2].host);
+    ck_assert_int_eq(m.places[2].peak_bytes, 7000);
+    int64_t held = 0;
+    for (size_t i = 0; i < m.site_count; i++)
+        held += m.sites[i].host ? 0 : m.sites[i].use.held_bytes;
+    ck_assert_int_eq(held, gpu->peak_bytes);
+    struct prof_flame f;
+    ck_ok(prof_flame(c, NULL, PROF_FLAME_HELD, &f, &err));
+    ck_assert_int_eq(f.nodes[0].total, gpu->peak_bytes + 7000);
+    prof_flame_free(&f);
+    ck_ok(prof_flame(c, NULL, PROF_FLAME_ALLOCATED, &f, &err));
+    ck_assert_int_eq(f.nodes[0].total, 407000 + STEPS * 51000);
+    prof_flame_free(&f);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(what_lives_briefly_has_its_price)
+{
+    struct prof_capture *c = training();
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    const struct prof_memory_site *in_step = site(&m, "train > step > cudaMalloc", 3);
+    ck_assert_int_eq(in_step->use.brief_count, STEPS);
+    ck_assert_int_eq(in_step->use.brief_bytes, STEPS * 50000);
+    ck_assert_int_eq(in_step->use.brief_call_ns, STEPS * 20);
+    ck_near(in_step->lifetime_median_ns, 1000);
+    ck_assert_int_eq(m.places[0].lifetime_ns.count, STEPS + 1);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+/* A cache that is full after three of ten steps keeps its memory, and is no leak. */
+START_TEST(a_cache_that_fills_is_state)
+{
+    struct program p;
+    begin(&p);
+    for (int i = 0; i < STEPS; i++) {
+        int at = 10000 + i * STEP_NS;
+        range(&p, STEP, at, at + STEP_NS - 100, 0);
+        if (i < 4)
+            memory(&p, at + 1000, -1, 1000, 3);
+    }
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_int_eq(site(&m, "step > cudaMalloc", 3)->verdict, PROF_MEMORY_STATE);
+    ck_assert_int_eq(site(&m, "step > cudaMalloc", 3)->use.kept_bytes, 4000);
+    ck_near(m.places[0].growth_bytes, 125); /* pairs of steps: 500, 250, 0, 0 */
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+/* Nothing repeats: what is kept is told, and not called a leak. */
+START_TEST(without_steps_nothing_is_accused)
+{
+    struct program p;
+    begin(&p);
+    memory(&p, 1000, -1, 500, 3);
+    memory(&p, 2000, 500000, 100, 3);
+    fputs("INSERT INTO allocation(process, start, bytes, kind, device) VALUES(1, 10, 64, 6, 1);",
+          p.out);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_int_eq(m.steps, 0);
+    const struct prof_memory_site *one = site(&m, "cudaMalloc", 3);
+    ck_assert_int_eq(one->verdict, PROF_MEMORY_KEPT);
+    ck_assert(isnan(one->growth_bytes));
+    ck_assert_int_eq(one->use.kept_bytes, 500);
+    const struct prof_memory_site *fixed = site(&m, "unknown", 6); /* a module's variable */
+    ck_assert_int_eq(fixed->verdict, PROF_MEMORY_FREED);
+    ck_assert_int_eq(m.places[0].use.kept_count, 1);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(filters_choose_allocations)
+{
+    struct prof_capture *c = training();
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, &(struct prof_filter){.range = "step"}, &m, &err));
+    ck_assert_int_eq(m.places[0].peak_bytes, STEPS * 1000 + 50000);
+    prof_memory_profile_free(&m);
+    ck_ok(prof_memory_profile(c, &(struct prof_filter){.begin_ns = 10000, .end_ns = 12500}, &m,
+                              &err));
+    ck_assert_int_eq(m.places[0].peak_bytes, 451000); /* the weights were there already */
+    prof_memory_profile_free(&m);
+    ck_ok(prof_memory_profile(c, &(struct prof_filter){.kernel = "alpha"}, &m, &err));
+    ck_assert_ptr_nonnull(m.why_none);
+    ck_assert_uint_eq(m.site_count, 0);
+    prof_memory_profile_free(&m);
+    ck_ok(prof_memory_profile(c, &(struct prof_filter){.thread = 2}, &m, &err));
+    ck_assert_uint_eq(m.place_count, 0);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("memory profile", a_leak_is_found_where_it_is_made, the_peak_is_shared_out,
+           what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
+           without_steps_nothing_is_accused, filters_choose_allocations)
