@@ -65,18 +65,21 @@ int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool c
         };
         collector_emit(&work);
     }
+    nvtx_send_fields(domain, domain_id, 0, event->payloads, event->payload_count);
     return level;
 }
 
-int nvtx_pop(struct nvtx_object *domain)
+int nvtx_pop(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads, size_t count)
 {
     uint64_t now = collector_now();
     bool active = nvtx_begin(); /* first: it learns of a fork */
     int level;
     bool captures;
     if (nvtx_depth_pop(nvtx_domain_index(domain), &level, &captures) == NVTX_POP_OURS && active) {
+        uint32_t domain_id = nvtx_domain_id(domain);
         collector_count(WIRE_COUNT_RANGE_POPPED, 1);
-        emit_end(WIRE_RANGE_POP, nvtx_domain_id(domain), 0, now);
+        nvtx_send_fields(domain, domain_id, 0, payloads, count);
+        emit_end(WIRE_RANGE_POP, domain_id, 0, now);
     }
     if (captures)
         nvtx_capture_closes();
@@ -96,8 +99,10 @@ pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event 
     else if (captures)
         nvtx_capture_closes();
     if (event) {
+        uint32_t domain_id = nvtx_domain_id(domain);
         collector_count(WIRE_COUNT_RANGE_STARTED, 1);
-        emit_range(WIRE_RANGE_START, nvtx_domain_id(domain), id, event);
+        emit_range(WIRE_RANGE_START, domain_id, id, event);
+        nvtx_send_fields(domain, domain_id, id, event->payloads, event->payload_count);
     }
     return id;
 }

@@ -160,7 +160,7 @@ static int range_push_w(const wchar_t *message)
 }
 static int range_pop(void)
 {
-    return nvtx_pop(NULL);
+    return nvtx_pop(NULL, NULL, 0);
 }
 
 static void name_category_a(uint32_t category, const char *name)
@@ -219,7 +219,7 @@ static int domain_range_push_ex(struct pk_nvtx_domain *handle,
 }
 static int domain_range_pop(struct pk_nvtx_domain *handle)
 {
-    return nvtx_pop(nvtx_domain_of(handle));
+    return nvtx_pop(nvtx_domain_of(handle), NULL, 0);
 }
 
 /* What of a program's resources perfkit shows; 0 = nothing. */

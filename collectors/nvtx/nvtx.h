@@ -21,14 +21,7 @@ enum nvtx_kind {
     NVTX_CATEGORY, /* number = category */
     NVTX_SCHEMA,   /* number = schema id; text = the layout's name */
     NVTX_RESOURCE, /* one for all: what nvtxDomainResourceCreate returns */
-};
-
-/* Where a payload of a given layout keeps the event's message. */
-enum nvtx_message_at {
-    NVTX_MESSAGE_NOWHERE,
-    NVTX_MESSAGE_POINTER,  /* char * to NUL-terminated text */
-    NVTX_MESSAGE_EMBEDDED, /* `message_bytes` of text, or less with a NUL */
-    NVTX_MESSAGE_HANDLE,   /* registered string */
+    NVTX_ENUM,     /* number = id of an enumeration that layouts refer to */
 };
 
 struct nvtx_object {
@@ -39,8 +32,8 @@ struct nvtx_object {
     uint64_t hash;
     _Atomic uint64_t cached;           /* generation << 32 | string id */
     struct nvtx_object *_Atomic older; /* categories: the one made before */
-    /* Schemas: enum nvtx_message_at << 56 | bytes << 28 | offset. Categories: 1 once listed. */
-    _Atomic uint64_t message;
+    _Atomic uint64_t listed;           /* categories: 1 once they are */
+    const void *_Atomic kept;          /* schemas, enumerations: what layout.c knows of them */
     uint32_t length;
     char text[]; /* NUL-terminated */
 };
@@ -65,8 +58,12 @@ void nvtx_narrow_done(struct nvtx_text *text);
 struct nvtx_object *nvtx_object_get(enum nvtx_kind kind, const struct nvtx_object *domain,
                                     uint64_t number, const char *text, size_t length);
 
-/* A payload layout by id; NULL when it was never registered. */
-struct nvtx_object *nvtx_schema_find(const struct nvtx_object *domain, uint64_t id);
+/* A payload layout or an enumeration by id; NULL when it was never registered. */
+struct nvtx_object *nvtx_object_find(enum nvtx_kind kind, const struct nvtx_object *domain,
+                                     uint64_t id);
+
+/* Zeroed memory for as long as the process lives; NULL when there is none. */
+void *nvtx_keep(size_t bytes);
 
 /* The object behind a handle, or NULL for NULL and for what is not a handle of ours. */
 struct nvtx_object *nvtx_object_of(const void *handle, enum nvtx_kind kind);
@@ -151,9 +148,12 @@ struct nvtx_event {
     uint64_t payload;
     bool has_work;
     struct perfkit_work work;
+    const struct pk_nvtx_payload_data *payloads; /* whose fields follow the range; the caller's */
+    size_t payload_count;
 };
 int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool captures);
-int nvtx_pop(struct nvtx_object *domain);
+/* `payloads` (NULL = none): what the range is given at its end. */
+int nvtx_pop(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads, size_t count);
 pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event *event,
                             bool captures);
 void nvtx_end(pk_nvtx_range_id id);
@@ -168,10 +168,38 @@ void nvtx_fill_core2(pk_nvtx_function_table table, unsigned count);
 void nvtx_fill_cuda(pk_nvtx_function_table table, unsigned count);
 void nvtx_fill_cudart(pk_nvtx_function_table table, unsigned count);
 
+/* ---- layout.c ------------------------------------------------------------------------------ */
+
+#define NVTX_FIELDS 8u /* most that are kept of one payload */
+
+struct nvtx_value {
+    struct nvtx_object *name; /* of the field; NULL = the payload is this one value */
+    uint8_t type;             /* enum wire_payload; NONE = a text that was NULL or found no room */
+    uint64_t bits;
+};
+uint64_t nvtx_new_id(void);
+/* Both return the id to use from now on. */
+uint64_t nvtx_layout_register(struct nvtx_object *domain,
+                              const struct pk_nvtx_schema_attributes *schema);
+uint64_t nvtx_enum_register(struct nvtx_object *domain, const struct pk_nvtx_enum_attributes *given);
+/* The value of a payload whose layout is one predefined type; false when it is something else. */
+bool nvtx_plain_value(const struct pk_nvtx_payload_data *payload, struct nvtx_value *value);
+/* The text that an event of this layout has as its message; 0 = none. */
+uint32_t nvtx_layout_message(const struct nvtx_object *schema,
+                             const struct pk_nvtx_payload_data *payload);
+/* Its other values, at most NVTX_FIELDS; *whole: there is nothing else in it. */
+size_t nvtx_layout_values(const struct nvtx_object *schema,
+                          const struct pk_nvtx_payload_data *payload, struct nvtx_value *values,
+                          bool *whole);
+
 /* ---- payload.c ----------------------------------------------------------------------------- */
 
-/* Take what perfkit understands out of an event's extended payloads. */
+/* Take out of an event's extended payloads what an event has one of: message, number, work. */
 void nvtx_read_payloads(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads,
                         size_t count, struct nvtx_event *event);
+/* Send the fields of the payloads, for the innermost open range of the domain or (id not 0) a started
+ * one. `domain_id` as nvtx_domain_id says. */
+void nvtx_send_fields(struct nvtx_object *domain, uint32_t domain_id, uint64_t id,
+                      const struct pk_nvtx_payload_data *payloads, size_t count);
 
 #endif

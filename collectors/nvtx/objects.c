@@ -84,6 +84,11 @@ static void *arena_take(size_t bytes)
     return NULL;
 }
 
+void *nvtx_keep(size_t bytes)
+{
+    return arena_take(bytes);
+}
+
 static struct tables *tables(void)
 {
     struct tables *all = atomic_load_explicit(&the_tables, memory_order_acquire);
@@ -115,10 +120,10 @@ static uint64_t hash_text(uint64_t h, const char *text, size_t length)
     return mix(h, tail ^ (uint64_t)length << 56);
 }
 
-/* Domains are told apart by name, layouts by number, categories by both. */
+/* Domains are told apart by name, layouts and enumerations by number, categories by both. */
 static bool by_text(enum nvtx_kind kind)
 {
-    return kind != NVTX_SCHEMA;
+    return kind != NVTX_SCHEMA && kind != NVTX_ENUM;
 }
 static bool by_number(enum nvtx_kind kind)
 {
@@ -220,13 +225,13 @@ struct nvtx_object *nvtx_object_get(enum nvtx_kind kind, const struct nvtx_objec
     }
 }
 
-struct nvtx_object *nvtx_schema_find(const struct nvtx_object *domain, uint64_t id)
+struct nvtx_object *nvtx_object_find(enum nvtx_kind kind, const struct nvtx_object *domain,
+                                     uint64_t id)
 {
     struct tables *all = atomic_load_explicit(&the_tables, memory_order_acquire);
     struct nvtx_object *object = NULL;
     if (all)
-        find(all, hash_key(NVTX_SCHEMA, domain, id, "", 0), NVTX_SCHEMA, domain, id, "", 0,
-             &object);
+        find(all, hash_key(kind, domain, id, "", 0), kind, domain, id, "", 0, &object);
     return object;
 }
 
@@ -298,7 +303,7 @@ void nvtx_name_category(struct nvtx_object *domain, uint32_t category, const cha
     if (!object)
         return;
     uint64_t unlisted = 0;
-    bool first = atomic_compare_exchange_strong(&object->message, &unlisted, 1);
+    bool first = atomic_compare_exchange_strong(&object->listed, &unlisted, 1);
     if (first)
         remember_category(object);
     if (!nvtx_greeted())

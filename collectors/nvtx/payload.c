@@ -1,43 +1,18 @@
 /* The payload and counter extensions of NVTX, and the extended payloads of plain events.
  *
- * perfkit keeps three things of them: declared work (perfkit/annotate.h), one plain number, and the
- * event's message where the layout says which field it is, because events of this extension have
- * no other name. Everything else is accepted, ignored, and said once in the capture's health.
- * Layouts are data from the program: sizes are checked before anything is read. */
+ * An event has one message, one plain number and, by perfkit/annotate.h, declared work: those are
+ * taken out of the payloads before it is recorded. Every other value is a field of the range and
+ * follows it as a record of its own. What is not understood is accepted, left out, and said once in
+ * the capture's health. Layouts are data from the program: see layout.c. */
 #include <stdalign.h>
 #include <string.h>
 
 #include "collectors/nvtx/nvtx.h"
 
 #define MAX_PAYLOADS 1024u /* more in one event is taken for garbage */
-
-/* Entry types and flags of the payload extension. */
-enum {
-    TYPE_CSTRING = 75,
-    TYPE_CSTRING_UTF8 = 76,
-    TYPE_REGISTERED = 80,
-    TYPE_REFERENCED = 1022, /* memory that other payloads of the event point into */
-    FLAG_POINTER = 1 << 1,
-    FLAG_ARRAY = 7 << 4,
-    FLAG_FIXED = 1 << 4,
-    FLAG_TERMINATED = 2 << 4,
-    FLAG_MESSAGE = 1 << 10,
-    SCHEMA_HAS_NAME = 1 << 1,
-    SCHEMA_HAS_ENTRIES = 1 << 4,
-    SCHEMA_HAS_COUNT = 1 << 5,
-    SCHEMA_HAS_ALIGN = 1 << 7,
-    SCHEMA_HAS_ID = 1 << 8,
-    ENUM_HAS_ID = 1 << 5,
-};
+#define TYPE_REFERENCED 1022u /* memory that other payloads of the event point into */
 
 /* What the functions below read of these; the vendor's structures may be longer. */
-struct enum_attributes {
-    uint64_t field_mask;
-    const char *name;
-    const void *entries;
-    size_t count, size_of_enum;
-    uint64_t id;
-};
 struct scope_attributes {
     size_t struct_size;
     const char *path;
@@ -52,161 +27,16 @@ struct counter_attributes {
     uint64_t id;
 };
 
-/* Predefined entry types of one number: bytes, and what it is as a plain payload. */
-static const struct {
-    uint8_t bytes;
-    uint8_t payload; /* enum wire_payload */
-} plain[] = {
-    [1] = {1, 0},
-    [2] = {1, 0},
-    [3] = {2, 0},
-    [4] = {2, 0},
-    [5] = {4, WIRE_PAYLOAD_I32},
-    [6] = {4, WIRE_PAYLOAD_U32},
-    [7] = {8, WIRE_PAYLOAD_I64},
-    [8] = {8, WIRE_PAYLOAD_U64},
-    [9] = {8, WIRE_PAYLOAD_I64},
-    [10] = {8, WIRE_PAYLOAD_U64},
-    [11] = {1, 0},
-    [12] = {1, 0},
-    [13] = {2, 0},
-    [14] = {2, 0},
-    [15] = {4, WIRE_PAYLOAD_I32},
-    [16] = {4, WIRE_PAYLOAD_U32},
-    [17] = {8, WIRE_PAYLOAD_I64},
-    [18] = {8, WIRE_PAYLOAD_U64},
-    [19] = {4, WIRE_PAYLOAD_F32},
-    [20] = {8, WIRE_PAYLOAD_F64},
-    [21] = {sizeof(long double), 0},
-    [22] = {8, WIRE_PAYLOAD_U64},
-    [23] = {8, WIRE_PAYLOAD_U64},
-    [24] = {4, 0},
-    [25] = {1, 0},
-    [26] = {2, 0},
-    [27] = {4, 0},
-    [32] = {1, 0},
-    [33] = {16, 0},
-    [34] = {16, 0},
-    [42] = {2, 0},
-    [43] = {4, WIRE_PAYLOAD_F32},
-    [44] = {8, WIRE_PAYLOAD_F64},
-    [45] = {16, 0},
-    [50] = {2, 0},
-    [52] = {4, 0},
-    [68] = {4, 0},
-    [69] = {4, 0},
-    [70] = {8, 0},
-    [71] = {4, 0},
-    [72] = {8, 0},
-    [73] = {4, 0},
-    [74] = {8, 0},
-    [80] = {8, 0},
-};
-#define PLAIN_TYPES (sizeof plain / sizeof *plain)
-
-static _Atomic uint64_t dynamic_ids;
-
-static uint64_t new_id(void)
-{
-    return PK_NVTX_SCHEMA_ID_DYNAMIC_START + atomic_fetch_add(&dynamic_ids, 1);
-}
-
-/* ---- layouts --------------------------------------------------------------------------------- */
-
-/* Size and alignment of an entry, from its type; false when that takes more than one look. */
-static bool entry_size(const struct pk_nvtx_schema_entry *entry, size_t *bytes, size_t *align)
-{
-    uint64_t array = entry->flags & FLAG_ARRAY;
-    bool text = entry->type == TYPE_CSTRING || entry->type == TYPE_CSTRING_UTF8;
-    if ((entry->flags & FLAG_POINTER) ||
-        (text && array == 0 && entry->array_or_union_detail == 0)) {
-        *bytes = *align = sizeof(void *);
-        return true;
-    }
-    if (text) {
-        *bytes = (size_t)entry->array_or_union_detail;
-        *align = 1;
-        return array == 0 || array == FLAG_FIXED;
-    }
-    if (entry->type >= PLAIN_TYPES || plain[entry->type].bytes == 0)
-        return false;
-    *bytes = *align = plain[entry->type].bytes;
-    if (array == FLAG_FIXED)
-        *bytes *= (size_t)entry->array_or_union_detail;
-    return array == 0 || array == FLAG_FIXED;
-}
-
-static uint64_t message_place(const struct pk_nvtx_schema_entry *entry, uint64_t offset)
-{
-    uint64_t how = NVTX_MESSAGE_NOWHERE, bytes = 0, array = entry->flags & FLAG_ARRAY;
-    if (entry->type == TYPE_REGISTERED && array == 0) {
-        how = NVTX_MESSAGE_HANDLE;
-    } else if (entry->type == TYPE_CSTRING || entry->type == TYPE_CSTRING_UTF8) {
-        bytes = entry->array_or_union_detail;
-        if ((entry->flags & FLAG_POINTER) || (array == 0 && bytes == 0))
-            how = NVTX_MESSAGE_POINTER;
-        else if (array == FLAG_TERMINATED || ((array == 0 || array == FLAG_FIXED) && bytes > 0))
-            how = NVTX_MESSAGE_EMBEDDED;
-        if (array == FLAG_TERMINATED)
-            bytes = 0; /* to the end of the payload */
-    }
-    if (offset >= 1u << 28 || bytes >= 1u << 28)
-        how = NVTX_MESSAGE_NOWHERE;
-    return how == NVTX_MESSAGE_NOWHERE ? 0 : how << 56 | bytes << 28 | offset;
-}
-
-/* Where the message stands: offsets that the program left out follow from natural alignment. */
-static uint64_t find_message(const struct pk_nvtx_schema_attributes *schema)
-{
-    uint64_t both = SCHEMA_HAS_ENTRIES | SCHEMA_HAS_COUNT;
-    if ((schema->field_mask & both) != both || !schema->entries)
-        return 0;
-    size_t pack = schema->field_mask & SCHEMA_HAS_ALIGN ? schema->pack_align_bytes : 0;
-    uint64_t next = 0;
-    bool known = true; /* `next` is right */
-    for (size_t i = 0; i < schema->entry_count; i++) {
-        const struct pk_nvtx_schema_entry *entry = &schema->entries[i];
-        size_t bytes = 0, align = 1;
-        bool sized = entry_size(entry, &bytes, &align);
-        if (pack && pack < align)
-            align = pack;
-        uint64_t offset = entry->offset_bytes;
-        if (offset == 0 && i > 0) {
-            if (!known || (!sized && !(entry->flags & FLAG_MESSAGE)))
-                return 0;
-            offset = (next + align - 1) / align * align;
-        }
-        if (entry->flags & FLAG_MESSAGE)
-            return message_place(entry, offset);
-        next = offset + bytes;
-        known = sized;
-    }
-    return 0;
-}
-
 static uint64_t schema_register(struct pk_nvtx_domain *handle,
                                 const struct pk_nvtx_schema_attributes *schema)
 {
-    if (!schema)
-        return 0;
-    uint64_t id = schema->field_mask & SCHEMA_HAS_ID ? schema->schema_id : 0;
-    if (id == 0)
-        id = new_id();
-    const char *name = schema->field_mask & SCHEMA_HAS_NAME ? schema->name : NULL;
-    struct nvtx_object *object = nvtx_object_get(NVTX_SCHEMA, nvtx_domain_of(handle), id,
-                                                 name ? name : "", name ? strlen(name) : 0);
-    if (object)
-        atomic_store(&object->message, find_message(schema));
-    return id;
+    return schema ? nvtx_layout_register(nvtx_domain_of(handle), schema) : 0;
 }
 
 static uint64_t enum_register(struct pk_nvtx_domain *handle,
-                              const struct enum_attributes *attributes)
+                              const struct pk_nvtx_enum_attributes *attributes)
 {
-    (void)handle;
-    if (!attributes)
-        return 0;
-    return attributes->field_mask & ENUM_HAS_ID && attributes->id ? attributes->id : new_id();
+    return attributes ? nvtx_enum_register(nvtx_domain_of(handle), attributes) : 0;
 }
 
 static uint64_t scope_register(struct pk_nvtx_domain *handle,
@@ -216,64 +46,38 @@ static uint64_t scope_register(struct pk_nvtx_domain *handle,
     if (!attributes)
         return 0;
     return attributes->struct_size >= sizeof *attributes && attributes->id ? attributes->id
-                                                                           : new_id();
+                                                                           : nvtx_new_id();
 }
 
 /* ---- payloads -------------------------------------------------------------------------------- */
 
-static uint32_t message_of(const struct pk_nvtx_payload_data *payload,
-                           const struct nvtx_object *schema)
+static bool is_work(const struct nvtx_object *domain, const struct pk_nvtx_payload_data *payload)
 {
-    uint64_t place = atomic_load_explicit(&schema->message, memory_order_relaxed);
-    uint64_t offset = place & ((1u << 28) - 1), bytes = place >> 28 & ((1u << 28) - 1);
-    enum nvtx_message_at how = (enum nvtx_message_at)(place >> 56);
-    const char *at = (const char *)payload->payload + offset;
-    bool sized = payload->size_bytes != SIZE_MAX;
-    if (how == NVTX_MESSAGE_NOWHERE || (sized && offset >= payload->size_bytes))
-        return 0;
-    uint64_t room = sized ? payload->size_bytes - offset : bytes;
-    if (how == NVTX_MESSAGE_EMBEDDED) {
-        if (bytes == 0 && !sized)
-            return collector_text(at);
-        return collector_string(at, strnlen(at, (size_t)(bytes && bytes < room ? bytes : room)));
-    }
-    const void *value;
-    if (sized && room < sizeof value)
-        return 0;
-    memcpy(&value, at, sizeof value);
-    if (how == NVTX_MESSAGE_POINTER)
-        return collector_text(value);
-    struct nvtx_object *registered = nvtx_object_of(value, NVTX_STRING);
-    return registered ? nvtx_object_id(registered) : 0;
+    return payload->schema_id == PERFKIT_WORK_SCHEMA && domain &&
+           strcmp(domain->text, PERFKIT_NVTX_DOMAIN) == 0 &&
+           payload->size_bytes >= sizeof(struct perfkit_work);
 }
 
-/* A payload whose layout is one predefined type. False when it is something else. */
-static bool read_plain(const struct pk_nvtx_payload_data *payload, struct nvtx_event *event)
+/* Values that need no layout of the program's own. */
+static bool is_plain(const struct pk_nvtx_payload_data *payload)
 {
-    uint64_t type = payload->schema_id;
-    if (type == TYPE_CSTRING || type == TYPE_CSTRING_UTF8) {
-        const char *text = payload->payload;
+    return payload->schema_id < PK_NVTX_SCHEMA_ID_STATIC_START;
+}
+
+/* A payload of one value: the event's message, or its number. */
+static void read_plain(const struct pk_nvtx_payload_data *payload, struct nvtx_event *event)
+{
+    struct nvtx_value value;
+    if (!nvtx_plain_value(payload, &value) ||
+        (value.type != WIRE_PAYLOAD_TEXT && event->payload_type != WIRE_PAYLOAD_NONE)) {
+        nvtx_note(NVTX_NOTE_PAYLOAD);
+    } else if (value.type == WIRE_PAYLOAD_TEXT) {
         if (event->message == 0)
-            event->message = payload->size_bytes == SIZE_MAX
-                                 ? collector_text(text)
-                                 : collector_string(text, strnlen(text, payload->size_bytes));
-        return true;
+            event->message = (uint32_t)value.bits;
+    } else {
+        event->payload = value.bits;
+        event->payload_type = value.type;
     }
-    if (type >= PLAIN_TYPES || plain[type].payload == WIRE_PAYLOAD_NONE ||
-        event->payload_type != WIRE_PAYLOAD_NONE || payload->size_bytes < plain[type].bytes)
-        return false;
-    uint64_t value = 0;
-    memcpy(&value, payload->payload, plain[type].bytes);
-    if (plain[type].payload == WIRE_PAYLOAD_I32)
-        value = (uint64_t)(int64_t)(int32_t)value;
-    event->payload = value;
-    event->payload_type = plain[type].payload;
-    return true;
-}
-
-static bool is_perfkit(const struct nvtx_object *domain)
-{
-    return domain && strcmp(domain->text, PERFKIT_NVTX_DOMAIN) == 0;
 }
 
 void nvtx_read_payloads(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads,
@@ -286,23 +90,56 @@ void nvtx_read_payloads(struct nvtx_object *domain, const struct pk_nvtx_payload
         const struct pk_nvtx_payload_data *payload = &payloads[i];
         if (!payload->payload || payload->schema_id == TYPE_REFERENCED)
             continue;
-        if (payload->schema_id == PERFKIT_WORK_SCHEMA && is_perfkit(domain) &&
-            payload->size_bytes >= sizeof event->work) {
+        if (is_work(domain, payload)) {
             memcpy(&event->work, payload->payload, sizeof event->work);
             event->has_work = true;
             continue;
         }
-        if (payload->schema_id < PK_NVTX_SCHEMA_ID_STATIC_START && read_plain(payload, event))
+        if (is_plain(payload)) {
+            read_plain(payload, event);
             continue;
-        struct nvtx_object *schema = nvtx_schema_find(domain, payload->schema_id);
+        }
+        struct nvtx_object *schema = nvtx_object_find(NVTX_SCHEMA, domain, payload->schema_id);
         if (schema && event->message == 0)
-            event->message = message_of(payload, schema);
+            event->message = nvtx_layout_message(schema, payload);
         if (schema && fallback == 0 && schema->length > 0)
             fallback = nvtx_object_id(schema);
-        nvtx_note(NVTX_NOTE_PAYLOAD);
+        event->payloads = payloads;
+        event->payload_count = count;
     }
     if (event->message == 0)
         event->message = fallback;
+}
+
+static void send_field(uint32_t domain_id, uint64_t id, const struct nvtx_value *value)
+{
+    struct wire_field field = {
+        .head = {sizeof field, WIRE_FIELD, value->type, nvtx_object_id(value->name)},
+        .id = id,
+        .value = value->bits,
+        .domain = domain_id,
+    };
+    collector_emit(&field);
+}
+
+void nvtx_send_fields(struct nvtx_object *domain, uint32_t domain_id, uint64_t id,
+                      const struct pk_nvtx_payload_data *payloads, size_t count)
+{
+    if (!payloads || count > MAX_PAYLOADS)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const struct pk_nvtx_payload_data *payload = &payloads[i];
+        if (!payload->payload || is_plain(payload) || is_work(domain, payload))
+            continue;
+        struct nvtx_object *schema = nvtx_object_find(NVTX_SCHEMA, domain, payload->schema_id);
+        struct nvtx_value values[NVTX_FIELDS];
+        bool whole = false;
+        size_t found = schema ? nvtx_layout_values(schema, payload, values, &whole) : 0;
+        for (size_t k = 0; k < found; k++)
+            send_field(domain_id, id, &values[k]);
+        if (!whole)
+            nvtx_note(NVTX_NOTE_PAYLOAD);
+    }
 }
 
 /* ---- the handlers ---------------------------------------------------------------------------- */
@@ -329,10 +166,7 @@ static int push_payload(struct pk_nvtx_domain *handle, const struct pk_nvtx_payl
 static int pop_payload(struct pk_nvtx_domain *handle, const struct pk_nvtx_payload_data *payloads,
                        size_t count)
 {
-    int level = nvtx_pop(nvtx_domain_of(handle));
-    if (payloads && count > 0 && nvtx_begin())
-        nvtx_note(NVTX_NOTE_PAYLOAD);
-    return level;
+    return nvtx_pop(nvtx_domain_of(handle), payloads, count);
 }
 
 static pk_nvtx_range_id start_payload(struct pk_nvtx_domain *handle,
@@ -357,7 +191,10 @@ static void mark_payload(struct pk_nvtx_domain *handle, const struct pk_nvtx_pay
 {
     struct nvtx_object *domain = nvtx_domain_of(handle);
     struct nvtx_event event;
-    nvtx_mark(domain, from_payloads(&event, domain, payloads, count));
+    const struct nvtx_event *read = from_payloads(&event, domain, payloads, count);
+    if (read && read->payload_count > 0)
+        nvtx_note(NVTX_NOTE_PAYLOAD);
+    nvtx_mark(domain, read);
 }
 
 static uint8_t domain_is_enabled(struct pk_nvtx_domain *handle)
@@ -393,7 +230,7 @@ static uint64_t counter_register(struct pk_nvtx_domain *handle,
         return 0;
     nvtx_note(NVTX_NOTE_COUNTER);
     return attributes->struct_size >= sizeof *attributes && attributes->id ? attributes->id
-                                                                           : new_id();
+                                                                           : nvtx_new_id();
 }
 
 static void set(const struct pk_nvtx_ext_segment *segment, unsigned id, pk_nvtx_function handler)

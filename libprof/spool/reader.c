@@ -335,6 +335,7 @@ static const struct {
     [WIRE_RANGE_END] = SINCE_EVER(wire_range_end),
     [WIRE_MARK] = SINCE_EVER(wire_range),
     [WIRE_WORK] = SINCE_EVER(wire_work),
+    [WIRE_FIELD] = SINCE_EVER(wire_field),
     [WIRE_GRAPH_NODE] = {sizeof(struct wire_graph_node), 32},
     [WIRE_GRAPH] = SINCE_EVER(wire_graph),
     [WIRE_OVERHEAD] = SINCE_EVER(wire_overhead),

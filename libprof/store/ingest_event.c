@@ -243,6 +243,7 @@ bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
     case WIRE_RANGE_END:
     case WIRE_MARK:
     case WIRE_WORK:
+    case WIRE_FIELD:
         return ingest_range(ingest, spool, tid, head);
     default:
         return true; /* PAD, THREAD, and types of a later version */

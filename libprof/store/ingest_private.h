@@ -124,6 +124,7 @@
              "color,payload) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                              \
     X(MARKER, "INSERT INTO marker(start,thread,name,domain,category,color,payload) "               \
               "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                      \
+    X(RANGE_FIELD, "INSERT INTO range_field(range,name,value) VALUES(?1,?2,?3)")                   \
     X(WORK, "INSERT INTO work(range,flop,bytes_read,bytes_written) VALUES(?1,?2,?3,?4)")           \
     X(ROLLUP, "INSERT OR REPLACE INTO rollup(id,second,stream,config,count,sum,min,max,histogram)" \
               " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")                                               \
@@ -237,10 +238,19 @@ struct ingest_pending {
     struct wire_done done;
 };
 
+/* What of a wire_field is not its range's. */
+struct ingest_field {
+    uint64_t value;
+    uint32_t name;
+    uint8_t type;
+};
+#define INGEST_FIELDS 8u /* most of a range; the collector sends no more of one payload */
+
 struct ingest_open_range {
     uint32_t tid;
     int depth; /* open ranges of its domain below it */
-    uint8_t has_work;
+    uint8_t has_work, field_count;
+    struct ingest_field fields[INGEST_FIELDS];
     struct wire_range range;
     struct wire_work work;
 };
@@ -552,6 +562,8 @@ bool ingest_sampler_is_over(const struct ingest_spool *spool);
 bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                   const struct wire_head *head);
 bool ingest_ranges_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+/* The i-th field of an open range as the record that it came in. */
+struct wire_field ingest_field_record(const struct ingest_open_range *open, unsigned i);
 
 /* ingest_memory.c */
 bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

@@ -13,7 +13,7 @@
  * waits in vain, so there is a bound. */
 #define MOST_ENDED 65536u
 
-static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *range)
+static void bind_number(sqlite3_stmt *sql, int at, uint8_t type, uint64_t bits)
 {
     union {
         uint64_t bits;
@@ -22,8 +22,8 @@ static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *ran
         uint32_t u32;
         int32_t i32;
         float f32;
-    } value = {.bits = range->payload};
-    switch (range->head.flags) {
+    } value = {.bits = bits};
+    switch (type) {
     case WIRE_PAYLOAD_U64:
     case WIRE_PAYLOAD_I64:
         sqlite3_bind_int64(sql, at, value.i64);
@@ -45,11 +45,29 @@ static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *ran
     }
 }
 
-static bool write_work(struct prof_ingest *ingest, const struct wire_work *work)
+static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *range)
+{
+    bind_number(sql, at, range->head.flags, range->payload);
+}
+
+static bool write_field(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t range,
+                        const struct ingest_field *field)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_RANGE_FIELD];
+    ingest_bind(sql, 1, range);
+    ingest_bind_known(sql, 2, ingest_global(spool, field->name, WIRE_STRING));
+    if (field->type == WIRE_PAYLOAD_TEXT)
+        ingest_bind_local_text(ingest, spool, sql, 3, (uint32_t)field->value);
+    else
+        bind_number(sql, 3, field->type, field->value);
+    return ingest_run(ingest, INGEST_SQL_RANGE_FIELD);
+}
+
+static bool write_work(struct prof_ingest *ingest, int64_t range, const struct wire_work *work)
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_WORK];
     const double values[] = {work->flop, work->bytes_read, work->bytes_written};
-    ingest_bind(sql, 1, sqlite3_last_insert_rowid(ingest->db));
+    ingest_bind(sql, 1, range);
     for (int i = 0; i < 3; i++) {
         if (isnan(values[i]))
             sqlite3_bind_null(sql, 2 + i);
@@ -90,8 +108,13 @@ static bool write_range(struct prof_ingest *ingest, struct ingest_spool *spool,
     else
         sqlite3_bind_null(sql, 9);
     bind_payload(sql, 10, range);
-    return ingest_run(ingest, INGEST_SQL_RANGE) &&
-           (!open->has_work || write_work(ingest, &open->work));
+    if (!ingest_run(ingest, INGEST_SQL_RANGE))
+        return false;
+    int64_t row = sqlite3_last_insert_rowid(ingest->db);
+    bool ok = !open->has_work || write_work(ingest, row, &open->work);
+    for (unsigned i = 0; ok && i < open->field_count; i++)
+        ok = write_field(ingest, spool, row, &open->fields[i]);
+    return ok;
 }
 
 /* Too many are open: the first half is written as never closed. */
@@ -187,6 +210,39 @@ static bool end_started(struct prof_ingest *ingest, struct ingest_spool *spool, 
     return prof_map_put(&spool->ended_at, end->id, place);
 }
 
+/* The open range that a field belongs to; NULL when its start was dropped, or is yet to be read. */
+static struct ingest_open_range *range_of(struct ingest_spool *spool, struct ingest_thread *thread,
+                                          const struct wire_field *field)
+{
+    if (field->id) {
+        const uint64_t *at = prof_map_get(&spool->started_at, field->id);
+        return at ? &spool->started.data[*at] : NULL;
+    }
+    for (size_t i = thread->stack.count; i-- > 0;) {
+        if (thread->stack.data[i].range.head.aux == field->domain)
+            return &thread->stack.data[i];
+    }
+    return NULL;
+}
+
+static void add_field(struct ingest_open_range *open, const struct wire_field *field)
+{
+    if (open && open->field_count < INGEST_FIELDS)
+        open->fields[open->field_count++] =
+            (struct ingest_field){field->value, field->head.aux, field->head.flags};
+}
+
+struct wire_field ingest_field_record(const struct ingest_open_range *open, unsigned i)
+{
+    const struct ingest_field *field = &open->fields[i];
+    return (struct wire_field){
+        .head = {sizeof(struct wire_field), WIRE_FIELD, field->type, field->name},
+        .id = open->range.id,
+        .value = field->value,
+        .domain = open->range.head.aux,
+    };
+}
+
 static bool mark(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t thread,
                  const struct wire_range *range)
 {
@@ -227,6 +283,9 @@ bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
     case WIRE_MARK:
         spool->tally[TALLY_MARKED]++;
         return mark(ingest, spool, thread->row, record);
+    case WIRE_FIELD:
+        add_field(range_of(spool, thread, record), record);
+        return true;
     default: /* WORK */
         if (thread->stack.count) {
             struct ingest_open_range *top = &thread->stack.data[thread->stack.count - 1];

@@ -94,8 +94,13 @@ static bool put_partial_name(struct bytes *out, const struct ingest_spool *spool
 
 static bool put_open_range(struct bytes *out, const struct ingest_open_range *open)
 {
-    return put_record(out, open->tid, false, &open->range) &&
-           (!open->has_work || put_record(out, open->tid, false, &open->work));
+    bool ok = put_record(out, open->tid, false, &open->range) &&
+              (!open->has_work || put_record(out, open->tid, false, &open->work));
+    for (unsigned i = 0; ok && i < open->field_count; i++) {
+        struct wire_field field = ingest_field_record(open, i);
+        ok = put_record(out, open->tid, false, &field);
+    }
+    return ok;
 }
 
 /* With what its handle meant when it was given; what it means now is loaded after it. */

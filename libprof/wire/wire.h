@@ -62,7 +62,8 @@
     X(COUNTER_DEVICE, 1, "a device whose hardware counters are sampled")                           \
     X(COUNTER, 1, "one counter of those that are sampled")                                         \
     X(COUNTER_BURST, 0, "a stretch of time in which counters were sampled without pause")          \
-    X(COUNTER_SAMPLE, 0, "what the counters of a device counted in one interval")
+    X(COUNTER_SAMPLE, 0, "what the counters of a device counted in one interval")                  \
+    X(FIELD, 0, "one value that an NVTX range was given with its payload")
 
 enum wire_type {
 #define X(name, definition, text) WIRE_##name,
@@ -451,6 +452,7 @@ enum wire_payload {
     WIRE_PAYLOAD_U32,
     WIRE_PAYLOAD_I32,
     WIRE_PAYLOAD_F32, /* 0..6 equal NVTX's */
+    WIRE_PAYLOAD_TEXT, /* FIELD only: string id */
 };
 
 /* RANGE_PUSH, RANGE_START, MARK. head.aux = string id of the domain (0 = default);
@@ -472,6 +474,17 @@ struct wire_range_end {
     struct wire_head head;
     uint64_t time;
     uint64_t id;
+};
+
+/* After the start of a range, or before its RANGE_POP: a value of the innermost open range of `domain`
+ * on this thread, or of the started range `id`. head.aux = string id of the field's name; flags = enum
+ * wire_payload */
+struct wire_field {
+    struct wire_head head;
+    uint64_t id; /* of a started range, else 0 */
+    uint64_t value;
+    uint32_t domain; /* string id, 0 = default */
+    uint32_t reserved;
 };
 
 /* Directly after the RANGE_PUSH it belongs to, same thread, same domain. NaN = not declared. */
@@ -696,6 +709,7 @@ WIRE_ASSERT(wire_free, 40);
 WIRE_ASSERT(wire_range, 48);
 WIRE_ASSERT(wire_range_end, 24);
 WIRE_ASSERT(wire_work, 32);
+WIRE_ASSERT(wire_field, 32);
 WIRE_ASSERT(wire_graph_node, 40);
 WIRE_ASSERT(wire_graph, 56);
 WIRE_ASSERT(wire_overhead, 40);

@@ -287,6 +287,13 @@ static void range_end(enum wire_type type, uint32_t domain, uint64_t id)
     collector_emit(&end);
 }
 
+static void field(uint32_t domain, uint64_t id, const char *name, uint8_t type, uint64_t value)
+{
+    struct wire_field record = {.head = {sizeof record, WIRE_FIELD, type, collector_text(name)},
+                                .id = id, .value = value, .domain = domain};
+    collector_emit(&record);
+}
+
 static void ranges(void *unused)
 {
     (void)unused;
@@ -296,13 +303,18 @@ static void ranges(void *unused)
     struct wire_work work = {.head = {sizeof work, WIRE_WORK, 0, domain}, .flop = 1e9,
                              .bytes_read = 10, .bytes_written = NAN};
     collector_emit(&work);
+    field(domain, 0, "communicator", WIRE_PAYLOAD_U64, 0xfedcba9876543210u);
     range(WIRE_RANGE_PUSH, 0, 0, "inner");
+    field(domain, 0, "operation", WIRE_PAYLOAD_TEXT, collector_text("Sum")); /* given at its end */
     range_end(WIRE_RANGE_POP, domain, 0); /* domains nest apart from each other */
     range_end(WIRE_RANGE_POP, 0, 0);
     range_end(WIRE_RANGE_POP, 0, 0);
     range_end(WIRE_RANGE_POP, 0, 0); /* one too many */
     range(WIRE_RANGE_START, 0, 7, "started");
     range(WIRE_RANGE_START, 0, 8, "never ended");
+    for (unsigned i = 0; i < 20; i++)
+        field(0, 7, "peer", WIRE_PAYLOAD_I32, (uint64_t)(int64_t)-1); /* more than are kept */
+    field(domain, 0, "of nothing", WIRE_PAYLOAD_I32, 1);
     range(WIRE_RANGE_PUSH, 0, 0, "never popped");
     range_end(WIRE_RANGE_END, 0, 7);
     /* ended on another thread whose records are read first; and an end of nothing */
@@ -328,6 +340,13 @@ START_TEST(ranges_close_in_their_domain)
     ck_assert_int_eq(NUMBER("SELECT payload=2.5 " RANGES "'outer'"), 1);
     ck_assert_int_eq(NUMBER("SELECT w.flop=1e9 AND w.bytes_written IS NULL FROM work w JOIN range r "
                             "ON w.range=r.id JOIN string s ON r.name=s.id WHERE s.value='other'"), 1);
+#define FIELDS "FROM range_field f JOIN range r ON f.range=r.id JOIN string s ON r.name=s.id "       \
+               "JOIN string n ON f.name=n.id WHERE s.value="
+    ck_assert_int_eq(NUMBER("SELECT f.value " FIELDS "'other' AND n.value='communicator'"),
+                     (int64_t)0xfedcba9876543210u);
+    ck_assert_int_eq(NUMBER("SELECT f.value='Sum' " FIELDS "'other' AND n.value='operation'"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) " FIELDS "'started' AND f.value=-1"), 8);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM range_field"), 10);
     run_done(&run);
 }
 END_TEST

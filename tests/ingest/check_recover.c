@@ -72,6 +72,9 @@ static void launches(void *argument)
                                       .message = collector_text("step")};
             collector_count(WIRE_COUNT_RANGE_PUSHED, 1);
             collector_emit(&push);
+            struct wire_field field = {.head = {sizeof field, WIRE_FIELD, WIRE_PAYLOAD_U64,
+                                                collector_text("first")}, .value = i};
+            collector_emit(&field);
         }
         snprintf(name, sizeof name, "kernel_%llu", (unsigned long long)(i % 7));
         if (i % 500 == 0)
@@ -131,6 +134,8 @@ static void check_capture(const struct run *run)
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM api_call"), 0);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range"), LAUNCHES / 10);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range WHERE duration IS NULL"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT value) FROM range_field"), LAUNCHES / 10);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range_field"), LAUNCHES / 10);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM allocation"), LAUNCHES / 100);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM graph_node"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT node) FROM graph_node"), LAUNCHES / 50);

@@ -18,6 +18,7 @@ struct fake_record {
         struct wire_range range;
         struct wire_range_end end;
         struct wire_work work;
+        struct wire_field field;
         struct wire_name name;
         struct wire_health health;
     };

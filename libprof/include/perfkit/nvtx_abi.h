@@ -416,6 +416,25 @@ struct pk_nvtx_schema_attributes {
     void *extension;
 };
 
+/* One value of an enumeration that fields may be of. */
+struct pk_nvtx_enum_entry {
+    const char *name;
+    uint64_t value;
+    int8_t is_flag;
+};
+
+/* An enumeration, as given to PK_NVTX_PAYLOAD_ENUM_REGISTER. */
+struct pk_nvtx_enum_attributes {
+    uint64_t field_mask; /* which of the members below are set */
+    const char *name;
+    const struct pk_nvtx_enum_entry *entries;
+    size_t entry_count;
+    size_t size_of_enum;
+    uint64_t id; /* 0: the tool chooses */
+};
+
+PK_NVTX_ASSERT(sizeof(struct pk_nvtx_enum_entry) == 24, "enum entry: size");
+PK_NVTX_ASSERT(sizeof(struct pk_nvtx_enum_attributes) == 48, "enum attributes: size");
 PK_NVTX_ASSERT(sizeof(struct pk_nvtx_schema_entry) == 64, "schema entry: size");
 PK_NVTX_ASSERT(sizeof(struct pk_nvtx_schema_attributes) == 80, "schema attributes: size");
 PK_NVTX_ASSERT(offsetof(struct pk_nvtx_schema_attributes, schema_id) == 64, "schema_id");
