@@ -15,6 +15,7 @@
 #include "cli/capture_summary.h"
 #include "cli/collector_path.h"
 #include "cli/commands.h"
+#include "cli/output_name.h"
 #include "cli/run_counters.h"
 #include "cli/run_environment.h"
 #include "cli/run_output.h"
@@ -49,7 +50,7 @@ struct run_options {
 static const struct cli_option run_options[] = {
     {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "FILE",
      .fallback = "PROGRAM.sqlite, then PROGRAM-2.sqlite, ...", .group = "Output",
-     .text = "capture file to write"},
+     .text = "capture file to write; in its name, " OUTPUT_PATTERNS " are replaced"},
     {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force),
      .text = "overwrite the capture file if it exists"},
     {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
@@ -123,6 +124,7 @@ static const struct cli_text_row run_statuses[] = {
 static const struct cli_text_row run_examples[] = {
     {"perfkit run -- ./train --steps 100", "Record into train.sqlite."},
     {"perfkit run -o before.sqlite -- python3 infer.py", "Choose the name of the capture."},
+    {"srun perfkit run -o train-%r.sqlite -- ./train", "One capture a rank."},
     {"perfkit run --trace=nvtx,opencl --wait=primary -- ./server",
      "Record two sources, and do not wait for daemons."},
     {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},
@@ -146,6 +148,7 @@ struct run {
     struct elf_facts target;
     struct inherited_fds inherited;
     struct spool_folder spool;
+    char asked[PATH_MAX]; /* options.output with its patterns replaced */
     struct run_output output;
     struct run_environment environment;
     struct scope scope;
@@ -179,7 +182,8 @@ static char *quoted_command(char *const *argv)
     return text;
 }
 
-static enum prof_status open_ingest(struct run *run, uint64_t start_ns, struct prof_error *err)
+static enum prof_status open_ingest(struct run *run, const struct prof_moment *start,
+                                    struct prof_error *err)
 {
     char *command = quoted_command(run->argv);
     char *directory = getcwd(NULL, 0);
@@ -188,9 +192,9 @@ static enum prof_status open_ingest(struct run *run, uint64_t start_ns, struct p
         .directory = directory,
         .trace = run->options.trace,
         .kernel_filter = run->options.scope.kernel,
-        .start_mono_ns = start_ns,
-        .start_realtime_ns = prof_clock_ns(CLOCK_REALTIME),
-        .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
+        .start_mono_ns = start->mono_ns,
+        .start_realtime_ns = start->realtime_ns,
+        .start_raw_ns = start->raw_ns,
     };
     enum prof_status status =
         prof_ingest_open(run->store, run->spool.path, &about, &run->ingest, err);
@@ -245,10 +249,10 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
                            &run->store, err);
     if (status)
         return status;
-    uint64_t start_ns = prof_now_ns();
-    status = spool_folder_write_capture(&run->spool, run->output.live, run->output.final, start_ns,
-                                        err);
-    status = status ? status : open_ingest(run, start_ns, err);
+    struct prof_moment start = prof_moment_now();
+    status = spool_folder_write_capture(&run->spool, run->output.live, run->output.final,
+                                        start.mono_ns, err);
+    status = status ? status : open_ingest(run, &start, err);
     if (!status)
         scope_ready(&run->scope);
     return status;
@@ -492,6 +496,11 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         cli_say(command->name, "the command is empty: give the name of a program");
         return CLI_RUN_NOT_FOUND;
     }
+    if (run.options.output && output_name(run.options.output, run.asked, &err)) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_RUN_FAILED;
+    }
+    run.options.output = run.options.output ? run.asked : NULL;
     inherited_list(&run.inherited);
     signals_install();
     if (prepare(&run, &err)) {

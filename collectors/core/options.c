@@ -14,6 +14,7 @@ static char directory[200];
 static char options[4096];
 static char command[256];
 static uint32_t command_bytes;
+static struct prof_rank rank = {-1, -1, -1, ""};
 
 /* Runs before main; repeated by whoever comes earlier, and by a process that was not under perfkit
  * then, which costs it one look at its environment. */
@@ -29,6 +30,7 @@ __attribute__((constructor)) static void load(void)
         memcpy(directory, value, strlen(value) + 1);
     if (!directory[0])
         return;
+    prof_rank_read(&rank);
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -41,6 +43,12 @@ const char *core_directory(void)
 {
     load();
     return directory[0] ? directory : NULL;
+}
+
+const struct prof_rank *core_rank(void)
+{
+    load();
+    return &rank;
 }
 
 const char *core_command(uint32_t *bytes)

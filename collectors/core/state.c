@@ -175,6 +175,7 @@ static bool give_birth(struct core_state *state)
         .raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
     };
     about.command = core_command(&about.command_bytes);
+    about.rank = core_rank();
     /* The process is known before its spool is: perfkit reads them in this order. */
     core_lifecycle_hello(state, about.command, about.command_bytes,
                          state->forked ? LIFECYCLE_BIRTH_FORK : LIFECYCLE_BIRTH_START);

@@ -163,5 +163,6 @@ bool core_hooked(void); /* was the library preloaded? */
 const char *core_directory(void); /* PERFKIT_DIR, or NULL */
 uint64_t core_spool_limit(void);
 const char *core_command(uint32_t *bytes);
+const struct prof_rank *core_rank(void);
 
 #endif

@@ -61,6 +61,12 @@ static bool read_process(struct reader *r)
         p->host = r->capture->info.host;
     p->rank = next_int(r);
     p->has_events = sqlite3_column_type(r->row, r->column++) != SQLITE_NULL;
+    p->local_rank = next_int(r);
+    p->world_size = next_int(r);
+    p->job = next_text(r);
+    p->boot_id = next_text(r);
+    if (!p->boot_id)
+        p->boot_id = r->capture->info.boot_id;
     return true;
 }
 
@@ -221,7 +227,7 @@ static const struct {
     bool (*read)(struct reader *);
 } tables[] = {
     {"SELECT id, pid, parent_pid, command, birth, start, \"end\", end_reason, exit_status, "
-     "exit_signal, host, rank, spool FROM process ORDER BY id",
+     "exit_signal, host, rank, spool, local_rank, world_size, job, boot_id FROM process ORDER BY id",
      read_process},
     {"SELECT id, process, tid, name FROM thread ORDER BY id", read_thread},
     {"SELECT id, process, api, ordinal, name, vendor, driver, uuid, kind, integrated, "

@@ -112,6 +112,9 @@ struct prof_process {
     const char *host; /* filled from the capture when the file has NULL */
     int64_t rank;
     bool has_events; /* it made a spool */
+    int64_t local_rank, world_size;
+    const char *job;     /* the scheduler's or launcher's name of the distributed run */
+    const char *boot_id; /* of its kernel; filled from the capture as host is */
 };
 
 struct prof_thread {

@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "libprof/base/rank.h"
 #include "libprof/wire/wire.h"
 
 #define SPOOL_MAGIC 0x4c4f4f50534b4650ull /* "PFKSPOOL" */
@@ -89,6 +90,10 @@ struct spool_header {
     _Atomic uint64_t end_ns;
     _Atomic uint64_t heartbeat_ns; /* last tick of the helper thread */
     _Alignas(64) _Atomic uint64_t dropped[64]; /* per enum wire_type: records that found no chunk */
+
+    uint32_t rank, local_rank, world_size; /* of a distributed run, each + 1; 0 = unknown */
+    uint32_t pad2;
+    char job[PROF_RANK_JOB_BYTES]; /* ends with a NUL when shorter; empty = unknown */
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_BYTES, "spool_header");
 

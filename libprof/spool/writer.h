@@ -44,6 +44,7 @@ struct spool_about {
     uint64_t start_ns, realtime_ns, raw_ns;
     const char *command;
     uint32_t command_bytes;
+    const struct prof_rank *rank; /* NULL = unknown */
 };
 bool spool_writer_create(struct spool_writer *writer, const char *directory,
                          const struct spool_about *about, uint64_t limit_bytes,

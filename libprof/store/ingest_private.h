@@ -46,7 +46,8 @@
                "VALUES(?1,?2,?3,?4,?5,?6)")                                                        \
     X(PROCESS_END, "UPDATE process SET end=?2,end_reason=?3,exit_status=?4,exit_signal=?5 "        \
                    "WHERE id=?1")                                                                  \
-    X(PROCESS_SPOOL, "UPDATE process SET spool=?2 WHERE id=?1")                                    \
+    X(PROCESS_SPOOL, "UPDATE process SET spool=?2,rank=?3,local_rank=?4,world_size=?5,job=?6 "     \
+                     "WHERE id=?1")                                                                \
     X(THREAD, "INSERT INTO thread(id,process,tid,name) VALUES(?1,?2,?3,?4)")                       \
     X(THREAD_NAME, "UPDATE thread SET name=?2 WHERE id=?1")                                        \
     /* REPLACE: defined again, now that more is known; the name that the program gave stays. */    \

@@ -465,6 +465,21 @@ struct ingest_process *ingest_process_find(struct prof_ingest *ingest, int64_t r
     return NULL;
 }
 
+/* Which part of a distributed run it is. */
+static void bind_rank(sqlite3_stmt *sql, int at, const struct spool_header *header)
+{
+    const uint32_t numbers[] = {header->rank, header->local_rank, header->world_size};
+    for (int i = 0; i < 3; i++) {
+        if (numbers[i])
+            ingest_bind(sql, at + i, (int64_t)numbers[i] - 1);
+        else
+            sqlite3_bind_null(sql, at + i);
+    }
+    char job[sizeof header->job + 1] = "";
+    memcpy(job, header->job, sizeof header->job);
+    ingest_bind_text(sql, at + 3, *job ? job : NULL);
+}
+
 int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_header *header,
                                 const char *name)
 {
@@ -491,6 +506,7 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL];
     ingest_bind(sql, 1, best->row);
     ingest_bind_text(sql, 2, name);
+    bind_rank(sql, 3, header);
     int64_t row = best->row;
     return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? row : 0;
 }

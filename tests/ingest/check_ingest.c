@@ -14,6 +14,8 @@
 #define NUMBER(sql) run_number(&run, sql)
 #define CASE(body)                                                                                 \
     struct run run;                                                                                \
+    CASE_AGAIN(body)
+#define CASE_AGAIN(body)                                                                           \
     run_prepare(&run, NULL);                                                                       \
     run_start(&run, body, NULL);                                                                   \
     run_ingest(&run, 1000)
@@ -374,6 +376,27 @@ START_TEST(ranges_that_are_never_closed)
 }
 END_TEST
 
+/* Read where the process starts, so a parallel run under one perfkit has the rank of each. */
+START_TEST(each_process_has_its_own_rank)
+{
+    setenv("RANK", "3", 1);
+    setenv("LOCAL_RANK", "1", 1);
+    setenv("WORLD_SIZE", "8", 1);
+    setenv("SLURM_JOB_ID", "4711", 1);
+    CASE(any_order);
+    ck_assert_int_eq(NUMBER("SELECT rank FROM process"), 3);
+    ck_assert_int_eq(NUMBER("SELECT local_rank FROM process"), 1);
+    ck_assert_int_eq(NUMBER("SELECT world_size FROM process"), 8);
+    ck_assert_str_eq(run_text(&run, "SELECT job FROM process"), "4711");
+    run_done(&run);
+    clearenv();
+    CASE_AGAIN(any_order);
+    ck_assert_int_eq(NUMBER("SELECT rank IS NULL AND local_rank IS NULL AND world_size IS NULL "
+                            "AND job IS NULL FROM process"), 1);
+    run_done(&run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ingest");
@@ -386,6 +409,7 @@ int main(void)
     tcase_add_test(core, device_clocks_are_converted);
     tcase_add_test(core, ranges_close_in_their_domain);
     tcase_add_test(core, ranges_that_are_never_closed);
+    tcase_add_test(core, each_process_has_its_own_rank);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,107 @@
+/* The patterns of -o: `srun perfkit run -o out-%r.sqlite -- ...` starts one perfkit a rank, and each
+ * must choose another name without being told. The letters are those of Nsight Systems. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cli/output_name.h"
+#include "libprof/base/rank.h"
+
+struct name {
+    const char *asked;
+    char *out;
+    size_t used;
+    struct prof_error *err;
+};
+
+static enum prof_status add(struct name *name, const char *text, size_t length)
+{
+    if (length >= PATH_MAX - name->used)
+        return prof_fail(name->err, PROF_INVALID, "the name given with -o is too long");
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        name->out[name->used++] = byte < 0x20 || byte == 0x7f ? '_' : text[i];
+    }
+    name->out[name->used] = '\0';
+    return PROF_OK;
+}
+
+static enum prof_status add_number(struct name *name, long number)
+{
+    char text[24];
+    int length = snprintf(text, sizeof text, "%ld", number);
+    return add(name, text, (size_t)length);
+}
+
+static enum prof_status add_host(struct name *name)
+{
+    struct utsname system;
+    uname(&system);
+    return add(name, system.nodename, strlen(system.nodename));
+}
+
+static enum prof_status add_rank(struct name *name)
+{
+    struct prof_rank rank;
+    prof_rank_read(&rank);
+    if (rank.rank < 0)
+        return prof_fail(name->err, PROF_INVALID,
+                         "-o %s: there is no rank in the environment (RANK, OMPI_COMM_WORLD_RANK, "
+                         "PMI_RANK, SLURM_PROCID ...): let the launcher start perfkit, or use %%p",
+                         name->asked);
+    return add_number(name, rank.rank);
+}
+
+/* `at` stands behind "%q". */
+static enum prof_status add_variable(struct name *name, const char **at)
+{
+    char variable[256];
+    size_t length = **at == '{' ? strcspn(*at + 1, "}") : 0;
+    if (!length || (*at)[length + 1] != '}' || length >= sizeof variable)
+        return prof_fail(name->err, PROF_INVALID,
+                         "-o %s: %%q needs the name of an environment variable in braces: %%q{NAME}",
+                         name->asked);
+    memcpy(variable, *at + 1, length);
+    variable[length] = '\0';
+    *at += length + 2;
+    const char *value = getenv(variable);
+    if (!value || !*value)
+        return prof_fail(name->err, PROF_INVALID,
+                         "-o %s: the variable %s is empty or not set: set it, or choose another name",
+                         name->asked, variable);
+    return add(name, value, strlen(value));
+}
+
+static enum prof_status add_pattern(struct name *name, const char **at)
+{
+    char letter = *(*at)++;
+    switch (letter) {
+    case '%': return add(name, "%", 1);
+    case 'h': return add_host(name);
+    case 'p': return add_number(name, (long)getpid());
+    case 'r': return add_rank(name);
+    case 'q': return add_variable(name, at);
+    default:
+        return prof_fail(name->err, PROF_INVALID, "-o %s: %%%.1s is no pattern: there are %s",
+                         name->asked, *at - 1, OUTPUT_PATTERNS);
+    }
+}
+
+enum prof_status output_name(const char *asked, char out[PATH_MAX], struct prof_error *err)
+{
+    struct name name = {.asked = asked, .out = out, .err = err};
+    enum prof_status status = PROF_OK;
+    out[0] = '\0';
+    for (const char *at = asked; *at && !status;) {
+        size_t plain = strcspn(at, "%");
+        status = plain ? add(&name, at, plain) : PROF_OK;
+        at += plain;
+        if (*at && !status) {
+            at++;
+            status = add_pattern(&name, &at);
+        }
+    }
+    return status;
+}
