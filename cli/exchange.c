@@ -58,7 +58,7 @@ int exchange_run(const struct cli_command *command, exchange_call *call, const c
     struct prof_error err = {0};
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     if (!strcmp(output, "-")) {
-        cli_say(command->name, "-: an SQLite file is not written in order: give a file name");
+        cli_say(command->name, "-: this is not written in order: give a name");
         return CLI_USAGE;
     }
     sigaction(SIGINT, &action, NULL);

@@ -14,7 +14,8 @@ struct export_options {
     bool force, quiet;
 };
 
-static const char *const shapes[] = {"nsys", NULL};
+static const char *const shapes[] = {"nsys", "parquet", NULL};
+static exchange_call *const calls[] = {prof_export_nsys, prof_export_parquet};
 
 #define AT(field) .offset = offsetof(struct export_options, field)
 static const struct cli_option export_options[] = {
@@ -24,18 +25,19 @@ static const struct cli_option export_options[] = {
      .argument = "SHAPE",
      .words = shapes,
      .fallback = "nsys",
-     .text = "nsys: the SQLite file that `nsys export` makes, schema 3.25"},
+     .text = "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder with a "
+             "file for each table, for DuckDB, Spark and others"},
     {.name = "output",
      .letter = 'o',
      .type = CLI_FILE,
      AT(output),
      .argument = "OUT",
-     .text = "file to write; the same as OUT behind FILE"},
+     .text = "file or folder to write; the same as OUT behind FILE"},
     {.name = "force",
      .letter = 'f',
      .type = CLI_FLAG,
      AT(force),
-     .text = "replace the file if it exists"},
+     .text = "replace the file, or the folder of Parquet files, if it exists"},
     {.name = "quiet",
      .letter = 'q',
      .type = CLI_FLAG,
@@ -47,6 +49,7 @@ static const struct cli_option export_options[] = {
 static const struct cli_text_row export_examples[] = {
     {"perfkit export train.sqlite --to nsys train-nsys.sqlite",
      "For scripts made for Nsight Systems."},
+    {"perfkit export train.sqlite --to parquet fleet/run=17", "For queries over many runs."},
     {"nsys stats --report cuda_gpu_kern_sum train-nsys.sqlite", "Its own reports on it."},
     {0},
 };
@@ -76,15 +79,15 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
         path = newest;
     }
     prof_store_settle(path);
-    return exchange_run(command, prof_export_nsys, path, output, asked.force, asked.quiet, "rows");
+    return exchange_run(command, calls[asked.shape], path, output, asked.force, asked.quiet, "rows");
 }
 
 const struct cli_command export_command = {
     .name = "export",
     .summary = "write a capture in the shape of another tool's files",
     .operands = "[FILE] OUT",
-    .text = "Writes what a capture holds into a file of its own that other tools can open. Without "
-            "FILE: the "
+    .text = "Writes what a capture holds into a file, or a folder of files, of its own that other "
+            "tools can open. Without FILE: the "
             "newest capture of the current folder. What has no place there is left out and said. "
             "Traces and profiles for viewers are made by `perfkit report`.",
     .options = export_options,

@@ -1,0 +1,384 @@
+/* A column's values while their row group fills, and their encoding: numbers first go into a
+ * dictionary, because most columns of a capture have few different values (threads, streams,
+ * configurations, kinds), and are taken out of it again where there are too many (times, ids). */
+#include <string.h>
+
+#include "libprof/store/exchange/parquet_chunk.h"
+
+#define MOST_ENTRIES 16384u /* of a dictionary of numbers */
+#define LONGEST_BOUND 256u  /* bytes of text in statistics */
+#define NO_VALUE UINT32_MAX /* index of a key whose value is NULL */
+#define SHORTEST_RUN 8u
+
+static void put(struct parquet_chunk *chunk, parquet_bytes *to, const void *data, size_t length)
+{
+    if (!prof_array_reserve(to, length)) {
+        chunk->failed = true;
+        return;
+    }
+    if (length)
+        memcpy(to->data + to->count, data, length);
+    to->count += length;
+}
+
+static void put_u32(struct parquet_chunk *chunk, parquet_bytes *to, uint32_t value)
+{
+    unsigned char bytes[4] = {(unsigned char)value, (unsigned char)(value >> 8),
+                              (unsigned char)(value >> 16), (unsigned char)(value >> 24)};
+    put(chunk, to, bytes, sizeof bytes);
+}
+
+static void put_u64(struct parquet_chunk *chunk, parquet_bytes *to, uint64_t value)
+{
+    put_u32(chunk, to, (uint32_t)value);
+    put_u32(chunk, to, (uint32_t)(value >> 32));
+}
+
+/* ---- least and greatest -----------------------------------------------------------------------
+ */
+
+static void bound_int(struct parquet_bounds *b, int64_t value)
+{
+    if (!b->any || value < b->least_int)
+        b->least_int = value;
+    if (!b->any || value > b->most_int)
+        b->most_int = value;
+    b->any = true;
+}
+
+static void bound_double(struct parquet_bounds *b, double value)
+{
+    b->unordered |= value != value;
+    if (!b->any || value < b->least_double)
+        b->least_double = value;
+    if (!b->any || value > b->most_double)
+        b->most_double = value;
+    if (b->least_double == 0) /* readers may not tell the zeros apart */
+        b->least_double = -0.0;
+    if (b->most_double == 0)
+        b->most_double = 0.0;
+    b->any = true;
+}
+
+/* By bytes, which is the order of UTF-8. */
+static bool is_before(const parquet_bytes *in, struct parquet_span a, struct parquet_span b)
+{
+    size_t common = a.length < b.length ? a.length : b.length;
+    int order = common ? memcmp(in->data + a.offset, in->data + b.offset, common) : 0;
+    return order ? order < 0 : a.length < b.length;
+}
+
+/* `text` was just put into `in`. */
+static void bound_text(struct parquet_bounds *b, const parquet_bytes *in, size_t length)
+{
+    struct parquet_span text = {in->count - length, length};
+    if (!b->any || is_before(in, text, b->least))
+        b->least = text;
+    if (!b->any || is_before(in, b->most, text))
+        b->most = text;
+    b->any = true;
+}
+
+/* ---- values -----------------------------------------------------------------------------------
+ */
+
+static void put_row(struct parquet_chunk *chunk, bool has_value)
+{
+    unsigned char *defined = prof_array_add(&chunk->defined);
+    if (defined)
+        *defined = has_value;
+    else
+        chunk->failed = true;
+    chunk->values += has_value;
+}
+
+static void put_index(struct parquet_chunk *chunk, uint32_t index)
+{
+    uint32_t *at = index == NO_VALUE ? NULL : prof_array_add(&chunk->indices);
+    if (at)
+        *at = index;
+    else if (index != NO_VALUE)
+        chunk->failed = true;
+    put_row(chunk, index != NO_VALUE);
+}
+
+static void remember(struct parquet_chunk *chunk, uint64_t key, uint32_t index)
+{
+    if (!prof_map_put(&chunk->known, key, index))
+        chunk->failed = true;
+}
+
+bool chunk_by_key(struct parquet_chunk *chunk, int64_t key)
+{
+    const uint64_t *index = prof_map_get(&chunk->known, (uint64_t)key);
+    if (index) {
+        put_index(chunk, (uint32_t)*index);
+        return true;
+    }
+    chunk->key = key;
+    chunk->key_is_set = true;
+    return false;
+}
+
+void chunk_null(struct parquet_chunk *chunk)
+{
+    if (chunk->key_is_set)
+        remember(chunk, (uint64_t)chunk->key, NO_VALUE);
+    chunk->key_is_set = false;
+    put_row(chunk, false);
+}
+
+/* From a dictionary back to the values themselves. */
+static void spill(struct parquet_chunk *chunk)
+{
+    for (size_t i = 0; i < chunk->indices.count; i++)
+        put(chunk, &chunk->plain, chunk->dictionary.data + (size_t)8 * chunk->indices.data[i], 8);
+    chunk->indices.count = 0;
+    chunk->dictionary.count = 0;
+    chunk->entries = 0;
+    prof_map_clear(&chunk->known);
+}
+
+static void put_entry(struct parquet_chunk *chunk, uint64_t key)
+{
+    remember(chunk, key, chunk->entries);
+    put_index(chunk, chunk->entries++);
+    chunk->key_is_set = false;
+}
+
+/* Eight bytes, a number of any type. */
+static void put_number(struct parquet_chunk *chunk, uint64_t bits)
+{
+    bool keyed = chunk->key_is_set;
+    const uint64_t *index =
+        keyed || chunk->no_dictionary ? NULL : prof_map_get(&chunk->known, bits);
+    if (index) {
+        put_index(chunk, (uint32_t)*index);
+        return;
+    }
+    if (!keyed && !chunk->no_dictionary && chunk->entries == MOST_ENTRIES) {
+        spill(chunk);
+        chunk->no_dictionary = true;
+    }
+    if (!keyed && chunk->no_dictionary) {
+        put_u64(chunk, &chunk->plain, bits);
+        put_row(chunk, true);
+        return;
+    }
+    put_u64(chunk, &chunk->dictionary, bits);
+    put_entry(chunk, keyed ? (uint64_t)chunk->key : bits);
+}
+
+void chunk_int(struct parquet_chunk *chunk, int64_t value)
+{
+    bound_int(&chunk->bounds, value);
+    put_number(chunk, (uint64_t)value);
+}
+
+void chunk_double(struct parquet_chunk *chunk, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bound_double(&chunk->bounds, value);
+    put_number(chunk, bits);
+}
+
+void chunk_text(struct parquet_chunk *chunk, const char *text, size_t length)
+{
+    parquet_bytes *to = chunk->key_is_set ? &chunk->dictionary : &chunk->plain;
+    put_u32(chunk, to, (uint32_t)length);
+    put(chunk, to, text, length);
+    if (chunk->failed)
+        return;
+    bound_text(&chunk->bounds, to, length);
+    if (chunk->key_is_set)
+        put_entry(chunk, (uint64_t)chunk->key);
+    else
+        put_row(chunk, true);
+}
+
+/* ---- runs and packed numbers ------------------------------------------------------------------
+ */
+
+/* Definition levels or indices. */
+struct numbers {
+    const unsigned char *bytes;
+    const uint32_t *words; /* where bytes is NULL */
+    size_t count;
+    unsigned width; /* bits */
+};
+
+static uint32_t number_at(const struct numbers *n, size_t i)
+{
+    return n->bytes ? n->bytes[i] : n->words[i];
+}
+
+static size_t run_at(const struct numbers *n, size_t i)
+{
+    size_t end = i + 1;
+    while (end < n->count && number_at(n, end) == number_at(n, i))
+        end++;
+    return end - i;
+}
+
+static void put_varint(struct parquet_chunk *chunk, parquet_bytes *out, uint64_t value)
+{
+    unsigned char bytes[10];
+    size_t length = 0;
+    for (; value >= 0x80; value >>= 7)
+        bytes[length++] = (unsigned char)(value | 0x80);
+    bytes[length++] = (unsigned char)value;
+    put(chunk, out, bytes, length);
+}
+
+static void put_run(struct parquet_chunk *chunk, parquet_bytes *out, uint32_t value, size_t length,
+                    unsigned width)
+{
+    put_varint(chunk, out, (uint64_t)length << 1);
+    for (unsigned bits = 0; bits < width; bits += 8) {
+        unsigned char byte = (unsigned char)(value >> bits);
+        put(chunk, out, &byte, 1);
+    }
+}
+
+/* Eight numbers, those beyond the end as 0: `width` bytes, least significant bits first. */
+static void put_group(struct parquet_chunk *chunk, parquet_bytes *out, const struct numbers *n,
+                      size_t first)
+{
+    uint64_t held = 0;
+    unsigned bits = 0;
+    for (size_t i = first; i < first + 8; i++) {
+        held |= (uint64_t)(i < n->count ? number_at(n, i) : 0) << bits;
+        for (bits += n->width; bits >= 8; bits -= 8, held >>= 8) {
+            unsigned char byte = (unsigned char)held;
+            put(chunk, out, &byte, 1);
+        }
+    }
+}
+
+/* The hybrid of runs and packed groups. Groups hold eight, so a run begins where one ends. */
+static void put_numbers(struct parquet_chunk *chunk, parquet_bytes *out, const struct numbers *n)
+{
+    for (size_t i = 0; i < n->count;) {
+        size_t run = run_at(n, i), end = i;
+        if (run >= SHORTEST_RUN) {
+            put_run(chunk, out, number_at(n, i), run, n->width);
+            i += run;
+            continue;
+        }
+        do
+            end += 8;
+        while (end < n->count && run_at(n, end) < SHORTEST_RUN);
+        put_varint(chunk, out, (uint64_t)(end - i) / 8 << 1 | 1);
+        for (; i < end; i += 8)
+            put_group(chunk, out, n, i);
+        if (i > n->count)
+            i = n->count;
+    }
+}
+
+/* ---- pages ------------------------------------------------------------------------------------
+ */
+
+size_t chunk_bytes(const struct parquet_chunk *chunk)
+{
+    return chunk->defined.count + chunk->plain.count + chunk->dictionary.count +
+           chunk->indices.count * sizeof(uint32_t);
+}
+
+bool chunk_has_dictionary(const struct parquet_chunk *chunk)
+{
+    return chunk->entries > 0;
+}
+
+void chunk_finish(struct parquet_chunk *chunk, bool keyed)
+{
+    if (!keyed && chunk->entries > chunk->values / 2)
+        spill(chunk);
+}
+
+static unsigned index_width(uint32_t entries)
+{
+    unsigned width = 1; /* not 0 for a single one: some readers stumble */
+    while (width < 32 && entries > 1u << width)
+        width++;
+    return width;
+}
+
+static void put_levels(struct parquet_chunk *chunk, parquet_bytes *out)
+{
+    struct numbers levels = {
+        .bytes = chunk->defined.data, .count = chunk->defined.count, .width = 1};
+    size_t at = out->count;
+    put_u32(chunk, out, 0);
+    put_numbers(chunk, out, &levels);
+    if (chunk->failed)
+        return;
+    uint32_t length = (uint32_t)(out->count - at - 4);
+    for (size_t i = 0; i < 4; i++)
+        out->data[at + i] = (unsigned char)(length >> 8 * i);
+}
+
+bool chunk_page(struct parquet_chunk *chunk, bool required, parquet_bytes *out)
+{
+    if (!required)
+        put_levels(chunk, out);
+    if (chunk_has_dictionary(chunk)) {
+        struct numbers indices = {.words = chunk->indices.data,
+                                  .count = chunk->indices.count,
+                                  .width = index_width(chunk->entries)};
+        unsigned char width = (unsigned char)indices.width;
+        put(chunk, out, &width, 1);
+        put_numbers(chunk, out, &indices);
+    } else {
+        put(chunk, out, chunk->plain.data, chunk->plain.count);
+    }
+    return !chunk->failed;
+}
+
+bool chunk_bounds(const struct parquet_chunk *chunk, enum parquet_type type, const void **least,
+                  size_t *least_length, const void **most, size_t *most_length)
+{
+    const struct parquet_bounds *b = &chunk->bounds;
+    const parquet_bytes *in = chunk_has_dictionary(chunk) ? &chunk->dictionary : &chunk->plain;
+    if (!b->any || b->unordered || type == PARQUET_BYTES)
+        return false;
+    *least_length = *most_length = 8;
+    switch (type) {
+    case PARQUET_INT64:
+        *least = &b->least_int;
+        *most = &b->most_int;
+        return true;
+    case PARQUET_DOUBLE:
+        *least = &b->least_double;
+        *most = &b->most_double;
+        return true;
+    case PARQUET_TEXT:
+    case PARQUET_BYTES:
+        break;
+    }
+    *least = in->data + b->least.offset;
+    *most = in->data + b->most.offset;
+    *least_length = b->least.length;
+    *most_length = b->most.length;
+    return b->least.length <= LONGEST_BOUND && b->most.length <= LONGEST_BOUND;
+}
+
+void chunk_clear(struct parquet_chunk *chunk)
+{
+    chunk->defined.count = chunk->plain.count = chunk->dictionary.count = chunk->indices.count = 0;
+    chunk->values = 0;
+    chunk->entries = 0;
+    chunk->bounds = (struct parquet_bounds){0};
+    prof_map_clear(&chunk->known);
+}
+
+void chunk_free(struct parquet_chunk *chunk)
+{
+    prof_array_free(&chunk->defined);
+    prof_array_free(&chunk->plain);
+    prof_array_free(&chunk->dictionary);
+    prof_array_free(&chunk->indices);
+    prof_map_free(&chunk->known);
+    *chunk = (struct parquet_chunk){0};
+}
