@@ -351,8 +351,9 @@ static bool read_long(struct reader *r)
             store(r->command, option, NULL, r->values);
         return true;
     }
-    const char *value;
-    return take_value(r, option, rest, &value) && store(r->command, option, value, r->values);
+    const char *value = option->implied;
+    return ((value && !rest) || take_value(r, option, rest, &value)) &&
+           store(r->command, option, value, r->values);
 }
 
 static bool read_short(struct reader *r)

@@ -61,9 +61,9 @@ static void put_option(FILE *out, const struct cli_option *option)
     put(out, option->name, false);
     fputs("\\fR", out);
     if (option->argument) {
-        fputs(" \\fI", out);
+        fputs(option->implied ? "[=\\fI" : " \\fI", out);
         put(out, option->argument, false);
-        fputs("\\fR", out);
+        fputs(option->implied ? "\\fR]" : "\\fR", out);
     }
     fputc('\n', out);
     char text[1024];

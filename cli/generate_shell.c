@@ -38,7 +38,7 @@ static void bash_option_values(FILE *out, const struct cli_command *command)
 {
     FOR_OPTIONS(o, command)
     {
-        if (o->type == CLI_FLAG)
+        if (o->type == CLI_FLAG || o->implied)
             continue;
         fprintf(out, "    %s:--%s", command->name, o->name);
         if (o->letter)
@@ -66,7 +66,7 @@ static void bash_verbatim(FILE *out, const struct cli_command *command)
     const char *between = "";
     FOR_OPTIONS(o, command)
     {
-        if (o->type == CLI_FLAG)
+        if (o->type == CLI_FLAG || o->implied)
             continue;
         fprintf(out, "%s--%s", between, o->name);
         between = "|";
@@ -74,7 +74,7 @@ static void bash_verbatim(FILE *out, const struct cli_command *command)
             fprintf(out, "|-%c", o->letter);
     }
     fputs(") i=$((i + 1)); if [ \"${COMP_WORDS[i]}\" = '=' ]; then i=$((i + 1)); fi ;;\n"
-          "        -*) ;;\n"
+          "        -*) if [ \"${COMP_WORDS[i+1]}\" = '=' ]; then i=$((i + 2)); fi ;;\n"
           "        *) break ;;\n"
           "      esac\n"
           "    done\n"
@@ -147,11 +147,13 @@ static void zsh_option(FILE *out, const struct cli_option *option)
         fprintf(out, "'(-%c --%s)'{-%c,--%s}'[", option->letter, option->name, option->letter,
                 option->name);
     else
-        fprintf(out, "'--%s%s[", option->name, option->argument ? "=" : "");
+        fprintf(out, "'--%s%s[", option->name, option->implied    ? "=-"
+                : option->argument ? "="
+                                   : "");
     put_quoted(out, option->text, "[]:\\");
     fputc(']', out);
     if (option->argument) {
-        fputc(':', out);
+        fputs(option->implied ? "::" : ":", out);
         put_quoted(out, option->argument, "[]:\\");
         fputc(':', out);
         if (option->words && option->type == CLI_WORDS)
@@ -219,7 +221,7 @@ static void fish_option(FILE *out, const char *command, const struct cli_option 
         fputs(" -x -a '", out);
         put_words(out, option->words, " ");
         fputc('\'', out);
-    } else if (option->argument) {
+    } else if (option->argument && !option->implied) {
         fputs(option->type == CLI_FILE     ? " -r -F"
               : option->type == CLI_FOLDER ? " -x -a '(__fish_complete_directories)'"
                                            : " -x",

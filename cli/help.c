@@ -13,8 +13,10 @@ void cli_option_label(const struct cli_option *option, char *buffer, size_t size
     char letter[8] = "    ";
     if (option->letter)
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    snprintf(buffer, size, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
-             option->argument ? option->argument : "");
+    const char *format = option->implied    ? "%s--%s[=%s]"
+                         : option->argument ? "%s--%s %s"
+                                            : "%s--%s%s";
+    snprintf(buffer, size, format, letter, option->name, option->argument ? option->argument : "");
 }
 
 void cli_print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width)
