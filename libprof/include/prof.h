@@ -1004,11 +1004,11 @@ enum prof_flame_weight {
     PROF_FLAME_KERNEL_NS, /* kernels only */
     PROF_FLAME_BYTES,     /* copies and fills by bytes */
     PROF_FLAME_COUNT,     /* kernels, copies and fills, one each */
+    PROF_FLAME_HELD,      /* allocations alive at the peak of their device, by bytes */
+    PROF_FLAME_ALLOCATED, /* all allocations, by bytes */
 };
 
 enum prof_flame_kind {
-    PROF_FLAME_HELD,      /* allocations alive at the peak of their device, by bytes */
-    PROF_FLAME_ALLOCATED, /* all allocations, by bytes */
     PROF_FLAME_ROOT, /* node 0, without a name */
     PROF_FLAME_PROCESS, /* only when the capture has events of several processes */
     PROF_FLAME_RANGE,
@@ -1016,10 +1016,10 @@ enum prof_flame_kind {
     PROF_FLAME_KERNEL,
     PROF_FLAME_TRANSFER,
     PROF_FLAME_MEMSET,
+    PROF_FLAME_MEMORY, /* a kind of memory */
 };
 
 struct prof_flame_node {
-    PROF_FLAME_MEMORY, /* a kind of memory */
     uint32_t parent; /* index, always smaller than the node's own */
     enum prof_flame_kind kind;
     const char *name;
