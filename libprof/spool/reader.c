@@ -360,6 +360,11 @@ static bool is_well_formed(const struct wire_head *head, size_t left)
         const struct wire_string *string = (const struct wire_string *)(const void *)head;
         return head->size >= sizeof *string && string->length <= head->size - sizeof *string;
     }
+    if (head->type == WIRE_STACK) {
+        const struct wire_stack *stack = (const struct wire_stack *)(const void *)head;
+        return head->size >= sizeof *stack &&
+               stack->count <= (head->size - sizeof *stack) / sizeof *stack->entries;
+    }
     return head->type >= WIRE_TYPES || head->size >= sizes[head->type].first;
 }
 

@@ -49,7 +49,7 @@ static void spool_free(struct ingest_spool *spool)
     }
     prof_array_free(&spool->locals);
     prof_array_free(&spool->clocks);
-    prof_names_free(&spool->modules);
+    prof_map_free(&spool->stacks);
     prof_map_free(&spool->threads);
     prof_array_free(&spool->thread_list);
     prof_array_free(&spool->partial);
@@ -280,6 +280,8 @@ static void forget(struct prof_ingest *ingest)
     prof_names_free(&ingest->configs);
     prof_names_free(&ingest->rollup_keys);
     prof_array_free(&ingest->rollups);
+    ingest_stacks_free(ingest);
+    ingest_images_free(ingest);
     ingest->spool_names = ingest->strings = ingest->configs = ingest->rollup_keys =
         (struct prof_names){0};
     ingest->processes_done = 0;

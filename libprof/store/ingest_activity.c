@@ -43,6 +43,7 @@ static bool graph_node(struct prof_ingest *ingest, struct ingest_spool *spool, u
     row_known(out, 4, node->graph);
     row_known(out, 5, (int64_t)node->original);
     row_set(out, 6, node->head.flags);
+    row_known(out, 7, ingest_stack_of(spool, node->stack));
     return ingest_row_end(ingest, INGEST_BATCH_GRAPH_NODE);
 }
 

@@ -16,7 +16,7 @@ bool ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool, u
     row_known(out, 5, call->result);
     row_set(out, 6, call->head.flags);
     row_known(out, 7, call->expects == WIRE_EXPECTS_MANY ? (int64_t)call->correlation : 0);
-    row_known(out, 8, call->stack);
+    row_known(out, 8, ingest_stack_of(spool, call->stack));
     return ingest_row_end(ingest, INGEST_BATCH_CALL);
 }
 
@@ -147,6 +147,11 @@ static int64_t row_flags(uint8_t command, uint8_t done)
            (done & WIRE_FAILED ? 4 : 0) | (done & WIRE_ABANDONED ? 8 : 0);
 }
 
+static int64_t stack_of(const struct ingest_spool *spool, const struct ingest_pending *pending)
+{
+    return pending->has_call ? ingest_stack_of(spool, pending->call.stack) : 0;
+}
+
 static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
                          const struct ingest_pending *pending, struct device_row *row)
 {
@@ -158,7 +163,7 @@ static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
     bind_api(out, 5, row, true);
     row_known(out, 12, (int64_t)kernel->graph_node);
     row_known(out, 13, row->flags);
-    row_known(out, 14, pending->has_call ? pending->call.stack : 0);
+    row_known(out, 14, stack_of(spool, pending));
     if (row->has_end && !ingest_rollup_add(ingest, row->stream, config, row->start,
                                            (uint64_t)row->duration))
         return false;
@@ -183,12 +188,12 @@ static bool write_transfer(struct prof_ingest *ingest, struct ingest_spool *spoo
     row_known(out, 16, ingest_global(spool, transfer->peer_device, WIRE_DEVICE));
     row_known(out, 17, (int64_t)transfer->graph_node);
     row_known(out, 18, row->flags);
-    row_known(out, 19, pending->has_call ? pending->call.stack : 0);
+    row_known(out, 19, stack_of(spool, pending));
     return ingest_row_end(ingest, INGEST_BATCH_TRANSFER);
 }
 
-static bool write_memset(struct prof_ingest *ingest, const struct ingest_pending *pending,
-                         const struct device_row *row)
+static bool write_memset(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                         const struct ingest_pending *pending, const struct device_row *row)
 {
     const struct wire_memset *fill = &pending->command.memset;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_MEMSET);
@@ -199,12 +204,12 @@ static bool write_memset(struct prof_ingest *ingest, const struct ingest_pending
     row_known(out, 13, fill->memory_kind);
     row_known(out, 14, (int64_t)fill->graph_node);
     row_known(out, 15, row->flags);
-    row_known(out, 16, pending->has_call ? pending->call.stack : 0);
+    row_known(out, 16, stack_of(spool, pending));
     return ingest_row_end(ingest, INGEST_BATCH_MEMSET);
 }
 
-static bool write_sync(struct prof_ingest *ingest, const struct ingest_pending *pending,
-                       const struct device_row *row)
+static bool write_sync(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                       const struct ingest_pending *pending, const struct device_row *row)
 {
     const struct wire_sync *sync = &pending->command.sync;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_SYNC);
@@ -212,7 +217,7 @@ static bool write_sync(struct prof_ingest *ingest, const struct ingest_pending *
     row_set(out, 4, sync->kind);
     bind_api(out, 5, row, false);
     row_known(out, 10, (int64_t)sync->event);
-    row_known(out, 11, pending->has_call ? pending->call.stack : 0);
+    row_known(out, 11, stack_of(spool, pending));
     row_known(out, 12, (int64_t)sync->recorded);
     return ingest_row_end(ingest, INGEST_BATCH_SYNC);
 }
@@ -287,9 +292,9 @@ bool ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool
     case WIRE_TRANSFER:
         return write_transfer(ingest, spool, pending, &row);
     case WIRE_MEMSET:
-        return write_memset(ingest, pending, &row);
+        return write_memset(ingest, spool, pending, &row);
     default:
-        return write_sync(ingest, pending, &row);
+        return write_sync(ingest, spool, pending, &row);
     }
 }
 

@@ -314,14 +314,61 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
 static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                               const struct wire_module *module)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE];
-    ingest_bind(sql, 1, spool->process);
-    ingest_bind(sql, 2, (int64_t)(module->time - ingest->zero_ns));
-    ingest_bind_local_text(ingest, spool, sql, 3, module->path);
-    ingest_bind_local_text(ingest, spool, sql, 4, module->build_id);
-    ingest_bind(sql, 5, (int64_t)module->address);
-    ingest_bind(sql, 6, (int64_t)module->bytes);
-    return ingest_run(ingest, INGEST_SQL_MODULE);
+    if (module->head.flags & WIRE_MODULE_UNLOADED)
+        return ingest_unmapped(ingest, spool->process, module->address, module->time);
+    char *path = ingest_text_of(ingest, spool, module->path);
+    char *build_id = ingest_text_of(ingest, spool, module->build_id);
+    struct ingest_mapping mapping = {.path = path ? path : "",
+                                     .build_id = build_id,
+                                     .address = module->address,
+                                     .bytes = module->bytes,
+                                     .segment = -1,
+                                     .time_ns = module->time};
+    bool ok = ingest_mapped(ingest, spool->process, &mapping);
+    free(path);
+    free(build_id);
+    return ok;
+}
+
+/* A stack's entries to those of the file. */
+static size_t stack_entries(const struct wire_stack *stack, struct ingest_entry *entries)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < stack->count; i++) {
+        uint64_t value = stack->entries[i] & WIRE_ENTRY_VALUE;
+        uint64_t kind = stack->entries[i] >> WIRE_ENTRY_SHIFT;
+        if (kind != WIRE_ENTRY_RETURN && kind != WIRE_ENTRY_PC)
+            continue; /* of a later version */
+        bool is_return = kind == WIRE_ENTRY_RETURN && value;
+        entries[count++] = (struct ingest_entry){.kind = PROF_STORE_FRAME_NATIVE,
+                                                 .address = is_return ? value - 1 : value};
+    }
+    if (stack->head.flags & (WIRE_STACK_CUT | WIRE_STACK_ENDED))
+        entries[count++] = (struct ingest_entry){.kind = PROF_STORE_FRAME_MISSING};
+    return count;
+}
+
+static bool stack_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                             const struct wire_stack *stack)
+{
+    struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
+    int64_t row = ingest_stack(ingest, spool->process, entries, stack_entries(stack, entries));
+    if (row <= 0) /* an empty one stays unknown */
+        return row != 0;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
+    ingest_bind(sql, 1, spool->id);
+    ingest_bind(sql, 2, stack->head.aux);
+    ingest_bind(sql, 3, WIRE_STACK);
+    ingest_bind(sql, 4, row);
+    ingest_bind(sql, 5, 0);
+    return prof_map_put(&spool->stacks, stack->head.aux, (uint64_t)row) &&
+           ingest_run(ingest, INGEST_SQL_MAP);
+}
+
+int64_t ingest_stack_of(const struct ingest_spool *spool, uint32_t local)
+{
+    const uint64_t *row = local ? prof_map_get(&spool->stacks, local) : NULL;
+    return row ? (int64_t)*row : 0;
 }
 
 struct ingest_clock *ingest_clock_of(struct ingest_spool *spool, uint32_t id, bool make)
@@ -462,6 +509,8 @@ bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
         return ingest_handle(ingest, spool, record);
     case WIRE_MODULE:
         return module_definition(ingest, spool, record);
+    case WIRE_STACK:
+        return stack_definition(ingest, spool, record);
     case WIRE_CLOCK:
         return clock_definition(ingest, spool, record);
     case WIRE_HEALTH:

@@ -90,7 +90,7 @@ bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
     ingest_bind_known(sql, 8, ingest_global(spool, alloc->device, WIRE_DEVICE));
     ingest_bind_known(sql, 9, ingest_global(spool, alloc->head.aux, WIRE_CONTEXT));
     ingest_bind(sql, 10, thread->row);
-    ingest_bind_known(sql, 11, alloc->stack);
+    ingest_bind_known(sql, 11, ingest_stack_of(spool, alloc->stack));
     if (!ingest_run(ingest, INGEST_SQL_ALLOCATION))
         return false;
     int64_t row = sqlite3_last_insert_rowid(ingest->db);

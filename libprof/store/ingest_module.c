@@ -67,33 +67,6 @@ static bool read_build_id(const char *path, char *text, size_t size)
     return found;
 }
 
-static bool write_module(struct prof_ingest *ingest, struct ingest_spool *spool, const char *path,
-                         uint64_t address, uint64_t bytes)
-{
-    char build_id[129];
-    bool known = read_build_id(path, build_id, sizeof build_id);
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE];
-    ingest_bind(sql, 1, spool->process);
-    ingest_bind(sql, 2, (int64_t)(ingest->now_ns - ingest->zero_ns));
-    ingest_bind_text(sql, 3, path);
-    ingest_bind_text(sql, 4, known ? build_id : NULL);
-    ingest_bind(sql, 5, (int64_t)address);
-    ingest_bind(sql, 6, (int64_t)bytes);
-    return ingest_run(ingest, INGEST_SQL_MODULE);
-}
-
-bool ingest_module_known(struct ingest_spool *spool, const char *path, uint64_t address,
-                         bool *is_new)
-{
-    char key[4096 + 24];
-    int length = snprintf(key, sizeof key, "%llx %s", (unsigned long long)address, path);
-    if (length < 0 || (size_t)length >= sizeof key ||
-        prof_names_get(&spool->modules, key, (size_t)length))
-        return true;
-    *is_new = true;
-    return prof_names_put(&spool->modules, key, (size_t)length, 1);
-}
-
 /* One object: all its mappings lie side by side, and one of them is executable. */
 struct mapped {
     char path[4096];
@@ -101,15 +74,21 @@ struct mapped {
     bool executable;
 };
 
-static bool end_object(struct prof_ingest *ingest, struct ingest_spool *spool,
-                       const struct mapped *object)
+static bool end_object(struct prof_ingest *ingest, int64_t process, const struct mapped *object)
 {
     if (!object->path[0] || !object->executable)
         return true;
-    bool is_new = false;
-    return ingest_module_known(spool, object->path, object->start, &is_new) &&
-           (!is_new || write_module(ingest, spool, object->path, object->start,
-                                    object->end - object->start));
+    char build_id[129];
+    struct ingest_mapping mapping = {.path = object->path,
+                                     .address = object->start,
+                                     .bytes = object->end - object->start,
+                                     .segment = -1,
+                                     .time_ns = ingest->now_ns};
+    if (ingest_is_mapped(ingest, process, &mapping))
+        return true;
+    if (read_build_id(object->path, build_id, sizeof build_id))
+        mapping.build_id = build_id;
+    return ingest_mapped(ingest, process, &mapping);
 }
 
 bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -135,7 +114,7 @@ bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
             continue;
         const char *path = line + path_at;
         if (path[0] != '/' || strcmp(path, object.path) != 0) {
-            ok = end_object(ingest, spool, &object);
+            ok = end_object(ingest, spool->process, &object);
             object = (struct mapped){.start = start};
             if (path[0] == '/')
                 snprintf(object.path, sizeof object.path, "%s", path);
@@ -143,7 +122,7 @@ bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
         object.end = end;
         object.executable |= strchr(rights, 'x') != NULL;
     }
-    ok = ok && end_object(ingest, spool, &object);
+    ok = ok && end_object(ingest, spool->process, &object);
     fclose(maps);
     return ok;
 }

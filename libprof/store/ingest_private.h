@@ -11,7 +11,8 @@
  *   ingest_activity.c  graph nodes, events, pools, managed memory, JIT, overhead, recording windows
  *   ingest_counter.c   samples of hardware counters
  *   ingest_range.c     NVTX   ingest_memory.c  allocations   ingest_rollup.c  per-second sums
- *   ingest_module.c    object files a process has mapped
+ *   ingest_module.c    object files a process has mapped, asked of the kernel
+ *   ingest_image.c     what is mapped where   ingest_stack.c    call stacks (ingest_stack.h)
  *   ingest_batch.c     many rows a statement
  *   ingest_state.c     what must survive a killed perfkit: cursors, maps, unfinished records
  *   ingest_health.c    the trust block
@@ -33,6 +34,7 @@
 #include "libprof/spool/reader.h"
 #include "libprof/store/ingest.h"
 #include "libprof/store/ingest_foreign.h"
+#include "libprof/store/ingest_stack.h"
 #include "libprof/wire/wire.h"
 
 /* Prepared statements, one table: name, SQL */
@@ -68,8 +70,12 @@
     X(STREAM_NAME, "UPDATE stream SET name=?2 WHERE id=?1")                                        \
     X(OBJECT_NAME, "INSERT INTO object_name(process,kind,handle,name) VALUES(?1,?2,?3,?4)")        \
     X(CATEGORY, "INSERT INTO category(process,domain,category,name) VALUES(?1,?2,?3,?4)")          \
-    X(MODULE, "INSERT INTO module(process,start,path,build_id,address,bytes) "                     \
-              "VALUES(?1,?2,?3,?4,?5,?6)")                                                         \
+    X(MODULE, "INSERT INTO module(process,start,path,build_id,address,bytes,segment) "             \
+              "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                      \
+    X(MODULE_END, "UPDATE module SET end=?2 WHERE id=?1")                                          \
+    X(STACK, "INSERT INTO stack(id,parent,frame,depth) VALUES(?1,?2,?3,?4)")                       \
+    X(FRAME, "INSERT INTO frame(id,process,kind,address,module,offset) VALUES(?1,?2,?3,?4,?5,?6)") \
+    X(SYMBOL, "INSERT INTO symbol(frame,level,function,file,line) VALUES(?1,?2,?3,?4,?5)")         \
     X(CLOCK, "INSERT INTO clock_sync(process,device,clock,source_ns,mono_ns,error_ns) "            \
              "VALUES(?1,?2,?3,?4,?5,?6)")                                                          \
     X(STREAM_CLOCK, "UPDATE stream SET clock=?2 WHERE id=?1")                                      \
@@ -94,8 +100,8 @@
             "VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")                                                     \
     X(GRAPH_LAUNCH, "INSERT INTO graph_launch(start,duration,stream,graph,correlation,queue_delay," \
                     "submit_delay) VALUES(?1,?2,?3,?4,?5,?6,?7)")                                  \
-    X(GRAPH_NODE, "INSERT INTO graph_node(start,thread,node,graph,original,class) "                \
-                  "VALUES(?1,?2,?3,?4,?5,?6)")                                                     \
+    X(GRAPH_NODE, "INSERT INTO graph_node(start,thread,node,graph,original,class,stack) "          \
+                  "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                  \
     X(EVENT_RECORD, "INSERT INTO event_record(start,stream,event,recorded,correlation) "           \
                     "VALUES(?1,?2,?3,?4,?5)")                                                      \
     X(OVERHEAD, "INSERT INTO overhead(start,duration,process,thread,kind,stream,correlation) "     \
@@ -331,7 +337,7 @@ struct ingest_spool {
     PROF_ARRAY(struct ingest_live) live_list;
     PROF_ARRAY(uint32_t) live_holes;
     PROF_ARRAY(struct ingest_freed) freed; /* frees seen before their allocation */
-    struct prof_names modules; /* "address path" of those written */
+    struct prof_map stacks;    /* local stack id -> stack.id */
     uint64_t modules_ns;       /* when they were last looked for */
     struct prof_map handles; /* kind and handle -> the object that has it now */
     struct prof_map objects; /* kind and object -> row */
@@ -364,6 +370,19 @@ struct ingest_process {
     int signal;
     uint64_t start_ns, end_ns, gone_ns;
     bool has_spool;
+};
+
+/* A module of a process. */
+struct ingest_object {
+    uint64_t start, end;
+    int64_t row, segment; /* as in ingest_mapping */
+    char build_id[48];    /* "" = unknown; longer ones are compared as far as this goes */
+};
+
+struct ingest_image {
+    PROF_ARRAY(struct ingest_object) objects; /* all that it ever had */
+    PROF_ARRAY(uint32_t) live;                /* numbers of those it has, by address, apart */
+    struct prof_names known;                  /* address, segment, path -> newest number */
 };
 
 struct ingest_rollup {
@@ -399,6 +418,11 @@ struct prof_ingest {
     struct prof_names configs;     /* bytes of the row -> launch_config.id */
     int64_t last_string, last_config, last_process, last_thread, last_device, last_context,
         last_stream, last_spool, last_rollup, last_counter_device;
+    struct prof_names frames; /* what makes a frame -> frame.id */
+    struct prof_map stacks;   /* parent, frame -> stack.id */
+    int64_t last_frame, last_stack;
+    struct prof_map image_at; /* process.id -> index in images */
+    PROF_ARRAY(struct ingest_image) images;
     struct prof_names rollup_keys; /* (second, stream, config) -> index */
     PROF_ARRAY(struct ingest_rollup) rollups;
     int64_t rollup_newest;
@@ -505,6 +529,8 @@ char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spoo
 /* The same, bound. */
 void ingest_bind_local_text(struct prof_ingest *ingest, const struct ingest_spool *spool,
                             sqlite3_stmt *sql, int at, uint32_t local);
+/* stack.id of a spool's stack; 0 = none, or its definition was lost. */
+int64_t ingest_stack_of(const struct ingest_spool *spool, uint32_t local);
 /* Remember what a local id stands for, in memory and in the store. */
 bool ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t local,
                          uint32_t kind, int64_t global, uint32_t extra);
@@ -576,9 +602,20 @@ bool ingest_live_add(struct ingest_spool *spool, uint32_t source, uint64_t id, u
 
 /* ingest_module.c */
 bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool);
-/* Remember a module; *is_new is set when it was not known. */
-bool ingest_module_known(struct ingest_spool *spool, const char *path, uint64_t address,
-                         bool *is_new);
+
+/* ingest_image.c */
+/* What the process has at an address now; NULL = nothing known. Valid until the next mapping. */
+const struct ingest_object *ingest_object_at(struct prof_ingest *ingest, int64_t process,
+                                             uint64_t address);
+/* Was the object seen before at this place? (Without a build id: in whatever version.) */
+bool ingest_is_mapped(struct prof_ingest *ingest, int64_t process,
+                      const struct ingest_mapping *mapping);
+bool ingest_images_load(struct prof_ingest *ingest);
+void ingest_images_free(struct prof_ingest *ingest);
+
+/* ingest_stack.c */
+bool ingest_stacks_load(struct prof_ingest *ingest);
+void ingest_stacks_free(struct prof_ingest *ingest);
 
 /* ingest_rollup.c */
 bool ingest_rollup_add(struct prof_ingest *ingest, int64_t stream, int64_t config, int64_t start,

@@ -251,10 +251,15 @@ static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
                             "kind!=?2 ORDER BY rowid", &sql);
     sqlite3_bind_int64(sql, 1, spool->id);
     sqlite3_bind_int64(sql, 2, WIRE_HANDLE); /* ingest_name.c */
-    while (ok && sqlite3_step(sql) == SQLITE_ROW)
-        ok = ingest_set_local(spool, (uint32_t)sqlite3_column_int64(sql, 0),
-                              (uint32_t)sqlite3_column_int64(sql, 1), sqlite3_column_int64(sql, 2),
-                              (uint32_t)sqlite3_column_int64(sql, 3));
+    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        uint32_t local = (uint32_t)sqlite3_column_int64(sql, 0);
+        uint32_t kind = (uint32_t)sqlite3_column_int64(sql, 1);
+        int64_t global = sqlite3_column_int64(sql, 2);
+        ok = kind == WIRE_STACK /* which have numbers of their own */
+                 ? prof_map_put(&spool->stacks, local, (uint64_t)global)
+                 : ingest_set_local(spool, local, kind, global,
+                                    (uint32_t)sqlite3_column_int64(sql, 3));
+    }
     sqlite3_finalize(sql);
     return ok;
 }
@@ -292,20 +297,6 @@ static bool load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
                              (uint64_t)sqlite3_column_int64(sql, 2),
                              ingest->zero_ns + (uint64_t)sqlite3_column_int64(sql, 1),
                              sqlite3_column_int64(sql, 0));
-    sqlite3_finalize(sql);
-    return ok;
-}
-
-static bool load_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
-{
-    sqlite3_stmt *sql;
-    bool unused, ok = query(ingest, "SELECT path,address FROM module WHERE process=?1", &sql);
-    sqlite3_bind_int64(sql, 1, spool->process);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
-        const char *path = (const char *)sqlite3_column_text(sql, 0);
-        ok = ingest_module_known(spool, path ? path : "", (uint64_t)sqlite3_column_int64(sql, 1),
-                                 &unused);
-    }
     sqlite3_finalize(sql);
     return ok;
 }
@@ -418,9 +409,8 @@ static bool load_spools(struct prof_ingest *ingest)
             continue;
         }
         ok = load_locals(ingest, spool) && load_threads(ingest, spool) &&
-             load_live(ingest, spool) && load_modules(ingest, spool) &&
-             load_waiting(ingest, spool) && ingest_handles_load(ingest, spool) &&
-             load_cursors(ingest, spool);
+             load_live(ingest, spool) && load_waiting(ingest, spool) &&
+             ingest_handles_load(ingest, spool) && load_cursors(ingest, spool);
     }
     sqlite3_finalize(sql);
     return ok;
@@ -473,7 +463,8 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     ingest->last_counter_device = one_number(ingest, "SELECT max(id) FROM counter_device");
     ingest->last_rollup = one_number(ingest, "SELECT max(id) FROM rollup");
     if (!load_strings(ingest) || !load_configs(ingest) || !load_processes(ingest) ||
-        !ingest_processes_gaps(ingest) || !load_spools(ingest))
+        !ingest_processes_gaps(ingest) || !ingest_images_load(ingest) ||
+        !ingest_stacks_load(ingest) || !load_spools(ingest))
         return prof_store_fail(ingest->store, "go on with", err);
     return PROF_OK;
 }

@@ -63,6 +63,7 @@
     X(COUNTER, 1, "one counter of those that are sampled")                                         \
     X(COUNTER_BURST, 0, "a stretch of time in which counters were sampled without pause")          \
     X(COUNTER_SAMPLE, 0, "what the counters of a device counted in one interval")                  \
+    X(STACK, 1, "a call stack")                                                                    \
     X(FIELD, 0, "one value that an NVTX range was given with its payload")
 
 enum wire_type {
@@ -209,15 +210,38 @@ struct wire_handle {
     uint32_t stream;  /* wire_stream.native; 0 for a context */
 };
 
-/* head.aux = module id */
+/* head.aux = module id; flags = WIRE_MODULE_*. The object is what lies at these addresses from here on
+ * in the definition stream: one that is loaded again is sent again. */
+#define WIRE_MODULE_UNLOADED 1u /* what is at `address` went away at `time`; the rest is 0 */
 struct wire_module {
     struct wire_head head;
     uint64_t time;
-    uint64_t address; /* load address */
-    uint64_t bytes;
-    uint32_t path;     /* string id */
+    uint64_t address; /* of the lowest page of the object */
+    uint64_t bytes;   /* to the end of its last segment */
+    uint32_t path;     /* string id; "[vdso]" = the kernel's */
     uint32_t build_id; /* string id, hexadecimal */
 };
+
+/* What an entry of a stack is, in its top bits. */
+enum wire_entry {
+    WIRE_ENTRY_RETURN, /* a return address */
+    WIRE_ENTRY_PC,     /* the address of an instruction: interrupted by a signal, or sampled */
+    WIRE_ENTRY_PYTHON, /* a place in Python code */
+};
+#define WIRE_ENTRY_SHIFT 60u
+#define WIRE_ENTRY_VALUE ((1ull << WIRE_ENTRY_SHIFT) - 1)
+
+/* head.aux = stack id: stacks are counted for themselves, from 1; flags = WIRE_STACK_*. Modules are sent
+ * before the first stack that goes through them. */
+#define WIRE_STACK_CUT 1u   /* deeper than the limit: outer frames are missing */
+#define WIRE_STACK_ENDED 2u /* outer frames are missing because a caller could not be found */
+struct wire_stack {
+    struct wire_head head;
+    uint32_t count; /* entries */
+    uint32_t reserved;
+    uint64_t entries[]; /* enum wire_entry << WIRE_ENTRY_SHIFT | value; innermost first */
+};
+#define WIRE_STACK_ENTRIES ((WIRE_MAX_RECORD - 16u) / 8u) /* most in a record */
 
 /* head.aux = clock id, chosen by the collector, != 0 */
 struct wire_clock {
@@ -503,6 +527,8 @@ struct wire_graph_node {
     uint32_t graph;
     uint32_t tid;
     uint64_t original; /* the node it was cloned from, 0 = made by the program */
+    uint32_t stack;    /* of its creation, 0 = not taken */
+    uint32_t reserved;
 };
 
 /* head.aux = stream id. Only in whole-graph mode; then no node of the graph has a record. */
@@ -670,7 +696,10 @@ struct wire_counter_sample {
     X(BACKEND_DROPPED, "records the vendor's library says it dropped")                             \
     X(TIME_REPAIRED, "device times put back into order")                                           \
     X(TIME_MISSING, "device records that came without times")                                      \
-    X(OUTSIDE, "records left out because nothing was to be recorded at their time")
+    X(OUTSIDE, "records left out because nothing was to be recorded at their time")                \
+    X(STACK_UNSENT, "stacks left out because the table of stacks or the spool had no room")        \
+    X(STACK_CUT, "stacks deeper than the limit: their outermost frames are missing")               \
+    X(STACK_ENDED, "stacks that ended early because a caller could not be found")
 
 enum wire_count {
 #define X(name, text) WIRE_COUNT_##name,
@@ -695,6 +724,7 @@ WIRE_ASSERT(wire_stream, 40);
 WIRE_ASSERT(wire_name, 24);
 WIRE_ASSERT(wire_handle, 24);
 WIRE_ASSERT(wire_module, 40);
+WIRE_ASSERT(wire_stack, 16);
 WIRE_ASSERT(wire_clock, 40);
 WIRE_ASSERT(wire_health, 24);
 WIRE_ASSERT(wire_call, 48);
@@ -710,7 +740,7 @@ WIRE_ASSERT(wire_range, 48);
 WIRE_ASSERT(wire_range_end, 24);
 WIRE_ASSERT(wire_work, 32);
 WIRE_ASSERT(wire_field, 32);
-WIRE_ASSERT(wire_graph_node, 40);
+WIRE_ASSERT(wire_graph_node, 48);
 WIRE_ASSERT(wire_graph, 56);
 WIRE_ASSERT(wire_overhead, 40);
 WIRE_ASSERT(wire_event, 40);

@@ -57,6 +57,18 @@ static void name_streams(uint32_t i)
         described_stream(i);
 }
 
+/* Every launch has a stack: of 20 callers, each with two places that call. Sent once, at its first use. */
+static uint32_t stack_of(uint64_t i)
+{
+    uint32_t id = (uint32_t)(i % 40 + 1);
+    uint64_t entries[] = {0x500000 + id, 0x400001 + id / 2, 0x480000};
+    if (i == 1)
+        define_module("/bin/made-up", "abcd", 0x400000, 0x100000);
+    if (i <= 40)
+        define_stack(id, entries, 3, 0);
+    return id;
+}
+
 /* Launches in the OpenCL manner: call and command at once, times 64 launches later; a range around
  * every ten; an allocation now and then; names of which some are long. */
 static void launches(void *argument)
@@ -83,7 +95,7 @@ static void launches(void *argument)
             .head = {sizeof kernel, WIRE_KERNEL, WIRE_PENDING | WIRE_OPENCL, stream},
             .correlation = i,
             .config = define_config(name, (uint32_t)i % 5 + 1, 64)};
-        emit_call(i, now, now + 100, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
+        emit_call_from(i, now, now + 100, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH, stack_of(i));
         collector_emit(&kernel);
         if (i > 64) {
             struct wire_done done = {.head = {sizeof done, WIRE_DONE, WIRE_OPENCL, stream},
@@ -155,6 +167,13 @@ static void check_capture(const struct run *run)
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM process"), 1);
     ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT path||address) FROM module"), 0);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM thread"), 1);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM stack"), 40 + 21 + 1);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM frame"), 40 + 21 + 1);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM frame WHERE module IS NULL"), 40);
+    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM kernel k JOIN stack s ON s.id=k.stack JOIN "
+                                     "frame f ON f.id=s.frame WHERE depth=3 AND f.address BETWEEN "
+                                     "0x500000 AND 0x500027"), LAUNCHES);
+    ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT stack) FROM kernel"), 40);
     ck_assert_int_eq(run_number(run, "SELECT sum(abs(value)) FROM capture_health WHERE "
                                      "item='remainder'"), 0);
     ck_assert_int_eq(run_number(run, "SELECT value FROM capture_health WHERE subject='launch' AND "

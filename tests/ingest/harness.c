@@ -145,18 +145,49 @@ void emit_mark(uint64_t payload, uint32_t message)
 void emit_call(uint64_t correlation, uint64_t start, uint64_t end, uint32_t name,
                enum wire_expects expects, enum wire_class klass)
 {
+    emit_call_from(correlation, start, end, name, expects, klass, 0);
+}
+
+void emit_call_from(uint64_t correlation, uint64_t start, uint64_t end, uint32_t name,
+                    enum wire_expects expects, enum wire_class klass, uint32_t stack)
+{
     struct wire_call call = {
         .head = {sizeof call, WIRE_CALL, WIRE_SOURCE_OPENCL, 0},
         .correlation = correlation,
         .start = start,
         .end = end,
         .name = name,
+        .stack = stack,
         .expects = (uint8_t)expects,
         .klass = (uint8_t)klass,
     };
     if (klass == WIRE_CLASS_LAUNCH)
         collector_count(WIRE_COUNT_LAUNCH_CALLED, 1);
     collector_emit(&call);
+}
+
+void define_stack(uint32_t id, const uint64_t *entries, uint32_t count, uint8_t flags)
+{
+    union {
+        struct wire_stack stack;
+        unsigned char bytes[WIRE_MAX_RECORD];
+    } record;
+    record.stack = (struct wire_stack){
+        .head = {(uint16_t)(sizeof record.stack + count * sizeof *entries), WIRE_STACK, flags, id},
+        .count = count};
+    memcpy(record.bytes + sizeof record.stack, entries, count * sizeof *entries);
+    collector_define(&record);
+}
+
+void define_module(const char *path, const char *build_id, uint64_t address, uint64_t bytes)
+{
+    struct wire_module module = {.head = {sizeof module, WIRE_MODULE, 0, collector_new_id()},
+                                 .time = prof_now_ns(),
+                                 .address = address,
+                                 .bytes = bytes,
+                                 .path = collector_text(path),
+                                 .build_id = collector_text(build_id)};
+    collector_define(&module);
 }
 
 uint32_t define_stream(uint32_t clock)

@@ -38,6 +38,12 @@ void run_done(struct run *run);
 void emit_mark(uint64_t payload, uint32_t message);
 void emit_call(uint64_t correlation, uint64_t start, uint64_t end, uint32_t name,
                enum wire_expects expects, enum wire_class klass);
+/* The same, with a stack. */
+void emit_call_from(uint64_t correlation, uint64_t start, uint64_t end, uint32_t name,
+                    enum wire_expects expects, enum wire_class klass, uint32_t stack);
+/* Entries innermost first. */
+void define_stack(uint32_t id, const uint64_t *entries, uint32_t count, uint8_t flags);
+void define_module(const char *path, const char *build_id, uint64_t address, uint64_t bytes);
 uint32_t define_stream(uint32_t clock);
 uint32_t define_config(const char *name, uint32_t grid, uint32_t block);
 

@@ -1,0 +1,331 @@
+/* Host call stacks by name, read from the tables stack, frame, symbol and module at once: they are as
+ * large as the program's code paths, not as its run. See prof_stack.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/capture.h"
+#include "libprof/include/prof_stack.h"
+#include "libprof/store/ingest_stack.h"
+
+_Static_assert((int)PROF_FRAME_MISSING == PROF_STORE_FRAME_MISSING &&
+                   (int)PROF_FRAME_NATIVE == PROF_STORE_FRAME_NATIVE &&
+                   (int)PROF_FRAME_PYTHON == PROF_STORE_FRAME_PYTHON &&
+                   (int)PROF_FRAME_KERNEL == PROF_STORE_FRAME_KERNEL,
+               "frame.kind");
+
+#define DEEPEST 8192u /* frames of a stack; deeper ones are damage */
+
+struct stack_row {
+    int64_t id, parent, frame;
+};
+
+/* A frame of the file: its places stand from `first`, innermost first. */
+struct frame_row {
+    int64_t id, process;
+    uint64_t address;
+    uint32_t first, count;
+};
+
+struct module_row {
+    int64_t id;
+    const char *path;
+};
+
+struct prof_stacks {
+    struct prof_capture *capture;
+    PROF_ARRAY(struct stack_row) rows;
+    PROF_ARRAY(struct frame_row) frames;
+    PROF_ARRAY(struct module_row) modules;
+    PROF_ARRAY(struct prof_frame) places; /* distinct */
+    PROF_ARRAY(uint32_t) levels;          /* numbers of places, a frame's together */
+    PROF_ARRAY(struct prof_frame) result;
+    struct prof_names functions, known; /* what makes a function, a place -> number */
+    struct prof_arena texts;
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum prof_status read_modules(struct prof_stacks *s, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        prof_query(s->capture, "SELECT id,path FROM module ORDER BY id", &row, err);
+    while (!status && prof_row(row)) {
+        const char *path = (const char *)sqlite3_column_text(row, 1);
+        struct module_row *module = prof_array_add(&s->modules);
+        if (module)
+            *module = (struct module_row){
+                sqlite3_column_int64(row, 0),
+                prof_arena_copy(&s->texts, path ? path : "", path ? strlen(path) : 0)};
+        if (!module || !module->path)
+            status = prof_out_of_memory(err);
+    }
+    enum prof_status end = prof_query_end(s->capture, row, status ? NULL : err);
+    return status ? status : end;
+}
+
+/* The number of a key made of a frame's parts; a new one is the count of those before. */
+static bool number_of(struct prof_names *names, const struct prof_frame *frame, bool with_line,
+                      uint32_t *number, bool *is_new)
+{
+    char text[64];
+    size_t function = strlen(frame->function), file = frame->file ? strlen(frame->file) : 0;
+    size_t module = frame->module ? strlen(frame->module) : 0;
+    size_t parts = with_line
+                       ? (size_t)snprintf(text, sizeof text, "%d %d %d %lld", frame->kind,
+                                          frame->inlined, frame->named, (long long)frame->line)
+                       : (size_t)snprintf(text, sizeof text, "%d", frame->kind);
+    size_t size = parts + function + module + file + 3;
+    char *key = malloc(size), *at = key;
+    if (!key)
+        return false;
+    at = (char *)memcpy(at, text, parts + 1) + parts + 1;
+    at = (char *)memcpy(at, frame->function, function + 1) + function + 1;
+    if (module)
+        memcpy(at, frame->module, module);
+    at[module] = 0;
+    if (with_line && file)
+        memcpy(at + module + 1, frame->file, file);
+    size_t length = size - (with_line ? 0 : file);
+    uint32_t *known = prof_names_get(names, key, length);
+    *is_new = !known;
+    *number = known ? *known : (uint32_t)names->count;
+    bool ok = known || prof_names_put(names, key, length, *number);
+    free(key);
+    return ok;
+}
+
+static bool add_level(struct prof_stacks *s, struct frame_row *row, struct prof_frame *place)
+{
+    bool is_new;
+    uint32_t *level = prof_array_add(&s->levels);
+    if (!level || !number_of(&s->functions, place, false, &place->function_number, &is_new) ||
+        !number_of(&s->known, place, true, &place->number, &is_new))
+        return false;
+    *level = place->number;
+    row->count++;
+    if (!is_new)
+        return true;
+    struct prof_frame *added = prof_array_add(&s->places);
+    if (!added)
+        return false;
+    *added = *place;
+    added->address = 0; /* a place may have many */
+    return true;
+}
+
+/* What a frame without a symbol is called. */
+static const char *made_name(struct prof_stacks *s, const struct prof_frame *place, int64_t offset)
+{
+    char text[160];
+    if (place->kind == PROF_FRAME_MISSING)
+        return "[callers unknown]";
+    if (place->module && offset != PROF_UNKNOWN)
+        snprintf(text, sizeof text, "%.120s+0x%llx", base_name(place->module),
+                 (unsigned long long)offset);
+    else if (place->kind == PROF_FRAME_PYTHON)
+        return "[Python]";
+    else
+        snprintf(text, sizeof text, "0x%llx", (unsigned long long)place->address);
+    return prof_arena_copy(&s->texts, text, strlen(text));
+}
+
+static const char *module_path(const struct prof_stacks *s, int64_t id)
+{
+    size_t at = id ? prof_index_of(&s->modules, id) : SIZE_MAX;
+    return at == SIZE_MAX || !s->modules.data[at].path[0] ? NULL : s->modules.data[at].path;
+}
+
+/* A row of the query below: one level of a frame. */
+static bool read_level(struct prof_stacks *s, sqlite3_stmt *row)
+{
+    int64_t id = sqlite3_column_int64(row, 0), kind = sqlite3_column_int64(row, 1);
+    struct frame_row *frame = s->frames.count ? &s->frames.data[s->frames.count - 1] : NULL;
+    if (!frame || frame->id != id) {
+        frame = prof_array_add(&s->frames);
+        if (!frame)
+            return false;
+        *frame = (struct frame_row){.id = id,
+                                    .process = sqlite3_column_int64(row, 10),
+                                    .address = (uint64_t)sqlite3_column_int64(row, 2),
+                                    .first = (uint32_t)s->levels.count};
+    }
+    struct prof_frame place = {
+        .kind = kind >= PROF_FRAME_MISSING && kind <= PROF_FRAME_KERNEL
+                    ? (enum prof_frame_kind)kind
+                    : PROF_FRAME_NATIVE,
+        .address = frame->address,
+        .module = module_path(s, sqlite3_column_int64(row, 3)),
+        .function = prof_string(s->capture, sqlite3_column_int64(row, 6), NULL),
+        .file = prof_string(s->capture, sqlite3_column_int64(row, 7), NULL),
+        .line = prof_column_int(row, 8),
+        .inlined = sqlite3_column_int(row, 9) != 0,
+    };
+    place.named = place.function != NULL;
+    if (!place.function)
+        place.function = made_name(s, &place, prof_column_int(row, 4));
+    return place.function && add_level(s, frame, &place);
+}
+
+/* A level is inlined when there is a further one of its frame. */
+static const char levels_sql[] =
+    "SELECT f.id,f.kind,f.address,f.module,f.offset,s.level,s.function,s.file,s.line,"
+    "lead(s.id) OVER (PARTITION BY f.id ORDER BY s.level,s.id) NOT NULL,f.process "
+    "FROM frame f LEFT JOIN symbol s ON s.frame=f.id ORDER BY f.id,s.level,s.id";
+
+static enum prof_status read_frames(struct prof_stacks *s, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = prof_query(s->capture, levels_sql, &row, err);
+    while (!status && prof_row(row)) {
+        if (!read_level(s, row))
+            status = prof_out_of_memory(err);
+    }
+    enum prof_status end = prof_query_end(s->capture, row, status ? NULL : err);
+    return status ? status : end;
+}
+
+static enum prof_status read_rows(struct prof_stacks *s, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        prof_query(s->capture, "SELECT id,parent,frame FROM stack ORDER BY id", &row, err);
+    while (!status && prof_row(row)) {
+        struct stack_row *stack = prof_array_add(&s->rows);
+        if (!stack)
+            status = prof_out_of_memory(err);
+        else
+            *stack = (struct stack_row){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+                                        sqlite3_column_int64(row, 2)};
+    }
+    enum prof_status end = prof_query_end(s->capture, row, status ? NULL : err);
+    return status ? status : end;
+}
+
+enum prof_status prof_stacks_open(struct prof_capture *capture, struct prof_stacks **stacks,
+                                  struct prof_error *err)
+{
+    struct prof_stacks *s = *stacks = calloc(1, sizeof *s);
+    if (!s)
+        return prof_out_of_memory(err);
+    s->capture = capture;
+    enum prof_status status = prof_begin(capture, err);
+    if (!status) {
+        status = read_rows(s, err);
+        if (!status && s->rows.count)
+            status = read_modules(s, err);
+        if (!status && s->rows.count)
+            status = read_frames(s, err);
+        prof_end(capture);
+    }
+    if (status) {
+        prof_stacks_close(s);
+        *stacks = NULL;
+    }
+    return status;
+}
+
+void prof_stacks_close(struct prof_stacks *s)
+{
+    if (!s)
+        return;
+    prof_array_free(&s->rows);
+    prof_array_free(&s->frames);
+    prof_array_free(&s->modules);
+    prof_array_free(&s->places);
+    prof_array_free(&s->levels);
+    prof_array_free(&s->result);
+    prof_names_free(&s->functions);
+    prof_names_free(&s->known);
+    prof_arena_free(&s->texts);
+    free(s);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+size_t prof_stacks_count(const struct prof_stacks *s)
+{
+    return s->rows.count;
+}
+
+size_t prof_stacks_places(const struct prof_stacks *s, const struct prof_frame **frames)
+{
+    *frames = s->places.data;
+    return s->places.count;
+}
+
+static bool add_frame(struct prof_stacks *s, const struct frame_row *row)
+{
+    if (!prof_array_reserve(&s->result, row->count))
+        return false;
+    for (uint32_t i = 0; i < row->count; i++) {
+        struct prof_frame *frame = &s->result.data[s->result.count++];
+        *frame = s->places.data[s->levels.data[row->first + i]];
+        frame->address = row->address;
+        frame->process = row->process;
+    }
+    return true;
+}
+
+static void reverse(struct prof_frame *frames, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct prof_frame swapped = frames[i];
+        frames[i] = frames[count - 1 - i];
+        frames[count - 1 - i] = swapped;
+    }
+}
+
+size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof_frame **frames)
+{
+    *frames = NULL;
+    s->result.count = 0;
+    /* Callers have smaller numbers, so a damaged chain ends too. */
+    for (int64_t at = stack, before = INT64_MAX; at > 0 && at < before;) {
+        size_t row = prof_index_of(&s->rows, at);
+        size_t frame = row == SIZE_MAX ? SIZE_MAX : prof_index_of(&s->frames, s->rows.data[row].frame);
+        if (frame == SIZE_MAX || s->result.count >= DEEPEST)
+            break;
+        if (!add_frame(s, &s->frames.data[frame]))
+            return 0;
+        before = at;
+        at = s->rows.data[row].parent;
+    }
+    reverse(s->result.data, s->result.count);
+    *frames = s->result.data;
+    return s->result.count;
+}
+
+const struct prof_frame *prof_stack_place(struct prof_stacks *s, int64_t stack)
+{
+    const struct prof_frame *frames, *named = NULL;
+    size_t count = prof_stack_frames(s, stack, &frames);
+    for (size_t i = count; i-- > 0;) {
+        if (frames[i].file && frames[i].line != PROF_UNKNOWN)
+            return &frames[i];
+        if (!named && frames[i].named)
+            named = &frames[i];
+    }
+    return named ? named : count ? &frames[count - 1] : NULL;
+}
+
+size_t prof_frame_text(const struct prof_frame *frame, char *out, size_t size)
+{
+    int length;
+    if (frame->file && frame->line != PROF_UNKNOWN)
+        length = snprintf(out, size, "%s (%s:%lld)", frame->function, base_name(frame->file),
+                          (long long)frame->line);
+    else if (frame->file || (frame->module && frame->named))
+        length = snprintf(out, size, "%s (%s)", frame->function,
+                          base_name(frame->file ? frame->file : frame->module));
+    else
+        length = snprintf(out, size, "%s", frame->function);
+    return length < 0 ? 0 : (size_t)length;
+}

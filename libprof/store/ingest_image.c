@@ -1,0 +1,222 @@
+/* What each process has mapped at which addresses, as of the records read so far: an instruction's
+ * address means something only together with the object that was there then. Libraries come, go and
+ * are followed by others at the same place. */
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/store/ingest_private.h"
+
+#define KEY_BYTES (4096 + 64)
+
+static struct ingest_image *image_of(struct prof_ingest *ingest, int64_t process)
+{
+    uint64_t *known = prof_map_get(&ingest->image_at, (uint64_t)process);
+    if (known)
+        return &ingest->images.data[*known];
+    struct ingest_image *image = prof_array_add(&ingest->images);
+    if (!image)
+        return NULL;
+    *image = (struct ingest_image){0};
+    return prof_map_put(&ingest->image_at, (uint64_t)process, ingest->images.count - 1) ? image
+                                                                                       : NULL;
+}
+
+static struct ingest_object *live_object(const struct ingest_image *image, size_t at)
+{
+    return &image->objects.data[image->live.data[at]];
+}
+
+/* The first of the live objects that ends behind `address`. */
+static size_t live_from(const struct ingest_image *image, uint64_t address)
+{
+    size_t low = 0, high = image->live.count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (live_object(image, mid)->end > address)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+static struct ingest_object *object_at(const struct ingest_image *image, uint64_t address)
+{
+    size_t at = live_from(image, address);
+    if (at == image->live.count || live_object(image, at)->start > address)
+        return NULL;
+    return live_object(image, at);
+}
+
+const struct ingest_object *ingest_object_at(struct prof_ingest *ingest, int64_t process,
+                                             uint64_t address)
+{
+    const struct ingest_image *image = image_of(ingest, process);
+    return image ? object_at(image, address) : NULL;
+}
+
+/* What lies in [start, end) is there no more. */
+static void clear_range(struct ingest_image *image, uint64_t start, uint64_t end)
+{
+    size_t from = live_from(image, start), to = from;
+    while (to < image->live.count && live_object(image, to)->start < end)
+        to++;
+    if (to == from)
+        return;
+    memmove(image->live.data + from, image->live.data + to,
+            (image->live.count - to) * sizeof *image->live.data);
+    image->live.count -= to - from;
+}
+
+static bool make_live(struct ingest_image *image, uint32_t number)
+{
+    const struct ingest_object *object = &image->objects.data[number];
+    if (!prof_array_reserve(&image->live, 1))
+        return false;
+    clear_range(image, object->start, object->end);
+    size_t at = live_from(image, object->start);
+    memmove(image->live.data + at + 1, image->live.data + at,
+            (image->live.count - at) * sizeof *image->live.data);
+    image->live.data[at] = number;
+    image->live.count++;
+    return true;
+}
+
+static size_t key_of(const struct ingest_mapping *mapping, char key[KEY_BYTES])
+{
+    int length = snprintf(key, KEY_BYTES, "%llx %lld %s", (unsigned long long)mapping->address,
+                          (long long)mapping->segment, mapping->path);
+    return length < KEY_BYTES ? (size_t)length : KEY_BYTES - 1;
+}
+
+static bool is_same_build(const struct ingest_object *object, const char *build_id)
+{
+    return !build_id || !object->build_id[0] ||
+           strncmp(object->build_id, build_id, sizeof object->build_id - 1) == 0;
+}
+
+/* Number of the object + 1 as it was mapped before; 0 = never. */
+static uint32_t known_object(struct ingest_image *image, const struct ingest_mapping *mapping)
+{
+    char key[KEY_BYTES];
+    const uint32_t *known = prof_names_get(&image->known, key, key_of(mapping, key));
+    return known && is_same_build(&image->objects.data[*known], mapping->build_id) ? *known + 1 : 0;
+}
+
+bool ingest_is_mapped(struct prof_ingest *ingest, int64_t process,
+                      const struct ingest_mapping *mapping)
+{
+    struct ingest_image *image = image_of(ingest, process);
+    return image && known_object(image, mapping);
+}
+
+static bool add_object(struct ingest_image *image, const struct ingest_mapping *mapping, int64_t row)
+{
+    char key[KEY_BYTES];
+    size_t length = key_of(mapping, key);
+    uint64_t room = UINT64_MAX - mapping->address;
+    uint32_t number = (uint32_t)image->objects.count;
+    struct ingest_object *object = prof_array_add(&image->objects);
+    if (!object)
+        return false;
+    *object = (struct ingest_object){
+        .start = mapping->address,
+        .end = mapping->address + (mapping->bytes < room ? mapping->bytes : room),
+        .row = row,
+        .segment = mapping->segment};
+    snprintf(object->build_id, sizeof object->build_id, "%s",
+             mapping->build_id ? mapping->build_id : "");
+    return prof_names_put(&image->known, key, length, number) && make_live(image, number);
+}
+
+static bool write_module(struct prof_ingest *ingest, int64_t process,
+                         const struct ingest_mapping *mapping)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE];
+    ingest_bind(sql, 1, process);
+    ingest_bind(sql, 2, (int64_t)(mapping->time_ns - ingest->zero_ns));
+    ingest_bind_text(sql, 3, mapping->path);
+    ingest_bind_text(sql, 4, mapping->build_id);
+    ingest_bind(sql, 5, (int64_t)mapping->address);
+    ingest_bind(sql, 6, (int64_t)mapping->bytes);
+    if (mapping->segment >= 0)
+        ingest_bind(sql, 7, mapping->segment);
+    else
+        sqlite3_bind_null(sql, 7);
+    return ingest_run(ingest, INGEST_SQL_MODULE);
+}
+
+/* A segment of an object that is there as a whole. */
+static bool is_part(const struct ingest_image *image, const struct ingest_mapping *mapping)
+{
+    const struct ingest_object *object =
+        mapping->segment < 0 ? NULL : object_at(image, mapping->address);
+    struct ingest_mapping whole = *mapping;
+    if (!object || object->segment >= 0 || mapping->bytes > object->end - mapping->address)
+        return false;
+    char key[KEY_BYTES];
+    whole.address = object->start;
+    whole.segment = -1;
+    const uint32_t *known = prof_names_get(&image->known, key, key_of(&whole, key));
+    return known && &image->objects.data[*known] == object &&
+           is_same_build(object, mapping->build_id);
+}
+
+bool ingest_mapped(struct prof_ingest *ingest, int64_t process, const struct ingest_mapping *mapping)
+{
+    struct ingest_image *image = image_of(ingest, process);
+    if (!image)
+        return false;
+    uint32_t known = known_object(image, mapping);
+    if (known)
+        return make_live(image, known - 1);
+    if (is_part(image, mapping))
+        return true;
+    return write_module(ingest, process, mapping) &&
+           add_object(image, mapping, sqlite3_last_insert_rowid(ingest->db));
+}
+
+bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address, uint64_t time_ns)
+{
+    struct ingest_image *image = image_of(ingest, process);
+    const struct ingest_object *object = image ? object_at(image, address) : NULL;
+    if (!object)
+        return image != NULL;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE_END];
+    ingest_bind(sql, 1, object->row);
+    ingest_bind(sql, 2, (int64_t)(time_ns - ingest->zero_ns));
+    clear_range(image, object->start, object->end);
+    return ingest_run(ingest, INGEST_SQL_MODULE_END);
+}
+
+bool ingest_images_load(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *row;
+    bool ok = sqlite3_prepare_v2(ingest->db,
+                                 "SELECT id,process,path,build_id,address,bytes,segment FROM module "
+                                 "ORDER BY id",
+                                 -1, &row, NULL) == SQLITE_OK;
+    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+        const char *path = (const char *)sqlite3_column_text(row, 2);
+        struct ingest_mapping mapping = {
+            .path = path ? path : "",
+            .build_id = (const char *)sqlite3_column_text(row, 3),
+            .address = (uint64_t)sqlite3_column_int64(row, 4),
+            .bytes = (uint64_t)sqlite3_column_int64(row, 5),
+            .segment = sqlite3_column_type(row, 6) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 6)};
+        struct ingest_image *image = image_of(ingest, sqlite3_column_int64(row, 1));
+        ok = image && add_object(image, &mapping, sqlite3_column_int64(row, 0));
+    }
+    return sqlite3_finalize(row) == SQLITE_OK && ok;
+}
+
+void ingest_images_free(struct prof_ingest *ingest)
+{
+    for (size_t i = 0; i < ingest->images.count; i++) {
+        prof_array_free(&ingest->images.data[i].objects);
+        prof_array_free(&ingest->images.data[i].live);
+        prof_names_free(&ingest->images.data[i].known);
+    }
+    prof_array_free(&ingest->images);
+    prof_map_free(&ingest->image_at);
+}

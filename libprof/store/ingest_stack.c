@@ -1,0 +1,160 @@
+/* Stacks become a tree of rows: a stack is its innermost frame and the stack of its callers, so what
+ * two stacks share is in the file once, and a row names a whole call path. Frames are addresses as of
+ * the module that is mapped there; names come after the run (symbolize.c). */
+#include <string.h>
+
+#include "libprof/store/ingest_private.h"
+
+/* What makes two frames the same row. */
+struct frame_key {
+    int64_t process;
+    uint64_t address, module; /* native; for Python the function and the file */
+    uint32_t kind, line;
+};
+
+static uint64_t stack_key(int64_t parent, int64_t frame)
+{
+    return (uint64_t)parent << 32 | (uint32_t)frame;
+}
+
+static struct frame_key key_of(int64_t process, const struct ingest_entry *entry, int64_t module)
+{
+    struct frame_key key;
+    memset(&key, 0, sizeof key); /* it is compared by its bytes */
+    key.process = process;
+    key.kind = entry->kind;
+    if (entry->kind == PROF_STORE_FRAME_PYTHON) {
+        key.address = (uint64_t)entry->function;
+        key.module = (uint64_t)entry->file;
+        key.line = entry->line;
+    } else if (entry->kind != PROF_STORE_FRAME_MISSING) {
+        key.address = entry->address;
+        key.module = (uint64_t)module;
+    }
+    return key;
+}
+
+static bool write_symbol(struct prof_ingest *ingest, const struct ingest_entry *entry)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SYMBOL];
+    ingest_bind(sql, 1, ingest->last_frame);
+    ingest_bind(sql, 2, 0);
+    ingest_bind(sql, 3, entry->function);
+    ingest_bind_known(sql, 4, entry->file);
+    ingest_bind_known(sql, 5, entry->line);
+    return ingest_run(ingest, INGEST_SQL_SYMBOL);
+}
+
+static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
+                         const struct ingest_entry *entry)
+{
+    bool native = entry->kind == PROF_STORE_FRAME_NATIVE;
+    const struct ingest_object *object =
+        native ? ingest_object_at(ingest, process, entry->address) : NULL;
+    struct frame_key key = key_of(process, entry, object ? object->row : 0);
+    uint32_t *known = prof_names_get(&ingest->frames, (const char *)&key, sizeof key);
+    if (known)
+        return *known;
+    if (ingest->last_frame >= UINT32_MAX)
+        return 0;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_FRAME];
+    ingest_bind(sql, 1, ++ingest->last_frame);
+    ingest_bind(sql, 2, process);
+    ingest_bind(sql, 3, entry->kind);
+    if (native || entry->kind == PROF_STORE_FRAME_KERNEL)
+        ingest_bind(sql, 4, (int64_t)entry->address);
+    else
+        sqlite3_bind_null(sql, 4);
+    ingest_bind_known(sql, 5, object ? object->row : 0);
+    if (object)
+        ingest_bind(sql, 6, (int64_t)(entry->address - object->start));
+    else
+        sqlite3_bind_null(sql, 6);
+    if (!ingest_run(ingest, INGEST_SQL_FRAME) ||
+        !prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
+                        (uint32_t)ingest->last_frame))
+        return 0;
+    return entry->kind != PROF_STORE_FRAME_PYTHON || write_symbol(ingest, entry)
+               ? ingest->last_frame
+               : 0;
+}
+
+static int64_t stack_row(struct prof_ingest *ingest, int64_t parent, int64_t frame, int64_t depth)
+{
+    uint64_t *known = prof_map_get(&ingest->stacks, stack_key(parent, frame));
+    if (known)
+        return (int64_t)*known;
+    if (ingest->last_stack >= UINT32_MAX)
+        return 0;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STACK];
+    ingest_bind(sql, 1, ++ingest->last_stack);
+    ingest_bind_known(sql, 2, parent);
+    ingest_bind(sql, 3, frame);
+    ingest_bind(sql, 4, depth);
+    return ingest_run(ingest, INGEST_SQL_STACK) &&
+                   prof_map_put(&ingest->stacks, stack_key(parent, frame),
+                                (uint64_t)ingest->last_stack)
+               ? ingest->last_stack
+               : 0;
+}
+
+int64_t ingest_stack(struct prof_ingest *ingest, int64_t process, const struct ingest_entry *entries,
+                     size_t count)
+{
+    int64_t row = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t frame = frame_row(ingest, process, &entries[count - 1 - i]);
+        row = frame ? stack_row(ingest, row, frame, (int64_t)i + 1) : 0;
+        if (!row)
+            return 0;
+    }
+    return count ? row : -1;
+}
+
+/* After a restart: what is in the file is known again. */
+static bool load_frames(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *row;
+    bool ok = sqlite3_prepare_v2(ingest->db,
+                                 "SELECT f.id,f.process,f.kind,f.address,f.module,s.function,s.file,"
+                                 "s.line FROM frame f LEFT JOIN symbol s ON f.kind=2 AND "
+                                 "s.frame=f.id ORDER BY f.id",
+                                 -1, &row, NULL) == SQLITE_OK;
+    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+        struct ingest_entry entry = {.kind = (enum prof_store_frame)sqlite3_column_int(row, 2),
+                                     .address = (uint64_t)sqlite3_column_int64(row, 3),
+                                     .function = sqlite3_column_int64(row, 5),
+                                     .file = sqlite3_column_int64(row, 6),
+                                     .line = (uint32_t)sqlite3_column_int64(row, 7)};
+        struct frame_key key =
+            key_of(sqlite3_column_int64(row, 1), &entry, sqlite3_column_int64(row, 4));
+        ingest->last_frame = sqlite3_column_int64(row, 0);
+        ok = prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
+                            (uint32_t)ingest->last_frame);
+    }
+    return sqlite3_finalize(row) == SQLITE_OK && ok;
+}
+
+bool ingest_stacks_load(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *row;
+    ingest->last_frame = ingest->last_stack = 0;
+    bool ok = load_frames(ingest) &&
+              sqlite3_prepare_v2(ingest->db, "SELECT id,parent,frame FROM stack ORDER BY id", -1,
+                                 &row, NULL) == SQLITE_OK;
+    if (!ok)
+        return false;
+    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+        ingest->last_stack = sqlite3_column_int64(row, 0);
+        ok = prof_map_put(&ingest->stacks,
+                          stack_key(sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2)),
+                          (uint64_t)ingest->last_stack);
+    }
+    return sqlite3_finalize(row) == SQLITE_OK && ok;
+}
+
+void ingest_stacks_free(struct prof_ingest *ingest)
+{
+    prof_names_free(&ingest->frames);
+    prof_map_free(&ingest->stacks);
+}
