@@ -1,0 +1,95 @@
+/* The memory of stacks that can be read without a fault. Unwinding follows what tables say, and tables
+ * and stacks can be wrong: every address is checked against these bounds first.
+ *
+ * A thread's own stack ends at a place that is known without asking: the thread's control block, which
+ * the C library puts at the upper end, and for the main thread what the kernel put above its frames.
+ * The pages between are asked for once; those of a live thread's own stack never go away. Any other
+ * stack (sigaltstack, coroutines, a thread whose end is too far off) may be unmapped behind our back,
+ * so there each page is asked for each time, which costs some 0.1 us a page.
+ *
+ * "Asked for": rt_sigprocmask with an operation that does not exist reads the new mask first and then
+ * refuses, so it tells by its error whether eight bytes can be read. */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collectors/stacks/bounds.h"
+
+#define PAGE 4096u /* asked for in steps of this; pages may be larger */
+#define MOST_OWN (64ull << 20) /* asked for at once: 16384 system calls, about 1 ms, once */
+#define MOST_OTHER (8ull << 20)
+
+struct known_stack {
+    uint64_t low, high;             /* the thread's own, as far as it was asked for */
+    uint64_t other_low, other_high; /* known not to lead to it */
+};
+static __thread struct known_stack known __attribute__((tls_model("initial-exec")));
+
+bool stack_readable(uint64_t address)
+{
+    int saved = errno;
+    long result = syscall(SYS_rt_sigprocmask, ~0, address, NULL, 8);
+    bool readable = result != 0 && errno != EFAULT;
+    errno = saved;
+    return readable;
+}
+
+static uint64_t page_of(uint64_t address)
+{
+    return address & ~(uint64_t)(PAGE - 1);
+}
+
+/* The first page at or above `from` and below `to` that cannot be read, or `to`. */
+static uint64_t readable_until(uint64_t from, uint64_t to)
+{
+    while (from < to && stack_readable(from))
+        from += PAGE;
+    return from < to ? from : to;
+}
+
+/* Where the thread's own stack ends, if `sp` is on it: the lower of the two possible ends above sp. */
+static uint64_t own_end(uint64_t sp)
+{
+    uint64_t thread = (uint64_t)(uintptr_t)pthread_self();
+    uint64_t process = getauxval(AT_RANDOM);
+    if (thread <= sp)
+        return process > sp ? process : 0;
+    return process > sp && process < thread ? process : thread;
+}
+
+static bool find_own(uint64_t sp)
+{
+    uint64_t page = page_of(sp), end = known.high;
+    bool below = known.high != 0 && sp < known.low;
+    if (!below)
+        end = own_end(sp) & ~7ull;
+    uint64_t to = below ? known.low : page_of(end);
+    if (end == 0 || to - page > MOST_OWN || (sp >= known.other_low && sp < known.other_high))
+        return false;
+    uint64_t until = readable_until(page, to);
+    if (until < to) {
+        known.other_low = page;
+        known.other_high = until;
+        return false;
+    }
+    known.low = page;
+    known.high = end;
+    return true;
+}
+
+struct stack_bounds stack_bounds_at(uint64_t sp)
+{
+    if ((sp >= known.low && sp < known.high) || find_own(sp))
+        return (struct stack_bounds){page_of(sp), known.high, false};
+    return (struct stack_bounds){page_of(sp), page_of(sp) + PAGE, true};
+}
+
+bool stack_bounds_reach(struct stack_bounds *bounds, uint64_t address, uint64_t bytes)
+{
+    if (address < bounds->low || address - bounds->low > MOST_OTHER)
+        return false;
+    bounds->high = readable_until(bounds->high, page_of(address + bytes - 1) + PAGE);
+    return address + bytes <= bounds->high;
+}

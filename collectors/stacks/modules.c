@@ -1,0 +1,357 @@
+/* Which object file an address lies in, and where its unwind tables are.
+ *
+ * dl_iterate_phdr takes the loader's lock, and a stack may be taken inside of a driver that is inside
+ * of dlopen: it is out of the question here. glibc 2.35 made _dl_find_object for unwinders, which takes
+ * no lock and may be called in signal handlers. Before that the helper thread keeps the list, and a
+ * stack through a library that it has not seen yet ends there.
+ *
+ * A slot is filled once and then read by anybody; when the library goes, its slot is marked, and used
+ * again when the same file comes back to the same place, so that a stack keeps its number. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/stacks/bounds.h"
+#include "collectors/stacks/modules.h"
+
+#define MAX_PATH 4096u
+#define MAX_BUILD_ID 64u /* bytes */
+#define MAX_SEGMENTS 64u
+
+/* Of glibc's <dlfcn.h>, which may be older than the library we run with. */
+struct found_object {
+    unsigned long long flags;
+    void *start, *end;
+    struct link_map *map;
+    void *header; /* .eh_frame_hdr */
+    unsigned long long reserved[8];
+};
+
+static int (*find_object)(void *address, struct found_object *result);
+static char program[MAX_PATH]; /* the main executable */
+static const char own[] = "";  /* an address of ours */
+
+void stacks_modules_start(void)
+{
+    void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    memcpy(&find_object, &symbol, sizeof symbol);
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[n > 0 ? n : 0] = '\0';
+}
+
+/* Libraries whose frames say nothing of the program: their callers do. */
+static bool is_driver(const char *path, uint64_t start, uint64_t end)
+{
+    static const char *const prefixes[] = {"libcuda.so", "libcudart.so",  "libcupti.so",
+                                           "libOpenCL.so", "libnvidia-", "libcudadebugger.so"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    }
+    uint64_t here = (uint64_t)(uintptr_t)own;
+    return here >= start && here < end;
+}
+
+/* The loader keeps what dlopen was given, which may be relative to the folder of that moment. */
+static __attribute__((noinline)) uint32_t relative_path(const char *name)
+{
+    char link[64], room[MAX_PATH];
+    int fd = open(name, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return collector_text(name);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, room, sizeof room);
+    close(fd);
+    return n > 0 ? collector_string(room, (size_t)n) : collector_text(name);
+}
+
+/* String id of a path as /proc/PID/maps has it. */
+static uint32_t full_path(const char *name)
+{
+    if (strncmp(name, "linux-vdso", 10) == 0)
+        return collector_text("[vdso]");
+    return !name[0] ? collector_text(program)
+           : name[0] == '/' ? collector_text(name)
+                            : relative_path(name);
+}
+
+/* The build-id among the notes in [at, end), as hexadecimal; its string id or 0. */
+static uint32_t build_id_in(const unsigned char *at, const unsigned char *end)
+{
+    while ((size_t)(end - at) >= sizeof(Elf64_Nhdr)) {
+        const Elf64_Nhdr *note = (const Elf64_Nhdr *)(const void *)at;
+        uint64_t name = (note->n_namesz + 3ull) & ~3ull, bytes = (note->n_descsz + 3ull) & ~3ull;
+        const unsigned char *text = at + sizeof *note;
+        if (name + bytes > (uint64_t)(end - text))
+            return 0;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(text, "GNU", 4) == 0 &&
+            note->n_descsz <= MAX_BUILD_ID) {
+            static const char digits[] = "0123456789abcdef";
+            char hex[MAX_BUILD_ID * 2];
+            for (uint32_t i = 0; i < note->n_descsz; i++) {
+                hex[i * 2] = digits[text[name + i] >> 4];
+                hex[i * 2 + 1] = digits[text[name + i] & 15];
+            }
+            return collector_string(hex, note->n_descsz * 2u);
+        }
+        at = text + name + bytes;
+    }
+    return 0;
+}
+
+/* A mapped object file as its program headers describe it. */
+struct object {
+    uint64_t bias; /* address less what the file says */
+    const Elf64_Phdr *segments;
+    unsigned count;
+    const char *name;
+    const void *loaded_as;
+    uint64_t header; /* .eh_frame_hdr; 0 = look in the segments */
+};
+
+static const Elf64_Phdr *segment_of(const struct object *object, uint64_t address)
+{
+    for (unsigned i = 0; i < object->count; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        if (segment->p_type == PT_LOAD && segment->p_flags & PF_R &&
+            address - object->bias - segment->p_vaddr < segment->p_filesz)
+            return segment;
+    }
+    return NULL;
+}
+
+static void find_tables(struct stacks_module *module, const struct object *object)
+{
+    uint64_t header = object->header;
+    for (unsigned i = 0; i < object->count && !header; i++) {
+        if (object->segments[i].p_type == PT_GNU_EH_FRAME)
+            header = object->bias + object->segments[i].p_vaddr;
+    }
+    const Elf64_Phdr *segment = header ? segment_of(object, header) : NULL;
+    module->tables = (struct cfi_tables){0};
+    if (!segment)
+        return;
+    uint64_t low = object->bias + segment->p_vaddr;
+    module->tables = (struct cfi_tables){
+        .memory = (const unsigned char *)(uintptr_t)low,
+        .low = low,
+        .high = low + segment->p_filesz,
+        .header = header,
+    };
+}
+
+static uint32_t find_build_id(const struct object *object)
+{
+    uint32_t id = 0;
+    for (unsigned i = 0; i < object->count && !id; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        uint64_t address = object->bias + segment->p_vaddr;
+        const Elf64_Phdr *inside =
+            segment->p_type == PT_NOTE ? segment_of(object, address) : NULL;
+        if (inside && segment->p_filesz <= inside->p_vaddr + inside->p_filesz - segment->p_vaddr) {
+            const unsigned char *at = (const unsigned char *)(uintptr_t)address;
+            id = build_id_in(at, at + segment->p_filesz);
+        }
+    }
+    return id;
+}
+
+static bool define(const struct stacks_module *module, uint8_t flags)
+{
+    struct wire_module record = {
+        .head = {sizeof record, WIRE_MODULE, flags, 0},
+        .time = collector_now(),
+        .address = module->start,
+        .bytes = module->end - module->start,
+        .path = module->path,
+        .build_id = module->build_id,
+    };
+    return collector_define(&record);
+}
+
+static bool take(struct stacks_module *module, uint32_t from)
+{
+    return atomic_compare_exchange_strong(&module->state, &from, MODULE_CHANGING);
+}
+
+/* The slot of a file that was at this place before, or a fresh one; NULL = none left. */
+static struct stacks_module *take_slot(struct stacks_modules *modules,
+                                       const struct stacks_module *wanted)
+{
+    uint32_t count = atomic_load(&modules->count);
+    for (uint32_t i = 0; i < count && i < MODULES; i++) {
+        struct stacks_module *slot = &modules->slots[i];
+        if (atomic_load_explicit(&slot->state, memory_order_acquire) == MODULE_GONE &&
+            slot->start == wanted->start && slot->end == wanted->end &&
+            slot->path == wanted->path && slot->build_id == wanted->build_id &&
+            take(slot, MODULE_GONE))
+            return slot;
+    }
+    uint32_t fresh = atomic_fetch_add(&modules->count, 1);
+    return fresh < MODULES && take(&modules->slots[fresh], MODULE_UNUSED) ? &modules->slots[fresh]
+                                                                          : NULL;
+}
+
+/* Two threads may add the same one at once: it then has two numbers, and one row in the file. */
+static uint32_t add(struct stacks_modules *modules, const struct object *object, uint64_t start,
+                    uint64_t end)
+{
+    const char *name = object->name ? object->name : "";
+    struct stacks_module module = {
+        .start = start,
+        .end = end,
+        .loaded_as = object->loaded_as,
+        .driver = name[0] && is_driver(name, start, end),
+    };
+    if (atomic_load(&modules->count) >= MODULES || (module.path = full_path(name)) == 0)
+        return 0;
+    module.build_id = find_build_id(object);
+    find_tables(&module, object);
+    struct stacks_module *slot = define(&module, 0) ? take_slot(modules, &module) : NULL;
+    if (!slot)
+        return 0;
+    slot->start = module.start;
+    slot->end = module.end;
+    slot->tables = module.tables;
+    slot->loaded_as = module.loaded_as;
+    slot->path = module.path;
+    slot->build_id = module.build_id;
+    slot->driver = module.driver;
+    atomic_store_explicit(&slot->state, MODULE_LOADED, memory_order_release);
+    return (uint32_t)(slot - modules->slots) + 1;
+}
+
+/* The headers lie at the object's first byte: all linkers put them into the first segment. */
+static bool describe(const struct found_object *found, struct object *object)
+{
+    uint64_t start = (uint64_t)(uintptr_t)found->start;
+    const Elf64_Ehdr *header = found->start;
+    if (!stack_readable(start) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > MAX_SEGMENTS ||
+        header->e_phoff > 4096 - header->e_phnum * sizeof(Elf64_Phdr))
+        return false;
+    *object = (struct object){
+        .segments = (const Elf64_Phdr *)(const void *)((const char *)found->start + header->e_phoff),
+        .count = header->e_phnum,
+        .name = found->map->l_name,
+        .loaded_as = found->map,
+        .bias = found->map->l_addr,
+        .header = (uint64_t)(uintptr_t)found->header,
+    };
+    return true;
+}
+
+static bool ask_loader(uint64_t pc, struct found_object *found)
+{
+    return find_object && find_object((void *)(uintptr_t)pc, found) == 0 && found->map;
+}
+
+static uint32_t known_at(const struct stacks_modules *modules, uint64_t pc)
+{
+    uint32_t count = atomic_load_explicit(&modules->count, memory_order_acquire);
+    for (uint32_t i = 0; i < count && i < MODULES; i++) {
+        const struct stacks_module *slot = &modules->slots[i];
+        if (atomic_load_explicit(&slot->state, memory_order_acquire) == MODULE_LOADED &&
+            pc >= slot->start && pc < slot->end)
+            return i + 1;
+    }
+    return 0;
+}
+
+uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc)
+{
+    struct found_object found;
+    struct object object;
+    if (find_object && !ask_loader(pc, &found))
+        return 0; /* code that was generated, or no code at all */
+    uint32_t number = known_at(modules, pc);
+    if (number || !find_object) {
+        if (!number)
+            atomic_store_explicit(&modules->wanted, 1, memory_order_relaxed);
+        return number;
+    }
+    return describe(&found, &object) ? add(modules, &object, (uint64_t)(uintptr_t)found.start,
+                                           (uint64_t)(uintptr_t)found.end)
+                                     : 0;
+}
+
+static void gone(struct stacks_modules *modules, struct stacks_module *module)
+{
+    if (!take(module, MODULE_LOADED))
+        return;
+    define(module, WIRE_MODULE_UNLOADED);
+    atomic_store_explicit(&module->state, MODULE_GONE, memory_order_release);
+    atomic_fetch_add(&modules->generation, 1);
+}
+
+/* ---- Without _dl_find_object: the list of dl_iterate_phdr, on the helper thread. */
+
+struct listing {
+    struct stacks_modules *modules;
+    bool seen[MODULES];
+};
+
+static int list_one(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct listing *listing = data;
+    struct object object = {
+        .bias = info->dlpi_addr,
+        .segments = info->dlpi_phdr,
+        .count = info->dlpi_phnum,
+        .name = info->dlpi_name,
+    };
+    uint64_t start = UINT64_MAX, end = 0;
+    (void)size;
+    for (unsigned i = 0; i < object.count; i++) {
+        const Elf64_Phdr *segment = &object.segments[i];
+        uint64_t low = object.bias + (segment->p_vaddr & ~4095ull);
+        uint64_t high = object.bias + segment->p_vaddr + segment->p_memsz;
+        if (segment->p_type == PT_LOAD) {
+            start = low < start ? low : start;
+            end = high > end ? high : end;
+        }
+    }
+    uint32_t number = start < end ? known_at(listing->modules, start) : 0;
+    if (!number && start < end)
+        number = add(listing->modules, &object, start, end);
+    if (number)
+        listing->seen[number - 1] = true;
+    return 0;
+}
+
+static void list_all(struct stacks_modules *modules)
+{
+    static struct listing listing; /* of the helper thread only */
+    memset(&listing, 0, sizeof listing);
+    listing.modules = modules;
+    dl_iterate_phdr(list_one, &listing);
+    uint32_t count = atomic_load(&modules->count);
+    for (uint32_t i = 0; i < count && i < MODULES; i++) {
+        if (!listing.seen[i])
+            gone(modules, &modules->slots[i]);
+    }
+}
+
+void stacks_modules_look(struct stacks_modules *modules, bool on_helper)
+{
+    if (!find_object) {
+        if (on_helper)
+            list_all(modules);
+        return;
+    }
+    uint32_t count = atomic_load(&modules->count);
+    for (uint32_t i = 0; i < count && i < MODULES; i++) {
+        struct stacks_module *module = &modules->slots[i];
+        struct found_object found;
+        if (atomic_load_explicit(&module->state, memory_order_acquire) == MODULE_LOADED &&
+            (!ask_loader(module->start, &found) || found.map != module->loaded_as))
+            gone(modules, module);
+    }
+}

@@ -1,0 +1,43 @@
+/* The object files that stacks lead through, found without a lock of the loader's, and told to perfkit
+ * (WIRE_MODULE) when a stack first does. */
+#ifndef PERFKIT_COLLECTORS_STACKS_MODULES_H
+#define PERFKIT_COLLECTORS_STACKS_MODULES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectors/stacks/cfi.h"
+
+#define MODULES 2048u
+
+struct stacks_module {
+    uint64_t start, end; /* addresses */
+    struct cfi_tables tables; /* header 0: it has none */
+    const void *loaded_as;    /* the loader's name for it (struct link_map), NULL = not known */
+    uint32_t path, build_id;  /* string ids */
+    _Atomic uint32_t state;   /* enum stacks_module_state */
+    bool driver; /* of the driver or of perfkit: what calls it is where the stack of the program starts */
+};
+enum stacks_module_state { MODULE_UNUSED, MODULE_CHANGING, MODULE_LOADED, MODULE_GONE };
+
+/* Zeroed memory that fork wipes; part of struct stacks_state. */
+struct stacks_modules {
+    _Atomic uint32_t count;      /* slots that were ever taken */
+    _Atomic uint32_t generation; /* of what lies where: grows when something went away */
+    _Atomic uint32_t wanted;     /* the helper thread is to look: an address in none of them */
+    struct stacks_module slots[MODULES];
+};
+
+/* The number (1 ...) of the module at `pc`, 0 = none or not known yet. Any thread, signal handlers
+ * too; defines it at first sight. */
+uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc);
+
+/* What went away since: called after dlclose, and by the helper thread now and then. On a C library
+ * without _dl_find_object (before glibc 2.35) the helper thread finds new ones here too. */
+void stacks_modules_look(struct stacks_modules *modules, bool on_helper);
+
+/* Once, before anything else; not on the launch path. */
+void stacks_modules_start(void);
+
+#endif
