@@ -11,7 +11,8 @@
  * Kernels, all with the arguments of matmul_arguments:
  *   matmul_tile8, matmul_tile16   a group of tile x tile items computes one tile, one element per
  *                                 item, from tiles of A and B in group memory
- *   matmul_block32, matmul_block64  4 x 4 elements per item, by 64 and 256 items
+ *   matmul_block32, matmul_block64  4 x 4 elements per item, by 64 and 256 items; with CUDA four
+ *                                 sets of 64 items share the depth of a block of 32
  *   matmul_block128               8 x 8 elements per item, by 256 items; CUDA only
  * C may be D, and C and D may be neither A nor B.
  *
@@ -63,7 +64,10 @@ const char *matmul_kernel_name(enum matmul_kernel kernel);
 void matmul_arguments(const struct matmul_shape *shape, struct dev_buffer *a, struct dev_buffer *b,
                       struct dev_buffer *c, struct dev_buffer *d, struct dev_arg *out);
 
-struct dev_grid matmul_grid(enum matmul_kernel kernel, const struct matmul_shape *shape);
+#define MATMUL_BLOCK32_CUDA_ITEMS 256
+
+struct dev_grid matmul_grid(const struct dev_info *info, enum matmul_kernel kernel,
+                            const struct matmul_shape *shape);
 
 /* The largest block that still gives every compute unit of the device two groups; the smallest
  * where there is none. */

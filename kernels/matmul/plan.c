@@ -41,12 +41,21 @@ void matmul_arguments(const struct matmul_shape *shape, struct dev_buffer *a, st
     }
 }
 
-struct dev_grid matmul_grid(enum matmul_kernel kernel, const struct matmul_shape *shape)
+static uint32_t groups_of(enum matmul_kernel kernel, const struct matmul_shape *shape)
 {
     uint32_t tile = kernels[kernel].tile;
     uint32_t tiles = (shape->m + tile - 1) / tile * ((shape->n + tile - 1) / tile);
 
-    return (struct dev_grid){tiles * shape->outer * shape->inner, kernels[kernel].items};
+    return tiles * shape->outer * shape->inner;
+}
+
+struct dev_grid matmul_grid(const struct dev_info *info, enum matmul_kernel kernel,
+                            const struct matmul_shape *shape)
+{
+    bool sliced = kernel == MATMUL_BLOCK32 && info->backend == DEV_CUDA;
+
+    return (struct dev_grid){groups_of(kernel, shape),
+                             sliced ? MATMUL_BLOCK32_CUDA_ITEMS : kernels[kernel].items};
 }
 
 enum matmul_kernel matmul_best(const struct dev_info *info, const struct matmul_shape *shape)
@@ -54,7 +63,7 @@ enum matmul_kernel matmul_best(const struct dev_info *info, const struct matmul_
     int largest = info->backend == DEV_CUDA ? MATMUL_BLOCK128 : MATMUL_BLOCK64;
 
     for (int kernel = largest; kernel > MATMUL_BLOCK32; kernel--)
-        if (matmul_grid((enum matmul_kernel)kernel, shape).groups >= 2 * info->compute_units)
+        if (groups_of((enum matmul_kernel)kernel, shape) >= 2 * info->compute_units)
             return (enum matmul_kernel)kernel;
     return MATMUL_BLOCK32;
 }
@@ -62,7 +71,7 @@ enum matmul_kernel matmul_best(const struct dev_info *info, const struct matmul_
 uint32_t matmul_parts(const struct dev_info *info, enum matmul_kernel kernel,
                       const struct matmul_shape *shape)
 {
-    uint32_t groups = matmul_grid(kernel, shape).groups, parts = 1;
+    uint32_t groups = groups_of(kernel, shape), parts = 1;
 
     if (shape->outer * shape->inner > 1)
         return 1;

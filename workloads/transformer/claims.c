@@ -1,5 +1,7 @@
 /* What the seed document claims, beside what was measured. Its numbers are those of one machine and
- * one size, so bytes and times are held against them only at the sizes of --preset seed. */
+ * one size, so bytes and times are held against them only at the sizes of --preset seed. Where it
+ * only expects a number and did not measure it, that number stands beside ours and is not held
+ * against it; its whole is held against the 7.1x of its own breakdown. */
 
 #include <math.h>
 #include <stdio.h>
@@ -23,51 +25,57 @@ static const struct {
     double claimed; /* at the sizes of the document; 0: no number */
     const char *seed;
     const char *on_cpu; /* what a device does instead whose memory and cores are the host's */
+    const char *on_gpu; /* and what another does where the claim fails there */
 } pairs[] = {
-    {"all together", "", "naive", "tuned", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 22,
-     "22-45x tokens/s, expected; its breakdown gives 7.1x",
-     "copies and allocations are memory operations of the host, small beside the computation"},
+    {"all together", "", "naive", "tuned", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 7.1,
+     "7.1x by its breakdown; 22-45x tokens/s expected",
+     "copies and allocations are memory operations of the host, small beside the computation",
+     NULL},
     {"all together", "sequences in one pass", "naive", "tuned-batched", TOKEN_NS,
-     CLAIM_GAIN_AT_LEAST, 22, "22-45x tokens/s, expected",
-     "copies and allocations are memory operations of the host, small beside the computation"},
+     CLAIM_GAIN_AT_LEAST, 7.1, "7.1x by its breakdown; 22-45x tokens/s expected",
+     "copies and allocations are memory operations of the host, small beside the computation",
+     NULL},
     {"embeddings", "bytes per batch", "embed-host", "embed-device", MOVED_BYTES,
-     CLAIM_GAIN_AT_LEAST, 1500, "800 MB to 0.5 KB, 1500x less", NULL},
+     CLAIM_GAIN_AT_LEAST, 1500, "800 MB to 0.5 KB, 1500x less", NULL, NULL},
     {"embeddings", "time per batch", "embed-host", "embed-device", STEP_NS, CLAIM_GAIN_AT_LEAST, 0,
-     "70-80 ms saved", NULL},
+     "70-80 ms saved", NULL, NULL},
     {"read-only access", "bytes less per batch", "reupload", "cached", SAVED_BYTES, CLAIM_AT_LEAST,
-     190e6, "about 200 MB saved", NULL},
+     190e6, "about 200 MB saved", NULL, NULL},
     {"read-only access", "time per batch", "reupload", "cached", STEP_NS, CLAIM_GAIN_AT_LEAST, 0,
-     "-", NULL},
+     "-", NULL, NULL},
     {"loss on the device", "bytes per batch", "cached", "tuned", MOVED_BYTES, CLAIM_GAIN_AT_LEAST,
-     0, "30 ms to 2 ms of copies to the host", NULL},
+     0, "30 ms to 2 ms of copies to the host", NULL, NULL},
     {"transfers", "time per batch", "blocking", "async", STEP_NS, CLAIM_GAIN_AT_LEAST,
      CLAIM_SAVED(0.30), "30-40 % hidden",
-     "the device is the host's cores: there is nothing to hide behind"},
+     "the device is the host's cores: there is nothing to hide behind",
+     "the copies are too small a part of the time"},
     {"allocation", "time per batch", "alloc-per-op", "pool", STEP_NS, CLAIM_GAIN_AT_LEAST, 0,
-     "150 ms to 5 ms", NULL},
+     "150 ms to 5 ms", NULL, NULL},
     {"allocation", "in a batch, and in all", "alloc-per-op", "pool", ALLOCATIONS, CLAIM_AT_MOST, 10,
-     "320 to about 10 in all", NULL},
+     "320 to about 10 in all", NULL, NULL},
     {"tiles", "time per batch", "tile16", "tile-adaptive", STEP_NS, CLAIM_GAIN_AT_LEAST, 2,
      "2-3x on small matrices, 1.5x on large ones",
-     "a compiler for CPUs runs the items of a group one after the other"},
+     "a compiler for CPUs runs the items of a group one after the other",
+     "a tile of 8x8 reads each element twice as often as one of 16x16, and that is what it waits "
+     "for"},
     {"tiles", "blocks per item", "tile16", "tuned", STEP_NS, CLAIM_GAIN_AT_LEAST, 0,
-     "not in the document", NULL},
+     "not in the document", NULL, NULL},
     {"products", "ours and cuBLAS's", "batched-cublas", "tuned-batched", KERNEL_NS,
-     CLAIM_GAIN_AT_LEAST, 0, "not in the document", NULL},
+     CLAIM_GAIN_AT_LEAST, 0, "not in the document", NULL, NULL},
     {"model shape", "512", "naive", "shape-512", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 7.1,
-     "56 to 400 tokens/s, expected", NULL},
-    {"model shape", "384", "naive", "shape-384", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 10.7,
-     "56 to 600 tokens/s, expected", NULL},
-    {"model shape", "256", "naive", "shape-256", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 14.3,
-     "56 to 800 tokens/s, expected", NULL},
-    {"model shape", "512 to 384", "shape-512", "shape-384", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 1.5,
-     "400 to 600 tokens/s, expected", NULL},
-    {"model shape", "512 to 256", "shape-512", "shape-256", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 2,
-     "400 to 800 tokens/s, expected", NULL},
+     "56 to 400 tokens/s, expected", NULL, NULL},
+    {"model shape", "384", "naive", "shape-384", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 0,
+     "56 to 600 tokens/s, expected", NULL, NULL},
+    {"model shape", "256", "naive", "shape-256", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 0,
+     "56 to 800 tokens/s, expected", NULL, NULL},
+    {"model shape", "512 to 384", "shape-512", "shape-384", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 0,
+     "400 to 600 tokens/s, expected", NULL, NULL},
+    {"model shape", "512 to 256", "shape-512", "shape-256", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 0,
+     "400 to 800 tokens/s, expected", NULL, NULL},
     {"host cache", "misses", "cpu-512", "cpu-384", CACHE_MISSES, CLAIM_AT_MOST, 0.15,
-     "about 50 % to below 15 %", NULL},
+     "about 50 % to below 15 %", NULL, NULL},
     {"host cache", "time per token", "cpu-512", "cpu-384", TOKEN_NS, CLAIM_GAIN_AT_LEAST, 0,
-     "half of the slowdown", NULL},
+     "half of the slowdown", NULL, NULL},
 };
 
 /* The document's breakdown of a batch, ms. */
@@ -122,9 +130,11 @@ static bool at_seed_sizes(const struct shape *shape)
 }
 
 /* What explains a claim: numbers that stand beside it. */
-static void explain(const struct results *results, enum metric metric, const struct result *after,
-                    struct claim *c)
+static void explain(const struct results *results, enum metric metric, const struct result *before,
+                    const struct result *after, struct claim *c)
 {
+    double copies = before->measured.transfer.median, wall = before->measured.wall.median;
+
     if (metric == MOVED_BYTES)
         snprintf(c->figure, sizeof c->figure, "%.3f MB less in each batch",
                  (c->before_value - c->after_value) / 1e6);
@@ -133,6 +143,10 @@ static void explain(const struct results *results, enum metric metric, const str
                  after->measured.tally.allocations);
     else if (metric == CACHE_MISSES && isnan(c->after_value))
         c->unavailable = results->no_cache;
+    else if (strcmp(c->before, "blocking") == 0 && copies < wall)
+        snprintf(c->figure, sizeof c->figure,
+                 "copies are %.1f %% of the time before: hiding them alone gains at most %.2fx",
+                 100 * copies / wall, wall / (wall - copies));
 }
 
 /* The document's shapes are set against its naive program, which had a width of 512. */
@@ -166,8 +180,8 @@ static int add_pair(const struct results *results, const struct dev_info *info, 
     c->unit = unit_of(metric);
     c->test = pairs[index].test;
     c->claimed = at_seed_sizes(&before->shape) || metric == CACHE_MISSES ? pairs[index].claimed : 0;
-    c->excuse = info->is_cpu ? pairs[index].on_cpu : NULL;
-    explain(results, metric, after, c);
+    c->excuse = info->is_cpu ? pairs[index].on_cpu : pairs[index].on_gpu;
+    explain(results, metric, before, after, c);
     return 0;
 }
 

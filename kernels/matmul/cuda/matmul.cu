@@ -116,10 +116,14 @@ template <uint32_t size> __device__ __forceinline__ void tiles(const product &p)
 
 /* each x each elements per thread, in squares of 4 x 4 that stand size / (each / 4) apart, so that
  * a warp's reads of 16 bytes from the tiles meet no bank twice. The next tiles are fetched into
- * registers while these are multiplied. */
-template <uint32_t size, uint32_t each, uint32_t depth_size> struct blocks {
+ * registers while these are multiplied. A small block has few threads, too few to hide what they
+ * wait for: with more than one slice, that many sets of threads share the depth and add up in the
+ * end. */
+template <uint32_t size, uint32_t each, uint32_t slice_depth, uint32_t slices = 1> struct blocks {
     static constexpr uint32_t side = size / each; /* threads */
-    static constexpr uint32_t threads = side * side;
+    static constexpr uint32_t slice_threads = side * side;
+    static constexpr uint32_t threads = slice_threads * slices;
+    static constexpr uint32_t depth_size = slice_depth * slices; /* of the tiles in shared memory */
     static constexpr uint32_t fetched = size * depth_size / threads;
     static constexpr uint32_t squares = each / 4;
     static constexpr uint32_t pitch = size + 4; /* 16 bytes aligned, transposed stores spread */
@@ -175,8 +179,10 @@ template <uint32_t size, uint32_t each, uint32_t depth_size> struct blocks {
     __device__ __forceinline__ void multiply(const float (*left)[pitch],
                                              const float (*right)[pitch], uint32_t x, uint32_t y)
     {
+        left += threadIdx.x / slice_threads * slice_depth;
+        right += threadIdx.x / slice_threads * slice_depth;
 #pragma unroll
-        for (uint32_t l = 0; l < depth_size; l++) {
+        for (uint32_t l = 0; l < slice_depth; l++) {
             float rows[each], columns[each];
 
             read(left[l], y, rows);
@@ -189,10 +195,44 @@ template <uint32_t size, uint32_t each, uint32_t depth_size> struct blocks {
         }
     }
 
+    __device__ __forceinline__ static void store_one(const product &p, uint32_t x, uint32_t y,
+                                                     uint32_t i, uint32_t j, float value)
+    {
+        store(p, p.row0 + i / 4 * (size / squares) + 4 * y + i % 4,
+              p.column0 + j / 4 * (size / squares) + 4 * x + j % 4, value);
+    }
+
+    /* Every slice leaves its sums in shared memory and stores a part of the elements. */
+    __device__ __forceinline__ void add_slices(const product &p, float *sums, uint32_t x,
+                                               uint32_t y)
+    {
+        constexpr uint32_t elements = each * each, of_slice = elements / slices;
+        uint32_t slice = threadIdx.x / slice_threads, thread = threadIdx.x % slice_threads;
+
+        __syncthreads(); /* nobody reads the tiles any more */
+#pragma unroll
+        for (uint32_t e = 0; e < elements; e++)
+            sums[(slice * elements + e) * slice_threads + thread] = sum[e / each][e % each];
+        __syncthreads();
+#pragma unroll
+        for (uint32_t o = 0; o < of_slice; o++) {
+            uint32_t e = slice * of_slice + o;
+            float value = 0.0f;
+
+#pragma unroll
+            for (uint32_t s = 0; s < slices; s++)
+                value += sums[(s * elements + e) * slice_threads + thread];
+            store_one(p, x, y, e / each, e % each, value);
+        }
+    }
+
     __device__ __forceinline__ void run(const product &p)
     {
         __shared__ __align__(16) float left[2][depth_size][pitch], right[2][depth_size][pitch];
-        uint32_t x = threadIdx.x % side, y = threadIdx.x / side, now = 0;
+        static_assert(sizeof left >= sizeof(float) * size * size * slices || slices == 1,
+                      "add_slices has room in the tiles");
+        uint32_t x = threadIdx.x % slice_threads % side;
+        uint32_t y = threadIdx.x % slice_threads / side, now = 0;
 
 #pragma unroll
         for (uint32_t i = 0; i < each; i++)
@@ -210,12 +250,15 @@ template <uint32_t size, uint32_t each, uint32_t depth_size> struct blocks {
             __syncthreads();
         }
         multiply(left[now], right[now], x, y);
+        if constexpr (slices > 1) {
+            add_slices(p, &left[0][0][0], x, y);
+        } else {
 #pragma unroll
-        for (uint32_t i = 0; i < each; i++)
+            for (uint32_t i = 0; i < each; i++)
 #pragma unroll
-            for (uint32_t j = 0; j < each; j++)
-                store(p, p.row0 + i / 4 * (size / squares) + 4 * y + i % 4,
-                      p.column0 + j / 4 * (size / squares) + 4 * x + j % 4, sum[i][j]);
+                for (uint32_t j = 0; j < each; j++)
+                    store_one(p, x, y, i, j, sum[i][j]);
+        }
     }
 };
 
@@ -242,9 +285,9 @@ extern "C" __global__ void __launch_bounds__(256) matmul_tile16 PARAMETERS
     tiles<16>(FIND_TILE(16));
 }
 
-extern "C" __global__ void __launch_bounds__(64) matmul_block32 PARAMETERS
+extern "C" __global__ void __launch_bounds__(256) matmul_block32 PARAMETERS
 {
-    blocks<32, 4, 16> block;
+    blocks<32, 4, 16, 4> block; /* MATMUL_BLOCK32_CUDA_ITEMS */
 
     block.run(FIND_TILE(32));
 }
