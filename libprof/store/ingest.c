@@ -278,14 +278,11 @@ static void forget(struct prof_ingest *ingest)
     prof_names_free(&ingest->spool_names);
     prof_names_free(&ingest->strings);
     prof_names_free(&ingest->configs);
-    prof_names_free(&ingest->rollup_keys);
-    prof_array_free(&ingest->rollups);
+    rollup_sums_free(&ingest->rollup);
     ingest_stacks_free(ingest);
     ingest_images_free(ingest);
-    ingest->spool_names = ingest->strings = ingest->configs = ingest->rollup_keys =
-        (struct prof_names){0};
+    ingest->spool_names = ingest->strings = ingest->configs = (struct prof_names){0};
     ingest->processes_done = 0;
-    ingest->rollup_newest = 0;
     ingest->batch_records = 0;
     for (int i = 0; i < INGEST_BATCHES; i++)
         ingest->batches[i].count = 0;

@@ -164,8 +164,8 @@ static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
     row_known(out, 12, (int64_t)kernel->graph_node);
     row_known(out, 13, row->flags);
     row_known(out, 14, stack_of(spool, pending));
-    if (row->has_end && !ingest_rollup_add(ingest, row->stream, config, row->start,
-                                           (uint64_t)row->duration))
+    if (row->has_end && !rollup_sums_add(&ingest->rollup, row->stream, config, row->start,
+                                         (uint64_t)row->duration))
         return false;
     return ingest_row_end(ingest, INGEST_BATCH_KERNEL);
 }

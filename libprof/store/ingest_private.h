@@ -10,7 +10,7 @@
  *   ingest_command.c   the rows made of them
  *   ingest_activity.c  graph nodes, events, pools, managed memory, JIT, overhead, recording windows
  *   ingest_counter.c   samples of hardware counters
- *   ingest_range.c     NVTX   ingest_memory.c  allocations   ingest_rollup.c  per-second sums
+ *   ingest_range.c     NVTX   ingest_memory.c  allocations   rollup_sums.c    per-second sums
  *   ingest_module.c    object files a process has mapped, asked of the kernel
  *   ingest_image.c     what is mapped where   ingest_stack.c    call stacks (ingest_stack.h)
  *   ingest_batch.c     many rows a statement
@@ -35,6 +35,7 @@
 #include "libprof/store/ingest.h"
 #include "libprof/store/ingest_foreign.h"
 #include "libprof/store/ingest_stack.h"
+#include "libprof/store/rollup_sums.h"
 #include "libprof/wire/wire.h"
 
 /* Prepared statements, one table: name, SQL */
@@ -133,8 +134,7 @@
               "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                      \
     X(RANGE_FIELD, "INSERT INTO range_field(range,name,value) VALUES(?1,?2,?3)")                   \
     X(WORK, "INSERT INTO work(range,flop,bytes_read,bytes_written) VALUES(?1,?2,?3,?4)")           \
-    X(ROLLUP, "INSERT OR REPLACE INTO rollup(id,second,stream,config,count,sum,min,max,histogram)" \
-              " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")                                               \
+    X(ROLLUP, ROLLUP_INSERT)                                                                       \
     X(CURSOR, "INSERT OR REPLACE INTO ingest_cursor(spool,chunk,generation,offset,tid) "           \
               "VALUES(?1,?2,?3,?4,?5)")                                                            \
     X(MAP, "INSERT INTO ingest_map(spool,local,kind,global,extra) VALUES(?1,?2,?3,?4,?5)")         \
@@ -385,13 +385,6 @@ struct ingest_image {
     struct prof_names known;                  /* address, segment, path -> newest number */
 };
 
-struct ingest_rollup {
-    int64_t id, second, stream, config;
-    uint64_t count, sum, min, max;
-    uint32_t histogram[48];
-    bool dirty;
-};
-
 struct prof_ingest {
     struct prof_store *store;
     sqlite3 *db;
@@ -417,15 +410,13 @@ struct prof_ingest {
     struct prof_names strings;     /* text -> string.id */
     struct prof_names configs;     /* bytes of the row -> launch_config.id */
     int64_t last_string, last_config, last_process, last_thread, last_device, last_context,
-        last_stream, last_spool, last_rollup, last_counter_device;
+        last_stream, last_spool, last_counter_device;
     struct prof_names frames; /* what makes a frame -> frame.id */
     struct prof_map stacks;   /* parent, frame -> stack.id */
     int64_t last_frame, last_stack;
     struct prof_map image_at; /* process.id -> index in images */
     PROF_ARRAY(struct ingest_image) images;
-    struct prof_names rollup_keys; /* (second, stream, config) -> index */
-    PROF_ARRAY(struct ingest_rollup) rollups;
-    int64_t rollup_newest;
+    struct rollup_sums rollup;
 
     regex_t kernel_filter;
     bool has_kernel_filter;
@@ -617,10 +608,10 @@ void ingest_images_free(struct prof_ingest *ingest);
 bool ingest_stacks_load(struct prof_ingest *ingest);
 void ingest_stacks_free(struct prof_ingest *ingest);
 
-/* ingest_rollup.c */
-bool ingest_rollup_add(struct prof_ingest *ingest, int64_t stream, int64_t config, int64_t start,
-                       uint64_t duration);
-bool ingest_rollup_flush(struct prof_ingest *ingest);
+static inline bool ingest_rollup_flush(struct prof_ingest *ingest)
+{
+    return rollup_sums_flush(&ingest->rollup, ingest->sql[INGEST_SQL_ROLLUP]);
+}
 
 /* ingest_state.c */
 enum prof_status ingest_state_create(struct prof_ingest *ingest, struct prof_error *err);

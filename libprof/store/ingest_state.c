@@ -461,7 +461,7 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     ingest->last_stream = one_number(ingest, "SELECT max(id) FROM stream");
     ingest->last_spool = one_number(ingest, "SELECT max(id) FROM ingest_spool");
     ingest->last_counter_device = one_number(ingest, "SELECT max(id) FROM counter_device");
-    ingest->last_rollup = one_number(ingest, "SELECT max(id) FROM rollup");
+    ingest->rollup.last = one_number(ingest, "SELECT max(id) FROM rollup");
     if (!load_strings(ingest) || !load_configs(ingest) || !load_processes(ingest) ||
         !ingest_processes_gaps(ingest) || !ingest_images_load(ingest) ||
         !ingest_stacks_load(ingest) || !load_spools(ingest))

@@ -4,6 +4,8 @@
  * Rows are compact because a capture has millions of them: times are nanoseconds since
  * capture.start_mono_ns, ends are durations, names are string ids, and a call that made exactly one
  * device record lives in that record's row (api_* columns) instead of a row of its own. */
+#include <string.h>
+
 #include "libprof/store/schema.h"
 
 #define C(...) .columns = ((const struct prof_column[]){__VA_ARGS__, {0}})
@@ -58,7 +60,8 @@ const struct prof_table prof_tables[] = {
        {"mono_ns", "INTEGER", "CLOCK_MONOTONIC at the same moment, ns (absolute)"},
        {"error_ns", "INTEGER", "half the width of the bracket, ns"})},
     {"string", "Interned text.",
-     C(ID, {"value", "TEXT", "UTF-8 where the program's bytes are; other bytes are kept"})},
+     C(ID, {"value", "TEXT", "UTF-8 where the program's bytes are; other bytes are kept"}),
+     .shared = true},
     {"process", "Processes of the target.",
      C(ID, {"pid", "INTEGER", "as the kernel counts"}, {"parent_pid", "INTEGER", ""},
        {"command", "TEXT", "arguments joined by spaces, cut at 200 bytes"},
@@ -72,7 +75,25 @@ const struct prof_table prof_tables[] = {
        {"spool", "TEXT", "file name of its spool; NULL when it made no event"},
        {"local_rank", "INTEGER", "rank among the processes of its host, or NULL"},
        {"world_size", "INTEGER", "processes of the distributed run, or NULL"},
-       {"job", "TEXT", "the scheduler's or launcher's name of the distributed run, or NULL"})},
+       {"job", "TEXT", "the scheduler's or launcher's name of the distributed run, or NULL"},
+       {"part", "INTEGER", "merged_part.id of the capture it came from; NULL = this is no merged one"})},
+    {"merged_part", "The captures that this one was merged from.",
+     C(ID, {"file", "TEXT", "its name"}, {"host", "TEXT", ""}, {"boot_id", "TEXT", "of its kernel"},
+       {"ranks", "TEXT", "of its processes, as 0-3,7; NULL = none is known"},
+       {"state", "TEXT", "as capture.state, of it"}, {"perfkit_version", "TEXT", "that recorded it"},
+       {"start", "INTEGER", "its time 0, ns since capture start"},
+       {"duration", "INTEGER", "ns; NULL = unknown"},
+       {"clock", "TEXT", "how its times were brought to those of the first part's host: same (one "
+                         "kernel's clock: exact), collectives (that end together), realtime (only "
+                         "as good as the hosts' wall clocks), none (nothing to compare)"},
+       {"clock_offset", "INTEGER", "ns added to its CLOCK_MONOTONIC, at its start; NULL = unknown"},
+       {"clock_drift", "REAL", "ns added for each second after that"},
+       {"clock_error", "INTEGER", "ns within which half of the compared collectives agree; 0 = "
+                                  "exact, NULL = unknown"},
+       {"compared", "INTEGER", "collectives whose ends were compared"},
+       {"rows", "INTEGER", "events taken from it"},
+       {"missing", "TEXT", "what it lacks, for people; NULL = nothing"}),
+     .later = true},
     {"thread", "Threads that made events.",
      C(ID, {"process", "INTEGER", "process.id"}, {"tid", "INTEGER", "as the kernel counts"},
        {"name", "TEXT", "given by the program (NVTX, or to the kernel); NULL = none"})},
@@ -117,7 +138,8 @@ const struct prof_table prof_tables[] = {
        {"shared_static", "INTEGER", "bytes per block"},
        {"shared_dynamic", "INTEGER", "bytes per block"},
        {"local_bytes", "INTEGER", "per thread"},
-       {"ragged", "INTEGER", "1 = the NDRange is not a multiple of the work-group size"})},
+       {"ragged", "INTEGER", "1 = the NDRange is not a multiple of the work-group size"}),
+     .shared = true},
     {"kernel", "Kernel executions.",
      C(ID, DEVICE_TIMES, {"config", "INTEGER", "launch_config.id"}, API, DELAYS,
        {"graph_node", "INTEGER", "graph_node.node of the same process, or NULL"},
@@ -383,3 +405,26 @@ const struct prof_view prof_views[] = {
      "api_name, NULL, NULL, NULL, 'sync', id FROM sync WHERE api_name NOT NULL"},
     {0},
 };
+
+const struct prof_table *prof_column_refers(const struct prof_column *column)
+{
+    size_t length = strcspn(column->text, ".");
+    if (strncmp(column->text + length, ".id", 3) != 0)
+        return NULL;
+    for (const struct prof_table *t = prof_tables; t->name; t++) {
+        if (strlen(t->name) == length && memcmp(t->name, column->text, length) == 0)
+            return t;
+    }
+    return NULL;
+}
+
+enum prof_time prof_column_time(const struct prof_column *column)
+{
+    if (strstr(column->text, "CLOCK_MONOTONIC at "))
+        return PROF_TIME_MONO;
+    if (!strstr(column->text, "since capture start"))
+        return PROF_TIME_NONE;
+    if (strstr(column->text, "seconds since capture start"))
+        return PROF_TIME_SECONDS;
+    return strstr(column->text, "when `start` is NULL") ? PROF_TIME_UNSTARTED : PROF_TIME_START;
+}

@@ -1,0 +1,116 @@
+/* Sums per second, stream and configuration, kept in memory while their second is young. A second that
+ * was forgotten may come again (after a crash, or with a late record) and then has a second row:
+ * readers add rows up. */
+#include "libprof/store/rollup_sums.h"
+
+#define SECOND_NS 1000000000
+#define KEEP_SECONDS 5
+#define FLUSH_AT 65536u
+
+struct key {
+    int64_t second, stream, config;
+};
+
+static struct rollup_sum *sum_of(struct rollup_sums *sums, const struct key *key)
+{
+    uint32_t *known = prof_names_get(&sums->keys, (const char *)key, sizeof *key);
+    if (known)
+        return &sums->list.data[*known];
+    struct rollup_sum *sum = prof_array_add(&sums->list);
+    if (!sum || !prof_names_put(&sums->keys, (const char *)key, sizeof *key,
+                                (uint32_t)sums->list.count - 1))
+        return NULL;
+    *sum = (struct rollup_sum){.id = ++sums->last,
+                               .second = key->second,
+                               .stream = key->stream,
+                               .config = key->config,
+                               .min = UINT64_MAX};
+    if (key->second > sums->newest)
+        sums->newest = key->second;
+    return sum;
+}
+
+bool rollup_sums_add(struct rollup_sums *sums, int64_t stream, int64_t config, int64_t start,
+                     uint64_t duration)
+{
+    struct key key = {start / SECOND_NS, stream, config};
+    struct rollup_sum *sum = sum_of(sums, &key);
+    if (!sum)
+        return false;
+    unsigned bucket = duration ? 63u - (unsigned)__builtin_clzll(duration) : 0;
+    sum->histogram[bucket < ROLLUP_BUCKETS ? bucket : ROLLUP_BUCKETS - 1]++;
+    sum->count++;
+    sum->sum += duration;
+    if (duration < sum->min)
+        sum->min = duration;
+    if (duration > sum->max)
+        sum->max = duration;
+    sum->dirty = true;
+    return true;
+}
+
+static void bind_known(sqlite3_stmt *insert, int at, int64_t id)
+{
+    if (id)
+        sqlite3_bind_int64(insert, at, id);
+    else
+        sqlite3_bind_null(insert, at);
+}
+
+static bool write_sum(const struct rollup_sum *sum, sqlite3_stmt *insert)
+{
+    int buckets = ROLLUP_BUCKETS;
+    while (buckets > 0 && sum->histogram[buckets - 1] == 0)
+        buckets--;
+    sqlite3_bind_int64(insert, 1, sum->id);
+    sqlite3_bind_int64(insert, 2, sum->second);
+    bind_known(insert, 3, sum->stream);
+    bind_known(insert, 4, sum->config);
+    sqlite3_bind_int64(insert, 5, (int64_t)sum->count);
+    sqlite3_bind_int64(insert, 6, (int64_t)sum->sum);
+    sqlite3_bind_int64(insert, 7, (int64_t)sum->min);
+    sqlite3_bind_int64(insert, 8, (int64_t)sum->max);
+    sqlite3_bind_blob(insert, 9, sum->histogram, buckets * 4, SQLITE_STATIC);
+    int code = sqlite3_step(insert);
+    sqlite3_reset(insert);
+    return code == SQLITE_DONE;
+}
+
+/* Seconds that are long past, or all when there are too many. */
+static bool forget(struct rollup_sums *sums)
+{
+    size_t kept = 0;
+    bool all = sums->list.count >= FLUSH_AT;
+    prof_names_free(&sums->keys);
+    for (size_t i = 0; i < sums->list.count; i++) {
+        struct rollup_sum *sum = &sums->list.data[i];
+        if (all || sum->second < sums->newest - KEEP_SECONDS)
+            continue;
+        struct key key = {sum->second, sum->stream, sum->config};
+        if (!prof_names_put(&sums->keys, (const char *)&key, sizeof key, (uint32_t)kept))
+            return false;
+        sums->list.data[kept++] = *sum;
+    }
+    sums->list.count = kept;
+    return true;
+}
+
+bool rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert)
+{
+    bool stale = false;
+    for (size_t i = 0; i < sums->list.count; i++) {
+        struct rollup_sum *sum = &sums->list.data[i];
+        if (sum->dirty && !write_sum(sum, insert))
+            return false;
+        sum->dirty = false;
+        stale |= sum->second < sums->newest - KEEP_SECONDS;
+    }
+    return (!stale && sums->list.count < FLUSH_AT) || forget(sums);
+}
+
+void rollup_sums_free(struct rollup_sums *sums)
+{
+    prof_names_free(&sums->keys);
+    prof_array_free(&sums->list);
+    *sums = (struct rollup_sums){.last = sums->last};
+}
