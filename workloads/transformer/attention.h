@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "kernels/matmul/matmul.h"
-#include "workloads/transformer/workload.h"
+#include "workloads/transformer/training.h"
 
 /* Whole matrices without gaps. */
 static inline struct matmul_shape dense_shape(uint32_t m, uint32_t n, uint32_t k, uint32_t flags)

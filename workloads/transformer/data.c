@@ -1,24 +1,11 @@
-/* The shape of a model, its first weights, and the corpus. */
+/* Where a model's weights stand, its first weights, and the corpus. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "workloads/common/random.h"
-#include "workloads/transformer/workload.h"
+#include "workloads/transformer/training.h"
 
 #define FOLLOWERS 4 /* tokens that usually come after a token */
-
-struct shape shape_of(const struct transformer_options *options, uint32_t width)
-{
-    if (width == 0)
-        width = options->width;
-    return (struct shape){.sequences = options->sequences,
-                          .length = options->length,
-                          .width = width,
-                          .heads = options->heads,
-                          .layers = options->layers,
-                          .hidden = 4 * width,
-                          .vocabulary = options->vocabulary};
-}
 
 double weights_of(const struct shape *s)
 {

@@ -142,6 +142,16 @@ void model_close(struct model *m)
     free(m);
 }
 
+void model_set_exchange(struct model *m, const struct model_exchange *exchange)
+{
+    m->exchange = exchange;
+}
+
+struct dev_buffer *model_gradient(const struct model *m)
+{
+    return m->buffer[GRADIENT];
+}
+
 int model_reset(struct model *m, bool poison)
 {
     struct dev_queue *queue = m->session->queue;

@@ -4,7 +4,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/matmul/matmul.h"
-#include "workloads/transformer/workload.h"
+#include "workloads/transformer/training.h"
 
 enum kernel {
     EMBEDDING_LOOKUP,
@@ -51,6 +51,7 @@ enum phase {
     PHASE_IN,
     PHASE_FORWARD,
     PHASE_BACKWARD,
+    PHASE_EXCHANGE, /* of gradients with other processes */
     PHASE_UPDATE,
     PHASE_OUT,
     PHASE_WAIT,
@@ -76,6 +77,9 @@ struct model {
         *host_losses;                         /* page-locked, for copies that are not waited for */
     float *tables, *gathered, *probabilities; /* what the host reads and makes */
     float *losses;                            /* of the step's rows, in host_losses or its own */
+    const struct model_exchange *exchange;    /* NULL: none */
+    uint32_t exchanged;                       /* the step's gradient from here on was told of */
+    bool last_pass;                           /* what it adds to the gradient is final */
     bool poison;
     uint32_t step;
     double *curve; /* mean loss of each step */

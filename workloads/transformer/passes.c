@@ -102,7 +102,8 @@ static int product_by(struct model *m, enum matmul_kernel kernel, const struct m
 
     matmul_arguments(shape, a, b, c, d, args);
     return session_launch(m->session, m->session->queue, m->kernel[PRODUCT + (int)kernel],
-                          matmul_grid(kernel, shape), args, MATMUL_ARGUMENTS, &work);
+                          matmul_grid(dev_info(m->session->dev), kernel, shape), args,
+                          MATMUL_ARGUMENTS, &work);
 }
 
 static int sum_parts(struct model *m, const struct matmul_shape *shape, uint32_t parts,
@@ -422,31 +423,45 @@ static int embedding_backward(struct model *m)
                   elements, elements + sequence, sequence);
 }
 
+/* From `from` to where the gradient was told of before nothing changes any more. */
+static int gradient_ready(struct model *m, uint32_t from)
+{
+    uint32_t end = m->exchanged;
+
+    if (!m->exchange || !m->last_pass)
+        return 0;
+    m->exchanged = from;
+    return m->exchange->ready(m->exchange->context, from, end);
+}
+
 int pass_backward(struct model *m, uint32_t first_row)
 {
     const struct shape *s = &m->shape;
     struct dev_buffer *logits = m->matrix[LOGITS];
 
+    m->exchanged = m->layout.count;
     if (loss(m, first_row) != 0 ||
         apply_weights(m, input_of(m, s->layers), logits, m->layout.head, s->width, s->vocabulary) !=
             0 ||
+        gradient_ready(m, m->layout.head) != 0 ||
         apply_back(m, logits, m->layout.head, s->width, s->vocabulary, 0, m->buffer[G]) != 0)
         return -1;
     for (uint32_t l = s->layers; l-- > 0;)
-        if (layer_backward(m, l) != 0)
+        if (layer_backward(m, l) != 0 || gradient_ready(m, m->layout.layer[l].qkv) != 0)
             return -1;
-    return embedding_backward(m);
+    return embedding_backward(m) == 0 ? gradient_ready(m, 0) : -1;
 }
 
 int pass_update(struct model *m)
 {
     uint32_t n = m->layout.count, step = m->step + 1;
+    size_t rows = m->exchange ? m->exchange->batch_rows : rows_of(&m->shape);
     const struct dev_arg args[] = {dev_arg_buffer(m->buffer[WEIGHTS]),
                                    dev_arg_buffer(m->buffer[GRADIENT]),
                                    dev_arg_buffer(m->buffer[MEAN]),
                                    dev_arg_buffer(m->buffer[SQUARE]),
                                    dev_arg_u32(n),
-                                   dev_arg_f32(1.0f / (float)rows_of(&m->shape)),
+                                   dev_arg_f32(1.0f / (float)rows),
                                    dev_arg_f32((float)LEARNING_RATE),
                                    dev_arg_f32((float)adam_factor(ADAM_B1, step)),
                                    dev_arg_f32((float)adam_factor(ADAM_B2, step))};

@@ -12,8 +12,10 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/softmax/softmax.h"
 #include "workloads/transformer/attention.h"
-#include "workloads/transformer/workload.h"
+#include "workloads/transformer/training.h"
 
+#define SINGLE_ERROR                                                                               \
+    2e-6 /* of a gate's input in single precision: half a thousand terms of both signs */
 #define SMALL_SOFTMAX 100000 /* logits, about 1 ms: not worth the start of a thread */
 
 /* What a pass keeps of a layer for the way back. */
@@ -224,8 +226,32 @@ static int backward(struct pass *p, double *gradient)
     return failed;
 }
 
+/* Half of the gates that may open in one precision and stay shut in another are seen: those that
+ * are open here. */
+static double doubtful_gates(const struct pass *p)
+{
+    const struct shape *s = p->shape;
+    size_t count = (size_t)p->rows * s->hidden, open = 0, doubtful = 0;
+
+    for (uint32_t l = 0; l < s->layers; l++) {
+        const double *hidden = p->kept[l].hidden;
+        double squares = 0;
+        size_t of_layer = 0;
+
+        for (size_t i = 0; i < count; i++) {
+            squares += hidden[i] * hidden[i];
+            of_layer += hidden[i] > 0;
+        }
+        for (size_t i = 0; i < count; i++)
+            doubtful += hidden[i] > 0 && hidden[i] * hidden[i] * (double)of_layer <
+                                             SINGLE_ERROR * SINGLE_ERROR * squares;
+        open += of_layer;
+    }
+    return open > 0 ? 2 * (double)doubtful / (double)open : 0;
+}
+
 double reference_loss(const struct shape *shape, const double *weights, const uint32_t *tokens,
-                      double *losses, double *gradient)
+                      double *losses, double *gradient, double *doubtful)
 {
     struct pass pass = {.shape = shape,
                         .layout = layout_of(shape),
@@ -241,6 +267,8 @@ double reference_loss(const struct shape *shape, const double *weights, const ui
         sum += own[row];
     if (!failed && losses)
         memcpy(losses, own, pass.rows * sizeof own[0]);
+    if (!failed && doubtful)
+        *doubtful = doubtful_gates(&pass);
     if (!failed && gradient) {
         memset(gradient, 0, pass.layout.count * sizeof gradient[0]);
         failed = backward(&pass, gradient);
@@ -263,7 +291,8 @@ static int train(const struct shape *shape, const uint32_t *corpus, struct refer
     for (uint32_t step = 0; step < VERIFY_STEPS; step++) {
         const uint32_t *tokens = corpus + step % CORPUS_BATCHES * batch_tokens(shape);
 
-        if (isnan(reference_loss(shape, r->weights, tokens, r->losses + step * rows, t->gradient)))
+        if (isnan(reference_loss(shape, r->weights, tokens, r->losses + step * rows, t->gradient,
+                                 step == 0 ? &r->doubtful_gates : NULL)))
             return -1;
         if (step == 0)
             memcpy(r->gradient, t->gradient, count * sizeof r->gradient[0]);
@@ -305,4 +334,29 @@ void reference_free(struct reference *r)
     free(r->gradient);
     free(r->weights);
     *r = (struct reference){0};
+}
+
+void reference_check_gradient(const struct reference *r, const float *gradient, struct check *check)
+{
+    struct layout layout = layout_of(&r->shape);
+    uint32_t begin[3 + 6 * MAX_LAYERS + 1];
+    size_t parts = 0;
+
+    begin[parts++] = layout.tokens;
+    begin[parts++] = layout.positions;
+    for (uint32_t l = 0; l < r->shape.layers; l++) {
+        const struct layer_layout *layer = &layout.layer[l];
+
+        begin[parts++] = layer->qkv;
+        begin[parts++] = layer->out;
+        begin[parts++] = layer->norm1;
+        begin[parts++] = layer->up;
+        begin[parts++] = layer->down;
+        begin[parts++] = layer->norm2;
+    }
+    begin[parts++] = layout.head;
+    begin[parts] = layout.count;
+    for (size_t i = 0; i < parts; i++)
+        check_note(check, relative_error(gradient + begin[i], r->gradient + begin[i],
+                                         begin[i + 1] - begin[i]));
 }

@@ -13,6 +13,10 @@
 #define SHAPES 6       /* different ones of a run */
 #define CPU_SHARE 16   /* of the sequences: the CPU takes its time, and each is alike */
 #define TOLERANCE 2e-5 /* single precision through thousands of terms of both signs */
+/* A gate that is open in one computation and shut in the other takes its part of the gradients with
+ * it: a share f of the gates changes a gradient by about sqrt(f) of its norm. Thousands of tokens
+ * have a few such gates, so no single precision gradient is nearer than that. */
+#define GATES_TOLERANCE 2
 #define CURVE_TOLERANCE 1e-2
 
 /* What models of one shape begin with, and what they must come to. */
@@ -88,32 +92,6 @@ static void free_data(struct runner *runner)
 
 /* ---- verification --------------------------------------------------------------------------- */
 
-/* The gradient of each matrix by itself: a norm over all would hide the small ones. */
-static void check_gradient(const struct data *data, const float *gradient, struct check *check)
-{
-    struct layout layout = layout_of(&data->shape);
-    uint32_t begin[3 + 6 * MAX_LAYERS + 1];
-    size_t parts = 0;
-
-    begin[parts++] = layout.tokens;
-    begin[parts++] = layout.positions;
-    for (uint32_t l = 0; l < data->shape.layers; l++) {
-        const struct layer_layout *layer = &layout.layer[l];
-
-        begin[parts++] = layer->qkv;
-        begin[parts++] = layer->out;
-        begin[parts++] = layer->norm1;
-        begin[parts++] = layer->up;
-        begin[parts++] = layer->down;
-        begin[parts++] = layer->norm2;
-    }
-    begin[parts++] = layout.head;
-    begin[parts] = layout.count;
-    for (size_t i = 0; i < parts; i++)
-        check_note(check, relative_error(gradient + begin[i], data->reference.gradient + begin[i],
-                                         begin[i + 1] - begin[i]));
-}
-
 /* The first step by its losses and gradients, and the next ones by their losses and the weights in
  * the end. Those agree less: Adam's first steps move a weight by the sign of its gradient, however
  * small that is, so the last digit of one step is a whole step of the next. */
@@ -133,7 +111,7 @@ static int verify_steps(const struct data *data, struct model *model, float *val
         if (step == 0) {
             if (model_read_gradient(model, values) != 0)
                 return -1;
-            check_gradient(data, values, &row->check);
+            reference_check_gradient(&data->reference, values, &row->check);
         }
     }
     if (model_read_weights(model, values) != 0)
@@ -152,7 +130,7 @@ static int verify(const struct data *data, struct model *model, struct result *r
     float *values = malloc(layout_of(&data->shape).count * sizeof values[0]);
     int result = values ? 0 : -1;
 
-    row->check.tolerance = TOLERANCE;
+    row->check.tolerance = TOLERANCE + GATES_TOLERANCE * sqrt(data->reference.doubtful_gates);
     row->curve.tolerance = CURVE_TOLERANCE;
     if (result == 0)
         result = verify_steps(data, model, values, row);

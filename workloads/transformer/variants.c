@@ -134,3 +134,16 @@ const char *ladder_step(size_t index)
 
     return index < sizeof steps / sizeof steps[0] ? steps[index] : NULL;
 }
+
+struct shape shape_of(const struct transformer_options *options, uint32_t width)
+{
+    if (width == 0)
+        width = options->width;
+    return (struct shape){.sequences = options->sequences,
+                          .length = options->length,
+                          .width = width,
+                          .heads = options->heads,
+                          .layers = options->layers,
+                          .hidden = 4 * width,
+                          .vocabulary = options->vocabulary};
+}
