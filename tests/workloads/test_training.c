@@ -15,7 +15,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/softmax/softmax.h"
 #include "tests/workloads/on_device.h"
-#include "workloads/transformer/workload.h"
+#include "workloads/transformer/training.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define STEP 1e-5 /* of differences */
@@ -156,7 +156,8 @@ START_TEST(products_of_parts)
 
             matmul_arguments(&shapes[i], o.a_buffer, o.b_buffer, o.c_buffer, o.d_buffer, args);
             launch(&matmul_module, matmul_kernel_name((enum matmul_kernel)kernel),
-                   matmul_grid((enum matmul_kernel)kernel, &shapes[i]), args, MATMUL_ARGUMENTS);
+                   matmul_grid(dev_info(dev), (enum matmul_kernel)kernel, &shapes[i]), args,
+                   MATMUL_ARGUMENTS);
             expect_product(&o, &shapes[i]);
         }
     }
@@ -192,7 +193,7 @@ static void check_parts(uint32_t flags, enum matmul_kernel kernel, uint32_t part
     done(dev_alloc(dev, bytes, &buffer));
     done(dev_fill(queue, buffer, 0xff, NULL));
     matmul_arguments(&split, o.a_buffer, o.b_buffer, buffer, buffer, args);
-    launch(&matmul_module, matmul_kernel_name(kernel), matmul_grid(kernel, &split), args,
+    launch(&matmul_module, matmul_kernel_name(kernel), matmul_grid(dev_info(dev), kernel, &split), args,
            MATMUL_ARGUMENTS);
     matmul_sum_arguments(&shape, parts, buffer, o.c_buffer, o.d_buffer, args);
     launch(&matmul_module, "matmul_sum", dev_grid_for((size_t)shape.m * shape.n, MATMUL_SUM_ITEMS),
@@ -263,7 +264,7 @@ START_TEST(parts_fill_the_device)
 
     ck_assert_int_eq(kernel, MATMUL_BLOCK32);
     ck_assert_uint_eq(thin.k % parts, 0);
-    ck_assert_uint_ge(parts * matmul_grid(kernel, &thin).groups, 2 * 132);
+    ck_assert_uint_ge(parts * matmul_grid(&info, kernel, &thin).groups, 2 * 132);
     ck_assert_uint_ge(matmul_parts_floats(&info), (size_t)parts * thin.m * thin.n);
     ck_assert_int_eq(matmul_best(&info, &whole), MATMUL_BLOCK128);
     ck_assert_uint_eq(matmul_parts(&info, MATMUL_BLOCK128, &whole), 1);
@@ -567,7 +568,7 @@ START_TEST(gradient_is_that_of_the_loss)
     double difference = 0, norm = 0, losses[10], sum = 0, loss;
 
     ck_assert(corpus && gradient);
-    loss = reference_loss(&shape, weights, corpus, losses, gradient);
+    loss = reference_loss(&shape, weights, corpus, losses, gradient, NULL);
     for (size_t row = 0; row < 10; row++)
         sum += losses[row];
     ck_assert_double_eq_tol(loss, sum, 1e-12);
@@ -575,9 +576,9 @@ START_TEST(gradient_is_that_of_the_loss)
         double kept = weights[i], above, below, slope;
 
         weights[i] = kept + STEP;
-        above = reference_loss(&shape, weights, corpus, NULL, NULL);
+        above = reference_loss(&shape, weights, corpus, NULL, NULL, NULL);
         weights[i] = kept - STEP;
-        below = reference_loss(&shape, weights, corpus, NULL, NULL);
+        below = reference_loss(&shape, weights, corpus, NULL, NULL, NULL);
         weights[i] = kept;
         slope = (above - below) / (2 * STEP);
         ck_assert_msg(fabs(slope - gradient[i]) <= 1e-5 * (1 + fabs(slope)), "[%zu] is %g, not %g",
@@ -608,9 +609,9 @@ START_TEST(attention_is_causal)
     uint32_t tokens[7] = {1, 2, 3, 4, 5, 6, 7};
     double *weights = doubles(first, layout_of(&shape).count), before[6], after[6];
 
-    reference_loss(&shape, weights, tokens, before, NULL);
+    reference_loss(&shape, weights, tokens, before, NULL, NULL);
     tokens[4] = 8; /* the input of row 4, the target of row 3 */
-    reference_loss(&shape, weights, tokens, after, NULL);
+    reference_loss(&shape, weights, tokens, after, NULL, NULL);
     for (int row = 0; row < 6; row++)
         ck_assert_int_eq(before[row] == after[row], row < 3);
     free(first);
