@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collectors/opencl/ocl.h"
+#include "collectors/stacks/stacks.h"
 
 static const struct {
     const char *name;
@@ -58,6 +59,9 @@ void ocl_call_begin(struct ocl_call *call, enum ocl_hook hook)
         return;
     int saved = errno;
     call->correlation = collector_correlation();
+    enum stacks_kind kind = stacks_kind_of(hooks[hook].klass);
+    if (stacks_wanted(kind))
+        call->stack = stacks_take(kind);
     enum wire_count called = counters[hooks[hook].klass].called;
     if (called != WIRE_COUNTS)
         collector_count(called, 1);
@@ -77,6 +81,7 @@ void ocl_call_end(const struct ocl_call *call, cl_int result, enum wire_expects 
         .end = call->end,
         .name = name_of(call->hook),
         .result = result,
+        .stack = call->stack,
         .expects = (uint8_t)expects,
         .klass = (uint8_t)klass,
     };

@@ -40,6 +40,7 @@ void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id
         .bytes = bytes,
         .correlation = call->correlation,
         .device = ocl_context_device(context),
+        .stack = call->stack,
         .memory_kind = (uint8_t)kind,
     };
     collector_emit(&alloc);

@@ -215,6 +215,7 @@ void ocl_clock_reset(struct ocl_device *device); /* after a fork */
 
 struct ocl_call {
     uint64_t correlation, start, end;
+    uint32_t stack; /* id, 0 = not taken */
     enum ocl_hook hook;
     bool live; /* there is somebody to record for */
     bool on;   /* recorded: it began inside a window */
