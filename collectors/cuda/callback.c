@@ -7,8 +7,8 @@
  * contexts: CUPTI's records give their numbers, NVTX names them by handle, and only here both are
  * known. Resource callbacks run with CUPTI's locks held: they ask for a number or two and leave.
  *
- * API callbacks come for a handful of functions: marks of the program's own profiling, the first
- * allocation of unified memory, and those that unload code. The names in kernel records are CUPTI's
+ * API callbacks come for a handful of functions: marks of the program's own profiling, allocations,
+ * which may fail, and those that unload code. The names in kernel records are CUPTI's
  * and die with the code, so before that happens the helper thread is let read what CUPTI has. The
  * program waits for it a fifth of a second at most. */
 #include <errno.h>
@@ -126,6 +126,7 @@ enum action {
     MARK,
     UNLOAD,
     MANAGED,       /* unified memory is allocated */
+    ALLOC,         /* memory is allocated: does it fail? */
     LAUNCH,        /* cuLaunchKernel and the like: the function is the first parameter */
     LAUNCH_SECOND, /* ... or the second */
     LAUNCH_SYMBOL, /* a runtime launch: only CUPTI knows the function */
@@ -258,6 +259,10 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
     case MANAGED:
         if (call->callbackSite == CUPTI_API_EXIT && succeeded(call))
             cuda_managed_configure();
+        cuda_failures_told(ours, id, call);
+        break;
+    case ALLOC:
+        cuda_failures_told(ours, id, call);
         break;
     case LAUNCH:
     case LAUNCH_SECOND:
@@ -292,6 +297,16 @@ static void tell_named(const char *const *parts, enum action action)
     }
 }
 
+static void tell_allocations(void)
+{
+    for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
+        for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
+            if (cuda_failures_concern(cuda_function(domain, cbid)->name))
+                tell_calls(domain, cbid, ALLOC);
+        }
+    }
+}
+
 void cuda_callback_start(CUpti_SubscriberHandle subscriber)
 {
     static const CUpti_CallbackId told[] = {
@@ -306,6 +321,7 @@ void cuda_callback_start(CUpti_SubscriberHandle subscriber)
     if (collector_option("capture", range, sizeof range) && strcmp(range, "cudaProfilerApi") == 0)
         tell_named(marks, MARK);
     tell_named(unloads, UNLOAD);
+    tell_allocations();
     tell_named(managed, MANAGED);
 }
 

@@ -79,6 +79,7 @@ void cuda_tick(void)
         drain();
         cuda_calls_age(finishing);
         cuda_memory_age(finishing);
+        cuda_failures_tick();
         cuda_managed_tick();
         cuda_kinds_tick();
         cuda_buffers_top_up();

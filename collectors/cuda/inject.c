@@ -24,6 +24,7 @@ static void forked(void)
     cuda_buffers_forked();
     cuda_calls_forked();
     cuda_memory_forked();
+    cuda_failures_forked();
     cuda_streams_forked();
     cuda_managed_forked();
     cuda_kinds_forked();

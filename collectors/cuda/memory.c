@@ -1,4 +1,6 @@
 /* Allocations, memory pools and unified memory: CUPTI's records to wire records. */
+#include <string.h>
+
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
@@ -43,11 +45,55 @@ static void allocated(const struct record_memory *record, uint64_t correlation)
     collector_emit(&out);
 }
 
+/* How full pools are, each allocation tells. A record of it is made when the pool grows or shrinks,
+ * and when it is fuller than ever by a sixteenth: few, however many allocations there are. */
+#define POOLS 32u
+static struct {
+    uint64_t address, bytes, fullest;
+} pools[POOLS];
+
+static bool is_news(const struct record_memory *record)
+{
+    unsigned at = 0;
+    while (at < POOLS && pools[at].address && pools[at].address != record->pool_address)
+        at++;
+    if (at == POOLS)
+        return false;
+    bool news = pools[at].bytes != record->pool_bytes ||
+                record->pool_used_bytes > pools[at].fullest + pools[at].fullest / 16;
+    if (!news)
+        return false;
+    pools[at].address = record->pool_address;
+    pools[at].bytes = record->pool_bytes;
+    if (record->pool_used_bytes > pools[at].fullest)
+        pools[at].fullest = record->pool_used_bytes;
+    return true;
+}
+
+static void pool_seen(const struct record_memory *record, uint64_t correlation)
+{
+    if (record->pool_type != RECORD_POOL_LOCAL || !record->pool_address || !is_news(record))
+        return;
+    struct wire_pool out = {
+        .head = {sizeof out, WIRE_POOL, WIRE_SOURCE_CUDA, cuda_device(record->device)},
+        .time = record->time,
+        .pool = record->pool_address,
+        .correlation = correlation,
+        .bytes = record->pool_bytes,
+        .used_bytes = record->pool_used_bytes,
+        .threshold_bytes = record->pool_threshold_bytes,
+        .operation = WIRE_POOL_SEEN,
+        .tid = cuda_calls_thread(correlation),
+    };
+    collector_emit(&out);
+}
+
 static void memory_record(const struct record_memory *record)
 {
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->time))
         return;
+    pool_seen(record, correlation);
     if (record->operation == RECORD_MEMORY_RELEASED)
         released(record, correlation);
     else if (record->operation == RECORD_MEMORY_ALLOCATED)
@@ -89,6 +135,7 @@ void cuda_memory_age(bool all)
 void cuda_memory_forked(void)
 {
     held_count = 0;
+    memset(pools, 0, sizeof pools);
 }
 
 void cuda_pool_record(const struct record_pool *record)

@@ -89,6 +89,7 @@ void cuda_calls_forked(void);
 uint32_t cuda_device(uint32_t ordinal);
 uint32_t cuda_context(uint32_t context, uint32_t ordinal);
 uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal);
+uint32_t cuda_context_device(uint32_t context); /* id of its device, 0 = not known */
 #define CUDA_NO_DEVICE UINT32_MAX /* for `ordinal`: take the context's */
 void cuda_device_record(const struct record_device *record);
 void cuda_context_record(const struct record_context *record);
@@ -122,6 +123,13 @@ void cuda_sync_record(const struct record_sync *record);
 void cuda_event_record(const struct record_event *record);
 void cuda_overhead_record(const struct record_overhead *record);
 void cuda_jit_record(const struct record_jit *record);
+
+/* ---- failures.c */
+bool cuda_failures_concern(const char *name); /* is the function to be told, by CUPTI's name for it? */
+/* One of them is called, or returned. The program's thread. */
+void cuda_failures_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+void cuda_failures_tick(void); /* what was noted is sent */
+void cuda_failures_forked(void);
 
 /* ---- driver.c */
 /* NULL: the driver has no such function (names: before CUDA 12.3). Any thread, after the start. */

@@ -201,7 +201,10 @@ struct record_memory {
     uint32_t pool_type; /* 0: not from a pool */
     uint32_t pad2;
     uint64_t pool_address;
+    uint64_t pool_threshold_bytes; /* this and the next: of pools of the process (RECORD_POOL_LOCAL) */
+    uint64_t pool_bytes, pool_used_bytes;
 };
+enum { RECORD_POOL_LOCAL = 1 };
 
 struct record_device {
     uint32_t kind;

@@ -144,6 +144,11 @@ static uint32_t context_ordinal(uint32_t context)
     return ordinal ? *ordinal : CUDA_NO_DEVICE;
 }
 
+uint32_t cuda_context_device(uint32_t context)
+{
+    return cuda_device(context_ordinal(context));
+}
+
 void cuda_context_record(const struct record_context *record)
 {
     bool is_new;

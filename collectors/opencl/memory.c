@@ -47,6 +47,42 @@ void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id
     errno = saved;
 }
 
+/* Codes that say there is no room; the other refusals are mistakes in the arguments, whose context is
+ * not to be trusted. */
+static bool is_for_want_of_room(cl_int result)
+{
+    switch (result) {
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_RESOURCES:
+    case CL_OUT_OF_HOST_MEMORY:
+    case CL_INVALID_BUFFER_SIZE:
+    case CL_INVALID_IMAGE_SIZE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void ocl_emit_alloc_failed(const struct ocl_call *call, cl_context context, uint64_t bytes,
+                           enum wire_memory_kind kind, cl_int result)
+{
+    if (!is_for_want_of_room(result))
+        return;
+    int saved = errno;
+    struct wire_alloc_failed failed = {
+        .head = {sizeof failed, WIRE_ALLOC_FAILED, WIRE_SOURCE_OPENCL, ocl_context_id(context)},
+        .time = call->end,
+        .bytes = bytes,
+        .correlation = call->correlation,
+        .device = ocl_context_device(context),
+        .stack = call->stack,
+        .result = result,
+        .memory_kind = (uint8_t)kind,
+    };
+    collector_emit(&failed);
+    errno = saved;
+}
+
 void ocl_emit_free(uint64_t id, uint64_t time, uint64_t correlation)
 {
     int saved = errno;
@@ -86,6 +122,8 @@ static void begun(const struct ocl_call *call, cl_context context, cl_mem memory
     if (!call->on)
         return;
     ocl_call_end(call, result, WIRE_EXPECTS_NONE);
+    if (result != CL_SUCCESS && call->hook != OCL_clCreateSubBuffer)
+        ocl_emit_alloc_failed(call, context, bytes, kind, result);
     if (result != CL_SUCCESS || !memory)
         return;
     int saved = errno;

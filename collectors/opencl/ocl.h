@@ -265,6 +265,9 @@ cl_int ocl_end_memset(struct ocl_command *command, cl_int result, uint64_t bytes
 uint64_t ocl_allocation_id(void);
 void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id,
                     const void *address, uint64_t bytes, enum wire_memory_kind kind);
+/* The call gave no memory; bytes 0 = not known. Nothing when that is not for want of room. */
+void ocl_emit_alloc_failed(const struct ocl_call *call, cl_context context, uint64_t bytes,
+                           enum wire_memory_kind kind, cl_int result);
 void ocl_emit_free(uint64_t id, uint64_t time, uint64_t correlation);
 size_t ocl_mem_size(cl_mem memory);
 extern struct ocl_regions ocl_svm;    /* clSVMAlloc */

@@ -18,6 +18,10 @@ void *CL_API_CALL ocl_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, siz
     ocl_call_begin(&call, OCL_clSVMAlloc);
     void *at = OCL_TIMED(&call, clSVMAlloc, context, flags, bytes, alignment);
     ocl_call_end(&call, at ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE, WIRE_EXPECTS_NONE);
+    /* It does not say why: without a context it is a mistake, else there was no room. */
+    if (!at && call.on && context)
+        ocl_emit_alloc_failed(&call, context, bytes, WIRE_MEMORY_SVM,
+                              CL_MEM_OBJECT_ALLOCATION_FAILURE);
     if (at && call.live) {
         uint64_t id = call.on ? ocl_allocation_id() : 0; /* 0 = not recorded, so its end is not */
         ocl_region_add(&ocl_svm, at, bytes, id);

@@ -328,6 +328,7 @@ static const struct {
     [WIRE_DONE] = SINCE_EVER(wire_done),
     [WIRE_SYNC] = {sizeof(struct wire_sync), 48},
     [WIRE_ALLOC] = SINCE_EVER(wire_alloc),
+    [WIRE_ALLOC_FAILED] = SINCE_EVER(wire_alloc_failed),
     [WIRE_FREE] = SINCE_EVER(wire_free),
     [WIRE_RANGE_PUSH] = SINCE_EVER(wire_range),
     [WIRE_RANGE_POP] = SINCE_EVER(wire_range_end),

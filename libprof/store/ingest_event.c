@@ -221,6 +221,8 @@ bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
         return done_event(ingest, spool, record);
     case WIRE_ALLOC:
         return ingest_alloc(ingest, spool, tid, record);
+    case WIRE_ALLOC_FAILED:
+        return ingest_alloc_failed(ingest, spool, tid, record);
     case WIRE_FREE:
         return ingest_free(ingest, spool, tid, record);
     case WIRE_GRAPH_NODE:

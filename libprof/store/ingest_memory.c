@@ -112,6 +112,28 @@ bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
     return write_freed(ingest, spool, row, freed.free.time, freed.tid);
 }
 
+bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                         const struct wire_alloc_failed *failed)
+{
+    struct ingest_thread *thread =
+        ingest_thread_of(ingest, spool, failed->tid ? failed->tid : tid);
+    if (!thread)
+        return false;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_ALLOCATION_FAILURE];
+    ingest_bind(sql, 1, spool->process);
+    ingest_bind(sql, 2, (int64_t)(failed->time - ingest->zero_ns));
+    ingest_bind(sql, 3, thread->row);
+    ingest_bind_known(sql, 4, ingest_global(spool, failed->device, WIRE_DEVICE));
+    ingest_bind_known(sql, 5, ingest_global(spool, failed->head.aux, WIRE_CONTEXT));
+    ingest_bind_known(sql, 6, failed->memory_kind);
+    /* Asked for by mistake, sizes are of any size. */
+    ingest_bind_known(sql, 7, failed->bytes > INT64_MAX ? INT64_MAX : (int64_t)failed->bytes);
+    ingest_bind(sql, 8, failed->result);
+    ingest_bind(sql, 9, wire_space(failed->head.flags));
+    ingest_bind_known(sql, 10, ingest_stack_of(spool, failed->stack));
+    return ingest_run(ingest, INGEST_SQL_ALLOCATION_FAILURE);
+}
+
 bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                  const struct wire_free *record)
 {

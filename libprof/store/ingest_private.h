@@ -130,6 +130,9 @@
     X(FREED, "UPDATE allocation SET end=?2,end_thread=?3 WHERE id=?1")                             \
     X(RANGE, "INSERT INTO range(start,duration,thread,name,domain,depth,end_thread,category,"      \
              "color,payload) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                              \
+    X(ALLOCATION_FAILURE, "INSERT INTO allocation_failure(process,start,thread,device,context,"    \
+                          "kind,bytes,result,source,stack) "                                       \
+                          "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                \
     X(MARKER, "INSERT INTO marker(start,thread,name,domain,category,color,payload) "               \
               "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                      \
     X(RANGE_FIELD, "INSERT INTO range_field(range,name,value) VALUES(?1,?2,?3)")                   \
@@ -607,6 +610,8 @@ void ingest_images_free(struct prof_ingest *ingest);
 /* ingest_stack.c */
 bool ingest_stacks_load(struct prof_ingest *ingest);
 void ingest_stacks_free(struct prof_ingest *ingest);
+bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                         const struct wire_alloc_failed *failed);
 
 static inline bool ingest_rollup_flush(struct prof_ingest *ingest)
 {

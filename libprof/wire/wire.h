@@ -64,7 +64,8 @@
     X(COUNTER_BURST, 0, "a stretch of time in which counters were sampled without pause")          \
     X(COUNTER_SAMPLE, 0, "what the counters of a device counted in one interval")                  \
     X(STACK, 1, "a call stack")                                                                    \
-    X(FIELD, 0, "one value that an NVTX range was given with its payload")
+    X(FIELD, 0, "one value that an NVTX range was given with its payload")                         \
+    X(ALLOC_FAILED, 0, "an allocation that the API refused")
 
 enum wire_type {
 #define X(name, definition, text) WIRE_##name,
@@ -458,6 +459,20 @@ struct wire_alloc {
     uint8_t reserved[3];
 };
 
+/* head.aux = context id; flags = enum wire_source. Beside the CALL, which does not know the size. */
+struct wire_alloc_failed {
+    struct wire_head head;
+    uint64_t time;
+    uint64_t bytes; /* asked for */
+    uint64_t correlation;
+    uint32_t device; /* device id */
+    uint32_t stack;
+    uint32_t tid;   /* 0 = the chunk's thread */
+    int32_t result; /* the API's own code */
+    uint8_t memory_kind;
+    uint8_t reserved[7];
+};
+
 /* flags = enum wire_source */
 struct wire_free {
     struct wire_head head;
@@ -576,6 +591,7 @@ enum wire_pool_operation {
     WIRE_POOL_CREATED,
     WIRE_POOL_DESTROYED,
     WIRE_POOL_TRIMMED, /* 1..3 equal CUPTI's */
+    WIRE_POOL_SEEN,    /* at an allocation or a free: it grew, shrank, or was never so full */
 };
 
 /* head.aux = device id; flags = enum wire_source */
@@ -735,6 +751,7 @@ WIRE_ASSERT(wire_memset, 72);
 WIRE_ASSERT(wire_done, 48);
 WIRE_ASSERT(wire_sync, 56);
 WIRE_ASSERT(wire_alloc, 64);
+WIRE_ASSERT(wire_alloc_failed, 56);
 WIRE_ASSERT(wire_free, 40);
 WIRE_ASSERT(wire_range, 48);
 WIRE_ASSERT(wire_range_end, 24);

@@ -47,5 +47,6 @@ void add_record_tests(TCase *cases);
 void add_name_tests(TCase *cases);
 void add_window_tests(TCase *cases);
 void add_thread_tests(TCase *cases);
+void add_failure_tests(TCase *cases);
 
 #endif

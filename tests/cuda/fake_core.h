@@ -20,6 +20,7 @@ struct fake_core {
         struct wire_memset memset;
         struct wire_sync sync;
         struct wire_alloc alloc;
+        struct wire_alloc_failed alloc_failed;
         struct wire_free free;
         struct wire_device device;
         struct wire_context context;

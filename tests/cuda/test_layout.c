@@ -82,6 +82,10 @@ SAME(record_memory, context, MEMORY, contextId);
 SAME(record_memory, stream, MEMORY, streamId);
 SAME(record_memory, async, MEMORY, isAsync);
 SAME(record_memory, pool_type, MEMORY, memoryPoolConfig.memoryPoolType);
+SAME(record_memory, pool_address, MEMORY, memoryPoolConfig.address);
+SAME(record_memory, pool_threshold_bytes, MEMORY, memoryPoolConfig.releaseThreshold);
+SAME(record_memory, pool_bytes, MEMORY, memoryPoolConfig.pool.size);
+SAME(record_memory, pool_used_bytes, MEMORY, memoryPoolConfig.utilizedSize);
 
 SAME(record_sync, recorded, SYNC, cudaEventSyncId);
 

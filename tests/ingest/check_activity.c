@@ -121,6 +121,13 @@ static void activities(void *unused)
                            .path = collector_text("/cache/1"), .input = WIRE_JIT_PTX,
                            .operation = WIRE_JIT_COMPILE};
     collector_emit(&jit);
+    struct wire_alloc_failed failed = {.head = {sizeof failed, WIRE_ALLOC_FAILED,
+                                                WIRE_SOURCE_CUDA, context.head.aux},
+                                       .time = t + 9, .bytes = UINT64_MAX, .device = gpu,
+                                       .result = 2, .memory_kind = WIRE_MEMORY_DEVICE};
+    collector_emit(&failed);
+    failed.bytes = 0;
+    collector_emit(&failed);
     struct wire_window window = {.head = {sizeof window, WIRE_WINDOW, 1, WIRE_WINDOW_CONTROL},
                                  .time = t};
     collector_emit(&window);
@@ -159,6 +166,10 @@ START_TEST(every_record_has_its_row)
                             "duration IS NULL"), 1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM jit j JOIN string s ON s.id=j.path WHERE "
                             "s.value='/cache/1' AND operation=3 AND input=1 AND duration=5000"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*)=2 AND count(bytes)=1 AND max(bytes)=9223372036854775807 "
+                            "AND min(result)=2 AND count(thread)=2 AND min(device)=1 AND "
+                            "min(context)=1 AND min(kind)=3 AND min(source)=1 "
+                            "FROM allocation_failure"), 1);
     ck_assert_int_eq(NUMBER("SELECT max(start)-min(start) FROM recording"), 1000);
     ck_assert_int_eq(NUMBER("SELECT sum(begins)=1 AND min(reason)=2 FROM recording"), 1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM context g JOIN context p ON g.parent=p.id WHERE "

@@ -27,6 +27,7 @@ static struct {
     bool refuse;         /* profiling is refused */
     bool hold;           /* commands do not finish by themselves */
     bool no_destructors; /* clSetMemObjectDestructorCallback fails */
+    cl_int no_room;      /* what creating a buffer answers */
     int stamps, created, made_with_profiling, live_events, mem_references;
 } driver;
 static struct event *spare;
@@ -190,7 +191,9 @@ static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, 
                                         void *host, cl_int *error)
 {
     (void)context, (void)flags, (void)bytes, (void)host;
-    *error = CL_SUCCESS;
+    *error = driver.no_room;
+    if (driver.no_room)
+        return NULL;
     driver.mem_references = 1;
     return (cl_mem)(void *)&memory_object;
 }
@@ -445,6 +448,24 @@ START_TEST(buffers_end)
 }
 END_TEST
 
+START_TEST(no_room_for_a_buffer)
+{
+    struct log log;
+    cl_int error;
+    driver.no_room = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    ck_assert_ptr_null(layer->clCreateBuffer(context, 0, 12345, NULL, &error));
+    ck_assert_int_eq(error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    driver.no_room = CL_INVALID_VALUE; /* a mistake */
+    ck_assert_ptr_null(layer->clCreateBuffer(context, 0, 54321, NULL, &error));
+    driver.no_room = CL_SUCCESS;
+    ck_assert(log_open(&log, path));
+    ck_assert_uint_eq(of_type(&log, WIRE_ALLOC), 0);
+    ck_assert_uint_eq(of_type(&log, WIRE_ALLOC_FAILED), 1);
+    ck_assert_ptr_null(log_sound(&log, true));
+    log_close(&log);
+}
+END_TEST
+
 START_TEST(functions_that_are_not_there)
 {
     ck_assert_ptr_null(layer->clEnqueueSVMMemcpy);
@@ -491,6 +512,7 @@ int main(void)
     tcase_add_test(tests, out_of_order);
     tcase_add_test(tests, in_order);
     tcase_add_loop_test(tests, buffers_end, 0, 2);
+    tcase_add_test(tests, no_room_for_a_buffer);
     tcase_add_test(tests, functions_that_are_not_there);
     tcase_add_test(tests, extensions);
     suite_add_tcase(suite, tests);

@@ -1,0 +1,152 @@
+/* Allocations that CUDA refused: how much was asked for. CUPTI records an allocation only when it is
+ * made, and its record of the call holds no arguments, so functions that allocate are told as they
+ * return. Those that take from a pool in stream order are left alone: they are called often and cost
+ * no more than being told of them would.
+ *
+ * The program's thread leaves a note; the helper thread, which alone knows CUDA's numbers by ours,
+ * makes the record of it. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+
+#define NOTES 64u /* between two ticks; more are known by their calls alone */
+#define NO_SIZE 0xffu
+
+struct failure {
+    uint64_t time, bytes;
+    uint32_t correlation, context, tid;
+    int32_t result;
+    uint8_t memory_kind;
+};
+
+enum state { FREE, TAKEN, READY };
+static struct {
+    _Atomic uint8_t state;
+    struct failure failure;
+} notes[NOTES];
+static _Atomic bool any;
+
+/* A runtime function that allocates calls the driver's: one failure, told by the outer. */
+static _Thread_local uint32_t inside __attribute__((tls_model("initial-exec")));
+
+/* Which parameter is the size, each 8 bytes wide; with `second`, the other factor of it. By beginning
+ * of the name, the first that fits; not all of what begins so need fit: versions and suffixes. */
+static const struct asker {
+    const char *name;
+    uint8_t size, second, memory_kind;
+} askers[] = {
+    {"cudaMallocHost", 1, 0, WIRE_MEMORY_PINNED},
+    {"cudaHostAlloc", 1, 0, WIRE_MEMORY_PINNED},
+    {"cudaMallocManaged", 1, 0, WIRE_MEMORY_MANAGED},
+    {"cudaMallocPitch", 2, 3, WIRE_MEMORY_DEVICE},
+    {"cudaMallocArray", NO_SIZE, 0, WIRE_MEMORY_ARRAY},
+    {"cudaMallocMipmappedArray", NO_SIZE, 0, WIRE_MEMORY_ARRAY},
+    {"cudaMalloc3DArray", NO_SIZE, 0, WIRE_MEMORY_ARRAY},
+    {"cudaMalloc3D", NO_SIZE, 0, WIRE_MEMORY_DEVICE},
+    {"cudaMalloc", 1, 0, WIRE_MEMORY_DEVICE},
+    {"cuMemAllocHost", 1, 0, WIRE_MEMORY_PINNED},
+    {"cuMemHostAlloc", 1, 0, WIRE_MEMORY_PINNED},
+    {"cuMemAllocManaged", 1, 0, WIRE_MEMORY_MANAGED},
+    {"cuMemAllocPitch", 2, 3, WIRE_MEMORY_DEVICE},
+    {"cuMemAlloc", 1, 0, WIRE_MEMORY_DEVICE},
+    {"cuMemCreate", 1, 0, WIRE_MEMORY_DEVICE},
+};
+
+static const struct asker *asker_of(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof askers / sizeof askers[0]; i++) {
+        if (strncmp(name, askers[i].name, strlen(askers[i].name)) == 0)
+            return &askers[i];
+    }
+    return NULL;
+}
+
+bool cuda_failures_concern(const char *name)
+{
+    return asker_of(name) && !strstr(name, "Async");
+}
+
+static uint64_t bytes_asked(const struct asker *asker, const uint64_t *parameters)
+{
+    if (!parameters || asker->size == NO_SIZE)
+        return 0;
+    uint64_t bytes = parameters[asker->size];
+    if (asker->second && __builtin_mul_overflow(bytes, parameters[asker->second], &bytes))
+        return UINT64_MAX;
+    return bytes;
+}
+
+static void leave_note(const struct failure *failure)
+{
+    for (unsigned i = 0; i < NOTES; i++) {
+        uint8_t expected = FREE;
+        if (!atomic_compare_exchange_strong(&notes[i].state, &expected, TAKEN))
+            continue;
+        notes[i].failure = *failure;
+        atomic_store_explicit(&notes[i].state, READY, memory_order_release);
+        atomic_store(&any, true);
+        return;
+    }
+}
+
+void cuda_failures_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    bool runtime = domain == CUDA_DOMAIN_RUNTIME;
+    if (call->callbackSite == CUPTI_API_ENTER) {
+        inside += runtime;
+        return;
+    }
+    if (runtime && inside)
+        inside--;
+    const int *result = call->functionReturnValue;
+    const struct asker *asker = asker_of(cuda_function(domain, cbid)->name);
+    if (inside || !result || *result == 0 || !asker || !collector_recording())
+        return;
+    leave_note(&(struct failure){
+        .time = collector_now(),
+        .bytes = bytes_asked(asker, call->functionParams),
+        .correlation = call->correlationId,
+        .context = call->contextUid,
+        .tid = collector_tid(),
+        .result = *result,
+        .memory_kind = asker->memory_kind,
+    });
+}
+
+static void emit(const struct failure *failure)
+{
+    struct wire_alloc_failed out = {
+        .head = {sizeof out, WIRE_ALLOC_FAILED, WIRE_SOURCE_CUDA,
+                 failure->context ? cuda_context(failure->context, CUDA_NO_DEVICE) : 0},
+        .time = failure->time,
+        .bytes = failure->bytes,
+        .correlation = cuda_correlation(failure->correlation),
+        .device = cuda_context_device(failure->context),
+        .tid = failure->tid,
+        .result = failure->result,
+        .memory_kind = failure->memory_kind,
+    };
+    collector_emit(&out);
+}
+
+void cuda_failures_tick(void)
+{
+    if (!atomic_exchange(&any, false))
+        return;
+    for (unsigned i = 0; i < NOTES; i++) {
+        if (atomic_load_explicit(&notes[i].state, memory_order_acquire) != READY)
+            continue;
+        emit(&notes[i].failure);
+        atomic_store(&notes[i].state, FREE);
+    }
+}
+
+void cuda_failures_forked(void)
+{
+    inside = 0;
+    atomic_store(&any, false);
+    for (unsigned i = 0; i < NOTES; i++)
+        atomic_store(&notes[i].state, FREE);
+}
