@@ -349,6 +349,9 @@ static const struct {
     [WIRE_COUNTER] = SINCE_EVER(wire_counter),
     [WIRE_COUNTER_BURST] = SINCE_EVER(wire_counter_burst),
     [WIRE_COUNTER_SAMPLE] = SINCE_EVER(wire_counter_sample),
+    [WIRE_CPU_PROCESS] = SINCE_EVER(wire_cpu_process),
+    [WIRE_CPU_MODULE] = SINCE_EVER(wire_cpu_module),
+    [WIRE_CPU_SAMPLE] = SINCE_EVER(wire_cpu_sample),
 #undef SINCE_EVER
 };
 
@@ -365,6 +368,16 @@ static bool is_well_formed(const struct wire_head *head, size_t left)
         const struct wire_stack *stack = (const struct wire_stack *)(const void *)head;
         return head->size >= sizeof *stack &&
                stack->count <= (head->size - sizeof *stack) / sizeof *stack->entries;
+    }
+    if (head->type == WIRE_CPU_STACK) {
+        const struct wire_cpu_stack *stack = (const struct wire_cpu_stack *)(const void *)head;
+        return head->size >= sizeof *stack &&
+               stack->count <= (head->size - sizeof *stack) / sizeof *stack->entries;
+    }
+    if (head->type == WIRE_PYTHON_CODE) {
+        const struct wire_python_code *code = (const struct wire_python_code *)(const void *)head;
+        return head->size >= sizeof *code && code->bytes <= head->size - sizeof *code &&
+               code->at <= code->total && code->bytes <= code->total - code->at;
     }
     return head->type >= WIRE_TYPES || head->size >= sizes[head->type].first;
 }

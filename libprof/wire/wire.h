@@ -65,6 +65,11 @@
     X(COUNTER_SAMPLE, 0, "what the counters of a device counted in one interval")                  \
     X(STACK, 1, "a call stack")                                                                    \
     X(FIELD, 0, "one value that an NVTX range was given with its payload")                         \
+    X(CPU_PROCESS, 1, "a process whose threads are sampled")                                       \
+    X(CPU_MODULE, 1, "a file that such a process may execute")                                     \
+    X(CPU_STACK, 1, "a call stack of such a process")                                              \
+    X(CPU_SAMPLE, 0, "where a thread was on a processor, or off it")                               \
+    X(PYTHON_CODE, 1, "a code object of a Python interpreter")                                     \
     X(ALLOC_FAILED, 0, "an allocation that the API refused")
 
 enum wire_type {
@@ -89,7 +94,9 @@ struct wire_head {
     X(OPENCL, "opencl")                                                                            \
     X(NVTX, "nvtx")                                                                                \
     X(HOST, "host")                                                                              \
-    X(COUNTERS, "counters")     /* hardware counters, by a process of perfkit */
+    X(COUNTERS, "counters")     /* hardware counters, by a process of perfkit */                 \
+    X(CPU, "cpu-sample")        /* the target's threads, by perfkit */                             \
+    X(PYTHON, "python")         /* frames of an interpreter in the process */
 
 enum wire_source {
 #define X(name, text) WIRE_SOURCE_##name,
@@ -244,6 +251,23 @@ struct wire_stack {
 };
 #define WIRE_STACK_ENTRIES ((WIRE_MAX_RECORD - 16u) / 8u) /* most in a record */
 
+/* head.aux = code id. Sent before the first stack with an entry WIRE_ENTRY_PYTHON of it, whose value is
+ * code id << 32 | offset of the instruction in bytes (UINT32_MAX = before the first). A long table of
+ * lines comes in several records, in order. Code id 0 = code that found no room for a definition. */
+#define WIRE_PYTHON_CODE_MOST ((1u << 28) - 1) /* greatest id */
+struct wire_python_code {
+    struct wire_head head;
+    uint32_t function; /* string id of the name, qualified where the interpreter knows it */
+    uint32_t file;     /* string id */
+    uint32_t first_line;
+    uint32_t version; /* of the interpreter, major << 8 | minor: how the table is coded */
+    uint32_t total;   /* bytes of the whole table */
+    uint32_t at;      /* where these belong in it */
+    uint32_t bytes;   /* in this record */
+    uint8_t table[];  /* padded with zeros to 8 */
+};
+#define WIRE_PYTHON_LINES (WIRE_MAX_RECORD - 36u) /* most in a record */
+
 /* head.aux = clock id, chosen by the collector, != 0 */
 struct wire_clock {
     struct wire_head head;
@@ -293,6 +317,35 @@ struct wire_counter {
     uint32_t name, unit, metric; /* string ids: perfkit's name of it, and the vendor's */
     uint32_t clock; /* slot + 1 of the counter in whose cycles the peak is told, 0 = none */
     uint32_t reserved;
+};
+
+/* head.aux = process id: one image of a process, as perfkit's sampler of CPUs sees it from outside. Its
+ * pids and tids are those of perfkit's own pid namespace. flags = WIRE_CPU_PROCESS_* */
+#define WIRE_CPU_PROCESS_EXEC 1u /* a program that was started, not a forked child */
+struct wire_cpu_process {
+    struct wire_head head;
+    uint64_t start; /* when it was forked, or the program in it started */
+    uint32_t pid, parent;
+    uint32_t name; /* string id: the name of its first thread */
+    uint32_t reserved;
+};
+
+/* head.aux = process id. What lies at these addresses from here on in the definition stream. */
+struct wire_cpu_module {
+    struct wire_head head;
+    uint64_t time;
+    uint64_t address, bytes;
+    uint64_t offset; /* of `address` in the file */
+    uint32_t path;     /* string id; "[vdso]" = the kernel's */
+    uint32_t build_id; /* string id, hexadecimal; 0 = unknown */
+};
+
+/* head.aux = stack id */
+struct wire_cpu_stack {
+    struct wire_head head;
+    uint32_t process; /* process id */
+    uint32_t count;   /* entries */
+    uint64_t entries[]; /* addresses inside the instructions, innermost first */
 };
 
 /* ---- event streams --------------------------------------------------------------------------- */
@@ -684,6 +737,27 @@ struct wire_counter_sample {
     double values[WIRE_COUNTER_SLOTS]; /* as many as the device has counters, then 0 */
 };
 
+/* Also the `kind` column of the capture file. */
+enum wire_cpu_kind {
+    WIRE_CPU_USER = 1,  /* it ran */
+    WIRE_CPU_BLOCKED,   /* it waited for something */
+    WIRE_CPU_PREEMPTED, /* it waited for a processor */
+    WIRE_CPU_KERNEL,    /* it ran, inside the kernel */
+};
+#define WIRE_CPU_UNKNOWN UINT32_MAX
+
+/* head.aux = process id; flags = enum wire_cpu_kind */
+struct wire_cpu_sample {
+    struct wire_head head;
+    uint64_t start;
+    uint64_t duration; /* of BLOCKED and PREEMPTED; else 0 */
+    uint64_t weight;   /* ns that the sample stands for */
+    uint32_t tid;
+    uint32_t cpu;   /* number of the processor, or WIRE_CPU_UNKNOWN */
+    uint32_t stack; /* stack id, 0 = not known */
+    uint32_t reserved;
+};
+
 /* ---- conservation counters -------------------------------------------------------------------
  * Kept in shared memory from the moment of the call, apart from the records, so that what was
  * lost can be told: for every kind, called = records + failed + captured + dropped + outstanding. */
@@ -741,6 +815,7 @@ WIRE_ASSERT(wire_name, 24);
 WIRE_ASSERT(wire_handle, 24);
 WIRE_ASSERT(wire_module, 40);
 WIRE_ASSERT(wire_stack, 16);
+WIRE_ASSERT(wire_python_code, 36);
 WIRE_ASSERT(wire_clock, 40);
 WIRE_ASSERT(wire_health, 24);
 WIRE_ASSERT(wire_call, 48);
@@ -769,6 +844,10 @@ WIRE_ASSERT(wire_counter_device, 40);
 WIRE_ASSERT(wire_counter, 40);
 WIRE_ASSERT(wire_counter_burst, 40);
 WIRE_ASSERT(wire_counter_sample, 216);
+WIRE_ASSERT(wire_cpu_process, 32);
+WIRE_ASSERT(wire_cpu_module, 48);
+WIRE_ASSERT(wire_cpu_stack, 16);
+WIRE_ASSERT(wire_cpu_sample, 48);
 _Static_assert(offsetof(struct wire_call, name) == 32, "wire_call.name");
 _Static_assert(offsetof(struct wire_kernel, times) == 16, "wire_kernel.times");
 _Static_assert(offsetof(struct wire_kernel, config) == 48, "wire_kernel.config");

@@ -1,0 +1,245 @@
+/* Code objects, told to the spool once each: names, and the table by which perfkit turns
+ * instructions into lines afterwards. A fixed table from address to id; reading it takes no lock.
+ *
+ * Addresses are used again after code is freed, often for code that differs in a line or two (a
+ * loop around exec, a recompiled cell). So each entry has a print of the code: the number that 3.12
+ * and later give every code object of a process, else a hash over what its lines and names are made
+ * of. */
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/python/interpreter.h"
+
+#define SLOTS (1u << 13)
+#define PROBES 16u
+#define MOST_TEXT 2000u   /* bytes of a name */
+#define MOST_LINES 65536u /* bytes of a table of lines */
+#define PATIENCE 65536u
+
+struct entry {
+    _Atomic uint64_t code;
+    _Atomic uint64_t print;
+    _Atomic uint32_t id; /* 0 = being written */
+    uint32_t reserved;
+};
+
+static _Atomic(struct entry *) table; /* wiped in a forked child */
+static _Atomic bool writing;
+
+static struct entry *get_table(void)
+{
+    struct entry *entries = atomic_load_explicit(&table, memory_order_acquire);
+    if (entries)
+        return entries;
+    size_t bytes = SLOTS * sizeof *entries;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, bytes, MADV_WIPEONFORK);
+    if (atomic_compare_exchange_strong(&table, &entries, memory))
+        return memory;
+    munmap(memory, bytes);
+    return entries;
+}
+
+void python_code_forget(void)
+{
+    atomic_store(&writing, false); /* held, perhaps, by a thread that was not forked */
+}
+
+/* ---- the print ------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+    return hash ^ hash >> 29;
+}
+
+static uint64_t word_at(uint64_t base, unsigned offset)
+{
+    uint64_t word = 0;
+    python_load(NULL, base + offset, &word, sizeof word);
+    return word;
+}
+
+/* The contents of a bytes object: the first 1024 and the last 8 bytes of them. */
+static uint64_t mix_bytes(uint64_t hash, uint64_t object)
+{
+    uint64_t size = word_at(object, PYTHON_OBJECT_SIZE);
+    hash = mix(hash, size);
+    uint64_t whole = size < 1024 ? size & ~7ull : 1024;
+    for (uint64_t at = 0; at < whole; at += 8)
+        hash = mix(hash, word_at(object + at, PYTHON_BYTES_DATA));
+    return size < 8 ? hash : mix(hash, word_at(object + size - 8, PYTHON_BYTES_DATA));
+}
+
+static uint64_t print_of(const struct python_layout *layout, uint64_t code)
+{
+    uint64_t lines = word_at(code, layout->code_lines);
+    uint64_t hash = mix(lines, word_at(code, layout->code_first_line) & UINT32_MAX);
+    if (layout->code_version != PYTHON_NONE) {
+        uint32_t version = 0;
+        python_load(NULL, code + layout->code_version, &version, sizeof version);
+        if (version) /* 0 when the numbers are used up */
+            return mix(hash, version);
+    }
+    uint64_t name = word_at(code, layout->code_name), file = word_at(code, layout->code_file);
+    hash = mix(mix(hash, name), word_at(name, PYTHON_TEXT_HASH));
+    hash = mix(mix(hash, file), word_at(file, PYTHON_TEXT_HASH));
+    hash = mix(hash, word_at(file, PYTHON_TEXT_LENGTH));
+    hash = mix(hash, word_at(code, layout->code_constants));
+    hash = mix(hash, word_at(code, layout->code_names));
+    return mix_bytes(hash, lines);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* One character as UTF-8; the interpreter's stand-ins for bytes of undecodable file names become
+ * those bytes again. Returns the bytes written, at most 4. */
+static size_t encode(uint32_t c, char *to)
+{
+    if (c < 0x80 || (c >= 0xdc80 && c <= 0xdcff)) {
+        to[0] = (char)(c & 0xff);
+        return 1;
+    }
+    size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const uint8_t lead[] = {0, 0xc0, 0xe0, 0xf0};
+    to[0] = (char)(lead[more] | c >> (6 * more));
+    for (size_t i = 1; i <= more; i++)
+        to[i] = (char)(0x80 | (c >> (6 * (more - i)) & 0x3f));
+    return more + 1;
+}
+
+/* The text of a str object; what is longer than `room` is cut. */
+static size_t text_of(const struct python_layout *layout, uint64_t object, char *text, size_t room)
+{
+    uint32_t state = 0;
+    if (!python_is(NULL, object, python_interpreter.text_type))
+        return 0;
+    python_load(NULL, object + PYTHON_TEXT_STATE, &state, sizeof state);
+    uint64_t length = word_at(object, PYTHON_TEXT_LENGTH);
+    unsigned width = state >> 2 & 7;
+    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
+    if (!compact || (width != 1 && width != 2 && width != 4))
+        return 0;
+    uint64_t at = object + (ascii ? layout->text_ascii : layout->text_compact);
+    size_t used = 0;
+    for (uint64_t i = 0; i < length && used + 4 <= room; i++) {
+        uint32_t c = 0; /* little-endian, as every machine perfkit runs on */
+        memcpy(&c, (const void *)(uintptr_t)(at + i * width), width);
+        used += encode(c, text + used);
+    }
+    return used;
+}
+
+static uint32_t name_id(const struct python_layout *layout, uint64_t code, unsigned offset)
+{
+    char text[MOST_TEXT];
+    return collector_string(text, text_of(layout, word_at(code, offset), text, sizeof text));
+}
+
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+static bool define(const struct python_layout *layout, uint64_t code, uint32_t id)
+{
+    _Alignas(8) unsigned char buffer[WIRE_MAX_RECORD] = {0};
+    struct wire_python_code *record = (struct wire_python_code *)(void *)buffer;
+    uint64_t lines = word_at(code, layout->code_lines);
+    uint64_t total = python_is(NULL, lines, python_interpreter.bytes_type)
+                         ? word_at(lines, PYTHON_OBJECT_SIZE)
+                         : 0;
+    if (total > MOST_LINES)
+        total = MOST_LINES;
+    *record = (struct wire_python_code){
+        .function = name_id(layout, code, layout->code_name),
+        .file = name_id(layout, code, layout->code_file),
+        .first_line = (uint32_t)(word_at(code, layout->code_first_line) & UINT32_MAX),
+        .version = layout->version,
+        .total = (uint32_t)total,
+    };
+    bool ok = record->function != 0;
+    uint64_t at = 0;
+    do {
+        uint64_t bytes = total - at < WIRE_PYTHON_LINES ? total - at : WIRE_PYTHON_LINES;
+        uint64_t size = (sizeof *record + bytes + 7) & ~7ull;
+        if (bytes)
+            memcpy(record->table, (const void *)(uintptr_t)(lines + PYTHON_BYTES_DATA + at), bytes);
+        record->head = (struct wire_head){(uint16_t)size, WIRE_PYTHON_CODE, 0, id};
+        record->at = (uint32_t)at;
+        record->bytes = (uint32_t)bytes;
+        ok = ok && collector_define(record);
+        at += bytes;
+    } while (ok && at < total);
+    return ok;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static uint32_t slot_of(uint64_t code)
+{
+    return (uint32_t)(mix(0, code >> 4) >> 20) & (SLOTS - 1);
+}
+
+/* The id, or 0 with the slot where it belongs: that of the same address, a free one, or the first.
+ */
+static uint32_t find(struct entry *entries, uint64_t code, uint64_t print, uint32_t *slot)
+{
+    uint32_t first = slot_of(code);
+    *slot = first;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        uint32_t at = (first + i) & (SLOTS - 1);
+        struct entry *entry = &entries[at];
+        uint64_t key = atomic_load_explicit(&entry->code, memory_order_acquire);
+        if (key != code && key != 0)
+            continue;
+        *slot = at;
+        if (key == 0)
+            return 0;
+        uint32_t id = atomic_load_explicit(&entry->id, memory_order_acquire);
+        uint64_t known = atomic_load_explicit(&entry->print, memory_order_acquire);
+        /* Ids are never used twice: the same one before and after means that it was one entry. */
+        bool whole = id == atomic_load_explicit(&entry->id, memory_order_acquire) &&
+                     code == atomic_load_explicit(&entry->code, memory_order_acquire);
+        return whole && known == print ? id : 0;
+    }
+    return 0;
+}
+
+static uint32_t add(struct entry *entries, uint64_t code, uint64_t print)
+{
+    uint32_t slot, id = find(entries, code, print, &slot);
+    if (id)
+        return id;
+    id = collector_new_id();
+    if (!id || id > WIRE_PYTHON_CODE_MOST || !define(python_interpreter.layout, code, id))
+        return 0;
+    struct entry *entry = &entries[slot];
+    atomic_store_explicit(&entry->id, 0, memory_order_release);
+    atomic_store_explicit(&entry->code, code, memory_order_release);
+    atomic_store_explicit(&entry->print, print, memory_order_release);
+    atomic_store_explicit(&entry->id, id, memory_order_release);
+    return id;
+}
+
+uint32_t python_code_id(uint64_t code)
+{
+    struct entry *entries = get_table();
+    if (!entries)
+        return 0;
+    uint64_t print = print_of(python_interpreter.layout, code);
+    uint32_t slot, id = find(entries, code, print, &slot);
+    if (id)
+        return id;
+    /* Waits for another thread's definition, but not for ever: a signal handler may have
+     * interrupted the one that writes. */
+    for (unsigned tries = 0; atomic_exchange_explicit(&writing, true, memory_order_acquire);) {
+        if (++tries == PATIENCE)
+            return 0;
+        if (tries % 64 == 0)
+            sched_yield();
+    }
+    id = add(entries, code, print);
+    atomic_store_explicit(&writing, false, memory_order_release);
+    return id;
+}

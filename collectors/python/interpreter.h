@@ -1,0 +1,119 @@
+/* The interpreter of this process and reading it: shared by the files of this folder. */
+#ifndef PERFKIT_COLLECTORS_PYTHON_INTERPRETER_H
+#define PERFKIT_COLLECTORS_PYTHON_INTERPRETER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "collectors/python/layout.h"
+
+enum python_phase {
+    PYTHON_UNSEEN,
+    PYTHON_FOUND,    /* of a version that is known; not yet proved */
+    PYTHON_CHECKING, /* one thread proves it, which takes a moment; the others go without meanwhile
+                      */
+    PYTHON_READY,
+    PYTHON_REFUSED,
+};
+
+struct python_interpreter {
+    const struct python_layout *layout;
+    void *(*own_thread)(void); /* state of the calling thread, with and without the lock */
+    void *(*attached)(void);   /* state with which the calling thread runs now; NULL before 3.12 */
+    void *(*main_interpreter)(void);
+    int (*finalizing)(void);
+    int (*line)(void *code, int offset);
+    uint64_t code_type, text_type, bytes_type;
+    uint64_t machine_low, machine_high; /* its own machine code */
+};
+extern struct python_interpreter python_interpreter;
+extern _Atomic unsigned python_phase; /* enum python_phase */
+
+/* No frames of this interpreter, for a reason that the trust block gives once a stack is taken. */
+void python_refuse(unsigned version, const char *why);
+void python_tell_refusal(void);
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* How memory is read: NULL = directly. */
+typedef bool (*python_reader)(uint64_t address, void *to, size_t bytes);
+
+#if defined(__x86_64__)
+#define PYTHON_ADDRESS_BITS 47
+#else
+#define PYTHON_ADDRESS_BITS 52
+#endif
+
+static inline bool python_load(python_reader read, uint64_t address, void *to, size_t bytes)
+{
+    if (address < 4096 || address >> PYTHON_ADDRESS_BITS)
+        return false;
+    if (read)
+        return read(address, to, bytes);
+    memcpy(to, (const void *)(uintptr_t)address, bytes);
+    return true;
+}
+
+/* A pointer out of a structure at `base`; false also when it cannot be one to an object. */
+static inline bool python_pointer(python_reader read, uint64_t base, unsigned offset, uint64_t *to)
+{
+    return python_load(read, base + offset, to, sizeof *to) && *to % sizeof(void *) == 0;
+}
+
+/* Is there an object of that type at `address`? */
+static inline bool python_is(python_reader read, uint64_t address, uint64_t type)
+{
+    uint64_t found;
+    return address % sizeof(void *) == 0 &&
+           python_load(read, address + PYTHON_OBJECT_TYPE, &found, sizeof found) && found == type;
+}
+
+/* ---- frames (walk.c) ------------------------------------------------------------------------- */
+
+#define PYTHON_MOST 128u            /* frames of a stack */
+#define PYTHON_NO_OFFSET UINT32_MAX /* nothing of the code has run yet */
+
+struct python_frame {
+    uint64_t code;
+    uint32_t offset; /* bytes, of the instruction within the code */
+};
+
+struct python_loop {
+    uint64_t address; /* on the C stack, within the native frame of the loop; 0 = not known */
+    uint32_t end;     /* frames[] before this one are its own, and no later loop's */
+};
+
+struct python_walk {
+    unsigned frame_count, loop_count;
+    unsigned skipped; /* frames that are being set up */
+    bool cut;         /* there are more frames */
+    bool ended;       /* something was not what it should be: outer frames are missing */
+    struct python_frame frames[PYTHON_MOST]; /* innermost first */
+    struct python_loop loops[PYTHON_MOST];
+};
+
+/* State of the calling thread whose frames may be read now, or 0. */
+uint64_t python_own_thread(void);
+
+/* The frames of a thread. The second form reads by way of `read`, which may refuse. */
+void python_walk(uint64_t thread, struct python_walk *walk);
+void python_walk_by(python_reader read, uint64_t thread, struct python_walk *walk);
+
+/* ---- proof (check.c) ------------------------------------------------------------------------- */
+
+/* Prove on a thread's frames that the layout is right, touching nothing that might not be there.
+ * 1 = proved, 0 = no frames to prove it on, -1 = not proved (*why), which the odd stack may be (one
+ * whose frame is being set up) without any fault of the layout. */
+int python_check(uint64_t thread, const char **why);
+
+/* ---- code objects (code.c) ------------------------------------------------------------------- */
+
+/* The id under which the spool knows a code object, defined at first sight; 0 = no room. An address
+ * that is used again for other code gets another id. */
+uint32_t python_code_id(uint64_t code);
+void python_code_forget(void);
+
+#endif

@@ -1,0 +1,111 @@
+/* One stack of two: each loop of the interpreter lies in one native frame, known by its address on
+ * the C stack; the Python frames it runs take that frame's place. */
+#include "collectors/core/collector.h"
+#include "collectors/python/interpreter.h"
+#include "collectors/python/python.h"
+#include "collectors/stacks/unwind.h"
+
+#define MOST_FAILURES 4u /* of the proof, before it is given up */
+
+struct merging {
+    const uint64_t *entries, *cfas;
+    size_t count, at; /* native frames, and the next of them */
+    uint64_t *out;
+    size_t room, used; /* used may pass room */
+};
+
+static void put(struct merging *m, uint64_t entry)
+{
+    if (m->used < m->room)
+        m->out[m->used] = entry;
+    m->used++;
+}
+
+static bool of_interpreter(uint64_t entry)
+{
+    uint64_t address = entry & UNWIND_ADDRESS;
+    return address >= python_interpreter.machine_low && address < python_interpreter.machine_high;
+}
+
+/* Native frames before number `end`, which is left out. */
+static void put_native(struct merging *m, size_t end)
+{
+    for (; m->at < end; m->at++) {
+        if (!of_interpreter(m->entries[m->at]))
+            put(m, m->entries[m->at]);
+    }
+    m->at += m->at < m->count;
+}
+
+/* Number of the native frame, of those left, that spans `address`; count = none does. Frames are
+ * found from the inside, so it is the first that ends beyond; but an address before the innermost
+ * of them begins is on another stack (of a coroutine library). */
+static size_t spanning(const struct merging *m, uint64_t address)
+{
+    size_t i = m->at;
+    if (!address || (i > 0 && address < m->cfas[i - 1]))
+        return m->count;
+    while (i < m->count && m->cfas[i] <= address)
+        i++;
+    return i;
+}
+
+static void put_python(struct merging *m, const struct python_frame *frame)
+{
+    /* One without an id, for want of room, is a Python frame still. */
+    uint64_t id = m->used < m->room ? python_code_id(frame->code) : 0;
+    put(m, (uint64_t)WIRE_ENTRY_PYTHON << WIRE_ENTRY_SHIFT | id << 32 | frame->offset);
+}
+
+static size_t merge(struct merging *m, const struct python_walk *walk)
+{
+    unsigned frame = 0;
+    for (unsigned i = 0; i < walk->loop_count; i++) {
+        put_native(m, spanning(m, walk->loops[i].address));
+        for (; frame < walk->loops[i].end; frame++)
+            put_python(m, &walk->frames[frame]);
+    }
+    if (walk->cut)
+        m->used = m->used > m->room ? m->used : m->room + 1;
+    else
+        put_native(m, m->count);
+    return m->used;
+}
+
+/* Proved already, or by this call. */
+static bool proved(uint64_t thread)
+{
+    unsigned phase = atomic_load_explicit(&python_phase, memory_order_acquire);
+    if (phase == PYTHON_READY)
+        return true;
+    if (phase != PYTHON_FOUND ||
+        !atomic_compare_exchange_strong(&python_phase, &phase, PYTHON_CHECKING))
+        return false;
+    const char *why;
+    int result = python_check(thread, &why);
+    static unsigned failures; /* of the one thread that checks */
+    if (result < 0 && ++failures == MOST_FAILURES)
+        python_refuse(python_interpreter.layout->version, why);
+    else
+        atomic_store_explicit(&python_phase, result > 0 ? PYTHON_READY : PYTHON_FOUND,
+                              memory_order_release);
+    return result > 0;
+}
+
+size_t python_merge(const uint64_t *entries, const uint64_t *cfas, size_t count, uint64_t *out,
+                    size_t room)
+{
+    struct merging m = {.entries = entries, .cfas = cfas, .count = count, .out = out, .room = room};
+    uint64_t thread = python_here() && !collector_ended() ? python_own_thread() : 0;
+    struct python_walk walk;
+    walk.frame_count = 0;
+    if (thread && proved(thread))
+        python_walk(thread, &walk);
+    if (walk.frame_count)
+        return merge(&m, &walk);
+    if (atomic_load_explicit(&python_phase, memory_order_relaxed) == PYTHON_REFUSED)
+        python_tell_refusal();
+    for (size_t i = 0; i < count; i++)
+        put(&m, entries[i]);
+    return m.used;
+}

@@ -1,0 +1,31 @@
+/* Where Python frames come into stacks: with --stacks, when the library is loaded or, where an
+ * interpreter is loaded later, when the helper thread sees it. */
+#include "collectors/core/collector.h"
+#include "collectors/python/interpreter.h"
+#include "collectors/python/python.h"
+#include "collectors/stacks/stacks.h"
+
+#define TICKS_BETWEEN_LOOKS 10u /* about a second */
+
+static void tick(void)
+{
+    static unsigned ticks; /* of the helper thread alone */
+    if (ticks++ % TICKS_BETWEEN_LOOKS == 0)
+        python_look();
+}
+
+static const struct collector_source source = {
+    .source = WIRE_SOURCE_PYTHON,
+    .tick = tick,
+    .forked = python_code_forget,
+};
+
+__attribute__((constructor)) static void start(void)
+{
+    char stacks[256];
+    if (!collector_option("stacks", stacks, sizeof stacks))
+        return;
+    collector_register(&source);
+    python_look();
+    stacks_set_merge(python_merge);
+}
