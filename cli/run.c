@@ -22,6 +22,7 @@
 #include "cli/run_scope.h"
 #include "cli/run_signals.h"
 #include "cli/run_spawn.h"
+#include "cli/run_stacks.h"
 #include "cli/spool_folder.h"
 #include "libprof/base/clock.h"
 #include "libprof/store/ingest.h"
@@ -44,6 +45,7 @@ struct run_options {
     bool force, no_preload, quiet;
     struct scope_options scope;
     struct counters_options counters;
+    struct stacks_options stacks;
 };
 
 #define AT(field) .offset = offsetof(struct run_options, field)
@@ -77,6 +79,13 @@ static const struct cli_option run_options[] = {
      .words = scope_cupti},
     {.name = "cupti-dump", .type = CLI_FOLDER, AT(scope.dump), .argument = "DIR",
      .text = "also write CUPTI's buffers there as they come, for bug reports"},
+    {.name = "stacks", .type = CLI_TEXT, AT(stacks.kinds), .argument = "KIND[:N],...",
+     .implied = STACKS_ALL,
+     .text = "take the call stack of the program where it makes calls of these kinds: launch (all "
+             "that gives the device work), alloc, sync (waits); all three without a list; "
+             "with :N of every Nth call of a thread only"},
+    {.name = "stack-depth", .type = CLI_COUNT, AT(stacks.depth), .argument = "FRAMES",
+     .fallback = "128", .text = "most callers that a stack keeps, the innermost ones; up to 250"},
     {.name = "counters", .type = CLI_TEXT, AT(counters.set), .argument = "SET",
      .text = "also sample hardware counters of NVIDIA GPUs: roofline (bytes through each level of "
              "memory, activity of each pipe) or memory (the bytes only, which costs less to read)"},
@@ -129,6 +138,7 @@ static const struct cli_text_row run_examples[] = {
      "Record two sources, and do not wait for daemons."},
     {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},
     {"perfkit run --counters=roofline -- ./train", "Sample hardware counters too."},
+    {"perfkit run --stacks -- ./train", "See which line launches, allocates and waits."},
     {"perfkit run --capture-range=nvtx:step -- ./train", "Record the ranges called step."},
     {0},
 };
@@ -239,6 +249,7 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
         .preload = !options->no_preload,
         .target = &run->target,
         .scope = &run->scope,
+        .stacks = &options->stacks,
     };
     if (!environment_build(&run->environment, &injection))
         return errno == E2BIG
@@ -489,6 +500,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         return CLI_RUN_FAILED;
     }
     if (!scope_check(command->name, &run.options.scope, run.options.trace) ||
+        !stacks_check(command->name, &run.options.stacks, run.options.trace) ||
         !counters_check(command->name, &run.options.counters, run.options.trace))
         return CLI_RUN_FAILED;
     run.argv = operands.values;

@@ -11,6 +11,7 @@
 #include "cli/build.h"
 #include "cli/opencl_loader.h"
 #include "cli/run_environment.h"
+#include "cli/run_stacks.h"
 
 static void __attribute__((format(printf, 3, 4)))
 note(struct run_environment *environment, const char *item, const char *format, ...)
@@ -242,6 +243,11 @@ static bool add_options(struct run_environment *environment, const struct run_in
     if (cupti && *cupti && !strchr(cupti, ',') && used + strlen(cupti) + 16 < sizeof text)
         used += (size_t)snprintf(text + used, sizeof text - used, ",cupti-path=%s", cupti);
     if (!scope_hand_over(injection->scope, text + used, sizeof text - used)) {
+        errno = E2BIG;
+        return false;
+    }
+    used += strlen(text + used);
+    if (!stacks_hand_over(injection->stacks, text + used, sizeof text - used)) {
         errno = E2BIG;
         return false;
     }

@@ -35,6 +35,7 @@ struct run_injection {
     bool preload;          /* allowed by the user */
     const struct elf_facts *target;
     const struct scope *scope;
+    const struct stacks_options *stacks;
 };
 
 /* False = out of memory. */

@@ -11,5 +11,8 @@ notes lists.sqlite 'took its place'
 echo restricted
 perfkit run -q --trace=nvtx --no-preload --spool-limit=8M -o few.sqlite -- env | show
 notes few.sqlite 'no-preload'
+echo stacks
+perfkit run -q --stacks -o all.sqlite -- env | show | grep OPTIONS
+perfkit run -q --stacks=launch:10,sync --stack-depth=40 -o some.sqlite -- env | show | grep OPTIONS
 echo nested
 perfkit run -q -- perfkit run -q -o inner.sqlite -- env | show

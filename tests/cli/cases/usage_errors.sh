@@ -32,6 +32,11 @@ try perfkit run --dormant --delay=1 -- true
 try perfkit run --capture-range=nvtx: -- true
 try perfkit run '--kernel=a(' -- true
 try perfkit run --trace=nvtx --cuda-managed=faults -- true
+try perfkit run --stacks=launch,free -- true
+try perfkit run --stacks=launch:0 -- true
+try perfkit run --stacks --stack-depth=300 -- true
+try perfkit run --stack-depth=30 -- true
+try perfkit run --stacks --trace=nvtx -- true
 try perfkit ctl
 try perfkit ctl begin
 try perfkit ctl start --json

@@ -1,0 +1,96 @@
+/* See run_stacks.h. The list is checked here and handed over as it is, with + for the commas, which
+ * divide the collector's options. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/run_environment.h"
+#include "cli/run_stacks.h"
+
+#define MOST_DEPTH 250u   /* as the collector's */
+#define MOST_LIST_BYTES 60u /* what the collector reads of it */
+#define MOST_EVERY 1000000000ul
+
+static bool is_kind(const char *word, size_t bytes)
+{
+    static const char *const kinds[] = {"launch", "alloc", "sync"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strlen(kinds[i]) == bytes && memcmp(kinds[i], word, bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A number from 1 that ends where the word does. */
+static bool is_rate(const char *text, const char *end)
+{
+    char *rest;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    unsigned long every = strtoul(text, &rest, 10);
+    return rest == end && every >= 1 && every <= MOST_EVERY;
+}
+
+static bool check_kinds(const char *command, const char *kinds)
+{
+    for (const char *word = kinds;;) {
+        size_t bytes = strcspn(word, ","), name = strcspn(word, ":,");
+        if (!is_kind(word, name)) {
+            cli_say(command,
+                    "--stacks does not know '%.*s': give launch, alloc and sync, those that are "
+                    "wanted, separated by commas",
+                    (int)bytes, word);
+            return false;
+        }
+        if (name < bytes && !is_rate(word + name + 1, word + bytes)) {
+            cli_say(command,
+                    "--stacks=%.*s: behind the colon stands how many calls have one stack taken: "
+                    "give a number from 1, as in launch:10",
+                    (int)bytes, word);
+            return false;
+        }
+        if (!word[bytes])
+            return true;
+        word += bytes + 1;
+    }
+}
+
+bool stacks_check(const char *command, const struct stacks_options *options, const char *trace)
+{
+    if (!options->kinds) {
+        if (options->depth)
+            cli_say(command, "--stack-depth is of no use without --stacks: add it");
+        return !options->depth;
+    }
+    if (strlen(options->kinds) > MOST_LIST_BYTES) {
+        cli_say(command, "--stacks: the list is too long: give each kind once");
+        return false;
+    }
+    if (options->depth > MOST_DEPTH) {
+        cli_say(command, "--stack-depth=%u: at most %u callers are kept: give a smaller number",
+                options->depth, MOST_DEPTH);
+        return false;
+    }
+    if (!trace_has(trace, "cuda") && !trace_has(trace, "opencl")) {
+        cli_say(command, "--stacks needs a source with calls of a GPU's API: add cuda or opencl to "
+                         "--trace");
+        return false;
+    }
+    return check_kinds(command, options->kinds);
+}
+
+bool stacks_hand_over(const struct stacks_options *options, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    if (!options->kinds)
+        return true;
+    used += (size_t)snprintf(text, size, ",stacks=%s", options->kinds);
+    for (char *at = text + 1; used < size && (at = strchr(at, ','));)
+        *at = '+';
+    if (options->depth && used < size)
+        used += (size_t)snprintf(text + used, size - used, ",stack-depth=%u", options->depth);
+    return used < size;
+}
