@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/output_name.h"
 #include "cli/run_counters.h"
+#include "cli/run_cpu.h"
 #include "cli/run_environment.h"
 #include "cli/run_output.h"
 #include "cli/run_scope.h"
@@ -46,6 +47,7 @@ struct run_options {
     struct scope_options scope;
     struct counters_options counters;
     struct stacks_options stacks;
+    struct cpu_options cpu;
 };
 
 #define AT(field) .offset = offsetof(struct run_options, field)
@@ -93,6 +95,19 @@ static const struct cli_option run_options[] = {
      .fallback = "20us", .text = "time between two samples within a burst"},
     {.name = "counters-duty", .type = CLI_TEXT, AT(counters.duty), .argument = "PERCENT",
      .fallback = "what costs a tenth of a core", .text = "share of the time that is sampled"},
+    {.name = "cpu-sample", .type = CLI_COUNT, AT(cpu.hz), .argument = "HZ", .implied = "199",
+     .text = "also sample where the program's threads run, HZ times a second of each busy processor "
+             "(199 without a number), and where and how long they block"},
+    {.name = "cpu-sample-stack", .type = CLI_CHOICE, AT(cpu.stack), .argument = "HOW",
+     .fallback = "dwarf",
+     .text = "callers by unwind tables and a copy of the stack (`dwarf`), or by frame pointers "
+             "(`fp`), which costs less and misses the callers of code that keeps none",
+     .words = cpu_stack_words},
+    {.name = "cpu-sample-blocked", .type = CLI_CHOICE, AT(cpu.blocked), .argument = "WHAT",
+     .fallback = "on",
+     .text = "`off` leaves out the time in which threads do not run: for programs that block and "
+             "wake very often",
+     .words = cpu_blocked_words},
     {.name = "wait", .type = CLI_CHOICE, AT(wait), .argument = "WHO", .fallback = "all",
      .text = "end when `all` processes of the program have ended, or when the `primary` one, the "
              "command itself, has",
@@ -139,6 +154,7 @@ static const struct cli_text_row run_examples[] = {
     {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},
     {"perfkit run --counters=roofline -- ./train", "Sample hardware counters too."},
     {"perfkit run --stacks -- ./train", "See which line launches, allocates and waits."},
+    {"perfkit run --cpu-sample -- ./train", "See what the host does while the GPU waits."},
     {"perfkit run --capture-range=nvtx:step -- ./train", "Record the ranges called step."},
     {0},
 };
@@ -163,6 +179,7 @@ struct run {
     struct run_environment environment;
     struct scope scope;
     struct counters counters;
+    struct cpu cpu;
     struct prof_store *store;
     struct prof_ingest *ingest;
     struct prof_ingest_progress progress;
@@ -273,6 +290,7 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
 static void undo(struct run *run)
 {
     counters_stop(&run->counters, NULL);
+    cpu_stop(&run->cpu);
     prof_ingest_close(run->ingest);
     prof_store_close(run->store);
     output_discard(&run->output);
@@ -445,6 +463,7 @@ static void say_inner(const struct run *run, const char *first, unsigned count)
 static void finish(struct run *run, bool abandon)
 {
     counters_stop(&run->counters, run->ingest);
+    cpu_stop(&run->cpu);
     static char last_words[PATH_MAX + 160];
     snprintf(last_words, sizeof last_words,
              "perfkit run: left: `perfkit recover %s` finishes the capture\n", run->spool.path);
@@ -501,7 +520,8 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     }
     if (!scope_check(command->name, &run.options.scope, run.options.trace) ||
         !stacks_check(command->name, &run.options.stacks, run.options.trace) ||
-        !counters_check(command->name, &run.options.counters, run.options.trace))
+        !counters_check(command->name, &run.options.counters, run.options.trace) ||
+        !cpu_check(command->name, &run.options.cpu))
         return CLI_RUN_FAILED;
     run.argv = operands.values;
     if (!*run.argv[0]) {
@@ -527,13 +547,17 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         undo(&run);
         signals_end_as(early);
     }
-    int error = spawn_target(run.argv, run.environment.variables, &run.pid, &in_exec);
+    run.cpu = (struct cpu){.options = &run.options.cpu, .spool = run.spool.path};
+    struct spawn_hold hold = {cpu_attach, &run.cpu};
+    int error = spawn_target(run.argv, run.environment.variables,
+                             run.options.cpu.hz ? &hold : NULL, &run.pid, &in_exec);
     if (error) {
         status = cannot_start(&run, error, in_exec);
         undo(&run);
         return status;
     }
     scope_started(&run.scope, (int)run.pid);
+    cpu_start(&run.cpu, command->name, run.ingest);
     spool_folder_tell_outer(getenv("PERFKIT_DIR"), run.output.final);
     output_started(&run.output);
     inherited_let_go(&run.inherited);

@@ -66,20 +66,44 @@ static void raise_own_limits(void)
     }
 }
 
-int spawn_target(char *const argv[], char *const envp[], pid_t *pid, int *in_exec)
+static void close_both(const int ends[2])
 {
-    int ends[2];
+    int saved = errno;
+    close(ends[0]);
+    close(ends[1]);
+    errno = saved;
+}
+
+/* Until the writing end is closed everywhere. */
+static void wait_for_end(const int ends[2])
+{
+    char byte;
+    close(ends[1]);
+    while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+}
+
+int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold *hold, pid_t *pid,
+                 int *in_exec)
+{
+    int ends[2], holding[2];
     *in_exec = 0;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return errno;
+    if (hold && pipe2(holding, O_CLOEXEC) < 0) {
+        close_both(ends);
+        return errno;
+    }
     *pid = fork();
     if (*pid < 0) {
-        int saved = errno;
-        close(ends[0]);
-        close(ends[1]);
-        return saved;
+        close_both(ends);
+        if (hold)
+            close_both(holding);
+        return errno;
     }
     if (*pid == 0) {
+        if (hold)
+            wait_for_end(holding);
         signals_restore();
         execvpe(argv[0], argv, envp);
         int failed = errno;
@@ -88,6 +112,10 @@ int spawn_target(char *const argv[], char *const envp[], pid_t *pid, int *in_exe
         _exit(127);
     }
     close(ends[1]);
+    if (hold) {
+        hold->held(hold->context, *pid);
+        close_both(holding);
+    }
     int failed = 0;
     ssize_t got;
     do

@@ -19,9 +19,16 @@ void inherited_forget(struct inherited_fds *inherited);
  * ends. */
 void inherited_let_go(struct inherited_fds *inherited);
 
+/* What is to be done with the process while it is still perfkit's own, before its exec; or NULL. */
+struct spawn_hold {
+    void (*held)(void *context, pid_t pid);
+    void *context;
+};
+
 /* Fork and exec with signals_restore in between. Returns 0 and *pid, or the errno of what failed;
  * *in_exec = 1 when it was the exec (the command's fault), 0 when it was fork. Signals must be
  * blocked. */
-int spawn_target(char *const argv[], char *const envp[], pid_t *pid, int *in_exec);
+int spawn_target(char *const argv[], char *const envp[], const struct spawn_hold *hold, pid_t *pid,
+                 int *in_exec);
 
 #endif

@@ -437,7 +437,8 @@ int sampler_run(const struct sampler_options *options)
     static struct sampler sampler;
     sampler.options = options;
     sampler.set = counter_set_find(options->set);
-    if (!sampler.set || !spool_out_open(&sampler.out, options->directory))
+    if (!sampler.set || !spool_out_open(&sampler.out, options->directory, "perfkit_sampler",
+                                       WIRE_SOURCE_COUNTERS))
         return 1;
     sampler.control = control_map(options->directory);
     if (load_libraries(&sampler))

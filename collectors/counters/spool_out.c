@@ -10,9 +10,9 @@
 #define LIMIT_BYTES (64ull << 20) /* several minutes of samples that nobody reads */
 #define GROW_CHUNKS 8u
 
-bool spool_out_open(struct spool_out *out, const char *directory)
+bool spool_out_open(struct spool_out *out, const char *directory, const char *name,
+                    enum wire_source source)
 {
-    static const char command[] = "perfkit_sampler";
     struct spool_about about = {
         .pid = (uint32_t)getpid(),
         .parent = (uint32_t)getppid(),
@@ -20,10 +20,10 @@ bool spool_out_open(struct spool_out *out, const char *directory)
         .start_ns = prof_now_ns(),
         .realtime_ns = prof_clock_ns(CLOCK_REALTIME),
         .raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
-        .command = command,
-        .command_bytes = sizeof command,
+        .command = name,
+        .command_bytes = (uint32_t)strlen(name) + 1,
     };
-    *out = (struct spool_out){0};
+    *out = (struct spool_out){.source = (uint32_t)source};
     return spool_writer_create(&out->writer, directory, &about, LIMIT_BYTES, GROW_CHUNKS);
 }
 
@@ -65,24 +65,29 @@ bool spool_out_emit(struct spool_out *out, const void *record)
     return append(out, &out->events, &out->event_offset, SPOOL_EVENTS, SPOOL_EVENTS_FULL, record);
 }
 
+uint32_t spool_out_id(struct spool_out *out)
+{
+    return ++out->ids;
+}
+
 uint32_t spool_out_text(struct spool_out *out, const char *text)
 {
-    _Alignas(8) unsigned char buffer[512] = {0};
+    _Alignas(8) unsigned char buffer[WIRE_MAX_RECORD] = {0};
     struct wire_string *string = (struct wire_string *)(void *)buffer;
     size_t length = strlen(text), room = sizeof buffer - sizeof *string;
     if (length > room)
         length = room;
     *string = (struct wire_string){.head = {(uint16_t)((sizeof *string + length + 7) & ~(size_t)7),
-                                            WIRE_STRING, 0, out->texts + 1},
+                                            WIRE_STRING, 0, out->ids + 1},
                                    .length = (uint32_t)length};
     memcpy(string->text, text, length);
-    return spool_out_define(out, string) ? ++out->texts : 0;
+    return spool_out_define(out, string) ? ++out->ids : 0;
 }
 
 void spool_out_health(struct spool_out *out, enum wire_health_state state, const char *why)
 {
     struct wire_health health = {
-        .head = {sizeof health, WIRE_HEALTH, (uint8_t)state, WIRE_SOURCE_COUNTERS},
+        .head = {sizeof health, WIRE_HEALTH, (uint8_t)state, out->source},
         .time = prof_now_ns(),
         .why = spool_out_text(out, why),
     };

@@ -1,4 +1,5 @@
-/* The sampler's spool: one thread, no hurry, so plainer than the collector's core. */
+/* The spool of a sampler, which is part of perfkit: one thread, no hurry, so plainer than the
+ * collector's core. */
 #ifndef PERFKIT_COLLECTORS_COUNTERS_SPOOL_OUT_H
 #define PERFKIT_COLLECTORS_COUNTERS_SPOOL_OUT_H
 
@@ -11,12 +12,17 @@ struct spool_out {
     struct spool_writer writer;
     struct spool_chunk *definitions, *events;
     uint32_t definition_offset, event_offset;
-    uint32_t texts;   /* string ids given out */
+    uint32_t ids;     /* given out */
+    uint32_t source;  /* enum wire_source */
     uint64_t dropped; /* records that found no room */
 };
 
-/* Make the spool in the run's folder. False with errno. */
-bool spool_out_open(struct spool_out *out, const char *directory);
+/* Make the spool in the run's folder; `name` stands for its command. False with errno. */
+bool spool_out_open(struct spool_out *out, const char *directory, const char *name,
+                    enum wire_source source);
+
+/* An id for what is to be defined: one space for all kinds. */
+uint32_t spool_out_id(struct spool_out *out);
 
 /* Append a record of the definition stream, or of the event stream. False: no room, counted. */
 bool spool_out_define(struct spool_out *out, const void *record);

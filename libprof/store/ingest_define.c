@@ -330,10 +330,11 @@ static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return ok;
 }
 
-/* A stack's entries to those of the file. */
-static size_t stack_entries(const struct wire_stack *stack, struct ingest_entry *entries)
+/* A stack's entries to those of the file; -1 = failed. */
+static int stack_entries(struct prof_ingest *ingest, struct ingest_spool *spool,
+                         const struct wire_stack *stack, struct ingest_entry *entries)
 {
-    size_t count = 0;
+    int count = 0;
     for (size_t i = 0; i < stack->count; i++) {
         uint64_t value = stack->entries[i] & WIRE_ENTRY_VALUE;
         uint64_t kind = stack->entries[i] >> WIRE_ENTRY_SHIFT;
@@ -352,7 +353,8 @@ static bool stack_definition(struct prof_ingest *ingest, struct ingest_spool *sp
                              const struct wire_stack *stack)
 {
     struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
-    int64_t row = ingest_stack(ingest, spool->process, entries, stack_entries(stack, entries));
+    int count = stack_entries(ingest, spool, stack, entries);
+    int64_t row = count < 0 ? 0 : ingest_stack(ingest, spool->process, entries, (size_t)count);
     if (row <= 0) /* an empty one stays unknown */
         return row != 0;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
@@ -459,6 +461,46 @@ static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *s
 
 struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,
                                        uint32_t tid)
+struct thread_key {
+    int64_t process;
+    uint64_t tid;
+};
+
+int64_t ingest_thread_row(struct prof_ingest *ingest, int64_t process, uint32_t tid,
+                          const char *name, bool *is_new)
+{
+    struct thread_key key = {process, tid};
+    const uint32_t *known = prof_names_get(&ingest->thread_rows, (const char *)&key, sizeof key);
+    *is_new = !known;
+    if (known)
+        return *known;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_THREAD];
+    ingest_bind(sql, 1, ++ingest->last_thread);
+    ingest_bind(sql, 2, process);
+    ingest_bind(sql, 3, tid);
+    ingest_bind_text(sql, 4, name);
+    return ingest_run(ingest, INGEST_SQL_THREAD) &&
+                   prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
+                                  (uint32_t)ingest->last_thread)
+               ? ingest->last_thread
+               : 0;
+}
+
+bool ingest_thread_rows_load(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *sql;
+    bool ok = sqlite3_prepare_v2(ingest->db, "SELECT id,process,tid FROM thread", -1, &sql, NULL) ==
+              SQLITE_OK;
+    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+        struct thread_key key = {sqlite3_column_int64(sql, 1),
+                                 (uint64_t)sqlite3_column_int64(sql, 2)};
+        ok = prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
+                            (uint32_t)sqlite3_column_int64(sql, 0));
+    }
+    sqlite3_finalize(sql);
+    return ok;
+}
+
 {
     if (spool->last_thread && spool->last_tid == tid)
         return &spool->thread_list.data[spool->last_thread - 1];
@@ -472,18 +514,16 @@ struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest
         if (!thread || !prof_map_put(&spool->threads, tid, at))
             return NULL;
         char comm[16];
-        *thread = (struct ingest_thread){
-            .tid = tid, .row = ++ingest->last_thread, .looked = 1, .first_ns = ingest->now_ns};
+        bool is_new;
+        *thread = (struct ingest_thread){.tid = tid, .looked = 1, .first_ns = ingest->now_ns};
         thread->named = ingest_comm(ingest, spool, tid, comm);
-        sqlite3_stmt *sql = ingest->sql[INGEST_SQL_THREAD];
-        ingest_bind(sql, 1, thread->row);
-        ingest_bind(sql, 2, spool->process);
-        ingest_bind(sql, 3, tid);
-        ingest_bind_text(sql, 4, thread->named ? comm : NULL);
-        if (!ingest_run(ingest, INGEST_SQL_THREAD))
+        thread->row = ingest_thread_row(ingest, spool->process, tid, thread->named ? comm : NULL,
+                                        &is_new);
+        if (!thread->row)
             return NULL;
     }
     spool->last_tid = tid;
+        thread->named &= is_new; /* else its row was made without, and is named at the next look */
     spool->last_thread = at + 1;
     return &spool->thread_list.data[at];
 }

@@ -22,7 +22,7 @@ static uint32_t own_number(const char *pid)
 {
     char path[64], line[256];
     uint32_t number = 0;
-    snprintf(path, sizeof path, "/proc/%.20s/status", pid);
+    snprintf(path, sizeof path, "/proc/%.40s/status", pid);
     FILE *in = fopen(path, "re");
     while (in && fgets(line, sizeof line, in)) {
         const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
@@ -34,6 +34,13 @@ static uint32_t own_number(const char *pid)
     if (in)
         fclose(in);
     return number;
+}
+
+uint32_t ingest_own_tid(pid_t pid, uint32_t tid)
+{
+    char task[64];
+    snprintf(task, sizeof task, "%d/task/%u", (int)pid, (unsigned)tid);
+    return own_number(task);
 }
 
 pid_t ingest_pid_in_space(uint32_t pid, uint64_t space)

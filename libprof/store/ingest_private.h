@@ -9,10 +9,11 @@
  *   ingest_event.c     calls and device records, joined by correlation id
  *   ingest_command.c   the rows made of them
  *   ingest_activity.c  graph nodes, events, pools, managed memory, JIT, overhead, recording windows
- *   ingest_counter.c   samples of hardware counters
+ *   ingest_counter.c   samples of hardware counters     ingest_cpu.c   samples of threads
  *   ingest_range.c     NVTX   ingest_memory.c  allocations   rollup_sums.c    per-second sums
  *   ingest_module.c    object files a process has mapped, asked of the kernel
  *   ingest_image.c     what is mapped where   ingest_stack.c    call stacks (ingest_stack.h)
+ *   ingest_python.c    Python frames of stacks
  *   ingest_batch.c     many rows a statement
  *   ingest_state.c     what must survive a killed perfkit: cursors, maps, unfinished records
  *   ingest_health.c    the trust block
@@ -125,14 +126,21 @@
                       "c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,c19,c20,c21,c22,c23) "      \
                       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"     \
                       "?19,?20,?21,?22,?23,?24,?25,?26,?27)")                                      \
+    X(CPU_SAMPLE, "INSERT INTO cpu_sample(start,thread,cpu,kind,duration,weight,stack) "           \
+                  "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                  \
+    X(PROCESS_CLAIM, "UPDATE process SET pid=?2,parent_pid=?3,command=?4,birth=?5 WHERE id=?1")    \
     X(ALLOCATION, "INSERT INTO allocation(process,start,bytes,kind,native,address,source,device,"  \
                   "context,thread,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")              \
-    X(FREED, "UPDATE allocation SET end=?2,end_thread=?3 WHERE id=?1")                             \
-    X(RANGE, "INSERT INTO range(start,duration,thread,name,domain,depth,end_thread,category,"      \
-             "color,payload) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                              \
+    X(DEVICE_OF, "SELECT min(id) FROM device WHERE uuid = ?1")                                     \
+    X(PROCESS_OF, "SELECT 1 FROM process WHERE pid = ?1 LIMIT 1")                                  \
+    X(DEVICE_MEMORY, "INSERT INTO device_memory(device,start,total,used,process_used) "            \
+                     "VALUES(?1,?2,?3,?4,?5)")                                                     \
     X(ALLOCATION_FAILURE, "INSERT INTO allocation_failure(process,start,thread,device,context,"    \
                           "kind,bytes,result,source,stack) "                                       \
                           "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                \
+    X(FREED, "UPDATE allocation SET end=?2,end_thread=?3 WHERE id=?1")                             \
+    X(RANGE, "INSERT INTO range(start,duration,thread,name,domain,depth,end_thread,category,"      \
+             "color,payload) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                              \
     X(MARKER, "INSERT INTO marker(start,thread,name,domain,category,color,payload) "               \
               "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                      \
     X(RANGE_FIELD, "INSERT INTO range_field(range,name,value) VALUES(?1,?2,?3)")                   \
@@ -154,7 +162,7 @@ enum ingest_sql {
  * per statement. Columns are those of the SQL of the same name. */
 #define INGEST_BATCH_MAP(X)                                                                        \
     X(KERNEL) X(TRANSFER) X(MEMSET) X(SYNC) X(CALL) X(GRAPH_LAUNCH) X(GRAPH_NODE) X(EVENT_RECORD)  \
-    X(OVERHEAD) X(MIGRATION)
+    X(OVERHEAD) X(MIGRATION) X(CPU_SAMPLE)
 enum ingest_batch_table {
 #define X(name) INGEST_BATCH_##name,
     INGEST_BATCH_MAP(X)
@@ -178,7 +186,7 @@ struct ingest_batch {
 /* A local id of a spool and what it stands for. */
 struct ingest_local {
     uint32_t kind; /* enum wire_type: STRING, CONFIG, DEVICE, CONTEXT, STREAM, CLOCK,
-                      COUNTER_DEVICE; 0 = none */
+                      COUNTER_DEVICE, CPU_PROCESS, CPU_STACK; 0 = none */
     uint32_t extra; /* STREAM: clock id; CONTEXT: native; CONFIG: INGEST_CONFIG_FILTERED;
                        COUNTER_DEVICE: how many counters it has */
     int64_t global;  /* row id */
@@ -246,6 +254,13 @@ struct ingest_pending {
         struct wire_sync sync;
     } command;
     struct wire_done done;
+};
+
+/* A Python code object (ingest_python.c). */
+struct ingest_code {
+    int64_t function, file; /* string.id, 0 = unknown */
+    uint32_t first_line, version;
+    PROF_ARRAY(uint8_t) table;
 };
 
 /* What of a wire_field is not its range's. */
@@ -341,6 +356,8 @@ struct ingest_spool {
     PROF_ARRAY(uint32_t) live_holes;
     PROF_ARRAY(struct ingest_freed) freed; /* frees seen before their allocation */
     struct prof_map stacks;    /* local stack id -> stack.id */
+    struct prof_map code_at;   /* local code id -> index in codes */
+    PROF_ARRAY(struct ingest_code) codes;
     uint64_t modules_ns;       /* when they were last looked for */
     struct prof_map handles; /* kind and handle -> the object that has it now */
     struct prof_map objects; /* kind and object -> row */
@@ -366,6 +383,8 @@ struct ingest_process {
     bool ended;      /* its row says how */
     bool gone;       /* the kernel has no such process any more */
     bool reaped;     /* wait() told us */
+    bool forked;     /* a child that runs on, not a program that was started */
+    bool sampled;    /* its row was made for its samples: more is not known of it */
     bool unwatched;  /* it was gone when perfkit came back: nobody knows when it ended */
     bool has_status;
     uint32_t how;    /* enum lifecycle_end */
@@ -417,6 +436,7 @@ struct prof_ingest {
     struct prof_names frames; /* what makes a frame -> frame.id */
     struct prof_map stacks;   /* parent, frame -> stack.id */
     int64_t last_frame, last_stack;
+    struct prof_names thread_rows; /* process.id and tid -> thread.id */
     struct prof_map image_at; /* process.id -> index in images */
     PROF_ARRAY(struct ingest_image) images;
     struct rollup_sums rollup;
@@ -493,12 +513,17 @@ bool ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_st
 bool ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *process,
                             sqlite3_stmt *row);
 struct ingest_process *ingest_process_find(struct prof_ingest *ingest, int64_t row);
+/* The row of a process as the sampler of CPUs tells of it, made when nobody else did; 0 = failed. */
+int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu_process *record,
+                               const char *name);
 struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t entry, uint32_t pid,
-                                          uint32_t parent, const char *birth, uint64_t start_ns,
+                                          uint32_t parent, bool forked, uint64_t start_ns,
                                           const char *command, uint32_t bytes);
 
 /* ingest_pid.c: our number of the process that calls itself `pid` in a pid namespace; 0 = none such */
 pid_t ingest_pid_in_space(uint32_t pid, uint64_t space);
+/* The number that a thread of the process, both as we see them, has for itself; 0 = it is gone */
+uint32_t ingest_own_tid(pid_t pid, uint32_t tid);
 
 /* ingest_define.c */
 bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -513,6 +538,10 @@ bool ingest_set_local(struct ingest_spool *spool, uint32_t local, uint32_t kind,
                       uint32_t extra);
 struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,
                                        uint32_t tid);
+/* The thread's row, made with `name` (or NULL) when it has none; 0 = failed. */
+int64_t ingest_thread_row(struct prof_ingest *ingest, int64_t process, uint32_t tid,
+                          const char *name, bool *is_new);
+bool ingest_thread_rows_load(struct prof_ingest *ingest);
 struct ingest_clock *ingest_clock_of(struct ingest_spool *spool, uint32_t id, bool make);
 bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
 
@@ -579,6 +608,12 @@ bool ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool 
                           const struct wire_head *head);
 bool ingest_sampler_is_over(const struct ingest_spool *spool);
 
+/* ingest_cpu.c */
+bool ingest_cpu_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                           const struct wire_head *head);
+bool ingest_cpu_sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                       const struct wire_cpu_sample *record);
+
 /* ingest_range.c */
 bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                   const struct wire_head *head);
@@ -589,6 +624,9 @@ struct wire_field ingest_field_record(const struct ingest_open_range *open, unsi
 /* ingest_memory.c */
 bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                   const struct wire_alloc *alloc);
+bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample);
+bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                         const struct wire_alloc_failed *failed);
 bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                  const struct wire_free *free_record);
 bool ingest_live_add(struct ingest_spool *spool, uint32_t source, uint64_t id, uint64_t start,
@@ -607,11 +645,18 @@ bool ingest_is_mapped(struct prof_ingest *ingest, int64_t process,
 bool ingest_images_load(struct prof_ingest *ingest);
 void ingest_images_free(struct prof_ingest *ingest);
 
+/* ingest_python.c */
+bool ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
+                        const struct wire_python_code *code);
+bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool);
+/* A stack's entry of kind WIRE_ENTRY_PYTHON. False = failed. */
+bool ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool, uint64_t value,
+                         struct ingest_entry *entry);
+void ingest_python_free(struct ingest_spool *spool);
+
 /* ingest_stack.c */
 bool ingest_stacks_load(struct prof_ingest *ingest);
 void ingest_stacks_free(struct prof_ingest *ingest);
-bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                         const struct wire_alloc_failed *failed);
 
 static inline bool ingest_rollup_flush(struct prof_ingest *ingest)
 {

@@ -25,6 +25,9 @@
  * recording. */
 #define EXEC_PATIENCE_NS 1000000000u
 
+/* From the start of a program to the moment when its libraries are loaded; pids are used again later. */
+#define CLAIM_PATIENCE_NS 10000000000u
+
 #define LIFECYCLE_MAP_BYTES                                                                        \
     (LIFECYCLE_HEADER_BYTES + (size_t)LIFECYCLE_MAX_ENTRIES * sizeof(struct lifecycle_entry))
 
@@ -171,32 +174,64 @@ static void find_process(const struct prof_ingest *ingest, struct ingest_process
     process->gone = !process->seen_pid || (process->pidfd < 0 && errno == ESRCH);
 }
 
-struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t entry, uint32_t pid,
-                                          uint32_t parent, const char *birth, uint64_t start_ns,
-                                          const char *command, uint32_t bytes)
+/* As the sampler of CPUs numbers processes: from where we are. */
+static bool is_seen_as(const struct ingest_process *process, uint32_t pid)
 {
-    struct ingest_process *process = prof_array_add(&ingest->processes);
-    char *line = command_line(command, bytes);
-    if (!process || !line) {
-        free(line);
-        return NULL;
+    return process->seen_pid ? process->seen_pid == (pid_t)pid : process->pid == pid;
+}
+
+/* The sampler came before the process's own word of itself: the row is the same. */
+static struct ingest_process *sampled_before(struct prof_ingest *ingest,
+                                             const struct ingest_process *claim, bool forked)
+{
+    for (size_t i = ingest->processes.count; i-- > 0;) {
+        struct ingest_process *process = &ingest->processes.data[i];
+        if (!process->sampled || process->forked != forked || !is_seen_as(claim, process->pid) ||
+            process->start_ns > claim->start_ns ||
+            claim->start_ns - process->start_ns > CLAIM_PATIENCE_NS)
+            continue;
+        if (ingest->processes_done > i)
+            ingest->processes_done = i;
+        return process;
     }
-    *process = (struct ingest_process){
-        .row = ++ingest->last_process,
-        .entry = entry,
-        .pid = pid,
-        .start_ns = start_ns,
-    };
-    find_process(ingest, process);
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_PROCESS];
+    return NULL;
+}
+
+static bool write_process(struct prof_ingest *ingest, enum ingest_sql which,
+                          const struct ingest_process *process, uint32_t parent,
+                          const char *command, uint32_t bytes)
+{
+    char *line = command_line(command, bytes);
+    sqlite3_stmt *sql = ingest->sql[which];
+    if (!line)
+        return false;
     ingest_bind(sql, 1, process->row);
-    ingest_bind(sql, 2, pid);
+    ingest_bind(sql, 2, process->pid);
     ingest_bind_known(sql, 3, parent);
     ingest_bind_text(sql, 4, line);
-    ingest_bind_text(sql, 5, birth);
-    ingest_bind(sql, 6, (int64_t)(start_ns - ingest->zero_ns));
+    ingest_bind_text(sql, 5, process->forked ? "fork" : "start");
+    if (which == INGEST_SQL_PROCESS)
+        ingest_bind(sql, 6, (int64_t)(process->start_ns - ingest->zero_ns));
     free(line);
-    if (!ingest_run(ingest, INGEST_SQL_PROCESS) ||
+    return ingest_run(ingest, which);
+}
+
+struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t entry, uint32_t pid,
+                                          uint32_t parent, bool forked, uint64_t start_ns,
+                                          const char *command, uint32_t bytes)
+{
+    struct ingest_process made = {
+        .entry = entry, .pid = pid, .start_ns = start_ns, .forked = forked};
+    find_process(ingest, &made);
+    struct ingest_process *process = sampled_before(ingest, &made, forked);
+    enum ingest_sql which = process ? INGEST_SQL_PROCESS_CLAIM : INGEST_SQL_PROCESS;
+    made.row = process ? process->row : ++ingest->last_process;
+    if (!process)
+        process = prof_array_add(&ingest->processes);
+    if (!process)
+        return NULL;
+    *process = made;
+    if (!write_process(ingest, which, process, parent, command, bytes) ||
         (entry != UINT32_MAX && !ingest_state_process(ingest, entry, process->row)))
         return NULL;
     return process;
@@ -244,8 +279,7 @@ static bool take_entry(struct prof_ingest *ingest, uint32_t number, bool *publis
     if (bytes > sizeof entry->command)
         bytes = sizeof entry->command;
     return ingest_process_add(ingest, number, entry->pid, entry->parent,
-                              entry->birth == LIFECYCLE_BIRTH_FORK ? "fork" : "start",
-                              entry->start_ns, entry->command, bytes) != NULL;
+                              entry->birth == LIFECYCLE_BIRTH_FORK, entry->start_ns, entry->command, bytes) != NULL;
 }
 
 static bool add_gap(struct prof_ingest *ingest, uint32_t number)
@@ -480,6 +514,53 @@ static void bind_rank(sqlite3_stmt *sql, int at, const struct spool_header *head
     ingest_bind_text(sql, at + 3, *job ? job : NULL);
 }
 
+/* Of the images of a pid the one that began with the record, or next after it: who tells of itself does
+ * so when its libraries are loaded. Else one that began before and still is. */
+static struct ingest_process *image_of(struct prof_ingest *ingest, uint32_t pid, uint64_t start_ns)
+{
+    struct ingest_process *after = NULL, *before = NULL;
+    for (size_t i = 0; i < ingest->processes.count; i++) {
+        struct ingest_process *process = &ingest->processes.data[i];
+        if (!is_seen_as(process, pid))
+            continue;
+        if (process->start_ns >= start_ns && (!after || process->start_ns < after->start_ns))
+            after = process;
+        else if (process->start_ns < start_ns && process->how != LIFECYCLE_EXEC &&
+                 (!process->end_ns || process->end_ns > start_ns))
+            before = process;
+    }
+    return after ? after : before;
+}
+
+int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu_process *record,
+                               const char *name)
+{
+    struct ingest_process *process = image_of(ingest, record->pid, record->start);
+    if (process)
+        return process->row;
+    process = prof_array_add(&ingest->processes);
+    if (!process)
+        return 0;
+    /* When it ends nobody tells, and nobody is to wait for it. */
+    *process = (struct ingest_process){
+        .row = ++ingest->last_process,
+        .entry = UINT32_MAX,
+        .pid = record->pid,
+        .pidfd = -1,
+        .start_ns = record->start,
+        .forked = !(record->head.flags & WIRE_CPU_PROCESS_EXEC),
+        .sampled = true,
+        .ended = true,
+        .gone = true,
+        .unwatched = true,
+    };
+    int64_t row = process->row;
+    return write_process(ingest, INGEST_SQL_PROCESS, process, record->parent, name,
+                         (uint32_t)strlen(name))
+               ? row
+               : 0;
+}
+
 int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_header *header,
                                 const char *name)
 {
@@ -489,7 +570,8 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
         struct ingest_process *process = &ingest->processes.data[i];
         if (process->pid == header->pid &&
             (header->entry ? process->entry == header->entry - 1
-                           : process->entry == UINT32_MAX && !process->has_spool))
+                           : process->entry == UINT32_MAX && !process->has_spool &&
+                                  !process->sampled))
             best = process;
     }
     if (!best) {
@@ -497,7 +579,7 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
         if (bytes > sizeof header->command)
             bytes = sizeof header->command;
         best = ingest_process_add(ingest, UINT32_MAX, header->pid, header->parent,
-                                  header->forked ? "fork" : "start", header->start_ns,
+                                  header->forked, header->start_ns,
                                   header->command, bytes);
     }
     if (!best)
@@ -522,7 +604,7 @@ bool ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_st
             process = &ingest->processes.data[i];
     }
     if (!process)
-        process = ingest_process_add(ingest, UINT32_MAX, pid, (uint32_t)getpid(), "start",
+        process = ingest_process_add(ingest, UINT32_MAX, pid, (uint32_t)getpid(), false,
                                      ingest->zero_ns, "", 0);
     if (!process)
         return false;

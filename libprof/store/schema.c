@@ -94,7 +94,7 @@ const struct prof_table prof_tables[] = {
        {"rows", "INTEGER", "events taken from it"},
        {"missing", "TEXT", "what it lacks, for people; NULL = nothing"}),
      .later = true},
-    {"thread", "Threads that made events.",
+    {"thread", "Threads that made events or were sampled.",
      C(ID, {"process", "INTEGER", "process.id"}, {"tid", "INTEGER", "as the kernel counts"},
        {"name", "TEXT", "given by the program (NVTX, or to the kernel); NULL = none"})},
     {"device", "Devices as each process saw them.",

@@ -16,7 +16,7 @@ declare -A may=(
     [collectors]="libprof/base libprof/wire libprof/spool libprof/include/perfkit"
     [report]="libprof/base libprof/include"
     [tui]="libprof/base libprof/include"
-    [cli]="libprof/base libprof/wire libprof/spool libprof/store libprof/include report tui collectors/core collectors/counters"
+    [cli]="libprof/base libprof/wire libprof/spool libprof/store libprof/include report tui collectors/core collectors/counters collectors/cpu"
     [kernels]="libprof/include/perfkit"
     [workloads]="kernels libprof/include/perfkit"
 )
