@@ -2,8 +2,9 @@
  *
  * The choice is a table of rules, first match wins. Each rule carries its reason. The numbers for
  * CPUs come from `workloads/hash_embedding --sweep` (two AVX-512 cores, PoCL 3.1 and our threads);
- * those for CUDA from the same sweep on an H200; those for OpenCL on GPUs are estimates from how the
- * kernels work. The sweep fails when a choice is more than 10 % slower than the best of the three.
+ * those for CUDA from the same sweep on an H200; those for OpenCL on GPUs are estimates from how
+ * the kernels work. The sweep fails when a choice is more than 10 % slower than the best of the
+ * three.
  */
 #include "kernels/hash_embedding/hash_embedding.h"
 
@@ -15,6 +16,7 @@ enum device_kind { GPU_CUDA = 1, GPU_OPENCL = 2, CPU_OPENCL = 4, CPU_THREADS = 8
 struct rule {
     unsigned int kinds; /* of device, or-ed */
     bool sorted_only;
+    uint64_t min_records;
     uint64_t max_records;          /* 0: any */
     uint64_t max_cells;            /* plots * dim, 0: any */
     uint32_t min_records_per_plot; /* 0: any */
@@ -41,7 +43,7 @@ static const struct rule rules[] = {
      .max_cells = 16384,
      .variant = HASH_SHARED,
      .reason = "unsorted records: a private copy of the output needs no atomics"},
-    {.kinds = GPU_CUDA | GPU_OPENCL,
+    {.kinds = GPU_OPENCL,
      .max_records = 2048,
      .max_cells = 4096,
      .variant = HASH_SHARED,
@@ -50,7 +52,14 @@ static const struct rule rules[] = {
      .sorted_only = true,
      .min_records_per_plot = 2048,
      .variant = HASH_CHUNKED,
-     .reason = "thousands of sorted records per row: a group adds them up before it touches the row"},
+     .reason =
+         "thousands of sorted records per row: a group adds them up before it touches the row"},
+    {.kinds = GPU_CUDA,
+     .sorted_only = true,
+     .min_records = 1 << 20,
+     .variant = HASH_CHUNKED,
+     .reason = "a million sorted records: the atomics on rows that are out of the cache cost more "
+               "than collecting a row first"},
     {.kinds = GPU_CUDA,
      .max_cells = 16384,
      .min_records_per_plot = 2048,
@@ -99,6 +108,8 @@ static bool matches(const struct rule *rule, const struct dev_info *info,
     if (!(rule->kinds & (unsigned int)kind_of(info)))
         return false;
     if (rule->sorted_only && !shape->sorted)
+        return false;
+    if (shape->records < rule->min_records)
         return false;
     if (rule->max_records && shape->records > rule->max_records)
         return false;

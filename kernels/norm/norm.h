@@ -4,12 +4,16 @@
  *
  *   out = (in - mean) / sqrt(variance + eps) * scale[channel] + shift[channel]
  *
- * Kernels, once per storage; a launch has one group per chunk of a plane:
+ * Kernels, but for norm_join once per storage and with one group per chunk of a plane:
  *   norm_partial (in, partial, plane, chunks, LOCAL NORM_LOCAL_BYTES): mean and sum of squared
  *                deviations of each chunk, two floats
- *   norm_apply   (in, partial, scale, shift, out, plane, chunks, channels, group_channels, eps,
- *                LOCAL NORM_LOCAL_BYTES): puts the chunks of a group together and normalises
- * Deviations are taken from the chunk's own mean, so that no digits cancel.
+ *   norm_join    (partial, plane, chunks, planes, LOCAL NORM_LOCAL_BYTES): the same of each plane,
+ * put together from its chunks' and stored behind all of them; one group per plane norm_apply (in,
+ * partial, scale, shift, out, plane, chunks, parts, first, channels, group_channels, eps, LOCAL
+ * NORM_LOCAL_BYTES): puts the parts of a group together, `parts` of each plane from pair `first` of
+ * `partial` on, and normalises Without norm_join the parts are the chunks; every group of
+ * norm_apply then reads those of its norm group again, so planes of many chunks are joined first
+ * (norm_joins). Deviations are taken from the chunk's own mean, so that no digits cancel.
  */
 #ifndef KERNELS_NORM_H
 #define KERNELS_NORM_H
@@ -22,6 +26,7 @@
 #define NORM_ITEMS 256
 #define NORM_CHUNK 4096 /* elements of a chunk, fewer at a plane's end */
 #define NORM_LOCAL_BYTES ((NORM_ITEMS + 2) * sizeof(float))
+#define NORM_JOIN 16 /* chunks of a plane, from which on a launch that joins them pays */
 #define NORM_EPS 1e-5f
 
 /* Operations per element, as declared. */
@@ -35,6 +40,11 @@ struct norm_shape {
 
 extern const struct dev_module norm_module;
 
+static inline uint32_t norm_planes(const struct norm_shape *shape)
+{
+    return shape->images * shape->channels;
+}
+
 static inline uint32_t norm_chunks(const struct norm_shape *shape)
 {
     return (shape->plane + NORM_CHUNK - 1) / NORM_CHUNK;
@@ -42,12 +52,34 @@ static inline uint32_t norm_chunks(const struct norm_shape *shape)
 
 static inline struct dev_grid norm_grid(const struct norm_shape *shape)
 {
-    return (struct dev_grid){shape->images * shape->channels * norm_chunks(shape), NORM_ITEMS};
+    return (struct dev_grid){norm_planes(shape) * norm_chunks(shape), NORM_ITEMS};
 }
 
+static inline bool norm_joins(const struct norm_shape *shape)
+{
+    return norm_chunks(shape) >= NORM_JOIN;
+}
+
+static inline struct dev_grid norm_join_grid(const struct norm_shape *shape)
+{
+    return (struct dev_grid){norm_planes(shape), NORM_ITEMS};
+}
+
+/* The arguments `parts` and `first` of norm_apply. */
+static inline uint32_t norm_parts(const struct norm_shape *shape)
+{
+    return norm_joins(shape) ? 1 : norm_chunks(shape);
+}
+
+static inline uint32_t norm_first_part(const struct norm_shape *shape)
+{
+    return norm_joins(shape) ? norm_planes(shape) * norm_chunks(shape) : 0;
+}
+
+/* Of `partial`: a pair for each chunk, and for each plane. */
 static inline size_t norm_partial_floats(const struct norm_shape *shape)
 {
-    return (size_t)2 * shape->images * shape->channels * norm_chunks(shape);
+    return (size_t)2 * norm_planes(shape) * (norm_chunks(shape) + 1);
 }
 
 /* In double precision and in place. */

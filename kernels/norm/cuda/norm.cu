@@ -96,12 +96,37 @@ template <int lanes> __device__ __forceinline__ moments join_lanes(moments m)
     return m;
 }
 
+/* A thread's own elements of a chunk that is whole, which needs no comparison for each. */
+template <typename T> __device__ __forceinline__ moments whole_moments(const pack<T> (&got)[packs])
+{
+    constexpr float count = packs * pack_elements;
+    moments m = {count, 0.0f, 0.0f};
+    float value[packs * pack_elements];
+
+#pragma unroll
+    for (uint32_t i = 0; i < packs * pack_elements; i++) {
+        value[i] = to_float(got[i / pack_elements].element[i % pack_elements]);
+        m.mean += value[i];
+    }
+    m.mean *= 1.0f / count;
+#pragma unroll
+    for (uint32_t i = 0; i < packs * pack_elements; i++) {
+        float d = value[i] - m.mean;
+
+        m.squares += d * d;
+    }
+    return m;
+}
+
 /* A thread's own elements: the mean first, so that the deviations are small. */
 template <typename T>
 __device__ __forceinline__ moments thread_moments(const pack<T> (&got)[packs], uint32_t n)
 {
     moments m = {0.0f, 0.0f, 0.0f};
     float sum = 0.0f;
+
+    if (n == chunk)
+        return whole_moments(got);
 
 #pragma unroll
     for (uint32_t p = 0; p < packs; p++) {
@@ -123,49 +148,60 @@ __device__ __forceinline__ moments thread_moments(const pack<T> (&got)[packs], u
     return m;
 }
 
-/* One pass and one barrier: while threads wait for each other they have no reads under way. */
+/* The moments of all threads of a group together; the result is in the first thread. One barrier:
+ * while threads wait for each other they have no reads under way. */
+__device__ __forceinline__ moments join_group(moments m)
+{
+    __shared__ moments of_warp[items / 32];
+    uint32_t lane = threadIdx.x % 32;
+
+    m = join_lanes<32>(m);
+    if (lane == 0)
+        of_warp[threadIdx.x / 32] = m;
+    __syncthreads();
+    return threadIdx.x < 32 ? join_lanes<items / 32>(of_warp[lane % (items / 32)]) : m;
+}
+
 template <typename T>
 __device__ void norm_partial(const T *__restrict__ in, float *__restrict__ partial, uint32_t plane,
                              uint32_t chunks)
 {
-    __shared__ moments of_warp[items / 32];
     uint32_t index = blockIdx.x % chunks, n = chunk_elements(index, plane);
-    uint32_t lane = threadIdx.x % 32;
     pack<T> got[packs];
 
     read_chunk(in + (size_t)(blockIdx.x / chunks) * plane + (size_t)index * chunk, n, got);
-    moments m = join_lanes<32>(thread_moments(got, n));
-    if (lane == 0)
-        of_warp[threadIdx.x / 32] = m;
-    __syncthreads();
-    if (threadIdx.x >= 32)
-        return;
-    m = join_lanes<items / 32>(of_warp[lane % (items / 32)]);
-    if (lane == 0) {
+    moments m = join_group(thread_moments(got, n));
+    if (threadIdx.x == 0) {
         partial[2 * blockIdx.x] = m.mean;
         partial[2 * blockIdx.x + 1] = m.squares;
     }
 }
 
+/* The elements that part i of a norm group stands for. */
+__device__ __forceinline__ float part_elements(uint32_t i, uint32_t plane, uint32_t parts)
+{
+    return (float)(parts == 1 ? plane : chunk_elements(i % parts, plane));
+}
+
 /* Mean and 1 / deviation of a norm group. Each warp computes them by itself: that needs no
  * barrier, and the partial results are in the cache. Few go round more than once, and unrolling
  * would take registers that more groups need. */
-__device__ void group_moments(const float *partial, uint32_t index, uint32_t plane, uint32_t chunks,
+__device__ void group_moments(const float *partial, uint32_t index, uint32_t plane, uint32_t parts,
                               uint32_t group_channels, float eps, float *mean, float *factor)
 {
-    const float *p = partial + 2 * (size_t)(index / group_channels * group_channels * chunks);
-    uint32_t count = group_channels * chunks, lane = threadIdx.x % 32;
+    const float *p = partial + 2 * (size_t)(index / group_channels * group_channels * parts);
+    uint32_t count = group_channels * parts, lane = threadIdx.x % 32;
     float total = (float)group_channels * (float)plane, sum = 0.0f, squares = 0.0f;
 
 #pragma unroll 1
     for (uint32_t i = lane; i < count; i += 32)
-        sum += p[2 * i] * (float)chunk_elements(i % chunks, plane);
+        sum += p[2 * i] * part_elements(i, plane, parts);
     *mean = warp_sum(sum) / total;
 #pragma unroll 1
     for (uint32_t i = lane; i < count; i += 32) {
         float d = p[2 * i] - *mean;
 
-        squares += p[2 * i + 1] + d * d * (float)chunk_elements(i % chunks, plane);
+        squares += p[2 * i + 1] + d * d * part_elements(i, plane, parts);
     }
     *factor = rsqrtf(warp_sum(squares) / total + eps);
 }
@@ -174,8 +210,8 @@ __device__ void group_moments(const float *partial, uint32_t index, uint32_t pla
 template <typename T>
 __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ partial,
                            const float *__restrict__ scale, const float *__restrict__ shift,
-                           T *__restrict__ out, uint32_t plane, uint32_t chunks, uint32_t channels,
-                           uint32_t group_channels, float eps)
+                           T *__restrict__ out, uint32_t plane, uint32_t chunks, uint32_t parts,
+                           uint32_t first, uint32_t channels, uint32_t group_channels, float eps)
 {
     uint32_t plane_index = blockIdx.x / chunks, chunk_index = blockIdx.x % chunks;
     uint32_t n = chunk_elements(chunk_index, plane);
@@ -184,7 +220,8 @@ __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ p
     float mean, a, b;
 
     read_chunk(in + from, n, got);
-    group_moments(partial, plane_index, plane, chunks, group_channels, eps, &mean, &a);
+    group_moments(partial + 2 * (size_t)first, plane_index, plane, parts, group_channels, eps,
+                  &mean, &a);
     a *= scale[plane_index % channels];
     b = shift[plane_index % channels] - mean * a;
 #pragma unroll
@@ -202,14 +239,35 @@ __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ p
 #define APPLY_SIGNATURE(T)                                                                         \
     (const T *__restrict__ in, const float *__restrict__ partial, const float *__restrict__ scale, \
      const float *__restrict__ shift, T *__restrict__ out, uint32_t plane, uint32_t chunks,        \
-     uint32_t channels, uint32_t group_channels, float eps)
+     uint32_t parts, uint32_t first, uint32_t channels, uint32_t group_channels, float eps)
 
 STORAGE_KERNELS(norm_partial, PARTIAL_SIGNATURE, (in, partial, plane, chunks))
 STORAGE_KERNELS(norm_apply, APPLY_SIGNATURE,
-                (in, partial, scale, shift, out, plane, chunks, channels, group_channels, eps))
+                (in, partial, scale, shift, out, plane, chunks, parts, first, channels,
+                 group_channels, eps))
+
+extern "C" __global__ void __launch_bounds__(items)
+    norm_join(float *partial, uint32_t plane, uint32_t chunks, uint32_t planes)
+{
+    const float *p = partial + 2 * (size_t)blockIdx.x * chunks;
+    float *joined = partial + 2 * ((size_t)planes * chunks + blockIdx.x);
+    moments m = {0.0f, 0.0f, 0.0f};
+
+    for (uint32_t i = threadIdx.x; i < chunks; i += items)
+        m = join(m, {(float)chunk_elements(i, plane), p[2 * i], p[2 * i + 1]});
+    m = join_group(m);
+    if (threadIdx.x == 0) {
+        joined[0] = m.mean;
+        joined[1] = m.squares;
+    }
+}
 
 extern "C" {
 extern const struct dev_cuda_kernel norm_cuda_kernels[];
 const struct dev_cuda_kernel norm_cuda_kernels[] = {
-    STORAGE_ROWS(norm_partial), STORAGE_ROWS(norm_apply), {nullptr, nullptr}};
+    STORAGE_ROWS(norm_partial),
+    STORAGE_ROWS(norm_apply),
+    {"norm_join", (const void *)norm_join},
+    {nullptr, nullptr},
+};
 }
