@@ -67,6 +67,11 @@ static void describe_pair(struct claim *claim, const struct result *before,
     snprintf(claim->after, sizeof claim->after, "%s", after->variant);
 }
 
+static bool is_prefetch(const struct result *row)
+{
+    return strcmp(row->variant, "prefetch-off") == 0;
+}
+
 /* Prefetching can hide the copies and no more: what that would gain at the most. On the document's
  * machine the second stream cost more than it hid in small batches. */
 static void prefetch_bound(struct claim *claim, const struct result *before)
@@ -88,28 +93,66 @@ static void prefetch_bound(struct claim *claim, const struct result *before)
                  100 * copies / wall, bound);
 }
 
-static void add_pair(const struct results *results, const struct dev_info *info, size_t pair,
-                     const struct result *before, struct claims *claims)
+static bool fill_pair(const struct results *results, const struct dev_info *info, size_t pair,
+                      const struct result *before, struct claim *claim)
 {
     for (size_t i = 0; i < results->count; i++) {
         const struct result *after = &results->rows[i];
-        struct claim *claim;
 
         if (strcmp(after->variant, pairs[pair].after) != 0 || after->batch != before->batch ||
             after->cores != before->cores || after->records != before->records)
             continue;
-        claim = claims_add(claims, pairs[pair].claim, pairs[pair].seed);
-        if (!claim)
-            return;
+        *claim = (struct claim){.claim = pairs[pair].claim,
+                                .seed = pairs[pair].seed,
+                                .before_value = time_of(before, pairs[pair].metric),
+                                .after_value = time_of(after, pairs[pair].metric),
+                                .claimed = pairs[pair].claimed,
+                                .excuse = info->is_cpu ? pairs[pair].on_cpu : NULL};
         describe_pair(claim, before, after);
-        claim->before_value = time_of(before, pairs[pair].metric);
-        claim->after_value = time_of(after, pairs[pair].metric);
-        claim->claimed = pairs[pair].claimed;
-        claim->excuse = info->is_cpu ? pairs[pair].on_cpu : NULL;
-        if (strcmp(before->variant, "prefetch-off") == 0)
+        if (is_prefetch(before))
             prefetch_bound(claim, before);
-        return;
+        return true;
     }
+    return false;
+}
+
+static void add_claim(struct claims *claims, const struct claim *claim)
+{
+    struct claim *row = claims_add(claims, claim->claim, claim->seed);
+
+    if (row)
+        *row = *claim;
+}
+
+/* The document's two statements about prefetching, below and from PREFETCH_PAYS on: each by the
+ * batch that contradicts it most, with the gains of all. */
+static void add_prefetch(const struct results *results, const struct dev_info *info, size_t pair,
+                         bool pays, struct claims *claims)
+{
+    struct claim worst = {0}, claim;
+    uint32_t first = 0, last = 0;
+    char gains[100] = "";
+
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *before = &results->rows[i];
+        double gain, most = claim_gain(&worst);
+        size_t used = strlen(gains);
+
+        if (!is_prefetch(before) || (before->batch >= PREFETCH_PAYS) != pays ||
+            !fill_pair(results, info, pair, before, &claim))
+            continue;
+        gain = claim_gain(&claim);
+        if (!first || (pays ? gain < most : gain > most))
+            worst = claim;
+        first = first ? first : before->batch;
+        last = before->batch;
+        snprintf(gains + used, sizeof gains - used, "%s%.2fx", used ? ", " : "", gain);
+    }
+    if (!first)
+        return;
+    snprintf(worst.figure + strlen(worst.figure), sizeof worst.figure - strlen(worst.figure),
+             "%sbatch %u to %u: %s", worst.figure[0] ? "; " : "", first, last, gains);
+    add_claim(claims, &worst);
 }
 
 /* The document compares with one implementation on the CPU: ours on one core; what all cores
@@ -144,10 +187,19 @@ static void add_gpu_over_cpu(const struct results *results, const struct dev_inf
 void claims_evaluate(const struct results *results, const struct dev_info *info,
                      struct claims *claims)
 {
-    for (size_t c = 0; c < PAIRS; c++)
+    for (size_t c = 0; c < PAIRS; c++) {
+        struct claim claim;
+
         for (size_t i = 0; i < results->count; i++)
-            if (strcmp(results->rows[i].variant, pairs[c].before) == 0)
-                add_pair(results, info, c, &results->rows[i], claims);
+            if (strcmp(results->rows[i].variant, pairs[c].before) == 0 &&
+                !is_prefetch(&results->rows[i]) &&
+                fill_pair(results, info, c, &results->rows[i], &claim))
+                add_claim(claims, &claim);
+        if (strcmp(pairs[c].before, "prefetch-off") == 0) {
+            add_prefetch(results, info, c, false, claims);
+            add_prefetch(results, info, c, true, claims);
+        }
+    }
     for (size_t i = 0; i < results->count; i++)
         if (results->rows[i].cores != 0 && strcmp(results->rows[i].variant, "auto") == 0)
             add_gpu_over_cpu(results, info, &results->rows[i], claims);
