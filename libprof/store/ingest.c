@@ -278,8 +278,8 @@ static void forget(struct prof_ingest *ingest)
     prof_names_free(&ingest->spool_names);
     prof_names_free(&ingest->strings);
     prof_names_free(&ingest->configs);
-    rollup_sums_free(&ingest->rollup);
     prof_names_free(&ingest->thread_rows);
+    rollup_sums_free(&ingest->rollup);
     ingest_stacks_free(ingest);
     ingest_images_free(ingest);
     ingest->spool_names = ingest->strings = ingest->configs = (struct prof_names){0};
@@ -452,20 +452,6 @@ enum prof_status prof_ingest_note(struct prof_ingest *ingest, const char *item, 
 }
 
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
-enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
-                                           const struct prof_ingest_memory *samples, size_t count,
-                                           struct prof_error *err)
-{
-    enum prof_status status = refresh(ingest, err);
-    if (status != PROF_OK)
-        return status;
-    bool ok = sqlite3_exec(ingest->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = ingest_device_memory(ingest, &samples[i]);
-    ok = ok && sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
-    return ok ? PROF_OK : retreat(ingest, err);
-}
-
                                     struct prof_error *err)
 {
     enum prof_status status = refresh(ingest, err);

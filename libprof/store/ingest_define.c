@@ -330,11 +330,10 @@ static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return ok;
 }
 
-/* A stack's entries to those of the file; -1 = failed. */
-static int stack_entries(struct prof_ingest *ingest, struct ingest_spool *spool,
-                         const struct wire_stack *stack, struct ingest_entry *entries)
+/* A stack's entries to those of the file. */
+static size_t stack_entries(const struct wire_stack *stack, struct ingest_entry *entries)
 {
-    int count = 0;
+    size_t count = 0;
     for (size_t i = 0; i < stack->count; i++) {
         uint64_t value = stack->entries[i] & WIRE_ENTRY_VALUE;
         uint64_t kind = stack->entries[i] >> WIRE_ENTRY_SHIFT;
@@ -353,8 +352,7 @@ static bool stack_definition(struct prof_ingest *ingest, struct ingest_spool *sp
                              const struct wire_stack *stack)
 {
     struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
-    int count = stack_entries(ingest, spool, stack, entries);
-    int64_t row = count < 0 ? 0 : ingest_stack(ingest, spool->process, entries, (size_t)count);
+    int64_t row = ingest_stack(ingest, spool->process, entries, stack_entries(stack, entries));
     if (row <= 0) /* an empty one stays unknown */
         return row != 0;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
@@ -459,8 +457,6 @@ static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return ok;
 }
 
-struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                       uint32_t tid)
 struct thread_key {
     int64_t process;
     uint64_t tid;
@@ -501,6 +497,8 @@ bool ingest_thread_rows_load(struct prof_ingest *ingest)
     return ok;
 }
 
+struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                       uint32_t tid)
 {
     if (spool->last_thread && spool->last_tid == tid)
         return &spool->thread_list.data[spool->last_thread - 1];
@@ -521,9 +519,9 @@ bool ingest_thread_rows_load(struct prof_ingest *ingest)
                                         &is_new);
         if (!thread->row)
             return NULL;
+        thread->named &= is_new; /* else its row was made without, and is named at the next look */
     }
     spool->last_tid = tid;
-        thread->named &= is_new; /* else its row was made without, and is named at the next look */
     spool->last_thread = at + 1;
     return &spool->thread_list.data[at];
 }
@@ -555,6 +553,10 @@ bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
         return clock_definition(ingest, spool, record);
     case WIRE_HEALTH:
         return health_definition(ingest, spool, record);
+    case WIRE_CPU_PROCESS:
+    case WIRE_CPU_MODULE:
+    case WIRE_CPU_STACK:
+        return ingest_cpu_definition(ingest, spool, head);
     case WIRE_COUNTER_DEVICE:
     case WIRE_COUNTER:
         return ingest_counter_definition(ingest, spool, head);

@@ -13,7 +13,6 @@
  *   ingest_range.c     NVTX   ingest_memory.c  allocations   rollup_sums.c    per-second sums
  *   ingest_module.c    object files a process has mapped, asked of the kernel
  *   ingest_image.c     what is mapped where   ingest_stack.c    call stacks (ingest_stack.h)
- *   ingest_python.c    Python frames of stacks
  *   ingest_batch.c     many rows a statement
  *   ingest_state.c     what must survive a killed perfkit: cursors, maps, unfinished records
  *   ingest_health.c    the trust block
@@ -126,18 +125,14 @@
                       "c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,c19,c20,c21,c22,c23) "      \
                       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"     \
                       "?19,?20,?21,?22,?23,?24,?25,?26,?27)")                                      \
+    X(ALLOCATION_FAILURE, "INSERT INTO allocation_failure(process,start,thread,device,context,"    \
+                          "kind,bytes,result,source,stack) "                                       \
+                          "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                \
     X(CPU_SAMPLE, "INSERT INTO cpu_sample(start,thread,cpu,kind,duration,weight,stack) "           \
                   "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                  \
     X(PROCESS_CLAIM, "UPDATE process SET pid=?2,parent_pid=?3,command=?4,birth=?5 WHERE id=?1")    \
     X(ALLOCATION, "INSERT INTO allocation(process,start,bytes,kind,native,address,source,device,"  \
                   "context,thread,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")              \
-    X(DEVICE_OF, "SELECT min(id) FROM device WHERE uuid = ?1")                                     \
-    X(PROCESS_OF, "SELECT 1 FROM process WHERE pid = ?1 LIMIT 1")                                  \
-    X(DEVICE_MEMORY, "INSERT INTO device_memory(device,start,total,used,process_used) "            \
-                     "VALUES(?1,?2,?3,?4,?5)")                                                     \
-    X(ALLOCATION_FAILURE, "INSERT INTO allocation_failure(process,start,thread,device,context,"    \
-                          "kind,bytes,result,source,stack) "                                       \
-                          "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                \
     X(FREED, "UPDATE allocation SET end=?2,end_thread=?3 WHERE id=?1")                             \
     X(RANGE, "INSERT INTO range(start,duration,thread,name,domain,depth,end_thread,category,"      \
              "color,payload) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                              \
@@ -256,13 +251,6 @@ struct ingest_pending {
     struct wire_done done;
 };
 
-/* A Python code object (ingest_python.c). */
-struct ingest_code {
-    int64_t function, file; /* string.id, 0 = unknown */
-    uint32_t first_line, version;
-    PROF_ARRAY(uint8_t) table;
-};
-
 /* What of a wire_field is not its range's. */
 struct ingest_field {
     uint64_t value;
@@ -356,8 +344,6 @@ struct ingest_spool {
     PROF_ARRAY(uint32_t) live_holes;
     PROF_ARRAY(struct ingest_freed) freed; /* frees seen before their allocation */
     struct prof_map stacks;    /* local stack id -> stack.id */
-    struct prof_map code_at;   /* local code id -> index in codes */
-    PROF_ARRAY(struct ingest_code) codes;
     uint64_t modules_ns;       /* when they were last looked for */
     struct prof_map handles; /* kind and handle -> the object that has it now */
     struct prof_map objects; /* kind and object -> row */
@@ -624,9 +610,6 @@ struct wire_field ingest_field_record(const struct ingest_open_range *open, unsi
 /* ingest_memory.c */
 bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                   const struct wire_alloc *alloc);
-bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample);
-bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                         const struct wire_alloc_failed *failed);
 bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                  const struct wire_free *free_record);
 bool ingest_live_add(struct ingest_spool *spool, uint32_t source, uint64_t id, uint64_t start,
@@ -645,18 +628,11 @@ bool ingest_is_mapped(struct prof_ingest *ingest, int64_t process,
 bool ingest_images_load(struct prof_ingest *ingest);
 void ingest_images_free(struct prof_ingest *ingest);
 
-/* ingest_python.c */
-bool ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
-                        const struct wire_python_code *code);
-bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool);
-/* A stack's entry of kind WIRE_ENTRY_PYTHON. False = failed. */
-bool ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool, uint64_t value,
-                         struct ingest_entry *entry);
-void ingest_python_free(struct ingest_spool *spool);
-
 /* ingest_stack.c */
 bool ingest_stacks_load(struct prof_ingest *ingest);
 void ingest_stacks_free(struct prof_ingest *ingest);
+bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                         const struct wire_alloc_failed *failed);
 
 static inline bool ingest_rollup_flush(struct prof_ingest *ingest)
 {
