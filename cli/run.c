@@ -19,6 +19,7 @@
 #include "cli/run_counters.h"
 #include "cli/run_cpu.h"
 #include "cli/run_environment.h"
+#include "cli/run_memory.h"
 #include "cli/run_output.h"
 #include "cli/run_scope.h"
 #include "cli/run_signals.h"
@@ -179,6 +180,7 @@ struct run {
     struct run_environment environment;
     struct scope scope;
     struct counters counters;
+    struct memory_watch memory;
     struct cpu cpu;
     struct prof_store *store;
     struct prof_ingest *ingest;
@@ -392,6 +394,7 @@ static void record(struct run *run)
     int pause = EAGER_MS;
     while (!look_at_target(run)) {
         step(run);
+        memory_watch_step(&run->memory, run->ingest);
         pause = next_pause(run, pause);
         signals_wait(sooner(pause, scope_step(&run->scope)));
     }
@@ -430,6 +433,7 @@ static bool wait_for_others(struct run *run)
         pause = next_pause(run, pause);
         signals_wait(sooner(pause, scope_step(&run->scope)));
         step(run);
+        memory_watch_step(&run->memory, run->ingest);
         if (!run->end_told)
             tell_end(run);
     }
@@ -464,6 +468,7 @@ static void finish(struct run *run, bool abandon)
 {
     counters_stop(&run->counters, run->ingest);
     cpu_stop(&run->cpu);
+    memory_watch_end(&run->memory);
     static char last_words[PATH_MAX + 160];
     snprintf(last_words, sizeof last_words,
              "perfkit run: left: `perfkit recover %s` finishes the capture\n", run->spool.path);
@@ -533,6 +538,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         return CLI_RUN_FAILED;
     }
     run.options.output = run.options.output ? run.asked : NULL;
+    memory_watch_init(&run.memory, run.options.trace);
     inherited_list(&run.inherited);
     signals_install();
     if (prepare(&run, &err)) {

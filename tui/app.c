@@ -40,7 +40,7 @@ void tui_app_free(struct tui_app *app)
 {
     tui_model_free(app->model);
     tui_table_free(&app->table);
-    tui_nvml_close(app->nvml);
+    prof_nvml_close(app->nvml);
     *app = (struct tui_app){0};
 }
 
@@ -138,7 +138,7 @@ void tui_app_fill(struct tui_app *app)
         .model = app->model, .health = &app->health, .target = app->target, .ascii = app->ascii};
     uint64_t now = prof_now_ns();
     if (app->view == TUI_VIEW_DEVICES && !app->nvml_tried) {
-        app->nvml = tui_nvml_open();
+        app->nvml = prof_nvml_open();
         app->nvml_tried = true;
     }
     input.nvml = app->nvml;

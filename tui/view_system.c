@@ -86,9 +86,9 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
         char reasons[80];
         if (d->physical != d->id)
             continue; /* the same hardware, seen by another process */
-        struct tui_nvml_reading r =
-            tui_nvml_read(tui_model_is_live(model) ? input->nvml : NULL, d->uuid);
-        tui_nvml_throttle_text(r.throttle, reasons, sizeof reasons);
+        struct prof_nvml_reading r =
+            prof_nvml_read(tui_model_is_live(model) ? input->nvml : NULL, d->uuid);
+        prof_nvml_throttle_text(r.throttle, reasons, sizeof reasons);
         tui_table_row(table, d->id, 0, TUI_NORMAL);
         tui_table_text(table, D_NAME, d->label ? d->label : d->name);
         tui_table_text(table, D_API, d->api);

@@ -3,7 +3,7 @@
 #ifndef PERFKIT_TUI_VIEWS_H
 #define PERFKIT_TUI_VIEWS_H
 
-#include "tui/nvml.h"
+#include "libprof/base/nvml.h"
 #include "tui/table.h"
 
 /* What only the recorder's side can say; filled by the caller of the library, unknown otherwise. */
@@ -22,7 +22,7 @@ struct tui_health {
 struct tui_view_input {
     struct tui_model *model;
     const struct tui_health *health;
-    struct tui_nvml *nvml;
+    struct prof_nvml *nvml;
     /* Details: a capture that shows its last rows only (prof_live_tail), and the filter with the
      * time that it covers. NULL = none can be had now. */
     struct prof_capture *tail;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "libprof/base/error.h"
+#include "libprof/base/nvml.h"
 #include "libprof/store/store.h"
 
 /* What the capture row says; strings are copied. Unknown = NULL or 0. */
@@ -57,6 +58,24 @@ enum prof_status prof_ingest_reaped(struct prof_ingest *ingest, uint32_t pid, in
 /* A statement for the trust block about the run as a whole (collector = "cuda", "preload", ...). */
 enum prof_status prof_ingest_note(struct prof_ingest *ingest, const char *item, const char *note,
                                   struct prof_error *err);
+
+/* How full a device was at a moment, as its driver counts it. */
+struct prof_ingest_memory {
+    const char *uuid; /* as device.uuid */
+    uint64_t mono_ns;
+    int64_t total_bytes, used_bytes;
+    /* Who uses it; count -1 = the driver does not tell, or tells pids of another namespace. */
+    const struct prof_nvml_process *processes;
+    int process_count;
+};
+
+/* A row for each whose device the capture knows; the others are left out. In one transaction. */
+enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
+                                           const struct prof_ingest_memory *samples, size_t count,
+                                           struct prof_error *err);
+
+/* The capture has a device of this UUID. */
+bool prof_ingest_has_device(struct prof_ingest *ingest, const char *uuid);
 
 /* Everything has ended (or is given up, `abandon` = true: processes that still live are marked
  * running): last step, open ranges and unfinished commands written with NULL ends, trust block,

@@ -1,5 +1,5 @@
-/* See nvml.h. Names and layouts as in nvml.h of the driver's development files. */
-#include "tui/nvml.h"
+/* See nvml.h: looked for by name when it is needed, so that nothing depends on the driver. Names and layouts as in nvml.h of the driver's development files. */
+#include "libprof/base/nvml.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -17,11 +17,20 @@ struct memory {
     unsigned long long total, free, used;
 };
 
-struct tui_nvml {
+struct process { /* nvmlProcessInfo_t of the _v3 call */
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+struct prof_nvml {
     void *library;
     int (*init)(void);
     int (*shutdown)(void);
     int (*by_uuid)(const char *uuid, void **device);
+    int (*by_index)(unsigned index, void **device);
+    int (*uuid)(void *device, char *uuid, unsigned size);
+    int (*processes)(void *device, unsigned *count, struct process *processes);
     int (*utilization)(void *device, struct utilization *rates);
     int (*memory)(void *device, struct memory *memory);
     int (*power)(void *device, unsigned *milliwatts);
@@ -46,11 +55,14 @@ static const struct {
 } symbols[] = {
 #define ROW(name, member, required)                                                                \
     {                                                                                              \
-        name, offsetof(struct tui_nvml, member), required                                          \
+        name, offsetof(struct prof_nvml, member), required                                          \
     }
     ROW("nvmlInit_v2", init, true),
     ROW("nvmlShutdown", shutdown, true),
     ROW("nvmlDeviceGetHandleByUUID", by_uuid, true),
+    ROW("nvmlDeviceGetHandleByIndex_v2", by_index, false),
+    ROW("nvmlDeviceGetUUID", uuid, false),
+    ROW("nvmlDeviceGetComputeRunningProcesses_v3", processes, false),
     ROW("nvmlDeviceGetUtilizationRates", utilization, false),
     ROW("nvmlDeviceGetMemoryInfo", memory, false),
     ROW("nvmlDeviceGetPowerUsage", power, false),
@@ -63,7 +75,7 @@ static const struct {
 #undef ROW
 };
 
-static bool load(struct tui_nvml *nvml)
+static bool load(struct prof_nvml *nvml)
 {
     bool ok = true;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
@@ -74,9 +86,9 @@ static bool load(struct tui_nvml *nvml)
     return ok && nvml->init() == 0;
 }
 
-struct tui_nvml *tui_nvml_open(void)
+struct prof_nvml *prof_nvml_open(void)
 {
-    struct tui_nvml *nvml = calloc(1, sizeof *nvml);
+    struct prof_nvml *nvml = calloc(1, sizeof *nvml);
     if (!nvml)
         return NULL;
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -88,7 +100,7 @@ struct tui_nvml *tui_nvml_open(void)
     return NULL;
 }
 
-void tui_nvml_close(struct tui_nvml *nvml)
+void prof_nvml_close(struct prof_nvml *nvml)
 {
     if (!nvml)
         return;
@@ -109,16 +121,16 @@ static int64_t typed(int (*ask)(void *, int, unsigned *), void *device, int type
     return ask && ask(device, type, &value) == 0 ? (int64_t)value : PROF_UNKNOWN;
 }
 
-static int64_t pcie(struct tui_nvml *nvml, void *device, int counter)
+static int64_t pcie(struct prof_nvml *nvml, void *device, int counter)
 {
     int64_t kb = typed(nvml->pcie, device, counter);
     return kb == PROF_UNKNOWN ? kb : kb * 1000;
 }
 
-struct tui_nvml_reading tui_nvml_read(struct tui_nvml *nvml, const char *uuid)
+struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid)
 {
     const int64_t none = PROF_UNKNOWN;
-    struct tui_nvml_reading r = {none, none, none, none, none, none, none,
+    struct prof_nvml_reading r = {none, none, none, none, none, none, none,
                                  none, none, none, none, none, none};
     struct utilization rates;
     struct memory memory;
@@ -147,7 +159,47 @@ struct tui_nvml_reading tui_nvml_read(struct tui_nvml *nvml, const char *uuid)
     return r;
 }
 
-void tui_nvml_throttle_text(int64_t reasons, char *out, int size)
+bool prof_nvml_uuid(struct prof_nvml *nvml, unsigned index, char uuid[PROF_NVML_UUID])
+{
+    void *device;
+    return nvml && nvml->by_index && nvml->uuid && nvml->by_index(index, &device) == 0 &&
+           nvml->uuid(device, uuid, PROF_NVML_UUID) == 0;
+}
+
+bool prof_nvml_memory(struct prof_nvml *nvml, const char *uuid, int64_t *used_bytes,
+                      int64_t *total_bytes)
+{
+    struct memory memory;
+    void *device;
+    if (!nvml || !nvml->memory || nvml->by_uuid(uuid, &device) != 0 ||
+        nvml->memory(device, &memory) != 0)
+        return false;
+    *used_bytes = (int64_t)memory.used;
+    *total_bytes = (int64_t)memory.total;
+    return true;
+}
+
+int prof_nvml_processes(struct prof_nvml *nvml, const char *uuid, struct prof_nvml_process *list,
+                        int room)
+{
+    struct process processes[128];
+    unsigned count = sizeof processes / sizeof processes[0];
+    void *device;
+    if (!nvml || !nvml->processes || nvml->by_uuid(uuid, &device) != 0 ||
+        nvml->processes(device, &count, processes) != 0)
+        return -1;
+    int listed = 0;
+    for (unsigned i = 0; i < count && listed < room; i++)
+        list[listed++] = (struct prof_nvml_process){
+            .pid = processes[i].pid,
+            .used_bytes = processes[i].used_bytes > INT64_MAX /* NVML_VALUE_NOT_AVAILABLE */
+                              ? PROF_UNKNOWN
+                              : (int64_t)processes[i].used_bytes,
+        };
+    return listed;
+}
+
+void prof_nvml_throttle_text(int64_t reasons, char *out, int size)
 {
     static const char *const words[] = {"idle",        "clock setting", "power cap",
                                         "hw slowdown", "sync boost",    "sw thermal",

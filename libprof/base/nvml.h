@@ -1,0 +1,44 @@
+/* What the NVIDIA driver tells of its GPUs, by its library NVML, which is looked for when it is
+ * needed. Without it everything is unknown. */
+#ifndef PERFKIT_BASE_NVML_H
+#define PERFKIT_BASE_NVML_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct prof_nvml;
+
+struct prof_nvml_reading {                /* PROF_UNKNOWN = the GPU, or the driver, does not tell */
+    int64_t gpu_percent, memory_percent; /* busy, of the last sampling period */
+    int64_t used_bytes, total_bytes;
+    int64_t power_mw, power_limit_mw;
+    int64_t sm_mhz, sm_max_mhz, memory_mhz;
+    int64_t temperature_c;
+    int64_t throttle; /* nvmlClocksThrottleReasons bits */
+    int64_t pcie_rx_bytes_s, pcie_tx_bytes_s;
+};
+
+#define PROF_NVML_UUID 96 /* room for one, with its NUL */
+
+struct prof_nvml_process {
+    uint32_t pid;       /* as the driver counts them: in a container, often the host's */
+    int64_t used_bytes; /* PROF_UNKNOWN = the driver does not tell */
+};
+
+/* NULL where there is no NVML or it cannot be used. */
+struct prof_nvml *prof_nvml_open(void);
+/* A call of some milliseconds. NULL nvml or uuid: all unknown. */
+struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid);
+/* The UUID ("GPU-...") of the GPU with this index; false beyond the last, and when it is not known. */
+bool prof_nvml_uuid(struct prof_nvml *nvml, unsigned index, char uuid[PROF_NVML_UUID]);
+/* How full its memory is, by all of the machine. False: not known. Some microseconds. */
+bool prof_nvml_memory(struct prof_nvml *nvml, const char *uuid, int64_t *used_bytes,
+                      int64_t *total_bytes);
+/* The processes that use it; returns how many, at most `room`, or -1 = not known. */
+int prof_nvml_processes(struct prof_nvml *nvml, const char *uuid, struct prof_nvml_process *list,
+                        int room);
+/* The reasons as words, "power cap, thermal"; "none" for 0. Static buffer of the caller. */
+void prof_nvml_throttle_text(int64_t reasons, char *out, int size);
+void prof_nvml_close(struct prof_nvml *nvml);
+
+#endif

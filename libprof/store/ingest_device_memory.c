@@ -1,0 +1,57 @@
+/* The driver's own count of a device's memory, sampled by perfkit beside the target: what the
+ * allocations that were seen can be held against. */
+#include "libprof/base/format.h"
+#include "libprof/store/ingest_private.h"
+
+/* 0 = none, -1 = failed */
+static int64_t number_of(struct prof_ingest *ingest, enum ingest_sql which)
+{
+    sqlite3_stmt *sql = ingest->sql[which];
+    int code = sqlite3_step(sql);
+    int64_t number = code == SQLITE_ROW ? sqlite3_column_int64(sql, 0) : 0;
+    sqlite3_reset(sql);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? number : -1;
+}
+
+static int64_t device_of(struct prof_ingest *ingest, const char *uuid)
+{
+    sqlite3_bind_text(ingest->sql[INGEST_SQL_DEVICE_OF], 1, uuid, -1, SQLITE_TRANSIENT);
+    return number_of(ingest, INGEST_SQL_DEVICE_OF);
+}
+
+bool prof_ingest_has_device(struct prof_ingest *ingest, const char *uuid)
+{
+    return ingest->sql[0] && device_of(ingest, uuid) > 0;
+}
+
+/* What the target's processes use together; PROF_UNKNOWN where one of them is not told. */
+static int64_t used_by_target(struct prof_ingest *ingest, const struct prof_ingest_memory *sample)
+{
+    int64_t sum = sample->process_count < 0 ? PROF_UNKNOWN : 0;
+    for (int i = 0; i < sample->process_count && sum != PROF_UNKNOWN; i++) {
+        const struct prof_nvml_process *process = &sample->processes[i];
+        ingest_bind(ingest->sql[INGEST_SQL_PROCESS_OF], 1, process->pid);
+        if (number_of(ingest, INGEST_SQL_PROCESS_OF) <= 0)
+            continue;
+        sum = process->used_bytes == PROF_UNKNOWN ? PROF_UNKNOWN : sum + process->used_bytes;
+    }
+    return sum;
+}
+
+bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample)
+{
+    int64_t device = device_of(ingest, sample->uuid);
+    if (device <= 0)
+        return device == 0;
+    int64_t ours = used_by_target(ingest, sample);
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_DEVICE_MEMORY];
+    ingest_bind(sql, 1, device);
+    ingest_bind(sql, 2, (int64_t)(sample->mono_ns - ingest->zero_ns));
+    ingest_bind(sql, 3, sample->total_bytes);
+    ingest_bind(sql, 4, sample->used_bytes);
+    if (ours == PROF_UNKNOWN)
+        sqlite3_bind_null(sql, 5);
+    else
+        ingest_bind(sql, 5, ours);
+    return ingest_run(ingest, INGEST_SQL_DEVICE_MEMORY);
+}
