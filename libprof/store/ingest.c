@@ -451,6 +451,20 @@ enum prof_status prof_ingest_note(struct prof_ingest *ingest, const char *item, 
     return PROF_OK;
 }
 
+enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
+                                           const struct prof_ingest_memory *samples, size_t count,
+                                           struct prof_error *err)
+{
+    enum prof_status status = refresh(ingest, err);
+    if (status != PROF_OK)
+        return status;
+    bool ok = sqlite3_exec(ingest->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = ingest_device_memory(ingest, &samples[i]);
+    ok = ok && sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    return ok ? PROF_OK : retreat(ingest, err);
+}
+
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
                                     struct prof_error *err)
 {
