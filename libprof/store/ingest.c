@@ -50,6 +50,7 @@ static void spool_free(struct ingest_spool *spool)
     prof_array_free(&spool->locals);
     prof_array_free(&spool->clocks);
     prof_map_free(&spool->stacks);
+    ingest_python_free(spool);
     prof_map_free(&spool->threads);
     prof_array_free(&spool->thread_list);
     prof_array_free(&spool->partial);

@@ -330,15 +330,18 @@ static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return ok;
 }
 
-/* A stack's entries to those of the file. */
-static size_t stack_entries(const struct wire_stack *stack, struct ingest_entry *entries)
+/* A stack's entries to those of the file; -1 = failed. */
+static int stack_entries(struct prof_ingest *ingest, struct ingest_spool *spool,
+                         const struct wire_stack *stack, struct ingest_entry *entries)
 {
-    size_t count = 0;
+    int count = 0;
     for (size_t i = 0; i < stack->count; i++) {
         uint64_t value = stack->entries[i] & WIRE_ENTRY_VALUE;
         uint64_t kind = stack->entries[i] >> WIRE_ENTRY_SHIFT;
+        if (kind == WIRE_ENTRY_PYTHON && !ingest_python_entry(ingest, spool, value, &entries[count++]))
+            return -1;
         if (kind != WIRE_ENTRY_RETURN && kind != WIRE_ENTRY_PC)
-            continue; /* of a later version */
+            continue; /* Python's, or of a later version */
         bool is_return = kind == WIRE_ENTRY_RETURN && value;
         entries[count++] = (struct ingest_entry){.kind = PROF_STORE_FRAME_NATIVE,
                                                  .address = is_return ? value - 1 : value};
@@ -352,7 +355,8 @@ static bool stack_definition(struct prof_ingest *ingest, struct ingest_spool *sp
                              const struct wire_stack *stack)
 {
     struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
-    int64_t row = ingest_stack(ingest, spool->process, entries, stack_entries(stack, entries));
+    int count = stack_entries(ingest, spool, stack, entries);
+    int64_t row = count < 0 ? 0 : ingest_stack(ingest, spool->process, entries, (size_t)count);
     if (row <= 0) /* an empty one stays unknown */
         return row != 0;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
@@ -557,6 +561,8 @@ bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
     case WIRE_CPU_MODULE:
     case WIRE_CPU_STACK:
         return ingest_cpu_definition(ingest, spool, head);
+    case WIRE_PYTHON_CODE:
+        return ingest_python_code(ingest, spool, record);
     case WIRE_COUNTER_DEVICE:
     case WIRE_COUNTER:
         return ingest_counter_definition(ingest, spool, head);

@@ -13,6 +13,7 @@
  *   ingest_range.c     NVTX   ingest_memory.c  allocations   rollup_sums.c    per-second sums
  *   ingest_module.c    object files a process has mapped, asked of the kernel
  *   ingest_image.c     what is mapped where   ingest_stack.c    call stacks (ingest_stack.h)
+ *   ingest_python.c    Python frames of stacks
  *   ingest_batch.c     many rows a statement
  *   ingest_state.c     what must survive a killed perfkit: cursors, maps, unfinished records
  *   ingest_health.c    the trust block
@@ -255,6 +256,13 @@ struct ingest_pending {
     struct wire_done done;
 };
 
+/* A Python code object (ingest_python.c). */
+struct ingest_code {
+    int64_t function, file; /* string.id, 0 = unknown */
+    uint32_t first_line, version;
+    PROF_ARRAY(uint8_t) table;
+};
+
 /* What of a wire_field is not its range's. */
 struct ingest_field {
     uint64_t value;
@@ -348,6 +356,8 @@ struct ingest_spool {
     PROF_ARRAY(uint32_t) live_holes;
     PROF_ARRAY(struct ingest_freed) freed; /* frees seen before their allocation */
     struct prof_map stacks;    /* local stack id -> stack.id */
+    struct prof_map code_at;   /* local code id -> index in codes */
+    PROF_ARRAY(struct ingest_code) codes;
     uint64_t modules_ns;       /* when they were last looked for */
     struct prof_map handles; /* kind and handle -> the object that has it now */
     struct prof_map objects; /* kind and object -> row */
@@ -631,6 +641,15 @@ bool ingest_is_mapped(struct prof_ingest *ingest, int64_t process,
                       const struct ingest_mapping *mapping);
 bool ingest_images_load(struct prof_ingest *ingest);
 void ingest_images_free(struct prof_ingest *ingest);
+
+/* ingest_python.c */
+bool ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
+                        const struct wire_python_code *code);
+bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool);
+/* A stack's entry of kind WIRE_ENTRY_PYTHON. False = failed. */
+bool ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool, uint64_t value,
+                         struct ingest_entry *entry);
+void ingest_python_free(struct ingest_spool *spool);
 
 /* ingest_stack.c */
 bool ingest_stacks_load(struct prof_ingest *ingest);

@@ -408,7 +408,8 @@ static bool load_spools(struct prof_ingest *ingest)
             ok = load_tally(ingest, spool); /* the trust block tells how far its records came */
             continue;
         }
-        ok = load_locals(ingest, spool) && load_threads(ingest, spool) &&
+        ok = load_locals(ingest, spool) && ingest_python_load(ingest, spool) &&
+             load_threads(ingest, spool) &&
              load_live(ingest, spool) && load_waiting(ingest, spool) &&
              ingest_handles_load(ingest, spool) && load_cursors(ingest, spool);
     }
