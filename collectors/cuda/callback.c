@@ -8,7 +8,7 @@
  * known. Resource callbacks run with CUPTI's locks held: they ask for a number or two and leave.
  *
  * API callbacks come for a handful of functions: marks of the program's own profiling, allocations,
- * which may fail, and those that unload code. The names in kernel records are CUPTI's
+ * which may fail, those whose call stacks are asked for, and those that unload code. The names in kernel records are CUPTI's
  * and die with the code, so before that happens the helper thread is let read what CUPTI has. The
  * program waits for it a fifth of a second at most. */
 #include <errno.h>
@@ -49,6 +49,7 @@ static void graph_node(const CUpti_GraphData *graph, bool cloned)
         .head = {sizeof out, WIRE_GRAPH_NODE, node_class(graph->nodeType), 0},
         .time = collector_now(),
         .tid = collector_tid(),
+        .stack = cloned ? 0 : cuda_stacks_node(),
     };
     if (cupti.GetGraphNodeId) {
         cupti.GetGraphNodeId(graph->node, &out.node);
@@ -144,14 +145,19 @@ static const char *const unloads[] = {"ModuleUnload",
 static const char *const managed[] = {"MallocManaged", "MemAllocManaged", NULL};
 static const char *const marks[] = {"ProfilerStart", "ProfilerStop", NULL};
 
-static void tell_calls(enum cuda_domain domain, uint32_t cbid, enum action action)
+static void tell(enum cuda_domain domain, uint32_t cbid)
 {
     static const CUpti_CallbackDomain domains[CUDA_DOMAINS] = {
         [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
         [CUDA_DOMAIN_DRIVER] = CUPTI_CB_DOMAIN_DRIVER_API,
     };
-    actions[domain][cbid] = (uint8_t)action;
     CUPTI(EnableCallback, 1, told_by, domains[domain], cbid);
+}
+
+static void tell_calls(enum cuda_domain domain, uint32_t cbid, enum action action)
+{
+    actions[domain][cbid] = (uint8_t)action;
+    tell(domain, cbid);
 }
 
 /* From the first unloading on. */
@@ -249,6 +255,7 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                                .cbid = id,
                                                .site = call->callbackSite,
                                                .correlation = call->correlationId});
+    cuda_stacks_told(ours, id, call);
     switch (action) {
     case MARK:
         profiler(call);
@@ -297,12 +304,14 @@ static void tell_named(const char *const *parts, enum action action)
     }
 }
 
-static void tell_allocations(void)
+static void tell_allocations_and_stacks(void)
 {
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
             if (cuda_failures_concern(cuda_function(domain, cbid)->name))
                 tell_calls(domain, cbid, ALLOC);
+            else if (cuda_stacks_concern(domain, cbid))
+                tell(domain, cbid);
         }
     }
 }
@@ -321,7 +330,7 @@ void cuda_callback_start(CUpti_SubscriberHandle subscriber)
     if (collector_option("capture", range, sizeof range) && strcmp(range, "cudaProfilerApi") == 0)
         tell_named(marks, MARK);
     tell_named(unloads, UNLOAD);
-    tell_allocations();
+    tell_allocations_and_stacks();
     tell_named(managed, MANAGED);
 }
 

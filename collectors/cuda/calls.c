@@ -209,7 +209,7 @@ static void count(const struct record_call *record, uint8_t klass, uint8_t expec
 }
 
 static void emit_call(enum cuda_domain domain, const struct record_call *record,
-                      uint64_t correlation, uint8_t klass, uint8_t expects)
+                      uint64_t correlation, uint8_t klass, uint8_t expects, uint32_t stack)
 {
     struct wire_call call = {
         .head = {sizeof call, WIRE_CALL,
@@ -220,6 +220,7 @@ static void emit_call(enum cuda_domain domain, const struct record_call *record,
         .end = record->end < record->start ? record->start : record->end,
         .name = cuda_function_name(domain, record->cbid),
         .result = (int32_t)record->result,
+        .stack = stack,
         .expects = expects,
         .klass = klass,
     };
@@ -236,7 +237,7 @@ static void emit_driver(const struct record_call *record)
 {
     const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
     emit_call(CUDA_DOMAIN_DRIVER, record, widen_call(record->correlation), function->klass,
-              function->expects);
+              function->expects, cuda_stacks_of(record->correlation, 0));
 }
 
 static struct calling_thread *calling_thread(uint32_t tid, bool make)
@@ -287,6 +288,7 @@ static void runtime_call(const struct record_call *outer)
     const struct cuda_function *function = cuda_function(CUDA_DOMAIN_RUNTIME, outer->cbid);
     uint64_t correlation = widen_call(outer->correlation);
     uint8_t klass = function->klass, expects = function->expects;
+    uint32_t stack = cuda_stacks_of(correlation, 0);
     struct calling_thread *thread = calling_thread(outer->thread, false);
     uint32_t kept = 0;
     for (uint32_t i = 0; thread && i < thread->count; i++) {
@@ -296,6 +298,8 @@ static void runtime_call(const struct record_call *outer)
             continue;
         }
         const struct cuda_function *driver = cuda_function(CUDA_DOMAIN_DRIVER, inner->cbid);
+        if (!stack && driver->klass != WIRE_CLASS_BUILD)
+            stack = cuda_stacks_of(inner->correlation, 0);
         if (inner->correlation != outer->correlation && inner->correlation != 0) {
             uint64_t own = widen_call(inner->correlation);
             aliases[own % ALIASES].from = own;
@@ -304,7 +308,7 @@ static void runtime_call(const struct record_call *outer)
         }
         if (driver->klass == WIRE_CLASS_BUILD) {
             /* Code loaded at its first use: worth seeing by itself, and no device record is its. */
-            emit_call(CUDA_DOMAIN_DRIVER, inner, 0, driver->klass, WIRE_EXPECTS_NONE);
+            emit_call(CUDA_DOMAIN_DRIVER, inner, 0, driver->klass, WIRE_EXPECTS_NONE, 0);
         } else if (klass == WIRE_CLASS_OTHER) {
             /* A runtime function we have no class for does what the driver call in it does. */
             klass = driver->klass;
@@ -315,7 +319,7 @@ static void runtime_call(const struct record_call *outer)
     }
     if (thread)
         thread->count = kept;
-    emit_call(CUDA_DOMAIN_RUNTIME, outer, correlation, klass, expects);
+    emit_call(CUDA_DOMAIN_RUNTIME, outer, correlation, klass, expects, stack);
 }
 
 void cuda_call(enum cuda_domain domain, const struct record_call *record)

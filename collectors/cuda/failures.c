@@ -124,6 +124,7 @@ static void emit(const struct failure *failure)
         .bytes = failure->bytes,
         .correlation = cuda_correlation(failure->correlation),
         .device = cuda_context_device(failure->context),
+        .stack = cuda_stacks_of(failure->correlation, 0),
         .tid = failure->tid,
         .result = failure->result,
         .memory_kind = failure->memory_kind,

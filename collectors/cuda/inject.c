@@ -29,6 +29,7 @@ static void forked(void)
     cuda_managed_forked();
     cuda_kinds_forked();
     cuda_callback_forked();
+    cuda_stacks_forked();
     cuda_names_forked();
     cuda_launch_names_forked();
 }

@@ -38,6 +38,7 @@ static void allocated(const struct record_memory *record, uint64_t correlation)
         .bytes = record->bytes,
         .correlation = correlation,
         .device = cuda_device(record->device),
+        .stack = cuda_stacks_of(correlation, record->correlation),
         .tid = cuda_calls_thread(correlation),
         .memory_kind = memory_kind(record),
     };

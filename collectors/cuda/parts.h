@@ -131,6 +131,15 @@ void cuda_failures_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Call
 void cuda_failures_tick(void); /* what was noted is sent */
 void cuda_failures_forked(void);
 
+/* ---- call_stacks.c */
+bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
+/* A function is called, or returned. The program's thread. */
+void cuda_stacks_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph; 0 = not taken */
+/* The stack of a call, by its correlation or, if that is another's, by the id of the record. Helper. */
+uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own);
+void cuda_stacks_forked(void);
+
 /* ---- driver.c */
 /* NULL: the driver has no such function (names: before CUDA 12.3). Any thread, after the start. */
 extern struct cuda_driver {

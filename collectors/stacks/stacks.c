@@ -233,6 +233,8 @@ static uint32_t take(struct stacks_state *stacks, const struct unwind_start *sta
     if (merge) {
         count = merge(entries, unwound.cfa + first, count, merged, UNWIND_DEPTH);
         entries = merged;
+        unwound.cut |= count > UNWIND_DEPTH;
+        count = count > UNWIND_DEPTH ? UNWIND_DEPTH : count;
     }
     if (unwound.cut)
         collector_count(WIRE_COUNT_STACK_CUT, 1);

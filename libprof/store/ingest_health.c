@@ -141,6 +141,9 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
         {"times_repaired", WIRE_COUNT_TIME_REPAIRED},
         {"times_missing", WIRE_COUNT_TIME_MISSING},
         {"outside", WIRE_COUNT_OUTSIDE},
+        {"stacks_unsent", WIRE_COUNT_STACK_UNSENT},
+        {"stacks_cut", WIRE_COUNT_STACK_CUT},
+        {"stacks_ended", WIRE_COUNT_STACK_ENDED},
     };
     for (size_t i = 0; ok && i < sizeof counters / sizeof counters[0]; i++) {
         uint64_t value = prof_spool_count(reader, counters[i].count);

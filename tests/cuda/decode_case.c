@@ -100,7 +100,7 @@ int main(void)
     } parts[] = {
         {"layout", add_layout_tests},  {"records", add_record_tests}, {"names", add_name_tests},
         {"windows", add_window_tests}, {"threads", add_thread_tests},
-        {"failures", add_failure_tests},
+        {"failures", add_failure_tests}, {"stacks", add_stack_tests},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         TCase *cases = tcase_create(parts[i].name);

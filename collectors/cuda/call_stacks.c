@@ -1,0 +1,86 @@
+/* Call stacks of CUDA calls (--stacks). CUPTI's records of calls know no stack, so the functions whose
+ * kind is asked for are told as they are entered, on the program's thread; the stack's number is kept
+ * under the call's correlation id until the record of the call is read. Without --stacks nothing is
+ * told.
+ *
+ * The stack is that of the outermost call: a runtime function calls the driver's, which is told too,
+ * because programs (Triton) call it directly. Frames of libcudart and libcuda are left out by
+ * collectors/stacks: both have unwind tables. A runtime that is linked statically is part of the
+ * program: its frames stay, innermost, under their own names. */
+#include <stdatomic.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/parts.h"
+#include "collectors/stacks/stacks.h"
+
+/* Calls whose records are not read yet: those of 0.3 s (a flush, and CUDA_HOLD_TICKS) at 542,000
+ * launches a second fit. Of more the oldest lose their stacks. */
+#define SLOTS (1u << 18)
+
+static _Atomic uint64_t taken[SLOTS]; /* at correlation % SLOTS: correlation << 32 | stack */
+
+/* This thread's outermost call that is told. */
+static _Thread_local struct {
+    uint32_t depth;
+    uint32_t stack;
+} inside __attribute__((tls_model("initial-exec")));
+
+static enum stacks_kind kind_of(enum cuda_domain domain, uint32_t cbid)
+{
+    return stacks_kind_of((enum wire_class)cuda_function(domain, cbid)->klass);
+}
+
+bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid)
+{
+    return stacks_wanted(kind_of(domain, cbid));
+}
+
+static void enter(enum cuda_domain domain, uint32_t cbid, uint32_t correlation)
+{
+    uint32_t stack = collector_recording() ? stacks_take(kind_of(domain, cbid)) : 0;
+    inside.stack = stack;
+    if (stack && correlation)
+        atomic_store_explicit(&taken[correlation % SLOTS], (uint64_t)correlation << 32 | stack,
+                              memory_order_release);
+}
+
+void cuda_stacks_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    if (!cuda_stacks_concern(domain, cbid))
+        return;
+    if (call->callbackSite == CUPTI_API_ENTER) {
+        if (inside.depth++ == 0)
+            enter(domain, cbid, call->correlationId);
+    } else if (inside.depth > 0 && --inside.depth == 0) {
+        inside.stack = 0;
+    }
+}
+
+uint32_t cuda_stacks_node(void)
+{
+    if (!stacks_wanted(STACKS_LAUNCH))
+        return 0;
+    return inside.depth > 0 ? inside.stack : stacks_take(STACKS_LAUNCH);
+}
+
+static uint32_t look_up(uint32_t correlation)
+{
+    uint64_t found = atomic_load_explicit(&taken[correlation % SLOTS], memory_order_acquire);
+    return correlation && found >> 32 == correlation ? (uint32_t)found : 0;
+}
+
+uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own)
+{
+    uint32_t stack = look_up((uint32_t)correlation);
+    return stack ? stack : look_up(own);
+}
+
+void cuda_stacks_forked(void)
+{
+    inside.depth = inside.stack = 0;
+    if (!stacks_wanted(STACKS_LAUNCH) && !stacks_wanted(STACKS_ALLOC) &&
+        !stacks_wanted(STACKS_SYNC))
+        return;
+    for (uint32_t i = 0; i < SLOTS; i++)
+        atomic_store_explicit(&taken[i], 0, memory_order_relaxed);
+}
