@@ -1,0 +1,189 @@
+/* NVTX ranges of collective operations: NCCL's, MPI wrappers', and the program's own, with what their
+ * payloads say. Most captures have none: then only the texts are looked at. */
+#include "libprof/analysis/ranks/private.h"
+
+/* What NCCL calls the fields of its payloads (src/include/nvtx_payload_schemas.h, 2.18 to 2.30). */
+enum field { FIELD_NONE, FIELD_COMMUNICATOR, FIELD_BYTES, FIELD_REDUCTION, FIELD_PEER, FIELD_RANKS,
+             FIELD_RANK, FIELD_DEVICE };
+static const struct {
+    const char *name;
+    enum field field;
+} fields[] = {
+    {"NCCL communicator ID", FIELD_COMMUNICATOR}, {"Message size [bytes]", FIELD_BYTES},
+    {"Bytes", FIELD_BYTES},                       {"Reduction operation", FIELD_REDUCTION},
+    {"Peer rank", FIELD_PEER},                    {"No. of ranks", FIELD_RANKS},
+    {"Rank", FIELD_RANK},                         {"CUDA device", FIELD_DEVICE},
+};
+
+#define INTERESTING                                                                                \
+    "domain IN (SELECT id FROM string WHERE value IN ('NCCL', 'perfkit.collective')) OR name IN " \
+    "(SELECT id FROM string WHERE value GLOB 'MPI_*')"
+
+static bool kind_of(const char *domain, const char *name, struct rank_call *call)
+{
+    static const struct {
+        const char *name;
+        enum rank_call_kind kind;
+    } others[] = {
+        {"ncclGroupStart", RANK_CALL_GROUP_START}, {"ncclGroupEnd", RANK_CALL_GROUP_END},
+        {"ncclCommInitRank", RANK_CALL_INIT},      {"ncclCommInitRankConfig", RANK_CALL_INIT},
+        {"ncclCommInitRankScalable", RANK_CALL_INIT}, {"ncclCommSplit", RANK_CALL_INIT},
+        {"ncclCommShrink", RANK_CALL_INIT},        {"ncclCommGrow", RANK_CALL_INIT},
+    };
+    bool nccl = domain && strcmp(domain, "NCCL") == 0;
+    call->operation = prof_collective_range(domain, name);
+    call->kind = RANK_CALL_OPERATION;
+    call->on_host = !nccl;
+    if (call->operation != PROF_COLLECTIVE_NONE)
+        return true;
+    for (size_t i = 0; nccl && name && i < sizeof others / sizeof *others; i++) {
+        call->kind = others[i].kind;
+        if (strcmp(name, others[i].name) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum { ID, START, DURATION, THREAD, NAME, DOMAIN, PAYLOAD };
+
+static bool add_range(void *user, sqlite3_stmt *row)
+{
+    struct rank_work *w = user;
+    const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, THREAD));
+    int64_t start = prof_column_int(row, START), duration = prof_column_int(row, DURATION);
+    struct rank_call call = {
+        .range = prof_column_id(row, ID),
+        .start = start,
+        .end = duration == PROF_UNKNOWN ? INT64_MAX : prof_add(start, duration),
+        .thread = thread ? thread->id : 0,
+        .process = thread ? thread->process : 0,
+        .bytes = PROF_UNKNOWN,
+        .peer = PROF_UNKNOWN,
+        .ranks = PROF_UNKNOWN,
+        .rank = PROF_UNKNOWN,
+        .device = PROF_UNKNOWN,
+    };
+    const char *domain = prof_string(w->capture, prof_column_id(row, DOMAIN), NULL);
+    const char *name = prof_string(w->capture, prof_column_id(row, NAME), NULL);
+    if (!thread || start == PROF_UNKNOWN || !kind_of(domain, name, &call) ||
+        !prof_scope_place(&w->scope, 0, call.thread, call.process, 0) ||
+        (call.kind != RANK_CALL_INIT && !prof_scope_time(&w->scope, start)))
+        return true;
+    if (call.on_host && sqlite3_column_type(row, PAYLOAD) == SQLITE_INTEGER)
+        call.bytes = prof_column_int(row, PAYLOAD);
+    if (!prof_array_reserve(&w->calls, 1))
+        return false;
+    w->calls.data[w->calls.count++] = call;
+    return true;
+}
+
+static int by_range(const void *a, const void *b)
+{
+    const struct rank_call *x = a, *y = b;
+    return (x->range > y->range) - (x->range < y->range);
+}
+
+static int by_thread_and_start(const void *a, const void *b)
+{
+    const struct rank_call *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->end < y->end) - (x->end > y->end); /* the outer one first */
+}
+
+static enum field field_of(struct rank_work *w, int64_t name)
+{
+    const char *text = prof_string(w->capture, name, NULL);
+    for (size_t i = 0; text && i < sizeof fields / sizeof *fields; i++) {
+        if (strcmp(text, fields[i].name) == 0)
+            return fields[i].field;
+    }
+    return FIELD_NONE;
+}
+
+#define MOST_REDUCTIONS 64 /* a program's own have numbers, not names */
+
+/* One copy of each text, however many rows have it. */
+static const char *text_of(struct rank_work *w, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    for (size_t i = 0; text && i < w->texts.count; i++) {
+        if (strcmp(w->texts.data[i], text) == 0)
+            return w->texts.data[i];
+    }
+    if (!text || w->texts.count >= MOST_REDUCTIONS || !prof_array_reserve(&w->texts, 1))
+        return NULL;
+    const char *copy = prof_arena_copy(&w->capture->string_texts, text, strlen(text));
+    if (copy)
+        w->texts.data[w->texts.count++] = copy;
+    return copy;
+}
+
+static bool add_field(void *user, sqlite3_stmt *row)
+{
+    struct rank_work *w = user;
+    struct rank_call key = {.range = prof_column_id(row, 0)};
+    struct rank_call *call = w->calls.count ? bsearch(&key, w->calls.data, w->calls.count,
+                                                      sizeof key, by_range)
+                                            : NULL;
+    if (!call)
+        return true;
+    int64_t value = prof_column_int(row, 2);
+    switch (field_of(w, prof_column_id(row, 1))) {
+    case FIELD_COMMUNICATOR:
+        call->communicator = value == PROF_UNKNOWN ? 0 : (uint64_t)value;
+        break;
+    case FIELD_BYTES:
+        call->bytes = value < 0 ? PROF_UNKNOWN : value;
+        break;
+    case FIELD_REDUCTION:
+        call->reduction = text_of(w, row, 2);
+        break;
+    case FIELD_PEER:
+        call->peer = value;
+        break;
+    case FIELD_RANKS:
+        call->ranks = value > 0 ? value : PROF_UNKNOWN;
+        break;
+    case FIELD_RANK:
+        call->rank = value;
+        break;
+    case FIELD_DEVICE:
+        call->device = value;
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+enum prof_status rank_calls_read(struct rank_work *w, struct prof_error *err)
+{
+    enum prof_status status = prof_scan(
+        w->capture,
+        "SELECT id, start, duration, thread, name, domain, payload FROM range WHERE " INTERESTING,
+        add_range, w, err);
+    if (status || !w->calls.count)
+        return status;
+    qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_range);
+    status = prof_scan(w->capture, "SELECT range, name, value FROM range_field", add_field, w, err);
+    qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_thread_and_start);
+    return status;
+}
+
+static bool see_any(void *user, sqlite3_stmt *row)
+{
+    bool *any = user;
+    *any |= sqlite3_column_int(row, 0) != 0;
+    return true;
+}
+
+enum prof_status rank_calls_exist(struct prof_capture *capture, bool *exist, struct prof_error *err)
+{
+    return prof_scan(capture,
+                     "SELECT count(*) FROM string WHERE value IN ('NCCL', 'perfkit.collective') OR "
+                     "value GLOB 'MPI_*'",
+                     see_any, exist, err);
+}

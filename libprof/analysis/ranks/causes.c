@@ -1,0 +1,176 @@
+/* Why a rank came last to a collective. From the end of the collective before, which all ranks leave
+ * together, each rank's device computes, copies, or waits for its host until it arrives. What the
+ * last one did longer than the others (than their median) is the cause. */
+#include <math.h>
+
+#include "libprof/analysis/ranks/private.h"
+
+const char *prof_rank_cause_text(enum prof_rank_cause cause)
+{
+    static const char *const texts[PROF_CAUSES] = {"unknown", "compute", "copy", "host"};
+    return (unsigned)cause < PROF_CAUSES ? texts[cause] : "unknown";
+}
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+double rank_median(int64_t *values, size_t count)
+{
+    if (count == 0)
+        return NAN;
+    qsort(values, count, sizeof *values, by_value);
+    return count % 2 ? (double)values[count / 2]
+                     : ((double)values[count / 2 - 1] + (double)values[count / 2]) / 2;
+}
+
+struct causes {
+    struct rank_work *w;
+    int64_t *before; /* per unit: where the collective before ended; window's begin at first */
+    int64_t *values[PROF_CAUSES]; /* of the other ranks */
+};
+
+/* What the unit's device did in [begin, end). */
+static void split(const struct rank_unit *unit, int64_t begin, int64_t end,
+                  int64_t parts[PROF_CAUSES])
+{
+    int64_t all = end > begin ? prof_subtract(end, begin) : 0;
+    parts[PROF_CAUSE_UNKNOWN] = rank_cover_length(&unit->exposed, begin, end);
+    parts[PROF_CAUSE_COMPUTE] = rank_cover_length(&unit->compute, begin, end);
+    parts[PROF_CAUSE_COPY] = rank_cover_length(&unit->copies, begin, end);
+    parts[PROF_CAUSE_HOST] =
+        prof_subtract(all, rank_cover_length(&unit->busy, begin, end));
+}
+
+static enum prof_rank_cause cause_of(const struct causes *c, const struct rank_set *set,
+                                     int64_t excess[PROF_CAUSES])
+{
+    struct rank_work *w = c->w;
+    int64_t mine[PROF_CAUSES] = {0};
+    size_t others = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        uint32_t number = w->members.data[set->first + i];
+        const struct rank_event *event = &w->events.data[number];
+        int64_t parts[PROF_CAUSES];
+        split(&w->units.data[event->unit], c->before[event->unit], event->start, parts);
+        for (int k = 0; k < PROF_CAUSES; k++) {
+            if (number == set->last)
+                mine[k] = parts[k];
+            else
+                c->values[k][others] = parts[k];
+        }
+        others += number != set->last;
+    }
+    enum prof_rank_cause cause = PROF_CAUSE_UNKNOWN;
+    excess[PROF_CAUSE_UNKNOWN] = 0;
+    for (int k = PROF_CAUSE_COMPUTE; k < PROF_CAUSES; k++) {
+        int64_t more = prof_subtract(mine[k], (int64_t)rank_median(c->values[k], others));
+        excess[k] = more > 0 ? more : 0;
+        if (excess[k] > excess[cause])
+            cause = (enum prof_rank_cause)k;
+    }
+    return cause;
+}
+
+static bool in_window(const struct rank_work *w, const struct rank_event *event)
+{
+    const struct rank_unit *unit = &w->units.data[event->unit];
+    return event->start >= unit->begin && event->start < unit->end;
+}
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct prof_rank_late *x = a, *y = b;
+    if (x->caused_ns != y->caused_ns)
+        return x->caused_ns < y->caused_ns ? 1 : -1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* Keep the worst; the last place of a full list is the least of them. */
+static void keep_late(struct prof_ranks *result, const struct prof_rank_late *late)
+{
+    if (result->late_count < PROF_RANKS_LATE)
+        result->late[result->late_count++] = *late;
+    else if (worst_first(late, &result->late[PROF_RANKS_LATE - 1]) < 0)
+        result->late[PROF_RANKS_LATE - 1] = *late;
+    else
+        return;
+    qsort(result->late, result->late_count, sizeof *result->late, worst_first);
+}
+
+static void judge_set(struct causes *c, const struct rank_set *set, struct prof_ranks *result)
+{
+    struct rank_work *w = c->w;
+    const struct rank_event *last = &w->events.data[set->last];
+    struct rank_unit *unit = &w->units.data[last->unit];
+    int64_t excess[PROF_CAUSES];
+    if (!in_window(w, last) || set->late <= w->clock_error)
+        return;
+    enum prof_rank_cause cause = cause_of(c, set, excess);
+    unit->row.last_count++;
+    unit->row.last_ns = prof_add(unit->row.last_ns, set->late);
+    unit->row.caused_ns = prof_add(unit->row.caused_ns, set->caused);
+    for (int k = 0; k < PROF_CAUSES; k++)
+        unit->row.excess_ns[k] = prof_add(unit->row.excess_ns[k], excess[k]);
+    struct prof_rank_late late = {.rank = last->unit,
+                                  .start_ns = last->start,
+                                  .iteration = rank_iteration_at(unit, last->call),
+                                  .operation = last->said.operation,
+                                  .bytes = last->said.bytes,
+                                  .sequence = last->sequence,
+                                  .late_ns = set->late,
+                                  .skew_ns = set->skew,
+                                  .caused_ns = set->caused,
+                                  .cause = cause,
+                                  .excess_ns = excess[cause]};
+    keep_late(result, &late);
+}
+
+/* Sets of one communicator stand together, in order. */
+static void judge_sets(struct causes *c, struct prof_ranks *result)
+{
+    struct rank_work *w = c->w;
+    uint32_t communicator = PROF_NO_GROUP;
+    for (size_t s = 0; s < w->sets.count; s++) {
+        const struct rank_set *set = &w->sets.data[s];
+        if (set->communicator != communicator) {
+            for (size_t u = 0; u < w->units.count; u++)
+                c->before[u] = w->units.data[u].begin;
+            communicator = set->communicator;
+        }
+        judge_set(c, set, result);
+        for (size_t i = 0; i < set->count; i++) {
+            const struct rank_event *event = &w->events.data[w->members.data[set->first + i]];
+            if (event->end > c->before[event->unit])
+                c->before[event->unit] = event->end;
+        }
+    }
+}
+
+static void name_cause(struct prof_rank_row *row)
+{
+    for (int k = PROF_CAUSE_COMPUTE; k < PROF_CAUSES; k++) {
+        if (row->excess_ns[k] > row->excess_ns[row->cause])
+            row->cause = (enum prof_rank_cause)k;
+    }
+}
+
+bool rank_causes(struct rank_work *w, struct prof_ranks *result)
+{
+    struct causes c = {.w = w};
+    size_t units = w->units.count + 1;
+    bool ok = (c.before = calloc(units, sizeof *c.before)) != NULL &&
+              (result->late = calloc(PROF_RANKS_LATE, sizeof *result->late)) != NULL;
+    for (int k = 0; k < PROF_CAUSES; k++)
+        ok = ok && (c.values[k] = calloc(units, sizeof *c.values[k])) != NULL;
+    if (ok)
+        judge_sets(&c, result);
+    for (size_t i = 0; ok && i < w->units.count; i++)
+        name_cause(&w->units.data[i].row);
+    free(c.before);
+    for (int k = 0; k < PROF_CAUSES; k++)
+        free(c.values[k]);
+    return ok;
+}

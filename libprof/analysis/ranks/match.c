@@ -1,0 +1,195 @@
+/* The same operation on all ranks: the n-th of its communicator on each. Only operations that no rank
+ * can leave before every rank has come: then the last arrival is what all wait for.
+ *
+ * Nothing but their order says that two are the same. It is believed where operations and sizes agree
+ * and hardly any rank leaves before another comes; else nothing is said of waiting at all. A rank
+ * whose recording began later has fewer: then they are counted from the end. */
+#include "libprof/analysis/ranks/private.h"
+
+#define FIT_SLACK_NS 20000 /* clocks of devices of one machine, as CUPTI converts them */
+#define LEAST_FITTING 0.9
+
+bool rank_is_synchronising(enum prof_collective operation)
+{
+    return operation == PROF_COLLECTIVE_ALL_REDUCE || operation == PROF_COLLECTIVE_ALL_GATHER ||
+           operation == PROF_COLLECTIVE_REDUCE_SCATTER ||
+           operation == PROF_COLLECTIVE_ALL_TO_ALL || operation == PROF_COLLECTIVE_BARRIER;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct rank_event *x = a, *y = b;
+    if (x->communicator != y->communicator)
+        return x->communicator < y->communicator ? -1 : 1;
+    if (x->unit != y->unit)
+        return x->unit < y->unit ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+/* The events of a communicator on one unit that count: indices [first, first + count) of `order`. */
+struct lane {
+    size_t first, count;
+};
+
+struct matching {
+    struct rank_work *w;
+    PROF_ARRAY(uint32_t) order;
+    PROF_ARRAY(struct lane) lanes;
+    size_t sets; /* shortest lane */
+    size_t events;
+};
+
+static struct rank_event *event_at(const struct matching *m, size_t lane, size_t set, bool from_end)
+{
+    const struct lane *l = &m->lanes.data[lane];
+    size_t at = from_end ? l->count - m->sets + set : set;
+    return &m->w->events.data[m->order.data[l->first + at]];
+}
+
+static bool same_operation(const struct rank_event *a, const struct rank_event *b)
+{
+    return a->said.operation == b->said.operation &&
+           (a->said.bytes == b->said.bytes || a->said.bytes == PROF_UNKNOWN ||
+            b->said.bytes == PROF_UNKNOWN);
+}
+
+/* Does no rank leave before the last one comes, and do all do the same? */
+static bool fits(const struct matching *m, size_t set, bool from_end)
+{
+    const struct rank_event *first = event_at(m, 0, set, from_end);
+    int64_t last_start = first->start, first_end = first->end;
+    for (size_t lane = 1; lane < m->lanes.count; lane++) {
+        const struct rank_event *event = event_at(m, lane, set, from_end);
+        if (!same_operation(first, event))
+            return false;
+        last_start = event->start > last_start ? event->start : last_start;
+        first_end = event->end < first_end ? event->end : first_end;
+    }
+    return prof_subtract(last_start, first_end) <= prof_add(FIT_SLACK_NS, m->w->clock_error);
+}
+
+static size_t count_fitting(const struct matching *m, bool from_end)
+{
+    size_t count = 0;
+    for (size_t set = 0; set < m->sets; set++)
+        count += fits(m, set, from_end);
+    return count;
+}
+
+static bool add_set(const struct matching *m, size_t set, bool from_end)
+{
+    struct rank_work *w = m->w;
+    if (!prof_array_reserve(&w->sets, 1) || !prof_array_reserve(&w->members, m->lanes.count))
+        return false;
+    struct rank_set *made = &w->sets.data[w->sets.count++];
+    const struct rank_event *first = event_at(m, 0, set, from_end);
+    *made = (struct rank_set){.first = w->members.count,
+                              .count = m->lanes.count,
+                              .communicator = first->communicator,
+                              .transfer = INT64_MAX};
+    int64_t earliest = INT64_MAX, last = INT64_MIN, before = INT64_MIN;
+    for (size_t lane = 0; lane < m->lanes.count; lane++) {
+        const struct rank_event *event = event_at(m, lane, set, from_end);
+        uint32_t number = (uint32_t)(event - w->events.data);
+        int64_t duration = prof_subtract(event->end, event->start);
+        w->members.data[w->members.count++] = number;
+        made->transfer = duration < made->transfer ? duration : made->transfer;
+        earliest = event->start < earliest ? event->start : earliest;
+        if (event->start > last) {
+            before = last;
+            last = event->start;
+            made->last = number;
+        } else if (event->start > before) {
+            before = event->start;
+        }
+    }
+    made->late = prof_subtract(last, before);
+    made->skew = prof_subtract(last, earliest);
+    for (size_t lane = 0; lane < m->lanes.count; lane++) {
+        struct rank_event *event = event_at(m, lane, set, from_end);
+        int64_t until = event->end < last ? event->end : last;
+        event->sequence = (int64_t)set;
+        event->wait = until > event->start ? until - event->start : 0;
+        made->caused = prof_add(made->caused, event->wait);
+        struct prof_intervals *waits = &w->units.data[event->unit].waits.set;
+        if (!prof_array_reserve(waits, 1))
+            return false;
+        waits->data[waits->count++] = (struct prof_interval){event->start, until};
+    }
+    return true;
+}
+
+static bool match_lanes(struct matching *m)
+{
+    m->sets = SIZE_MAX;
+    bool even = true;
+    for (size_t lane = 0; lane < m->lanes.count; lane++) {
+        size_t count = m->lanes.data[lane].count;
+        even &= lane == 0 || count == m->lanes.data[0].count;
+        m->sets = count < m->sets ? count : m->sets;
+    }
+    if (m->lanes.count < 2 || m->sets == 0)
+        return true;
+    size_t fit = count_fitting(m, false), fit_end = even ? 0 : count_fitting(m, true);
+    bool from_end = fit_end > fit;
+    if ((double)(from_end ? fit_end : fit) < LEAST_FITTING * (double)m->sets) {
+        m->w->why_unmatched = "collectives of the ranks do not go together in order: different ones, "
+                              "or groups that cannot be told apart, or clocks apart";
+        return true;
+    }
+    if (!even)
+        m->w->why_unmatched = "ranks have different numbers of collectives";
+    for (size_t set = 0; set < m->sets; set++) {
+        if (fits(m, set, from_end) && !add_set(m, set, from_end))
+            return false;
+    }
+    return true;
+}
+
+/* One communicator: events [first, end), by unit and time. */
+static bool match_communicator(struct matching *m, size_t first, size_t end)
+{
+    m->order.count = m->lanes.count = 0;
+    for (size_t i = first; i < end; i++) {
+        const struct rank_event *event = &m->w->events.data[i];
+        bool fresh = i == first || event->unit != m->w->events.data[i - 1].unit;
+        if (!prof_array_reserve(&m->lanes, 1) || !prof_array_reserve(&m->order, 1))
+            return false;
+        if (fresh)
+            m->lanes.data[m->lanes.count++] = (struct lane){m->order.count, 0};
+        if (!rank_is_synchronising(event->said.operation))
+            continue;
+        m->order.data[m->order.count++] = (uint32_t)i;
+        m->lanes.data[m->lanes.count - 1].count++;
+    }
+    /* A rank that only sends and receives on it has no part in the others. */
+    size_t kept = 0;
+    for (size_t lane = 0; lane < m->lanes.count; lane++) {
+        if (m->lanes.data[lane].count)
+            m->lanes.data[kept++] = m->lanes.data[lane];
+    }
+    m->lanes.count = kept;
+    return match_lanes(m);
+}
+
+bool rank_match(struct rank_work *w)
+{
+    struct matching m = {.w = w};
+    bool ok = true;
+    if (w->events.count)
+        qsort(w->events.data, w->events.count, sizeof *w->events.data, by_place);
+    for (size_t i = 0; ok && i < w->events.count;) {
+        size_t end = i;
+        while (end < w->events.count && w->events.data[end].communicator == w->events.data[i].communicator)
+            end++;
+        ok = match_communicator(&m, i, end);
+        i = end;
+    }
+    prof_array_free(&m.order);
+    prof_array_free(&m.lanes);
+    for (size_t i = 0; ok && i < w->units.count; i++)
+        ok = rank_cover_finish(&w->units.data[i].waits);
+    return ok;
+}

@@ -1,0 +1,357 @@
+/* What each rank's device did, as sets of intervals, and counts of what is exact. */
+#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/ranks/private.h"
+
+/* ---- sets that are asked for lengths ------------------------------------------------------------ */
+
+bool rank_cover_finish(struct rank_cover *cover)
+{
+    prof_intervals_normalise(&cover->set);
+    cover->before = malloc((cover->set.count + 1) * sizeof *cover->before);
+    int64_t sum = 0;
+    for (size_t i = 0; cover->before && i < cover->set.count; i++) {
+        cover->before[i] = sum;
+        sum = prof_add(sum, prof_subtract(cover->set.data[i].end, cover->set.data[i].begin));
+    }
+    return cover->before != NULL;
+}
+
+/* Length of the set before `time`. */
+static int64_t length_before(const struct rank_cover *cover, int64_t time)
+{
+    size_t low = 0, high = cover->set.count;
+    while (low < high) { /* the first that begins at `time` or later */
+        size_t middle = low + (high - low) / 2;
+        if (cover->set.data[middle].begin < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    const struct prof_interval *last = &cover->set.data[low - 1];
+    return prof_add(cover->before[low - 1],
+                    prof_subtract(last->end < time ? last->end : time, last->begin));
+}
+
+int64_t rank_cover_length(const struct rank_cover *cover, int64_t begin, int64_t end)
+{
+    return end > begin ? prof_subtract(length_before(cover, end), length_before(cover, begin)) : 0;
+}
+
+void rank_cover_free(struct rank_cover *cover)
+{
+    prof_array_free(&cover->set);
+    free(cover->before);
+    cover->before = NULL;
+}
+
+/* ---- units --------------------------------------------------------------------------------------- */
+
+struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t device)
+{
+    bool fresh;
+    size_t at = prof_index_of(&w->capture->processes, process);
+    if (at == SIZE_MAX)
+        return NULL;
+    uint32_t unit = prof_group_number(&w->unit_at, prof_call_key(process, device), &fresh);
+    if (unit == PROF_NO_GROUP || !prof_array_reserve(&w->units, 1))
+        return NULL;
+    if (fresh)
+        w->units.data[w->units.count++] = (struct rank_unit){.process = process,
+                                                             .device = device,
+                                                             .rank = PROF_UNKNOWN,
+                                                             .iterations = &w->iterations[at]};
+    return &w->units.data[unit];
+}
+
+/* The first unit of a process, for what happens on the host; one without a device when it has none. */
+static struct rank_unit *host_unit(struct rank_work *w, int64_t process)
+{
+    for (size_t i = 0; i < w->units.count; i++) {
+        if (w->units.data[i].process == process)
+            return &w->units.data[i];
+    }
+    return rank_unit_of(w, process, 0);
+}
+
+static bool add_interval(struct prof_intervals *set, int64_t begin, int64_t end)
+{
+    if (!prof_array_reserve(set, 1))
+        return false;
+    set->data[set->count++] = (struct prof_interval){begin, end};
+    return true;
+}
+
+bool rank_count_add(struct rank_work *w, struct rank_count count)
+{
+    struct {
+        int64_t key, key2;
+        uint32_t unit, kind;
+    } text = {count.key, count.key2, count.unit, count.kind};
+    const uint32_t *at = prof_names_get(&w->count_at, (const char *)&text, sizeof text);
+    if (at) {
+        struct rank_count *known = &w->counts.data[*at];
+        known->count = prof_add(known->count, count.count);
+        known->sum_ns = prof_add(known->sum_ns, count.sum_ns);
+        return true;
+    }
+    if (!prof_array_reserve(&w->counts, 1))
+        return false;
+    w->counts.data[w->counts.count++] = count;
+    return prof_names_put(&w->count_at, (const char *)&text, sizeof text,
+                          (uint32_t)(w->counts.count - 1));
+}
+
+/* Is it of the iterations, by the moment at which it was asked for? Everything is without them. */
+static bool in_iterations(const struct rank_unit *unit, int64_t time)
+{
+    const struct prof_intervals *all = unit->iterations;
+    return !all->count || (time >= all->data[0].begin && time < all->data[all->count - 1].end);
+}
+
+static bool count_operation(struct rank_work *w, const struct rank_unit *unit,
+                            const struct prof_device_op *op)
+{
+    uint32_t number = (uint32_t)(unit - w->units.data);
+    if (!in_iterations(unit, op->call_ns == PROF_UNKNOWN ? op->start_ns : op->call_ns))
+        return true;
+    struct rank_count count = {.unit = number};
+    if (op->kind == PROF_OP_KERNEL) {
+        count.kind = PROF_DIFFERS_LAUNCHES;
+        count.key = op->config;
+        count.count = 1;
+        count.sum_ns = op->duration_ns;
+    } else if (op->kind == PROF_OP_TRANSFER && op->bytes != PROF_UNKNOWN) {
+        count.kind = PROF_DIFFERS_COPIED;
+        count.key = op->copy_kind;
+        count.count = op->bytes;
+    } else {
+        return true;
+    }
+    return rank_count_add(w, count);
+}
+
+static bool see_operation(void *user, const struct prof_device_op *op)
+{
+    struct rank_work *w = user;
+    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
+    size_t process = stream ? prof_index_of(&w->capture->processes, stream->process) : SIZE_MAX;
+    if (process == SIZE_MAX || !w->takes_part[process] || op->start_ns == PROF_UNKNOWN ||
+        op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0)
+        return true;
+    struct rank_unit *unit = rank_unit_of(w, stream->process, stream->device);
+    if (!unit)
+        return false;
+    bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH;
+    size_t config = op->kind == PROF_OP_KERNEL ? prof_index_of(&w->capture->configs, op->config)
+                                               : SIZE_MAX;
+    unit->kernels += kernel;
+    if (config != SIZE_MAX && w->config_operation[config])
+        return true; /* kernels.c has it */
+    return add_interval(kernel ? &unit->compute.set : &unit->copies.set, op->start_ns,
+                        prof_add(op->start_ns, op->duration_ns)) &&
+           count_operation(w, unit, op);
+}
+
+enum prof_status rank_operations_read(struct rank_work *w, struct prof_error *err)
+{
+    return prof_device_ops(w->capture, &w->scope, see_operation, w, err);
+}
+
+/* ---- collectives --------------------------------------------------------------------------------- */
+
+static uint32_t communicator_of(struct rank_work *w, uint64_t number)
+{
+    bool fresh;
+    uint32_t at = prof_group_number(&w->communicator_at, number, &fresh);
+    if (at == PROF_NO_GROUP || !prof_array_reserve(&w->communicators, 1))
+        return PROF_NO_GROUP;
+    if (fresh)
+        w->communicators.data[w->communicators.count++] =
+            (struct rank_communicator){number, PROF_UNKNOWN};
+    return at;
+}
+
+static bool add_event(struct rank_work *w, struct rank_unit *unit, struct rank_event event)
+{
+    if (!unit)
+        return false;
+    event.unit = (uint32_t)(unit - w->units.data);
+    event.communicator = communicator_of(w, event.said.communicator);
+    event.sequence = event.wait = PROF_UNKNOWN;
+    if (event.communicator == PROF_NO_GROUP || !prof_array_reserve(&w->events, 1))
+        return false;
+    w->events.data[w->events.count++] = event;
+    struct rank_count count = {.kind = PROF_DIFFERS_COLLECTIVES,
+                               .key = event.said.operation,
+                               .key2 = event.said.message,
+                               .unit = event.unit,
+                               .count = 1};
+    return add_interval(&unit->collectives.set, event.start, event.end) &&
+           (!in_iterations(unit, event.call) || rank_count_add(w, count));
+}
+
+static bool kernel_events(struct rank_work *w)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->kernels.count; i++) {
+        const struct rank_kernel *kernel = &w->kernels.data[i];
+        struct rank_event event = {.start = kernel->start,
+                                   .end = kernel->end,
+                                   .call = kernel->call == PROF_UNKNOWN ? kernel->start
+                                                                        : kernel->call,
+                                   .in_graph = kernel->node != PROF_UNKNOWN,
+                                   .said = kernel->said};
+        ok = add_event(w, rank_unit_of(w, kernel->process, kernel->device), event);
+    }
+    return ok;
+}
+
+static bool host_events(struct rank_work *w)
+{
+    bool ok = true;
+    int64_t process = 0; /* of the call before, and its unit: a thread's calls stand together */
+    size_t unit = 0;
+    for (size_t i = 0; ok && i < w->calls.count; i++) {
+        const struct rank_call *call = &w->calls.data[i];
+        if (!call->on_host || call->end == INT64_MAX)
+            continue;
+        if (call->process != process) {
+            struct rank_unit *found = host_unit(w, call->process);
+            if (!found)
+                return false;
+            unit = (size_t)(found - w->units.data);
+            process = call->process;
+        }
+        struct rank_event event = {.start = call->start,
+                                   .end = call->end,
+                                   .call = call->start,
+                                   .said = {call->operation, 1, call->bytes, call->bytes,
+                                            call->peer, call->communicator, call->reduction}};
+        ok = add_event(w, &w->units.data[unit], event);
+    }
+    return ok;
+}
+
+/* What a communicator's ranks were when it was made. NCCL before 2.23 does not say which it is. */
+static bool communicator_sizes(struct rank_work *w)
+{
+    int64_t unknown = PROF_UNKNOWN;
+    bool several = false;
+    for (size_t i = 0; i < w->calls.count; i++) {
+        const struct rank_call *call = &w->calls.data[i];
+        if (call->kind != RANK_CALL_INIT || call->ranks == PROF_UNKNOWN)
+            continue;
+        uint32_t at = communicator_of(w, call->communicator);
+        if (at == PROF_NO_GROUP)
+            return false;
+        if (call->communicator)
+            w->communicators.data[at].ranks = call->ranks;
+        several |= unknown != PROF_UNKNOWN && unknown != call->ranks;
+        unknown = call->ranks;
+    }
+    uint32_t none = communicator_of(w, 0);
+    if (none == PROF_NO_GROUP)
+        return false;
+    w->communicators.data[none].ranks = several ? PROF_UNKNOWN : unknown;
+    return true;
+}
+
+static size_t units_of(const struct rank_work *w, int64_t process)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w->units.count; i++)
+        count += w->units.data[i].process == process;
+    return count;
+}
+
+/* The launcher's word; for several devices of a process, and without a launcher, NCCL's: of the largest
+ * communicator that the device was given. */
+static void name_unit(const struct rank_work *w, struct rank_unit *unit)
+{
+    const struct prof_process *process = prof_process(w->capture, unit->process);
+    const struct prof_device *device = prof_device(w->capture, unit->device);
+    bool alone = units_of(w, unit->process) == 1;
+    int64_t largest = 0;
+    unit->rank = process && alone ? process->rank : PROF_UNKNOWN;
+    for (size_t i = 0; unit->rank == PROF_UNKNOWN && i < w->calls.count; i++) {
+        const struct rank_call *call = &w->calls.data[i];
+        if (call->kind != RANK_CALL_INIT || call->process != unit->process ||
+            call->ranks <= largest || (!alone && (!device || device->ordinal != call->device)))
+            continue;
+        largest = call->ranks;
+        unit->row.rank = call->rank;
+    }
+    if (unit->rank == PROF_UNKNOWN && largest > 0)
+        unit->rank = unit->row.rank;
+}
+
+bool rank_events_make(struct rank_work *w)
+{
+    if (!kernel_events(w) || !host_events(w) || !communicator_sizes(w))
+        return false;
+    for (size_t i = 0; i < w->units.count; i++)
+        name_unit(w, &w->units.data[i]);
+    return true;
+}
+
+/* ---- windows ------------------------------------------------------------------------------------- */
+
+static void span_of(const struct prof_intervals *set, struct prof_interval *span)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->data[i].begin < span->begin)
+            span->begin = set->data[i].begin;
+        if (set->data[i].end > span->end)
+            span->end = set->data[i].end;
+    }
+}
+
+static bool copy_set(const struct prof_intervals *from, struct prof_intervals *to)
+{
+    static const struct prof_intervals nothing = {0};
+    return prof_intervals_union(from, &nothing, to);
+}
+
+/* The copies that no kernel covers, the collectives likewise, and everything at once. */
+static bool finish_sets(struct rank_unit *unit)
+{
+    struct prof_intervals idle = {0}, copies = {0}, work = {0};
+    struct prof_interval all = {INT64_MIN, INT64_MAX};
+    prof_intervals_normalise(&unit->copies.set);
+    bool ok = rank_cover_finish(&unit->compute) && rank_cover_finish(&unit->collectives) &&
+              prof_intervals_gaps(&unit->compute.set, all, &idle) &&
+              prof_intervals_intersection(&unit->copies.set, &idle, &copies) &&
+              prof_intervals_intersection(&unit->collectives.set, &idle, &unit->exposed.set) &&
+              prof_intervals_union(&unit->compute.set, &copies, &work) &&
+              prof_intervals_union(&work, &unit->collectives.set, &unit->busy.set);
+    prof_array_free(&unit->copies.set);
+    ok = ok && copy_set(&copies, &unit->copies.set) && rank_cover_finish(&unit->copies) &&
+         rank_cover_finish(&unit->exposed) && rank_cover_finish(&unit->busy);
+    prof_array_free(&idle);
+    prof_array_free(&copies);
+    prof_array_free(&work);
+    return ok;
+}
+
+bool rank_windows(struct rank_work *w)
+{
+    struct prof_interval span = {INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < w->units.count; i++) {
+        span_of(&w->units.data[i].compute.set, &span);
+        span_of(&w->units.data[i].copies.set, &span);
+        span_of(&w->units.data[i].collectives.set, &span);
+    }
+    for (size_t i = 0; i < w->units.count; i++) {
+        struct rank_unit *unit = &w->units.data[i];
+        const struct prof_intervals *steps = unit->iterations;
+        unit->begin = steps->count ? steps->data[0].begin : span.begin;
+        unit->end = steps->count ? steps->data[steps->count - 1].end : span.end;
+        if (unit->end < unit->begin)
+            unit->begin = unit->end = 0;
+        if (!finish_sets(unit))
+            return false;
+    }
+    return true;
+}

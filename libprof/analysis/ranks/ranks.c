@@ -1,0 +1,321 @@
+/* prof_ranks: who takes part, what each did, and what they did together. */
+#include <math.h>
+
+#include "libprof/analysis/ranks/private.h"
+
+/* ---- who takes part ----------------------------------------------------------------------------- */
+
+static bool mark_kernels(struct rank_work *w)
+{
+    for (size_t i = 0; i < w->kernels.count; i++) {
+        size_t at = prof_index_of(&w->capture->processes, w->kernels.data[i].process);
+        if (at != SIZE_MAX)
+            w->takes_part[at] = true;
+    }
+    return true;
+}
+
+/* A launcher's variables are inherited by every child; what a rank does on a device, or with others, is
+ * what makes it one: see rank_unit_of. */
+static bool mark_processes(struct rank_work *w)
+{
+    size_t count = w->capture->processes.count;
+    w->takes_part = calloc(count + 1, sizeof *w->takes_part);
+    w->iterations = calloc(count + 1, sizeof *w->iterations);
+    if (!w->takes_part || !w->iterations)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        w->takes_part[i] = w->capture->processes.data[i].rank != PROF_UNKNOWN;
+    for (size_t i = 0; i < w->calls.count; i++) {
+        size_t at = prof_index_of(&w->capture->processes, w->calls.data[i].process);
+        if (at != SIZE_MAX)
+            w->takes_part[at] = true;
+    }
+    return mark_kernels(w);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct rank_unit *x = a, *y = b;
+    bool known = x->rank != PROF_UNKNOWN;
+    if (known != (y->rank != PROF_UNKNOWN))
+        return known ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    return (x->device > y->device) - (x->device < y->device);
+}
+
+/* In order of rank, before anything but events and counts refers to units by number. */
+static bool sort_units(struct rank_work *w)
+{
+    uint32_t *place = calloc(w->units.count + 1, sizeof *place);
+    if (!place)
+        return false;
+    for (size_t i = 0; i < w->units.count; i++)
+        w->units.data[i].number = (uint32_t)i;
+    if (w->units.count)
+        qsort(w->units.data, w->units.count, sizeof *w->units.data, by_rank);
+    for (size_t i = 0; i < w->units.count; i++)
+        place[w->units.data[i].number] = (uint32_t)i;
+    for (size_t i = 0; i < w->events.count; i++)
+        w->events.data[i].unit = place[w->events.data[i].unit];
+    for (size_t i = 0; i < w->counts.count; i++)
+        w->counts.data[i].unit = place[w->counts.data[i].unit];
+    free(place);
+    return true;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+static double iteration_median(const struct prof_intervals *iterations)
+{
+    int64_t *values = calloc(iterations->count + 1, sizeof *values);
+    for (size_t i = 0; values && i < iterations->count; i++)
+        values[i] = prof_subtract(iterations->data[i].end, iterations->data[i].begin);
+    double median = values ? rank_median(values, iterations->count) : NAN;
+    free(values);
+    return median;
+}
+
+static void fill_row(struct rank_work *w, const struct rank_unit *unit, struct prof_rank_row *row)
+{
+    const struct prof_process *process = prof_process(w->capture, unit->process);
+    int64_t begin = unit->begin, end = unit->end;
+    *row = unit->row; /* what causes.c and differences.c found */
+    row->process = unit->process;
+    row->device = unit->device;
+    row->rank = unit->rank;
+    row->host = process ? process->host : NULL;
+    row->pid = process ? process->pid : PROF_UNKNOWN;
+    row->begin_ns = begin;
+    row->window_ns = prof_subtract(end, begin);
+    row->iterations = (int64_t)unit->iterations->count;
+    row->iteration_ns = iteration_median(unit->iterations);
+    row->busy_ns = rank_cover_length(&unit->busy, begin, end);
+    row->compute_ns = rank_cover_length(&unit->compute, begin, end);
+    row->copy_ns = rank_cover_length(&unit->copies, begin, end);
+    row->idle_ns = prof_subtract(row->window_ns, row->busy_ns);
+    row->collective_ns = rank_cover_length(&unit->collectives, begin, end);
+    row->exposed_ns = rank_cover_length(&unit->exposed, begin, end);
+    row->wait_ns = rank_cover_length(&unit->waits, begin, end);
+    row->kernels = unit->kernels;
+    row->collective_share = prof_share(row->collective_ns, row->window_ns);
+    row->exposed_share = prof_share(row->exposed_ns, row->window_ns);
+    row->wait_share = prof_share(row->wait_ns, row->window_ns);
+    row->idle_share = prof_share(row->idle_ns, row->window_ns);
+}
+
+static bool fill_rows(struct rank_work *w, struct prof_ranks *result)
+{
+    result->rows = calloc(w->units.count + 1, sizeof *result->rows);
+    if (!result->rows)
+        return false;
+    result->count = w->units.count;
+    int64_t most = 0;
+    double sum = 0;
+    for (size_t i = 0; i < w->units.count; i++) {
+        fill_row(w, &w->units.data[i], &result->rows[i]);
+        most = result->rows[i].compute_ns > most ? result->rows[i].compute_ns : most;
+        sum += (double)result->rows[i].compute_ns;
+    }
+    for (size_t i = 0; i < w->events.count; i++)
+        result->rows[w->events.data[i].unit].collectives++;
+    result->imbalance = sum > 0 && result->count > 1
+                            ? (double)most / (sum / (double)result->count) - 1
+                            : NAN;
+    return true;
+}
+
+static void fill_iteration(const struct rank_unit *unit, struct prof_rank_iteration *row)
+{
+    struct prof_interval range = unit->iterations->data[row->iteration];
+    row->start_ns = range.begin;
+    row->duration_ns = prof_subtract(range.end, range.begin);
+    row->compute_ns = rank_cover_length(&unit->compute, range.begin, range.end);
+    row->copy_ns = rank_cover_length(&unit->copies, range.begin, range.end);
+    row->exposed_ns = rank_cover_length(&unit->exposed, range.begin, range.end);
+    row->wait_ns = rank_cover_length(&unit->waits, range.begin, range.end);
+    row->idle_ns = prof_subtract(row->duration_ns, rank_cover_length(&unit->busy, range.begin, range.end));
+}
+
+#define LEAST_UNEVEN 0.01 /* of an iteration: less between the ranks' waiting is no difference */
+
+/* Who waits least is whom the others wait for. */
+static void mark_slowest(struct prof_rank_iteration *rows, size_t count)
+{
+    size_t least = 0, most = 0;
+    for (size_t i = 1; i < count; i++) {
+        least = rows[i].wait_ns < rows[least].wait_ns ? i : least;
+        most = rows[i].wait_ns > rows[most].wait_ns ? i : most;
+    }
+    if (count > 1 && (double)prof_subtract(rows[most].wait_ns, rows[least].wait_ns) >
+                         LEAST_UNEVEN * (double)rows[least].duration_ns)
+        rows[least].slowest = true;
+}
+
+static bool fill_iterations(struct rank_work *w, struct prof_ranks *result)
+{
+    size_t total = 0, longest = 0;
+    for (size_t i = 0; i < w->units.count; i++) {
+        size_t count = w->units.data[i].iterations->count;
+        total += count;
+        longest = count > longest ? count : longest;
+    }
+    result->iteration_name = total ? w->iteration_name : NULL;
+    result->iterations = calloc(total + 1, sizeof *result->iterations);
+    for (size_t k = 0; result->iterations && k < longest; k++) {
+        size_t first = result->iteration_count;
+        for (uint32_t i = 0; i < w->units.count; i++) {
+            if (k >= w->units.data[i].iterations->count)
+                continue;
+            struct prof_rank_iteration *row = &result->iterations[result->iteration_count++];
+            row->rank = i;
+            row->iteration = (int64_t)k;
+            fill_iteration(&w->units.data[i], row);
+        }
+        mark_slowest(&result->iterations[first], result->iteration_count - first);
+    }
+    return result->iterations != NULL;
+}
+
+static void count_world(const struct rank_work *w, struct prof_ranks *result)
+{
+    int64_t here = 0, before = PROF_UNKNOWN;
+    result->world_size = result->missing = PROF_UNKNOWN;
+    for (size_t i = 0; i < w->capture->processes.count; i++) {
+        int64_t size = w->capture->processes.data[i].world_size;
+        if (size != PROF_UNKNOWN && size > result->world_size)
+            result->world_size = size;
+    }
+    for (size_t i = 0; result->world_size == PROF_UNKNOWN && i < w->calls.count; i++) {
+        if (w->calls.data[i].ranks > result->world_size)
+            result->world_size = w->calls.data[i].ranks;
+    }
+    for (size_t i = 0; i < w->units.count; i++) { /* in order of rank */
+        here += w->units.data[i].rank != PROF_UNKNOWN && w->units.data[i].rank != before;
+        before = w->units.data[i].rank;
+    }
+    if (result->world_size != PROF_UNKNOWN && here > 0)
+        result->missing = result->world_size > here ? result->world_size - here : 0;
+}
+
+static bool fill_result(struct rank_work *w, struct prof_ranks *result)
+{
+    if (!rank_causes(w, result) || !rank_collectives(w, result) || !rank_links(w, result) ||
+        !rank_differences(w, result) || !fill_rows(w, result) || !fill_iterations(w, result))
+        return false;
+    count_world(w, result);
+    for (size_t i = 0; i < w->events.count; i++)
+        result->matched += w->events.data[i].wait != PROF_UNKNOWN;
+    result->operations = (int64_t)w->events.count;
+    result->why_unmatched = w->why_unmatched;
+    result->calls_without_kernel = w->unserved;
+    result->clock_error_ns = w->clock_error;
+    return true;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------ */
+
+static bool any_rank(const struct prof_capture *capture)
+{
+    bool any = false;
+    for (size_t i = 0; i < capture->processes.count; i++)
+        any |= capture->processes.data[i].rank != PROF_UNKNOWN;
+    return any;
+}
+
+enum prof_status prof_ranks_present(struct prof_capture *capture, bool *present,
+                                    struct prof_error *err)
+{
+    *present = any_rank(capture);
+    for (size_t i = 0; !*present && i < capture->configs.count; i++)
+        *present = prof_collective_kernel(capture->configs.data[i].name) != PROF_COLLECTIVE_NONE;
+    return *present ? PROF_OK : rank_calls_exist(capture, present, err);
+}
+
+static void free_work(struct rank_work *w)
+{
+    for (size_t i = 0; i < w->units.count; i++) {
+        struct rank_unit *unit = &w->units.data[i];
+        rank_cover_free(&unit->compute);
+        rank_cover_free(&unit->copies);
+        rank_cover_free(&unit->collectives);
+        rank_cover_free(&unit->waits);
+        rank_cover_free(&unit->exposed);
+        rank_cover_free(&unit->busy);
+    }
+    for (size_t i = 0; w->iterations && i < w->capture->processes.count; i++)
+        prof_array_free(&w->iterations[i]);
+    prof_array_free(&w->calls);
+    prof_array_free(&w->kernels);
+    prof_array_free(&w->events);
+    prof_array_free(&w->communicators);
+    prof_map_free(&w->communicator_at);
+    prof_array_free(&w->units);
+    prof_map_free(&w->unit_at);
+    free(w->takes_part);
+    free(w->iterations);
+    free(w->config_operation);
+    prof_array_free(&w->counts);
+    prof_names_free(&w->count_at);
+    prof_array_free(&w->members);
+    prof_array_free(&w->sets);
+    prof_array_free(&w->texts);
+}
+
+static enum prof_status read_all(struct rank_work *w, struct prof_error *err)
+{
+    bool kernels;
+    enum prof_status status = rank_calls_read(w, err);
+    if (!status && !rank_configs(w, &kernels))
+        status = prof_out_of_memory(err);
+    if (!status && (kernels || w->calls.count))
+        status = rank_kernels_read(w, err);
+    if (!status && !mark_processes(w))
+        status = prof_out_of_memory(err);
+    if (!status)
+        status = rank_iterations_read(w, err);
+    if (!status)
+        status = rank_operations_read(w, err);
+    return status;
+}
+
+enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filter *filter,
+                            struct prof_ranks *result, struct prof_error *err)
+{
+    struct rank_work w = {.capture = capture};
+    bool present;
+    *result = (struct prof_ranks){.world_size = PROF_UNKNOWN, .missing = PROF_UNKNOWN,
+                                  .imbalance = NAN};
+    enum prof_status status = prof_ranks_present(capture, &present, err);
+    if (status || !present)
+        return status;
+    status = prof_begin(capture, err);
+    if (status)
+        return status;
+    status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status)
+        status = read_all(&w, err);
+    if (!status && (!rank_events_make(&w) || !sort_units(&w) || !rank_windows(&w) ||
+                    !rank_match(&w) || !fill_result(&w, result)))
+        status = prof_out_of_memory(err);
+    prof_scope_close(&w.scope);
+    prof_end(capture);
+    free_work(&w);
+    if (status)
+        prof_ranks_free(result);
+    return status;
+}
+
+void prof_ranks_free(struct prof_ranks *result)
+{
+    free(result->rows);
+    free(result->collectives);
+    free(result->late);
+    free(result->iterations);
+    free(result->differences);
+    free(result->links);
+    *result = (struct prof_ranks){0};
+}

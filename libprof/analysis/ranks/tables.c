@@ -1,0 +1,260 @@
+/* Collectives by kind and size, and ways between ranks with their bandwidth. */
+#include <math.h>
+
+#include "libprof/analysis/ranks/private.h"
+#include "libprof/analysis/spread.h"
+
+#define LEAST_LINK_BYTES (INT64_C(1) << 20) /* smaller messages tell of latency, not of the link */
+
+/* Ranks of a communicator: as it was told, else those that were seen in it. */
+static int64_t ranks_of(const struct rank_work *w, uint32_t communicator, int64_t seen)
+{
+    int64_t told = w->communicators.data[communicator].ranks;
+    return told != PROF_UNKNOWN ? told : seen > 1 ? seen : PROF_UNKNOWN;
+}
+
+/* ---- collectives --------------------------------------------------------------------------------- */
+
+struct building {
+    struct prof_gather duration, transfer, skew;
+    int64_t bytes; /* of all calls of one operation */
+    uint32_t communicator;
+    uint32_t last_unit;
+};
+
+struct tables {
+    struct rank_work *w;
+    struct prof_names rows_at;
+    PROF_ARRAY(struct prof_collective_row) rows;
+    PROF_ARRAY(struct building) building;
+    struct prof_spread_budget budget;
+    uint32_t *row_of; /* by event */
+};
+
+static uint32_t row_of(struct tables *t, const struct rank_event *event)
+{
+    struct {
+        int64_t message, bytes;
+        const char *reduction;
+        uint32_t communicator, operation;
+    } key = {event->said.message, event->said.bytes, event->said.reduction, event->communicator,
+             event->said.operation};
+    const uint32_t *known = prof_names_get(&t->rows_at, (const char *)&key, sizeof key);
+    if (known)
+        return *known;
+    const struct rank_communicator *c = &t->w->communicators.data[event->communicator];
+    if (!prof_array_reserve(&t->rows, 1) || !prof_array_reserve(&t->building, 1) ||
+        !prof_names_put(&t->rows_at, (const char *)&key, sizeof key, (uint32_t)t->rows.count))
+        return PROF_NO_GROUP;
+    t->building.data[t->building.count++] = (struct building){.bytes = event->said.bytes,
+                                                              .communicator = event->communicator,
+                                                              .last_unit = PROF_NO_RANK};
+    t->rows.data[t->rows.count++] =
+        (struct prof_collective_row){.operation = event->said.operation,
+                                     .name = prof_collective_name(event->said.operation),
+                                     .reduction = event->said.reduction,
+                                     .has_communicator = c->number != 0,
+                                     .communicator = c->number,
+                                     .bytes = event->said.message};
+    return (uint32_t)t->rows.count - 1;
+}
+
+static bool add_event(struct tables *t, size_t number)
+{
+    const struct rank_event *event = &t->w->events.data[number];
+    uint32_t at = t->row_of[number] = row_of(t, event);
+    if (at == PROF_NO_GROUP)
+        return false;
+    struct prof_collective_row *row = &t->rows.data[at];
+    row->count++;
+    row->calls = row->calls == PROF_UNKNOWN || event->said.calls == PROF_UNKNOWN
+                     ? PROF_UNKNOWN
+                     : prof_add(row->calls, event->said.calls);
+    row->in_graphs += event->in_graph;
+    row->matched += event->wait != PROF_UNKNOWN;
+    if (event->wait != PROF_UNKNOWN)
+        row->wait_ns = prof_add(row->wait_ns, event->wait);
+    /* Events of one communicator and unit stand together. */
+    row->seen_ranks += t->building.data[at].last_unit != event->unit;
+    t->building.data[at].last_unit = event->unit;
+    prof_gather_add(&t->building.data[at].duration, &t->budget,
+                    prof_subtract(event->end, event->start));
+    return true;
+}
+
+static void finish_row(struct tables *t, size_t i)
+{
+    struct prof_collective_row *row = &t->rows.data[i];
+    struct building *b = &t->building.data[i];
+    row->ranks = ranks_of(t->w, b->communicator, row->seen_ranks);
+    row->duration_ns = prof_gather_result(&b->duration);
+    row->transfer_ns = prof_gather_median(&b->transfer);
+    row->skew_ns = prof_gather_median(&b->skew);
+    double ns = row->matched ? row->transfer_ns : row->duration_ns.median;
+    row->algorithm_rate = ns > 0 ? prof_collective_bytes(row->operation, b->bytes, row->ranks) * 1e9 / ns
+                                 : NAN;
+    row->bus_rate = row->algorithm_rate * prof_collective_bus_factor(row->operation, row->ranks);
+    prof_gather_free(&b->duration);
+    prof_gather_free(&b->transfer);
+    prof_gather_free(&b->skew);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct prof_collective_row *x = a, *y = b;
+    if (x->duration_ns.sum != y->duration_ns.sum)
+        return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
+    if (x->operation != y->operation)
+        return x->operation < y->operation ? -1 : 1;
+    if (x->communicator != y->communicator)
+        return x->communicator < y->communicator ? -1 : 1;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+bool rank_collectives(struct rank_work *w, struct prof_ranks *result)
+{
+    struct tables t = {.w = w};
+    bool ok = (t.row_of = calloc(w->events.count + 1, sizeof *t.row_of)) != NULL;
+    for (size_t i = 0; ok && i < w->events.count; i++)
+        ok = add_event(&t, i);
+    for (size_t i = 0; ok && i < w->sets.count; i++) {
+        struct building *b = &t.building.data[t.row_of[w->sets.data[i].last]];
+        prof_gather_add(&b->transfer, &t.budget, w->sets.data[i].transfer);
+        prof_gather_add(&b->skew, &t.budget, w->sets.data[i].skew);
+    }
+    for (size_t i = 0; i < t.rows.count; i++)
+        finish_row(&t, i);
+    if (t.rows.count)
+        qsort(t.rows.data, t.rows.count, sizeof *t.rows.data, longest_first);
+    result->collectives = t.rows.data;
+    result->collective_count = t.rows.count;
+    prof_array_free(&t.building);
+    prof_names_free(&t.rows_at);
+    free(t.row_of);
+    return ok;
+}
+
+/* ---- links ---------------------------------------------------------------------------------------- */
+
+struct link_rates {
+    int64_t *values; /* bytes/s */
+    size_t count, capacity;
+};
+
+struct links {
+    struct rank_work *w;
+    struct prof_names at;
+    PROF_ARRAY(struct prof_rank_link) list;
+    PROF_ARRAY(struct link_rates) rates;
+};
+
+static bool add_rate(struct links *l, uint32_t communicator, int64_t from, int64_t to, int64_t ranks,
+                     double bytes, double rate)
+{
+    struct {
+        int64_t from, to;
+        uint64_t communicator;
+    } key = {from, to, communicator};
+    if (!(bytes >= (double)LEAST_LINK_BYTES) || !(rate > 0) || rate > 1e18)
+        return true;
+    const uint32_t *known = prof_names_get(&l->at, (const char *)&key, sizeof key);
+    size_t at = known ? *known : l->list.count;
+    uint64_t number = l->w->communicators.data[communicator].number;
+    if (!known) {
+        if (!prof_array_reserve(&l->list, 1) || !prof_array_reserve(&l->rates, 1) ||
+            !prof_names_put(&l->at, (const char *)&key, sizeof key, (uint32_t)at))
+            return false;
+        l->rates.data[l->rates.count++] = (struct link_rates){0};
+        l->list.data[l->list.count++] = (struct prof_rank_link){.has_communicator = number != 0,
+                                                                .communicator = number,
+                                                                .from = from,
+                                                                .to = to,
+                                                                .ranks = ranks};
+    }
+    struct link_rates *rates = &l->rates.data[at];
+    if (!prof_array_room(&rates->values, &rates->capacity, rates->count + 1, sizeof *rates->values))
+        return false;
+    rates->values[rates->count++] = (int64_t)rate;
+    l->list.data[at].count++;
+    l->list.data[at].bytes = prof_add(l->list.data[at].bytes, (int64_t)bytes);
+    return true;
+}
+
+static bool add_set(struct links *l, const struct rank_set *set)
+{
+    const struct rank_event *event = &l->w->events.data[set->last];
+    int64_t ranks = ranks_of(l->w, set->communicator, (int64_t)set->count);
+    double bytes = prof_collective_bytes(event->said.operation, event->said.bytes, ranks);
+    double factor = prof_collective_bus_factor(event->said.operation, ranks);
+    return set->transfer <= 0 ||
+           add_rate(l, set->communicator, PROF_UNKNOWN, PROF_UNKNOWN, ranks, bytes,
+                    bytes * factor * 1e9 / (double)set->transfer);
+}
+
+static bool add_send(struct links *l, const struct rank_event *event)
+{
+    int64_t ns = prof_subtract(event->end, event->start);
+    if (event->said.operation != PROF_COLLECTIVE_SEND || event->said.peer == PROF_UNKNOWN || ns <= 0)
+        return true;
+    return add_rate(l, event->communicator, l->w->units.data[event->unit].rank, event->said.peer, 2,
+                    (double)event->said.bytes, (double)event->said.bytes * 1e9 / (double)ns);
+}
+
+static bool are_alike(const struct prof_rank_link *a, const struct prof_rank_link *b)
+{
+    return a != b && a->ranks == b->ranks && (a->to == PROF_UNKNOWN) == (b->to == PROF_UNKNOWN);
+}
+
+static bool compare_links(struct links *l)
+{
+    int64_t *others = calloc(l->list.count + 1, sizeof *others);
+    if (!others)
+        return false;
+    for (size_t i = 0; i < l->list.count; i++)
+        l->list.data[i].bus_rate = rank_median(l->rates.data[i].values, l->rates.data[i].count);
+    for (size_t i = 0; i < l->list.count; i++) {
+        size_t count = 0;
+        for (size_t k = 0; k < l->list.count; k++) {
+            if (are_alike(&l->list.data[i], &l->list.data[k]))
+                others[count++] = (int64_t)l->list.data[k].bus_rate;
+        }
+        l->list.data[i].usual_rate = rank_median(others, count);
+    }
+    free(others);
+    return true;
+}
+
+static int slowest_first(const void *a, const void *b)
+{
+    const struct prof_rank_link *x = a, *y = b;
+    double left = x->bus_rate / x->usual_rate, right = y->bus_rate / y->usual_rate;
+    if (isnan(left) != isnan(right))
+        return isnan(left) ? 1 : -1;
+    if (!isnan(left) && fabs(left - right) > 0)
+        return left < right ? -1 : 1;
+    if (x->communicator != y->communicator)
+        return x->communicator < y->communicator ? -1 : 1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+bool rank_links(struct rank_work *w, struct prof_ranks *result)
+{
+    struct links l = {.w = w};
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->sets.count; i++)
+        ok = add_set(&l, &w->sets.data[i]);
+    for (size_t i = 0; ok && i < w->events.count; i++)
+        ok = add_send(&l, &w->events.data[i]);
+    ok = ok && compare_links(&l);
+    if (l.list.count)
+        qsort(l.list.data, l.list.count, sizeof *l.list.data, slowest_first);
+    result->links = l.list.data;
+    result->link_count = l.list.count;
+    for (size_t i = 0; i < l.rates.count; i++)
+        free(l.rates.data[i].values);
+    prof_array_free(&l.rates);
+    prof_names_free(&l.at);
+    return ok;
+}

@@ -1,0 +1,564 @@
+/* Ranks and their collectives, on captures whose answers are known by how they are made. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libprof/include/prof_ranks.h"
+#include "tests/analysis/fixture.h"
+
+/* ---- making captures ----------------------------------------------------------------------------- */
+
+#define US 1000
+#define MEBI (1 << 20)
+#define COMMUNICATOR 0x7fedcba987654321
+
+enum { /* string ids */
+    GEMM = 1, ALL_REDUCE_KERNEL, SEND_RECV_KERNEL, NCCL, NCCL_ALL_REDUCE, GROUP_START, GROUP_END,
+    SEND, RECV, INIT, STEP, OWN, OWN_ALL_REDUCE, MPI_BARRIER, F_COMMUNICATOR, F_BYTES, F_PEER, F_RANKS,
+    F_RANK, F_REDUCTION, F_DEVICE, EXTRA_KERNEL
+};
+enum { GEMM_CONFIG = 1, ALL_REDUCE_CONFIG, SEND_RECV_CONFIG, EXTRA_CONFIG };
+
+static const char base[] =
+    "INSERT INTO capture(state, command, host, duration) VALUES('merged', 'x', 'box', 100000000);"
+    "INSERT INTO string(value) VALUES('gemm'), ('ncclDevKernel_AllReduce_Sum_f32_RING_LL'), "
+    "('ncclDevKernel_SendRecv'), ('NCCL'), ('ncclAllReduce'), ('ncclGroupStart'), ('ncclGroupEnd'), "
+    "('ncclSend'), ('ncclRecv'), ('ncclCommInitRank'), ('step'), ('perfkit.collective'), "
+    "('all_reduce'), ('MPI_Barrier'), ('NCCL communicator ID'), ('Message size [bytes]'), "
+    "('Peer rank'), ('No. of ranks'), ('Rank'), ('Reduction operation'), ('CUDA device'), ('extra');"
+    "INSERT INTO launch_config(name, grid_x, block_x) VALUES(1, 1, 32), (2, 1, 32), (3, 1, 32), "
+    "(22, 1, 32);";
+
+static char *sql;
+static size_t sql_bytes;
+static FILE *sql_file;
+static int ranges;
+
+static void begin(void)
+{
+    sql_file = open_memstream(&sql, &sql_bytes);
+    fputs(base, sql_file);
+    ranges = 0;
+}
+
+__attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vfprintf(sql_file, format, list);
+    va_end(list);
+    fputs(";\n", sql_file);
+}
+
+static struct prof_capture *made(void)
+{
+    fclose(sql_file);
+    struct prof_capture *capture = fixture(sql);
+    free(sql);
+    return capture;
+}
+
+/* Process, thread and device `r + 1` with a stream to compute (2r + 1) and one to communicate (2r + 2). */
+static void rank_process(int r, const char *rank)
+{
+    add("INSERT INTO process(id, pid, rank, world_size, spool) VALUES(%d, %d, %s, 4, 's')", r + 1,
+        100 + r, rank);
+    add("INSERT INTO thread(id, process, tid) VALUES(%d, %d, %d)", r + 1, r + 1, 100 + r);
+    add("INSERT INTO device(id, process, api, ordinal, name, uuid, kind) VALUES(%d, %d, 'cuda', %d, "
+        "'GPU', 'GPU-%d', 'gpu')", r + 1, r + 1, r, r);
+    add("INSERT INTO context(id, process, device, api) VALUES(%d, %d, %d, 'cuda')", r + 1, r + 1, r + 1);
+    for (int s = 1; s <= 2; s++)
+        add("INSERT INTO stream(id, process, device, context, api) VALUES(%d, %d, %d, %d, 'cuda')",
+            2 * r + s, r + 1, r + 1, r + 1);
+}
+
+/* Times in us. The launch takes 1 us and begins at `call`. */
+static void kernel(int r, int config, long call, long start, long end)
+{
+    add("INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
+        "VALUES(%ld, %ld, %d, %d, %ld, 1000, %d)", start * US, (end - start) * US,
+        2 * r + (config == GEMM_CONFIG || config == EXTRA_CONFIG ? 1 : 2), config,
+        (start - call) * US, r + 1);
+}
+
+static int range(int r, int name, int domain, long start, long end)
+{
+    add("INSERT INTO range(id, start, duration, thread, name, domain, depth) VALUES(%d, %ld, %ld, %d, "
+        "%d, nullif(%d, 0), 0)", ++ranges, start * US, (end - start) * US, r + 1, name, domain);
+    return ranges;
+}
+
+static void field(int of, int name, long long value)
+{
+    add("INSERT INTO range_field(range, name, value) VALUES(%d, %d, %lld)", of, name, value);
+}
+
+static void all_reduce_call(int r, long at, long long communicator, long long bytes)
+{
+    int call = range(r, NCCL_ALL_REDUCE, NCCL, at, at + 5);
+    if (communicator)
+        field(call, F_COMMUNICATOR, communicator);
+    field(call, F_BYTES, bytes);
+    add("INSERT INTO range_field(range, name, value) VALUES(%d, %d, 'Sum')", call, F_REDUCTION);
+}
+
+static void comm_init(int r, long long communicator, int ranks)
+{
+    int call = range(r, INIT, NCCL, 1, 2);
+    if (communicator)
+        field(call, F_COMMUNICATOR, communicator);
+    field(call, F_RANKS, ranks);
+    field(call, F_RANK, r);
+    field(call, F_DEVICE, r);
+}
+
+static const struct prof_ranks *ranks_of(struct prof_capture *capture)
+{
+    static struct prof_ranks result;
+    ck_ok(prof_ranks(capture, NULL, &result, &err));
+    return &result;
+}
+
+static void done(struct prof_capture *capture, const struct prof_ranks *ranks)
+{
+    prof_ranks_free((struct prof_ranks *)(uintptr_t)ranks);
+    prof_close(capture);
+}
+
+/* Steps of 1000 us: rank r computes work[r] us from 10 us on, then an all-reduce of 8 MiB takes 100 us
+ * once all have come. `idle[r]`: its kernel begins so much later. */
+#define STEPS 5
+static void training(int count, const long *work, const long *idle, long long communicator)
+{
+    long last = 0;
+    begin();
+    for (int r = 0; r < count; r++)
+        last = work[r] + idle[r] > last ? work[r] + idle[r] : last;
+    for (int r = 0; r < count; r++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", r);
+        rank_process(r, number);
+        comm_init(r, communicator, count);
+        for (long step = 0; step < STEPS; step++) {
+            long at = 1000 * (step + 1), arrival = at + 10 + idle[r] + work[r];
+            range(r, STEP, 0, at, at + 1000);
+            kernel(r, GEMM_CONFIG, at + 1, at + 10 + idle[r], arrival);
+            all_reduce_call(r, at + 3, communicator, 8 * MEBI);
+            kernel(r, ALL_REDUCE_CONFIG, at + 4, arrival, at + 10 + last + 100);
+        }
+    }
+}
+
+/* ---- waiting --------------------------------------------------------------------------------------- */
+
+START_TEST(who_comes_last_is_told_with_the_cause)
+{
+    training(4, (long[]){200, 200, 500, 260}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->count, 4);
+    ck_assert_str_eq(ranks->iteration_name, "step");
+    ck_assert_int_eq(ranks->operations, 4 * STEPS);
+    ck_assert_int_eq(ranks->matched, 4 * STEPS);
+    ck_assert_ptr_null(ranks->why_unmatched);
+    ck_assert_int_eq(ranks->missing, 0);
+    const struct prof_rank_row *fast = &ranks->rows[0], *slow = &ranks->rows[2];
+    ck_assert_int_eq(slow->rank, 2);
+    ck_assert_int_eq(slow->last_count, STEPS);
+    ck_assert_int_eq(slow->last_ns, STEPS * 240 * US);
+    ck_assert_int_eq(slow->caused_ns, STEPS * (300 + 300 + 240) * US);
+    ck_assert_int_eq(slow->cause, PROF_CAUSE_COMPUTE);
+    ck_assert_int_eq(slow->excess_ns[PROF_CAUSE_COMPUTE], STEPS * 300 * US);
+    ck_assert_str_eq(slow->slow_kernel, "gemm");
+    ck_assert_int_eq(slow->slow_kernel_ns, STEPS * 300 * US);
+    ck_assert_int_eq(slow->wait_ns, 0);
+    ck_assert_int_eq(fast->wait_ns, STEPS * 300 * US);
+    ck_assert_int_eq(fast->last_count, 0);
+    ck_assert_int_eq(fast->iterations, STEPS);
+    ck_near(fast->iteration_ns, 1000.0 * US);
+    ck_assert_int_eq(fast->window_ns, STEPS * 1000 * US);
+    ck_assert_int_eq(fast->compute_ns, STEPS * 200 * US);
+    ck_assert_int_eq(fast->collective_ns, STEPS * 400 * US);
+    ck_assert_int_eq(fast->exposed_ns, STEPS * 400 * US);
+    ck_assert_int_eq(fast->busy_ns, STEPS * 600 * US);
+    ck_assert_int_eq(fast->idle_ns, STEPS * 400 * US);
+    ck_near(ranks->imbalance, 500 / 290.0 - 1);
+
+    ck_assert_uint_eq(ranks->late_count, STEPS);
+    ck_assert_uint_eq(ranks->late[0].rank, 2);
+    ck_assert_int_eq(ranks->late[0].late_ns, 240 * US);
+    ck_assert_int_eq(ranks->late[0].skew_ns, 300 * US);
+    ck_assert_int_eq(ranks->late[0].iteration, 0);
+    ck_assert_int_eq(ranks->late[4].iteration, 4);
+    ck_assert_int_eq(ranks->late[0].cause, PROF_CAUSE_COMPUTE);
+
+    ck_assert_uint_eq(ranks->collective_count, 1);
+    const struct prof_collective_row *all = &ranks->collectives[0];
+    ck_assert_int_eq(all->operation, PROF_COLLECTIVE_ALL_REDUCE);
+    ck_assert_str_eq(all->reduction, "Sum");
+    ck_assert(all->communicator == COMMUNICATOR && all->has_communicator);
+    ck_assert_int_eq(all->ranks, 4);
+    ck_assert_int_eq(all->bytes, 8 * MEBI);
+    ck_assert_int_eq(all->count, 4 * STEPS);
+    ck_assert_int_eq(all->calls, 4 * STEPS);
+    ck_near(all->transfer_ns, 100.0 * US);
+    ck_near(all->skew_ns, 300.0 * US);
+    ck_assert_int_eq(all->wait_ns, STEPS * 840 * US);
+    ck_near(all->algorithm_rate, 8 * MEBI / 100e-6);
+    ck_near(all->bus_rate, 1.5 * 8 * MEBI / 100e-6);
+
+    ck_assert_uint_eq(ranks->iteration_count, 4 * STEPS);
+    for (size_t i = 0; i < ranks->iteration_count; i++) {
+        ck_assert_int_eq(ranks->iterations[i].iteration, (int64_t)i / 4);
+        ck_assert_int_eq(ranks->iterations[i].slowest, i % 4 == 2);
+    }
+    ck_assert_int_eq(ranks->iterations[0].wait_ns, 300 * US);
+    ck_assert_uint_eq(ranks->difference_count, 0);
+    done(capture, ranks);
+}
+END_TEST
+
+START_TEST(a_late_host_is_no_slow_kernel)
+{
+    training(3, (long[]){200, 200, 200}, (long[]){0, 150, 0}, 0);
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_int_eq(ranks->matched, 3 * STEPS); /* without a communicator's number too */
+    ck_assert_int_eq(ranks->rows[1].last_count, STEPS);
+    ck_assert_int_eq(ranks->rows[1].cause, PROF_CAUSE_HOST);
+    ck_assert_int_eq(ranks->rows[1].excess_ns[PROF_CAUSE_HOST], STEPS * 150 * US);
+    ck_assert_ptr_null(ranks->rows[1].slow_kernel);
+    ck_assert(!ranks->collectives[0].has_communicator);
+    ck_assert_int_eq(ranks->collectives[0].ranks, 3);
+    done(capture, ranks);
+}
+END_TEST
+
+/* An all-reduce of 300 us, of which a kernel covers 100. */
+START_TEST(what_a_kernel_covers_is_not_exposed)
+{
+    begin();
+    rank_process(0, "0");
+    kernel(0, ALL_REDUCE_CONFIG, 5, 100, 400);
+    kernel(0, GEMM_CONFIG, 6, 50, 200);
+    kernel(0, GEMM_CONFIG, 7, 60, 150); /* two at once count once */
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->count, 1);
+    ck_assert_int_eq(ranks->rows[0].collective_ns, 300 * US);
+    ck_assert_int_eq(ranks->rows[0].exposed_ns, 200 * US);
+    ck_assert_int_eq(ranks->rows[0].compute_ns, 150 * US);
+    ck_assert_int_eq(ranks->rows[0].window_ns, 350 * US);
+    ck_assert_int_eq(ranks->rows[0].idle_ns, 0);
+    ck_assert(isnan(ranks->rows[0].iteration_ns));
+    ck_assert_int_eq(ranks->collectives[0].bytes, PROF_UNKNOWN); /* its name is all there is */
+    ck_assert(isnan(ranks->collectives[0].bus_rate));
+    ck_assert_int_eq(ranks->missing, 3);
+    done(capture, ranks);
+}
+END_TEST
+
+/* ---- calls and kernels ------------------------------------------------------------------------------ */
+
+START_TEST(groups_share_kernels)
+{
+    begin();
+    rank_process(0, "0");
+    range(0, GROUP_START, NCCL, 10, 11); /* three calls, one kernel */
+    for (int i = 0; i < 3; i++)
+        all_reduce_call(0, 12 + 6 * i, COMMUNICATOR, MEBI);
+    range(0, GROUP_END, NCCL, 40, 50);
+    kernel(0, ALL_REDUCE_CONFIG, 45, 60, 100);
+    range(0, GROUP_START, NCCL, 110, 111); /* two communicators, two kernels */
+    all_reduce_call(0, 112, COMMUNICATOR, MEBI);
+    all_reduce_call(0, 120, 77, 2 * MEBI);
+    all_reduce_call(0, 130, 77, 2 * MEBI);
+    range(0, GROUP_END, NCCL, 140, 150);
+    kernel(0, ALL_REDUCE_CONFIG, 142, 160, 170);
+    kernel(0, ALL_REDUCE_CONFIG, 144, 170, 190);
+    /* A send by itself has a group inside, and its kernel in that; another is in a group. */
+    int send = range(0, SEND, NCCL, 200, 220);
+    field(send, F_BYTES, 4 * MEBI);
+    field(send, F_PEER, 1);
+    range(0, GROUP_START, NCCL, 201, 202);
+    range(0, GROUP_END, NCCL, 203, 219);
+    kernel(0, SEND_RECV_CONFIG, 210, 300, 400);
+    range(0, GROUP_START, NCCL, 410, 411);
+    for (int i = 0; i < 2; i++) {
+        int call = range(0, i ? RECV : SEND, NCCL, 412 + 6 * i, 416 + 6 * i);
+        field(call, F_BYTES, MEBI);
+        field(call, F_PEER, 3);
+        range(0, GROUP_START, NCCL, 413 + 6 * i, 414 + 6 * i);
+        range(0, GROUP_END, NCCL, 414 + 6 * i, 415 + 6 * i);
+    }
+    range(0, GROUP_END, NCCL, 430, 440);
+    kernel(0, SEND_RECV_CONFIG, 435, 500, 600);
+    kernel(0, SEND_RECV_CONFIG, 700, 700, 710); /* by nobody's call */
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_int_eq(ranks->operations, 6);
+    ck_assert_int_eq(ranks->calls_without_kernel, 0);
+    int64_t seen = 0;
+    for (size_t i = 0; i < ranks->collective_count; i++) {
+        const struct prof_collective_row *row = &ranks->collectives[i];
+        int64_t us = row->duration_ns.sum / US;
+        seen += us;
+        ck_assert_int_eq(row->count, 1);
+        if (us == 40) {
+            ck_assert_int_eq(row->calls, 3);
+            ck_assert_int_eq(row->bytes, MEBI);
+        } else if (us == 10 && row->operation == PROF_COLLECTIVE_ALL_REDUCE) {
+            ck_assert(row->communicator == COMMUNICATOR && row->calls == 1);
+        } else if (us == 20) {
+            ck_assert(row->communicator == 77 && row->calls == 2 && row->bytes == 2 * MEBI);
+        } else if (us == 100 && row->operation == PROF_COLLECTIVE_SEND) {
+            ck_assert(row->calls == 1 && row->bytes == 4 * MEBI);
+        } else if (us == 100) {
+            ck_assert_int_eq(row->operation, PROF_COLLECTIVE_SEND_RECV);
+            ck_assert(row->calls == 2 && row->bytes == MEBI);
+        } else {
+            ck_assert_int_eq(row->operation, PROF_COLLECTIVE_SEND_RECV);
+            ck_assert(us == 10 && row->calls == PROF_UNKNOWN && row->bytes == PROF_UNKNOWN);
+        }
+    }
+    ck_assert_int_eq(seen, 40 + 10 + 20 + 100 + 100 + 10);
+    ck_assert_uint_eq(ranks->link_count, 1); /* of the send whose peer is known */
+    ck_assert(ranks->links[0].from == 0 && ranks->links[0].to == 1);
+    ck_near(ranks->links[0].bus_rate, floor(4 * MEBI / 100e-6));
+    done(capture, ranks);
+}
+END_TEST
+
+/* Captured once, launched twice, as a clone of the program's node; another graph computes only. */
+START_TEST(captured_calls_serve_every_launch)
+{
+    begin();
+    rank_process(0, "0");
+    all_reduce_call(0, 10, COMMUNICATOR, MEBI);
+    add("INSERT INTO graph_node(start, thread, node, graph, original, class) VALUES(12000, 1, 5, 1, "
+        "NULL, 1), (13000, 1, 6, 1, NULL, 1), (20000, 1, 50, 2, NULL, 1), (20000, 1, 50, 2, 5, 1), "
+        "(20000, 1, 51, 2, 51, 1)");
+    for (int i = 0; i < 2; i++)
+        add("INSERT INTO kernel(start, duration, stream, config, correlation, graph_node) "
+            "VALUES(%d, 1000, 2, %d, %d, 50), (%d, 10, 1, %d, %d, 51)", 100000 + 10000 * i,
+            ALL_REDUCE_CONFIG, i, 100000 + 10000 * i, GEMM_CONFIG, i);
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->collective_count, 1);
+    ck_assert_int_eq(ranks->collectives[0].count, 2);
+    ck_assert_int_eq(ranks->collectives[0].in_graphs, 2);
+    ck_assert_int_eq(ranks->collectives[0].bytes, MEBI);
+    ck_assert(ranks->collectives[0].communicator == COMMUNICATOR);
+    ck_assert_int_eq(ranks->calls_without_kernel, 0);
+    done(capture, ranks);
+}
+END_TEST
+
+/* A communicator that does not block launches on a thread of its own. */
+START_TEST(launches_of_another_thread_go_by_order)
+{
+    begin();
+    rank_process(0, "0");
+    add("INSERT INTO thread(id, process, tid) VALUES(9, 1, 999)");
+    for (int i = 0; i < 3; i++) {
+        all_reduce_call(0, 10 + 10 * i, COMMUNICATOR, (i + 1) * MEBI);
+        add("INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
+            "VALUES(%d, %d, 2, %d, 1000, 500, 9)", (100 + 10 * i) * US, (i + 1) * US,
+            ALL_REDUCE_CONFIG);
+    }
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->collective_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(ranks->collectives[i].bytes, ranks->collectives[i].duration_ns.sum / US * MEBI);
+    done(capture, ranks);
+}
+END_TEST
+
+START_TEST(operations_of_the_host)
+{
+    begin();
+    for (int r = 0; r < 2; r++) {
+        rank_process(r, "NULL"); /* no launcher said anything */
+        for (int i = 0; i < 4; i++) {
+            int at = 1000 * (i + 1) + 100 * r;
+            int own = range(r, OWN_ALL_REDUCE, OWN, at, 1000 * (i + 1) + 300);
+            add("UPDATE range SET payload=%d WHERE id=%d", 4 * MEBI, own);
+            kernel(r, GEMM_CONFIG, at, at, at + 50); /* the program goes on meanwhile */
+            range(r, MPI_BARRIER, 0, 1000 * (i + 1) + 400 + 100 * r, 1000 * (i + 1) + 550);
+        }
+    }
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->count, 2);
+    ck_assert_int_eq(ranks->rows[0].rank, PROF_UNKNOWN);
+    ck_assert_int_eq(ranks->rows[0].pid, 100);
+    ck_assert_int_eq(ranks->operations, 16);
+    ck_assert_int_eq(ranks->matched, 16);
+    ck_assert_int_eq(ranks->rows[0].wait_ns, 4 * 200 * US);
+    ck_assert_int_eq(ranks->rows[1].last_count, 8);
+    ck_assert_int_eq(ranks->rows[0].exposed_ns, 4 * (250 + 150) * US);
+    const struct prof_collective_row *all = &ranks->collectives[0];
+    ck_assert_int_eq(all->operation, PROF_COLLECTIVE_ALL_REDUCE);
+    ck_near(all->bus_rate, 4 * MEBI / 200e-6); /* 2 ranks: 2(n-1)/n = 1 */
+    ck_assert_int_eq(ranks->collectives[1].operation, PROF_COLLECTIVE_BARRIER);
+    ck_assert(isnan(ranks->collectives[1].bus_rate));
+    done(capture, ranks);
+}
+END_TEST
+
+/* ---- what does not go together ---------------------------------------------------------------------- */
+
+START_TEST(a_rank_that_began_later_is_counted_from_the_end)
+{
+    training(3, (long[]){200, 300, 200}, (long[]){0, 0, 0}, COMMUNICATOR);
+    add("DELETE FROM kernel WHERE start < 3000000 AND stream > 4"); /* rank 2: three steps */
+    add("DELETE FROM range WHERE start < 3000000 AND thread = 3");
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_int_eq(ranks->matched, 3 * 3);
+    ck_assert_ptr_nonnull(ranks->why_unmatched);
+    ck_assert_int_eq(ranks->rows[1].last_count, 3);
+    ck_assert_int_eq(ranks->rows[2].wait_ns, 3 * 100 * US);
+    done(capture, ranks);
+}
+END_TEST
+
+START_TEST(groups_that_cannot_be_told_apart_are_not_matched)
+{
+    training(4, (long[]){200, 300, 200, 200}, (long[]){0, 0, 0, 0}, 0);
+    add("UPDATE kernel SET start = start + 500000000 WHERE stream > 4"); /* ranks 2, 3: another group */
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_int_eq(ranks->matched, 0);
+    ck_assert_ptr_nonnull(ranks->why_unmatched);
+    ck_assert_int_eq(ranks->rows[0].wait_ns, 0);
+    ck_assert_uint_eq(ranks->late_count, 0);
+    ck_assert(ranks->collectives[0].duration_ns.count > 0);
+    done(capture, ranks);
+}
+END_TEST
+
+START_TEST(a_rank_that_does_otherwise_is_named)
+{
+    training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
+    kernel(3, EXTRA_CONFIG, 2500, 2600, 2610);
+    add("INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES(2700000, 1000, 3, 4096, 2)");
+    kernel(0, EXTRA_CONFIG, 500, 600, 610); /* before the steps: no part of them */
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->difference_count, 2);
+    const struct prof_rank_difference *copied = &ranks->differences[0], *extra = copied + 1;
+    ck_assert(copied->rank == 1 && copied->kind == PROF_DIFFERS_COPIED);
+    ck_assert(copied->here == 4096 && copied->usual == 0 && copied->usual_ranks == 3);
+    ck_assert_str_eq(copied->name, "DtoH");
+    ck_assert(extra->rank == 3 && extra->kind == PROF_DIFFERS_LAUNCHES);
+    ck_assert_str_eq(extra->name, "extra");
+    ck_assert_int_eq(extra->config->id, EXTRA_CONFIG);
+    ck_assert(extra->here == 1 && extra->usual == 0);
+    done(capture, ranks);
+}
+END_TEST
+
+/* Three pairs of ranks, of which one takes four times as long. */
+START_TEST(a_slow_link_is_first)
+{
+    begin();
+    for (int r = 0; r < 6; r++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", r);
+        rank_process(r, number);
+        comm_init(r, 1000 + r / 2, 2);
+        for (int i = 0; i < 4; i++) {
+            all_reduce_call(r, 100 + 1000 * i, 1000 + r / 2, 8 * MEBI);
+            kernel(r, ALL_REDUCE_CONFIG, 101 + 1000 * i, 110 + 1000 * i,
+                   110 + 1000 * i + (r / 2 == 1 ? 400 : 100));
+        }
+    }
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->link_count, 3);
+    ck_assert_uint_eq(ranks->links[0].communicator, 1001);
+    ck_assert_int_eq(ranks->links[0].ranks, 2);
+    ck_assert_int_eq(ranks->links[0].count, 4);
+    ck_near(ranks->links[0].bus_rate, floor(8 * MEBI / 400e-6));
+    ck_near(ranks->links[0].usual_rate, floor(8 * MEBI / 100e-6));
+    done(capture, ranks);
+}
+END_TEST
+
+START_TEST(one_process_with_several_devices)
+{
+    begin();
+    for (int r = 0; r < 2; r++)
+        rank_process(r, "0");
+    add("UPDATE device SET process = 1; UPDATE stream SET process = 1; DELETE FROM process WHERE id=2;"
+        "UPDATE thread SET process = 1");
+    for (int r = 0; r < 2; r++) {
+        comm_init(r, COMMUNICATOR, 2);
+        all_reduce_call(r, 100 + 10 * r, COMMUNICATOR, MEBI);
+        kernel(r, ALL_REDUCE_CONFIG, 101 + 10 * r, 200 + 50 * r, 300);
+    }
+    struct prof_capture *capture = made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->count, 2);
+    ck_assert_int_eq(ranks->rows[0].rank, 0);
+    ck_assert_int_eq(ranks->rows[1].rank, 1); /* as NCCL was told */
+    ck_assert_int_eq(ranks->rows[0].wait_ns, 50 * US);
+    done(capture, ranks);
+}
+END_TEST
+
+START_TEST(nothing_and_nonsense)
+{
+    struct prof_capture *capture = fixture_with_base(NULL);
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert(ranks->count == 0 && ranks->collective_count == 0);
+    bool present = true;
+    ck_ok(prof_ranks_present(capture, &present, &err));
+    ck_assert(!present);
+    done(capture, ranks);
+
+    training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
+    add("UPDATE kernel SET duration = -5 WHERE id = 2; UPDATE kernel SET start = NULL WHERE id = 4;"
+        "UPDATE kernel SET duration = 9223372036854775807 WHERE id = 6;"
+        "UPDATE kernel SET stream = 99, thread = 99 WHERE id = 8;"
+        "UPDATE kernel SET start = -9223372036854775807 WHERE id = 10;"
+        "UPDATE range SET duration = 9223372036854775807, thread = 77 WHERE id = 3;"
+        "UPDATE range SET start = NULL WHERE id = 5; UPDATE range SET duration = NULL WHERE id = 7;"
+        "UPDATE range_field SET value = 'text' WHERE id %% 3 = 0;"
+        "UPDATE range_field SET name = 99, range = 0 WHERE id = 5;"
+        "UPDATE process SET rank = -3, world_size = -1 WHERE id = 1;"
+        "INSERT INTO range_field(range, name, value) VALUES(2, 16, -1), (2, 18, 0), (NULL, NULL, NULL);"
+        "INSERT INTO graph_node(start, thread, node, original) VALUES(1, 1, 7, 8), (1, 1, 8, 7);"
+        "UPDATE kernel SET graph_node = 7 WHERE id = 12");
+    capture = made();
+    ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->count, 2);
+    done(capture, ranks);
+}
+END_TEST
+
+START_TEST(a_filter_by_time)
+{
+    training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
+    struct prof_capture *capture = made();
+    struct prof_filter filter = {.begin_ns = 2000 * US, .end_ns = 4000 * US};
+    struct prof_ranks ranks;
+    ck_ok(prof_ranks(capture, &filter, &ranks, &err));
+    ck_assert_int_eq(ranks.operations, 2 * 2);
+    ck_assert_int_eq(ranks.rows[0].wait_ns, 2 * 100 * US);
+    ck_assert_int_eq(ranks.rows[0].iterations, 2);
+    prof_ranks_free(&ranks);
+    prof_close(capture);
+}
+END_TEST
+
+CHECK_MAIN("ranks", who_comes_last_is_told_with_the_cause, a_late_host_is_no_slow_kernel,
+           what_a_kernel_covers_is_not_exposed, groups_share_kernels,
+           captured_calls_serve_every_launch, launches_of_another_thread_go_by_order,
+           operations_of_the_host, a_rank_that_began_later_is_counted_from_the_end,
+           groups_that_cannot_be_told_apart_are_not_matched, a_rank_that_does_otherwise_is_named,
+           a_slow_link_is_first, one_process_with_several_devices, nothing_and_nonsense,
+           a_filter_by_time)
