@@ -15,7 +15,7 @@ EXPORT struct injection_log *injection_log(void);
 
 static struct injection_log seen;
 static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER; /* of everything but the counters */
-static char domain_object;                                    /* its address is the handle */
+static char domain_object, collective_object;                 /* their addresses are the handles */
 
 static void count(int *counter)
 {
@@ -73,7 +73,20 @@ static struct pk_nvtx_domain *on_domain_create(const char *name)
 {
     count(&seen.domains);
     keep(seen.domain_name, name);
-    return (struct pk_nvtx_domain *)(void *)&domain_object;
+    return (struct pk_nvtx_domain *)(void *)(strcmp(name, PERFKIT_NVTX_COLLECTIVE_DOMAIN) == 0
+                                                 ? &collective_object
+                                                 : &domain_object);
+}
+
+static int on_collective(const struct pk_nvtx_event_attributes *event)
+{
+    if (event->payload_type != PK_NVTX_PAYLOAD_UINT64 || event->reserved0 != 0 ||
+        event->message_type != PK_NVTX_MESSAGE_ASCII)
+        return 0;
+    count(&seen.collectives);
+    seen.collective_bytes = event->payload.u64;
+    keep(seen.last_collective, event->message.ascii);
+    return 0;
 }
 
 static int on_domain_push(struct pk_nvtx_domain *domain,
@@ -81,6 +94,8 @@ static int on_domain_push(struct pk_nvtx_domain *domain,
 {
     const struct pk_nvtx_payload_data *data;
 
+    if (domain == (void *)&collective_object)
+        return on_collective(event);
     count(&seen.work_pushes);
     pthread_mutex_lock(&text_lock);
     seen.work_domain = domain == (void *)&domain_object ? domain : NULL;

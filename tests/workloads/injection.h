@@ -16,6 +16,9 @@ struct injection_log {
     struct perfkit_work work; /* of the last declaration that was well formed */
     int bad_work;
     const void *work_domain; /* what the client passed as the domain */
+    int collectives;
+    char last_collective[64];
+    uint64_t collective_bytes;
 };
 
 typedef struct injection_log *(*injection_log_fn)(void);

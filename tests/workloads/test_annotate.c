@@ -77,6 +77,33 @@ START_TEST(work_is_declared)
 }
 END_TEST
 
+START_TEST(collectives_are_told)
+{
+    struct injection_log *seen;
+
+    setenv(PK_NVTX_ENV_INJECTION, TEST_INJECTION, 1);
+    perfkit_collective_push("all_reduce", (uint64_t)5 << 32);
+    perfkit_collective_pop();
+    perfkit_collective_push("broadcast", 12);
+    perfkit_collective_pop();
+    seen = log_of_tool();
+    ck_assert_int_eq(seen->collectives, 2);
+    ck_assert_int_eq(seen->work_pushes + seen->bad_work, 0);
+    ck_assert_int_eq(seen->work_pops, 2); /* of any domain */
+    ck_assert_int_eq(seen->domains, 1);
+    ck_assert_str_eq(seen->domain_name, "perfkit.collective");
+    ck_assert_str_eq(seen->last_collective, "broadcast");
+    ck_assert_uint_eq(seen->collective_bytes, 12);
+    perfkit_collective_push("all_reduce", (uint64_t)5 << 32);
+    ck_assert_uint_eq(seen->collective_bytes, (uint64_t)5 << 32);
+    perfkit_work_push("beside", 1, 2, 3);
+    perfkit_work_pop();
+    perfkit_collective_pop();
+    ck_assert_int_eq(seen->work_pushes, 1);
+    ck_assert_int_eq(seen->domains, 2);
+}
+END_TEST
+
 START_TEST(two_modules_attach_each)
 {
     struct injection_log *seen;
@@ -179,6 +206,7 @@ int main(void)
 
     tcase_add_test(cases, calls_arrive);
     tcase_add_test(cases, work_is_declared);
+    tcase_add_test(cases, collectives_are_told);
     tcase_add_test(cases, two_modules_attach_each);
     tcase_add_test(cases, nothing_without_a_tool);
     tcase_add_loop_test(cases, a_broken_tool_is_ignored, 0, 3);

@@ -36,10 +36,13 @@ long syscall(long number, ...); /* hidden by a strict -std=c11, and gettid has n
 
 enum { PERFKIT_ONCE_FRESH = 0, PERFKIT_ONCE_RUNNING = 1, PERFKIT_ONCE_DONE = 2 };
 
+/* Of declared work, and of collective operations. */
+enum { PERFKIT_DOMAIN_WORK, PERFKIT_DOMAIN_COLLECTIVE, PERFKIT_DOMAINS };
+
 struct perfkit_annotate_state {
     int attach_once; /* PERFKIT_ONCE_*: our slots below are final for reading when done */
-    int domain_once;
-    struct pk_nvtx_domain *domain; /* "perfkit", made at the first declaration of work */
+    int domain_once[PERFKIT_DOMAINS];
+    struct pk_nvtx_domain *domain[PERFKIT_DOMAINS]; /* made at their first use */
     /* A tool may ask for any module and write to any valid id, so each has real slots. */
     pk_nvtx_function slot[PK_NVTX_MODULE_COUNT][PK_NVTX_CORE_COUNT];
     pk_nvtx_function *table[PK_NVTX_MODULE_COUNT][PK_NVTX_CORE_COUNT + 1];
@@ -49,7 +52,7 @@ struct perfkit_annotate_state {
 
 /* Weak: the copies of one link merge. Hidden: two shared objects never share. The suffix changes
  * with the structure, so that objects built against different perfkits do not merge. */
-__attribute__((weak, visibility("hidden"))) struct perfkit_annotate_state perfkit_annotate_state_1;
+__attribute__((weak, visibility("hidden"))) struct perfkit_annotate_state perfkit_annotate_state_2;
 
 /* True for the one caller that has to do the work and then call perfkit_annotate_done; false
  * when it has been done, after waiting for a thread that is at it. */
@@ -84,7 +87,7 @@ static inline int perfkit_annotate_get_table(uint32_t module, pk_nvtx_function_t
     if (module == PK_NVTX_MODULE_INVALID || module >= PK_NVTX_MODULE_COUNT)
         return 0;
     if (out_table)
-        *out_table = perfkit_annotate_state_1.table[module];
+        *out_table = perfkit_annotate_state_2.table[module];
     if (out_count)
         *out_count = count[module];
     return 1;
@@ -98,9 +101,9 @@ static inline void perfkit_annotate_set_version(uint32_t version)
 static inline const void *perfkit_annotate_get_export(uint32_t export_table_id)
 {
     if (export_table_id == PK_NVTX_EXPORT_CALLBACKS)
-        return &perfkit_annotate_state_1.callbacks;
+        return &perfkit_annotate_state_2.callbacks;
     if (export_table_id == PK_NVTX_EXPORT_VERSION_INFO)
-        return &perfkit_annotate_state_1.version_info;
+        return &perfkit_annotate_state_2.version_info;
     return NULL;
 }
 
@@ -127,7 +130,7 @@ static inline void perfkit_annotate_load(struct perfkit_annotate_state *state)
 
 static inline void perfkit_annotate_attach(void)
 {
-    struct perfkit_annotate_state *state = &perfkit_annotate_state_1;
+    struct perfkit_annotate_state *state = &perfkit_annotate_state_2;
     int saved_errno = errno;
     unsigned int module, id, count = 0;
 
@@ -152,26 +155,37 @@ static inline void perfkit_annotate_attach(void)
  * may detach by clearing it. */
 static inline pk_nvtx_function perfkit_annotate_slot(unsigned int module, unsigned int id)
 {
-    struct perfkit_annotate_state *state = &perfkit_annotate_state_1;
+    struct perfkit_annotate_state *state = &perfkit_annotate_state_2;
 
     if (__atomic_load_n(&state->attach_once, __ATOMIC_ACQUIRE) != PERFKIT_ONCE_DONE)
         perfkit_annotate_attach();
     return __atomic_load_n(&state->slot[module][id], __ATOMIC_RELAXED);
 }
 
-static inline struct pk_nvtx_domain *perfkit_annotate_domain(void)
+static inline struct pk_nvtx_domain *perfkit_annotate_domain(int which)
 {
-    struct perfkit_annotate_state *state = &perfkit_annotate_state_1;
+    static const char *const names[PERFKIT_DOMAINS] = {PERFKIT_NVTX_DOMAIN,
+                                                       PERFKIT_NVTX_COLLECTIVE_DOMAIN};
+    struct perfkit_annotate_state *state = &perfkit_annotate_state_2;
     pk_nvtx_domain_create_a_fn create;
 
-    if (__atomic_load_n(&state->domain_once, __ATOMIC_ACQUIRE) != PERFKIT_ONCE_DONE &&
-        perfkit_annotate_begin(&state->domain_once)) {
+    if (__atomic_load_n(&state->domain_once[which], __ATOMIC_ACQUIRE) != PERFKIT_ONCE_DONE &&
+        perfkit_annotate_begin(&state->domain_once[which])) {
         create = (pk_nvtx_domain_create_a_fn)perfkit_annotate_slot(PK_NVTX_MODULE_CORE2,
                                                                    PK_NVTX_CORE2_DOMAIN_CREATE_A);
-        state->domain = create ? create(PERFKIT_NVTX_DOMAIN) : NULL;
-        perfkit_annotate_done(&state->domain_once);
+        state->domain[which] = create ? create(names[which]) : NULL;
+        perfkit_annotate_done(&state->domain_once[which]);
     }
-    return state->domain;
+    return state->domain[which];
+}
+
+static inline void perfkit_annotate_pop(int which)
+{
+    pk_nvtx_domain_range_pop_fn pop = (pk_nvtx_domain_range_pop_fn)perfkit_annotate_slot(
+        PK_NVTX_MODULE_CORE2, PK_NVTX_CORE2_DOMAIN_RANGE_POP);
+
+    if (pop)
+        pop(perfkit_annotate_domain(which));
 }
 
 /* ---- interface ------------------------------------------------------------------------------ */
@@ -270,17 +284,42 @@ static inline void perfkit_work_push(const char *label, double flop, double byte
     event.payload.u64 = (uint64_t)(uintptr_t)&payload;
     event.message_type = PK_NVTX_MESSAGE_ASCII;
     event.message.ascii = label;
-    push(perfkit_annotate_domain(), &event);
+    push(perfkit_annotate_domain(PERFKIT_DOMAIN_WORK), &event);
 }
 
 /* Closes the declaration that the calling thread opened last. */
 static inline void perfkit_work_pop(void)
 {
-    pk_nvtx_domain_range_pop_fn pop = (pk_nvtx_domain_range_pop_fn)perfkit_annotate_slot(
-        PK_NVTX_MODULE_CORE2, PK_NVTX_CORE2_DOMAIN_RANGE_POP);
+    perfkit_annotate_pop(PERFKIT_DOMAIN_WORK);
+}
 
-    if (pop)
-        pop(perfkit_annotate_domain());
+/* Opens a range in the domain "perfkit.collective" around an operation that several processes do
+ * together, for those who have a way of their own (NCCL and MPI wrappers are seen by themselves):
+ * `operation` is all_reduce, all_gather, reduce_scatter, broadcast, reduce, gather, scatter,
+ * all_to_all, send, recv or barrier, `bytes` the size of the message on this rank, as NCCL counts
+ * it. The range's host times are the operation's. */
+static inline void perfkit_collective_push(const char *operation, uint64_t bytes)
+{
+    pk_nvtx_domain_range_push_ex_fn push = (pk_nvtx_domain_range_push_ex_fn)perfkit_annotate_slot(
+        PK_NVTX_MODULE_CORE2, PK_NVTX_CORE2_DOMAIN_RANGE_PUSH_EX);
+    struct pk_nvtx_event_attributes event;
+
+    if (!push)
+        return;
+    memset(&event, 0, sizeof event);
+    event.version = PK_NVTX_VERSION;
+    event.size = (uint16_t)sizeof event;
+    event.payload_type = PK_NVTX_PAYLOAD_UINT64;
+    event.payload.u64 = bytes;
+    event.message_type = PK_NVTX_MESSAGE_ASCII;
+    event.message.ascii = operation;
+    push(perfkit_annotate_domain(PERFKIT_DOMAIN_COLLECTIVE), &event);
+}
+
+/* Closes the operation that the calling thread opened last. */
+static inline void perfkit_collective_pop(void)
+{
+    perfkit_annotate_pop(PERFKIT_DOMAIN_COLLECTIVE);
 }
 
 #ifdef __cplusplus

@@ -452,6 +452,9 @@ struct perfkit_work {
     double bytes_written; /* bytes written to device memory */
 };
 
+/* Ranges in this domain are collective operations (perfkit_collective_push). */
+#define PERFKIT_NVTX_COLLECTIVE_DOMAIN "perfkit.collective"
+
 PK_NVTX_ASSERT(sizeof(struct perfkit_work) == 24, "work: size");
 
 #ifdef __cplusplus
