@@ -30,10 +30,14 @@ int program_main(const struct program *program, int argc, char **argv, void *val
     int status = read_options(program, argc, argv, values, bytes);
     struct dev *dev;
 
+    if (status < 0 && program->start)
+        status = program->start(values, argv);
     if (status >= 0)
         return status;
     perfkit_thread_name("main");
-    dev = open_device(program->options.program, (enum dev_backend)common->backend, 0);
+    dev = program->open
+              ? program->open(values)
+              : open_device(program->options.program, (enum dev_backend)common->backend, 0);
     if (!dev)
         return 2;
     status = program->run(values, dev);

@@ -10,6 +10,11 @@ struct program {
     /* What the options' table cannot check; may round values. 0, or -1 after saying on stderr what
      * is wrong. NULL: nothing. */
     int (*check)(void *values);
+    /* Runs next, for a program that is several processes: the exit status of one that has nothing
+     * more to do, -1 to go on. NULL: nothing. */
+    int (*start)(void *values, char **argv);
+    /* Opens the device; NULL after saying on stderr why there is none. NULL: that of --backend. */
+    struct dev *(*open)(const void *values);
     /* Measures and prints. The exit status: 0, 1 for a failed verification, 2 for a device that
      * failed, said on stderr. */
     int (*run)(const void *values, struct dev *dev);

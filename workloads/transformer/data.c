@@ -14,6 +14,14 @@ double weights_of(const struct shape *s)
     return s->width * (2.0 * s->vocabulary + s->length) + s->layers * layer;
 }
 
+double largest_matrix_of(const struct shape *s)
+{
+    double rows = (double)s->sequences * s->length;
+    double features = rows * (s->hidden > s->vocabulary ? s->hidden : s->vocabulary);
+
+    return fmax(features, rows * s->heads * s->length);
+}
+
 static uint32_t take(uint32_t *next, uint32_t floats)
 {
     uint32_t at = *next;

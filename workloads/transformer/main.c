@@ -55,9 +55,6 @@ static const char *describe_variant(size_t index, const char **summary)
 static int check_width(const struct transformer_options *options, uint32_t width)
 {
     struct shape shape = shape_of(options, width);
-    double elements = (double)rows_of(&shape) *
-                      (shape.hidden > shape.vocabulary ? shape.hidden : shape.vocabulary);
-    double scores = (double)rows_of(&shape) * shape.heads * shape.length;
 
     if (shape.width % 4 || shape.width % shape.heads) {
         fprintf(stderr,
@@ -66,7 +63,7 @@ static int check_width(const struct transformer_options *options, uint32_t width
                 shape.width, shape.heads);
         return -1;
     }
-    if (weights_of(&shape) >= 0x1p31 || elements >= 0x1p31 || scores >= 0x1p31) {
+    if (weights_of(&shape) >= 0x1p31 || largest_matrix_of(&shape) >= 0x1p31) {
         fprintf(stderr,
                 "transformer: a matrix of 2^31 numbers or more: take a smaller --vocabulary, "
                 "--length or --sequences\n");

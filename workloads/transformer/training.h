@@ -48,6 +48,9 @@ struct layout layout_of(const struct shape *shape);
 /* Floats of all weights: more than layout.count can hold for a shape that is too large. */
 double weights_of(const struct shape *shape);
 
+/* Floats of the largest result of an operation on a whole batch. */
+double largest_matrix_of(const struct shape *shape);
+
 /* Both come from the seed; NULL when memory ran out. The corpus is [batch][sequence][length + 1]
  * tokens; each one is followed by one of few others most of the time, so there is something to
  * learn. */
