@@ -41,7 +41,7 @@ enum prof_status prof_call_tree_open(struct prof_call_tree *tree, struct prof_ca
     if (!root || !tree->recent)
         return prof_out_of_memory(err);
     *root = (struct prof_flame_node){.kind = PROF_FLAME_ROOT};
-    return PROF_OK;
+    return prof_capture_stacks(capture, &tree->stacks, err);
 }
 
 void prof_call_tree_close(struct prof_call_tree *tree)
@@ -114,9 +114,26 @@ static uint32_t add_process(struct prof_call_tree *tree, int64_t id)
     return node;
 }
 
+/* Two calls in one function are two nodes: which line it was is the question. */
+static uint32_t add_frames(struct prof_call_tree *tree, uint32_t node, int64_t stack)
+{
+    const struct prof_frame *frames, *places;
+    size_t count = prof_stack_frames(tree->stacks, stack, &frames);
+    prof_stacks_places(tree->stacks, &places);
+    for (size_t i = 0; i < count && node != PROF_NO_GROUP; i++) {
+        const struct prof_frame *place = &places[frames[i].number];
+        node = prof_call_tree_child(tree, node, PROF_FLAME_FRAME, place->number, place->function);
+        if (node != PROF_NO_GROUP)
+            tree->nodes.data[node].frame = place;
+    }
+    return node;
+}
+
 uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call_site *site)
 {
     uint32_t node = tree->by_process ? add_process(tree, site->process) : 0;
+    if (node != PROF_NO_GROUP && tree->stacks && site->stack)
+        node = add_frames(tree, node, site->stack);
     if (node != PROF_NO_GROUP && site->call_ns != PROF_UNKNOWN)
         node = add_ranges(tree, node, site);
     if (node == PROF_NO_GROUP || !site->api_name)

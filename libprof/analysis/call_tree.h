@@ -1,4 +1,5 @@
-/* A tree of where things came from: process ; NVTX ranges ; API call ; what the caller hangs below.
+/* A tree of where things came from: process ; frames of the host's call stack, where it was taken ; NVTX
+ * ranges ; API call ; what the caller hangs below.
  * Flame graphs of device work and the profile of memory are made of it. */
 #ifndef PERFKIT_ANALYSIS_CALL_TREE_H
 #define PERFKIT_ANALYSIS_CALL_TREE_H
@@ -12,6 +13,7 @@ struct prof_call_tree {
     bool by_process;                 /* the first level is the process */
     struct prof_range_index *ranges; /* borrowed; NULL = none */
     struct prof_texts *texts;        /* borrowed: its numbers are the groups of the ranges */
+    struct prof_stacks *stacks;      /* borrowed of the capture; NULL = there are none */
     struct prof_names children;
     struct prof_call_recent *recent;          /* children found lately */
     PROF_ARRAY(struct prof_flame_node) nodes; /* 0 = root; parents stand before their children */
@@ -22,6 +24,7 @@ struct prof_call_site {
     int64_t process, thread; /* ids, 0 = unknown */
     int64_t call_ns;         /* start of the call; PROF_UNKNOWN = no call is known */
     int64_t api_name;        /* string id, 0 = unknown */
+    int64_t stack;           /* stack.id, 0 = not taken */
 };
 
 /* A tree of the root alone. Close it also after a failure. */
@@ -35,7 +38,8 @@ void prof_call_tree_close(struct prof_call_tree *tree);
 uint32_t prof_call_tree_child(struct prof_call_tree *tree, uint32_t parent,
                               enum prof_flame_kind kind, uint64_t name, const char *text);
 
-/* The node of a call: below its process and the ranges that were open around it, outermost first.
+/* The node of a call: below its process, its callers and the ranges that were open around it, outermost
+ * first.
  * PROF_NO_GROUP: out of memory. */
 uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call_site *site);
 

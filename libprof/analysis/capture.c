@@ -135,8 +135,25 @@ enum prof_status prof_open(const char *path, struct prof_capture **capture, stru
     return status;
 }
 
+static void forget_stacks(struct prof_capture *capture)
+{
+    prof_stacks_close(capture->stacks);
+    capture->stacks = NULL;
+}
+
+enum prof_status prof_capture_stacks(struct prof_capture *capture, struct prof_stacks **stacks,
+                                     struct prof_error *err)
+{
+    enum prof_status status =
+        capture->stacks ? PROF_OK : prof_stacks_open(capture, &capture->stacks, err);
+    bool any = !status && prof_stacks_count(capture->stacks);
+    *stacks = any ? capture->stacks : NULL;
+    return status;
+}
+
 enum prof_status prof_refresh(struct prof_capture *capture, struct prof_error *err)
 {
+    forget_stacks(capture);
     prof_free_lookups(capture);
     return prof_load_lookups(capture, err);
 }
@@ -146,6 +163,7 @@ void prof_close(struct prof_capture *capture)
     if (!capture)
         return;
     sqlite3_finalize(capture->string_query);
+    forget_stacks(capture);
     prof_free_lookups(capture);
     prof_arena_free(&capture->string_texts);
     prof_map_free(&capture->strings);

@@ -7,7 +7,7 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
-#include "libprof/include/prof.h"
+#include "libprof/include/prof_stack.h"
 #include "libprof/store/store.h"
 
 struct prof_arena {
@@ -42,6 +42,7 @@ struct prof_capture {
     struct prof_map strings;        /* string id -> index into string_slots */
     PROF_ARRAY(struct prof_text_slot) string_slots;
     sqlite3_stmt *string_query;
+    struct prof_stacks *stacks; /* read at first use; NULL before */
     int transactions; /* open cursors that share one read transaction */
 };
 
@@ -76,6 +77,11 @@ static inline int64_t prof_column_id(sqlite3_stmt *statement, int column)
 /* Share one read transaction between nested users: one consistent state for several statements. */
 enum prof_status prof_begin(struct prof_capture *capture, struct prof_error *err);
 void prof_end(struct prof_capture *capture);
+
+/* The capture's call stacks, read at first use and kept until prof_close or prof_refresh; NULL when
+ * there are none. */
+enum prof_status prof_capture_stacks(struct prof_capture *capture, struct prof_stacks **stacks,
+                                     struct prof_error *err);
 
 /* Read what prof_info and the lookups return. */
 enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_error *err);

@@ -1017,7 +1017,10 @@ enum prof_flame_kind {
     PROF_FLAME_TRANSFER,
     PROF_FLAME_MEMSET,
     PROF_FLAME_MEMORY, /* a kind of memory */
+    PROF_FLAME_FRAME,  /* of the host's call stack */
 };
+
+struct prof_frame; /* prof_stack.h */
 
 struct prof_flame_node {
     uint32_t parent; /* index, always smaller than the node's own */
@@ -1028,6 +1031,7 @@ struct prof_flame_node {
     int64_t count; /* events that end their stack here */
     int64_t device_ns, bytes; /* of those events, whatever the weight: durations; bytes moved or set */
     int64_t process;          /* PROF_FLAME_PROCESS: its id */
+    const struct prof_frame *frame; /* PROF_FLAME_FRAME: function, file and line; until prof_refresh */
 };
 
 /* A tree as an array: node 0 is the root, parents stand before their children. A folded line is the
@@ -1037,7 +1041,7 @@ struct prof_flame {
     size_t count;
 };
 
-/* Stacks of (process ;) NVTX ranges open on the calling thread when the call started, outermost
+/* Stacks of (process ;) frames of the host's stack where it was taken, outermost first ; NVTX ranges open on the calling thread when the call started, outermost
  * first ; API call ; kernel or transfer kind. Work without a known call hangs from the root (or
  * process). Memory: 40 to 60 bytes per range and about 100 per distinct stack. The weights of
  * allocations: their stacks end with the kind of memory. */

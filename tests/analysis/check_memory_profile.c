@@ -230,6 +230,38 @@ START_TEST(filters_choose_allocations)
 }
 END_TEST
 
-CHECK_MAIN("memory profile", a_leak_is_found_where_it_is_made, the_peak_is_shared_out,
-           what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
+/* Two lines of one function, called from one line of main, are two places. */
+START_TEST(host_stacks_tell_lines)
+{
+    struct program p;
+    begin(&p);
+    fputs("INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'grow'), (22, '/src/a.c');"
+          "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 16), (2, 1, 1, 32), "
+          "(3, 1, 1, 48);"
+          "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 22, 5), "
+          "(2, 0, 21, 22, 10), (3, 0, 21, 22, 11);"
+          "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), "
+          "(3, 1, 3, 2);",
+          p.out);
+    range(&p, STEP, 500, 5000, 0);
+    memory(&p, 1000, -1, 500, 3);
+    memory(&p, 2000, -1, 100, 3);
+    fputs("UPDATE allocation SET stack = id + 1;", p.out);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_uint_eq(m.site_count, 2);
+    const struct prof_memory_site *large =
+        site(&m, "main (a.c:5) > grow (a.c:10) > step > cudaMalloc", 3);
+    ck_assert_int_eq(large->use.held_bytes, 500);
+    ck_assert_str_eq(large->name, "grow (a.c:10)");
+    ck_assert_int_eq(site(&m, "main (a.c:5) > grow (a.c:11) > step > cudaMalloc", 3)->use.bytes,
+                     100);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("memory profile", host_stacks_tell_lines, a_leak_is_found_where_it_is_made,
+           the_peak_is_shared_out, what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
            without_steps_nothing_is_accused, filters_choose_allocations)

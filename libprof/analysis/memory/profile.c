@@ -179,6 +179,7 @@ static bool add_item(struct memory_work *w, const struct prof_lifetime *l)
         .thread = l->thread,
         .call_ns = call ? call->start : l->start,
         .api_name = call ? call->name : 0,
+        .stack = l->stack,
     };
     uint32_t node = prof_call_tree_call(&w->tree, &from);
     uint32_t site = node == PROF_NO_GROUP ? node : site_of(w, node, l->device, l->kind);
