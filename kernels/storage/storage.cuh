@@ -49,6 +49,52 @@ template <typename T> struct __align__(16) pack
     T element[pack_elements];
 };
 
+/* A pack in global memory at an address that is a multiple of 16, by accesses of 16 bytes. Writing is
+ * spelled out: where another branch stores the same elements one by one, the compiler makes one of the
+ * two and takes the single ones (nvcc 13.0; a kernel of 16 stores of 2 bytes ran at 1.6 of 4.3 TB/s). */
+template <typename T> __device__ __forceinline__ pack<T> read_pack(const T *from)
+{
+    pack<T> result;
+
+#pragma unroll
+    for (uint32_t i = 0; i < sizeof result / sizeof(uint4); i++)
+        reinterpret_cast<uint4 *>(&result)[i] = reinterpret_cast<const uint4 *>(from)[i];
+    return result;
+}
+
+__device__ __forceinline__ uint32_t bits_of(float value)
+{
+    return __float_as_uint(value);
+}
+
+__device__ __forceinline__ uint32_t bits_of(__half value)
+{
+    return __half_as_ushort(value);
+}
+
+__device__ __forceinline__ uint32_t bits_of(__nv_bfloat16 value)
+{
+    return __bfloat16_as_ushort(value);
+}
+
+template <typename T> __device__ __forceinline__ void write_pack(T *to, const pack<T> &value)
+{
+    constexpr uint32_t in_word = sizeof(uint32_t) / sizeof(T), words = pack_elements / in_word;
+    uint32_t word[words];
+
+#pragma unroll
+    for (uint32_t i = 0; i < words; i++) {
+        word[i] = bits_of(value.element[i * in_word]);
+        if constexpr (in_word == 2)
+            word[i] |= bits_of(value.element[2 * i + 1]) << 16;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < words; i += 4)
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to + i * in_word),
+                     "r"(word[i]), "r"(word[i + 1]), "r"(word[i + 2]), "r"(word[i + 3])
+                     : "memory");
+}
+
 /* Applies `function(value, index)` to elements [pack*8, pack*8+8) of `from`, as far as there are
  * n; whole packs go by wide accesses when the arrays allow it. */
 template <typename T, typename F>
@@ -61,12 +107,12 @@ __device__ __forceinline__ void map_pack(const T *from, T *to, uint32_t index, u
         return;
     if (n - first >= pack_elements &&
         ((reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to)) & 15) == 0) {
-        pack<T> in = *reinterpret_cast<const pack<T> *>(from + first), out;
+        pack<T> in = read_pack(from + first), out;
 
 #pragma unroll
         for (uint32_t i = 0; i < pack_elements; i++)
             out.element[i] = from_float<T>(function(to_float(in.element[i]), first + i));
-        *reinterpret_cast<pack<T> *>(to + first) = out;
+        write_pack(to + first, out);
         return;
     }
     for (uint32_t i = first; i < n && i < first + pack_elements; i++)

@@ -224,7 +224,7 @@ write_fragment(float *staged, const wmma::fragment<wmma::accumulator, edge, edge
         for (uint32_t k = 0; k < pack_elements; k++)
             packed.element[k] = from_float<T>(staged[channel * edge + x + k]);
         if (x + pack_elements <= columns && (reinterpret_cast<uintptr_t>(to) & 15) == 0) {
-            *reinterpret_cast<pack<T> *>(to) = packed;
+            write_pack(to, packed);
         } else {
 #pragma unroll
             for (uint32_t k = 0; k < pack_elements; k++)

@@ -43,7 +43,7 @@ __device__ __forceinline__ void read_chunk(const T *in, uint32_t n, pack<T> (&go
         uint32_t first = pack_first(p);
 
         if (wide && first + pack_elements <= n) {
-            got[p] = *reinterpret_cast<const pack<T> *>(in + first);
+            got[p] = read_pack(in + first);
         } else {
 #pragma unroll
             for (uint32_t i = 0; i < pack_elements; i++)
@@ -62,7 +62,7 @@ __device__ __forceinline__ void write_chunk(const pack<T> (&put)[packs], uint32_
         uint32_t first = pack_first(p);
 
         if (wide && first + pack_elements <= n) {
-            *reinterpret_cast<pack<T> *>(out + first) = put[p];
+            write_pack(out + first, put[p]);
         } else {
 #pragma unroll
             for (uint32_t i = 0; i < pack_elements; i++)
