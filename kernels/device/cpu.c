@@ -252,6 +252,18 @@ static int cpu_elapsed_ns(struct dev_event *from, struct dev_event *to, uint64_t
     return 0;
 }
 
+/* A library that computes on the host, with no stream. */
+static int cpu_call(struct dev_queue *queue, int (*call)(void *stream, void *context),
+                    void *context, struct dev_event *event)
+{
+    uint64_t start_ns = now_ns();
+    int result = call(NULL, context);
+
+    (void)queue;
+    note_duration(event, start_ns);
+    return result;
+}
+
 static int cpu_kernel(struct dev *dev, const struct dev_module *module, struct dev_kernel *kernel)
 {
     for (const struct dev_cpu_kernel *row = module->cpu; row && row->name; row++) {
@@ -354,6 +366,7 @@ static const struct dev_ops cpu_ops = {
     .copy = cpu_copy,
     .mark = cpu_mark,
     .elapsed_ns = cpu_elapsed_ns,
+    .call = cpu_call,
     .kernel = cpu_kernel,
     .kernel_free = cpu_kernel_free,
     .launch = cpu_launch,

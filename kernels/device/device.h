@@ -261,8 +261,9 @@ struct dev_kernel_shape {
 int dev_kernel_shape(struct dev_kernel *kernel, uint32_t group_items, size_t dynamic_local_bytes,
                      struct dev_kernel_shape *out);
 
-/* Lets `call` enqueue work of a library on the queue's native stream (CUDA: cudaStream_t) as one
- * command. `call` returns 0, or -1 after dev_fail. Fails on backends without such libraries. */
+/* Lets `call` enqueue work of a library on the queue's native stream (CUDA: cudaStream_t; the CPU
+ * backend has none, and the call does its work at once) as one command. `call` returns 0, or -1 after
+ * dev_fail. Fails on OpenCL. */
 int dev_call(struct dev_queue *queue, int (*call)(void *stream, void *context), void *context,
              struct dev_event **event);
 

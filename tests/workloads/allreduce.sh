@@ -1,9 +1,12 @@
 #!/bin/sh
 # Ranks as a user starts them: every way to add up gradients gives those of one process, started by the
 # program or as torchrun starts it; a capture has every rank and its operations; a rank that is gone ends
-# the others.  usage: allreduce.sh PROGRAM PERFKIT
+# the others.  usage: allreduce.sh PROGRAM PERFKIT FAKE_NCCL
 . "$(dirname "$0")/program.sh"
 perfkit=$2
+fake=$3
+export TMPDIR="$dir"
+unset PERFKIT_NCCL
 unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT
 
 quick='--preset small --iterations 1 --warmup 0'
@@ -48,6 +51,21 @@ assert rows["host-slow-rank"]["slow_rank"] == 2
 assert len({row["last_loss"] for row in rows.values()}) == 1
 ' <"$dir/out" || fail 'the JSON'
 fi
+
+# The way through NCCL, by a library that does what NCCL promises, on memory of the host; and where it fails.
+export PERFKIT_NCCL="$fake"
+expect 0 $quick --verify --backend cpu --ranks 3
+grep -c ' ok .* ok .* ok' "$dir/out" | grep -qx 10 || fail 'variants that were not verified'
+grep -q 'not available' "$dir/out" && fail 'NCCL was not used'
+expect 0 --sequences 3 --length 19 --width 36 --heads 4 --layers 3 --vocabulary 7 --seed 7 --bucket 5000 \
+    --iterations 2 --warmup 0 --verify --backend cpu --variant overlap --ranks 3
+FAKE_NCCL_FAILS=ncclCommInitRank expect 0 $quick --backend cpu --variant overlap
+grep -q 'overlap: not available: ncclCommInitRank: unhandled system error' "$dir/out" || fail 'NCCL that cannot start'
+FAKE_NCCL_FAILS=ncclAllReduce expect 2 $quick --backend cpu --variant overlap
+grep -q 'ncclAllReduce: invalid argument' "$dir/err" || fail 'NCCL that fails goes unnamed'
+PERFKIT_NCCL=/nowhere expect 0 $quick --backend cpu --variant overlap
+grep -q 'no libnccl.so.2 on this machine' "$dir/out" || fail 'NCCL that is not there'
+unset PERFKIT_NCCL
 
 # Two ranks that somebody else started, over TCP.
 port=$((20000 + $$ % 20000))

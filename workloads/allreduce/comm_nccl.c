@@ -10,7 +10,8 @@
 
 #include "workloads/allreduce/comm.h"
 
-#define CALLS 4096 /* of a step: more fails */
+#define LIBRARY "PERFKIT_NCCL" /* in the environment: the library's file */
+#define CALLS 4096             /* of a step: more fails */
 
 /* nccl.h: ncclUniqueId, ncclFloat32, ncclSum. */
 struct unique_id {
@@ -70,7 +71,7 @@ static void *load_from_wheels(void)
 
 static void *load(void)
 {
-    const char *named = getenv("PERFKIT_NCCL");
+    const char *named = getenv(LIBRARY);
     void *object = dlopen(named ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
 
     return object || named ? object : load_from_wheels();
@@ -199,13 +200,16 @@ static const struct comm_ops nccl_ops = {
 /* What each rank needs before they can meet in NCCL. */
 static bool prepare(struct nccl *nccl, struct session *session, char *why, size_t why_bytes)
 {
-    if (dev_info(session->dev)->backend != DEV_CUDA) {
+    enum dev_backend backend = dev_info(session->dev)->backend;
+
+    /* Another library with NCCL's functions may be named for memory of the host. */
+    if (backend == DEV_OPENCL || (backend == DEV_CPU && !getenv(LIBRARY))) {
         snprintf(why, why_bytes, "NCCL is for CUDA only");
         return false;
     }
     nccl->object = load();
     if (!nccl->object)
-        snprintf(why, why_bytes, "no libnccl.so.2 on this machine (PERFKIT_NCCL may name one)");
+        snprintf(why, why_bytes, "no libnccl.so.2 on this machine (" LIBRARY " may name one)");
     else if (!resolve(nccl))
         snprintf(why, why_bytes, "libnccl.so.2 lacks a function");
     else if (dev_queue_create(session->dev, &nccl->queue) != 0)
