@@ -9,6 +9,7 @@
 #include "cli/ceiling_folder.h"
 #include "cli/command.h"
 #include "cli/run_output.h"
+#include "cli/stack_names.h"
 #include "cli/terminal.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
@@ -101,6 +102,16 @@ static void attach_ceilings(struct capture_end *end)
         cli_say(end->command, "the devices' ceilings are not in the capture: %s", err.message);
 }
 
+/* While the program's files are as it had them. A capture is whole without. */
+static void name_stacks(struct capture_end *end)
+{
+    struct prof_symbolize_result result;
+    struct prof_error err = {0};
+    if (stack_names(end->command, end->store, NULL, false, NULL, &result, &err))
+        cli_say(end->command, "the frames of stacks have no names: %s. `perfkit symbolize %s` tries again",
+                err.message, end->final);
+}
+
 static enum prof_status finish(struct capture_end *end, struct prof_error *err)
 {
     enum prof_status status = drain(end, err);
@@ -114,8 +125,10 @@ static enum prof_status finish(struct capture_end *end, struct prof_error *err)
     }
     prof_ingest_close(end->ingest);
     end->ingest = NULL;
-    if (!status)
+    if (!status) {
         attach_ceilings(end);
+        name_stacks(end);
+    }
     return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include "cli/collector_path.h"
 #include "cli/doctor.h"
+#include "cli/stack_names.h"
 #include "libprof/base/format.h"
 
 #ifndef MADV_WIPEONFORK
@@ -139,6 +140,32 @@ static void check_perf_events(struct doctor *doctor)
         fclose(in);
 }
 
+/* What names can be found for host stacks. */
+static void check_symbolizer(struct doctor *doctor)
+{
+    char path[PATH_MAX], command[PATH_MAX + 32], reads[32] = "";
+    FILE *out = NULL;
+    if (stack_names_helper(path) && !strpbrk(path, "'\\")) {
+        snprintf(command, sizeof command, "exec '%s' --reads", path);
+        out = popen(command, "re");
+    }
+    if (out) {
+        if (!fgets(reads, sizeof reads, out))
+            reads[0] = '\0';
+        pclose(out);
+    }
+    reads[strcspn(reads, "\n")] = '\0';
+    bool lines = strcmp(reads, "lines") == 0;
+    if (!reads[0])
+        doctor_add(doctor, "system", "stack names", DOCTOR_WARN, "install perfkit whole",
+                   "%s is missing or does not run: frames of stacks stay addresses", SYMBOLIZER);
+    else
+        doctor_add(doctor, "system", "stack names", lines ? DOCTOR_OK : DOCTOR_WARN,
+                   lines ? NULL : "build perfkit with elfutils (Debian: libdw-dev)", "%s",
+                   lines ? "functions, inlined functions, files and lines"
+                         : "functions only: perfkit was built without libdw");
+}
+
 void doctor_system(struct doctor *doctor)
 {
     check_shm(doctor);
@@ -148,4 +175,5 @@ void doctor_system(struct doctor *doctor)
     check_limit(doctor, "locked memory", RLIMIT_MEMLOCK, NULL);
     check_kernel(doctor);
     check_perf_events(doctor);
+    check_symbolizer(doctor);
 }

@@ -45,6 +45,12 @@ if(NOT YAJL_FOUND)
   message(STATUS "import of Chrome traces: left out (no yajl; Debian: libyajl-dev)")
 endif()
 
+# elfutils: inlined functions, files and lines of the host's stacks.
+pkg_check_modules(LIBDW IMPORTED_TARGET libdw libelf)
+if(NOT LIBDW_FOUND)
+  message(STATUS "host stacks: function names without lines (no libdw; Debian: libdw-dev)")
+endif()
+
 # ncurses, with wide characters: the screen of perfkit top.
 pkg_check_modules(NCURSES IMPORTED_TARGET ncursesw)
 if(NCURSES_FOUND)

@@ -74,7 +74,7 @@ unpack_packages() {
         echo "perfkit: $* cannot be had: what needs it is left out"
 }
 
-BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev libncurses-dev libyajl-dev
+BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev libncurses-dev libyajl-dev libdw-dev
                 opencl-headers ocl-icd-opencl-dev"
 RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"

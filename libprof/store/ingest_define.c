@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/store/demangle.h"
+#include "libprof/base/demangle.h"
 #include "libprof/store/ingest_private.h"
 
 /* Ids are given out one by one, so an id far beyond the number of definitions is damage. */

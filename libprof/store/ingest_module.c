@@ -11,34 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/elf_note.h"
 #include "libprof/store/ingest_private.h"
 
 #define MODULE_PERIOD_NS 1000000000u
 #define MAX_NOTE_BYTES (1u << 20)
 
-/* The note of type GNU_BUILD_ID in [at, at + bytes), as hexadecimal. */
-static bool find_build_id(const unsigned char *at, size_t bytes, char *text, size_t size)
-{
-    while (bytes >= sizeof(Elf64_Nhdr)) {
-        Elf64_Nhdr note;
-        memcpy(&note, at, sizeof note);
-        uint64_t name = (note.n_namesz + 3ull) & ~3ull, description = (note.n_descsz + 3ull) & ~3ull;
-        if (name + description > bytes - sizeof note)
-            return false;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(at + sizeof note, "GNU", 4) == 0 && note.n_descsz * 2 < size) {
-            for (uint32_t i = 0; i < note.n_descsz; i++)
-                snprintf(text + i * 2, size - i * 2, "%02x", at[sizeof note + name + i]);
-            return true;
-        }
-        at += sizeof note + name + description;
-        bytes -= sizeof note + (size_t)(name + description);
-    }
-    return false;
-}
-
 /* Of the file at `path`, which may be anything by now. */
-static bool read_build_id(const char *path, char *text, size_t size)
+static bool read_build_id(const char *path, char text[PROF_BUILD_ID_TEXT])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -58,7 +38,7 @@ static bool read_build_id(const char *path, char *text, size_t size)
             unsigned char *notes = malloc(segment.p_filesz + 1);
             if (notes && pread(fd, notes, segment.p_filesz, (off_t)segment.p_offset) ==
                              (ssize_t)segment.p_filesz)
-                found = find_build_id(notes, segment.p_filesz, text, size);
+                found = prof_build_id(notes, segment.p_filesz, text);
             free(notes);
         }
     }
@@ -78,7 +58,7 @@ static bool end_object(struct prof_ingest *ingest, int64_t process, const struct
 {
     if (!object->path[0] || !object->executable)
         return true;
-    char build_id[129];
+    char build_id[PROF_BUILD_ID_TEXT];
     struct ingest_mapping mapping = {.path = object->path,
                                      .address = object->start,
                                      .bytes = object->end - object->start,
@@ -86,7 +66,7 @@ static bool end_object(struct prof_ingest *ingest, int64_t process, const struct
                                      .time_ns = ingest->now_ns};
     if (ingest_is_mapped(ingest, process, &mapping))
         return true;
-    if (read_build_id(object->path, build_id, sizeof build_id))
+    if (read_build_id(object->path, build_id))
         mapping.build_id = build_id;
     return ingest_mapped(ingest, process, &mapping);
 }

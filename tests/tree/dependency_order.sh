@@ -10,7 +10,8 @@ declare -A may=(
     [libprof/base]=""
     [libprof/wire]="libprof/base"
     [libprof/spool]="libprof/base libprof/wire"
-    [libprof/store]="libprof/base libprof/wire libprof/spool"
+    [libprof/symbols]="libprof/base"
+    [libprof/store]="libprof/base libprof/wire libprof/spool libprof/symbols"
     [libprof/analysis]="libprof/base libprof/wire libprof/spool libprof/store libprof/include"
     [libprof/include]="libprof/base"
     [collectors]="libprof/base libprof/wire libprof/spool libprof/include/perfkit"
@@ -20,7 +21,7 @@ declare -A may=(
     [kernels]="libprof/include/perfkit"
     [workloads]="kernels libprof/include/perfkit"
 )
-areas="libprof/base libprof/wire libprof/spool libprof/store libprof/analysis libprof/include collectors report tui cli kernels workloads"
+areas="libprof/base libprof/wire libprof/spool libprof/symbols libprof/store libprof/analysis libprof/include collectors report tui cli kernels workloads"
 
 wrong=0
 checked=0

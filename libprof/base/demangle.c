@@ -2,7 +2,7 @@
  * that follows the compiler's mangling as it grows. */
 #include <stddef.h>
 
-#include "libprof/store/demangle.h"
+#include "libprof/base/demangle.h"
 
 /* From libstdc++ (Itanium C++ ABI, section 3.4); it has no C header. */
 extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);

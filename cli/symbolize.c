@@ -1,0 +1,161 @@
+/* perfkit symbolize: names for the stacks of a capture, once more. `perfkit run` does it at its end; this
+ * is for a capture whose debug files came later, or that was made on another machine. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/newest.h"
+#include "cli/stack_names.h"
+#include "libprof/base/format.h"
+#include "libprof/include/prof_stack.h"
+
+struct symbolize_options {
+    const char *folders;
+    bool quiet;
+};
+
+#define AT(field) .offset = offsetof(struct symbolize_options, field)
+static const struct cli_option symbolize_options[] = {
+    {.name = "debug-dir",
+     .letter = 'd',
+     .type = CLI_FOLDER,
+     AT(folders),
+     .argument = "DIR",
+     .text = "look here for debug files first: DIR/.build-id/ab/cdef.debug, DIR and the object's own "
+             "path, or DIR and its name; several folders are separated by ':'"},
+    {.name = "quiet",
+     .letter = 'q',
+     .type = CLI_FLAG,
+     AT(quiet),
+     .text = "print no summary, only errors"},
+    {0},
+};
+
+static const struct cli_text_row symbolize_examples[] = {
+    {"perfkit symbolize train.sqlite", "Look again, now that debug packages are installed."},
+    {"perfkit symbolize --debug-dir build/debug train.sqlite", "With what `strip` took out."},
+    {0},
+};
+
+#define MOST_FOLDERS 32
+
+/* Splits `text` in place. */
+static void split(char *text, const char *folders[MOST_FOLDERS + 1])
+{
+    size_t count = 0;
+    char *rest;
+    for (char *one = text ? strtok_r(text, ":", &rest) : NULL; one && count < MOST_FOLDERS;
+         one = strtok_r(NULL, ":", &rest))
+        folders[count++] = one;
+    folders[count] = NULL;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+    interrupted = signal;
+}
+
+static bool is_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+static void say(const char *name, const char *path, const struct prof_symbolize_result *result)
+{
+    if (!result->frames) {
+        cli_say(name, "%s has no native stacks: record them with `perfkit run --stacks`", path);
+        return;
+    }
+    cli_say(name, "%s: %s of %s frames have a name, %s a line; %s of %s object files gave none", path,
+            prof_count((int64_t)result->named).text, prof_count((int64_t)result->frames).text,
+            prof_count((int64_t)result->lines).text, prof_count((int64_t)result->files_without).text,
+            prof_count((int64_t)result->files).text);
+    if (result->files_broken)
+        cli_say(name, "%s object files could not be parsed", prof_count((int64_t)result->files_broken).text);
+}
+
+static enum prof_status symbolize(const char *name, const char *path,
+                                  const struct symbolize_options *asked,
+                                  const char *const *folders, struct prof_error *err)
+{
+    struct prof_store *store;
+    struct prof_symbolize_result result;
+    enum prof_status status = prof_store_reopen(path, &store, err);
+    if (status)
+        return status;
+    status = stack_names(name, store, folders, asked->quiet, is_interrupted, &result, err);
+    enum prof_status end = prof_store_publish(store, status ? NULL : err);
+    if (!status && end != PROF_BUSY) /* it is read now: the next report joins it */
+        status = end;
+    prof_store_close(store);
+    if (!status && !asked->quiet)
+        say(name, path, &result);
+    return status;
+}
+
+static int symbolize_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct symbolize_options asked = {0};
+    struct cli_operands operands;
+    struct prof_error err = {0};
+    struct prof_capture *capture;
+    const char *folders[MOST_FOLDERS + 1];
+    char newest[PATH_MAX];
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+        return exit_status;
+    const char *path = operands.count ? operands.values[0] : newest;
+    if (!operands.count && newest_capture(".", newest, &err)) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_USAGE;
+    }
+    if (prof_open(path, &capture, &err)) {
+        cli_say(command->name, "%s", err.message);
+        return CLI_USAGE;
+    }
+    enum prof_state state = prof_info(capture)->state;
+    prof_close(capture);
+    if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING) {
+        cli_say(command->name, "%s is being recorded: its stacks are named at the end", path);
+        return CLI_USAGE;
+    }
+    char *list = asked.folders ? strdup(asked.folders) : NULL;
+    split(list, folders);
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    enum prof_status status = symbolize(command->name, path, &asked, folders, &err);
+    free(list);
+    if (!status)
+        return CLI_OK;
+    cli_say(command->name, "%s", err.message);
+    if (interrupted)
+        raise(interrupted);
+    return CLI_FAILED;
+}
+
+const struct cli_command symbolize_command = {
+    .name = "symbolize",
+    .summary = "name the functions of a capture's host stacks, again",
+    .operands = "[FILE]",
+    .text = "Looks up functions, inlined functions, files and lines of the stacks that `perfkit run "
+            "--stacks` took, as `perfkit run` does at its end: useful when debug files came later. "
+            "Without FILE: the newest capture of the current folder.\n\n"
+            "Names come from the object files that the program had, told by their build ids: a file that "
+            "was built anew since is refused. Debug files are found by build id or .gnu_debuglink, in "
+            "--debug-dir, beside the object, in /usr/lib/debug and in debuginfod's cache. Names that "
+            "cannot be found again are kept as they are. The column `symbols` of the table `module` "
+            "says for each file what was found, or why nothing.",
+    .options = symbolize_options,
+    .examples = symbolize_examples,
+    .operand = CLI_FILE,
+    .most = 1,
+    .usage_status = CLI_USAGE,
+    .run = symbolize_run,
+};

@@ -1,0 +1,485 @@
+/* See symbolize.h. Frames of one object file are asked for together, whichever process or address it was
+ * loaded at, and each distinct place once. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/map.h"
+#include "libprof/store/symbol_reader.h"
+#include "libprof/store/symbolize.h"
+
+#define TIMEOUT_MS 180000u /* a file */
+
+/* What is asked of one file. */
+struct source {
+    enum symbols_source kind;
+    uint32_t path, build_id; /* offsets in texts */
+    int64_t segment, not_after_s, not_before_s;
+};
+
+struct frame {
+    uint32_t source;
+    uint64_t address; /* as the source counts */
+    int64_t id;
+    bool named;
+};
+
+struct work {
+    sqlite3 *db;
+    struct prof_store *store;
+    const struct prof_symbolize_options *options;
+    struct prof_symbolize_result *result;
+    char *folders;
+    int64_t start_s, last_symbol;
+    PROF_ARRAY(char) texts;
+    PROF_ARRAY(struct source) sources;
+    PROF_ARRAY(struct frame) frames;
+    PROF_ARRAY(uint64_t) addresses;
+    struct prof_names source_keys; /* what makes a source -> number */
+    struct prof_names strings;     /* -> string.id */
+    sqlite3_stmt *add_string, *add_symbol, *add_frame, *set_module;
+    bool own_kernel; /* the machine runs the kernel that the capture was made on */
+};
+
+static const char *text_of(const struct work *w, uint32_t offset)
+{
+    return w->texts.data + offset;
+}
+
+static bool keep_text(struct work *w, const char *text, uint32_t *offset)
+{
+    size_t bytes = text ? strlen(text) + 1 : 1;
+    if (!prof_array_reserve(&w->texts, bytes))
+        return false;
+    *offset = (uint32_t)w->texts.count;
+    memcpy(w->texts.data + w->texts.count, text ? text : "", bytes);
+    w->texts.count += bytes;
+    return w->texts.count < UINT32_MAX;
+}
+
+static bool prepare(struct work *w, const char *sql, sqlite3_stmt **statement)
+{
+    return sqlite3_prepare_v2(w->db, sql, -1, statement, NULL) == SQLITE_OK;
+}
+
+static bool run(struct work *w, const char *sql)
+{
+    return sqlite3_exec(w->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static int64_t one_number(struct work *w, const char *sql)
+{
+    sqlite3_stmt *row;
+    int64_t value = prepare(w, sql, &row) && sqlite3_step(row) == SQLITE_ROW
+                        ? sqlite3_column_int64(row, 0)
+                        : 0;
+    sqlite3_finalize(row);
+    return value;
+}
+
+/* ---- what to ask ----------------------------------------------------------------------------- */
+
+/* The number of a source, made when new; UINT32_MAX: no memory. Its texts are those from `texts` on, and
+ * go when it is known. */
+static uint32_t source_of(struct work *w, const struct source *source, size_t texts)
+{
+    char key[2 * SYMBOLS_MOST_PATH];
+    int length = snprintf(key, sizeof key, "%d %lld %lld %s %s", (int)source->kind,
+                          (long long)source->segment, (long long)source->not_before_s,
+                          text_of(w, source->build_id), text_of(w, source->path));
+    size_t bytes = length < (int)sizeof key ? (size_t)length : sizeof key - 1;
+    uint32_t *known = prof_names_get(&w->source_keys, key, bytes);
+    if (known) {
+        struct source *same = &w->sources.data[*known];
+        if (source->not_after_s < same->not_after_s)
+            same->not_after_s = source->not_after_s;
+        w->texts.count = texts;
+        return *known;
+    }
+    uint32_t number = (uint32_t)w->sources.count;
+    struct source *added = prof_array_add(&w->sources);
+    if (!added || !prof_names_put(&w->source_keys, key, bytes, number))
+        return UINT32_MAX;
+    *added = *source;
+    return number;
+}
+
+static int64_t seconds_of(const struct work *w, int64_t ns)
+{
+    return w->start_s ? w->start_s + ns / 1000000000 + 1 : 0;
+}
+
+/* A frame in a module: by its place in the file. */
+static bool in_module(struct work *w, sqlite3_stmt *row, struct frame *frame)
+{
+    const char *path = (const char *)sqlite3_column_text(row, 3);
+    struct source source = {
+        .kind = path && strcmp(path, "[vdso]") == 0 ? SYMBOLS_VDSO : SYMBOLS_ELF,
+        .segment = sqlite3_column_type(row, 5) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 5),
+        .not_after_s = seconds_of(w, sqlite3_column_int64(row, 6))};
+    size_t texts = w->texts.count;
+    bool ok = keep_text(w, path, &source.path) &&
+              keep_text(w, (const char *)sqlite3_column_text(row, 4), &source.build_id);
+    frame->address = (uint64_t)sqlite3_column_int64(row, 2);
+    frame->source = ok ? source_of(w, &source, texts) : UINT32_MAX;
+    return frame->source != UINT32_MAX;
+}
+
+/* Code that is in no file: a JIT's. */
+static bool in_no_module(struct work *w, sqlite3_stmt *row, struct frame *frame)
+{
+    char path[SYMBOLS_MOST_PATH];
+    const char *folder = w->options->map_folder ? w->options->map_folder : "/tmp";
+    struct source source = {.kind = SYMBOLS_PERF_MAP, .segment = -1};
+    snprintf(path, sizeof path, "%s/perf-%lld.map", folder, (long long)sqlite3_column_int64(row, 7));
+    if (sqlite3_column_type(row, 8) != SQLITE_NULL && w->start_s)
+        source.not_before_s = w->start_s + sqlite3_column_int64(row, 8) / 1000000000 - 1;
+    const char *dump = (const char *)sqlite3_column_text(row, 9);
+    if (dump) {
+        source.kind = SYMBOLS_JITDUMP;
+        source.not_before_s = 0;
+    }
+    size_t texts = w->texts.count;
+    bool ok = keep_text(w, dump ? dump : path, &source.path) && keep_text(w, "", &source.build_id);
+    frame->address = (uint64_t)sqlite3_column_int64(row, 1);
+    frame->source = ok ? source_of(w, &source, texts) : UINT32_MAX;
+    return frame->source != UINT32_MAX;
+}
+
+/* A jitdump is known by the page of it that its process maps for profilers to see. */
+static const char frames_sql[] =
+    "SELECT f.id, f.address, f.offset, m.path, m.build_id, m.segment, m.start, p.pid, p.start,"
+    " CASE WHEN m.id IS NULL THEN (SELECT d.path FROM module d WHERE d.process=f.process AND"
+    " d.path GLOB '*/jit-'||p.pid||'.dump' LIMIT 1) END"
+    " FROM frame f LEFT JOIN module m ON m.id=f.module LEFT JOIN process p ON p.id=f.process"
+    " WHERE f.kind=1";
+
+static bool read_frames(struct work *w)
+{
+    sqlite3_stmt *row;
+    bool ok = prepare(w, frames_sql, &row);
+    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+        struct frame *frame = prof_array_add(&w->frames);
+        ok = frame != NULL;
+        if (!ok)
+            break;
+        *frame = (struct frame){.id = sqlite3_column_int64(row, 0)};
+        ok = sqlite3_column_type(row, 3) == SQLITE_NULL ? in_no_module(w, row, frame)
+                                                        : in_module(w, row, frame);
+    }
+    return sqlite3_finalize(row) == SQLITE_OK && ok;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct frame *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* ---- what comes back ------------------------------------------------------------------------- */
+
+static int64_t string_row(struct work *w, const struct symbol_answer *answer, uint32_t number)
+{
+    if (!number)
+        return 0;
+    const struct symbol_text *text = &answer->texts.data[number - 1];
+    const char *bytes = answer->bytes.data ? answer->bytes.data + text->offset : "";
+    uint32_t *known = prof_names_get(&w->strings, bytes, text->length);
+    if (known)
+        return *known;
+    sqlite3_bind_text(w->add_string, 1, bytes, (int)text->length, SQLITE_STATIC);
+    int rc = sqlite3_step(w->add_string);
+    sqlite3_reset(w->add_string);
+    int64_t row = sqlite3_last_insert_rowid(w->db);
+    return rc == SQLITE_DONE && row > 0 && row < UINT32_MAX &&
+                   prof_names_put(&w->strings, bytes, text->length, (uint32_t)row)
+               ? row
+               : -1;
+}
+
+static void bind_known(sqlite3_stmt *statement, int at, int64_t value)
+{
+    if (value > 0)
+        sqlite3_bind_int64(statement, at, value);
+    else
+        sqlite3_bind_null(statement, at);
+}
+
+static bool write_level(struct work *w, int64_t frame, uint32_t number, int64_t function,
+                        int64_t file, uint32_t line)
+{
+    sqlite3_bind_int64(w->add_symbol, 1, frame);
+    sqlite3_bind_int64(w->add_symbol, 2, number);
+    bind_known(w->add_symbol, 3, function);
+    bind_known(w->add_symbol, 4, file);
+    bind_known(w->add_symbol, 5, line);
+    int rc = sqlite3_step(w->add_symbol);
+    sqlite3_reset(w->add_symbol);
+    return rc == SQLITE_DONE;
+}
+
+static bool write_frame(struct work *w, struct frame *frame, const struct symbol_answer *answer,
+                        const struct symbol_span *span)
+{
+    for (uint32_t i = 0; i < span->count; i++) {
+        const struct symbols_level *level = &answer->levels.data[span->first + i];
+        int64_t function = string_row(w, answer, level->function);
+        int64_t file = string_row(w, answer, level->file);
+        if (function < 0 || file < 0 || !write_level(w, frame->id, i, function, file, level->line))
+            return false;
+    }
+    sqlite3_bind_int64(w->add_frame, 1, frame->id);
+    int rc = sqlite3_step(w->add_frame);
+    sqlite3_reset(w->add_frame);
+    frame->named = true;
+    return rc == SQLITE_DONE;
+}
+
+/* ---- one file -------------------------------------------------------------------------------- */
+
+static const char *const qualities[] = {
+    [SYMBOLS_EXPORTED] = "exported names", [SYMBOLS_NAMES] = "names",
+    [SYMBOLS_LINES] = "names and lines"};
+
+static bool say_modules(struct work *w, const struct source *source,
+                        const struct symbol_answer *answer, const char *trouble)
+{
+    char text[sizeof answer->note + 200];
+    if (answer->quality == SYMBOLS_NOTHING)
+        snprintf(text, sizeof text, "none: %s", answer->note);
+    else if (trouble)
+        snprintf(text, sizeof text, "%s; no lines: %s", qualities[answer->quality], trouble);
+    else
+        snprintf(text, sizeof text, "%s%s%s", qualities[answer->quality],
+                 *answer->note ? " of " : "", answer->note);
+    sqlite3_bind_text(w->set_module, 1, text, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(w->set_module, 2, text_of(w, source->path), -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(w->set_module, 3, text_of(w, source->build_id), -1, SQLITE_TRANSIENT);
+    if (source->segment < 0)
+        sqlite3_bind_null(w->set_module, 4);
+    else
+        sqlite3_bind_int64(w->set_module, 4, source->segment);
+    sqlite3_bind_int(w->set_module, 5, answer->quality == SYMBOLS_NOTHING);
+    int rc = sqlite3_step(w->set_module);
+    sqlite3_reset(w->set_module);
+    return rc == SQLITE_DONE;
+}
+
+/* Debug information that breaks its reader leaves the symbol table. */
+static enum prof_status ask(struct work *w, const struct source *source,
+                            struct symbol_answer *answer, char trouble[128],
+                            struct prof_error *err)
+{
+    struct symbol_question question = {
+        .helper = w->options->helper,
+        .source = source->kind,
+        .path = text_of(w, source->path),
+        .build_id = text_of(w, source->build_id),
+        .folders = w->folders,
+        .segment = source->segment,
+        .not_after_s = source->not_after_s,
+        .not_before_s = source->not_before_s,
+        .addresses = w->addresses.data,
+        .count = (uint32_t)w->addresses.count,
+        .timeout_ms = TIMEOUT_MS};
+    trouble[0] = '\0';
+    if (source->kind == SYMBOLS_VDSO && !w->own_kernel) {
+        *answer = (struct symbol_answer){0};
+        snprintf(answer->note, sizeof answer->note, "it is of another kernel than this machine runs");
+        answer->spans = calloc(w->addresses.count + 1, sizeof *answer->spans);
+        return answer->spans ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    enum prof_status status = symbol_ask(&question, answer, err);
+    if (status || !answer->broken || source->kind != SYMBOLS_ELF)
+        return status;
+    snprintf(trouble, 128, "%.127s", answer->note);
+    symbol_answer_free(answer);
+    question.flags = SYMBOLS_NO_DWARF;
+    return symbol_ask(&question, answer, err);
+}
+
+static bool take_answer(struct work *w, struct frame *frames, size_t count,
+                        const struct symbol_answer *answer)
+{
+    size_t place = 0;
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        place += i && frames[i].address != frames[i - 1].address;
+        if (answer->spans[place].count)
+            ok = write_frame(w, &frames[i], answer, &answer->spans[place]);
+    }
+    return ok;
+}
+
+/* Frames [first, first + count) are of one source. */
+static enum prof_status name_file(struct work *w, size_t first, size_t count,
+                                  struct prof_error *err)
+{
+    struct frame *frames = w->frames.data + first;
+    const struct source *source = &w->sources.data[frames->source];
+    struct symbol_answer answer;
+    char trouble[128];
+    w->addresses.count = 0;
+    if (!prof_array_reserve(&w->addresses, count))
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        if (!i || frames[i].address != frames[i - 1].address)
+            w->addresses.data[w->addresses.count++] = frames[i].address;
+    }
+    enum prof_status status = ask(w, source, &answer, trouble, err);
+    if (!status && (!take_answer(w, frames, count, &answer) ||
+                    !say_modules(w, source, &answer, *trouble ? trouble : NULL)))
+        status = prof_store_fail(w->store, "write", err);
+    bool file = source->kind == SYMBOLS_ELF || source->kind == SYMBOLS_VDSO;
+    w->result->files += file;
+    w->result->files_without += file && answer.quality == SYMBOLS_NOTHING;
+    w->result->files_broken += file && (answer.broken || *trouble);
+    symbol_answer_free(&answer);
+    return status;
+}
+
+static enum prof_status name_files(struct work *w, struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    for (size_t first = 0, count; !status && first < w->frames.count; first += count) {
+        uint32_t source = w->frames.data[first].source;
+        for (count = 1; first + count < w->frames.count &&
+                        w->frames.data[first + count].source == source;)
+            count++;
+        if (w->options->progress &&
+            !w->options->progress(w->options->user, first, w->frames.count,
+                                  text_of(w, w->sources.data[source].path)))
+            return prof_fail(err, PROF_INVALID, "interrupted: the names were not changed");
+        status = name_file(w, first, count, err);
+    }
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static bool load_strings(struct work *w)
+{
+    sqlite3_stmt *row;
+    bool ok = prepare(w,
+                      "SELECT id, value FROM string WHERE id IN (SELECT function FROM symbol UNION "
+                      "SELECT file FROM symbol)",
+                      &row);
+    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(row, 1);
+        ok = prof_names_put(&w->strings, text ? text : "", (size_t)sqlite3_column_bytes(row, 1),
+                            (uint32_t)sqlite3_column_int64(row, 0));
+    }
+    return sqlite3_finalize(row) == SQLITE_OK && ok;
+}
+
+static bool same_kernel(struct work *w)
+{
+    char here[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file) {
+        if (!fgets(here, sizeof here, file))
+            here[0] = '\0';
+        fclose(file);
+    }
+    here[strcspn(here, "\n")] = '\0';
+    sqlite3_stmt *row;
+    bool same = prepare(w, "SELECT boot_id FROM capture", &row) &&
+                sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0) && *here &&
+                strcmp((const char *)sqlite3_column_text(row, 0), here) == 0;
+    sqlite3_finalize(row);
+    return same;
+}
+
+/* Names from before make room where new ones came. */
+static bool begin(struct work *w)
+{
+    w->start_s = one_number(w, "SELECT start_realtime_ns/1000000000 FROM capture");
+    w->last_symbol = one_number(w, "SELECT max(id) FROM symbol");
+    w->own_kernel = same_kernel(w);
+    return run(w, "CREATE TEMP TABLE named(frame INTEGER PRIMARY KEY)") && load_strings(w) &&
+           prepare(w, "INSERT INTO string(value) VALUES(?1)", &w->add_string) &&
+           prepare(w, "INSERT INTO symbol(frame,level,function,file,line) VALUES(?1,?2,?3,?4,?5)",
+                   &w->add_symbol) &&
+           prepare(w, "INSERT OR IGNORE INTO named VALUES(?1)", &w->add_frame) &&
+           prepare(w,
+                   "UPDATE module SET symbols=?1 WHERE path=?2 AND coalesce(build_id,'')=?3 AND "
+                   "segment IS ?4 AND (symbols IS NULL OR symbols LIKE 'none:%' OR NOT ?5)",
+                   &w->set_module);
+}
+
+static bool end(struct work *w)
+{
+    char sql[128];
+    snprintf(sql, sizeof sql, "DELETE FROM symbol WHERE id<=%lld AND frame IN (SELECT frame FROM named)",
+             (long long)w->last_symbol);
+    if (w->last_symbol && !run(w, sql))
+        return false;
+    w->result->frames = w->frames.count;
+    w->result->named = (uint64_t)one_number(w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+                                               "ON f.id=s.frame WHERE f.kind=1");
+    w->result->lines = (uint64_t)one_number(w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+                                               "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL");
+    return true;
+}
+
+static bool join_folders(struct work *w)
+{
+    size_t bytes = 1;
+    for (const char *const *f = w->options->folders; f && *f; f++)
+        bytes += strlen(*f) + 1;
+    char *at = w->folders = calloc(bytes, 1);
+    for (const char *const *f = w->options->folders; at && f && *f; f++)
+        at = stpcpy(at, *f) + 1;
+    return at != NULL;
+}
+
+static void free_work(struct work *w)
+{
+    sqlite3_finalize(w->add_string);
+    sqlite3_finalize(w->add_symbol);
+    sqlite3_finalize(w->add_frame);
+    sqlite3_finalize(w->set_module);
+    free(w->folders);
+    prof_array_free(&w->texts);
+    prof_array_free(&w->sources);
+    prof_array_free(&w->frames);
+    prof_array_free(&w->addresses);
+    prof_names_free(&w->source_keys);
+    prof_names_free(&w->strings);
+}
+
+bool prof_symbolize_has(struct prof_store *store)
+{
+    struct work w = {.db = prof_store_db(store)};
+    return one_number(&w, "SELECT 1 FROM frame WHERE kind=1 LIMIT 1") != 0;
+}
+
+enum prof_status prof_symbolize(struct prof_store *store,
+                                const struct prof_symbolize_options *options,
+                                struct prof_symbolize_result *result, struct prof_error *err)
+{
+    struct work w = {
+        .db = prof_store_db(store), .store = store, .options = options, .result = result};
+    enum prof_status status = PROF_OK;
+    *result = (struct prof_symbolize_result){0};
+    if (!prof_symbolize_has(store))
+        return PROF_OK;
+    if (!run(&w, "BEGIN IMMEDIATE"))
+        return prof_store_fail(store, "write", err);
+    if (!join_folders(&w) || !begin(&w) || !read_frames(&w))
+        status = prof_store_fail(store, "name the stacks of", err);
+    if (!status) {
+        qsort(w.frames.data, w.frames.count, sizeof *w.frames.data, by_place);
+        status = name_files(&w, err);
+    }
+    if (!status && (!end(&w) || !run(&w, "DROP TABLE named") || !run(&w, "COMMIT")))
+        status = prof_store_fail(store, "write", err);
+    free_work(&w);
+    if (status)
+        run(&w, "ROLLBACK");
+    return status;
+}

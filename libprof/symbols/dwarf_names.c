@@ -1,0 +1,317 @@
+/* See dwarf_names.h. A unit of compilation is walked once, when the first address in it is asked for, to
+ * list its functions; an address then costs a search in that list and the walk down its own inlined
+ * calls. libdw's own search walks the whole unit for every address. */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libprof/base/array.h"
+#include "libprof/symbols/dwarf_names.h"
+
+#define DEEPEST 200 /* nesting of scopes; made-up files nest without end */
+
+struct range {
+    uint64_t start, end;
+    Dwarf_Off offset; /* of the DIE: a unit's, a function's */
+};
+
+struct ranges {
+    struct range *data;
+    size_t count, capacity;
+};
+
+struct unit {
+    struct ranges functions;
+};
+
+struct dwarf_names {
+    int fd;
+    Elf *elf;
+    Dwarf *dwarf;
+    struct ranges units; /* where .debug_aranges does not tell */
+    bool has_units;
+    struct prof_map known; /* offset of a unit -> index */
+    PROF_ARRAY(struct unit) list;
+};
+
+struct dwarf_names *dwarf_names_open(const char *path)
+{
+    elf_version(EV_CURRENT);
+    struct dwarf_names *names = calloc(1, sizeof *names);
+    if (!names)
+        return NULL;
+    names->fd = open(path, O_RDONLY | O_CLOEXEC);
+    names->elf = names->fd < 0 ? NULL : elf_begin(names->fd, ELF_C_READ_MMAP, NULL);
+    names->dwarf = names->elf ? dwarf_begin_elf(names->elf, DWARF_C_READ, NULL) : NULL;
+    Dwarf_CU *unit = NULL;
+    if (names->dwarf && dwarf_get_units(names->dwarf, NULL, &unit, NULL, NULL, NULL, NULL) == 0)
+        return names;
+    dwarf_names_close(names);
+    return NULL;
+}
+
+void dwarf_names_close(struct dwarf_names *names)
+{
+    if (!names)
+        return;
+    for (size_t i = 0; i < names->list.count; i++)
+        prof_array_free(&names->list.data[i].functions);
+    prof_array_free(&names->list);
+    prof_array_free(&names->units);
+    prof_map_free(&names->known);
+    dwarf_end(names->dwarf);
+    elf_end(names->elf);
+    if (names->fd >= 0)
+        close(names->fd);
+    free(names);
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+static bool add_ranges(struct ranges *ranges, Dwarf_Die *die)
+{
+    Dwarf_Addr base, start, end;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
+        struct range *range = start < end ? prof_array_add(ranges) : NULL;
+        if (range)
+            *range = (struct range){start, end, dwarf_dieoffset(die)};
+        else if (start < end)
+            return false;
+    }
+    return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    return x->start != y->start ? (x->start < y->start ? -1 : 1)
+                                : (x->end > y->end ? -1 : x->end < y->end);
+}
+
+static const struct range *find(const struct ranges *ranges, uint64_t address)
+{
+    size_t low = 0, high = ranges->count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (ranges->data[mid].start <= address)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (size_t at = low; at > 0 && low - at < 16; at--) {
+        if (address < ranges->data[at - 1].end)
+            return &ranges->data[at - 1];
+    }
+    return NULL;
+}
+
+static void sort(struct ranges *ranges)
+{
+    if (ranges->count)
+        qsort(ranges->data, ranges->count, sizeof *ranges->data, by_start);
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/* Compilers that write no .debug_aranges say in each unit what it covers. */
+static bool list_units(struct dwarf_names *names)
+{
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die;
+    names->has_units = true;
+    while (dwarf_get_units(names->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+        if (!add_ranges(&names->units, &die))
+            return false;
+    }
+    sort(&names->units);
+    return true;
+}
+
+static bool find_unit(struct dwarf_names *names, uint64_t address, Dwarf_Die *unit)
+{
+    Dwarf_Aranges *aranges;
+    size_t count;
+    Dwarf_Off offset;
+    if (dwarf_getaranges(names->dwarf, &aranges, &count) == 0 && count) {
+        Dwarf_Arange *arange = dwarf_getarange_addr(aranges, address);
+        if (arange && dwarf_getarangeinfo(arange, NULL, NULL, &offset) == 0 &&
+            dwarf_offdie(names->dwarf, offset, unit))
+            return true;
+    }
+    if (!names->has_units && !list_units(names))
+        return false;
+    const struct range *range = find(&names->units, address);
+    return range && dwarf_offdie(names->dwarf, range->offset, unit);
+}
+
+/* Where the DIEs are: in the unit itself, or in the .dwo file that it speaks of. */
+static void body_of(Dwarf_Die *unit, Dwarf_Die *body)
+{
+    uint8_t type;
+    Dwarf_Die split;
+    *body = *unit;
+    if (dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+        type == DW_UT_skeleton && dwarf_tag(&split) != DW_TAG_invalid)
+        *body = split;
+}
+
+static bool may_hold_functions(int tag)
+{
+    switch (tag) {
+    case DW_TAG_subprogram:
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_lexical_block:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool list_functions(struct ranges *functions, Dwarf_Die *parent, int depth)
+{
+    Dwarf_Die die;
+    if (depth == DEEPEST || dwarf_child(parent, &die) != 0)
+        return true;
+    do {
+        int tag = dwarf_tag(&die);
+        if ((tag == DW_TAG_subprogram && !add_ranges(functions, &die)) ||
+            (may_hold_functions(tag) && !list_functions(functions, &die, depth + 1)))
+            return false;
+    } while (dwarf_siblingof(&die, &die) == 0);
+    return true;
+}
+
+static struct unit *read_unit(struct dwarf_names *names, Dwarf_Off offset, Dwarf_Die *body)
+{
+    uint64_t *known = prof_map_get(&names->known, offset);
+    if (known)
+        return &names->list.data[*known];
+    struct unit *unit = prof_array_add(&names->list);
+    if (!unit)
+        return NULL;
+    *unit = (struct unit){0};
+    if (!prof_map_put(&names->known, offset, names->list.count - 1) ||
+        !list_functions(&unit->functions, body, 0))
+        return NULL;
+    sort(&unit->functions);
+    return unit;
+}
+
+/* ---- an address ------------------------------------------------------------------------------ */
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+    static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
+    Dwarf_Attribute attribute;
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        const char *name = dwarf_formstring(dwarf_attr_integrate(die, attributes[i], &attribute));
+        if (name && *name)
+            return name;
+    }
+    return NULL;
+}
+
+/* Of functions that no other unit can call, only the symbol table says in which namespace they are. */
+static const char *name_of(Dwarf_Die *die, const char *symbol)
+{
+    const char *name = linkage_name(die);
+    if (!name && symbol && strncmp(symbol, "_Z", 2) == 0)
+        return symbol;
+    return name ? name : dwarf_diename(die);
+}
+
+/* The calls that the compiler replaced at `address`, outermost first. */
+static int inlined_calls(Dwarf_Die *function, uint64_t address, Dwarf_Die calls[DEEPEST])
+{
+    Dwarf_Die at = *function, child;
+    int count = 0;
+    for (int depth = 0; depth < DEEPEST && dwarf_child(&at, &child) == 0; depth++) {
+        bool found = false;
+        do {
+            int tag = dwarf_tag(&child);
+            found = (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
+                    dwarf_haspc(&child, address) == 1;
+        } while (!found && dwarf_siblingof(&child, &child) == 0);
+        if (!found)
+            break;
+        if (dwarf_tag(&child) == DW_TAG_inlined_subroutine)
+            calls[count++] = child;
+        at = child;
+    }
+    return count;
+}
+
+struct place {
+    const char *file;
+    uint32_t line;
+};
+
+static uint32_t number_of(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 && value <= UINT32_MAX
+               ? (uint32_t)value
+               : 0;
+}
+
+/* Where the function around an inlined one calls it. */
+static struct place call_place(Dwarf_Die *unit, Dwarf_Die *call)
+{
+    struct place place = {NULL, number_of(call, DW_AT_call_line)};
+    Dwarf_Files *files;
+    size_t count;
+    uint32_t file = number_of(call, DW_AT_call_file);
+    if (dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count)
+        place.file = dwarf_filesrc(files, file, NULL, NULL);
+    return place;
+}
+
+static struct place line_place(Dwarf_Die *unit, uint64_t address)
+{
+    struct place place = {0};
+    Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+    int number;
+    if (line && dwarf_lineno(line, &number) == 0 && number > 0) {
+        place.line = (uint32_t)number;
+        place.file = dwarf_linesrc(line, NULL, NULL);
+    }
+    return place;
+}
+
+static void add_level(struct answer *answer, const char *function, struct place place)
+{
+    answer_level(answer, function, place.file, place.file ? place.line : 0);
+}
+
+bool dwarf_names_at(struct dwarf_names *names, uint64_t address, const char *symbol,
+                    struct answer *answer)
+{
+    Dwarf_Die unit, body, function, calls[DEEPEST];
+    if (!find_unit(names, address, &unit))
+        return false;
+    body_of(&unit, &body);
+    struct unit *read = read_unit(names, dwarf_dieoffset(&unit), &body);
+    const struct range *range = read ? find(&read->functions, address) : NULL;
+    struct place place = line_place(&unit, address);
+    Dwarf *dwarf = dwarf_cu_getdwarf(body.cu);
+    if (!range || !dwarf_offdie(dwarf, range->offset, &function)) {
+        if (place.file)
+            add_level(answer, symbol, place);
+        return place.file != NULL;
+    }
+    for (int i = inlined_calls(&function, address, calls); i-- > 0;) {
+        add_level(answer, name_of(&calls[i], NULL), place);
+        place = call_place(&body, &calls[i]);
+    }
+    const char *name = name_of(&function, symbol);
+    add_level(answer, name ? name : symbol, place);
+    return true;
+}
