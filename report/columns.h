@@ -65,6 +65,17 @@ PROF_REPORT_MORE(prof_report_pool);
 PROF_REPORT_MORE(prof_report_stream);
 PROF_REPORT_MORE(prof_report_context);
 PROF_REPORT_MORE(prof_report_thread);
+/* tables_ranks.c */
+PROF_REPORT_MORE(prof_report_rank);
+PROF_REPORT_MORE(prof_report_collective);
+PROF_REPORT_MORE(prof_report_late);
+PROF_REPORT_MORE(prof_report_iteration);
+PROF_REPORT_MORE(prof_report_difference);
+PROF_REPORT_MORE(prof_report_link);
+bool prof_report_rank_worth(const struct prof_report_data *data);
+bool prof_report_link_worth(const struct prof_report_data *data);
+void prof_report_rank_totals(const struct prof_report_data *data, char *out, size_t size);
+void prof_report_collective_totals(const struct prof_report_data *data, char *out, size_t size);
 /* tables_counters.c */
 PROF_REPORT_MORE(prof_report_counter);
 PROF_REPORT_MORE(prof_report_counter_value);

@@ -48,8 +48,8 @@ void prof_report_csv_value(FILE *out, struct prof_report_value value)
     fputs(number, out);
 }
 
-static void put_table(FILE *out, const struct prof_report_data *data,
-                      const struct prof_report_table *table, size_t top)
+void prof_report_csv_table(FILE *out, const struct prof_report_data *data,
+                           const struct prof_report_table *table, size_t top)
 {
     size_t count = 0;
     const char *rows = table->rows(data, &count);
@@ -71,7 +71,7 @@ static void put_table(FILE *out, const struct prof_report_data *data,
 }
 
 /* The verdict of the trust block has its table too: a spreadsheet must not hide it. */
-static void put_trust(FILE *out, const struct prof_trust *trust)
+void prof_report_csv_trust(FILE *out, const struct prof_trust *trust)
 {
     static const char *const levels[] = {
         [PROF_TRUST_NOTE] = "note", [PROF_TRUST_WARNING] = "warning", [PROF_TRUST_LOSS] = "loss"};
@@ -91,8 +91,8 @@ enum prof_status prof_report_write_csv(struct prof_capture *capture,
     enum prof_status status = prof_report_load(capture, options, &data, err);
     if (!status) {
         for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
-            put_table(out, &data, table, options ? options->top : 0);
-        put_trust(out, &data.trust);
+            prof_report_csv_table(out, &data, table, options ? options->top : 0);
+        prof_report_csv_trust(out, &data.trust);
         status = prof_report_flush(out, err);
     }
     prof_report_unload(&data);

@@ -97,11 +97,10 @@ static enum prof_status load_rooflines(struct prof_report_data *data, struct pro
     return status;
 }
 
-enum prof_status prof_report_load_screen(struct prof_capture *capture,
-                                         const struct prof_report_options *options,
-                                         struct prof_report_data *data, struct prof_error *err)
+enum prof_status prof_report_load_ranks(struct prof_capture *capture,
+                                        const struct prof_report_options *options,
+                                        struct prof_report_data *data, struct prof_error *err)
 {
-    static const enum prof_activity few[] = {PROF_ACTIVITY_GRAPHS, PROF_ACTIVITY_OVERHEAD};
     const struct prof_filter *filter = options ? options->filter : NULL;
     *data = (struct prof_report_data){.capture = capture,
                                       .filter = filter,
@@ -109,6 +108,16 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
                                       .wall_ns = prof_wall_ns(capture, filter)};
     data->process_count = prof_processes(capture, &data->processes);
     enum prof_status status = prof_trust(capture, &data->trust, err);
+    return status ? status : prof_ranks(capture, filter, &data->ranks, err);
+}
+
+enum prof_status prof_report_load_screen(struct prof_capture *capture,
+                                         const struct prof_report_options *options,
+                                         struct prof_report_data *data, struct prof_error *err)
+{
+    static const enum prof_activity few[] = {PROF_ACTIVITY_GRAPHS, PROF_ACTIVITY_OVERHEAD};
+    const struct prof_filter *filter = options ? options->filter : NULL;
+    enum prof_status status = prof_report_load_ranks(capture, options, data, err);
     if (!status)
         status = prof_overview(capture, filter, GAPS_PER_DEVICE, BUCKETS, &data->findings,
                                &data->utilisation, err);
@@ -179,6 +188,7 @@ void prof_report_unload(struct prof_report_data *data)
     prof_roofline_free(&data->roofline_ranges);
     free(data->counter_values);
     prof_counter_summary_free(&data->counters);
+    prof_ranks_free(&data->ranks);
     *data = (struct prof_report_data){0};
 }
 

@@ -3,6 +3,7 @@
 #ifndef PERFKIT_REPORT_DATA_H
 #define PERFKIT_REPORT_DATA_H
 
+#include "libprof/include/prof_ranks.h"
 #include "report/report.h"
 
 /* A gap of utilisation with its device, so that gaps are one flat table. */
@@ -52,6 +53,7 @@ struct prof_report_data {
     size_t counter_value_count;
     struct prof_report_stream *streams;
     size_t stream_count;
+    struct prof_ranks ranks;
 };
 
 /* Run the analyses. `data` may be freed whatever the outcome. */
@@ -63,6 +65,10 @@ enum prof_status prof_report_load(struct prof_capture *capture,
 enum prof_status prof_report_load_screen(struct prof_capture *capture,
                                          const struct prof_report_options *options,
                                          struct prof_report_data *data, struct prof_error *err);
+/* Only what the report about ranks shows. */
+enum prof_status prof_report_load_ranks(struct prof_capture *capture,
+                                        const struct prof_report_options *options,
+                                        struct prof_report_data *data, struct prof_error *err);
 void prof_report_unload(struct prof_report_data *data);
 
 /* "exit status 0", "killed by signal 9 (Killed)", "still running", "n/a"; out: at least 96 bytes.

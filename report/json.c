@@ -162,8 +162,8 @@ static void put_row(struct prof_json *json, const char *key, const struct prof_r
     prof_json_end(json);
 }
 
-static void put_table(struct prof_json *json, const struct prof_report_data *data,
-                      const struct prof_report_table *table, size_t top)
+void prof_report_json_table(struct prof_json *json, const struct prof_report_data *data,
+                            const struct prof_report_table *table, size_t top)
 {
     size_t count = 0;
     const char *rows = table->rows(data, &count);
@@ -196,7 +196,7 @@ enum prof_status prof_report_write_json(struct prof_capture *capture,
         prof_report_json_devices(&json, &data);
         prof_report_json_findings(&json, &data);
         for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
-            put_table(&json, &data, table, options ? options->top : 0);
+            prof_report_json_table(&json, &data, table, options ? options->top : 0);
         prof_json_end(&json);
         status = prof_json_finish(&json, err);
     }

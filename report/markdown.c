@@ -5,6 +5,7 @@
 
 #include "report/filter.h"
 #include "report/findings.h"
+#include "report/ranks.h"
 #include "report/roofline.h"
 #include "report/table.h"
 #include "libprof/base/utf8.h"
@@ -57,8 +58,8 @@ static void put_headings(FILE *out, const struct prof_report_table *table)
     fputs("|\n", out);
 }
 
-static void put_table(FILE *out, const struct prof_report_data *data,
-                      const struct prof_report_table *table, size_t top)
+void prof_report_markdown_table(FILE *out, const struct prof_report_data *data,
+                                const struct prof_report_table *table, size_t top)
 {
     size_t count = 0;
     const char *rows = table->rows(data, &count);
@@ -93,18 +94,29 @@ static void put_table(FILE *out, const struct prof_report_data *data,
         fprintf(out, "\n... and %zu more\n", count - shown);
 }
 
-static void put_roofline_notes(FILE *out, const struct prof_report_data *data)
+/* Sentences as a list; `bytes` from one to the next. */
+static void put_notes(FILE *out, const char *notes, size_t count, size_t bytes)
 {
-    char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
-    size_t count = prof_report_roofline_notes(data, notes);
     for (size_t i = 0; i < count; i++) {
         fputs(i ? "- " : "\n- ", out);
-        prof_report_markdown_prose(out, notes[i]);
+        prof_report_markdown_prose(out, notes + i * bytes);
         fputc('\n', out);
     }
 }
 
-static void put_head(FILE *out, const struct prof_report_data *data)
+static void put_roofline_notes(FILE *out, const struct prof_report_data *data)
+{
+    char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
+    put_notes(out, notes[0], prof_report_roofline_notes(data, notes), sizeof notes[0]);
+}
+
+void prof_report_markdown_rank_notes(FILE *out, const struct prof_report_data *data)
+{
+    char notes[PROF_REPORT_RANK_NOTES][PROF_REPORT_RANK_NOTE_BYTES];
+    put_notes(out, notes[0], prof_report_rank_notes(data, notes), sizeof notes[0]);
+}
+
+void prof_report_markdown_head(FILE *out, const struct prof_report_data *data)
 {
     char ending[96], when[32], only[600];
     prof_report_ending(data->info, ending, sizeof ending);
@@ -138,15 +150,17 @@ enum prof_status prof_report_write_markdown(struct prof_capture *capture,
     struct prof_report_data data;
     enum prof_status status = prof_report_load(capture, options, &data, err);
     if (!status) {
-        put_head(out, &data);
+        prof_report_markdown_head(out, &data);
         prof_report_markdown_findings(
             out, &data, options ? options->findings : PROF_REPORT_FINDINGS_TOP,
             prof_report_markdown_prose);
         for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
             if (prof_report_worth(&data, table)) {
-                put_table(out, &data, table, options ? options->top : 0);
+                prof_report_markdown_table(out, &data, table, options ? options->top : 0);
                 if (!strcmp(table->name, "roofline"))
                     put_roofline_notes(out, &data);
+                if (!strcmp(table->name, "ranks"))
+                    prof_report_markdown_rank_notes(out, &data);
             }
         status = prof_report_flush(out, err);
     }

@@ -443,6 +443,34 @@ const struct prof_report_table prof_report_tables[] = {
     {.name = "gaps", .title = "Longest idle times", .none = "no gaps",
      .help = "Times between the first and the last operation of a device when it had nothing to do.",
      .screen_rows = 3, ROWS(prof_report_gap, gap)},
+    {.name = "ranks", .title = "Ranks", .none = "no ranks",
+     .help = "Times are unions within the iterations, or from first to last operation: exposed is "
+             "collectives while no other kernel ran, waiting is in them until the last rank had come; "
+             "came last counts the collectives that all others waited for.",
+     .screen_rows = 16, .optional = true, .worth = prof_report_rank_worth,
+     .totals = prof_report_rank_totals, ROWS(prof_rank_row, prof_report_rank)},
+    {.name = "collectives", .title = "Collectives", .none = "no collective operations",
+     .help = "By communicator, operation and message, over all ranks; without waiting is the time from "
+             "the last arrival on; algorithm and bus bandwidth are those of nccl-tests.",
+     .screen_rows = 8, .optional = true, .totals = prof_report_collective_totals,
+     ROWS(prof_collective_row, prof_report_collective)},
+    {.name = "late_ranks", .title = "Latest arrivals", .none = "no rank came late",
+     .help = "Collectives that all others waited for: late is after the second last, the cause what its "
+             "device did longer than the others' since the collective before.",
+     .screen_rows = 8, .optional = true, ROWS(prof_rank_late, prof_report_late)},
+    {.name = "rank_links", .title = "Bandwidth between ranks", .none = "none is known",
+     .help = "Of messages of 1 MiB and more, by communicator, or by sender and receiver; usual is the "
+             "median of the others of as many ranks.",
+     .screen_rows = 8, .optional = true, .worth = prof_report_link_worth,
+     ROWS(prof_rank_link, prof_report_link)},
+    {.name = "rank_differences", .title = "What ranks do otherwise", .none = "all do the same",
+     .help = "Exact counts within the iterations that differ from those of most ranks.",
+     .screen_rows = 8, .optional = true, ROWS(prof_rank_difference, prof_report_difference)},
+    {.name = "rank_iterations", .title = "Iterations across ranks", .none = "no range repeats on every rank",
+     .help = "What each rank's device did in each iteration; slowest is the one that waited least, for "
+             "which the others waited.",
+     .screen_rows = 16, .optional = true, .worth = prof_report_rank_worth,
+     ROWS(prof_rank_iteration, prof_report_iteration)},
     {.name = "kernels", .title = "Kernels", .none = "no kernels",
      .help = "Share is of the kernel time listed, Of wall of the run's length: the latter sums to "
              "more than 100 % when kernels overlap.",

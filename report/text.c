@@ -8,6 +8,7 @@
 
 #include "report/filter.h"
 #include "report/findings.h"
+#include "report/ranks.h"
 #include "report/roofline.h"
 #include "report/text.h"
 #include "libprof/base/utf8.h"
@@ -266,6 +267,15 @@ static void print_roofline_notes(const struct prof_report_page *page,
         prof_report_wrap(page, 2, "", notes[i]);
 }
 
+static void print_rank_notes(const struct prof_report_page *page,
+                             const struct prof_report_data *data)
+{
+    char notes[PROF_REPORT_RANK_NOTES][PROF_REPORT_RANK_NOTE_BYTES];
+    size_t count = prof_report_rank_notes(data, notes);
+    for (size_t i = 0; i < count; i++)
+        prof_report_wrap(page, 2, "", notes[i]);
+}
+
 struct part {
     const char *name;
     size_t least; /* rows below which the table is not worth its line */
@@ -273,6 +283,8 @@ struct part {
 };
 
 static const struct part all_parts[] = {
+    {"ranks", 2, 0},            {"collectives", 1, 0}, {"late_ranks", 1, 0}, {"rank_links", 1, 0},
+    {"rank_differences", 1, 0}, {"rank_iterations", 1, 0},
     {"kernels", 0, 0},          {"counters", 1, 0},  {"roofline", 1, 0}, {"roofline_configs", 1, 0},
     {"roofline_ranges", 1, 0},  {"graphs", 1, 0},    {"transfers", 0, 0}, {"migrations", 1, 0},
     {"api", 0, 0},              {"waits", 0, 0},     {"overhead", 1, 0}, {"jit", 1, 0},
@@ -281,7 +293,7 @@ static const struct part all_parts[] = {
 };
 
 static const struct part screen_parts[] = {
-    {"kernels", 0, 5}, {"graphs", 1, 3}, {"transfers", 0, 3}, {"memory", 0, PROF_HEADING_ONLY}, {0}};
+    {"ranks", 2, 8}, {"collectives", 1, 3}, {"kernels", 0, 5}, {"graphs", 1, 3}, {"transfers", 0, 3}, {"memory", 0, PROF_HEADING_ONLY}, {0}};
 
 /* Tables stand apart from each other; the lines that stand for empty ones stand together. */
 static enum prof_status print_tables(const struct prof_report_page *page,
@@ -301,6 +313,8 @@ static enum prof_status print_tables(const struct prof_report_page *page,
         status = prof_report_text_table(page, data, table, part->rows, err);
         if (!strcmp(part->name, "roofline"))
             print_roofline_notes(page, data);
+        if (!strcmp(part->name, "ranks"))
+            print_rank_notes(page, data);
         line_before = !rows;
     }
     return status;

@@ -33,6 +33,17 @@ void prof_report_csv_value(FILE *out, struct prof_report_value value);
 void prof_report_markdown_name(FILE *out, const char *name);
 void prof_report_markdown_prose(FILE *out, const char *text);
 
+/* Parts that the report about ranks has too. A table's rows: `top` of them, 0 = the format's own choice. */
+void prof_report_json_table(struct prof_json *json, const struct prof_report_data *data,
+                            const struct prof_report_table *table, size_t top);
+void prof_report_csv_table(FILE *out, const struct prof_report_data *data,
+                           const struct prof_report_table *table, size_t top);
+void prof_report_csv_trust(FILE *out, const struct prof_trust *trust);
+void prof_report_markdown_head(FILE *out, const struct prof_report_data *data);
+void prof_report_markdown_table(FILE *out, const struct prof_report_data *data,
+                                const struct prof_report_table *table, size_t top);
+void prof_report_markdown_rank_notes(FILE *out, const struct prof_report_data *data);
+
 /* Flush and say whether everything was written. */
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err);
 

@@ -1,6 +1,6 @@
 /* prof_ranks.h: programs of several processes that work together, and what they tell each other.
  *
- * A rank is a process that takes part, or one of its devices where it has several. Ranks are found by
+ * A rank is a process that takes part, or one of its devices where several of them do. Ranks are found by
  * the launchers' variables (process.rank), by NCCL (what ncclCommInitRank was given), and by
  * collective operations. They may be of one capture (torchrun under one `perfkit run`) or of a merged
  * one (`perfkit merge`).
@@ -65,6 +65,7 @@ struct prof_collective_row {
     const char *reduction; /* "Sum"; NULL = does not apply, or not known */
     bool has_communicator;
     uint64_t communicator; /* the library's number of it */
+    char communicator_text[20]; /* the same as "0x7fed..."; "" without */
     int64_t ranks;         /* in the communicator; PROF_UNKNOWN */
     int64_t seen_ranks;    /* of them in this capture */
     int64_t bytes;         /* of one message, as the call was given it; PROF_UNKNOWN */
@@ -120,9 +121,9 @@ struct prof_rank_difference {
 
 /* A way between ranks: all operations of a communicator, or sends from one rank to another. */
 struct prof_rank_link {
-    uint32_t communicator_row; /* unused by readers */
     bool has_communicator;
     uint64_t communicator;
+    char communicator_text[20]; /* as above */
     int64_t from, to; /* ranks of a pair; PROF_UNKNOWN = a communicator as a whole */
     int64_t ranks;
     int64_t count, bytes; /* of operations that have a rate */

@@ -41,6 +41,12 @@ for fixture in normal awkward hostile empty live more counters; do
 done
 "$tool" make "$source/dormant.sql" dormant.sqlite || exit 1
 compare dormant text
+"$tool" make "$source/ranks.sql" ranks.sqlite || exit 1
+compare ranks text
+for format in text csv markdown json; do
+    compare ranks $format ranks
+done
+compare awkward text ranks
 compare normal text width=60
 compare normal text all width=60
 compare normal text all width=140 top=2

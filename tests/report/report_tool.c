@@ -58,6 +58,15 @@ static int make(const char *sql_path, const char *capture)
     return 0;
 }
 
+/* The summary formats are the first writers, in the order of their numbers. */
+static enum prof_report_format format_of(const char *name)
+{
+    unsigned at = 0;
+    while (at < PROF_REPORT_MARKDOWN && strcmp(prof_report_writers[at].name, name) != 0)
+        at++;
+    return (enum prof_report_format)at;
+}
+
 static int write_report(int argc, char **argv)
 {
     struct prof_error err = {0};
@@ -66,6 +75,7 @@ static int write_report(int argc, char **argv)
     struct prof_report_options options = {0};
     const char *baseline = NULL;
     const struct prof_report_writer *writer = prof_report_find(argv[0]);
+    bool ranks = false;
     for (int i = 3; i < argc; i++) {
         const char *value = strchr(argv[i], '=');
         value = value ? value + 1 : "";
@@ -75,6 +85,8 @@ static int write_report(int argc, char **argv)
             options.width = strtoul(value, NULL, 10);
         else if (!strcmp(argv[i], "colour"))
             options.colour = true;
+        else if (!strcmp(argv[i], "ranks"))
+            ranks = true;
         else if (!strcmp(argv[i], "all"))
             options.all = true;
         else if (!strncmp(argv[i], "events=", 7))
@@ -102,9 +114,10 @@ static int write_report(int argc, char **argv)
         return fail(&err);
     if (prof_open(argv[1], &capture, &err))
         return fail(&err);
-    enum prof_status status = strcmp(argv[2], "-")
-                                  ? prof_report_save(writer, capture, &options, argv[2], &err)
-                                  : writer->write(capture, &options, stdout, &err);
+    enum prof_status status =
+        ranks ? prof_report_write_ranks(capture, &options, format_of(argv[0]), stdout, &err)
+        : strcmp(argv[2], "-") ? prof_report_save(writer, capture, &options, argv[2], &err)
+                               : writer->write(capture, &options, stdout, &err);
     prof_close(capture);
     prof_close(options.baseline);
     return status ? fail(&err) : 0;

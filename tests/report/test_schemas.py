@@ -24,7 +24,7 @@ except ImportError:
 
 perfkit, tool, source, work, schemas = sys.argv[1:6]
 update = sys.argv[6:] == ["--update"]
-FIXTURES = ("normal", "awkward", "hostile", "empty", "live", "more", "counters", "dormant", "roofline")
+FIXTURES = ("normal", "awkward", "hostile", "empty", "live", "more", "counters", "dormant", "roofline", "ranks")
 
 
 def strict(pairs):
@@ -126,6 +126,7 @@ for fixture in FIXTURES:
     check("report.json", run("report", "--json", "--top", "1", "--device", "0", capture)
           if fixture in ("normal", "hostile") else run("report", "--json", "--top", "2", capture),
           fixture + ", a part")
+    check("ranks.json", run("report", "--ranks", "--json", capture), fixture)
     check("stats.json", run("report", "--stats", ",".join(names), "--format", "json", capture), fixture)
     check("top.json", run("top", "--json", "--view", "all", "--count", "1", capture), fixture)
 check("version.json", run("version", "--json"), "version")

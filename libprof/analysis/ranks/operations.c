@@ -54,7 +54,8 @@ struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t dev
     size_t at = prof_index_of(&w->capture->processes, process);
     if (at == SIZE_MAX)
         return NULL;
-    uint32_t unit = prof_group_number(&w->unit_at, prof_call_key(process, device), &fresh);
+    uint64_t key = prof_call_key(process, w->collective_device[at] == PROF_SEVERAL ? device : 0);
+    uint32_t unit = prof_group_number(&w->unit_at, key, &fresh);
     if (unit == PROF_NO_GROUP || !prof_array_reserve(&w->units, 1))
         return NULL;
     if (fresh)
@@ -62,6 +63,8 @@ struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t dev
                                                              .device = device,
                                                              .rank = PROF_UNKNOWN,
                                                              .iterations = &w->iterations[at]};
+    if (w->units.data[unit].device == 0)
+        w->units.data[unit].device = device;
     return &w->units.data[unit];
 }
 

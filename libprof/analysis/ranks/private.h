@@ -113,6 +113,8 @@ struct rank_work {
     struct prof_map unit_at;  /* (process, device) -> index */
     bool *takes_part;         /* by index of the process */
     struct prof_intervals *iterations; /* likewise */
+    int64_t *collective_device; /* likewise: device.id of its collective kernels, 0 = none, or: */
+#define PROF_SEVERAL (-1)       /* each of its devices is a rank */
     enum prof_collective *config_operation; /* by index of the configuration */
     PROF_ARRAY(struct rank_count) counts;
     struct prof_names count_at; /* what is counted -> index */

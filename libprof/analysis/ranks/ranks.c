@@ -5,14 +5,17 @@
 
 /* ---- who takes part ----------------------------------------------------------------------------- */
 
-static bool mark_kernels(struct rank_work *w)
+static void mark_kernels(struct rank_work *w)
 {
     for (size_t i = 0; i < w->kernels.count; i++) {
-        size_t at = prof_index_of(&w->capture->processes, w->kernels.data[i].process);
-        if (at != SIZE_MAX)
-            w->takes_part[at] = true;
+        const struct rank_kernel *kernel = &w->kernels.data[i];
+        size_t at = prof_index_of(&w->capture->processes, kernel->process);
+        if (at == SIZE_MAX)
+            continue;
+        int64_t *device = &w->collective_device[at];
+        w->takes_part[at] = true;
+        *device = *device == 0 || *device == kernel->device ? kernel->device : PROF_SEVERAL;
     }
-    return true;
 }
 
 /* A launcher's variables are inherited by every child; what a rank does on a device, or with others, is
@@ -22,7 +25,8 @@ static bool mark_processes(struct rank_work *w)
     size_t count = w->capture->processes.count;
     w->takes_part = calloc(count + 1, sizeof *w->takes_part);
     w->iterations = calloc(count + 1, sizeof *w->iterations);
-    if (!w->takes_part || !w->iterations)
+    w->collective_device = calloc(count + 1, sizeof *w->collective_device);
+    if (!w->takes_part || !w->iterations || !w->collective_device)
         return false;
     for (size_t i = 0; i < count; i++)
         w->takes_part[i] = w->capture->processes.data[i].rank != PROF_UNKNOWN;
@@ -31,7 +35,8 @@ static bool mark_processes(struct rank_work *w)
         if (at != SIZE_MAX)
             w->takes_part[at] = true;
     }
-    return mark_kernels(w);
+    mark_kernels(w);
+    return true;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -256,6 +261,7 @@ static void free_work(struct rank_work *w)
     prof_array_free(&w->units);
     prof_map_free(&w->unit_at);
     free(w->takes_part);
+    free(w->collective_device);
     free(w->iterations);
     free(w->config_operation);
     prof_array_free(&w->counts);

@@ -1,5 +1,7 @@
 /* Collectives by kind and size, and ways between ranks with their bandwidth. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "libprof/analysis/ranks/private.h"
 #include "libprof/analysis/spread.h"
@@ -11,6 +13,13 @@ static int64_t ranks_of(const struct rank_work *w, uint32_t communicator, int64_
 {
     int64_t told = w->communicators.data[communicator].ranks;
     return told != PROF_UNKNOWN ? told : seen > 1 ? seen : PROF_UNKNOWN;
+}
+
+static void name_communicator(uint64_t number, char text[20])
+{
+    text[0] = '\0';
+    if (number)
+        snprintf(text, 20, "0x%" PRIx64, number);
 }
 
 /* ---- collectives --------------------------------------------------------------------------------- */
@@ -56,6 +65,7 @@ static uint32_t row_of(struct tables *t, const struct rank_event *event)
                                      .has_communicator = c->number != 0,
                                      .communicator = c->number,
                                      .bytes = event->said.message};
+    name_communicator(c->number, t->rows.data[t->rows.count - 1].communicator_text);
     return (uint32_t)t->rows.count - 1;
 }
 
@@ -170,6 +180,7 @@ static bool add_rate(struct links *l, uint32_t communicator, int64_t from, int64
                                                                 .from = from,
                                                                 .to = to,
                                                                 .ranks = ranks};
+        name_communicator(number, l->list.data[at].communicator_text);
     }
     struct link_rates *rates = &l->rates.data[at];
     if (!prof_array_room(&rates->values, &rates->capacity, rates->count + 1, sizeof *rates->values))

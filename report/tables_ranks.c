@@ -1,0 +1,325 @@
+/* The tables about ranks and what they do together: see prof_ranks.h. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/columns.h"
+#include "report/ranks.h"
+
+static const struct prof_rank_row *rank_at(const struct prof_report_data *data, uint32_t rank)
+{
+    return rank < data->ranks.count ? &data->ranks.rows[rank] : NULL;
+}
+
+/* The number of a rank, or the process where nobody gave it one. */
+static struct prof_report_value rank_number(const struct prof_report_data *data, uint32_t rank)
+{
+    const struct prof_rank_row *row = rank_at(data, rank);
+    return prof_report_int(row ? row->rank : PROF_UNKNOWN);
+}
+
+static struct prof_report_value rank_pid(const struct prof_report_data *data, uint32_t rank)
+{
+    const struct prof_rank_row *row = rank_at(data, rank);
+    return prof_report_int(row ? row->pid : PROF_UNKNOWN);
+}
+
+/* ---- ranks --------------------------------------------------------------------------------------- */
+
+static struct prof_report_value cause_of(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_rank_row *rank = row;
+    (void)data;
+    return prof_report_text(rank->last_count ? prof_rank_cause_text(rank->cause) : NULL);
+}
+
+static struct prof_report_value device_of(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_device_name(data, ((const struct prof_rank_row *)row)->device);
+}
+
+static struct prof_report_value slow_ns(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_rank_row *rank = row;
+    (void)data;
+    return prof_report_int(rank->slow_kernel ? rank->slow_kernel_ns : PROF_UNKNOWN);
+}
+
+const struct prof_report_column prof_report_rank_columns[] = {
+    INT64("rank", "Rank", NUMBER, 1, prof_rank_row, rank),
+    INT64("pid", "Process", NUMBER, 3, prof_rank_row, pid),
+    INT64("begin_ns", "From", MOMENT, 0, prof_rank_row, begin_ns),
+    INT64("window_ns", "Judged", NS, 0, prof_rank_row, window_ns),
+    INT64("iterations", "Iterations", COUNT, 0, prof_rank_row, iterations),
+    REAL("iteration_ns", "Iteration", NS, 2, prof_rank_row, iteration_ns),
+    INT64("busy_ns", "Busy", NS, 0, prof_rank_row, busy_ns),
+    INT64("compute_ns", "Compute", NS, 1, prof_rank_row, compute_ns),
+    INT64("copy_ns", "Copies", NS, 6, prof_rank_row, copy_ns),
+    INT64("collective_ns", "Collectives", NS, 5, prof_rank_row, collective_ns),
+    REAL("collective_share", "Collective share", SHARE, 0, prof_rank_row, collective_share),
+    INT64("exposed_ns", "Exposed", NS, 1, prof_rank_row, exposed_ns),
+    REAL("exposed_share", "Of time", SHARE, 4, prof_rank_row, exposed_share),
+    INT64("wait_ns", "Waiting", NS, 1, prof_rank_row, wait_ns),
+    REAL("wait_share", "Waiting share", SHARE, 0, prof_rank_row, wait_share),
+    INT64("idle_ns", "Idle", NS, 2, prof_rank_row, idle_ns),
+    REAL("idle_share", "Idle share", SHARE, 0, prof_rank_row, idle_share),
+    INT64("kernels", "Kernels", COUNT, 0, prof_rank_row, kernels),
+    INT64("collectives", "Operations", COUNT, 0, prof_rank_row, collectives),
+    INT64("last_count", "Came last", COUNT, 1, prof_rank_row, last_count),
+    INT64("last_ns", "Late by", NS, 1, prof_rank_row, last_ns),
+    INT64("caused_ns", "Others waited", NS, 5, prof_rank_row, caused_ns),
+    COMPUTED("cause", "Because of", WORD, 1, cause_of),
+    INT64("excess_compute_ns", "Compute excess", NS, 0, prof_rank_row, excess_ns[PROF_CAUSE_COMPUTE]),
+    INT64("excess_copy_ns", "Copy excess", NS, 0, prof_rank_row, excess_ns[PROF_CAUSE_COPY]),
+    INT64("excess_host_ns", "Host excess", NS, 0, prof_rank_row, excess_ns[PROF_CAUSE_HOST]),
+    COMPUTED("slow_kernel_ns", "Slower by", NS, 6, slow_ns),
+    STRING("slow_kernel", "Slowest kernel", NAME, 6, prof_rank_row, slow_kernel),
+    STRING("host", "Host", NAME, 0, prof_rank_row, host),
+    COMPUTED("device", "Device", NAME, 0, device_of),
+    {0},
+};
+
+const void *prof_report_rank_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->ranks.count;
+    return data->ranks.rows;
+}
+
+/* A process by itself is no news. */
+bool prof_report_rank_worth(const struct prof_report_data *data)
+{
+    return data->ranks.count > 1;
+}
+
+void prof_report_rank_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_ranks *ranks = &data->ranks;
+    int n = snprintf(out, size, "%s", prof_count((int64_t)ranks->count).text);
+    if (n > 0 && ranks->missing > 0)
+        n += snprintf(out + n, size - (size_t)n, " of %s", prof_count(ranks->world_size).text);
+    if (n > 0 && !isnan(ranks->imbalance))
+        snprintf(out + n, size - (size_t)n, "; the most compute is %s above the mean",
+                 prof_percent(ranks->imbalance).text);
+}
+
+/* ---- collectives ---------------------------------------------------------------------------------- */
+
+static struct prof_report_value communicator_of(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_collective_row *collective = row;
+    (void)data;
+    return prof_report_text(collective->has_communicator ? collective->communicator_text : NULL);
+}
+
+const struct prof_report_column prof_report_collective_columns[] = {
+    INT64("total_ns", "Total", NS, 1, prof_collective_row, duration_ns.sum),
+    INT64("count", "Count", COUNT, 1, prof_collective_row, count),
+    INT64("calls", "Calls", COUNT, 0, prof_collective_row, calls),
+    INT64("in_graphs", "In graphs", COUNT, 0, prof_collective_row, in_graphs),
+    INT64("bytes", "Message", BYTES, 1, prof_collective_row, bytes),
+    REAL("median_ns", "Median", NS, 2, prof_collective_row, duration_ns.median),
+    INT64("min_ns", "Min", NS, 0, prof_collective_row, duration_ns.min),
+    INT64("max_ns", "Max", NS, 0, prof_collective_row, duration_ns.max),
+    REAL("transfer_ns", "Without waiting", NS, 1, prof_collective_row, transfer_ns),
+    REAL("skew_ns", "Skew", NS, 2, prof_collective_row, skew_ns),
+    INT64("wait_ns", "Waiting", NS, 4, prof_collective_row, wait_ns),
+    INT64("matched", "Matched", COUNT, 0, prof_collective_row, matched),
+    REAL("algorithm_bytes_per_s", "Algorithm", RATE, 5, prof_collective_row, algorithm_rate),
+    REAL("bus_bytes_per_s", "Bus", RATE, 1, prof_collective_row, bus_rate),
+    INT64("ranks", "Ranks", COUNT, 2, prof_collective_row, ranks),
+    INT64("seen_ranks", "Seen ranks", COUNT, 0, prof_collective_row, seen_ranks),
+    STRING("reduction", "Reduction", WORD, 6, prof_collective_row, reduction),
+    COMPUTED("communicator", "Communicator", WORD, 3, communicator_of),
+    STRING("name", "Operation", WORD, 1, prof_collective_row, name),
+    {0},
+};
+
+const void *prof_report_collective_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->ranks.collective_count;
+    return data->ranks.collectives;
+}
+
+void prof_report_collective_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    int64_t exposed = 0, time = 0;
+    for (size_t i = 0; i < data->ranks.count; i++) {
+        exposed += data->ranks.rows[i].exposed_ns;
+        time += data->ranks.rows[i].collective_ns;
+    }
+    snprintf(out, size, "%s; %s of their %s exposed",
+             prof_counted(data->ranks.operations, "operation", "operations").text,
+             prof_percent(time > 0 ? (double)exposed / (double)time : NAN).text,
+             prof_duration_ns(time).text);
+}
+
+/* ---- who came late --------------------------------------------------------------------------------- */
+
+#define LATE(row) ((const struct prof_rank_late *)(row))
+
+static struct prof_report_value late_rank(const struct prof_report_data *data, const void *row)
+{
+    return rank_number(data, LATE(row)->rank);
+}
+
+static struct prof_report_value late_pid(const struct prof_report_data *data, const void *row)
+{
+    return rank_pid(data, LATE(row)->rank);
+}
+
+static struct prof_report_value late_cause(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(prof_rank_cause_text(LATE(row)->cause));
+}
+
+static struct prof_report_value late_operation(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(prof_collective_name(LATE(row)->operation));
+}
+
+const struct prof_report_column prof_report_late_columns[] = {
+    COMPUTED("rank", "Rank", NUMBER, 1, late_rank),
+    COMPUTED("pid", "Process", NUMBER, 4, late_pid),
+    INT64("start_ns", "At", MOMENT, 2, prof_rank_late, start_ns),
+    INT64("iteration", "Iteration", NUMBER, 1, prof_rank_late, iteration),
+    INT64("late_ns", "Late by", NS, 1, prof_rank_late, late_ns),
+    INT64("skew_ns", "After the first", NS, 3, prof_rank_late, skew_ns),
+    INT64("caused_ns", "Others waited", NS, 1, prof_rank_late, caused_ns),
+    INT64("excess_ns", "Excess", NS, 2, prof_rank_late, excess_ns),
+    COMPUTED("cause", "Because of", WORD, 1, late_cause),
+    INT64("bytes", "Bytes", BYTES, 3, prof_rank_late, bytes),
+    INT64("sequence", "Sequence", NUMBER, 0, prof_rank_late, sequence),
+    COMPUTED("name", "Operation", WORD, 1, late_operation),
+    {0},
+};
+
+const void *prof_report_late_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->ranks.late_count;
+    return data->ranks.late;
+}
+
+/* ---- iterations ------------------------------------------------------------------------------------- */
+
+#define ITERATION(row) ((const struct prof_rank_iteration *)(row))
+
+static struct prof_report_value iteration_rank(const struct prof_report_data *data, const void *row)
+{
+    return rank_number(data, ITERATION(row)->rank);
+}
+
+static struct prof_report_value iteration_pid(const struct prof_report_data *data, const void *row)
+{
+    return rank_pid(data, ITERATION(row)->rank);
+}
+
+static struct prof_report_value iteration_mark(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(ITERATION(row)->slowest ? "slowest" : NULL);
+}
+
+const struct prof_report_column prof_report_iteration_columns[] = {
+    INT64("iteration", "Iteration", NUMBER, 1, prof_rank_iteration, iteration),
+    COMPUTED("rank", "Rank", NUMBER, 1, iteration_rank),
+    COMPUTED("pid", "Process", NUMBER, 4, iteration_pid),
+    INT64("start_ns", "Start", MOMENT, 2, prof_rank_iteration, start_ns),
+    INT64("duration_ns", "Duration", NS, 1, prof_rank_iteration, duration_ns),
+    INT64("compute_ns", "Compute", NS, 1, prof_rank_iteration, compute_ns),
+    INT64("copy_ns", "Copies", NS, 3, prof_rank_iteration, copy_ns),
+    INT64("exposed_ns", "Exposed", NS, 1, prof_rank_iteration, exposed_ns),
+    INT64("wait_ns", "Waiting", NS, 1, prof_rank_iteration, wait_ns),
+    INT64("idle_ns", "Idle", NS, 2, prof_rank_iteration, idle_ns),
+    COMPUTED("mark", "Is", WORD, 1, iteration_mark),
+    {0},
+};
+
+const void *prof_report_iteration_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->ranks.iteration_count;
+    return data->ranks.iterations;
+}
+
+/* ---- differences ------------------------------------------------------------------------------------ */
+
+#define DIFFERENCE(row) ((const struct prof_rank_difference *)(row))
+
+static struct prof_report_value difference_rank(const struct prof_report_data *data, const void *row)
+{
+    return rank_number(data, DIFFERENCE(row)->rank);
+}
+
+static struct prof_report_value difference_pid(const struct prof_report_data *data, const void *row)
+{
+    return rank_pid(data, DIFFERENCE(row)->rank);
+}
+
+static struct prof_report_value difference_kind(const struct prof_report_data *data, const void *row)
+{
+    static const char *const kinds[] = {[PROF_DIFFERS_LAUNCHES] = "launches",
+                                        [PROF_DIFFERS_COPIED] = "bytes copied",
+                                        [PROF_DIFFERS_COLLECTIVES] = "collectives"};
+    (void)data;
+    return prof_report_text(kinds[DIFFERENCE(row)->kind]);
+}
+
+const struct prof_report_column prof_report_difference_columns[] = {
+    COMPUTED("rank", "Rank", NUMBER, 1, difference_rank),
+    COMPUTED("pid", "Process", NUMBER, 3, difference_pid),
+    COMPUTED("kind", "What", WORD, 1, difference_kind),
+    INT64("here", "Here", COUNT, 1, prof_rank_difference, here),
+    INT64("usual", "Usual", COUNT, 1, prof_rank_difference, usual),
+    INT64("usual_ranks", "Ranks with it", COUNT, 2, prof_rank_difference, usual_ranks),
+    STRING("name", "Of", NAME, 1, prof_rank_difference, name),
+    {0},
+};
+
+const void *prof_report_difference_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->ranks.difference_count;
+    return data->ranks.differences;
+}
+
+/* ---- links ------------------------------------------------------------------------------------------ */
+
+#define LINK(row) ((const struct prof_rank_link *)(row))
+
+static struct prof_report_value link_share(const struct prof_report_data *data, const void *row)
+{
+    double share = LINK(row)->bus_rate / LINK(row)->usual_rate;
+    (void)data;
+    return (struct prof_report_value){.kind = isnan(share) ? PROF_VALUE_NONE : PROF_VALUE_REAL,
+                                      .real = share};
+}
+
+static struct prof_report_value link_communicator(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(LINK(row)->has_communicator ? LINK(row)->communicator_text : NULL);
+}
+
+const struct prof_report_column prof_report_link_columns[] = {
+    REAL("bus_bytes_per_s", "Bus", RATE, 1, prof_rank_link, bus_rate),
+    REAL("usual_bytes_per_s", "Usual", RATE, 1, prof_rank_link, usual_rate),
+    COMPUTED("share", "Of usual", SHARE, 1, link_share),
+    INT64("count", "Count", COUNT, 2, prof_rank_link, count),
+    INT64("bytes", "Bytes", BYTES, 3, prof_rank_link, bytes),
+    INT64("ranks", "Ranks", COUNT, 1, prof_rank_link, ranks),
+    INT64("from", "From", NUMBER, 1, prof_rank_link, from),
+    INT64("to", "To", NUMBER, 1, prof_rank_link, to),
+    COMPUTED("communicator", "Communicator", WORD, 1, link_communicator),
+    {0},
+};
+
+const void *prof_report_link_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->ranks.link_count;
+    return data->ranks.links;
+}
+
+/* One way alone has nothing to be compared with. */
+bool prof_report_link_worth(const struct prof_report_data *data)
+{
+    return data->ranks.link_count > 1;
+}
