@@ -66,6 +66,13 @@ grep -q 'ncclAllReduce: invalid argument' "$dir/err" || fail 'NCCL that fails go
 PERFKIT_NCCL=/nowhere expect 0 $quick --backend cpu --variant overlap
 grep -q 'no libnccl.so.2 on this machine' "$dir/out" || fail 'NCCL that is not there'
 unset PERFKIT_NCCL
+# One of a wheel, beside an interpreter on the PATH. The CPU does not look for it by itself.
+wheel=$dir/python/lib/python3.12/site-packages/nvidia/nccl/lib
+mkdir -p "$wheel" "$dir/python/bin" && cp "$fake" "$wheel/libnccl.so.2"
+if ! ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2'; then
+    PERFKIT_NCCL='' PATH=$dir/python/bin:$PATH expect 0 $quick --verify --backend cpu --variant overlap
+    grep -q '^overlap .* ok .* ok .* ok *$' "$dir/out" || fail 'NCCL of a wheel'
+fi
 
 # Two ranks that somebody else started, over TCP.
 port=$((20000 + $$ % 20000))

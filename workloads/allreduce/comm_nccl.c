@@ -42,27 +42,26 @@ static struct nccl *self(struct comm *comm)
 /* ---- the library ------------------------------------------------------------------------------
  */
 
-/* PyTorch's wheels bring one that the loader does not know of. */
+#define WHEEL "lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2"
+
+/* PyTorch's wheels bring one that the loader does not know of: beside each interpreter on the PATH.
+ */
 static void *load_from_wheels(void)
 {
-    static const char *const patterns[] = {
-        "/usr/local/lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2",
-        "/usr/lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2",
-        "/opt/*/lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
-        "~/.local/lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
-    };
-    const char *environment = getenv("VIRTUAL_ENV");
+    const char *path = getenv("PATH");
     glob_t found = {.gl_pathc = 0};
     void *object = NULL;
-    char own[4096];
+    char pattern[4096];
 
-    if (environment) {
-        snprintf(own, sizeof own, "%s/lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
-                 environment);
-        glob(own, 0, NULL, &found);
+    glob("~/.local/" WHEEL, GLOB_TILDE, NULL, &found);
+    glob("~/.pyenv/versions/*/" WHEEL, GLOB_TILDE | GLOB_APPEND, NULL, &found);
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+
+        snprintf(pattern, sizeof pattern, "%.*s/../" WHEEL, (int)length, path);
+        glob(pattern, GLOB_APPEND, NULL, &found);
+        path += length + (path[length] == ':');
     }
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
-        glob(patterns[i], GLOB_TILDE | (i || environment ? GLOB_APPEND : 0), NULL, &found);
     for (size_t i = 0; i < found.gl_pathc && !object; i++)
         object = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
     globfree(&found);
@@ -72,9 +71,10 @@ static void *load_from_wheels(void)
 static void *load(void)
 {
     const char *named = getenv(LIBRARY);
-    void *object = dlopen(named ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    bool is_named = named && *named;
+    void *object = dlopen(is_named ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
 
-    return object || named ? object : load_from_wheels();
+    return object || is_named ? object : load_from_wheels();
 }
 
 static bool resolve(struct nccl *nccl)
