@@ -74,6 +74,8 @@ struct collector_source {
      * of the program's own did it, so that the very next call is recorded; else on the helper
      * thread, at its next tick. Never two at a time. NULL = not wanted. */
     void (*recording)(bool on);
+    /* The program unloaded a library (dlclose returned), on its thread. NULL = not wanted. */
+    void (*unloaded)(void);
 };
 void collector_register(const struct collector_source *source);
 
@@ -120,6 +122,9 @@ void collector_hooked(void);
  * chunks back. collector_revive undoes it when an exec failed. */
 void collector_end(unsigned how, int status);
 void collector_revive(void);
+
+/* For host/: the program unloaded a library. */
+void collector_unloaded(void);
 
 /* For host/: this process exists (constructor of the preloaded library, or the first event).
  * Writes the lifecycle entry once. Costs no spool. */

@@ -71,6 +71,20 @@ void core_run_recording(bool on)
     }
 }
 
+void collector_unloaded(void)
+{
+    struct core_state *state = atomic_load_explicit(&core_the_state, memory_order_acquire);
+    if (!state || atomic_load(&state->epoch) == 0)
+        return;
+    int saved = errno;
+    FOR_SOURCES(source)
+    {
+        if (source->unloaded)
+            source->unloaded();
+    }
+    errno = saved;
+}
+
 static void run_ticks(void)
 {
     FOR_SOURCES(source)

@@ -16,6 +16,7 @@
 struct host_real {
     void (*exit_now)(int status);
     void (*exit_quick)(int status);
+    int (*unload)(void *handle); /* dlclose */
     int (*execve)(const char *path, char *const *argv, char *const *envp);
     int (*execvpe)(const char *file, char *const *argv, char *const *envp);
     int (*fexecve)(int fd, char *const *argv, char *const *envp);

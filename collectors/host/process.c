@@ -77,6 +77,7 @@ void host_real_find(void)
     find(&host_real.execveat, "execveat");
     find(&host_real.spawn, "posix_spawn");
     find(&host_real.spawnp, "posix_spawnp");
+    find(&host_real.unload, "dlclose");
     find(&host_real.execve, "execve"); /* last: says that the others are there */
     if (!host_real.execveat)
         host_real.execveat = execveat_by_number;

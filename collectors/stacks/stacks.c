@@ -80,14 +80,11 @@ static struct stacks_state *state(void)
     return known ? known : make_state();
 }
 
-void stacks_unloaded(void)
+static void unloaded(void)
 {
     struct stacks_state *known = atomic_load_explicit(&the_state, memory_order_acquire);
-    if (!known || !collector_active())
-        return;
-    int saved = errno;
-    stacks_modules_look(&known->modules, false);
-    errno = saved;
+    if (known)
+        stacks_modules_look(&known->modules, false);
 }
 
 static void tick(void)
@@ -97,7 +94,8 @@ static void tick(void)
         stacks_modules_look(&known->modules, true);
 }
 
-static const struct collector_source source = {.source = WIRE_SOURCE_HOST, .tick = tick};
+static const struct collector_source source = {
+    .source = WIRE_SOURCE_HOST, .tick = tick, .unloaded = unloaded};
 
 /* "launch:10+alloc+sync" */
 static void read_kinds(const char *list)

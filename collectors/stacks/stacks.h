@@ -44,7 +44,4 @@ typedef size_t stacks_merge(const uint64_t *frames, const uint64_t *cfas, size_t
                             uint64_t *merged, size_t room);
 void stacks_set_merge(stacks_merge *merge);
 
-/* Something was unloaded (dlclose returned). */
-void stacks_unloaded(void);
-
 #endif

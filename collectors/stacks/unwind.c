@@ -160,7 +160,8 @@ static __attribute__((noinline)) struct rule learn(struct walk *walk, uint64_t p
     struct rule rule = by_tables(&walk->modules->slots[module - 1].tables, pc, module);
     uint64_t word = pack(&rule);
     atomic_store_explicit(&walk->rules->slots[slot].rule, word, memory_order_relaxed);
-    atomic_store_explicit(&walk->rules->slots[slot].key, key ^ word, memory_order_relaxed);
+    /* With the module that it names: who finds the rule reads of that too. */
+    atomic_store_explicit(&walk->rules->slots[slot].key, key ^ word, memory_order_release);
     return rule;
 }
 
@@ -170,7 +171,7 @@ static inline struct rule rule_of(struct walk *walk)
     uint32_t slot = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 49);
     _Static_assert(UNWIND_RULES == 1u << (64 - 49), "slot");
     uint64_t word = atomic_load_explicit(&walk->rules->slots[slot].rule, memory_order_relaxed);
-    uint64_t check = atomic_load_explicit(&walk->rules->slots[slot].key, memory_order_relaxed);
+    uint64_t check = atomic_load_explicit(&walk->rules->slots[slot].key, memory_order_acquire);
     if (__builtin_expect((word ^ check) == key && word != 0, 1))
         return unpack(word);
     return learn(walk, pc, key, slot);

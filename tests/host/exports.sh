@@ -38,7 +38,7 @@ vprintf vfprintf perror fputs fputc fwrite fopen fflush __printf_chk __fprintf_c
 realloc free _Unwind_RaiseException __cxa_throw longjmp __longjmp_chk system popen fork"
 
 always="InitializeInjectionNvtx2 InitializeInjectionNvtxExtension _exit _Exit quick_exit execve execv
-execvp execvpe execl execlp execle execveat fexecve posix_spawn posix_spawnp"
+execvp execvpe execl execlp execle execveat fexecve posix_spawn posix_spawnp dlclose"
 
 wrong=0
 say() {

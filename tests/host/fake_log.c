@@ -71,6 +71,10 @@ void collector_revive(void)
         say("revive", "-", 0);
 }
 
+void collector_unloaded(void)
+{
+}
+
 void collector_register(const struct collector_source *source)
 {
     the_source = source;

@@ -12,16 +12,22 @@ struct fake_core fake_core;
 static char *texts[TEXTS];
 static unsigned text_count;
 static _Atomic int locked;
+static _Thread_local volatile int busy; /* a signal handler that comes now is turned away */
 
-static void lock(void)
+static bool lock(void)
 {
+    if (busy)
+        return false;
+    busy = 1;
     while (atomic_exchange(&locked, 1))
         ;
+    return true;
 }
 
 static void unlock(void)
 {
     atomic_store(&locked, 0);
+    busy = 0;
 }
 
 bool collector_active(void)
@@ -42,7 +48,8 @@ void collector_count(enum wire_count which, uint64_t n)
 uint32_t collector_string(const char *text, size_t length)
 {
     uint32_t id = 0;
-    lock();
+    if (!lock())
+        return 0;
     while (id < text_count && (strlen(texts[id]) != length || memcmp(texts[id], text, length) != 0))
         id++;
     if (id == text_count && text_count < TEXTS)
@@ -73,9 +80,8 @@ static void define_stack(const struct wire_stack *stack)
 bool collector_define(const void *record)
 {
     const struct wire_head *head = record;
-    if (fake_core.refuse)
+    if (fake_core.refuse || !lock())
         return false;
-    lock();
     if (head->type == WIRE_MODULE)
         memcpy(&fake_core.modules[fake_core.module_count++ % FAKE_DEFINED], record,
                sizeof(struct wire_module));
