@@ -186,6 +186,7 @@ static void host_starvation(struct prof_judge *judge)
         prof_duration_ns(d->spots[PROF_SLICE_HOST].worst[0].duration).text);
     prof_number(draft, "idle_ns", (double)host, PROF_NUMBER_NS);
     prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
+    prof_tell_host(judge, draft);
     prof_claim(draft, PROF_SLICE_HOST, host);
     prof_mend(draft, (struct prof_edit){.no_host_gaps = true});
     prof_places(judge, draft, &d->spots[PROF_SLICE_HOST]);
@@ -272,7 +273,8 @@ const struct prof_rule prof_rules_host[] = {
           .why = "The host prepares the next step only when the last one is done: reading data, "
                  "computing, waiting for others.",
           .fix = "Prepare ahead in another thread, queue several steps, or move the work to the "
-                 "device. The places say in which NVTX range and thread it happens.",
+                 "device. The places say in which NVTX range and thread it happens; with `perfkit "
+                 "run --cpu-sample` the finding names the function.",
           .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
           .opencl = "A second host thread; clFlush after queueing.",
           .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True).",

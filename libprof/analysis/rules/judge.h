@@ -87,6 +87,10 @@ bool prof_index_roofs(struct prof_judge *judge);
 /* Is the shape a kernel that rule unbatched-kernels tells of where its grids are small? */
 bool prof_is_unbatched(const struct prof_shape *shape);
 
+/* Say in what function the host was while the judge's device had nothing to do, where samples of the
+ * processors tell (--cpu-sample). */
+void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft);
+
 /* Words for a shape: kernel name, or kind of copy. */
 const char *prof_shape_name(const struct prof_shape *shape);
 

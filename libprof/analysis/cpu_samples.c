@@ -1,0 +1,425 @@
+/* Where the host was while the devices had nothing to do. A sample on a processor is a point that
+ * stands for a period; one off the processor is a stretch, of which that part counts as idle time in
+ * which no device worked. */
+#include "libprof/analysis/cpu_samples.h"
+#include "libprof/analysis/device_ops.h"
+#include "libprof/base/saturate.h"
+#include "libprof/include/prof_stack.h"
+#include "libprof/wire/wire.h"
+
+/* ---- device time ------------------------------------------------------------------------------ */
+
+bool prof_cpu_device_works(struct prof_cpu_device_time *time, int64_t start, int64_t end,
+                           int64_t thread)
+{
+    if (thread && !prof_map_get(&time->launching, (uint64_t)thread) &&
+        !prof_map_put(&time->launching, (uint64_t)thread, 1))
+        return false;
+    struct prof_intervals *busy = &time->busy;
+    struct prof_interval *last = busy->count ? &busy->data[busy->count - 1] : NULL;
+    if (end <= start)
+        return true;
+    if (last && start <= last->end) {
+        last->end = end > last->end ? end : last->end;
+        return true;
+    }
+    struct prof_interval *more = prof_array_add(busy);
+    if (more)
+        *more = (struct prof_interval){start, end};
+    return more != NULL;
+}
+
+void prof_cpu_device_time_free(struct prof_cpu_device_time *time)
+{
+    prof_array_free(&time->busy);
+    prof_array_free(&time->before);
+    prof_map_free(&time->launching);
+}
+
+static bool sum_busy(struct prof_cpu_device_time *time)
+{
+    int64_t sum = 0;
+    time->before.count = 0;
+    if (!prof_array_reserve(&time->before, time->busy.count))
+        return false;
+    for (size_t i = 0; i < time->busy.count; i++) {
+        time->before.data[i] = sum;
+        sum = prof_add(sum, prof_subtract(time->busy.data[i].end, time->busy.data[i].begin));
+    }
+    time->before.count = time->busy.count;
+    return true;
+}
+
+/* How long devices worked before `moment`. */
+static int64_t busy_before(const struct prof_cpu_device_time *time, int64_t moment)
+{
+    size_t low = 0, high = time->busy.count;
+    while (low < high) { /* the first that begins at or after it */
+        size_t mid = low + (high - low) / 2;
+        if (time->busy.data[mid].begin < moment)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == 0)
+        return 0;
+    const struct prof_interval *last = &time->busy.data[low - 1];
+    return prof_add(time->before.data[low - 1],
+                    prof_subtract(moment < last->end ? moment : last->end, last->begin));
+}
+
+/* Idle time of the window within [begin, end). */
+static int64_t idle_within(const struct prof_cpu_device_time *time, int64_t begin, int64_t end)
+{
+    begin = begin > time->window.begin ? begin : time->window.begin;
+    end = end < time->window.end ? end : time->window.end;
+    if (end <= begin)
+        return 0;
+    int64_t busy = prof_subtract(busy_before(time, end), busy_before(time, begin));
+    return prof_subtract(prof_subtract(end, begin), busy);
+}
+
+/* ---- samples ---------------------------------------------------------------------------------- */
+
+struct sample {
+    int64_t start, duration, weight, thread, stack; /* duration: 0 on a processor */
+    enum prof_cpu_state state;
+};
+
+struct seen {
+    struct prof_cpu_function row;
+    int64_t best_ns; /* of the place that is told */
+};
+
+struct work {
+    struct prof_capture *capture;
+    const struct prof_scope *scope;
+    const struct prof_cpu_device_time *time;
+    struct prof_cpu *result;
+    PROF_ARRAY(struct seen) functions;
+    struct prof_map function_at; /* function and whether the thread launches -> index */
+    struct prof_map place_ns;    /* place and the same -> time */
+    struct prof_map place_at;    /* stack -> index in places */
+    PROF_ARRAY(struct prof_frame) places;
+    PROF_ARRAY(struct prof_cpu_thread) threads;
+    struct prof_map thread_at;
+};
+
+static bool state_of(int64_t kind, enum prof_cpu_state *state)
+{
+    switch (kind) {
+    case WIRE_CPU_USER:
+        *state = PROF_CPU_USER;
+        return true;
+    case WIRE_CPU_KERNEL:
+        *state = PROF_CPU_KERNEL;
+        return true;
+    case WIRE_CPU_BLOCKED:
+        *state = PROF_CPU_BLOCKED;
+        return true;
+    case WIRE_CPU_PREEMPTED:
+        *state = PROF_CPU_PREEMPTED;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What of the sample's weight lies in idle time. */
+static int64_t idle_weight(const struct work *w, const struct sample *sample)
+{
+    if (sample->duration <= 0)
+        return idle_within(w->time, sample->start, prof_add(sample->start, 1)) > 0 ? sample->weight
+                                                                                   : 0;
+    int64_t idle = idle_within(w->time, sample->start, prof_add(sample->start, sample->duration));
+    if (idle >= sample->duration)
+        return sample->weight;
+    return (int64_t)((double)sample->weight * ((double)idle / (double)sample->duration));
+}
+
+/* So that a damaged capture's sums of all states stay within integers. */
+#define MOST_NS (INT64_MAX / 16)
+
+static void add_ns(int64_t *sum, int64_t ns)
+{
+    *sum = ns < MOST_NS - *sum ? *sum + ns : MOST_NS;
+}
+
+static void add_times(struct prof_cpu_times *times, const struct sample *sample, int64_t idle)
+{
+    times->samples++;
+    add_ns(&times->ns[sample->state], sample->weight);
+    add_ns(&times->idle_ns[sample->state], idle);
+}
+
+static struct prof_cpu_thread *thread_row(struct work *w, int64_t thread, bool launches)
+{
+    uint64_t *known = prof_map_get(&w->thread_at, (uint64_t)thread);
+    if (known)
+        return &w->threads.data[*known];
+    struct prof_cpu_thread *row = prof_array_add(&w->threads);
+    if (!row || !prof_map_put(&w->thread_at, (uint64_t)thread, w->threads.count - 1))
+        return NULL;
+    *row = (struct prof_cpu_thread){.thread = thread, .launches = launches};
+    return row;
+}
+
+static struct seen *function_row(struct work *w, const struct prof_frame *place, bool launches)
+{
+    uint64_t key = (place ? (uint64_t)place->function_number + 1 : 0) << 1 | launches;
+    uint64_t *known = prof_map_get(&w->function_at, key);
+    if (known)
+        return &w->functions.data[*known];
+    struct seen *row = prof_array_add(&w->functions);
+    if (!row || !prof_map_put(&w->function_at, key, w->functions.count - 1))
+        return NULL;
+    *row = (struct seen){.row = {.function = place ? place->function : "(not known)",
+                                 .line = PROF_UNKNOWN,
+                                 .module = place ? place->module : NULL,
+                                 .launches = launches}};
+    return row;
+}
+
+/* Of the places in a function the one is told where most time was spent. */
+static bool note_place(struct work *w, struct seen *row, const struct prof_frame *place,
+                       int64_t weight)
+{
+    uint64_t key = (uint64_t)place->number << 1 | row->row.launches;
+    uint64_t *known = prof_map_get(&w->place_ns, key);
+    int64_t sum = prof_add(known ? (int64_t)*known : 0, weight);
+    if (!prof_map_put(&w->place_ns, key, (uint64_t)sum))
+        return false;
+    if (sum > row->best_ns) {
+        row->best_ns = sum;
+        row->row.file = place->file;
+        row->row.line = place->line;
+    }
+    return true;
+}
+
+/* Asked once for each stack. *place = NULL where nothing is known of it. */
+static bool place_of(struct work *w, int64_t stack, const struct prof_frame **place)
+{
+    const uint64_t *known = prof_map_get(&w->place_at, (uint64_t)stack);
+    size_t at = known ? (size_t)*known : w->places.count;
+    if (!known) {
+        const struct prof_frame *found = prof_stack_place(w->result->stacks, stack);
+        struct prof_frame *kept = prof_array_add(&w->places);
+        if (!kept || !prof_map_put(&w->place_at, (uint64_t)stack, at))
+            return false;
+        *kept = found ? *found : (struct prof_frame){.function = NULL};
+    }
+    *place = w->places.data[at].function ? &w->places.data[at] : NULL;
+    return true;
+}
+
+static bool add_sample(struct work *w, const struct sample *sample)
+{
+    bool launches = prof_map_get(&w->time->launching, (uint64_t)sample->thread) != NULL;
+    int64_t idle = idle_weight(w, sample);
+    const struct prof_frame *place;
+    if (!place_of(w, sample->stack, &place))
+        return false;
+    struct prof_cpu_thread *thread = thread_row(w, sample->thread, launches);
+    struct seen *function = thread ? function_row(w, place, launches) : NULL;
+    if (!function)
+        return false;
+    add_times(&thread->times, sample, idle);
+    add_times(&function->row.times, sample, idle);
+    add_times(launches ? &w->result->launching : &w->result->others, sample, idle);
+    return !place || note_place(w, function, place, sample->weight);
+}
+
+static enum prof_status read_samples(struct work *w, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        prof_query(w->capture, "SELECT start, thread, kind, duration, weight, stack FROM cpu_sample",
+                   &row, err);
+    bool ok = true;
+    if (status)
+        return status;
+    while (ok && prof_row(row)) {
+        struct sample sample = {.start = prof_column_int(row, 0),
+                                .thread = prof_column_id(row, 1),
+                                .duration = prof_column_id(row, 3),
+                                .weight = prof_column_id(row, 4),
+                                .stack = prof_column_id(row, 5)};
+        if (state_of(prof_column_int(row, 2), &sample.state) && sample.weight > 0 &&
+            sample.weight <= MOST_NS && sample.duration <= MOST_NS &&
+            prof_scope_time(w->scope, sample.start) &&
+            prof_scope_place(w->scope, 0, sample.thread, 0, 0))
+            ok = add_sample(w, &sample);
+    }
+    status = prof_query_end(w->capture, row, err);
+    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+/* ---- results ---------------------------------------------------------------------------------- */
+
+/* That threads wait which launch nothing is no news: it is what a pool of workers does. */
+static int64_t weigh(bool launches, const int64_t ns[PROF_CPU_STATES])
+{
+    return launches ? prof_cpu_total(ns) : prof_cpu_total(ns) - ns[PROF_CPU_BLOCKED];
+}
+
+static int by_times(bool a_launches, const struct prof_cpu_times *a, bool b_launches,
+                    const struct prof_cpu_times *b)
+{
+    if (a_launches != b_launches)
+        return a_launches ? -1 : 1;
+    int64_t a_idle = weigh(a_launches, a->idle_ns), b_idle = weigh(b_launches, b->idle_ns);
+    int64_t a_ns = weigh(a_launches, a->ns), b_ns = weigh(b_launches, b->ns);
+    if (a_idle != b_idle)
+        return a_idle > b_idle ? -1 : 1;
+    return (a_ns < b_ns) - (a_ns > b_ns);
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+    const struct prof_cpu_function *x = a, *y = b;
+    int order = by_times(x->launches, &x->times, y->launches, &y->times);
+    return order ? order : strcmp(x->function, y->function);
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+    const struct prof_cpu_thread *x = a, *y = b;
+    int order = by_times(x->launches, &x->times, y->launches, &y->times);
+    return order ? order : (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+static bool hand_over(struct work *w)
+{
+    struct prof_cpu *result = w->result;
+    result->functions = calloc(w->functions.count + 1, sizeof *result->functions);
+    if (!result->functions)
+        return false;
+    for (size_t i = 0; i < w->functions.count; i++)
+        result->functions[i] = w->functions.data[i].row;
+    result->function_count = w->functions.count;
+    result->threads = w->threads.data;
+    result->thread_count = w->threads.count;
+    w->threads.data = NULL;
+    if (result->function_count)
+        qsort(result->functions, result->function_count, sizeof *result->functions,
+              compare_functions);
+    if (result->thread_count)
+        qsort(result->threads, result->thread_count, sizeof *result->threads, compare_threads);
+    return true;
+}
+
+static enum prof_status sum_up(struct work *w, struct prof_error *err)
+{
+    struct prof_cpu *result = w->result;
+    enum prof_status status = prof_stacks_open(w->capture, &result->stacks, err);
+    if (!status)
+        status = read_samples(w, err);
+    if (!status && !hand_over(w))
+        status = prof_out_of_memory(err);
+    prof_array_free(&w->functions);
+    prof_map_free(&w->function_at);
+    prof_map_free(&w->place_ns);
+    prof_map_free(&w->place_at);
+    prof_array_free(&w->places);
+    prof_array_free(&w->threads);
+    prof_map_free(&w->thread_at);
+    return status;
+}
+
+enum prof_status prof_cpu_of(struct prof_capture *capture, const struct prof_scope *scope,
+                             struct prof_cpu_device_time *time, struct prof_cpu *result,
+                             struct prof_error *err)
+{
+    *result = (struct prof_cpu){.window_ns = PROF_UNKNOWN, .idle_ns = PROF_UNKNOWN};
+    if (!sum_busy(time))
+        return prof_out_of_memory(err);
+    if (time->window.end > time->window.begin) {
+        result->window_ns = prof_subtract(time->window.end, time->window.begin);
+        result->idle_ns = idle_within(time, time->window.begin, time->window.end);
+    }
+    struct work w = {.capture = capture, .scope = scope, .time = time, .result = result};
+    enum prof_status status = sum_up(&w, err);
+    if (status)
+        prof_cpu_free(result);
+    return status;
+}
+
+void prof_cpu_free(struct prof_cpu *result)
+{
+    free(result->functions);
+    free(result->threads);
+    prof_stacks_close(result->stacks);
+    *result = (struct prof_cpu){.window_ns = PROF_UNKNOWN, .idle_ns = PROF_UNKNOWN};
+}
+
+/* ---- of a capture ----------------------------------------------------------------------------- */
+
+bool prof_cpu_sampled(struct prof_capture *capture)
+{
+    sqlite3_stmt *row;
+    bool any = !prof_query(capture, "SELECT 1 FROM cpu_sample LIMIT 1", &row, NULL) && prof_row(row);
+    sqlite3_finalize(row);
+    return any;
+}
+
+struct reading {
+    const struct prof_scope *scope;
+    struct prof_cpu_device_time *time;
+};
+
+static bool see_op(void *user, const struct prof_device_op *op)
+{
+    const struct reading *reading = user;
+    if (op->duration_ns == PROF_UNKNOWN || !prof_scope_op(reading->scope, op))
+        return true;
+    return prof_cpu_device_works(reading->time, op->start_ns,
+                                 prof_add(op->start_ns, op->duration_ns), op->thread);
+}
+
+static enum prof_status read_devices(struct prof_capture *capture, const struct prof_scope *scope,
+                                     struct prof_cpu_device_time *time, struct prof_error *err)
+{
+    struct reading reading = {scope, time};
+    enum prof_status status = prof_device_ops_by_start(capture, see_op, &reading, err);
+    if (!status && time->busy.count)
+        time->window = (struct prof_interval){time->busy.data[0].begin,
+                                              time->busy.data[time->busy.count - 1].end};
+    return status;
+}
+
+/* The device says whose idle time is meant, not whose samples; the thread says the opposite. */
+static enum prof_status of_scope(struct prof_capture *capture, const struct prof_filter *filter,
+                                 struct prof_cpu_device_time *time, struct prof_cpu *result,
+                                 struct prof_error *err)
+{
+    struct prof_filter devices = filter ? *filter : (struct prof_filter){0}, samples = devices;
+    struct prof_scope scope;
+    devices.thread = 0;
+    samples.device = samples.stream = 0;
+    samples.streams = NULL;
+    samples.stream_count = 0;
+    enum prof_status status = prof_scope_open(&scope, capture, &devices, err);
+    if (!status)
+        status = read_devices(capture, &scope, time, err);
+    prof_scope_close(&scope);
+    if (status)
+        return status;
+    status = prof_scope_open(&scope, capture, &samples, err);
+    if (!status)
+        status = prof_cpu_of(capture, &scope, time, result, err);
+    prof_scope_close(&scope);
+    return status;
+}
+
+enum prof_status prof_cpu(struct prof_capture *capture, const struct prof_filter *filter,
+                          struct prof_cpu *result, struct prof_error *err)
+{
+    *result = (struct prof_cpu){.window_ns = PROF_UNKNOWN, .idle_ns = PROF_UNKNOWN};
+    if (!prof_cpu_sampled(capture))
+        return PROF_OK;
+    struct prof_cpu_device_time time = {0};
+    enum prof_status status = of_scope(capture, filter, &time, result, err);
+    prof_cpu_device_time_free(&time);
+    return status;
+}

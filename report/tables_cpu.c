@@ -1,0 +1,171 @@
+/* The tables of the host's time, from samples of the processors: by function and by thread. */
+#include <stdio.h>
+
+#include "report/columns.h"
+
+#define FUNCTION(row) ((const struct prof_cpu_function *)(row))
+#define THREAD(row) ((const struct prof_cpu_thread *)(row))
+
+static struct prof_report_value share_of(const struct prof_report_data *data, bool launches,
+                                         const struct prof_cpu_times *times)
+{
+    const struct prof_cpu_times *all = launches ? &data->cpu.launching : &data->cpu.others;
+    int64_t sum = prof_cpu_total(all->idle_ns);
+    if (sum <= 0)
+        return (struct prof_report_value){.kind = PROF_VALUE_NONE};
+    return (struct prof_report_value){
+        .kind = PROF_VALUE_REAL, .real = (double)prof_cpu_total(times->idle_ns) / (double)sum};
+}
+
+/* Idle time is not known where no device did anything. */
+static struct prof_report_value idle(const struct prof_report_data *data, int64_t ns)
+{
+    return prof_report_int(data->cpu.idle_ns == PROF_UNKNOWN ? PROF_UNKNOWN : ns);
+}
+
+static struct prof_report_value role(bool launches)
+{
+    return prof_report_text(launches ? "launches" : "other");
+}
+
+static int64_t running(const int64_t ns[PROF_CPU_STATES])
+{
+    return ns[PROF_CPU_USER] + ns[PROF_CPU_KERNEL];
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static struct prof_report_value function_idle(const struct prof_report_data *data, const void *row)
+{
+    return idle(data, prof_cpu_total(FUNCTION(row)->times.idle_ns));
+}
+
+static struct prof_report_value function_share(const struct prof_report_data *data, const void *row)
+{
+    return share_of(data, FUNCTION(row)->launches, &FUNCTION(row)->times);
+}
+
+static struct prof_report_value function_idle_running(const struct prof_report_data *data,
+                                                      const void *row)
+{
+    return idle(data, running(FUNCTION(row)->times.idle_ns));
+}
+
+static struct prof_report_value function_idle_blocked(const struct prof_report_data *data,
+                                                      const void *row)
+{
+    return idle(data, FUNCTION(row)->times.idle_ns[PROF_CPU_BLOCKED]);
+}
+
+static struct prof_report_value function_running(const struct prof_report_data *data,
+                                                 const void *row)
+{
+    (void)data;
+    return prof_report_int(running(FUNCTION(row)->times.ns));
+}
+
+static struct prof_report_value function_role(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return role(FUNCTION(row)->launches);
+}
+
+const struct prof_report_column prof_report_host_columns[] = {
+    COMPUTED("idle_ns", "Device idle", NS, 1, function_idle),
+    COMPUTED("idle_share", "Share", SHARE, 1, function_share),
+    COMPUTED("idle_running_ns", "Running", NS, 2, function_idle_running),
+    COMPUTED("idle_blocked_ns", "Blocked", NS, 2, function_idle_blocked),
+    INT64("idle_preempted_ns", "Preempted", NS, 0, prof_cpu_function,
+          times.idle_ns[PROF_CPU_PREEMPTED]),
+    COMPUTED("running_ns", "All running", NS, 4, function_running),
+    INT64("kernel_ns", "In the kernel", NS, 0, prof_cpu_function, times.ns[PROF_CPU_KERNEL]),
+    INT64("blocked_ns", "All blocked", NS, 5, prof_cpu_function, times.ns[PROF_CPU_BLOCKED]),
+    INT64("preempted_ns", "All preempted", NS, 0, prof_cpu_function, times.ns[PROF_CPU_PREEMPTED]),
+    INT64("samples", "Samples", COUNT, 6, prof_cpu_function, times.samples),
+    COMPUTED("thread", "Thread", WORD, 3, function_role),
+    INT64("line", "Line", NUMBER, 3, prof_cpu_function, line),
+    STRING("file", "File", NAME, 3, prof_cpu_function, file),
+    STRING("module", "Module", NAME, 0, prof_cpu_function, module),
+    STRING("name", "Function", NAME, 1, prof_cpu_function, function),
+    {0},
+};
+
+const void *prof_report_host_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->cpu.function_count;
+    return data->cpu.functions;
+}
+
+void prof_report_host_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_cpu *cpu = &data->cpu;
+    int64_t samples = cpu->launching.samples + cpu->others.samples;
+    if (cpu->idle_ns == PROF_UNKNOWN)
+        snprintf(out, size, "%s samples, no device work", prof_count(samples).text);
+    else
+        snprintf(out, size, "%s samples; no device worked for %s of %s", prof_count(samples).text,
+                 prof_duration_ns(cpu->idle_ns).text, prof_duration_ns(cpu->window_ns).text);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static struct prof_report_value thread_idle(const struct prof_report_data *data, const void *row)
+{
+    return idle(data, prof_cpu_total(THREAD(row)->times.idle_ns));
+}
+
+static struct prof_report_value thread_running(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(running(THREAD(row)->times.ns));
+}
+
+static struct prof_report_value thread_role(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return role(THREAD(row)->launches);
+}
+
+static struct prof_report_value thread_tid(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_thread *thread = prof_thread(data->capture, THREAD(row)->thread);
+    return prof_report_int(thread ? thread->tid : PROF_UNKNOWN);
+}
+
+static struct prof_report_value thread_pid(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_thread *thread = prof_thread(data->capture, THREAD(row)->thread);
+    const struct prof_process *process =
+        thread ? prof_process(data->capture, thread->process) : NULL;
+    return prof_report_int(process ? process->pid : PROF_UNKNOWN);
+}
+
+static struct prof_report_value thread_name(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_thread *thread = prof_thread(data->capture, THREAD(row)->thread);
+    const struct prof_process *process =
+        thread ? prof_process(data->capture, thread->process) : NULL;
+    return prof_report_text(thread && thread->name ? thread->name
+                            : process              ? process->command
+                                                   : NULL);
+}
+
+const struct prof_report_column prof_report_host_thread_columns[] = {
+    COMPUTED("running_ns", "Running", NS, 1, thread_running),
+    INT64("kernel_ns", "In the kernel", NS, 3, prof_cpu_thread, times.ns[PROF_CPU_KERNEL]),
+    INT64("blocked_ns", "Blocked", NS, 1, prof_cpu_thread, times.ns[PROF_CPU_BLOCKED]),
+    INT64("preempted_ns", "Preempted", NS, 2, prof_cpu_thread, times.ns[PROF_CPU_PREEMPTED]),
+    COMPUTED("idle_ns", "Device idle", NS, 2, thread_idle),
+    INT64("samples", "Samples", COUNT, 4, prof_cpu_thread, times.samples),
+    COMPUTED("thread", "Thread", WORD, 2, thread_role),
+    COMPUTED("pid", "Process", NUMBER, 3, thread_pid),
+    COMPUTED("tid", "Number", NUMBER, 3, thread_tid),
+    COMPUTED("name", "Name", NAME, 1, thread_name),
+    {0},
+};
+
+const void *prof_report_host_thread_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->cpu.thread_count;
+    return data->cpu.threads;
+}
