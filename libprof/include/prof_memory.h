@@ -70,8 +70,10 @@ struct prof_memory_site {
     bool host;
     int kind;
     const char *kind_text;
-    const char *name; /* innermost: the source line where it is known, else the API call */
-    const char *path; /* "train > step > clCreateBuffer"; owned by the profile */
+    /* Texts, owned by the profile. path: outermost first, "main (a.c:9) > train > step > cudaMalloc".
+     * name: the innermost source line, else the API call. brief: for people, who look at the inner
+     * end first: "grow (a.c:30) < main (a.c:9) in train > step"; without a stack as path. */
+    const char *name, *path, *brief;
     struct prof_memory_use use;
     double held_share;        /* of the device's peak; NaN without one */
     double lifetime_median_ns; /* of what was freed; NaN = nothing was */
@@ -80,11 +82,55 @@ struct prof_memory_site {
     enum prof_memory_verdict verdict;
 };
 
+/* An allocation that found no room, and who held the memory then. */
+#define PROF_MEMORY_HOLDERS 5
+struct prof_memory_failure {
+    int64_t time_ns, process, thread; /* ids, 0 = unknown */
+    int64_t device;                   /* as in a place */
+    bool host;
+    int kind; /* memory kind; 0 = unknown */
+    const char *kind_text;
+    int64_t bytes;           /* asked for; PROF_UNKNOWN */
+    int64_t result;          /* the API's code */
+    const char *result_text; /* "out of memory", "CL_INVALID_BUFFER_SIZE"; NULL = another */
+    const char *path, *brief; /* of the call; as those of a site */
+    int64_t live_bytes;      /* allocated there at that moment */
+    int64_t free_bytes;      /* by the driver's last sample before it; PROF_UNKNOWN */
+    int64_t capacity_bytes;  /* PROF_UNKNOWN for the host */
+    struct {
+        size_t site; /* of prof_memory_profile.sites */
+        int64_t bytes;
+    } holders[PROF_MEMORY_HOLDERS]; /* by bytes, largest first */
+    size_t holder_count;
+};
+
+/* A device's memory by its driver's count, at the sample when most was in use, beside what was seen:
+ * used = other + tracked + granularity + context + rest. PROF_UNKNOWN without samples of use. */
+struct prof_memory_driver {
+    int64_t device;
+    int64_t samples;  /* all of them; those within a millisecond of a change are not compared */
+    int64_t compared;
+    int64_t time_ns;
+    int64_t total_bytes, used_bytes;
+    int64_t other_bytes; /* other processes and the driver itself: as the driver tells, else what was in
+                            use before the program had the device */
+    int64_t tracked_bytes; /* allocations that are alive, and what pools reserve */
+    int64_t granularity_bytes; /* CUDA hands memory out in 2 MiB: what that adds to them */
+    int64_t context_bytes; /* contexts, modules, the libraries' own: what is over in every sample */
+    int64_t rest_bytes;    /* over at this sample beyond that */
+    double worst_share;    /* the greatest rest of a sample, of what was in use then */
+};
+
 struct prof_memory_profile {
     struct prof_memory_place *places; /* by peak, largest first; kinds after their device */
     size_t place_count;
     struct prof_memory_site *sites; /* by bytes held at the peak, then by bytes */
     size_t site_count;
+    struct prof_memory_failure *failures; /* the first ones, in order of time */
+    size_t failure_count;
+    int64_t failed; /* all of them */
+    struct prof_memory_driver *drivers; /* a row a device that was sampled */
+    size_t driver_count;
     struct prof_flame tree; /* self: bytes held at the peak; bytes, count: all allocations */
     int64_t steps;          /* repetitions after warm-up; 0 = the program does not repeat itself */
     const char *step_name;  /* NVTX range that repeats; NULL = found by the operations alone */

@@ -262,6 +262,105 @@ START_TEST(host_stacks_tell_lines)
 }
 END_TEST
 
-CHECK_MAIN("memory profile", host_stacks_tell_lines, a_leak_is_found_where_it_is_made,
+START_TEST(what_did_not_fit)
+{
+    struct program p;
+    begin(&p);
+    range(&p, STEP, 500, 500000, 0);
+    memory(&p, 1000, 900000, 700000, 3);
+    memory(&p, 2000, 2500, 200000, 3);
+    call(&p, MALLOC, 2990, 20);
+    fputs("UPDATE api_call SET result = 2 WHERE start = 2990;" /* told with its size */
+          "INSERT INTO allocation_failure(process, start, thread, device, kind, bytes, result, "
+          "source) VALUES(1, 3000, 1, 1, 3, 600000, 2, 1);"
+          "INSERT INTO device_memory(device, start, total, used) VALUES(1, 10, 1000000, 5), "
+          "(1, 2900, 1000000, 750000);"
+          "INSERT INTO api_call(start, duration, thread, name, source, result) VALUES"
+          "(5000, 20, 1, 12, 1, 2), (6000, 20, 1, 1, 1, 2), (7000, 20, 1, 12, 1, 1);",
+          p.out);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_int_eq(m.failed,
+                     2); /* not a call that allocates nothing, nor one refused for another reason */
+    ck_assert_uint_eq(m.failure_count, 2);
+    const struct prof_memory_failure *f = &m.failures[0];
+    ck_assert_int_eq(f->bytes, 600000);
+    ck_assert_int_eq(f->live_bytes, 700000);
+    ck_assert_int_eq(f->free_bytes, 250000);
+    ck_assert_int_eq(f->capacity_bytes, 1000000);
+    ck_assert_str_eq(f->result_text, "out of memory");
+    ck_assert_str_eq(f->path, "step > cudaMalloc");
+    ck_assert_uint_eq(f->holder_count, 1);
+    ck_assert_int_eq(f->holders[0].bytes, 700000);
+    ck_assert_str_eq(m.sites[f->holders[0].site].path, "step > cudaMalloc");
+    ck_assert_int_eq(m.failures[1].bytes, PROF_UNKNOWN);
+    ck_assert_int_eq(m.failures[1].time_ns, 5000);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+#define MIB (1024 * 1024)
+
+/* 100 MiB of others before, 300 MiB of context, and allocations in granules of 2 MiB. */
+START_TEST(the_driver_counts_too)
+{
+    struct program p;
+    begin(&p);
+    memory(&p, 10000000, -1, 3 * MIB, 3);
+    memory(&p, 20000000, -1, 1000, 3);
+    fprintf(p.out,
+            "INSERT INTO device_memory(device, start, total, used) VALUES"
+            "(1, 1000, 1000000000, %d), (1, 15000000, 1000000000, %d), "
+            "(1, 20000100, 1000000000, 1), " /* while something is allocated: not compared */
+            "(1, 25000000, 1000000000, %d), (1, 30000000, 1000000000, %d);",
+            100 * MIB, 404 * MIB, 406 * MIB, 410 * MIB);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_uint_eq(m.driver_count, 1);
+    const struct prof_memory_driver *d = &m.drivers[0];
+    ck_assert_int_eq(d->samples, 5);
+    ck_assert_int_eq(d->compared, 3);
+    ck_assert_int_eq(d->used_bytes, 410 * MIB);
+    ck_assert_int_eq(d->other_bytes, 100 * MIB);
+    ck_assert_int_eq(d->tracked_bytes, 3 * MIB + 1000);
+    ck_assert_int_eq(d->granularity_bytes, 3 * MIB - 1000);
+    ck_assert_int_eq(d->context_bytes, 300 * MIB);
+    ck_assert_int_eq(d->rest_bytes, 4 * MIB); /* nobody told of it */
+    ck_near(d->worst_share, 4.0 / 410);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+/* What a pool reserves counts, not what is taken from it. */
+START_TEST(pools_count_by_what_they_reserve)
+{
+    struct program p;
+    begin(&p);
+    memory(&p, 10000000, -1, 1000, 9);
+    fprintf(p.out,
+            "INSERT INTO memory_pool(process, start, pool, operation, device, bytes, used_bytes) "
+            "VALUES(1, 10000000, 7, 4, 1, %d, 1000), (1, 20000000, 7, 4, 1, %d, 1000);"
+            "INSERT INTO device_memory(device, start, total, used, process_used) VALUES"
+            "(1, 15000000, 1000000000, %d, %d), (1, 25000000, 1000000000, %d, %d);",
+            32 * MIB, 64 * MIB, 90 * MIB, 82 * MIB, 122 * MIB, 114 * MIB);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    const struct prof_memory_driver *d = &m.drivers[0];
+    ck_assert_int_eq(d->tracked_bytes, 64 * MIB);
+    ck_assert_int_eq(d->other_bytes, 8 * MIB);
+    ck_assert_int_eq(d->context_bytes, 50 * MIB);
+    ck_assert_int_eq(d->rest_bytes, 0);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("memory profile", host_stacks_tell_lines, what_did_not_fit, the_driver_counts_too,
+           pools_count_by_what_they_reserve, a_leak_is_found_where_it_is_made,
            the_peak_is_shared_out, what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
            without_steps_nothing_is_accused, filters_choose_allocations)

@@ -52,16 +52,47 @@ static bool append(struct text *text, const char *what, size_t length)
     return true;
 }
 
+static bool append_words(struct text *text, const char *words)
+{
+    return append(text, words, strlen(words));
+}
+
+static bool append_node(struct text *text, const struct prof_flame *tree, uint32_t node,
+                        const char *before)
+{
+    char word[WORD];
+    size_t length = name_of(&tree->nodes[node], word);
+    return append_words(text, before) && append(text, word, length);
+}
+
 /* With the NUL. */
 static bool append_path(struct text *text, const struct prof_flame *tree, uint32_t at)
 {
     uint32_t path[DEPTH];
-    char word[WORD];
     size_t depth = path_to(tree, at, path);
-    bool ok = depth || append(text, "unknown", strlen("unknown"));
+    bool ok = depth || append_words(text, "unknown");
+    for (size_t i = 0; ok && i < depth; i++)
+        ok = append_node(text, tree, path[i], i ? SEPARATOR : "");
+    return ok && append(text, "", 1);
+}
+
+#define CALLERS 3
+
+/* The innermost frames, then the ranges. */
+static bool append_brief(struct text *text, const struct prof_flame *tree, uint32_t at)
+{
+    uint32_t path[DEPTH];
+    size_t depth = path_to(tree, at, path), frames = 0, ranges = 0;
+    bool ok = true;
+    for (size_t i = depth; ok && i-- > 0 && frames < CALLERS;) {
+        if (tree->nodes[path[i]].frame)
+            ok = append_node(text, tree, path[i], frames++ ? " < " : "");
+    }
+    if (!frames)
+        return append_path(text, tree, at);
     for (size_t i = 0; ok && i < depth; i++) {
-        size_t length = name_of(&tree->nodes[path[i]], word);
-        ok = (!i || append(text, SEPARATOR, strlen(SEPARATOR))) && append(text, word, length);
+        if (tree->nodes[path[i]].kind == PROF_FLAME_RANGE)
+            ok = append_node(text, tree, path[i], ranges++ ? SEPARATOR : " in ");
     }
     return ok && append(text, "", 1);
 }
@@ -85,21 +116,43 @@ static bool append_name(struct text *text, const struct prof_flame *tree, uint32
     return append(text, word, length + 1);
 }
 
-/* Texts move while they grow: first offsets, then addresses. */
-bool memory_write_paths(struct prof_memory_profile *result)
+/* Texts move while they grow: first offsets, then addresses. Of each site its path and its name,
+ * then of each failure its path. */
+static bool append_all(struct text *text, const struct prof_memory_profile *result,
+                       const uint32_t *nodes, size_t *starts)
+{
+    bool ok = append(text, "", 1);
+    for (size_t i = 0; ok && i < result->site_count; i++) {
+        *starts++ = text->bytes.count;
+        ok = append_path(text, &result->tree, result->sites[i].node);
+        *starts++ = text->bytes.count;
+        ok = ok && append_name(text, &result->tree, result->sites[i].node);
+        *starts++ = text->bytes.count;
+        ok = ok && append_brief(text, &result->tree, result->sites[i].node);
+    }
+    for (size_t i = 0; ok && i < result->failure_count; i++) {
+        *starts++ = text->bytes.count;
+        ok = append_path(text, &result->tree, nodes[i]);
+        *starts++ = text->bytes.count;
+        ok = ok && append_brief(text, &result->tree, nodes[i]);
+    }
+    return ok;
+}
+
+bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *nodes)
 {
     struct text text = {0};
-    size_t *starts = calloc(2 * result->site_count + 1, sizeof *starts);
-    bool ok = starts && append(&text, "", 1);
+    size_t *starts = calloc(3 * result->site_count + 2 * result->failure_count + 1, sizeof *starts);
+    const size_t *at = starts;
+    bool ok = starts && append_all(&text, result, nodes, starts);
     for (size_t i = 0; ok && i < result->site_count; i++) {
-        starts[2 * i] = text.bytes.count;
-        ok = append_path(&text, &result->tree, result->sites[i].node);
-        starts[2 * i + 1] = text.bytes.count;
-        ok = ok && append_name(&text, &result->tree, result->sites[i].node);
+        result->sites[i].path = text.bytes.data + *at++;
+        result->sites[i].name = text.bytes.data + *at++;
+        result->sites[i].brief = text.bytes.data + *at++;
     }
-    for (size_t i = 0; ok && i < result->site_count; i++) {
-        result->sites[i].path = text.bytes.data + starts[2 * i];
-        result->sites[i].name = text.bytes.data + starts[2 * i + 1];
+    for (size_t i = 0; ok && i < result->failure_count; i++) {
+        result->failures[i].path = text.bytes.data + *at++;
+        result->failures[i].brief = text.bytes.data + *at++;
     }
     free(starts);
     result->texts = text.bytes.data;

@@ -15,7 +15,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return h ^ (h >> 33);
 }
 
-static bool on_host(int kind)
+bool memory_on_host(int kind)
 {
     return kind == WIRE_MEMORY_PINNED || kind == WIRE_MEMORY_PAGEABLE;
 }
@@ -50,7 +50,7 @@ static uint32_t place_of(struct memory_work *w, int64_t device, bool host, int k
 
 static uint32_t site_of(struct memory_work *w, uint32_t node, int64_t device, int kind)
 {
-    bool fresh, host = on_host(kind);
+    bool fresh, host = memory_on_host(kind);
     device = host ? 0 : device;
     uint64_t key = mix(mix(node, (uint64_t)device), (uint64_t)kind);
     uint32_t number = prof_group_number(&w->site_index, key, &fresh);
@@ -78,8 +78,7 @@ static uint32_t site_of(struct memory_work *w, uint32_t node, int64_t device, in
 
 /* ---- the calls that allocate and free -------------------------------------------------------- */
 
-/* The call of a thread that a moment lies in; NULL when it is not known. */
-static const struct prof_call *call_around(const struct prof_facts *f, uint32_t thread,
+const struct prof_call *memory_call_around(const struct prof_facts *f, uint32_t thread,
                                            int64_t time)
 {
     size_t count, low = 0;
@@ -166,14 +165,14 @@ static void gather(struct memory_work *w, const struct prof_lifetime *l,
         prof_gather_add(&places[i]->lifetime, &w->budget, lived);
     if (lived > PROF_MEMORY_BRIEF_NS && !freed_in_its_step(w, l))
         return;
-    const struct prof_call *freed = call_around(w->facts, l->end_thread, l->end);
+    const struct prof_call *freed = memory_call_around(w->facts, l->end_thread, l->end);
     for (int i = 0; i < 3; i++)
         add_brief(uses[i], item->bytes, made, freed);
 }
 
 static bool add_item(struct memory_work *w, const struct prof_lifetime *l)
 {
-    const struct prof_call *call = call_around(w->facts, l->thread, l->start);
+    const struct prof_call *call = memory_call_around(w->facts, l->thread, l->start);
     struct prof_call_site from = {
         .process = l->process,
         .thread = l->thread,
@@ -228,7 +227,8 @@ static int by_held(const void *a, const void *b)
 static bool put_sites(struct memory_work *w, struct prof_memory_profile *result)
 {
     result->sites = calloc(w->sites.count + 1, sizeof *result->sites);
-    if (!result->sites)
+    w->site_order = calloc(w->sites.count + 1, sizeof *w->site_order);
+    if (!result->sites || !w->site_order)
         return false;
     for (size_t i = 0; i < w->sites.count; i++) {
         struct memory_site *site = &w->sites.data[i];
@@ -242,6 +242,10 @@ static bool put_sites(struct memory_work *w, struct prof_memory_profile *result)
         result->sites[result->site_count++] = site->row;
     }
     qsort(result->sites, result->site_count, sizeof *result->sites, by_held);
+    for (size_t i = 0; i < result->site_count; i++) {
+        const struct prof_memory_site *site = &result->sites[i];
+        w->site_order[site_of(w, site->node, site->device, site->kind)] = (uint32_t)i;
+    }
     return true;
 }
 
@@ -288,15 +292,21 @@ static bool put_places(struct memory_work *w, struct prof_memory_profile *result
     return ok;
 }
 
-static bool work_through(struct memory_work *w, struct prof_memory_profile *result)
+static enum prof_status work_through(struct memory_work *w, struct prof_memory_profile *result,
+                                     struct prof_error *err)
 {
     if (!add_items(w) || !memory_sweep(w))
-        return false;
+        return prof_out_of_memory(err);
     memory_hold(w);
     if (!memory_judge(w) || !put_sites(w, result) || !put_places(w, result))
-        return false;
+        return prof_out_of_memory(err);
+    enum prof_status status = memory_failures(w, result, err);
+    if (!status)
+        status = memory_drivers(w, result, err);
+    if (status)
+        return status;
     prof_call_tree_take(&w->tree, &result->tree);
-    return memory_write_paths(result);
+    return memory_write_paths(result, w->failure_nodes.data) ? PROF_OK : prof_out_of_memory(err);
 }
 
 static void free_work(struct memory_work *w)
@@ -312,6 +322,8 @@ static void free_work(struct memory_work *w)
     prof_map_free(&w->site_index);
     prof_array_free(&w->places);
     prof_map_free(&w->place_index);
+    free(w->site_order);
+    prof_array_free(&w->failure_nodes);
 }
 
 enum prof_status prof_memory_profile_of(struct prof_facts *facts, const struct prof_filter *filter,
@@ -332,8 +344,8 @@ enum prof_status prof_memory_profile_of(struct prof_facts *facts, const struct p
     if (!status)
         status =
             prof_call_tree_open(&w.tree, facts->capture, &facts->ranges, &facts->range_texts, err);
-    if (!status && !result->why_none && !work_through(&w, result))
-        status = prof_out_of_memory(err);
+    if (!status && !result->why_none)
+        status = work_through(&w, result, err);
     result->steps = memory_has_steps(&w) ? w.iterations.steady : facts->steps;
     result->step_name = memory_has_steps(&w) ? w.iterations.name : facts->step_name;
     free_work(&w);
@@ -361,6 +373,8 @@ void prof_memory_profile_free(struct prof_memory_profile *result)
         prof_histogram_free(&result->places[i].lifetimes);
     free(result->places);
     free(result->sites);
+    free(result->failures);
+    free(result->drivers);
     free(result->texts);
     prof_flame_free(&result->tree);
     *result = (struct prof_memory_profile){0};

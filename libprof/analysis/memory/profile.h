@@ -46,6 +46,8 @@ struct memory_work {
     struct prof_map site_index;
     PROF_ARRAY(struct memory_place) places;
     struct prof_map place_index;
+    uint32_t *site_order; /* index of a site -> its place in the result */
+    PROF_ARRAY(uint32_t) failure_nodes; /* of the tree, for the failures' paths */
 };
 
 /* The steps are the instances of an NVTX range, so that it is known which of them something is in.
@@ -65,8 +67,22 @@ void memory_hold(struct memory_work *work);
 /* Which sites leak. False: out of memory. */
 bool memory_judge(struct memory_work *work);
 
-/* Names and paths of the sites, into result->texts. False: out of memory. */
-bool memory_write_paths(struct prof_memory_profile *result);
+/* Allocations that were refused, and the driver's samples, into the result, whose sites are in order. */
+enum prof_status memory_failures(struct memory_work *work, struct prof_memory_profile *result,
+                                 struct prof_error *err);
+enum prof_status memory_drivers(struct memory_work *work, struct prof_memory_profile *result,
+                                struct prof_error *err);
+
+/* The call of a thread that a moment lies in; NULL when it is not known. */
+const struct prof_call *memory_call_around(const struct prof_facts *facts, uint32_t thread,
+                                           int64_t time);
+
+/* The host's memory, not a device's. */
+bool memory_on_host(int kind);
+
+/* Names and paths of the sites and failures, into result->texts. `nodes`: of the failures. False: out
+ * of memory. */
+bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *nodes);
 
 /* The same from facts that are loaded already. */
 enum prof_status prof_memory_profile_of(struct prof_facts *facts, const struct prof_filter *filter,

@@ -1,0 +1,259 @@
+/* Post-mortem of allocations that found no room: what was asked for, what was live there at that
+ * moment, and which call paths held it. */
+#include <stdlib.h>
+
+#include "libprof/analysis/memory/profile.h"
+#include "libprof/base/saturate.h"
+#include "libprof/wire/wire.h"
+
+#define LISTED 16 /* a program that retries fails often; each costs a look at all that is alive */
+
+struct found {
+    struct prof_memory_failure failure;
+    uint32_t node; /* of the tree */
+};
+
+struct rows {
+    struct memory_work *work;
+    struct prof_map calls; /* those that a row of their own tells of */
+    struct found list[2 * LISTED];
+    size_t count, most;
+    int64_t failed;
+};
+
+/* ---- what the API says ----------------------------------------------------------------------- */
+
+static const struct {
+    bool opencl;
+    int result;
+    const char *text;
+} codes[] = {
+    {false, 2, "out of memory"}, /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */
+    {true, -4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+    {true, -5, "CL_OUT_OF_RESOURCES"},
+    {true, -6, "CL_OUT_OF_HOST_MEMORY"},
+    {true, -40, "CL_INVALID_IMAGE_SIZE"},
+    {true, -61, "CL_INVALID_BUFFER_SIZE"},
+};
+
+static const char *text_of(int64_t source, int64_t result)
+{
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (codes[i].opencl == (source == WIRE_SOURCE_OPENCL) && codes[i].result == result)
+            return codes[i].text;
+    }
+    return NULL;
+}
+
+/* ---- the rows -------------------------------------------------------------------------------- */
+
+static bool in_scope(const struct memory_work *w, const struct prof_memory_failure *f)
+{
+    return f->time_ns != PROF_UNKNOWN && prof_scope_time(w->scope, f->time_ns) &&
+           prof_scope_place(w->scope, 0, f->thread, f->process, f->device) &&
+           prof_scope_called(w->scope, f->thread, f->time_ns, 0, PROF_UNKNOWN);
+}
+
+static uint64_t call_key(int64_t thread, const struct prof_call *call)
+{
+    return (uint64_t)call->start * 0x9e3779b97f4a7c15ull + (uint64_t)thread;
+}
+
+/* `again`: a call that may have been told of already. */
+static bool keep(struct rows *rows, struct prof_memory_failure failure, int64_t stack, bool again)
+{
+    struct memory_work *w = rows->work;
+    const struct prof_call *call =
+        memory_call_around(w->facts, (uint32_t)failure.thread, failure.time_ns);
+    if (!in_scope(w, &failure) ||
+        (again && call && prof_map_get(&rows->calls, call_key(failure.thread, call))))
+        return true;
+    rows->failed++;
+    if (call && !prof_map_put(&rows->calls, call_key(failure.thread, call), 1))
+        return false;
+    if (rows->count == rows->most)
+        return true;
+    struct prof_call_site from = {
+        .process = failure.process,
+        .thread = failure.thread,
+        .call_ns = call ? call->start : failure.time_ns,
+        .api_name = call ? call->name : 0,
+        .stack = stack,
+    };
+    uint32_t node = prof_call_tree_call(&w->tree, &from);
+    failure.host = memory_on_host(failure.kind);
+    failure.device = failure.host ? 0 : failure.device;
+    failure.kind_text = prof_memory_kind_text(failure.kind);
+    rows->list[rows->count++] = (struct found){failure, node};
+    return node != PROF_NO_GROUP;
+}
+
+enum { START, PROCESS, THREAD, DEVICE, KIND, BYTES, RESULT, SOURCE, STACK };
+static const char select_failures[] =
+    "SELECT start, process, thread, device, kind, bytes, result, source, stack "
+    "FROM allocation_failure ORDER BY start";
+
+static bool add_failure(void *user, sqlite3_stmt *row)
+{
+    struct rows *rows = user;
+    const struct prof_device *device =
+        prof_device(rows->work->capture, prof_column_id(row, DEVICE));
+    int64_t kind = prof_column_id(row, KIND);
+    return keep(
+        rows,
+        (struct prof_memory_failure){
+            .time_ns = prof_column_int(row, START),
+            .process = prof_column_id(row, PROCESS),
+            .thread = prof_column_id(row, THREAD),
+            .device = device ? device->physical : 0,
+            .kind = kind < 0 || kind > 255 ? 0 : (int)kind,
+            .bytes = prof_column_int(row, BYTES),
+            .result = prof_column_int(row, RESULT),
+            .result_text = text_of(prof_column_id(row, SOURCE), prof_column_int(row, RESULT)),
+        },
+        prof_column_id(row, STACK), false);
+}
+
+/* Calls that only their result tells of: from pools in stream order, and captures made of other
+ * tools' files. */
+static const char select_calls[] =
+    "SELECT start, duration, thread, name, result, source, stack FROM api_call "
+    "WHERE result NOT NULL ORDER BY start";
+
+static bool allocates(const char *name)
+{
+    enum prof_call_class class_ = prof_call_classify(name);
+    return class_ == PROF_CALL_ALLOC || class_ == PROF_CALL_ALLOC_HOST ||
+           (class_ == PROF_CALL_ALLOC_ASYNC && !strstr(name, "Free"));
+}
+
+static bool add_call(void *user, sqlite3_stmt *row)
+{
+    struct rows *rows = user;
+    int64_t result = prof_column_int(row, 4), source = prof_column_id(row, 5);
+    const char *name = prof_string(rows->work->capture, prof_column_id(row, 3), NULL);
+    const struct prof_thread *thread = prof_thread(rows->work->capture, prof_column_id(row, 2));
+    const char *text = text_of(source, result);
+    if (!text || !name || !allocates(name))
+        return true;
+    return keep(rows,
+                (struct prof_memory_failure){
+                    .time_ns = prof_column_int(row, 0),
+                    .process = thread ? thread->process : 0,
+                    .thread = prof_column_id(row, 2),
+                    .bytes = PROF_UNKNOWN,
+                    .result = result,
+                    .result_text = text,
+                },
+                prof_column_id(row, 6), true);
+}
+
+/* ---- who held it ----------------------------------------------------------------------------- */
+
+/* Where the device is not known, all devices are meant. */
+static bool is_there(const struct prof_memory_failure *f, const struct prof_memory_site *site)
+{
+    return site->host == f->host && (f->host || !f->device || site->device == f->device);
+}
+
+static void add_holder(struct prof_memory_failure *f, size_t site, int64_t bytes)
+{
+    size_t at = f->holder_count;
+    while (at && f->holders[at - 1].bytes < bytes)
+        at--;
+    if (at == PROF_MEMORY_HOLDERS)
+        return;
+    if (f->holder_count < PROF_MEMORY_HOLDERS)
+        f->holder_count++;
+    for (size_t i = f->holder_count - 1; i > at; i--)
+        f->holders[i] = f->holders[i - 1];
+    f->holders[at].site = site;
+    f->holders[at].bytes = bytes;
+}
+
+/* `held`: room for a number for each site. */
+static void examine(const struct memory_work *w, struct prof_memory_failure *f, int64_t *held)
+{
+    memset(held, 0, w->sites.count * sizeof *held);
+    for (size_t i = 0; i < w->items.count; i++) {
+        const struct memory_item *item = &w->items.data[i];
+        if (item->start <= f->time_ns && item->until > f->time_ns &&
+            is_there(f, &w->sites.data[item->site].row))
+            held[item->site] = prof_add(held[item->site], item->bytes);
+    }
+    for (size_t i = 0; i < w->sites.count; i++) {
+        f->live_bytes = prof_add(f->live_bytes, held[i]);
+        if (held[i])
+            add_holder(f, w->site_order[i], held[i]);
+    }
+    const struct prof_device *device = f->host ? NULL : prof_device(w->capture, f->device);
+    f->capacity_bytes = device ? device->memory_bytes : PROF_UNKNOWN;
+}
+
+static enum prof_status ask_driver(const struct memory_work *w, struct prof_memory_failure *f,
+                                   struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    f->free_bytes = PROF_UNKNOWN;
+    if (f->host)
+        return PROF_OK;
+    enum prof_status status = prof_query(w->capture,
+                                         "SELECT total - used FROM device_memory WHERE device IN "
+                                         "(SELECT id FROM device WHERE uuid = (SELECT uuid FROM "
+                                         "device WHERE id = ?1)) AND start <= ?2 "
+                                         "ORDER BY start DESC LIMIT 1",
+                                         &row, err);
+    if (status)
+        return status;
+    sqlite3_bind_int64(row, 1, f->device);
+    sqlite3_bind_int64(row, 2, f->time_ns);
+    if (prof_row(row))
+        f->free_bytes = prof_column_int(row, 0);
+    return prof_query_end(w->capture, row, err);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    return (x->failure.time_ns > y->failure.time_ns) - (x->failure.time_ns < y->failure.time_ns);
+}
+
+static enum prof_status find(struct rows *rows, struct prof_error *err)
+{
+    rows->most = LISTED;
+    enum prof_status status =
+        prof_scan(rows->work->capture, select_failures, add_failure, rows, err);
+    rows->most = rows->count + LISTED;
+    if (!status)
+        status = prof_scan(rows->work->capture, select_calls, add_call, rows, err);
+    if (rows->count)
+        qsort(rows->list, rows->count, sizeof rows->list[0], by_time);
+    return status;
+}
+
+enum prof_status memory_failures(struct memory_work *w, struct prof_memory_profile *result,
+                                 struct prof_error *err)
+{
+    struct rows *rows = calloc(1, sizeof *rows);
+    int64_t *held = calloc(w->sites.count + 1, sizeof *held);
+    result->failures = calloc(LISTED, sizeof *result->failures);
+    bool room = rows && held && result->failures && prof_array_reserve(&w->failure_nodes, LISTED);
+    enum prof_status status = room ? PROF_OK : prof_out_of_memory(err);
+    if (!status) {
+        rows->work = w;
+        status = find(rows, err);
+        result->failed = rows->failed;
+    }
+    for (size_t i = 0; !status && i < rows->count && i < LISTED; i++) {
+        struct prof_memory_failure *failure = &result->failures[result->failure_count++];
+        *failure = rows->list[i].failure;
+        w->failure_nodes.data[w->failure_nodes.count++] = rows->list[i].node;
+        examine(w, failure, held);
+        status = ask_driver(w, failure, err);
+    }
+    if (rows)
+        prof_map_free(&rows->calls);
+    free(rows);
+    free(held);
+    return status;
+}
