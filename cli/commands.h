@@ -15,6 +15,7 @@ extern const struct cli_command ab_command;
 extern const struct cli_command diff_command;
 extern const struct cli_command recover_command;
 extern const struct cli_command symbolize_command;
+extern const struct cli_command merge_command;
 extern const struct cli_command export_command;
 extern const struct cli_command import_command;
 extern const struct cli_command device_command;

@@ -20,15 +20,9 @@ static void on_interrupt(int signal)
     interrupted = signal;
 }
 
-struct shown {
-    const char *command, *what;
-    bool quiet, drawn;
-    uint64_t start_ns, last_ns;
-};
-
-static bool show(void *user, uint64_t done)
+bool exchange_show(void *user, uint64_t done)
 {
-    struct shown *shown = user;
+    struct exchange_shown *shown = user;
     uint64_t now = prof_now_ns();
     if (shown->quiet || now - shown->start_ns < QUIET_NS || now - shown->last_ns < PERIOD_NS)
         return !interrupted;
@@ -46,36 +40,51 @@ static bool is_usage(enum prof_status status)
            status == PROF_CORRUPT || status == PROF_EXISTS || status == PROF_INVALID;
 }
 
+void exchange_begin(struct exchange_shown *shown, const char *command, const char *what, bool quiet)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    *shown = (struct exchange_shown){.command = command,
+                                     .what = what,
+                                     .quiet = quiet || !isatty(STDERR_FILENO),
+                                     .start_ns = prof_now_ns()};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+int exchange_end(const struct exchange_shown *shown, const char *output, enum prof_status status,
+                 const struct prof_error *err)
+{
+    if (shown->drawn)
+        fprintf(stderr, "\r\033[K");
+    if (interrupted && status) { /* nothing is left behind: end as the signal asked */
+        cli_say(shown->command, "interrupted: %s was not written", output);
+        raise(interrupted);
+        return CLI_FAILED;
+    }
+    if (!status)
+        return CLI_OK;
+    cli_say(shown->command, "%s", err->message);
+    return is_usage(status) ? CLI_USAGE : CLI_FAILED;
+}
+
 int exchange_run(const struct cli_command *command, exchange_call *call, const char *path,
                  const char *output, bool force, bool quiet, const char *what)
 {
-    struct shown shown = {.command = command->name,
-                          .what = what,
-                          .quiet = quiet || !isatty(STDERR_FILENO),
-                          .start_ns = prof_now_ns()};
-    struct prof_exchange_options options = {.overwrite = force, .progress = show, .user = &shown};
+    struct exchange_shown shown;
+    struct prof_exchange_options options = {
+        .overwrite = force, .progress = exchange_show, .user = &shown};
     struct prof_exchange_result result;
     struct prof_error err = {0};
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     if (!strcmp(output, "-")) {
         cli_say(command->name, "-: this is not written in order: give a name");
         return CLI_USAGE;
     }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    exchange_begin(&shown, command->name, what, quiet);
     enum prof_status status = call(path, output, &options, &result, &err);
-    if (shown.drawn)
-        fprintf(stderr, "\r\033[K");
-    if (interrupted && status) { /* nothing is left behind: end as the signal asked */
-        cli_say(command->name, "interrupted: %s was not written", output);
-        raise(interrupted);
-        return CLI_FAILED;
-    }
-    if (status) {
-        cli_say(command->name, "%s", err.message);
-        return is_usage(status) ? CLI_USAGE : CLI_FAILED;
-    }
+    int exit_status = exchange_end(&shown, output, status, &err);
+    if (exit_status)
+        return exit_status;
     for (int i = 0; !quiet && i < result.note_count; i++)
         cli_say(command->name, "note: %s", result.notes[i]);
     if (!quiet)

@@ -1,4 +1,4 @@
-/* What `export` and `import` share: Ctrl-C, progress, and the notes. */
+/* What `export`, `import` and `merge` share: Ctrl-C, progress, and the notes. */
 #ifndef PERFKIT_CLI_EXCHANGE_H
 #define PERFKIT_CLI_EXCHANGE_H
 
@@ -6,6 +6,21 @@
 
 #include "cli/command.h"
 #include "libprof/store/exchange.h"
+
+/* Progress on a terminal, and whether a signal asked to stop. */
+struct exchange_shown {
+    const char *command, *what;
+    bool quiet, drawn;
+    uint64_t start_ns, last_ns;
+};
+
+/* From now on SIGINT, SIGTERM and SIGHUP make exchange_show return false. */
+void exchange_begin(struct exchange_shown *shown, const char *command, const char *what, bool quiet);
+/* prof_exchange_progress; `user` is the struct. */
+bool exchange_show(void *user, uint64_t done);
+/* Wipe the progress; say why nothing was written to `output`, if so. Returns the exit status. */
+int exchange_end(const struct exchange_shown *shown, const char *output, enum prof_status status,
+                 const struct prof_error *err);
 
 typedef enum prof_status exchange_call(const char *path, const char *output,
                                        const struct prof_exchange_options *options,

@@ -27,7 +27,8 @@ static const struct cli_command help_command = {
 
 static const struct cli_command *const *const command_table = (const struct cli_command *const[]){
     &run_command,    &top_command,    &ctl_command,    &report_command,  &explain_command,  &baseline_command,
-    &gate_command,   &ab_command,     &diff_command,    &recover_command, &symbolize_command, &export_command,
+    &gate_command,   &ab_command,     &diff_command,    &recover_command, &symbolize_command, &merge_command,
+    &export_command,
     &import_command,
     &device_command, &doctor_command, &version_command, &help_command,    NULL,
 };

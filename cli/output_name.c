@@ -1,5 +1,5 @@
-/* The patterns of -o: `srun perfkit run -o out-%r.sqlite -- ...` starts one perfkit a rank, and each
- * must choose another name without being told. The letters are those of Nsight Systems. */
+/* The patterns of -o: `srun perfkit run -o out-%r.sqlite -- ...` starts one perfkit a rank, and
+ * each must choose another name without being told. The letters are those of Nsight Systems. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,17 +60,19 @@ static enum prof_status add_variable(struct name *name, const char **at)
     char variable[256];
     size_t length = **at == '{' ? strcspn(*at + 1, "}") : 0;
     if (!length || (*at)[length + 1] != '}' || length >= sizeof variable)
-        return prof_fail(name->err, PROF_INVALID,
-                         "-o %s: %%q needs the name of an environment variable in braces: %%q{NAME}",
-                         name->asked);
+        return prof_fail(
+            name->err, PROF_INVALID,
+            "-o %s: %%q needs the name of an environment variable in braces: %%q{NAME}",
+            name->asked);
     memcpy(variable, *at + 1, length);
     variable[length] = '\0';
     *at += length + 2;
     const char *value = getenv(variable);
     if (!value || !*value)
-        return prof_fail(name->err, PROF_INVALID,
-                         "-o %s: the variable %s is empty or not set: set it, or choose another name",
-                         name->asked, variable);
+        return prof_fail(
+            name->err, PROF_INVALID,
+            "-o %s: the variable %s is empty or not set: set it, or choose another name",
+            name->asked, variable);
     return add(name, value, strlen(value));
 }
 
@@ -78,11 +80,16 @@ static enum prof_status add_pattern(struct name *name, const char **at)
 {
     char letter = *(*at)++;
     switch (letter) {
-    case '%': return add(name, "%", 1);
-    case 'h': return add_host(name);
-    case 'p': return add_number(name, (long)getpid());
-    case 'r': return add_rank(name);
-    case 'q': return add_variable(name, at);
+    case '%':
+        return add(name, "%", 1);
+    case 'h':
+        return add_host(name);
+    case 'p':
+        return add_number(name, (long)getpid());
+    case 'r':
+        return add_rank(name);
+    case 'q':
+        return add_variable(name, at);
     default:
         return prof_fail(name->err, PROF_INVALID, "-o %s: %%%.1s is no pattern: there are %s",
                          name->asked, *at - 1, OUTPUT_PATTERNS);

@@ -149,7 +149,7 @@ static const struct cli_text_row run_statuses[] = {
 static const struct cli_text_row run_examples[] = {
     {"perfkit run -- ./train --steps 100", "Record into train.sqlite."},
     {"perfkit run -o before.sqlite -- python3 infer.py", "Choose the name of the capture."},
-    {"srun perfkit run -o train-%r.sqlite -- ./train", "One capture a rank."},
+    {"srun perfkit run -o train-%r.sqlite -- ./train", "One capture a rank; `perfkit merge` joins them."},
     {"perfkit run --trace=nvtx,opencl --wait=primary -- ./server",
      "Record two sources, and do not wait for daemons."},
     {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},

@@ -164,6 +164,13 @@ static const struct {
     {"record", "times_repaired", PROF_TRUST_WARNING},
     {"record", "orphan_times", PROF_TRUST_WARNING},
     {"process", "dropped", PROF_TRUST_LOSS},
+    {"part", "incomplete", PROF_TRUST_LOSS}, /* of a merged capture */
+    {"part", "missing", PROF_TRUST_LOSS},
+    {"part", "twice", PROF_TRUST_WARNING},
+    {"part", "mixed", PROF_TRUST_WARNING},
+    {"part", "recovered", PROF_TRUST_WARNING},
+    {"clock", "assumed", PROF_TRUST_WARNING},
+    {"clock", "unknown", PROF_TRUST_WARNING},
     {"end", "unseen", PROF_TRUST_WARNING},
     {"end", "signal", PROF_TRUST_WARNING},
     {"end", "running", PROF_TRUST_WARNING},

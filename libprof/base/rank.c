@@ -21,10 +21,11 @@ static const struct {
     {"PMIX_RANK", "PMIX_LOCAL_RANK", "PMIX_SIZE", NULL},
 };
 
-/* The scheduler's name first: it is the same on every host of the run. torchrun without a rendezvous
- * calls every run "none". */
-static const char *const jobs[] = {"SLURM_JOB_ID",       "PBS_JOBID",      "LSB_JOBID", "FLUX_JOB_ID",
-                                   "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "PMI_JOBID"};
+/* The scheduler's name first: it is the same on every host of the run. torchrun without a
+ * rendezvous calls every run "none". */
+static const char *const jobs[] = {"SLURM_JOB_ID", "PBS_JOBID",           "LSB_JOBID",
+                                   "FLUX_JOB_ID",  "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
+                                   "PMI_JOBID"};
 
 /* A plain decimal number, or -1. */
 static int32_t number(const char *name)

@@ -17,7 +17,8 @@ struct prof_rank {
 
 /* Read the environment. All three numbers come from the same launcher: the innermost one that gave
  * this process a rank (torchrun within a Slurm step counts its processes, Slurm counts hosts).
- * Calls getenv and nothing else: no allocation; not while another thread changes the environment. */
+ * Calls getenv and nothing else: no allocation; not while another thread changes the environment.
+ */
 void prof_rank_read(struct prof_rank *rank);
 
 #endif

@@ -1,11 +1,10 @@
-/* Sums per second, stream and configuration, kept in memory while their second is young. A second that
- * was forgotten may come again (after a crash, or with a late record) and then has a second row:
- * readers add rows up. */
+/* Sums per second, stream and configuration, kept in memory while their second is young. A second
+ * that was forgotten may come again (after a crash, or with a late record) and then has a second
+ * row: readers add rows up. */
 #include "libprof/store/rollup_sums.h"
 
 #define SECOND_NS 1000000000
 #define KEEP_SECONDS 5
-#define FLUSH_AT 65536u
 
 struct key {
     int64_t second, stream, config;
@@ -80,7 +79,7 @@ static bool write_sum(const struct rollup_sum *sum, sqlite3_stmt *insert)
 static bool forget(struct rollup_sums *sums)
 {
     size_t kept = 0;
-    bool all = sums->list.count >= FLUSH_AT;
+    bool all = sums->list.count >= ROLLUP_MOST;
     prof_names_free(&sums->keys);
     for (size_t i = 0; i < sums->list.count; i++) {
         struct rollup_sum *sum = &sums->list.data[i];
@@ -105,7 +104,7 @@ bool rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert)
         sum->dirty = false;
         stale |= sum->second < sums->newest - KEEP_SECONDS;
     }
-    return (!stale && sums->list.count < FLUSH_AT) || forget(sums);
+    return (!stale && sums->list.count < ROLLUP_MOST) || forget(sums);
 }
 
 void rollup_sums_free(struct rollup_sums *sums)

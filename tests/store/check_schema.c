@@ -20,8 +20,8 @@ static void expect(const char *table, const char *column, const char *refers, en
 {
     const struct prof_column *c = find(table, column);
     const struct prof_table *to = prof_column_refers(c);
-    ck_assert_msg(refers ? to && !strcmp(to->name, refers) : !to, "%s.%s refers to %s", table, column,
-                  to ? to->name : "nothing");
+    ck_assert_msg(refers ? to && !strcmp(to->name, refers) : !to, "%s.%s refers to %s", table,
+                  column, to ? to->name : "nothing");
     ck_assert_msg(prof_column_time(c) == time, "%s.%s is a time of kind %d", table, column,
                   prof_column_time(c));
 }
@@ -63,7 +63,8 @@ START_TEST(nothing_is_overlooked)
                           "%s.start: say \"ns since capture start\"", t->name);
             size_t word = strspn(c->text, "abcdefghijklmnopqrstuvwxyz_");
             ck_assert_msg(strncmp(c->text + word, ".id", 3) || prof_column_refers(c),
-                          "%s.%s refers to a table that is not there: %s", t->name, c->name, c->text);
+                          "%s.%s refers to a table that is not there: %s", t->name, c->name,
+                          c->text);
             ck_assert_msg(!strstr(c->text + 1, ".id") || prof_column_refers(c) ||
                               !strncmp(c->text, "as ", 3),
                           "%s.%s: a reference begins with TABLE.id: %s", t->name, c->name, c->text);

@@ -1,0 +1,343 @@
+/* Tables without a time of their own, file by file: rows are given the next numbers, what they
+ * refer to its new ones, times the new zero. Names and launch configurations that are there already
+ * are not written again: a thousand ranks of one program have the same ones. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/merge/parts.h"
+
+struct copy {
+    struct merge *m;
+    int number;
+    const struct merge_table *table;
+    sqlite3_stmt *insert, *same; /* same: a row of the result */
+    struct prof_map known;       /* hash of a row -> its number there */
+    struct bytes {
+        char *data;
+        size_t count, capacity;
+    } row, other;
+};
+
+/* ---- one row
+ * ------------------------------------------------------------------------------------- */
+
+static bool is_null(sqlite3_stmt *row, int at)
+{
+    return sqlite3_column_type(row, at) == SQLITE_NULL;
+}
+
+static void bind(struct copy *c, const struct merge_input *in, sqlite3_stmt *row, int at)
+{
+    const struct merge_table *table = c->table;
+    int refers = table->column[at].refers;
+    enum prof_time time = table->column[at].time;
+    int64_t value = sqlite3_column_int64(row, at);
+    bool moves = time == PROF_TIME_START || time == PROF_TIME_MONO ||
+                 (time == PROF_TIME_UNSTARTED && is_null(row, table->start));
+    if (is_null(row, at)) {
+        sqlite3_bind_null(c->insert, at + 1);
+    } else if (refers >= 0) {
+        int64_t now = merge_ids_now(&in->ids[refers], value);
+        if (now)
+            sqlite3_bind_int64(c->insert, at + 1, now);
+        else
+            sqlite3_bind_null(c->insert, at + 1);
+    } else if (moves && time == PROF_TIME_MONO) {
+        sqlite3_bind_int64(c->insert, at + 1, merge_mono(c->m, in, value));
+    } else if (moves) {
+        sqlite3_bind_int64(c->insert, at + 1, merge_time(in, value));
+    } else {
+        sqlite3_bind_value(c->insert, at + 1, sqlite3_column_value(row, at));
+    }
+}
+
+static enum prof_status write_row(struct copy *c, int64_t id)
+{
+    sqlite3_bind_int64(c->insert, 1, id);
+    int code = sqlite3_step(c->insert);
+    sqlite3_reset(c->insert);
+    return code == SQLITE_DONE ? PROF_OK : merge_write_fail(c->m);
+}
+
+/* ---- rows that are alike
+ * -------------------------------------------------------------------------- */
+
+static bool put(struct bytes *out, const void *data, size_t size)
+{
+    if (!prof_array_reserve(out, size))
+        return false;
+    if (size)
+        memcpy(out->data + out->count, data, size);
+    out->count += size;
+    return true;
+}
+
+/* All columns but the number, as bytes; references as they are in the result. */
+static bool encode(const struct copy *c, const struct merge_input *in, sqlite3_stmt *row,
+                   struct bytes *out)
+{
+    bool ok = true;
+    out->count = 0;
+    for (int i = 1; ok && i < c->table->columns; i++) {
+        int type = sqlite3_column_type(row, i), refers = c->table->column[i].refers;
+        int64_t value = sqlite3_column_int64(row, i);
+        if (type == SQLITE_TEXT || type == SQLITE_BLOB) {
+            const void *text = sqlite3_column_blob(row, i);
+            value = sqlite3_column_bytes(row, i);
+            ok = put(out, &type, sizeof type) && put(out, &value, sizeof value) &&
+                 put(out, text, (size_t)value);
+            continue;
+        }
+        if (type == SQLITE_FLOAT) {
+            double real = sqlite3_column_double(row, i);
+            memcpy(&value, &real, sizeof value);
+        }
+        if (in && refers >= 0 && type != SQLITE_NULL)
+            value = merge_ids_now(&in->ids[refers], value);
+        if (in && refers >= 0 && !value)
+            type = SQLITE_NULL;
+        ok = put(out, &type, sizeof type) && put(out, &value, sizeof value);
+    }
+    return ok;
+}
+
+static uint64_t hash(const struct bytes *bytes)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < bytes->count; i++)
+        h = (h ^ (unsigned char)bytes->data[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* Is row `id` of the result what c->row holds? */
+static bool is_same(struct copy *c, int64_t id)
+{
+    sqlite3_bind_int64(c->same, 1, id);
+    bool same = sqlite3_step(c->same) == SQLITE_ROW && encode(c, NULL, c->same, &c->other) &&
+                c->other.count == c->row.count &&
+                (!c->row.count || memcmp(c->other.data, c->row.data, c->row.count) == 0);
+    sqlite3_reset(c->same);
+    return same;
+}
+
+static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite3_stmt *row,
+                                  int64_t *now)
+{
+    if (!encode(c, in, row, &c->row))
+        return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+    uint64_t key = hash(&c->row);
+    uint64_t *known = prof_map_get(&c->known, key);
+    if (known && is_same(c, (int64_t)*known)) {
+        *now = (int64_t)*known;
+        return PROF_OK;
+    }
+    *now = ++c->m->last[c->number];
+    if (!known && !prof_map_put(&c->known, key, (uint64_t)*now))
+        return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+    for (int i = 1; i < c->table->columns; i++)
+        bind(c, in, row, i);
+    return write_row(c, *now);
+}
+
+/* ---- one file
+ * ---------------------------------------------------------------------------------------- */
+
+/* Lines of the trust block that are about no process are taken by trust.c. */
+static const char *rows_of(const struct merge_table *table)
+{
+    return strcmp(table->schema->name, "capture_health") == 0 ? "WHERE process NOT NULL ORDER BY id"
+                                                              : "ORDER BY id";
+}
+
+/* The numbers that its rows will have. */
+static enum prof_status number_rows(struct copy *c, struct merge_input *in)
+{
+    struct merge_ids *ids = &in->ids[c->number];
+    char *sql =
+        sqlite3_mprintf("SELECT id FROM \"%w\" %s", c->table->schema->name, rows_of(c->table));
+    enum prof_status status = sql ? merge_ids_read(ids, in->db, sql) : PROF_NOMEM;
+    sqlite3_free(sql);
+    if (status && status != PROF_NOMEM) {
+        merge_input_damaged(in);
+        status = PROF_OK;
+    }
+    if (!status && c->table->way == MERGE_SHARE && !merge_ids_scatter(ids))
+        status = PROF_NOMEM;
+    if (status)
+        return prof_fail(c->m->err, status, "out of memory");
+    ids->base = c->m->last[c->number] + 1;
+    if (c->table->way != MERGE_SHARE)
+        c->m->last[c->number] += (int64_t)ids->count;
+    return PROF_OK;
+}
+
+static enum prof_status copy_row(struct copy *c, struct merge_input *in, sqlite3_stmt *row)
+{
+    struct merge_ids *ids = &in->ids[c->number];
+    size_t at = merge_ids_find(ids, sqlite3_column_int64(row, 0));
+    if (at == SIZE_MAX)
+        return PROF_OK;
+    if (c->table->way == MERGE_SHARE)
+        return share_row(c, in, row, &ids->now[at]);
+    for (int i = 1; i < c->table->columns; i++)
+        bind(c, in, row, i);
+    return write_row(c, ids->base + (int64_t)at);
+}
+
+static enum prof_status copy_input(struct copy *c, struct merge_input *in)
+{
+    sqlite3_stmt *row = NULL;
+    enum prof_status status = number_rows(c, in);
+    if (status)
+        return status;
+    char *sql = merge_select_sql(c->table, rows_of(c->table));
+    if (!sql)
+        return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+    sqlite3_prepare_v2(in->db, sql, -1, &row, NULL);
+    sqlite3_free(sql);
+    while (row && !status && sqlite3_step(row) == SQLITE_ROW)
+        status = copy_row(c, in, row);
+    if (!row || (sqlite3_finalize(row) != SQLITE_OK && !status))
+        merge_input_damaged(in);
+    return status;
+}
+
+/* ---- parts and their processes
+ * ---------------------------------------------------------------------- */
+
+static const char *const clock_names[] = {
+#define X(name, text) [PROF_MERGE_##name] = text,
+    PROF_MERGE_CLOCK_MAP(X)
+#undef X
+};
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void bind_known(sqlite3_stmt *sql, int at, int64_t value)
+{
+    if (value == PROF_MERGE_UNKNOWN)
+        sqlite3_bind_null(sql, at);
+    else
+        sqlite3_bind_int64(sql, at, value);
+}
+
+static enum prof_status write_part(struct merge *m, struct merge_input *in, int table)
+{
+    sqlite3_stmt *sql;
+    const struct prof_merge_part *part = in->part;
+    if (sqlite3_prepare_v2(
+            m->out,
+            "INSERT INTO merged_part(id,file,host,boot_id,ranks,state,perfkit_version,"
+            "start,duration,clock,clock_offset,clock_drift,clock_error,compared) "
+            "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
+            -1, &sql, NULL))
+        return merge_write_fail(m);
+    in->part_row = ++m->last[table];
+    const char *const texts[] = {file_name(in->path), in->host,  in->boot_id,
+                                 part->ranks,         in->state, in->version};
+    sqlite3_bind_int64(sql, 1, in->part_row);
+    for (int i = 0; i < 6; i++)
+        sqlite3_bind_text(sql, 2 + i, texts[i], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(sql, 8, merge_time(in, 0));
+    bind_known(sql, 9, in->duration_ns);
+    sqlite3_bind_text(sql, 10, clock_names[part->clock], -1, SQLITE_STATIC);
+    bind_known(sql, 11, part->clock == PROF_MERGE_NONE ? PROF_MERGE_UNKNOWN : part->offset_ns);
+    sqlite3_bind_double(sql, 12, part->drift);
+    bind_known(sql, 13, part->error_ns);
+    sqlite3_bind_int64(sql, 14, (int64_t)part->compared);
+    int code = sqlite3_step(sql);
+    sqlite3_finalize(sql);
+    return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
+}
+
+/* What was NULL because it was the capture's own. */
+static enum prof_status fill_processes(struct merge *m, const struct merge_input *in, int table)
+{
+    sqlite3_stmt *sql;
+    const struct merge_ids *ids = &in->ids[table];
+    if (sqlite3_prepare_v2(
+            m->out,
+            "UPDATE process SET host=coalesce(host,?1), boot_id=coalesce(boot_id,?2), "
+            "part=coalesce(part,?3) WHERE id BETWEEN ?4 AND ?5",
+            -1, &sql, NULL))
+        return merge_write_fail(m);
+    sqlite3_bind_text(sql, 1, in->host, -1, SQLITE_STATIC);
+    sqlite3_bind_text(sql, 2, in->boot_id, -1, SQLITE_STATIC);
+    if (in->part_row)
+        sqlite3_bind_int64(sql, 3, in->part_row);
+    sqlite3_bind_int64(sql, 4, ids->base);
+    sqlite3_bind_int64(sql, 5, ids->base + (int64_t)ids->count - 1);
+    int code = sqlite3_step(sql);
+    sqlite3_finalize(sql);
+    return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
+}
+
+enum prof_status merge_finish_parts(struct merge *m)
+{
+    sqlite3_stmt *sql;
+    enum prof_status status = PROF_OK;
+    if (sqlite3_prepare_v2(m->out, "UPDATE merged_part SET rows=?2, missing=?3 WHERE id=?1", -1,
+                           &sql, NULL))
+        return merge_write_fail(m);
+    for (size_t i = 0; !status && i < m->count; i++) {
+        const struct merge_input *in = &m->inputs[i];
+        if (!in->part_row)
+            continue;
+        sqlite3_bind_int64(sql, 1, in->part_row);
+        sqlite3_bind_int64(sql, 2, (int64_t)in->part->rows);
+        sqlite3_bind_text(sql, 3, in->part->missing, -1, SQLITE_STATIC);
+        if (sqlite3_step(sql) != SQLITE_DONE)
+            status = merge_write_fail(m);
+        sqlite3_reset(sql);
+    }
+    sqlite3_finalize(sql);
+    return status;
+}
+
+/* ---- all files
+ * ----------------------------------------------------------------------------------------- */
+
+static enum prof_status prepare(struct copy *c)
+{
+    char *insert = merge_insert_sql(c->table, 1), *same = merge_select_sql(c->table, "WHERE id=?1");
+    bool ok = insert && same &&
+              sqlite3_prepare_v2(c->m->out, insert, -1, &c->insert, NULL) == SQLITE_OK &&
+              sqlite3_prepare_v2(c->m->out, same, -1, &c->same, NULL) == SQLITE_OK;
+    sqlite3_free(insert);
+    sqlite3_free(same);
+    return ok ? PROF_OK : merge_write_fail(c->m);
+}
+
+static enum prof_status copy_one(struct copy *c, struct merge_input *in)
+{
+    const char *name = c->table->schema->name;
+    enum prof_status status = merge_look_up(c->m);
+    if (!status && !strcmp(name, "merged_part") && !in->merged)
+        return write_part(c->m, in, c->number);
+    status = status ? status : copy_input(c, in);
+    if (!status && !strcmp(name, "process"))
+        status = fill_processes(c->m, in, c->number);
+    if (!status && !strcmp(name, "capture_health") && in->part)
+        status = merge_take_lines(c->m, in);
+    return status;
+}
+
+enum prof_status merge_copy(struct merge *m, int table)
+{
+    struct copy c = {.m = m, .number = table, .table = &m->plan.tables[table]};
+    enum prof_status status = prepare(&c);
+    for (size_t i = 0; !status && i < m->count; i++) {
+        if (m->inputs[i].db)
+            status = copy_one(&c, &m->inputs[i]);
+    }
+    sqlite3_finalize(c.insert);
+    sqlite3_finalize(c.same);
+    prof_map_free(&c.known);
+    prof_array_free(&c.row);
+    prof_array_free(&c.other);
+    return status;
+}

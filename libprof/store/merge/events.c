@@ -1,0 +1,286 @@
+/* Event tables of all files, interleaved by time. Of each file the next row is at hand; the one
+ * whose file has come least far is written. How far a file has come is the latest start it has
+ * shown: a row that is late in its file (a range is written when it closes) is as late in the
+ * result, not later. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/merge/parts.h"
+
+#define ROWS_A_STATEMENT 32
+#define QUEUE_BYTES (96u << 20) /* of all files together */
+#define MOST_WAITING 512u
+#define LEAST_WAITING 16u
+#define LOOK_UP_EVERY 8192u
+
+struct source {
+    struct merge_queue *queue;
+    const struct merge_row *row; /* the next */
+    int64_t come;                /* how far */
+    size_t number;               /* of the file: it decides between equals */
+};
+
+struct events {
+    struct merge *m;
+    int number;
+    const struct merge_table *table;
+    struct source *sources; /* a heap by `come` */
+    size_t count;
+    sqlite3_stmt *one, *many, *sum;
+    int waiting;            /* rows bound to `many` */
+    struct merge_row *held; /* the same, in case they do not fill it */
+    size_t row_bytes;
+    uint64_t written;
+    int stream, config, duration; /* columns, when sums are made of the rows; else stream is -1 */
+    int64_t summed_second;
+};
+
+/* ---- writing
+ * ------------------------------------------------------------------------------------- */
+
+static void bind_row(sqlite3_stmt *sql, int first, const struct merge_row *row, int columns)
+{
+    for (int i = 0; i < columns; i++) {
+        if (row->nulls >> i & 1) {
+            sqlite3_bind_null(sql, first + i);
+        } else if (row->reals >> i & 1) {
+            double real;
+            memcpy(&real, &row->cells[i], sizeof real);
+            sqlite3_bind_double(sql, first + i, real);
+        } else {
+            sqlite3_bind_int64(sql, first + i, row->cells[i]);
+        }
+    }
+}
+
+static struct merge_row *held(const struct events *e, int at)
+{
+    return (struct merge_row *)(void *)((char *)e->held + (size_t)at * e->row_bytes);
+}
+
+static bool run(sqlite3_stmt *sql)
+{
+    int code = sqlite3_step(sql);
+    sqlite3_reset(sql);
+    return code == SQLITE_DONE;
+}
+
+static enum prof_status flush(struct events *e)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < e->waiting; i++) {
+        bind_row(e->one, 1, held(e, i), e->table->columns);
+        ok = run(e->one);
+    }
+    e->waiting = 0;
+    return ok ? PROF_OK : merge_write_fail(e->m);
+}
+
+static enum prof_status write_row(struct events *e, const struct merge_row *row)
+{
+    struct merge_row *copy = held(e, e->waiting++);
+    memcpy(copy, row, e->row_bytes);
+    copy->cells[0] = ++e->m->last[e->number];
+    copy->nulls &= ~UINT64_C(1);
+    if (e->waiting < ROWS_A_STATEMENT)
+        return PROF_OK;
+    for (int i = 0; i < ROWS_A_STATEMENT; i++)
+        bind_row(e->many, i * e->table->columns + 1, held(e, i), e->table->columns);
+    e->waiting = 0;
+    return run(e->many) ? PROF_OK : merge_write_fail(e->m);
+}
+
+/* ---- sums per second
+ * ---------------------------------------------------------------------------------- */
+
+static int column_of(const struct merge_table *table, const char *name)
+{
+    for (int i = 0; i < table->columns; i++) {
+        if (strcmp(table->schema->columns[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int64_t cell(const struct merge_row *row, int at)
+{
+    return row->nulls >> at & 1 ? 0 : row->cells[at];
+}
+
+static enum prof_status add_to_sums(struct events *e, const struct merge_row *row)
+{
+    struct rollup_sums *sums = &e->m->rollup;
+    if (row->nulls & (UINT64_C(1) << e->table->start | UINT64_C(1) << e->duration))
+        return PROF_OK;
+    if (!rollup_sums_add(sums, cell(row, e->stream), cell(row, e->config),
+                         row->cells[e->table->start], (uint64_t)row->cells[e->duration]))
+        return prof_fail(e->m->err, PROF_NOMEM, "out of memory");
+    if (sums->newest == e->summed_second && sums->list.count < ROLLUP_MOST)
+        return PROF_OK;
+    e->summed_second = sums->newest;
+    return rollup_sums_flush(sums, e->sum) ? PROF_OK : merge_write_fail(e->m);
+}
+
+/* ---- merging
+ * ------------------------------------------------------------------------------------------- */
+
+static bool before(const struct source *a, const struct source *b)
+{
+    return a->come != b->come ? a->come < b->come : a->number < b->number;
+}
+
+static void sift_down(struct events *e, size_t at)
+{
+    struct source moving = e->sources[at];
+    for (size_t child; (child = 2 * at + 1) < e->count; at = child) {
+        if (child + 1 < e->count && before(&e->sources[child + 1], &e->sources[child]))
+            child++;
+        if (!before(&e->sources[child], &moving))
+            break;
+        e->sources[at] = e->sources[child];
+    }
+    e->sources[at] = moving;
+}
+
+/* False at the end of the file. */
+static bool advance(struct source *s)
+{
+    s->row = merge_queue_next(s->queue);
+    if (s->row && s->row->key > s->come)
+        s->come = s->row->key;
+    return s->row != NULL;
+}
+
+static enum prof_status take_row(struct events *e, struct source *s)
+{
+    struct merge_input *in = merge_queue_input(s->queue);
+    enum prof_status status = write_row(e, s->row);
+    struct merge_ids *ids = &in->ids[e->number];
+    size_t at = ids->now ? merge_ids_find(ids, s->row->cells[0]) : SIZE_MAX;
+    if (at != SIZE_MAX)
+        ids->now[at] = e->m->last[e->number];
+    if (in->part) {
+        in->part->rows++;
+        e->m->result->rows++;
+    }
+    if (!status && e->stream >= 0)
+        status = add_to_sums(e, s->row);
+    return !status && ++e->written % LOOK_UP_EVERY == 0 ? merge_look_up(e->m) : status;
+}
+
+static enum prof_status merge_all(struct events *e)
+{
+    enum prof_status status = PROF_OK;
+    while (e->count && !status) {
+        status = take_row(e, &e->sources[0]);
+        if (!status && !advance(&e->sources[0])) {
+            merge_queue_close(e->sources[0].queue);
+            e->sources[0] = e->sources[--e->count];
+        }
+        if (e->count)
+            sift_down(e, 0);
+    }
+    return status ? status : flush(e);
+}
+
+/* ---- beginning
+ * ------------------------------------------------------------------------------------------- */
+
+/* The rows that others refer to, so that their new numbers are kept. */
+static enum prof_status find_referred(struct events *e, struct merge_input *in)
+{
+    const struct merge_plan *plan = &e->m->plan;
+    char *sql = sqlite3_mprintf("%s", "");
+    for (int t = 0; sql && t < plan->count; t++) {
+        const struct merge_table *table = &plan->tables[t];
+        for (int c = 0; sql && table->way != MERGE_LEAVE && c < table->columns; c++) {
+            if (table->column[c].refers == e->number)
+                sql = sqlite3_mprintf("%z%sSELECT \"%w\" AS id FROM \"%w\" WHERE \"%w\" NOT NULL",
+                                      sql, *sql ? " UNION " : "", table->schema->columns[c].name,
+                                      table->schema->name, table->schema->columns[c].name);
+        }
+    }
+    enum prof_status status = PROF_OK;
+    if (sql && *sql) {
+        sql = sqlite3_mprintf("SELECT DISTINCT id FROM (%z) ORDER BY 1", sql);
+        status = sql ? merge_ids_read(&in->ids[e->number], in->db, sql) : PROF_NOMEM;
+    }
+    if (!sql || status == PROF_NOMEM ||
+        (in->ids[e->number].count && !merge_ids_scatter(&in->ids[e->number])))
+        status = prof_fail(e->m->err, PROF_NOMEM, "out of memory");
+    else if (status)
+        merge_input_damaged(in);
+    sqlite3_free(sql);
+    return status == PROF_NOMEM ? status : PROF_OK;
+}
+
+static enum prof_status open_sources(struct events *e, size_t files)
+{
+    size_t window = QUEUE_BYTES / (files * e->row_bytes);
+    window = window > MOST_WAITING ? MOST_WAITING : window < LEAST_WAITING ? LEAST_WAITING : window;
+    e->sources = calloc(files, sizeof *e->sources);
+    if (!e->sources)
+        return prof_fail(e->m->err, PROF_NOMEM, "out of memory");
+    for (size_t i = 0; i < e->m->count; i++) {
+        struct merge_input *in = &e->m->inputs[i];
+        if (!in->db)
+            continue;
+        if (e->table->referred) {
+            enum prof_status status = find_referred(e, in);
+            if (status)
+                return status;
+        }
+        struct source s = {.come = INT64_MIN, .number = i};
+        if (!merge_queue_open(in, e->table, window, &s.queue))
+            return prof_fail(e->m->err, PROF_NOMEM, "out of memory");
+        if (advance(&s))
+            e->sources[e->count++] = s;
+        else
+            merge_queue_close(s.queue);
+    }
+    for (size_t at = e->count / 2; at-- > 0;)
+        sift_down(e, at);
+    return PROF_OK;
+}
+
+static enum prof_status prepare(struct events *e)
+{
+    char *one = merge_insert_sql(e->table, 1), *many = merge_insert_sql(e->table, ROWS_A_STATEMENT);
+    bool ok = one && many && sqlite3_prepare_v2(e->m->out, one, -1, &e->one, NULL) == SQLITE_OK &&
+              sqlite3_prepare_v2(e->m->out, many, -1, &e->many, NULL) == SQLITE_OK &&
+              sqlite3_prepare_v2(e->m->out, ROLLUP_INSERT, -1, &e->sum, NULL) == SQLITE_OK;
+    sqlite3_free(one);
+    sqlite3_free(many);
+    e->held = malloc(ROWS_A_STATEMENT * e->row_bytes);
+    if (!ok || !e->held)
+        return ok ? prof_fail(e->m->err, PROF_NOMEM, "out of memory") : merge_write_fail(e->m);
+    e->stream = -1;
+    if (!strcmp(e->table->schema->name, "kernel") && e->m->sums) {
+        e->stream = column_of(e->table, "stream");
+        e->config = column_of(e->table, "config");
+        e->duration = column_of(e->table, "duration");
+    }
+    return PROF_OK;
+}
+
+enum prof_status merge_events(struct merge *m, int table)
+{
+    struct events e = {.m = m, .number = table, .table = &m->plan.tables[table]};
+    size_t files = 0;
+    for (size_t i = 0; i < m->count; i++)
+        files += m->inputs[i].db != NULL;
+    e.row_bytes = sizeof(struct merge_row) + (size_t)e.table->columns * sizeof(int64_t);
+    enum prof_status status = prepare(&e);
+    status = status ? status : open_sources(&e, files);
+    status = status ? status : merge_all(&e);
+    if (!status && e.stream >= 0 && !rollup_sums_flush(&m->rollup, e.sum))
+        status = merge_write_fail(m);
+    for (size_t i = 0; i < e.count; i++)
+        merge_queue_close(e.sources[i].queue);
+    free(e.sources);
+    free(e.held);
+    sqlite3_finalize(e.one);
+    sqlite3_finalize(e.many);
+    sqlite3_finalize(e.sum);
+    return status;
+}

@@ -1,0 +1,165 @@
+/* One file of a merge: what its own row of `capture` and its processes say. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/saturate.h"
+#include "libprof/store/merge/parts.h"
+
+static char *text(sqlite3_stmt *row, int at)
+{
+    const char *value = (const char *)sqlite3_column_text(row, at);
+    return value ? strdup(value) : NULL;
+}
+
+static int64_t number(sqlite3_stmt *row, int at)
+{
+    return sqlite3_column_type(row, at) == SQLITE_NULL ? PROF_MERGE_UNKNOWN
+                                                       : sqlite3_column_int64(row, at);
+}
+
+static enum prof_status read_capture(struct merge_input *in)
+{
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(
+            in->db,
+            "SELECT state, perfkit_version, command, directory, host, boot_id, kernel, "
+            "cpu, trace, kernel_filter, cpu_count, start_mono_ns, start_realtime_ns, "
+            "start_raw_ns, duration, exit_status, exit_signal, "
+            "EXISTS(SELECT 1 FROM merged_part) FROM capture ORDER BY id LIMIT 1",
+            -1, &row, NULL))
+        return prof_sql_status(sqlite3_errcode(in->db));
+    int64_t *const numbers[] = {&in->cpu_count,    &in->start_mono_ns, &in->start_realtime_ns,
+                                &in->start_raw_ns, &in->duration_ns,   &in->status,
+                                &in->signal};
+    char **const texts[] = {&in->state,   &in->version, &in->command, &in->directory, &in->host,
+                            &in->boot_id, &in->kernel,  &in->cpu,     &in->trace,     &in->filter};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        *numbers[i] = PROF_MERGE_UNKNOWN;
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+            *texts[i] = text(row, (int)i);
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+            *numbers[i] = number(row, 10 + (int)i);
+        in->merged = sqlite3_column_int(row, 17) != 0;
+    }
+    return prof_sql_status(sqlite3_finalize(row));
+}
+
+static bool add_process(struct merge_input *in, sqlite3_stmt *row)
+{
+    struct merge_process *p = prof_array_add(&in->processes);
+    if (!p)
+        return false;
+    int64_t zero = in->start_mono_ns == PROF_MERGE_UNKNOWN ? 0 : in->start_mono_ns;
+    *p = (struct merge_process){
+        .pid = sqlite3_column_int64(row, 0),
+        .start_ns = prof_add(zero, sqlite3_column_int64(row, 1)),
+        .rank = sqlite3_column_type(row, 2) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 2),
+        .world = sqlite3_column_type(row, 3) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 3),
+        .has_events = sqlite3_column_int(row, 4) != 0,
+    };
+    if (!in->job)
+        in->job = text(row, 5);
+    return true;
+}
+
+static enum prof_status read_processes(struct merge_input *in)
+{
+    sqlite3_stmt *row;
+    bool ok = true;
+    if (sqlite3_prepare_v2(in->db,
+                           "SELECT pid, start, rank, world_size, spool NOT NULL, job FROM process "
+                           "ORDER BY id",
+                           -1, &row, NULL))
+        return prof_sql_status(sqlite3_errcode(in->db));
+    while (ok && sqlite3_step(row) == SQLITE_ROW)
+        ok = add_process(in, row);
+    int code = sqlite3_finalize(row);
+    return ok ? prof_sql_status(code) : PROF_NOMEM;
+}
+
+/* Thousands may be open at once: little memory for each. One state of a file that still grows. */
+static enum prof_status prepare(struct merge_input *in)
+{
+    return prof_sql_status(sqlite3_exec(in->db, "PRAGMA cache_size=6; BEGIN", NULL, NULL, NULL));
+}
+
+enum prof_status merge_input_open(struct merge_input *in, struct prof_error *err)
+{
+    enum prof_status status = prof_store_open(in->path, &in->store, err);
+    if (status)
+        return status;
+    in->db = prof_store_db(in->store);
+    status = prepare(in);
+    if (!status && !in->described) {
+        in->described = true;
+        status = read_capture(in);
+        status = status ? status : read_processes(in);
+    }
+    if (status) {
+        prof_store_fail(in->store, "read", err);
+        merge_input_close(in);
+    }
+    return status;
+}
+
+void merge_input_close(struct merge_input *in)
+{
+    prof_store_close(in->store);
+    in->store = NULL;
+    in->db = NULL;
+    for (int i = 0; i < MERGE_MOST_TABLES; i++)
+        merge_ids_free(&in->ids[i]);
+}
+
+void merge_input_free(struct merge_input *in)
+{
+    char *const texts[] = {in->state, in->version, in->command, in->directory,
+                           in->host,  in->boot_id, in->kernel,  in->cpu,
+                           in->trace, in->filter,  in->job};
+    merge_input_close(in);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        free(texts[i]);
+    prof_array_free(&in->processes);
+}
+
+bool merge_lacks(struct prof_merge_part *part, const char *format, ...)
+{
+    char *added = NULL, *joined = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&added, format, args);
+    va_end(args);
+    if (length < 0)
+        return false;
+    if (!part->missing) {
+        part->missing = added;
+        return true;
+    }
+    length = asprintf(&joined, "%s; %s", part->missing, added);
+    free(added);
+    if (length < 0)
+        return false;
+    free(part->missing);
+    part->missing = joined;
+    return true;
+}
+
+void merge_input_damaged(struct merge_input *in)
+{
+    static const char words[] = "the file is damaged: what could be read of it is here";
+    if (in->part && (!in->part->missing || !strstr(in->part->missing, words)))
+        merge_lacks(in->part, "%s", words);
+}
+
+int64_t merge_time(const struct merge_input *in, int64_t time_ns)
+{
+    int64_t moved = prof_add(time_ns, in->shift_ns);
+    if (in->drift == 0)
+        return moved;
+    return prof_add(moved,
+                    (int64_t)llrint(in->drift * (double)prof_subtract(time_ns, in->middle_ns)));
+}

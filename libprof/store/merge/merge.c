@@ -1,0 +1,321 @@
+/* perfkit merge, in order: what the files are, whose clock differs by how much, then table by table
+ * their rows. Files are opened again for their rows, as many at once as the process may; where
+ * there are more, groups of them become captures of ours, which are merged in turn. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "libprof/base/saturate.h"
+#include "libprof/store/exchange/parts.h"
+#include "libprof/store/merge/parts.h"
+
+#define MOST_OPEN 1024 /* about 0.3 MB each */
+#define OTHER_FILES 32 /* descriptors for everything else */
+#define FILES_EACH 2   /* a capture that is still being written needs more */
+
+enum prof_status merge_write_fail(struct merge *m)
+{
+    return exchange_sql_fail(m->out, "write", m->output, m->err);
+}
+
+enum prof_status merge_look_up(struct merge *m)
+{
+    const struct prof_exchange_options *o = &m->options->file;
+    if (!o->progress || o->progress(o->user, m->result->rows))
+        return PROF_OK;
+    return prof_fail(m->err, PROF_INVALID, "interrupted: nothing was written");
+}
+
+int64_t merge_mono(const struct merge *m, const struct merge_input *in, int64_t mono_ns)
+{
+    int64_t zero = in->start_mono_ns == PROF_MERGE_UNKNOWN ? 0 : in->start_mono_ns;
+    return prof_add(merge_time(in, prof_subtract(mono_ns, zero)), m->zero_mono_ns);
+}
+
+/* ---- the files
+ * --------------------------------------------------------------------------------------- */
+
+static enum prof_status describe(struct merge *m, struct merge_input *in)
+{
+    struct prof_error why = {0};
+    enum prof_status status = merge_input_open(in, &why);
+    if (status == PROF_CORRUPT) {
+        in->gone = in->part->left_out = true;
+        return merge_lacks(in->part, "it is damaged or cut short: copy it again")
+                   ? PROF_OK
+                   : prof_fail(m->err, PROF_NOMEM, "out of memory");
+    }
+    if (status) {
+        if (m->err)
+            *m->err = why;
+        return status;
+    }
+    merge_input_close(in);
+    if (in->host)
+        in->part->host = strdup(in->host);
+    return PROF_OK;
+}
+
+static enum prof_status describe_all(struct merge *m)
+{
+    enum prof_status status = PROF_OK;
+    size_t readable = 0;
+    for (size_t i = 0; !status && i < m->count; i++) {
+        status = describe(m, &m->inputs[i]);
+        readable += !m->inputs[i].gone;
+        status = status ? status : merge_look_up(m);
+    }
+    if (!status && !readable)
+        return prof_fail(m->err, PROF_CORRUPT, "none of the files can be read: %s",
+                         m->result->parts[0].missing);
+    return status;
+}
+
+/* ---- rows
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static bool run(sqlite3 *db, const char *sql)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* Nobody sees the file before it is whole, so nothing has to be undone. */
+static enum prof_status create(struct merge *m, const char *path, struct prof_store **store)
+{
+    enum prof_status status = prof_store_create(path, true, store, m->err);
+    if (status)
+        return status;
+    m->out = prof_store_db(*store);
+    return run(m->out, "PRAGMA journal_mode=OFF") && run(m->out, "PRAGMA cache_size=-65536") &&
+                   run(m->out, "BEGIN")
+               ? PROF_OK
+               : merge_write_fail(m);
+}
+
+static enum prof_status open_inputs(struct merge *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        struct merge_input *in = &m->inputs[i];
+        enum prof_status status = in->gone ? PROF_OK : merge_input_open(in, m->err);
+        if (status)
+            return status;
+    }
+    return PROF_OK;
+}
+
+static enum prof_status merge_tables(struct merge *m)
+{
+    enum prof_status status = PROF_OK;
+    for (int i = 0; !status && i < m->plan.count; i++) {
+        int table = m->plan.order[i];
+        enum merge_way way = m->plan.tables[table].way;
+        if (way == MERGE_BY_TIME)
+            status = merge_events(m, table);
+        else if (way != MERGE_LEAVE)
+            status = merge_copy(m, table);
+    }
+    status = status ? status : merge_sums(m);
+    return status ? status : merge_finish_parts(m);
+}
+
+/* The rows of m->inputs into a new capture. `last`: it is the result. */
+static enum prof_status merge_into(struct merge *m, const char *path, bool last)
+{
+    struct prof_store *store = NULL;
+    memset(m->last, 0, sizeof m->last);
+    m->rollup.last = 0;
+    m->sums = last;
+    enum prof_status status = create(m, path, &store);
+    status = status ? status : open_inputs(m);
+    status = status ? status : merge_tables(m);
+    for (size_t i = 0; i < m->count; i++)
+        merge_input_close(&m->inputs[i]);
+    if (!status && last)
+        status = merge_write_capture(m);
+    if (!status && last)
+        status = merge_write_lines(m);
+    if (!status && !run(m->out, "COMMIT"))
+        status = merge_write_fail(m);
+    rollup_sums_free(&m->rollup);
+    prof_store_close(store);
+    m->out = NULL;
+    return status;
+}
+
+/* ---- more files than may be open
+ * ---------------------------------------------------------------------- */
+
+struct passing {
+    struct merge_input *inputs; /* of ours */
+    char **paths;
+    size_t count;
+};
+
+static size_t most_open(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return MOST_OPEN;
+    size_t room = limit.rlim_cur > OTHER_FILES ? (limit.rlim_cur - OTHER_FILES) / FILES_EACH : 0;
+    return room > MOST_OPEN ? MOST_OPEN : room < 2 ? 2 : room;
+}
+
+static void passing_free(struct passing *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        merge_input_free(&p->inputs[i]);
+        if (p->paths[i])
+            unlink(p->paths[i]);
+        free(p->paths[i]);
+    }
+    free(p->inputs);
+    free(p->paths);
+    *p = (struct passing){0};
+}
+
+/* Its times are those of the result already. */
+static struct merge_input passing_input(const struct merge *m, const char *path)
+{
+    return (struct merge_input){.path = path,
+                                .described = true,
+                                .merged = true,
+                                .passing = true,
+                                .start_mono_ns = m->zero_mono_ns};
+}
+
+static enum prof_status merge_groups(struct merge *m, size_t most, struct passing *p)
+{
+    struct merge_input *inputs = m->inputs;
+    size_t count = m->count, groups = (count + most - 1) / most;
+    enum prof_status status = PROF_OK;
+    p->inputs = calloc(groups, sizeof *p->inputs);
+    p->paths = calloc(groups, sizeof *p->paths);
+    if (!p->inputs || !p->paths)
+        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+    for (size_t i = 0; !status && i < groups; i++) {
+        status = exchange_temporary(m->output, &p->paths[i], m->err);
+        if (status)
+            break;
+        p->inputs[p->count++] = passing_input(m, p->paths[i]);
+        m->inputs = inputs + count * i / groups;
+        m->count = count * (i + 1) / groups - count * i / groups;
+        status = merge_into(m, p->paths[i], false);
+    }
+    m->inputs = inputs;
+    m->count = count;
+    return status;
+}
+
+/* Until few enough are left, which m->inputs then are. */
+static enum prof_status reduce(struct merge *m, struct passing *current)
+{
+    size_t most = most_open();
+    enum prof_status status = PROF_OK;
+    while (!status && m->count > most) {
+        struct passing next = {0};
+        status = merge_groups(m, most, &next);
+        passing_free(current);
+        *current = next;
+        m->inputs = next.inputs;
+        m->count = next.count;
+    }
+    return status;
+}
+
+/* ---- all of it
+ * -------------------------------------------------------------------------------------------- */
+
+static enum prof_status write_result(struct merge *m, const char *temporary)
+{
+    struct passing passing = {0};
+    enum prof_status status = reduce(m, &passing);
+    status = status ? status : merge_into(m, temporary, true);
+    passing_free(&passing);
+    m->inputs = m->all;
+    m->count = m->all_count;
+    return status;
+}
+
+static enum prof_status begin(struct merge *m, const char *const *paths, size_t count)
+{
+    m->inputs = m->all = calloc(count + 1, sizeof *m->inputs);
+    m->result->parts = calloc(count + 1, sizeof *m->result->parts);
+    if (!m->inputs || !m->result->parts)
+        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+    m->count = m->all_count = m->result->count = count;
+    m->result->complete = true;
+    for (size_t i = 0; i < count; i++) {
+        m->result->parts[i] =
+            (struct prof_merge_part){.path = paths[i], .error_ns = PROF_MERGE_UNKNOWN};
+        m->inputs[i] = (struct merge_input){.path = paths[i], .part = &m->result->parts[i]};
+    }
+    merge_plan_make(&m->plan, m->options->summary);
+    return PROF_OK;
+}
+
+static enum prof_status output_free(const struct merge *m)
+{
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < m->count; i++)
+        status =
+            exchange_output_free(m->output, m->inputs[i].path, m->options->file.overwrite, m->err);
+    return status;
+}
+
+static enum prof_status make(struct merge *m)
+{
+    char *temporary = NULL;
+    enum prof_status status = output_free(m);
+    status = status ? status : describe_all(m);
+    status = status ? status : merge_check(m);
+    status = status ? status : merge_clocks(m);
+    status = status ? status : exchange_temporary(m->output, &temporary, m->err);
+    if (status)
+        return status;
+    status = write_result(m, temporary);
+    status = status ? status : exchange_sync(temporary, m->output, m->err);
+    status =
+        status ? status : exchange_put(temporary, m->output, m->options->file.overwrite, m->err);
+    if (status)
+        unlink(temporary);
+    free(temporary);
+    return status;
+}
+
+enum prof_status prof_merge(const char *const *paths, size_t count, const char *output,
+                            const struct prof_merge_options *options,
+                            struct prof_merge_result *result, struct prof_error *err)
+{
+    struct merge *m = calloc(1, sizeof *m); /* too large for the stack of a small thread */
+    *result = (struct prof_merge_result){0};
+    if (!m)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    *m = (struct merge){.options = options, .result = result, .err = err, .output = output};
+    enum prof_status status = begin(m, paths, count);
+    status = status ? status : make(m);
+    for (size_t i = 0; i < m->all_count; i++)
+        merge_input_free(&m->all[i]);
+    free(m->all);
+    merge_free_lines(m);
+    free(m);
+    if (status)
+        prof_merge_result_free(result);
+    return status;
+}
+
+void prof_merge_result_free(struct prof_merge_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        free(result->parts[i].host);
+        free(result->parts[i].ranks);
+        free(result->parts[i].missing);
+    }
+    free(result->parts);
+    for (int i = 0; i < result->note_count; i++)
+        free(result->notes[i]);
+    free(result->notes);
+    *result = (struct prof_merge_result){0};
+}

@@ -1,0 +1,153 @@
+/* What becomes of each table, read off the schema: its references, its times, its size. A table
+ * that is added there is merged without a line here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/merge/parts.h"
+
+/* Made for the result as a whole: trust.c writes `capture`, copy.c and events.c the sums. */
+static const char *const made_anew[] = {"capture", "rollup"};
+
+/* What a summary keeps, with all that these refer to. */
+static const char *const in_summary[] = {"rollup", "process", "capture_health", "ceiling",
+                                         "merged_part"};
+
+static bool listed(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    }
+    return false;
+}
+#define LISTED(name, list) listed(name, list, sizeof(list) / sizeof *(list))
+
+int merge_plan_find(const struct merge_plan *plan, const char *table)
+{
+    for (int i = 0; i < plan->count; i++) {
+        if (strcmp(plan->tables[i].schema->name, table) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static bool is_number(const char *type)
+{
+    return strncmp(type, "INTEGER", 7) == 0 || strcmp(type, "REAL") == 0 || !*type;
+}
+
+static enum merge_way way_of(const struct merge_table *table)
+{
+    const struct prof_column *columns = table->schema->columns;
+    if (LISTED(table->schema->name, made_anew))
+        return MERGE_LEAVE;
+    if (table->schema->shared)
+        return MERGE_SHARE;
+    bool events = table->start >= 0;
+    for (int i = 0; i < table->columns; i++)
+        events &= is_number(columns[i].type);
+    return events ? MERGE_BY_TIME : MERGE_APPEND;
+}
+
+static void describe(struct merge_plan *plan, struct merge_table *table)
+{
+    const struct prof_column *c = table->schema->columns;
+    table->start = -1;
+    for (; c[table->columns].name; table->columns++) {
+        int i = table->columns;
+        const struct prof_table *to = prof_column_refers(&c[i]);
+        table->column[i].time = prof_column_time(&c[i]);
+        table->column[i].refers = to ? merge_plan_find(plan, to->name) : -1;
+        if (strcmp(c[i].name, "start") == 0)
+            table->start = i;
+        if (to && table->column[i].refers >= 0 && to != table->schema)
+            plan->tables[table->column[i].refers].referred = true;
+    }
+}
+
+static bool is_ready(const struct merge_plan *plan, int table, const bool *done)
+{
+    const struct merge_table *t = &plan->tables[table];
+    for (int i = 0; i < t->columns; i++) {
+        int to = t->column[i].refers;
+        if (to >= 0 && to != table && !done[to])
+            return false;
+    }
+    return true;
+}
+
+/* Tables that refer to each other in a circle, which the schema has none of, come in any order. */
+static void put_in_order(struct merge_plan *plan)
+{
+    bool done[MERGE_MOST_TABLES] = {false};
+    for (int place = 0; place < plan->count;) {
+        int before = place;
+        for (int i = 0; i < plan->count; i++) {
+            if (!done[i] && is_ready(plan, i, done)) {
+                done[i] = true;
+                plan->order[place++] = i;
+            }
+        }
+        for (int i = 0; place == before && i < plan->count; i++) {
+            if (!done[i]) {
+                done[i] = true;
+                plan->order[place++] = i;
+            }
+        }
+    }
+}
+
+/* From the last table to the first: what nobody that is kept refers to is left. */
+static void keep_summary(struct merge_plan *plan)
+{
+    bool kept[MERGE_MOST_TABLES] = {false};
+    for (int place = plan->count; place-- > 0;) {
+        int i = plan->order[place];
+        const struct merge_table *table = &plan->tables[i];
+        kept[i] |= LISTED(table->schema->name, in_summary);
+        for (int c = 0; kept[i] && c < table->columns; c++) {
+            if (table->column[c].refers >= 0)
+                kept[table->column[c].refers] = true;
+        }
+        if (!kept[i])
+            plan->tables[i].way = MERGE_LEAVE;
+    }
+}
+
+void merge_plan_make(struct merge_plan *plan, bool summary)
+{
+    memset(plan, 0, sizeof *plan);
+    for (const struct prof_table *t = prof_tables; t->name && plan->count < MERGE_MOST_TABLES; t++)
+        plan->tables[plan->count++].schema = t;
+    for (int i = 0; i < plan->count; i++)
+        describe(plan, &plan->tables[i]);
+    for (int i = 0; i < plan->count; i++)
+        plan->tables[i].way = way_of(&plan->tables[i]);
+    put_in_order(plan);
+    if (summary)
+        keep_summary(plan);
+}
+
+char *merge_select_sql(const struct merge_table *table, const char *tail)
+{
+    char *columns = sqlite3_mprintf("%s", "");
+    for (int i = 0; columns && i < table->columns; i++)
+        columns =
+            sqlite3_mprintf("%z%s\"%w\"", columns, i ? "," : "", table->schema->columns[i].name);
+    return columns ? sqlite3_mprintf("SELECT %z FROM \"%w\" %s", columns, table->schema->name, tail)
+                   : NULL;
+}
+
+char *merge_insert_sql(const struct merge_table *table, int rows)
+{
+    char *text = sqlite3_mprintf("INSERT INTO \"%w\" VALUES", table->schema->name);
+    for (int row = 0; text && row < rows; row++) {
+        for (int i = 0; text && i < table->columns; i++)
+            text = sqlite3_mprintf("%z%s?%s", text,
+                                   i     ? ","
+                                   : row ? ",("
+                                         : "(",
+                                   i + 1 < table->columns ? "" : ")");
+    }
+    return text;
+}

@@ -1,0 +1,167 @@
+/* Event rows of one file, nearly sorted. perfkit writes rows when they are complete, so they stand
+ * nearly in order of time; readers of the result (analysis/ordered.c) hold as many rows as that
+ * disorder spans, of all files together. A short queue here takes most of it out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/store/merge/parts.h"
+
+struct place {
+    int64_t key;
+    uint64_t order; /* as read: rows of one time stay so */
+    uint32_t slot;
+};
+
+static bool before(const struct place *a, const struct place *b)
+{
+    return a->key != b->key ? a->key < b->key : a->order < b->order;
+}
+
+struct merge_queue {
+    struct merge_input *input;
+    const struct merge_table *table;
+    sqlite3_stmt *rows;
+    size_t window, row_bytes, count;
+    struct place *heap; /* smallest key first */
+    char *slots;        /* window rows */
+    uint32_t free_slot; /* that of the row handed out */
+    int64_t latest;     /* key of the row read last */
+    uint64_t read;      /* rows */
+};
+
+static struct merge_row *row_in(const struct merge_queue *q, uint32_t slot)
+{
+    return (struct merge_row *)(void *)(q->slots + (size_t)slot * q->row_bytes);
+}
+
+bool merge_queue_open(struct merge_input *input, const struct merge_table *table, size_t window,
+                      struct merge_queue **queue)
+{
+    struct merge_queue *q = *queue = calloc(1, sizeof *q);
+    if (!q)
+        return false;
+    q->input = input;
+    q->table = table;
+    q->window = window;
+    q->row_bytes = sizeof(struct merge_row) + (size_t)table->columns * sizeof(int64_t);
+    q->heap = malloc(window * sizeof *q->heap);
+    q->slots = malloc(window * q->row_bytes);
+    q->free_slot = (uint32_t)window;
+    char *sql = merge_select_sql(table, "");
+    if (!q->heap || !q->slots || !sql) {
+        sqlite3_free(sql);
+        merge_queue_close(q);
+        *queue = NULL;
+        return false;
+    }
+    if (sqlite3_prepare_v2(input->db, sql, -1, &q->rows, NULL) != SQLITE_OK)
+        merge_input_damaged(input);
+    sqlite3_free(sql);
+    return true;
+}
+
+static void convert(const struct merge_queue *q, struct merge_row *row, int at)
+{
+    const struct merge_input *in = q->input;
+    int refers = q->table->column[at].refers;
+    enum prof_time time = q->table->column[at].time;
+    if (refers >= 0) {
+        row->cells[at] = merge_ids_now(&in->ids[refers], row->cells[at]);
+        row->nulls |= (uint64_t)(row->cells[at] == 0) << at;
+    } else if (time == PROF_TIME_START ||
+               (time == PROF_TIME_UNSTARTED && (row->nulls >> q->table->start & 1))) {
+        row->cells[at] = merge_time(in, row->cells[at]);
+    }
+}
+
+static void read_row(struct merge_queue *q, struct merge_row *row)
+{
+    int columns = q->table->columns;
+    row->nulls = row->reals = 0;
+    for (int i = 0; i < columns; i++) {
+        sqlite3_value *value = sqlite3_column_value(q->rows, i);
+        int type = sqlite3_value_type(value);
+        if (type == SQLITE_NULL) {
+            row->nulls |= UINT64_C(1) << i;
+        } else if (type == SQLITE_FLOAT) {
+            double real = sqlite3_value_double(value);
+            memcpy(&row->cells[i], &real, sizeof real);
+            row->reals |= UINT64_C(1) << i;
+        } else {
+            row->cells[i] = sqlite3_value_int64(value);
+        }
+    }
+    for (int i = 1; i < columns; i++) {
+        if (!((row->nulls | row->reals) >> i & 1))
+            convert(q, row, i);
+    }
+    if (!((row->nulls | row->reals) >> q->table->start & 1))
+        q->latest = row->cells[q->table->start];
+    row->key = q->latest;
+}
+
+static void push(struct merge_queue *q, struct place place)
+{
+    size_t at = q->count++;
+    for (; at && before(&place, &q->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        q->heap[at] = q->heap[(at - 1) / 2];
+    q->heap[at] = place;
+}
+
+static uint32_t pop(struct merge_queue *q)
+{
+    uint32_t first = q->heap[0].slot;
+    struct place moving = q->heap[--q->count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < q->count; at = child) {
+        if (child + 1 < q->count && before(&q->heap[child + 1], &q->heap[child]))
+            child++;
+        if (!before(&q->heap[child], &moving))
+            break;
+        q->heap[at] = q->heap[child];
+    }
+    q->heap[at] = moving;
+    return first;
+}
+
+/* Slots are taken in order while the queue fills, then that of the row which was handed out. */
+static void fill(struct merge_queue *q)
+{
+    while (q->rows && q->count < q->window) {
+        int code = sqlite3_step(q->rows);
+        if (code != SQLITE_ROW) {
+            if (code != SQLITE_DONE)
+                merge_input_damaged(q->input);
+            sqlite3_finalize(q->rows);
+            q->rows = NULL;
+            return;
+        }
+        uint32_t slot = q->free_slot == q->window ? (uint32_t)q->count : q->free_slot;
+        read_row(q, row_in(q, slot));
+        push(q, (struct place){row_in(q, slot)->key, q->read++, slot});
+    }
+}
+
+const struct merge_row *merge_queue_next(struct merge_queue *q)
+{
+    fill(q);
+    if (!q->count)
+        return NULL;
+    q->free_slot = pop(q);
+    return row_in(q, q->free_slot);
+}
+
+struct merge_input *merge_queue_input(const struct merge_queue *q)
+{
+    return q->input;
+}
+
+void merge_queue_close(struct merge_queue *q)
+{
+    if (!q)
+        return;
+    sqlite3_finalize(q->rows);
+    free(q->heap);
+    free(q->slots);
+    free(q);
+}

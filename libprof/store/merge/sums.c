@@ -1,0 +1,76 @@
+/* Rows of `rollup` where no kernels are to make them of: in a summary, and of files that are
+ * summaries. Their seconds began with their file; they go to the second that they mostly overlap.
+ */
+#include "libprof/store/merge/parts.h"
+
+#define SECOND_NS INT64_C(1000000000)
+
+static bool has_kernels(const struct merge_input *in)
+{
+    sqlite3_stmt *row = NULL;
+    bool any =
+        sqlite3_prepare_v2(in->db, "SELECT 1 FROM kernel LIMIT 1", -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW;
+    sqlite3_finalize(row);
+    return any;
+}
+
+static int64_t floor_second(int64_t time_ns)
+{
+    return time_ns >= 0 ? time_ns / SECOND_NS : -((SECOND_NS - 1 - time_ns) / SECOND_NS);
+}
+
+static void bind_id(const struct merge_input *in, int table, sqlite3_stmt *insert, int at,
+                    int64_t old)
+{
+    int64_t now = merge_ids_now(&in->ids[table], old);
+    if (now)
+        sqlite3_bind_int64(insert, at, now);
+    else
+        sqlite3_bind_null(insert, at);
+}
+
+static enum prof_status copy_sums(struct merge *m, struct merge_input *in, sqlite3_stmt *insert)
+{
+    sqlite3_stmt *row = NULL;
+    int streams = merge_plan_find(&m->plan, "stream"),
+        configs = merge_plan_find(&m->plan, "launch_config");
+    enum prof_status status = PROF_OK;
+    sqlite3_prepare_v2(in->db,
+                       "SELECT second, stream, config, count, sum, min, max, histogram FROM rollup",
+                       -1, &row, NULL);
+    while (row && !status && sqlite3_step(row) == SQLITE_ROW) {
+        int64_t second = sqlite3_column_int64(row, 0);
+        bool sane = second > INT64_MIN / SECOND_NS / 2 && second < INT64_MAX / SECOND_NS / 2;
+        if (sane)
+            second = floor_second(merge_time(in, second * SECOND_NS + SECOND_NS / 2));
+        sqlite3_bind_int64(insert, 1, ++m->rollup.last);
+        sqlite3_bind_int64(insert, 2, second);
+        bind_id(in, streams, insert, 3, sqlite3_column_int64(row, 1));
+        bind_id(in, configs, insert, 4, sqlite3_column_int64(row, 2));
+        for (int i = 3; i < 8; i++)
+            sqlite3_bind_value(insert, i + 2, sqlite3_column_value(row, i));
+        if (sqlite3_step(insert) != SQLITE_DONE)
+            status = merge_write_fail(m);
+        sqlite3_reset(insert);
+    }
+    if (!row || (sqlite3_finalize(row) != SQLITE_OK && !status))
+        merge_input_damaged(in);
+    return status;
+}
+
+enum prof_status merge_sums(struct merge *m)
+{
+    sqlite3_stmt *insert;
+    enum prof_status status = PROF_OK;
+    if (sqlite3_prepare_v2(m->out, ROLLUP_INSERT, -1, &insert, NULL) != SQLITE_OK)
+        return merge_write_fail(m);
+    for (size_t i = 0; !status && i < m->count; i++) {
+        struct merge_input *in = &m->inputs[i];
+        if (in->db && (m->options->summary || in->passing || !has_kernels(in)))
+            status = copy_sums(m, in, insert);
+        status = status ? status : merge_look_up(m);
+    }
+    sqlite3_finalize(insert);
+    return status;
+}

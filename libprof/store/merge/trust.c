@@ -1,0 +1,321 @@
+/* What the result says of itself: the row of `capture`, and those lines of the trust block that are
+ * about no single process. A thousand files mostly say the same, which is said once; what only some
+ * say names them. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/saturate.h"
+#include "libprof/store/merge/parts.h"
+
+/* ---- lines
+ * ------------------------------------------------------------------------------------------ */
+
+static char *copied(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+static struct merge_line *add_line(struct merge *m, const char *subject, const char *item,
+                                   const char *note)
+{
+    struct merge_line *line = prof_array_add(&m->lines);
+    if (!line)
+        return NULL;
+    *line =
+        (struct merge_line){.subject = copied(subject), .item = copied(item), .note = copied(note)};
+    bool ok = (line->subject || !subject) && (line->item || !item) && (line->note || !note);
+    return ok ? line : NULL;
+}
+
+static bool add_result_note(struct prof_merge_result *result, const char *text)
+{
+    char **grown = realloc(result->notes, sizeof *grown * (size_t)(result->note_count + 1));
+    if (!grown)
+        return false;
+    result->notes = grown;
+    grown[result->note_count] = strdup(text);
+    return grown[result->note_count++] != NULL;
+}
+
+bool merge_note(struct merge *m, const char *subject, const char *item, const char *format, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0)
+        return false;
+    bool ok = add_line(m, subject, item, text) && add_result_note(m->result, text);
+    free(text);
+    return ok;
+}
+
+/* The line with this subject, item and note. */
+static struct merge_line *line_of(struct merge *m, const char *subject, const char *item,
+                                  const char *note)
+{
+    char *key;
+    int length = asprintf(&key, "%s%c%s%c%s", subject ? subject : "", 1, item ? item : "", 1,
+                          note ? note : "");
+    if (length < 0)
+        return NULL;
+    uint32_t *known = prof_names_get(&m->line_of, key, (size_t)length);
+    struct merge_line *line = known ? &m->lines.data[*known] : add_line(m, subject, item, note);
+    if (line && !known &&
+        !prof_names_put(&m->line_of, key, (size_t)length, (uint32_t)m->lines.count - 1))
+        line = NULL;
+    free(key);
+    return line;
+}
+
+enum prof_status merge_take_lines(struct merge *m, struct merge_input *in)
+{
+    sqlite3_stmt *row = NULL;
+    bool ok = true;
+    sqlite3_prepare_v2(
+        in->db,
+        "SELECT subject, item, note, value FROM capture_health WHERE process IS NULL "
+        "ORDER BY id",
+        -1, &row, NULL);
+    while (row && ok && sqlite3_step(row) == SQLITE_ROW) {
+        struct merge_line *line = line_of(m, (const char *)sqlite3_column_text(row, 0),
+                                          (const char *)sqlite3_column_text(row, 1),
+                                          (const char *)sqlite3_column_text(row, 2));
+        ok = line != NULL;
+        if (!ok)
+            break;
+        if (!line->files++)
+            line->path = in->path;
+        line->has_value |= sqlite3_column_type(row, 3) != SQLITE_NULL;
+        line->value = prof_add(line->value, sqlite3_column_int64(row, 3));
+    }
+    if (!row || (sqlite3_finalize(row) != SQLITE_OK && ok))
+        merge_input_damaged(in);
+    return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+}
+
+/* With the files that say it, unless all do. */
+static char *whole_note(const struct merge_line *line, size_t files)
+{
+    char *text = NULL;
+    const char *note = line->note ? line->note : "";
+    int length = 0;
+    if (!line->files || line->files == files)
+        return copied(line->note);
+    if (line->files == 1)
+        length = asprintf(&text, "%s: %s", line->path, note);
+    else
+        length =
+            asprintf(&text, "%zu of %zu files, as %s: %s", line->files, files, line->path, note);
+    return length < 0 ? NULL : text;
+}
+
+static enum prof_status write_line(struct merge *m, sqlite3_stmt *sql, const char *subject,
+                                   const char *item, const int64_t *value, const char *note)
+{
+    int table = merge_plan_find(&m->plan, "capture_health");
+    sqlite3_bind_int64(sql, 1, ++m->last[table]);
+    sqlite3_bind_text(sql, 2, subject, -1, SQLITE_STATIC);
+    sqlite3_bind_text(sql, 3, item, -1, SQLITE_STATIC);
+    if (value)
+        sqlite3_bind_int64(sql, 4, *value);
+    else
+        sqlite3_bind_null(sql, 4);
+    sqlite3_bind_text(sql, 5, note, -1, SQLITE_STATIC);
+    int code = sqlite3_step(sql);
+    sqlite3_reset(sql);
+    return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
+}
+
+/* "out-3.sqlite (node7, rank 3): it is cut short" */
+static char *part_note(const struct prof_merge_part *part)
+{
+    char *text;
+    const char *host = part->host ? part->host : "", *ranks = part->ranks ? part->ranks : "";
+    bool both = *host && *ranks;
+    if (asprintf(&text, "%s%s%s%s%s%s%s: %s", part->path, *host || *ranks ? " (" : "", host,
+                 both ? ", " : "", *ranks ? "rank " : "", ranks, *host || *ranks ? ")" : "",
+                 part->missing) < 0)
+        return NULL;
+    return text;
+}
+
+/* A file that was given twice is not missed. */
+static bool is_twice(const struct prof_merge_part *part)
+{
+    return part->left_out && strncmp(part->missing, "it is given twice", 17) == 0;
+}
+
+static enum prof_status write_parts(struct merge *m, sqlite3_stmt *sql)
+{
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < m->result->count; i++) {
+        const struct prof_merge_part *part = &m->result->parts[i];
+        if (!part->missing)
+            continue;
+        bool twice = is_twice(part);
+        char *note = part_note(part);
+        m->result->complete &= twice;
+        status = note ? write_line(m, sql, "part", twice ? "copy" : "incomplete", NULL, note)
+                      : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        free(note);
+    }
+    return status;
+}
+
+static size_t files_in(const struct merge *m)
+{
+    size_t files = 0;
+    for (size_t i = 0; i < m->result->count; i++)
+        files += !m->result->parts[i].left_out;
+    return files;
+}
+
+enum prof_status merge_write_lines(struct merge *m)
+{
+    sqlite3_stmt *sql;
+    enum prof_status status = PROF_OK;
+    if (sqlite3_prepare_v2(m->out,
+                           "INSERT INTO capture_health(id,subject,item,value,note) "
+                           "VALUES(?1,?2,?3,?4,?5)",
+                           -1, &sql, NULL))
+        return merge_write_fail(m);
+    for (size_t i = 0; !status && i < m->lines.count; i++) {
+        const struct merge_line *line = &m->lines.data[i];
+        char *note = whole_note(line, files_in(m));
+        status = note || !line->note ? write_line(m, sql, line->subject, line->item,
+                                                  line->has_value ? &line->value : NULL, note)
+                                     : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        free(note);
+    }
+    status = status ? status : write_parts(m, sql);
+    sqlite3_finalize(sql);
+    return status;
+}
+
+void merge_free_lines(struct merge *m)
+{
+    for (size_t i = 0; i < m->lines.count; i++) {
+        free(m->lines.data[i].subject);
+        free(m->lines.data[i].item);
+        free(m->lines.data[i].note);
+    }
+    prof_array_free(&m->lines);
+    prof_names_free(&m->line_of);
+}
+
+/* ---- the row of capture
+ * -------------------------------------------------------------------------------- */
+
+/* What all files say, else NULL. */
+#define COMMON(m, member) common(m, offsetof(struct merge_input, member))
+
+static const char *common(const struct merge *m, size_t member)
+{
+    const char *value = NULL;
+    bool first = true;
+    for (size_t i = 0; i < m->all_count; i++) {
+        const struct merge_input *in = &m->all[i];
+        if (in->gone)
+            continue;
+        const char *its;
+        memcpy(&its, (const char *)in + member, sizeof its);
+        if (!first && (!value || !its || strcmp(value, its) != 0))
+            return NULL;
+        value = its;
+        first = false;
+    }
+    return value;
+}
+
+/* The first failure; success only when all succeeded. */
+static void exit_of(const struct merge *m, int64_t *status, int64_t *signal)
+{
+    *status = *signal = PROF_MERGE_UNKNOWN;
+    bool all_known = true;
+    for (size_t i = 0; i < m->all_count; i++) {
+        const struct merge_input *in = &m->all[i];
+        if (in->gone)
+            continue;
+        if (in->signal != PROF_MERGE_UNKNOWN) {
+            *status = PROF_MERGE_UNKNOWN;
+            *signal = in->signal;
+            return;
+        }
+        all_known &= in->status != PROF_MERGE_UNKNOWN;
+        if (in->status > 0 && *status <= 0)
+            *status = in->status;
+        else if (in->status == 0 && *status == PROF_MERGE_UNKNOWN)
+            *status = 0;
+    }
+    if (!all_known && *status == 0)
+        *status = PROF_MERGE_UNKNOWN;
+}
+
+static void bind_known(sqlite3_stmt *sql, int at, int64_t value)
+{
+    if (value != PROF_MERGE_UNKNOWN)
+        sqlite3_bind_int64(sql, at, value);
+}
+
+static int64_t common_count(const struct merge *m)
+{
+    int64_t value = PROF_MERGE_UNKNOWN;
+    for (size_t i = 0; i < m->all_count; i++) {
+        const struct merge_input *in = &m->all[i];
+        if (in->gone)
+            continue;
+        if (value != PROF_MERGE_UNKNOWN && in->cpu_count != value)
+            return PROF_MERGE_UNKNOWN;
+        value = in->cpu_count;
+    }
+    return value;
+}
+
+/* Kernels that some files left out on purpose are said even where the filters differ. */
+static bool say_filters(struct merge *m)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && !COMMON(m, filter) && i < m->all_count; i++) {
+        const struct merge_input *in = &m->all[i];
+        if (!in->gone && in->filter)
+            ok = merge_note(m, "part", "filtered",
+                            "%s: only kernels whose name matches \"%s\" have rows", in->path,
+                            in->filter);
+    }
+    return ok;
+}
+
+enum prof_status merge_write_capture(struct merge *m)
+{
+    sqlite3_stmt *sql;
+    int64_t status, signal;
+    exit_of(m, &status, &signal);
+    if (!say_filters(m))
+        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+    if (sqlite3_prepare_v2(
+            m->out,
+            "INSERT INTO "
+            "capture(id,state,perfkit_version,command,directory,host,boot_id,kernel,cpu,"
+            "trace,kernel_filter,cpu_count,start_realtime_ns,start_mono_ns,duration,exit_status,"
+            "exit_signal) VALUES(1,'merged',?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+            -1, &sql, NULL))
+        return merge_write_fail(m);
+    const char *const texts[] = {PERFKIT_VERSION, COMMON(m, command), COMMON(m, directory),
+                                 COMMON(m, host), COMMON(m, boot_id), COMMON(m, kernel),
+                                 COMMON(m, cpu),  COMMON(m, trace),   COMMON(m, filter)};
+    for (int i = 0; i < 9; i++)
+        sqlite3_bind_text(sql, 1 + i, texts[i], -1, SQLITE_STATIC);
+    bind_known(sql, 10, common_count(m));
+    bind_known(sql, 11, m->zero_realtime_ns);
+    sqlite3_bind_int64(sql, 12, m->zero_mono_ns);
+    bind_known(sql, 13, m->duration_ns);
+    bind_known(sql, 14, status);
+    bind_known(sql, 15, signal);
+    int code = sqlite3_step(sql);
+    sqlite3_finalize(sql);
+    return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
+}
