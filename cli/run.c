@@ -23,6 +23,7 @@
 #include "cli/run_output.h"
 #include "cli/run_scope.h"
 #include "cli/run_signals.h"
+#include "cli/run_pytorch.h"
 #include "cli/run_spawn.h"
 #include "cli/run_stacks.h"
 #include "cli/spool_folder.h"
@@ -41,7 +42,7 @@ enum run_wait { WAIT_ALL, WAIT_PRIMARY };
 static const char *const wait_words[] = {"all", "primary", NULL};
 
 struct run_options {
-    const char *output, *trace, *spool_dir;
+    const char *output, *trace, *pytorch, *spool_dir;
     uint64_t spool_limit;
     unsigned wait;
     bool force, no_preload, quiet;
@@ -89,6 +90,10 @@ static const struct cli_option run_options[] = {
              "with :N of every Nth call of a thread only"},
     {.name = "stack-depth", .type = CLI_COUNT, AT(stacks.depth), .argument = "FRAMES",
      .fallback = "128", .text = "most callers that a stack keeps, the innermost ones; up to 250"},
+    {.name = "pytorch", .type = CLI_WORDS, AT(pytorch), .argument = "LIST", .implied = PYTORCH_ALL,
+     .text = "name PyTorch's operators (ops) and modules (modules) by NVTX ranges, without a change "
+             "to the program; both without a list",
+     .words = pytorch_words},
     {.name = "counters", .type = CLI_TEXT, AT(counters.set), .argument = "SET",
      .text = "also sample hardware counters of NVIDIA GPUs: roofline (bytes through each level of "
              "memory, activity of each pipe) or memory (the bytes only, which costs less to read)"},
@@ -155,6 +160,8 @@ static const struct cli_text_row run_examples[] = {
     {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},
     {"perfkit run --counters=roofline -- ./train", "Sample hardware counters too."},
     {"perfkit run --stacks -- ./train", "See which line launches, allocates and waits."},
+    {"perfkit run --pytorch --stacks -- python3 train.py",
+     "Name PyTorch's operators and modules, and the lines that call them."},
     {"perfkit run --cpu-sample -- ./train", "See what the host does while the GPU waits."},
     {"perfkit run --capture-range=nvtx:step -- ./train", "Record the ranges called step."},
     {0},
@@ -269,6 +276,7 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
         .target = &run->target,
         .scope = &run->scope,
         .stacks = &options->stacks,
+        .pytorch = options->pytorch,
     };
     if (!environment_build(&run->environment, &injection))
         return errno == E2BIG
@@ -525,6 +533,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     }
     if (!scope_check(command->name, &run.options.scope, run.options.trace) ||
         !stacks_check(command->name, &run.options.stacks, run.options.trace) ||
+        !pytorch_check(command->name, run.options.pytorch, run.options.trace) ||
         !counters_check(command->name, &run.options.counters, run.options.trace) ||
         !cpu_check(command->name, &run.options.cpu))
         return CLI_RUN_FAILED;

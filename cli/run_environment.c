@@ -11,6 +11,7 @@
 #include "cli/build.h"
 #include "cli/opencl_loader.h"
 #include "cli/run_environment.h"
+#include "cli/run_pytorch.h"
 #include "cli/run_stacks.h"
 
 static void __attribute__((format(printf, 3, 4)))
@@ -212,6 +213,23 @@ static bool add_domains(struct run_environment *environment, const struct run_in
     return ok;
 }
 
+/* Python runs the sitecustomize that it finds first; ours hands over to the program's own. */
+static bool add_pytorch(struct run_environment *environment, const struct run_injection *injection)
+{
+    char folder[PATH_MAX];
+    if (!injection->pytorch)
+        return true;
+    if (!pytorch_folder(injection->collector, folder))
+        note(environment, "pytorch",
+             "not named: python/sitecustomize.py is not beside the collector: install perfkit again");
+    else if (strchr(folder, ':'))
+        note(environment, "pytorch",
+             "not named: the path of perfkit holds a colon, which PYTHONPATH cannot express");
+    else
+        return add_to_list(environment, "PYTHONPATH", folder, ":", true);
+    return true;
+}
+
 static void note_target(struct run_environment *environment, const struct elf_facts *target)
 {
     if (target->privileged)
@@ -252,6 +270,11 @@ static bool add_options(struct run_environment *environment, const struct run_in
         return false;
     }
     used += strlen(text + used);
+    if (!pytorch_hand_over(injection->pytorch, text + used, sizeof text - used)) {
+        errno = E2BIG;
+        return false;
+    }
+    used += strlen(text + used);
     /* Loaded by the OpenCL loader, the collector comes too late to see the list whole. */
     const char *layers = get(environment, "OPENCL_LAYERS");
     if (!environment->preloaded && layers && !strchr(layers, ',') &&
@@ -268,7 +291,7 @@ bool environment_build(struct run_environment *environment, const struct run_inj
     note_target(environment, injection->target);
     return set(environment, "PERFKIT_DIR", injection->spool) &&
            add_preload(environment, injection) && add_domains(environment, injection) &&
-           add_options(environment, injection);
+           add_pytorch(environment, injection) && add_options(environment, injection);
 }
 
 void environment_free(struct run_environment *environment)

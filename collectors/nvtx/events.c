@@ -66,6 +66,14 @@ int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool c
         collector_emit(&work);
     }
     nvtx_send_fields(domain, domain_id, 0, event->payloads, event->payload_count);
+    if (event->has_sequence) {
+        struct wire_field field = {
+            .head = {sizeof field, WIRE_FIELD, WIRE_PAYLOAD_U64, collector_text("seq")},
+            .value = event->sequence,
+            .domain = domain_id,
+        };
+        collector_emit(&field);
+    }
     return level;
 }
 

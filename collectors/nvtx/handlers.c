@@ -16,6 +16,16 @@ static const struct nvtx_event *from_ascii(struct nvtx_event *event, const char 
     return event;
 }
 
+/* The form in which PyTorch's profiler sends its operators. */
+static const struct nvtx_event *from_pushed(struct nvtx_event *event, const char *message)
+{
+    if (!nvtx_torch || !message || !nvtx_records())
+        return from_ascii(event, message);
+    *event = (struct nvtx_event){0};
+    event->message = collector_string(message, nvtx_torch_name(message, event));
+    return event;
+}
+
 static uint32_t wide_id(const wchar_t *wide)
 {
     struct nvtx_text text;
@@ -150,7 +160,7 @@ static int range_push_a(const char *message)
 {
     struct nvtx_event event;
     bool captures = opens(NULL, PK_NVTX_MESSAGE_ASCII, message);
-    return nvtx_push(NULL, from_ascii(&event, message), captures);
+    return nvtx_push(NULL, from_pushed(&event, message), captures);
 }
 static int range_push_w(const wchar_t *message)
 {

@@ -102,6 +102,7 @@ bool nvtx_wanted(void)
     if (!collector_traces("nvtx"))
         return false;
     nvtx_capture_start();
+    nvtx_torch_start();
     collector_register(&source);
     return true;
 }

@@ -146,8 +146,9 @@ struct nvtx_event {
     bool has_color;
     uint8_t payload_type; /* enum wire_payload */
     uint64_t payload;
-    bool has_work;
+    bool has_work, has_sequence;
     struct perfkit_work work;
+    uint64_t sequence; /* of PyTorch's operators */
     const struct pk_nvtx_payload_data *payloads; /* whose fields follow the range; the caller's */
     size_t payload_count;
 };
@@ -158,6 +159,13 @@ pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event 
                             bool captures);
 void nvtx_end(pk_nvtx_range_id id);
 void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event);
+
+/* ---- torch.c: the texts of PyTorch's profiler ------------------------------------------------ */
+
+extern bool nvtx_torch; /* it was switched on from outside: its texts are taken apart */
+void nvtx_torch_start(void); /* reads the option */
+/* How much of the text is the operator's name; its sequence number goes into *event. */
+size_t nvtx_torch_name(const char *text, struct nvtx_event *event);
 
 /* ---- handlers.c, cuda.c: write the handlers into one client's tables -------------------------- */
 

@@ -73,7 +73,7 @@ static inline bool python_is(python_reader read, uint64_t address, uint64_t type
 
 /* ---- frames (walk.c) ------------------------------------------------------------------------- */
 
-#define PYTHON_MOST 128u            /* frames of a stack */
+#define PYTHON_MOST 256u            /* frames of a stack */
 #define PYTHON_NO_OFFSET UINT32_MAX /* nothing of the code has run yet */
 
 struct python_frame {

@@ -3,6 +3,7 @@
 #include "collectors/core/collector.h"
 #include "collectors/python/interpreter.h"
 #include "collectors/python/python.h"
+#include "collectors/python/pytorch.h"
 #include "collectors/stacks/stacks.h"
 
 #define TICKS_BETWEEN_LOOKS 10u /* about a second */
@@ -23,6 +24,7 @@ static const struct collector_source source = {
 __attribute__((constructor)) static void start(void)
 {
     char stacks[256];
+    pytorch_start();
     if (!collector_option("stacks", stacks, sizeof stacks))
         return;
     collector_register(&source);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "collectors/nvtx/nvtx.h"
 #include "tests/nvtx/client.h"
 
 /* ---- attaching --------------------------------------------------------------------------------
@@ -488,8 +489,54 @@ START_TEST(forked_child_defines_again)
 }
 END_TEST
 
+/* Under --pytorch: the operator's name is the text, the sequence number a field; what only looks like
+ * it stays whole. */
+START_TEST(operators_of_pytorch)
+{
+    static const struct {
+        const char *text, *name;
+        int64_t sequence; /* -1 = none */
+    } cases[] = {
+        {"aten::addmm, seq = 17, op_id = 93", "aten::addmm", 17},
+        {"aten::addmm, seq = 18, op_id = 94", "aten::addmm", 18},
+        {"aten::t, op_id = 95", "aten::t", -1},
+        {"AddmmBackward0, seq = 17", "AddmmBackward0", 17},
+        {"Model.layer1.0", "Model.layer1.0", -1},
+        {"mine, seq = x, op_id = ", "mine, seq = x, op_id = ", -1},
+        {", seq = 5", ", seq = 5", -1},
+        {"n, seq = 99999999999999999999", "n, seq = 99999999999999999999", -1},
+        {"", "", -1},
+        {"7", "7", -1},
+    };
+    size_t fields = 0, before = fake_strings();
+    nvtx_torch = true;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        push_a(cases[i].text);
+        ck_assert_str_eq(fake_text(fake_nth(WIRE_RANGE_PUSH, i)->range.message, NULL),
+                         cases[i].name);
+        if (cases[i].sequence >= 0) {
+            const struct wire_field *field = &fake_nth(WIRE_FIELD, fields++)->field;
+            ck_assert_str_eq(fake_text(field->head.aux, NULL), "seq");
+            ck_assert_int_eq(field->head.flags, WIRE_PAYLOAD_U64);
+            ck_assert_int_eq((int64_t)field->value, cases[i].sequence);
+        }
+        pop();
+    }
+    push_a(NULL);
+    nvtx_torch = false;
+    push_a("aten::addmm, seq = 17, op_id = 93");
+    ck_assert_str_eq(
+        fake_text(fake_nth(WIRE_RANGE_PUSH, fake_type_count(WIRE_RANGE_PUSH) - 1)->range.message,
+                  NULL),
+        "aten::addmm, seq = 17, op_id = 93");
+    ck_assert_uint_eq(fake_type_count(WIRE_FIELD), fields);
+    ck_assert_uint_ge(fake_strings(), before + 9);
+}
+END_TEST
+
 void add_protocol_tests(Suite *suite)
 {
+    add_test(suite, operators_of_pytorch, attach_first);
     add_test(suite, attaches_to_each_module, attach_first);
     add_test(suite, attaches_to_nothing_when_nvtx_is_not_traced, attach_first);
     add_test(suite, attaching_and_naming_make_no_spool, attach_first);

@@ -1,0 +1,71 @@
+import itertools
+import os
+import threading
+import _thread
+
+from torch.autograd import profiler
+from torch.cuda import nvtx
+
+local = threading.local()
+operations = itertools.count(1)
+nodes = []
+device = None
+if os.environ.get("FAKE_TORCH_DEVICE"):
+    import sys
+    sys.path.append(os.environ["FAKE_TORCH_DEVICE"])
+    from device import Device
+    sys.path.pop()
+    device = Device()
+
+
+def work():
+    if device:
+        device.write()
+
+
+def ranged(name, sequence, body, state):
+    if state is None:
+        return body()
+    nvtx.range_push("%s%s, op_id = %d" % (
+        name, "" if sequence is None else ", seq = %d" % sequence, next(operations)))
+    try:
+        return body()
+    finally:
+        nvtx.range_pop()
+
+
+def forward(name):
+    state = profiler.current()
+    sequence = getattr(local, "sequence", 0)
+
+    def kernel():
+        work()
+        nodes.append((name.capitalize() + "Backward0", sequence))
+        local.sequence = sequence + 1
+
+    ranged("aten::" + name, sequence,
+           lambda: ranged("aten::%s_" % name, sequence, kernel, state), state)
+
+
+def add():
+    forward("add")
+
+
+def mul():
+    forward("mul")
+
+
+def backward():
+    """On a thread that is not Python's own, with the profiler's state of the caller."""
+    state = profiler.current()
+    done = threading.Lock()
+    done.acquire()
+
+    def engine():
+        while nodes:
+            name, sequence = nodes.pop()
+            ranged("autograd::engine::evaluate_function: " + name, sequence,
+                   lambda: ranged(name, sequence, work, state), state)
+        done.release()
+    _thread.start_new_thread(engine, ())
+    done.acquire()

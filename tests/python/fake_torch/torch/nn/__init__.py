@@ -1,0 +1,2 @@
+from torch.nn import modules
+from torch.nn.modules.module import Module

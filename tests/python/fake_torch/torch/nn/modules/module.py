@@ -1,0 +1,36 @@
+_before, _after, _always = [], [], []
+
+
+def register_module_forward_pre_hook(hook):
+    _before.append(hook)
+
+
+def register_module_forward_hook(hook, *, always_call=False):
+    (_always if always_call else _after).append(hook)
+
+
+class Module:
+    def __setattr__(self, name, value):
+        if isinstance(value, Module):
+            self.__dict__.setdefault("_parts", {})[name] = value
+        object.__setattr__(self, name, value)
+
+    def named_modules(self, prefix=""):
+        yield prefix, self
+        for name, part in self.__dict__.get("_parts", {}).items():
+            yield from part.named_modules(prefix + "." + name if prefix else name)
+
+    def __call__(self, *args):
+        for hook in _before:
+            assert hook(self, args) is None
+        try:
+            result = self.forward(*args)
+            for hook in _after:
+                assert hook(self, args, result) is None
+        except BaseException:
+            for hook in _always:
+                hook(self, args, None)
+            raise
+        for hook in _always:
+            assert hook(self, args, result) is None
+        return result

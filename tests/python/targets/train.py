@@ -1,0 +1,68 @@
+"""A model, trained by the stand-in of PyTorch. argv: what else to do."""
+import json
+import os
+import sys
+import threading
+
+before = dict(path=list(sys.path), modules=sorted(sys.modules), argv=sys.argv[1:])
+
+import torch
+
+
+class Layer(torch.nn.Module):
+    def forward(self):
+        torch.add()  # line of Layer.add
+        if "fail" in sys.argv and not failed:
+            failed.append(1)
+            raise ValueError
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        self.first = Layer()
+        self.second = Layer()
+
+    def forward(self):
+        self.first()
+        self.second()
+        torch.mul()  # line of Block.mul
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        self.block = Block()
+
+    def forward(self):
+        self.block()
+
+
+failed = []
+model = Model()
+
+
+def step():
+    try:
+        model()
+    except ValueError:
+        pass
+    torch.backward()
+
+
+def main():
+    if "profile" in sys.argv:
+        with torch.autograd.profiler.profile():
+            step()
+        print("profiled")
+    for _ in range(2):
+        step()
+    if "thread" in sys.argv:
+        thread = threading.Thread(target=torch.add)
+        thread.start()
+        thread.join()
+    if "tell" in sys.argv:
+        print(json.dumps(before))
+        print(type(torch.__loader__).__name__, sorted(vars(torch.__loader__)), torch.__spec__.name,
+              any("erfkit" in str(finder) for finder in sys.meta_path))
+
+
+main()

@@ -1,0 +1,196 @@
+"""Python in captures, the whole way: stacks with Python's own frames, and --pytorch's names."""
+import json
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+import e2e
+import test_frames
+
+FAKE_TORCH = os.path.join(HERE, "fake_torch")
+TARGETS = os.path.join(HERE, "targets")
+NVTX_CLIENT = os.path.join(e2e.BUILD, "lib", "libpython_nvtx_client.so")
+STACK = """WITH RECURSIVE up(id, level) AS (SELECT ?1, 0 UNION ALL
+           SELECT parent, level + 1 FROM up JOIN stack USING (id) WHERE parent NOT NULL)
+           SELECT f.kind, s.value, p.value, y.line FROM up JOIN stack k USING (id)
+           JOIN frame f ON f.id = k.frame LEFT JOIN symbol y ON y.frame = f.id AND y.level = 0
+           LEFT JOIN string s ON s.id = y.function LEFT JOIN string p ON p.id = y.file ORDER BY up.level"""
+PYTHON = 2  # frame.kind
+
+
+def line_of(file, mark):
+    with open(os.path.join(TARGETS, file)) as lines:
+        return next(number for number, line in enumerate(lines, 1) if mark in line)
+
+
+class Stacks(e2e.Case):
+    def compare(self, interpreter):
+        told = self.path("told")
+        result = self.record(interpreter, "-B", os.path.join(TARGETS, "stacks.py"), told,
+                             options=["--stacks=launch"], status=None)
+        if result.status == 77:
+            self.skipTest("no OpenCL device")
+        self.assertEqual(result.status, 0, result.err)
+        db = self.open(result.capture)
+        self.assert_conserved(db)
+        with open(told) as lines:
+            wanted = {size: [tuple(place) for place in places] for size, places in map(json.loads, lines)}
+        os.unlink(told)
+        seen = db.execute("SELECT bytes, stack FROM transfer").fetchall()
+        self.assertEqual(sorted(size for size, _ in seen), sorted(wanted))
+        self.assertEqual(len(wanted), 22)
+        for size, stack in seen:
+            frames = db.execute(STACK, (stack,)).fetchall()
+            python = [(function, file, line) for kind, function, file, line in frames if kind == PYTHON]
+            # The write itself is one call further in.
+            self.assertEqual(python[0][0].rpartition(".")[2], "write")
+            self.assertEqual(python[1:], wanted[size])
+            self.assertNotEqual(frames[0][0], PYTHON)
+        self.assertEqual(db.execute("SELECT count(*) FROM process WHERE spool NOT NULL OR id IN "
+                                    "(SELECT process FROM frame)").fetchone()[0], 3)
+
+    def test_every_frame_is_where_python_says(self):
+        found = test_frames.interpreters()
+        if not found:
+            self.skipTest("no CPython from 3.10 to 3.13 here")
+        for kind, interpreter in found.items():
+            with self.subTest(version="%d.%d" % kind[:2], interpreter=interpreter):
+                self.compare(interpreter)
+
+
+class PyTorch(e2e.Case):
+    """With a stand-in for PyTorch: what the hook does and that it is not noticed."""
+
+    def environment(self, **more):
+        return e2e.clean_environment(PYTHONPATH=FAKE_TORCH, FAKE_TORCH_NVTX=NVTX_CLIENT, **more)
+
+    def train(self, *words, options=("--pytorch",), python=("-B",), **more):
+        more.setdefault("env", self.environment())
+        return self.record(sys.executable, *python, os.path.join(TARGETS, "train.py"), *words,
+                           options=options, **more)
+
+    def ranges(self, db, thread=None):
+        """[(depth, name, sequence number)] in their order."""
+        return db.execute(
+            "SELECT r.depth, s.value, (SELECT f.value FROM range_field f JOIN string n ON n.id = f.name "
+            "WHERE f.range = r.id AND n.value = 'seq') FROM range r JOIN string s ON s.id = r.name "
+            "ORDER BY r.start, r.depth").fetchall()
+
+    def notes(self, db):
+        return [row[0] for row in db.execute(
+            "SELECT note FROM capture_health WHERE subject = 'collector' AND item LIKE 'python%'")]
+
+    def test_operators_and_modules(self):
+        db = self.open(self.train().capture)
+        self.assert_conserved(db)
+        forward = [(0, "Model", None), (1, "Model.block", None), (2, "Model.block.first", None),
+                   (3, "aten::add", 0), (4, "aten::add_", 0), (2, "Model.block.second", None),
+                   (3, "aten::add", 1), (4, "aten::add_", 1), (2, "aten::mul", 2), (3, "aten::mul_", 2)]
+        backward = []
+        for name, sequence in (("MulBackward0", 2), ("AddBackward0", 1), ("AddBackward0", 0)):
+            backward += [(0, "autograd::engine::evaluate_function: " + name, sequence),
+                         (1, name, sequence)]
+        seen = self.ranges(db)
+        self.assertEqual(len(seen), 2 * len(forward + backward))
+        self.assertEqual(seen[:len(forward + backward)], forward + backward)
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: operators and modules are named"])
+
+    def test_only_what_is_asked_for(self):
+        modules = self.ranges(self.open(self.train(options=["--pytorch=modules"]).capture))
+        self.assertEqual({name for _, name, _ in modules},
+                         {"Model", "Model.block", "Model.block.first", "Model.block.second"})
+        operators = self.ranges(self.open(self.train(options=["--pytorch=ops"]).capture))
+        self.assertNotIn("Model", {name for _, name, _ in operators})
+        self.assertIn((0, "aten::add", 0), operators)
+        self.assertEqual(self.ranges(self.open(self.train(options=[]).capture)), [])
+
+    def test_nothing_changes(self):
+        """What the program prints: its output, sys.path, the modules loaded before torch, the loader."""
+        def told(result):
+            words = result.out.decode().splitlines()
+            return json.loads(words[0]), words[1:]
+        plain = told(self.plain([sys.executable, "-B", os.path.join(TARGETS, "train.py"), "tell"],
+                                env=self.environment()))
+        recorded = told(self.train("tell"))
+        self.assertEqual(recorded[1], plain[1])
+        self.assertEqual(recorded[0]["path"], plain[0]["path"])
+        self.assertEqual(sorted(set(recorded[0]["modules"]) - set(plain[0]["modules"])),
+                         ["_perfkit_pytorch"])
+        self.assertEqual(set(plain[0]["modules"]) - set(recorded[0]["modules"]), set())
+        left = os.path.join(e2e.BUILD, "lib", "python", "__pycache__")
+        self.assertFalse(os.path.exists(left))
+
+    def test_exceptions_close_their_ranges(self):
+        db = self.open(self.train("fail").capture)
+        self.assert_conserved(db)
+        self.assertEqual([row for row in self.ranges(db) if row[1] == "Model"],
+                         [(0, "Model", None)] * 2)
+
+    def test_threads(self):
+        db = self.open(self.train("thread").capture)
+        self.assertEqual(db.execute("SELECT count(DISTINCT thread) FROM range JOIN string s ON s.id = name "
+                                    "WHERE s.value = 'aten::add'").fetchone()[0], 2)
+
+    def test_the_programs_own_profiler(self):
+        result = self.train("profile")
+        self.assertEqual(result.out, b"profiled\n")
+        names = [name for _, name, _ in self.ranges(self.open(result.capture))]
+        self.assertEqual(names.count("Model"), 3)
+        self.assertEqual(names.count("aten::mul"), 2)  # the profiled step is the program's
+
+    def test_builds_without_cuda(self):
+        environment = self.environment()
+        del environment["FAKE_TORCH_NVTX"]
+        db = self.open(self.train(env=environment).capture)
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake is built without CUDA: its operators and "
+                                          "modules are not named"])
+
+    def test_the_programs_own_sitecustomize(self):
+        """In its order: ours first, then the one that would have been run, whatever it does."""
+        own = self.path("own")
+        os.mkdir(own)
+        bodies = {"print('mine', __name__, __file__)\nimport sys\nprint(sys.path.index(%r))" % own: b"",
+                  "raise ValueError('broken')": b"Error in sitecustomize",
+                  "raise ImportError('gone', name='sitecustomize')": b""}
+        for body, said in bodies.items():
+            with open(os.path.join(own, "sitecustomize.py"), "w") as file:
+                file.write(body)
+            environment = self.environment()
+            environment["PYTHONPATH"] = own + ":" + FAKE_TORCH
+            command = [sys.executable, "-B", "-c",
+                       "import sys; print('sitecustomize' in sys.modules); import torch"]
+            plain = self.plain(command, env=environment)
+            recorded = self.record(*command, options=["--pytorch"], env=environment)
+            self.assertEqual((recorded.status, recorded.out, recorded.err),
+                             (plain.status, plain.out, plain.err))
+            self.assertIn(said, plain.err)
+            self.assertEqual(len(self.notes(self.open(recorded.capture))), 1)
+
+    def test_children(self):
+        """The hook reaches what the program starts, by the variable as the program changed it."""
+        code = ("import subprocess, sys; subprocess.run([sys.executable, '-B', %r], check=True)"
+                % os.path.join(TARGETS, "train.py"))
+        db = self.open(self.record(sys.executable, "-c", code, options=["--pytorch"],
+                                   env=self.environment()).capture)
+        self.assertIn("Model.block.first", {name for _, name, _ in self.ranges(db)})
+
+    def test_ways_to_start_python(self):
+        """-I, -E and -S keep the hook out: nothing is named, and the program runs."""
+        code = "import sys; sys.path.insert(0, %r); sys.argv[1:] = []; exec(open(%r).read())" % (
+            FAKE_TORCH, os.path.join(TARGETS, "train.py"))
+        for flag in ("-I", "-E", "-S"):
+            result = self.record(sys.executable, flag, "-B", "-c", code, options=["--pytorch"],
+                                 env=self.environment())
+            self.assertEqual(self.ranges(self.open(result.capture)), [])
+
+    def test_wrong_words(self):
+        for options, said in ((["--pytorch=layers"], b"layers"), (["--pytorch", "--trace=cuda"], b"nvtx")):
+            result = self.plain(self.run_line(["true"], self.new_capture(), options))
+            self.assertEqual(result.status, 125)
+            self.assertIn(said, result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
