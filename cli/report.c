@@ -19,7 +19,7 @@
 
 struct report_options {
     unsigned format, top, findings;
-    bool json, all, ranks;
+    bool json, all, ranks, memory;
     const char *baseline;
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
     const char *prometheus, *roofline, *plots;
@@ -52,6 +52,8 @@ static const struct cli_option report_options[] = {
      .text = "only these tables, named and laid out as those of `nsys stats`; `list` lists them"},
     {.name = "ranks", .type = CLI_FLAG, AT(ranks),
      .text = "only what the ranks of a distributed run did, and what they did together"},
+    {.name = "memory", .type = CLI_FLAG, AT(memory),
+     .text = "only memory: who held it at its peak, what leaks, what lives briefly, what did not fit"},
     {.name = "html", .type = CLI_FILE, AT(html), .argument = "OUT", .group = "Into files",
      .text = "one self-contained page for a browser"},
     {.name = "baseline", .type = CLI_FILE, AT(baseline), .argument = "FILE",
@@ -87,6 +89,7 @@ static const struct cli_text_row report_examples[] = {
     {"perfkit report train.sqlite --stats cuda_gpu_kern_sum,cuda_api_sum",
      "Tables as `nsys stats` has them."},
     {"perfkit report train.sqlite --ranks", "Who waited for whom, and what collectives cost."},
+    {"perfkit report train.sqlite --memory", "Who holds the memory, and whether it leaks."},
     {"perfkit report train.sqlite --nvtx step --from 10", "Only what steps asked for, ten seconds "
                                                           "after the start."},
     {"perfkit report train.sqlite --format csv --top 10", "The ten first rows of each table, for a "
@@ -273,7 +276,8 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
             return status;
         cli_say("report", "wrote %zu pictures into %s", pictures, asked->plots);
     }
-    if (any_file && asked->format == FORMAT_NONE && !asked->stats && !asked->ranks)
+    bool one_part = asked->stats || asked->ranks || asked->memory;
+    if (any_file && asked->format == FORMAT_NONE && !one_part)
         return PROF_OK;
     options.width = terminal_columns_asked();
     if (!options.width && isatty(STDOUT_FILENO))
@@ -283,6 +287,8 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
         return write_stats(capture, asked, options, err);
     if (asked->ranks)
         return prof_report_write_ranks(capture, &options, stats_format(asked), stdout, err);
+    if (asked->memory)
+        return prof_report_write_memory(capture, &options, stats_format(asked), stdout, err);
     const char *format = asked->format == FORMAT_NONE ? "text" : format_words[asked->format];
     return prof_report_find(format)->write(capture, &options, stdout, err);
 }
@@ -299,8 +305,8 @@ static bool options_agree(const char *command, const struct report_options *aske
         cli_say(command, "--json and --format %s: give one of them", format_words[asked->format]);
         return false;
     }
-    if (asked->ranks && asked->stats) {
-        cli_say(command, "--ranks and --stats: give one of them");
+    if (!!asked->ranks + !!asked->stats + !!asked->memory > 1) {
+        cli_say(command, "--ranks, --memory and --stats: give one of them");
         return false;
     }
     if (asked->roofline_of != UINT_MAX && !asked->roofline) {
@@ -341,7 +347,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (asked.roofline_of == UINT_MAX)
         asked.roofline_of = PROF_ROOFLINE_KERNELS;
 
-    int on_standard = asked.format != FORMAT_NONE || asked.stats || asked.ranks;
+    int on_standard = asked.format != FORMAT_NONE || asked.stats || asked.ranks || asked.memory;
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         on_standard += is_standard(files[i].path);
     if (on_standard > 1) {

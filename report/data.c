@@ -8,6 +8,7 @@
 
 #include "libprof/include/prof_overview.h"
 #include "report/data.h"
+#include "report/memory.h"
 
 /* How many gaps and leaks are kept: what a person reads, not a dump. */
 #define GAPS_PER_DEVICE 5
@@ -183,6 +184,7 @@ void prof_report_unload(struct prof_report_data *data)
     for (enum prof_activity i = 0; i < PROF_ACTIVITIES; i++)
         prof_activity_summary_free(&data->activities[i]);
     prof_pool_summary_free(&data->pools);
+    prof_report_unload_memory(data);
     prof_roofline_free(&data->roofline);
     prof_roofline_free(&data->roofline_configs);
     prof_roofline_free(&data->roofline_ranges);

@@ -53,8 +53,11 @@ struct prof_report_data {
     size_t counter_value_count;
     struct prof_report_stream *streams;
     size_t stream_count;
+    struct prof_report_memory *usage; /* who allocates (memory.h); NULL unless that is asked for */
     struct prof_ranks ranks;
 };
+
+struct prof_report_memory;
 
 /* Run the analyses. `data` may be freed whatever the outcome. */
 enum prof_status prof_report_load(struct prof_capture *capture,

@@ -133,6 +133,7 @@ struct prof_memory_profile {
     size_t driver_count;
     struct prof_flame tree; /* self: bytes held at the peak; bytes, count: all allocations */
     int64_t steps;          /* repetitions after warm-up; 0 = the program does not repeat itself */
+    int64_t warm_up;        /* those left out */
     const char *step_name;  /* NVTX range that repeats; NULL = found by the operations alone */
     const char *why_none;   /* why nothing is told; static; NULL = it is */
     char *texts;            /* owned: of the paths */

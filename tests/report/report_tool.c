@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libprof/store/store.h"
+#include "report/memory.h"
 #include "report/report.h"
 #include "report/table.h"
 
@@ -124,7 +125,7 @@ static int write_report(int argc, char **argv)
 }
 
 /* The columns of every table with what JSON may hold in them, for the schema. */
-static int list_tables(void)
+static int list_tables(const struct prof_report_table *tables)
 {
     static const char *const stored[] = {[PROF_STORED_INT64] = "integer",
                                          [PROF_STORED_INT] = "integer",
@@ -134,7 +135,7 @@ static int list_tables(void)
     struct prof_error err = {0};
     prof_json_to_file(&json, stdout, 1);
     prof_json_object(&json, NULL);
-    for (const struct prof_report_table *table = prof_report_tables; table->name; table++) {
+    for (const struct prof_report_table *table = tables; table->name; table++) {
         prof_json_object(&json, table->name);
         prof_json_string(&json, "title", table->title);
         prof_json_string(&json, "help", table->help);
@@ -157,7 +158,9 @@ static int list_tables(void)
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "tables"))
-        return list_tables();
+        return list_tables(prof_report_tables);
+    if (argc == 3 && !strcmp(argv[1], "tables") && !strcmp(argv[2], "memory"))
+        return list_tables(prof_report_memory_tables);
     if (argc == 4 && !strcmp(argv[1], "make"))
         return make(argv[2], argv[3]);
     if (argc >= 5 && !strcmp(argv[1], "write"))

@@ -64,9 +64,9 @@ def table_schema(table):
             "additionalProperties": False, "properties": properties}
 
 
-def with_tables(report):
+def with_tables(report, which):
     """The report's schema with the tables as the program describes them."""
-    tables = parse(subprocess.run([tool, "tables"], capture_output=True, check=True).stdout)
+    tables = parse(subprocess.run([tool, "tables", *which], capture_output=True, check=True).stdout)
     own = {key: value for key, value in report["properties"].items()
            if not value.get("$ref", "").startswith("#/$defs/tables/")}
     report["properties"] = {**own, **{name: {"$ref": "#/$defs/tables/" + name} for name in tables}}
@@ -80,12 +80,13 @@ store = {}
 for file_name in sorted(os.listdir(schemas)):
     with open(os.path.join(schemas, file_name), encoding="utf-8") as file:
         store[file_name] = json.load(file)
-current = json.dumps(store["report.json"], indent=1, ensure_ascii=False) + "\n"
-wanted = json.dumps(with_tables(store["report.json"]), indent=1, ensure_ascii=False) + "\n"
-if update:
-    with open(os.path.join(schemas, "report.json"), "w", encoding="utf-8") as file:
-        file.write(wanted)
-assert update or current == wanted, "docs/schemas/report.json: run this test with --update"
+for file_name, which in (("report.json", ()), ("memory.json", ("memory",))):
+    current = json.dumps(store[file_name], indent=1, ensure_ascii=False) + "\n"
+    wanted = json.dumps(with_tables(store[file_name], which), indent=1, ensure_ascii=False) + "\n"
+    if update:
+        with open(os.path.join(schemas, file_name), "w", encoding="utf-8") as file:
+            file.write(wanted)
+    assert update or current == wanted, "docs/schemas/%s: run this test with --update" % file_name
 os.chdir(work)
 if not jsonschema:
     print("SKIP: the jsonschema package of python3 is not installed (Debian: python3-jsonschema)")
@@ -127,6 +128,7 @@ for fixture in FIXTURES:
           if fixture in ("normal", "hostile") else run("report", "--json", "--top", "2", capture),
           fixture + ", a part")
     check("ranks.json", run("report", "--ranks", "--json", capture), fixture)
+    check("memory.json", run("report", "--memory", "--json", capture), fixture)
     check("stats.json", run("report", "--stats", ",".join(names), "--format", "json", capture), fixture)
     check("top.json", run("top", "--json", "--view", "all", "--count", "1", capture), fixture)
 check("version.json", run("version", "--json"), "version")

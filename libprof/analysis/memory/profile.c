@@ -347,6 +347,7 @@ enum prof_status prof_memory_profile_of(struct prof_facts *facts, const struct p
     if (!status && !result->why_none)
         status = work_through(&w, result, err);
     result->steps = memory_has_steps(&w) ? w.iterations.steady : facts->steps;
+    result->warm_up = w.iterations.skipped;
     result->step_name = memory_has_steps(&w) ? w.iterations.name : facts->step_name;
     free_work(&w);
     prof_scope_close(&scope);

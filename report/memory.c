@@ -1,0 +1,219 @@
+/* The memory profile in lists as people read them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/utf8.h"
+#include "report/memory.h"
+
+/* Lifetimes in steps of eight, from a microsecond: 1.02 us, 8.19 us, 65.5 us, ... 17.2 s. Powers of
+ * two are edges of the histogram too. */
+#define LIFETIMES 10
+#define SHORTEST 10 /* 2^10 ns */
+
+static int64_t whole(double growth)
+{
+    return isnan(growth) ? 0 : (int64_t)growth;
+}
+
+static int by_leak(const void *a, const void *b)
+{
+    const struct prof_memory_site *x = a, *y = b;
+    if ((x->verdict == PROF_MEMORY_LEAK) != (y->verdict == PROF_MEMORY_LEAK))
+        return x->verdict == PROF_MEMORY_LEAK ? -1 : 1;
+    if (x->verdict == PROF_MEMORY_LEAK && whole(x->growth_bytes) != whole(y->growth_bytes))
+        return whole(x->growth_bytes) < whole(y->growth_bytes) ? 1 : -1;
+    if (x->use.kept_bytes != y->use.kept_bytes)
+        return x->use.kept_bytes < y->use.kept_bytes ? 1 : -1;
+    return strcmp(x->path, y->path);
+}
+
+static int by_churn(const void *a, const void *b)
+{
+    const struct prof_memory_site *x = a, *y = b;
+    if (x->use.brief_call_ns != y->use.brief_call_ns)
+        return x->use.brief_call_ns < y->use.brief_call_ns ? 1 : -1;
+    if (x->use.brief_count != y->use.brief_count)
+        return x->use.brief_count < y->use.brief_count ? 1 : -1;
+    return strcmp(x->path, y->path);
+}
+
+static bool list_sites(struct prof_report_memory *m)
+{
+    const struct prof_memory_profile *p = &m->profile;
+    size_t room = p->site_count + 1;
+    m->held = calloc(room, sizeof *m->held);
+    m->kept = calloc(room, sizeof *m->kept);
+    m->brief = calloc(room, sizeof *m->brief);
+    if (!m->held || !m->kept || !m->brief)
+        return false;
+    for (size_t i = 0; i < p->site_count; i++) {
+        const struct prof_memory_site *site = &p->sites[i];
+        if (site->use.held_count)
+            m->held[m->held_count++] = *site;
+        if (site->use.kept_count)
+            m->kept[m->kept_count++] = *site;
+        if (site->use.brief_count)
+            m->brief[m->brief_count++] = *site;
+    }
+    if (m->kept_count)
+        qsort(m->kept, m->kept_count, sizeof *m->kept, by_leak);
+    if (m->brief_count)
+        qsort(m->brief, m->brief_count, sizeof *m->brief, by_churn);
+    return true;
+}
+
+static void list_lifetimes(struct prof_report_memory *m, const struct prof_memory_place *place)
+{
+    const struct prof_histogram *h = &place->lifetimes;
+    int64_t counts[LIFETIMES] = {0};
+    for (uint32_t i = 0; i < h->count; i++) {
+        double low = prof_histogram_low(h->first + i);
+        int power = low < 1 ? 0 : (int)floor(log2(low));
+        int at = power < SHORTEST ? 0 : (power - SHORTEST) / 3 + 1;
+        counts[at < LIFETIMES ? at : LIFETIMES - 1] += h->counts[i];
+    }
+    for (int i = 0; i < LIFETIMES; i++) {
+        if (!counts[i])
+            continue;
+        m->lifetimes[m->lifetime_count++] = (struct prof_report_lifetime){
+            .place = place,
+            .from_ns = i ? ldexp(1, SHORTEST + 3 * (i - 1)) : 0,
+            .to_ns = i + 1 < LIFETIMES ? ldexp(1, SHORTEST + 3 * i) : (double)INFINITY,
+            .count = counts[i],
+            .share = (double)counts[i] / (double)place->lifetime_ns.count,
+        };
+    }
+}
+
+static bool list_rest(struct prof_report_memory *m)
+{
+    const struct prof_memory_profile *p = &m->profile;
+    m->lifetimes = calloc(p->place_count * LIFETIMES + 1, sizeof *m->lifetimes);
+    m->holders = calloc(p->failure_count * PROF_MEMORY_HOLDERS + 1, sizeof *m->holders);
+    if (!m->lifetimes || !m->holders)
+        return false;
+    for (size_t i = 0; i < p->place_count; i++) {
+        if (p->places[i].kind < 0)
+            list_lifetimes(m, &p->places[i]);
+    }
+    for (size_t i = 0; i < p->failure_count; i++) {
+        for (size_t k = 0; k < p->failures[i].holder_count; k++)
+            m->holders[m->holder_count++] = (struct prof_report_holder){
+                &p->failures[i], &p->sites[p->failures[i].holders[k].site],
+                p->failures[i].holders[k].bytes};
+    }
+    return true;
+}
+
+enum prof_status prof_report_load_memory(struct prof_report_data *data, struct prof_error *err)
+{
+    struct prof_report_memory *m = calloc(1, sizeof *m);
+    data->usage = m;
+    if (!m)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    enum prof_status status = prof_memory_profile(data->capture, data->filter, &m->profile, err);
+    if (!status && (!list_sites(m) || !list_rest(m)))
+        status = prof_fail(err, PROF_NOMEM, "out of memory");
+    return status;
+}
+
+void prof_report_unload_memory(struct prof_report_data *data)
+{
+    struct prof_report_memory *m = data->usage;
+    if (!m)
+        return;
+    prof_memory_profile_free(&m->profile);
+    free(m->held);
+    free(m->kept);
+    free(m->brief);
+    free(m->lifetimes);
+    free(m->holders);
+    free(m);
+    data->usage = NULL;
+}
+
+void prof_report_memory_where(const struct prof_report_data *data, int64_t device, bool host,
+                              char *out, size_t size)
+{
+    if (host)
+        snprintf(out, size, "host");
+    else
+        prof_report_device_label(prof_device(data->capture, device), out, size);
+}
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+static void note_steps(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_memory_profile *p = &data->usage->profile;
+    char *name = prof_report_cut(p->step_name, 60);
+    if (!p->steps)
+        snprintf(out, size,
+                 "No NVTX range repeats, so leaks cannot be told from state: put a range around a "
+                 "step of the program (nvtxRangePush(\"step\"), torch.cuda.nvtx.range(\"step\")).");
+    else if (p->step_name)
+        snprintf(out, size, "A step is one NVTX range \"%s\": %s after warm-up.", name ? name : "",
+                 prof_count(p->steps).text);
+    else
+        snprintf(out, size, "A step is a repetition of the device's work: %s of them.",
+                 prof_count(p->steps).text);
+    free(name);
+}
+
+static bool note_growth(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_memory_profile *p = &data->usage->profile;
+    int used = 0;
+    for (size_t i = 0; i < p->place_count; i++) {
+        const struct prof_memory_place *place = &p->places[i];
+        char where[64];
+        if (place->kind >= 0 || isnan(place->growth_bytes) || place->growth_bytes < 1 || used < 0 ||
+            (size_t)used >= size)
+            continue;
+        prof_report_memory_where(data, place->device, place->host, where, sizeof where);
+        used += snprintf(out + used, size - (size_t)used, "%s%s of %s", used ? ", " : "",
+                         prof_bytes(place->growth_bytes).text, where);
+    }
+    if (used <= 0 || (size_t)used >= size)
+        return false;
+    snprintf(out + used, size - (size_t)used,
+             " are live more after each step than after the one before.");
+    return true;
+}
+
+static bool note_stacks(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_memory_profile *p = &data->usage->profile;
+    for (size_t i = 0; i < p->tree.count; i++) {
+        if (p->tree.nodes[i].kind == PROF_FLAME_FRAME)
+            return false;
+    }
+    if (!p->site_count)
+        return false;
+    snprintf(out, size,
+             "Recorded without call stacks: `perfkit run --stacks=alloc` tells the source lines.");
+    return true;
+}
+
+size_t prof_report_memory_notes(const struct prof_report_data *data,
+                                char notes[PROF_REPORT_MEMORY_NOTES][PROF_REPORT_MEMORY_NOTE_BYTES])
+{
+    const struct prof_memory_profile *p = &data->usage->profile;
+    size_t count = 0;
+    if (p->why_none) {
+        snprintf(notes[count++], PROF_REPORT_MEMORY_NOTE_BYTES, "Nothing is told: %s.",
+                 p->why_none);
+        return count;
+    }
+    if (p->site_count)
+        note_steps(data, notes[count++], PROF_REPORT_MEMORY_NOTE_BYTES);
+    count += note_growth(data, notes[count], PROF_REPORT_MEMORY_NOTE_BYTES);
+    if (p->failed > (int64_t)p->failure_count)
+        snprintf(notes[count++], PROF_REPORT_MEMORY_NOTE_BYTES,
+                 "%s allocations found no room; the first %zu are listed.",
+                 prof_count(p->failed).text, p->failure_count);
+    count += note_stacks(data, notes[count], PROF_REPORT_MEMORY_NOTE_BYTES);
+    return count;
+}

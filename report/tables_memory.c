@@ -1,0 +1,349 @@
+/* The tables of the memory report: by device and kind, by call path, what is never freed, what lives
+ * briefly, what did not fit, and the driver's own count. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/columns.h"
+#include "report/memory.h"
+
+static struct prof_report_value where(const struct prof_report_data *data, int64_t device,
+                                      bool host)
+{
+    return host ? prof_report_text("host") : prof_report_device_name(data, device);
+}
+
+static struct prof_report_value real(double value)
+{
+    return (struct prof_report_value){.kind = isfinite(value) ? PROF_VALUE_REAL : PROF_VALUE_NONE,
+                                      .real = value};
+}
+
+/* What every table of sites and places has at hand. */
+#define USE(type, key, title, unit, rank, member)                                                  \
+    INT64(key, title, unit, rank, type, use.member)
+
+/* ---- devices and kinds ----------------------------------------------------------------------- */
+
+#define PLACE(row) ((const struct prof_memory_place *)(row))
+
+static struct prof_report_value place_where(const struct prof_report_data *data, const void *row)
+{
+    return where(data, PLACE(row)->device, PLACE(row)->host);
+}
+
+static struct prof_report_value place_share(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return real(PLACE(row)->capacity_bytes > 0 && PLACE(row)->peak_bytes != PROF_UNKNOWN
+                    ? (double)PLACE(row)->peak_bytes / (double)PLACE(row)->capacity_bytes
+                    : (double)NAN);
+}
+
+static const struct prof_report_column place_columns[] = {
+    INT64("peak_bytes", "Peak", BYTES, 1, prof_memory_place, peak_bytes),
+    COMPUTED("capacity_share", "Of device", SHARE, 4, place_share),
+    INT64("peak_ns", "At", MOMENT, 3, prof_memory_place, peak_ns),
+    USE(prof_memory_place, "held_bytes", "At device's peak", BYTES, 6, held_bytes),
+    USE(prof_memory_place, "held_count", "Blocks held", COUNT, 0, held_count),
+    USE(prof_memory_place, "count", "Allocations", COUNT, 1, count),
+    USE(prof_memory_place, "bytes", "Allocated", BYTES, 2, bytes),
+    USE(prof_memory_place, "kept_count", "Blocks kept", COUNT, 0, kept_count),
+    USE(prof_memory_place, "kept_bytes", "Never freed", BYTES, 1, kept_bytes),
+    REAL("growth_bytes", "A step", BYTES, 2, prof_memory_place, growth_bytes),
+    USE(prof_memory_place, "brief_count", "Brief", COUNT, 5, brief_count),
+    USE(prof_memory_place, "brief_bytes", "Brief bytes", BYTES, 0, brief_bytes),
+    USE(prof_memory_place, "brief_call_ns", "Brief calls", NS, 0, brief_call_ns),
+    REAL("lifetime_median_ns", "Median life", NS, 4, prof_memory_place, lifetime_ns.median),
+    INT64("capacity_bytes", "Capacity", BYTES, 0, prof_memory_place, capacity_bytes),
+    INT64("device", "Device id", NUMBER, 0, prof_memory_place, device),
+    STRING("kind", "Memory", WORD, 1, prof_memory_place, kind_text),
+    COMPUTED("name", "Where", NAME, 1, place_where),
+    {0},
+};
+
+static const void *place_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->usage->profile.place_count;
+    return data->usage->profile.places;
+}
+
+/* ---- call paths ------------------------------------------------------------------------------ */
+
+#define SITE(row) ((const struct prof_memory_site *)(row))
+
+static struct prof_report_value site_where(const struct prof_report_data *data, const void *row)
+{
+    return where(data, SITE(row)->device, SITE(row)->host);
+}
+
+static struct prof_report_value site_verdict(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(prof_memory_verdict_text(SITE(row)->verdict));
+}
+
+/* The columns at the end of every row of a call path. */
+#define SITE_PLACE                                                                                 \
+    STRING("kind", "Memory", WORD, 2, prof_memory_site, kind_text),                                \
+        INT64("device", "Device id", NUMBER, 0, prof_memory_site, device),                         \
+        COMPUTED("device_name", "Where", NAME, 0, site_where),                                     \
+        STRING("name", "Place", NAME, 0, prof_memory_site, name),                                  \
+        STRING("path", "Call path", NAME, 0, prof_memory_site, path),                              \
+        STRING("brief", "By", NAME, 1, prof_memory_site, brief)
+
+static const struct prof_report_column held_columns[] = {
+    USE(prof_memory_site, "held_bytes", "At the peak", BYTES, 1, held_bytes),
+    REAL("held_share", "Share", SHARE, 1, prof_memory_site, held_share),
+    USE(prof_memory_site, "held_count", "Blocks", COUNT, 2, held_count),
+    USE(prof_memory_site, "count", "Allocations", COUNT, 3, count),
+    USE(prof_memory_site, "bytes", "Allocated", BYTES, 4, bytes),
+    REAL("lifetime_median_ns", "Median life", NS, 5, prof_memory_site, lifetime_median_ns),
+    SITE_PLACE,
+    {0},
+};
+
+static const void *held_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->usage->held_count;
+    return data->usage->held;
+}
+
+static const struct prof_report_column kept_columns[] = {
+    COMPUTED("verdict", "Verdict", WORD, 1, site_verdict),
+    REAL("growth_bytes", "A step", BYTES, 1, prof_memory_site, growth_bytes),
+    USE(prof_memory_site, "kept_bytes", "Never freed", BYTES, 1, kept_bytes),
+    USE(prof_memory_site, "kept_count", "Blocks", COUNT, 2, kept_count),
+    INT64("steps_keeping", "Steps", COUNT, 3, prof_memory_site, steps_keeping),
+    USE(prof_memory_site, "count", "Allocations", COUNT, 5, count),
+    SITE_PLACE,
+    {0},
+};
+
+static const void *kept_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->usage->kept_count;
+    return data->usage->kept;
+}
+
+static void kept_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    int64_t leaks = 0, bytes = 0, growth = 0;
+    for (size_t i = 0; i < data->usage->kept_count; i++) {
+        const struct prof_memory_site *site = &data->usage->kept[i];
+        if (site->verdict != PROF_MEMORY_LEAK)
+            continue;
+        leaks++;
+        bytes = site->use.kept_bytes > INT64_MAX - bytes ? INT64_MAX : bytes + site->use.kept_bytes;
+        growth += (int64_t)site->growth_bytes;
+    }
+    if (leaks)
+        snprintf(out, size, "%s of them %s: %s so far, %s a step", prof_count(leaks).text,
+                 leaks == 1 ? "leaks" : "leak", prof_bytes_of(bytes).text,
+                 prof_bytes_of(growth).text);
+    else
+        snprintf(out, size, "%s", data->usage->profile.steps ? "none of them grows with the steps"
+                                                             : "whether they leak is not known");
+}
+
+static struct prof_report_value brief_a_step(const struct prof_report_data *data, const void *row)
+{
+    int64_t steps = data->usage->profile.steps + data->usage->profile.warm_up;
+    return real(steps > 0 ? (double)SITE(row)->use.brief_count / (double)steps : (double)NAN);
+}
+
+static const struct prof_report_column brief_columns[] = {
+    USE(prof_memory_site, "brief_call_ns", "Time of calls", NS, 1, brief_call_ns),
+    USE(prof_memory_site, "brief_count", "Allocations", COUNT, 1, brief_count),
+    COMPUTED("brief_a_step", "A step", RATIO, 2, brief_a_step),
+    USE(prof_memory_site, "brief_bytes", "Bytes", BYTES, 2, brief_bytes),
+    REAL("lifetime_median_ns", "Median life", NS, 4, prof_memory_site, lifetime_median_ns),
+    SITE_PLACE,
+    {0},
+};
+
+static const void *brief_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->usage->brief_count;
+    return data->usage->brief;
+}
+
+/* ---- lifetimes ------------------------------------------------------------------------------- */
+
+#define LIFE(row) ((const struct prof_report_lifetime *)(row))
+
+static struct prof_report_value life_to(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return real(LIFE(row)->to_ns);
+}
+
+static struct prof_report_value life_where(const struct prof_report_data *data, const void *row)
+{
+    return where(data, LIFE(row)->place->device, LIFE(row)->place->host);
+}
+
+static const struct prof_report_column life_columns[] = {
+    REAL("from_ns", "From", NS, 1, prof_report_lifetime, from_ns),
+    COMPUTED("to_ns", "To", NS, 1, life_to),
+    INT64("count", "Allocations", COUNT, 1, prof_report_lifetime, count),
+    REAL("share", "Share", SHARE, 1, prof_report_lifetime, share),
+    COMPUTED("name", "Where", NAME, 1, life_where),
+    {0},
+};
+
+static const void *life_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->usage->lifetime_count;
+    return data->usage->lifetimes;
+}
+
+/* ---- what did not fit ------------------------------------------------------------------------ */
+
+#define FAILURE(row) ((const struct prof_memory_failure *)(row))
+
+static struct prof_report_value failure_where(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_memory_failure *f = FAILURE(row);
+    return f->host || f->device ? where(data, f->device, f->host)
+                                : (struct prof_report_value){.kind = PROF_VALUE_NONE};
+}
+
+static const struct prof_report_column failure_columns[] = {
+    INT64("time_ns", "At", MOMENT, 1, prof_memory_failure, time_ns),
+    INT64("bytes", "Asked for", BYTES, 1, prof_memory_failure, bytes),
+    INT64("live_bytes", "Allocated", BYTES, 1, prof_memory_failure, live_bytes),
+    INT64("free_bytes", "Free by driver", BYTES, 2, prof_memory_failure, free_bytes),
+    INT64("capacity_bytes", "Capacity", BYTES, 3, prof_memory_failure, capacity_bytes),
+    INT64("result", "Code", NUMBER, 4, prof_memory_failure, result),
+    STRING("result_text", "Result", WORD, 3, prof_memory_failure, result_text),
+    STRING("kind", "Memory", WORD, 5, prof_memory_failure, kind_text),
+    COMPUTED("device_name", "Where", NAME, 0, failure_where),
+    STRING("path", "Call path", NAME, 0, prof_memory_failure, path),
+    STRING("brief", "By", NAME, 1, prof_memory_failure, brief),
+    {0},
+};
+
+static const void *failure_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->usage->profile.failure_count;
+    return data->usage->profile.failures;
+}
+
+#define HOLDER(row) ((const struct prof_report_holder *)(row))
+
+static struct prof_report_value holder_time(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(HOLDER(row)->failure->time_ns);
+}
+
+static struct prof_report_value holder_share(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    int64_t live = HOLDER(row)->failure->live_bytes;
+    return real(live > 0 ? (double)HOLDER(row)->bytes / (double)live : (double)NAN);
+}
+
+static struct prof_report_value holder_kind(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(HOLDER(row)->site->kind_text);
+}
+
+static struct prof_report_value holder_brief(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(HOLDER(row)->site->brief);
+}
+
+static struct prof_report_value holder_path(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(HOLDER(row)->site->path);
+}
+
+static const struct prof_report_column holder_columns[] = {
+    COMPUTED("time_ns", "At", MOMENT, 1, holder_time),
+    INT64("bytes", "Held", BYTES, 1, prof_report_holder, bytes),
+    COMPUTED("share", "Share", SHARE, 1, holder_share),
+    COMPUTED("kind", "Memory", WORD, 2, holder_kind),
+    COMPUTED("path", "Call path", NAME, 0, holder_path),
+    COMPUTED("brief", "By", NAME, 1, holder_brief),
+    {0},
+};
+
+static const void *holder_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->usage->holder_count;
+    return data->usage->holders;
+}
+
+/* ---- the driver's count ---------------------------------------------------------------------- */
+
+#define DRIVER(row) ((const struct prof_memory_driver *)(row))
+
+static struct prof_report_value driver_where(const struct prof_report_data *data, const void *row)
+{
+    return where(data, DRIVER(row)->device, false);
+}
+
+static const struct prof_report_column driver_columns[] = {
+    INT64("used_bytes", "In use", BYTES, 1, prof_memory_driver, used_bytes),
+    INT64("tracked_bytes", "Allocations", BYTES, 1, prof_memory_driver, tracked_bytes),
+    INT64("other_bytes", "Others", BYTES, 1, prof_memory_driver, other_bytes),
+    INT64("context_bytes", "Context, code", BYTES, 1, prof_memory_driver, context_bytes),
+    INT64("granularity_bytes", "Granularity", BYTES, 2, prof_memory_driver, granularity_bytes),
+    INT64("rest_bytes", "Rest", BYTES, 1, prof_memory_driver, rest_bytes),
+    REAL("worst_share", "Worst rest", SHARE, 1, prof_memory_driver, worst_share),
+    INT64("time_ns", "At", MOMENT, 4, prof_memory_driver, time_ns),
+    INT64("samples", "Samples", COUNT, 5, prof_memory_driver, samples),
+    INT64("compared", "Compared", COUNT, 0, prof_memory_driver, compared),
+    INT64("total_bytes", "There is", BYTES, 4, prof_memory_driver, total_bytes),
+    INT64("device", "Device id", NUMBER, 0, prof_memory_driver, device),
+    COMPUTED("name", "Device", NAME, 1, driver_where),
+    {0},
+};
+
+static const void *driver_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->usage->profile.driver_count;
+    return data->usage->profile.drivers;
+}
+
+/* clang-format off */
+const struct prof_report_table prof_report_memory_tables[] = {
+    {.name = "places", .title = "Memory", .none = "no allocations",
+     .help = "Peak is the most that was allocated at one moment; a row `all` of each device, then its kinds. "
+             "A step: by how much live memory grows from one step to the next. Brief: freed in the step "
+             "that made it, or within a millisecond.",
+     .screen_rows = 12, ROWS(prof_memory_place, place)},
+    {.name = "failures", .title = "Out of memory", .none = "no allocation failed for want of room",
+     .help = "Allocations that found no room: how much was asked for, and what was allocated there then.",
+     .screen_rows = 5, .optional = true, ROWS(prof_memory_failure, failure)},
+    {.name = "holders", .title = "Who held it then", .none = "nobody",
+     .help = "The call paths that held most when an allocation failed.",
+     .screen_rows = 10, .optional = true, ROWS(prof_report_holder, holder)},
+    {.name = "held", .title = "Held at the peak", .none = "nothing",
+     .help = "By call path: what was alive when its device's memory was fullest.",
+     .screen_rows = 12, ROWS(prof_memory_site, held)},
+    {.name = "kept", .title = "Never freed", .none = "everything was freed",
+     .help = "Leak: steps after warm-up go on keeping more. State: they do not. A step: bytes kept in each.",
+     .screen_rows = 10, .totals = kept_totals, ROWS(prof_memory_site, kept)},
+    {.name = "brief", .title = "Freed at once", .none = "nothing lives briefly",
+     .help = "Allocations freed in the step that made them, or within a millisecond, and the host's time in "
+             "the calls that made and freed them.",
+     .screen_rows = 6, .optional = true, ROWS(prof_memory_site, brief)},
+    {.name = "lifetimes", .title = "Lifetimes", .none = "nothing was freed",
+     .help = "How long what was freed had lived.",
+     .screen_rows = 12, .optional = true, ROWS(prof_report_lifetime, life)},
+    {.name = "pools", .title = "Memory pools", .none = "no memory pools",
+     .help = "Reserved is what a pool held at most, Used what allocations took of it, Unused the most "
+             "that it held and nobody used.",
+     .screen_rows = 4, .optional = true, ROWS(prof_pool, prof_report_pool)},
+    {.name = "driver", .title = "By the driver's count", .none = "the driver's count was not sampled",
+     .help = "When most was in use: in use = allocations + others + context, code + granularity + rest. "
+             "Worst rest: of all samples, as a share of what was in use.",
+     .screen_rows = 8, .optional = true, ROWS(prof_memory_driver, driver)},
+    {0},
+};
+/* clang-format on */
