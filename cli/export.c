@@ -49,7 +49,7 @@ static const struct cli_option export_options[] = {
 static const struct cli_text_row export_examples[] = {
     {"perfkit export train.sqlite --to nsys train-nsys.sqlite",
      "For scripts made for Nsight Systems."},
-    {"perfkit export train.sqlite --to parquet fleet/run=17", "For queries over many runs."},
+    {"perfkit export train.sqlite --to parquet train.parquet", "For queries over many runs."},
     {"nsys stats --report cuda_gpu_kern_sum train-nsys.sqlite", "Its own reports on it."},
     {0},
 };
