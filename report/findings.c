@@ -45,14 +45,21 @@ const char *prof_report_finding_call(const struct prof_report_data *data,
     return opencl ? finding->rule->opencl : finding->rule->cuda;
 }
 
+/* From here on it is worth saying that other findings were given a part of the time. */
+#define OVERLAPS 1.2
+
 void prof_report_finding_price(const struct prof_findings *findings,
                                const struct prof_finding *finding, char *out, size_t size)
 {
     out[0] = 0;
+    char alone[100] = "";
+    if (finding->alone_share > OVERLAPS * finding->bound_share)
+        snprintf(alone, sizeof alone, "; %s if nothing else is mended",
+                 prof_percent(finding->alone_share).text);
     if (finding->bound_ns != PROF_UNKNOWN)
-        snprintf(out, size, "saves at most %s, %s of %s", prof_duration_ns(finding->bound_ns).text,
+        snprintf(out, size, "saves at most %s, %s of %s%s", prof_duration_ns(finding->bound_ns).text,
                  prof_percent(finding->bound_share).text,
-                 prof_duration_ns(findings->window_ns).text);
+                 prof_duration_ns(findings->window_ns).text, alone);
     else if (finding->bytes != PROF_UNKNOWN)
         snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
 }
@@ -251,6 +258,8 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_string(json, "pytorch", finding->rule->pytorch);
     prof_json_known(json, "bound_ns", finding->bound_ns);
     prof_json_real(json, "bound_share", finding->bound_share);
+    prof_json_known(json, "alone_ns", finding->alone_ns);
+    prof_json_real(json, "alone_share", finding->alone_share);
     prof_json_known(json, "whatif_ns", finding->whatif_ns);
     prof_json_known(json, "bytes", finding->bytes);
     prof_json_real(json, "confidence", finding->confidence);

@@ -880,6 +880,10 @@ struct prof_finding {
      * about something else than time. */
     int64_t bound_ns;
     double bound_share; /* of the window; NaN likewise */
+    /* The same where nothing else is mended: remedies of the same time overlap, and bound_ns leaves
+     * what another finding was given already. At least bound_ns; these do not add up. */
+    int64_t alone_ns;
+    double alone_share;
     int64_t whatif_ns;  /* what a replay of the calls and operations without this fault, and with all
                            others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
                            the replay does not reproduce what was measured within 2 % */

@@ -10,7 +10,7 @@
 #include "libprof/include/prof_overview.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
+    prof_rules_ranks,      prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
     prof_rules_fusion,     prof_rules_wait,     prof_rules_launch,
     prof_rules_roof,       prof_rules_kernel,   prof_rules_memory,
 };
@@ -57,6 +57,15 @@ static int64_t pay(struct prof_draft *draft, int64_t *left)
         paid += part;
     }
     return paid;
+}
+
+/* What the draft would be paid if it was the only one. */
+static int64_t worth(const struct prof_draft *draft, const int64_t *slices, int64_t window)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < PROF_SLICES; i++)
+        sum += draft->claims[i] < slices[i] ? draft->claims[i] : slices[i];
+    return sum < window ? sum : window;
 }
 
 static enum prof_severity severity_of(double share, enum prof_severity most)
@@ -108,12 +117,15 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
         finding->hint = draft->most == PROF_SEVERITY_INFO;
         if (draft->about_memory) {
             finding->bound_ns = PROF_UNKNOWN;
-            finding->bound_share = NAN;
+            finding->alone_ns = PROF_UNKNOWN;
+            finding->bound_share = finding->alone_share = NAN;
             finding->severity = draft->most;
             result->rows[result->count++] = *finding;
             continue;
         }
         int64_t paid = pay(draft, left[draft->device]);
+        finding->alone_ns = worth(draft, f->devices.data[draft->device].slice_ns, window);
+        finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
         finding->bound_ns = paid < wall ? paid : wall;
         finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
         finding->severity = severity_of(finding->bound_share, draft->most);
@@ -127,11 +139,16 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     return ok;
 }
 
+/* What can be expected: a bound that is hardly ever reached stands behind one that is. */
+static double expected_ns(const struct prof_finding *finding)
+{
+    return finding->bound_ns == PROF_UNKNOWN ? 0 : (double)finding->bound_ns * finding->confidence;
+}
+
 static int worst_first(const void *a, const void *b)
 {
     const struct prof_finding *x = a, *y = b;
-    int64_t bx = x->bound_ns == PROF_UNKNOWN ? 0 : x->bound_ns;
-    int64_t by = y->bound_ns == PROF_UNKNOWN ? 0 : y->bound_ns;
+    double bx = expected_ns(x), by = expected_ns(y);
     if (x->severity != y->severity)
         return x->severity > y->severity ? -1 : 1;
     if (x->hint != y->hint)
@@ -164,12 +181,16 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
 {
     struct prof_ceilings ceilings = {0};
     struct prof_roofline roofs = {0};
+    struct prof_ranks ranks = {0};
     struct prof_judge judge = {.facts = facts,
                                .ceilings = &ceilings,
+                               .ranks = &ranks,
                                .roofs = facts->has_roofs ? &facts->roofs : &roofs};
     enum prof_status status = prof_ceilings(capture, &ceilings, err);
     if (!status && !facts->has_roofs)
         status = prof_roofline(capture, filter, PROF_ROOFLINE_CONFIGS, &roofs, err);
+    if (!status)
+        status = prof_ranks(capture, filter, &ranks, err);
     if (!status && !prof_index_roofs(&judge))
         status = prof_out_of_memory(err);
     if (!status) {
@@ -184,6 +205,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     prof_array_free(&judge.drafts);
     prof_map_free(&judge.roof_index);
     prof_roofline_free(&roofs);
+    prof_ranks_free(&ranks);
     prof_ceilings_free(&ceilings);
     return status;
 }

@@ -10,6 +10,9 @@
 /* From here on the bytes and not the call take the time of a copy. */
 #define BIG_BYTES (1 << 20)
 
+/* Up to here a copy's time is its start's, less what its bytes take at the best rate. */
+#define SMALL_BYTES (64 << 10)
+
 /* ---- a number that decides ------------------------------------------------------------------- */
 
 static void scalar_readback(struct prof_judge *judge)
@@ -51,12 +54,17 @@ static double half_bytes(const struct prof_judge *judge, double *fixed_ns)
         double mean = (double)shape->sum_ns / (double)shape->count;
         if (shape->bytes >= BIG_BYTES && (double)shape->bytes / mean * 1e9 > rate)
             rate = (double)shape->bytes / mean * 1e9;
-        double cost = (double)(shape->sum_ns + prof_own_call_ns(shape)) / (double)shape->count;
-        if (shape->bytes <= 4096 && (!*fixed_ns || cost < *fixed_ns))
-            *fixed_ns = cost;
     }
     if (rate <= 0)
         rate = BEST_LINK / 2;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (!prof_is_link_copy(shape) || shape->bytes <= 0 || shape->bytes > SMALL_BYTES)
+            continue;
+        double cost = (double)(shape->sum_ns + prof_own_call_ns(shape)) / (double)shape->count -
+                      (double)shape->bytes / rate * 1e9;
+        if (cost > 0 && (!*fixed_ns || cost < *fixed_ns))
+            *fixed_ns = cost;
+    }
     return *fixed_ns > 0 ? *fixed_ns * rate / 1e9 : 32768;
 }
 
