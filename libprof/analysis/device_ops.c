@@ -16,7 +16,7 @@ enum prof_status prof_graph_calls_read(struct prof_graph_calls *calls, struct pr
     sqlite3_stmt *row;
     enum prof_status status =
         prof_query(capture,
-                   "SELECT start, thread, name, correlation, duration FROM api_call "
+                   "SELECT start, thread, name, correlation, duration, stack FROM api_call "
                    "WHERE correlation NOT NULL",
                    &row, err);
     if (status)
@@ -32,7 +32,8 @@ enum prof_status prof_graph_calls_read(struct prof_graph_calls *calls, struct pr
         *call = (struct prof_graph_call){.start_ns = prof_column_int(row, 0),
                                          .thread = prof_column_id(row, 1),
                                          .name = prof_column_id(row, 2),
-                                         .duration_ns = prof_column_int(row, 4)};
+                                         .duration_ns = prof_column_int(row, 4),
+                                         .stack = prof_column_id(row, 5)};
     }
     return prof_query_end(capture, row, err);
 }
@@ -60,6 +61,7 @@ enum {
     API_NAME,
     LEAD,
     CORRELATION,
+    STACK,
     SPECIAL,
     API_DURATION,
     BYTES,
@@ -67,14 +69,14 @@ enum {
     SOURCE_KIND,
     BLOCKING
 };
-#define COMMON "SELECT start, duration, stream, thread, api_name, api_lead, correlation, "
+#define COMMON "SELECT start, duration, stream, thread, api_name, api_lead, correlation, stack, "
 static const char *const queries[] = {
     [PROF_OP_KERNEL] = COMMON "config, api_duration FROM kernel",
     [PROF_OP_TRANSFER] =
         COMMON "kind, api_duration, bytes, target_kind, source_kind, blocking FROM transfer",
     [PROF_OP_MEMSET] = COMMON "100, api_duration, bytes, memory_kind FROM memset",
-    [PROF_OP_GRAPH] = "SELECT start, duration, stream, NULL, NULL, NULL, correlation, graph, NULL, "
-                      "NULL FROM graph_launch",
+    [PROF_OP_GRAPH] = "SELECT start, duration, stream, NULL, NULL, NULL, correlation, NULL, graph, "
+                      "NULL, NULL FROM graph_launch",
 };
 
 static void take_graph_call(const struct work *w, int64_t correlation, struct prof_device_op *op)
@@ -89,6 +91,7 @@ static void take_graph_call(const struct work *w, int64_t correlation, struct pr
     op->thread = call->thread;
     op->api_name = call->name;
     op->launch_ns = call->duration_ns;
+    op->stack = call->stack;
 }
 
 static void read_copy(enum prof_op_kind kind, sqlite3_stmt *row, struct prof_device_op *op)
@@ -114,6 +117,7 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
         .stream = prof_column_id(row, STREAM),
         .thread = prof_column_id(row, THREAD),
         .api_name = prof_column_id(row, API_NAME),
+        .stack = prof_column_id(row, STACK),
         .call_duration_ns = prof_column_int(row, API_DURATION),
         .launch_ns = prof_column_int(row, API_DURATION),
         .bytes = PROF_UNKNOWN,

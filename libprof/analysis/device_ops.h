@@ -21,13 +21,15 @@ struct prof_device_op {
     int64_t blocking;             /* transfers: 1, 0, PROF_UNKNOWN */
     int64_t call_duration_ns;     /* PROF_UNKNOWN = not known, and for what graphs ran */
     int64_t launch_ns;            /* the same, for what graphs ran that of the graph's launch */
+    int64_t stack;                /* stack.id of the call, of a graph's launch; 0 = none */
     bool in_graph;                /* it ran as a node of a CUDA graph */
 };
 
 /* The calls that launched CUDA graphs: few, kept by correlation. Starts as {0}. */
 struct prof_graph_call {
     int64_t start_ns, thread, duration_ns;
-    int64_t name; /* string id */
+    int64_t name;  /* string id */
+    int64_t stack; /* stack.id, 0 = none */
 };
 
 struct prof_graph_calls {
