@@ -1,117 +1,9 @@
 /* Ranks and their collectives, on captures whose answers are known by how they are made. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "libprof/include/prof_ranks.h"
-#include "tests/analysis/fixture.h"
-
-/* ---- making captures ----------------------------------------------------------------------------- */
-
-#define US 1000
-#define MEBI (1 << 20)
-#define COMMUNICATOR 0x7fedcba987654321
-
-enum { /* string ids */
-    GEMM = 1, ALL_REDUCE_KERNEL, SEND_RECV_KERNEL, NCCL, NCCL_ALL_REDUCE, GROUP_START, GROUP_END,
-    SEND, RECV, INIT, STEP, OWN, OWN_ALL_REDUCE, MPI_BARRIER, F_COMMUNICATOR, F_BYTES, F_PEER, F_RANKS,
-    F_RANK, F_REDUCTION, F_DEVICE, EXTRA_KERNEL
-};
-enum { GEMM_CONFIG = 1, ALL_REDUCE_CONFIG, SEND_RECV_CONFIG, EXTRA_CONFIG };
-
-static const char base[] =
-    "INSERT INTO capture(state, command, host, duration) VALUES('merged', 'x', 'box', 100000000);"
-    "INSERT INTO string(value) VALUES('gemm'), ('ncclDevKernel_AllReduce_Sum_f32_RING_LL'), "
-    "('ncclDevKernel_SendRecv'), ('NCCL'), ('ncclAllReduce'), ('ncclGroupStart'), ('ncclGroupEnd'), "
-    "('ncclSend'), ('ncclRecv'), ('ncclCommInitRank'), ('step'), ('perfkit.collective'), "
-    "('all_reduce'), ('MPI_Barrier'), ('NCCL communicator ID'), ('Message size [bytes]'), "
-    "('Peer rank'), ('No. of ranks'), ('Rank'), ('Reduction operation'), ('CUDA device'), ('extra');"
-    "INSERT INTO launch_config(name, grid_x, block_x) VALUES(1, 1, 32), (2, 1, 32), (3, 1, 32), "
-    "(22, 1, 32);";
-
-static char *sql;
-static size_t sql_bytes;
-static FILE *sql_file;
-static int ranges;
-
-static void begin(void)
-{
-    sql_file = open_memstream(&sql, &sql_bytes);
-    fputs(base, sql_file);
-    ranges = 0;
-}
-
-__attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vfprintf(sql_file, format, list);
-    va_end(list);
-    fputs(";\n", sql_file);
-}
-
-static struct prof_capture *made(void)
-{
-    fclose(sql_file);
-    struct prof_capture *capture = fixture(sql);
-    free(sql);
-    return capture;
-}
-
-/* Process, thread and device `r + 1` with a stream to compute (2r + 1) and one to communicate (2r + 2). */
-static void rank_process(int r, const char *rank)
-{
-    add("INSERT INTO process(id, pid, rank, world_size, spool) VALUES(%d, %d, %s, 4, 's')", r + 1,
-        100 + r, rank);
-    add("INSERT INTO thread(id, process, tid) VALUES(%d, %d, %d)", r + 1, r + 1, 100 + r);
-    add("INSERT INTO device(id, process, api, ordinal, name, uuid, kind) VALUES(%d, %d, 'cuda', %d, "
-        "'GPU', 'GPU-%d', 'gpu')", r + 1, r + 1, r, r);
-    add("INSERT INTO context(id, process, device, api) VALUES(%d, %d, %d, 'cuda')", r + 1, r + 1, r + 1);
-    for (int s = 1; s <= 2; s++)
-        add("INSERT INTO stream(id, process, device, context, api) VALUES(%d, %d, %d, %d, 'cuda')",
-            2 * r + s, r + 1, r + 1, r + 1);
-}
-
-/* Times in us. The launch takes 1 us and begins at `call`. */
-static void kernel(int r, int config, long call, long start, long end)
-{
-    add("INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
-        "VALUES(%ld, %ld, %d, %d, %ld, 1000, %d)", start * US, (end - start) * US,
-        2 * r + (config == GEMM_CONFIG || config == EXTRA_CONFIG ? 1 : 2), config,
-        (start - call) * US, r + 1);
-}
-
-static int range(int r, int name, int domain, long start, long end)
-{
-    add("INSERT INTO range(id, start, duration, thread, name, domain, depth) VALUES(%d, %ld, %ld, %d, "
-        "%d, nullif(%d, 0), 0)", ++ranges, start * US, (end - start) * US, r + 1, name, domain);
-    return ranges;
-}
-
-static void field(int of, int name, long long value)
-{
-    add("INSERT INTO range_field(range, name, value) VALUES(%d, %d, %lld)", of, name, value);
-}
-
-static void all_reduce_call(int r, long at, long long communicator, long long bytes)
-{
-    int call = range(r, NCCL_ALL_REDUCE, NCCL, at, at + 5);
-    if (communicator)
-        field(call, F_COMMUNICATOR, communicator);
-    field(call, F_BYTES, bytes);
-    add("INSERT INTO range_field(range, name, value) VALUES(%d, %d, 'Sum')", call, F_REDUCTION);
-}
-
-static void comm_init(int r, long long communicator, int ranks)
-{
-    int call = range(r, INIT, NCCL, 1, 2);
-    if (communicator)
-        field(call, F_COMMUNICATOR, communicator);
-    field(call, F_RANKS, ranks);
-    field(call, F_RANK, r);
-    field(call, F_DEVICE, r);
-}
+#include "tests/analysis/rank_fixture.h"
 
 static const struct prof_ranks *ranks_of(struct prof_capture *capture)
 {
@@ -126,36 +18,12 @@ static void done(struct prof_capture *capture, const struct prof_ranks *ranks)
     prof_close(capture);
 }
 
-/* Steps of 1000 us: rank r computes work[r] us from 10 us on, then an all-reduce of 8 MiB takes 100 us
- * once all have come. `idle[r]`: its kernel begins so much later. */
-#define STEPS 5
-static void training(int count, const long *work, const long *idle, long long communicator)
-{
-    long last = 0;
-    begin();
-    for (int r = 0; r < count; r++)
-        last = work[r] + idle[r] > last ? work[r] + idle[r] : last;
-    for (int r = 0; r < count; r++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", r);
-        rank_process(r, number);
-        comm_init(r, communicator, count);
-        for (long step = 0; step < STEPS; step++) {
-            long at = 1000 * (step + 1), arrival = at + 10 + idle[r] + work[r];
-            range(r, STEP, 0, at, at + 1000);
-            kernel(r, GEMM_CONFIG, at + 1, at + 10 + idle[r], arrival);
-            all_reduce_call(r, at + 3, communicator, 8 * MEBI);
-            kernel(r, ALL_REDUCE_CONFIG, at + 4, arrival, at + 10 + last + 100);
-        }
-    }
-}
-
 /* ---- waiting --------------------------------------------------------------------------------------- */
 
 START_TEST(who_comes_last_is_told_with_the_cause)
 {
-    training(4, (long[]){200, 200, 500, 260}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
-    struct prof_capture *capture = made();
+    scene_training(4, (long[]){200, 200, 500, 260}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->count, 4);
     ck_assert_str_eq(ranks->iteration_name, "step");
@@ -221,8 +89,8 @@ END_TEST
 
 START_TEST(a_late_host_is_no_slow_kernel)
 {
-    training(3, (long[]){200, 200, 200}, (long[]){0, 150, 0}, 0);
-    struct prof_capture *capture = made();
+    scene_training(3, (long[]){200, 200, 200}, (long[]){0, 150, 0}, 0);
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_int_eq(ranks->matched, 3 * STEPS); /* without a communicator's number too */
     ck_assert_int_eq(ranks->rows[1].last_count, STEPS);
@@ -238,12 +106,12 @@ END_TEST
 /* An all-reduce of 300 us, of which a kernel covers 100. */
 START_TEST(what_a_kernel_covers_is_not_exposed)
 {
-    begin();
-    rank_process(0, "0");
-    kernel(0, ALL_REDUCE_CONFIG, 5, 100, 400);
-    kernel(0, GEMM_CONFIG, 6, 50, 200);
-    kernel(0, GEMM_CONFIG, 7, 60, 150); /* two at once count once */
-    struct prof_capture *capture = made();
+    scene_begin();
+    scene_process(0, "0");
+    scene_kernel(0, ALL_REDUCE_CONFIG, 5, 100, 400);
+    scene_kernel(0, GEMM_CONFIG, 6, 50, 200);
+    scene_kernel(0, GEMM_CONFIG, 7, 60, 150); /* two at once count once */
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->count, 1);
     ck_assert_int_eq(ranks->rows[0].collective_ns, 300 * US);
@@ -263,39 +131,39 @@ END_TEST
 
 START_TEST(groups_share_kernels)
 {
-    begin();
-    rank_process(0, "0");
-    range(0, GROUP_START, NCCL, 10, 11); /* three calls, one kernel */
+    scene_begin();
+    scene_process(0, "0");
+    scene_range(0, GROUP_START, NCCL, 10, 11); /* three calls, one kernel */
     for (int i = 0; i < 3; i++)
-        all_reduce_call(0, 12 + 6 * i, COMMUNICATOR, MEBI);
-    range(0, GROUP_END, NCCL, 40, 50);
-    kernel(0, ALL_REDUCE_CONFIG, 45, 60, 100);
-    range(0, GROUP_START, NCCL, 110, 111); /* two communicators, two kernels */
-    all_reduce_call(0, 112, COMMUNICATOR, MEBI);
-    all_reduce_call(0, 120, 77, 2 * MEBI);
-    all_reduce_call(0, 130, 77, 2 * MEBI);
-    range(0, GROUP_END, NCCL, 140, 150);
-    kernel(0, ALL_REDUCE_CONFIG, 142, 160, 170);
-    kernel(0, ALL_REDUCE_CONFIG, 144, 170, 190);
+        scene_all_reduce(0, 12 + 6 * i, COMMUNICATOR, MEBI);
+    scene_range(0, GROUP_END, NCCL, 40, 50);
+    scene_kernel(0, ALL_REDUCE_CONFIG, 45, 60, 100);
+    scene_range(0, GROUP_START, NCCL, 110, 111); /* two communicators, two kernels */
+    scene_all_reduce(0, 112, COMMUNICATOR, MEBI);
+    scene_all_reduce(0, 120, 77, 2 * MEBI);
+    scene_all_reduce(0, 130, 77, 2 * MEBI);
+    scene_range(0, GROUP_END, NCCL, 140, 150);
+    scene_kernel(0, ALL_REDUCE_CONFIG, 142, 160, 170);
+    scene_kernel(0, ALL_REDUCE_CONFIG, 144, 170, 190);
     /* A send by itself has a group inside, and its kernel in that; another is in a group. */
-    int send = range(0, SEND, NCCL, 200, 220);
-    field(send, F_BYTES, 4 * MEBI);
-    field(send, F_PEER, 1);
-    range(0, GROUP_START, NCCL, 201, 202);
-    range(0, GROUP_END, NCCL, 203, 219);
-    kernel(0, SEND_RECV_CONFIG, 210, 300, 400);
-    range(0, GROUP_START, NCCL, 410, 411);
+    int send = scene_range(0, SEND, NCCL, 200, 220);
+    scene_field(send, F_BYTES, 4 * MEBI);
+    scene_field(send, F_PEER, 1);
+    scene_range(0, GROUP_START, NCCL, 201, 202);
+    scene_range(0, GROUP_END, NCCL, 203, 219);
+    scene_kernel(0, SEND_RECV_CONFIG, 210, 300, 400);
+    scene_range(0, GROUP_START, NCCL, 410, 411);
     for (int i = 0; i < 2; i++) {
-        int call = range(0, i ? RECV : SEND, NCCL, 412 + 6 * i, 416 + 6 * i);
-        field(call, F_BYTES, MEBI);
-        field(call, F_PEER, 3);
-        range(0, GROUP_START, NCCL, 413 + 6 * i, 414 + 6 * i);
-        range(0, GROUP_END, NCCL, 414 + 6 * i, 415 + 6 * i);
+        int call = scene_range(0, i ? RECV : SEND, NCCL, 412 + 6 * i, 416 + 6 * i);
+        scene_field(call, F_BYTES, MEBI);
+        scene_field(call, F_PEER, 3);
+        scene_range(0, GROUP_START, NCCL, 413 + 6 * i, 414 + 6 * i);
+        scene_range(0, GROUP_END, NCCL, 414 + 6 * i, 415 + 6 * i);
     }
-    range(0, GROUP_END, NCCL, 430, 440);
-    kernel(0, SEND_RECV_CONFIG, 435, 500, 600);
-    kernel(0, SEND_RECV_CONFIG, 700, 700, 710); /* by nobody's call */
-    struct prof_capture *capture = made();
+    scene_range(0, GROUP_END, NCCL, 430, 440);
+    scene_kernel(0, SEND_RECV_CONFIG, 435, 500, 600);
+    scene_kernel(0, SEND_RECV_CONFIG, 700, 700, 710); /* by nobody's call */
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_int_eq(ranks->operations, 6);
     ck_assert_int_eq(ranks->calls_without_kernel, 0);
@@ -333,17 +201,17 @@ END_TEST
 /* Captured once, launched twice, as a clone of the program's node; another graph computes only. */
 START_TEST(captured_calls_serve_every_launch)
 {
-    begin();
-    rank_process(0, "0");
-    all_reduce_call(0, 10, COMMUNICATOR, MEBI);
-    add("INSERT INTO graph_node(start, thread, node, graph, original, class) VALUES(12000, 1, 5, 1, "
+    scene_begin();
+    scene_process(0, "0");
+    scene_all_reduce(0, 10, COMMUNICATOR, MEBI);
+    scene_add("INSERT INTO graph_node(start, thread, node, graph, original, class) VALUES(12000, 1, 5, 1, "
         "NULL, 1), (13000, 1, 6, 1, NULL, 1), (20000, 1, 50, 2, NULL, 1), (20000, 1, 50, 2, 5, 1), "
         "(20000, 1, 51, 2, 51, 1)");
     for (int i = 0; i < 2; i++)
-        add("INSERT INTO kernel(start, duration, stream, config, correlation, graph_node) "
+        scene_add("INSERT INTO kernel(start, duration, stream, config, correlation, graph_node) "
             "VALUES(%d, 1000, 2, %d, %d, 50), (%d, 10, 1, %d, %d, 51)", 100000 + 10000 * i,
             ALL_REDUCE_CONFIG, i, 100000 + 10000 * i, GEMM_CONFIG, i);
-    struct prof_capture *capture = made();
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->collective_count, 1);
     ck_assert_int_eq(ranks->collectives[0].count, 2);
@@ -358,16 +226,16 @@ END_TEST
 /* A communicator that does not block launches on a thread of its own. */
 START_TEST(launches_of_another_thread_go_by_order)
 {
-    begin();
-    rank_process(0, "0");
-    add("INSERT INTO thread(id, process, tid) VALUES(9, 1, 999)");
+    scene_begin();
+    scene_process(0, "0");
+    scene_add("INSERT INTO thread(id, process, tid) VALUES(9, 1, 999)");
     for (int i = 0; i < 3; i++) {
-        all_reduce_call(0, 10 + 10 * i, COMMUNICATOR, (i + 1) * MEBI);
-        add("INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
+        scene_all_reduce(0, 10 + 10 * i, COMMUNICATOR, (i + 1) * MEBI);
+        scene_add("INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
             "VALUES(%d, %d, 2, %d, 1000, 500, 9)", (100 + 10 * i) * US, (i + 1) * US,
             ALL_REDUCE_CONFIG);
     }
-    struct prof_capture *capture = made();
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->collective_count, 3);
     for (size_t i = 0; i < 3; i++)
@@ -378,18 +246,18 @@ END_TEST
 
 START_TEST(operations_of_the_host)
 {
-    begin();
+    scene_begin();
     for (int r = 0; r < 2; r++) {
-        rank_process(r, "NULL"); /* no launcher said anything */
+        scene_process(r, "NULL"); /* no launcher said anything */
         for (int i = 0; i < 4; i++) {
             int at = 1000 * (i + 1) + 100 * r;
-            int own = range(r, OWN_ALL_REDUCE, OWN, at, 1000 * (i + 1) + 300);
-            add("UPDATE range SET payload=%d WHERE id=%d", 4 * MEBI, own);
-            kernel(r, GEMM_CONFIG, at, at, at + 50); /* the program goes on meanwhile */
-            range(r, MPI_BARRIER, 0, 1000 * (i + 1) + 400 + 100 * r, 1000 * (i + 1) + 550);
+            int own = scene_range(r, OWN_ALL_REDUCE, OWN, at, 1000 * (i + 1) + 300);
+            scene_add("UPDATE range SET payload=%d WHERE id=%d", 4 * MEBI, own);
+            scene_kernel(r, GEMM_CONFIG, at, at, at + 50); /* the program goes on meanwhile */
+            scene_range(r, MPI_BARRIER, 0, 1000 * (i + 1) + 400 + 100 * r, 1000 * (i + 1) + 550);
         }
     }
-    struct prof_capture *capture = made();
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->count, 2);
     ck_assert_int_eq(ranks->rows[0].rank, PROF_UNKNOWN);
@@ -412,10 +280,10 @@ END_TEST
 
 START_TEST(a_rank_that_began_later_is_counted_from_the_end)
 {
-    training(3, (long[]){200, 300, 200}, (long[]){0, 0, 0}, COMMUNICATOR);
-    add("DELETE FROM kernel WHERE start < 3000000 AND stream > 4"); /* rank 2: three steps */
-    add("DELETE FROM range WHERE start < 3000000 AND thread = 3");
-    struct prof_capture *capture = made();
+    scene_training(3, (long[]){200, 300, 200}, (long[]){0, 0, 0}, COMMUNICATOR);
+    scene_add("DELETE FROM kernel WHERE start < 3000000 AND stream > 4"); /* rank 2: three steps */
+    scene_add("DELETE FROM range WHERE start < 3000000 AND thread = 3");
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_int_eq(ranks->matched, 3 * 3);
     ck_assert_ptr_nonnull(ranks->why_unmatched);
@@ -427,9 +295,9 @@ END_TEST
 
 START_TEST(groups_that_cannot_be_told_apart_are_not_matched)
 {
-    training(4, (long[]){200, 300, 200, 200}, (long[]){0, 0, 0, 0}, 0);
-    add("UPDATE kernel SET start = start + 500000000 WHERE stream > 4"); /* ranks 2, 3: another group */
-    struct prof_capture *capture = made();
+    scene_training(4, (long[]){200, 300, 200, 200}, (long[]){0, 0, 0, 0}, 0);
+    scene_add("UPDATE kernel SET start = start + 500000000 WHERE stream > 4"); /* ranks 2, 3: another group */
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_int_eq(ranks->matched, 0);
     ck_assert_ptr_nonnull(ranks->why_unmatched);
@@ -442,11 +310,11 @@ END_TEST
 
 START_TEST(a_rank_that_does_otherwise_is_named)
 {
-    training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
-    kernel(3, EXTRA_CONFIG, 2500, 2600, 2610);
-    add("INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES(2700000, 1000, 3, 4096, 2)");
-    kernel(0, EXTRA_CONFIG, 500, 600, 610); /* before the steps: no part of them */
-    struct prof_capture *capture = made();
+    scene_training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
+    scene_kernel(3, EXTRA_CONFIG, 2500, 2600, 2610);
+    scene_add("INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES(2700000, 1000, 3, 4096, 2)");
+    scene_kernel(0, EXTRA_CONFIG, 500, 600, 610); /* before the steps: no part of them */
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->difference_count, 2);
     const struct prof_rank_difference *copied = &ranks->differences[0], *extra = copied + 1;
@@ -464,19 +332,19 @@ END_TEST
 /* Three pairs of ranks, of which one takes four times as long. */
 START_TEST(a_slow_link_is_first)
 {
-    begin();
+    scene_begin();
     for (int r = 0; r < 6; r++) {
         char number[16];
         snprintf(number, sizeof number, "%d", r);
-        rank_process(r, number);
-        comm_init(r, 1000 + r / 2, 2);
+        scene_process(r, number);
+        scene_comm_init(r, 1000 + r / 2, 2);
         for (int i = 0; i < 4; i++) {
-            all_reduce_call(r, 100 + 1000 * i, 1000 + r / 2, 8 * MEBI);
-            kernel(r, ALL_REDUCE_CONFIG, 101 + 1000 * i, 110 + 1000 * i,
+            scene_all_reduce(r, 100 + 1000 * i, 1000 + r / 2, 8 * MEBI);
+            scene_kernel(r, ALL_REDUCE_CONFIG, 101 + 1000 * i, 110 + 1000 * i,
                    110 + 1000 * i + (r / 2 == 1 ? 400 : 100));
         }
     }
-    struct prof_capture *capture = made();
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->link_count, 3);
     ck_assert_uint_eq(ranks->links[0].communicator, 1001);
@@ -490,17 +358,17 @@ END_TEST
 
 START_TEST(one_process_with_several_devices)
 {
-    begin();
+    scene_begin();
     for (int r = 0; r < 2; r++)
-        rank_process(r, "0");
-    add("UPDATE device SET process = 1; UPDATE stream SET process = 1; DELETE FROM process WHERE id=2;"
+        scene_process(r, "0");
+    scene_add("UPDATE device SET process = 1; UPDATE stream SET process = 1; DELETE FROM process WHERE id=2;"
         "UPDATE thread SET process = 1");
     for (int r = 0; r < 2; r++) {
-        comm_init(r, COMMUNICATOR, 2);
-        all_reduce_call(r, 100 + 10 * r, COMMUNICATOR, MEBI);
-        kernel(r, ALL_REDUCE_CONFIG, 101 + 10 * r, 200 + 50 * r, 300);
+        scene_comm_init(r, COMMUNICATOR, 2);
+        scene_all_reduce(r, 100 + 10 * r, COMMUNICATOR, MEBI);
+        scene_kernel(r, ALL_REDUCE_CONFIG, 101 + 10 * r, 200 + 50 * r, 300);
     }
-    struct prof_capture *capture = made();
+    struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->count, 2);
     ck_assert_int_eq(ranks->rows[0].rank, 0);
@@ -520,8 +388,8 @@ START_TEST(nothing_and_nonsense)
     ck_assert(!present);
     done(capture, ranks);
 
-    training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
-    add("UPDATE kernel SET duration = -5 WHERE id = 2; UPDATE kernel SET start = NULL WHERE id = 4;"
+    scene_training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
+    scene_add("UPDATE kernel SET duration = -5 WHERE id = 2; UPDATE kernel SET start = NULL WHERE id = 4;"
         "UPDATE kernel SET duration = 9223372036854775807 WHERE id = 6;"
         "UPDATE kernel SET stream = 99, thread = 99 WHERE id = 8;"
         "UPDATE kernel SET start = -9223372036854775807 WHERE id = 10;"
@@ -533,7 +401,7 @@ START_TEST(nothing_and_nonsense)
         "INSERT INTO range_field(range, name, value) VALUES(2, 16, -1), (2, 18, 0), (NULL, NULL, NULL);"
         "INSERT INTO graph_node(start, thread, node, original) VALUES(1, 1, 7, 8), (1, 1, 8, 7);"
         "UPDATE kernel SET graph_node = 7 WHERE id = 12");
-    capture = made();
+    capture = scene_made();
     ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->count, 2);
     done(capture, ranks);
@@ -542,8 +410,8 @@ END_TEST
 
 START_TEST(a_filter_by_time)
 {
-    training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
-    struct prof_capture *capture = made();
+    scene_training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
+    struct prof_capture *capture = scene_made();
     struct prof_filter filter = {.begin_ns = 2000 * US, .end_ns = 4000 * US};
     struct prof_ranks ranks;
     ck_ok(prof_ranks(capture, &filter, &ranks, &err));

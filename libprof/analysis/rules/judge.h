@@ -7,6 +7,7 @@
 
 #include "libprof/analysis/rules/replay.h"
 #include "libprof/base/format.h"
+#include "libprof/include/prof_ranks.h"
 
 struct prof_draft {
     struct prof_finding finding;
@@ -25,6 +26,7 @@ struct prof_judge {
     const struct prof_roofline *roofs; /* by launch configuration */
     struct prof_map roof_index;        /* of prof_roof_of */
     const struct prof_ceilings *ceilings;
+    const struct prof_ranks *ranks; /* empty where the program has none */
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
     PROF_ARRAY(struct prof_abstention) abstentions;
@@ -40,7 +42,7 @@ struct prof_rule {
 /* Families of rules, each ended by one without an id. */
 extern const struct prof_rule prof_rules_round_trip[], prof_rules_transfer[], prof_rules_wait[],
     prof_rules_fusion[], prof_rules_launch[], prof_rules_host[], prof_rules_kernel[],
-    prof_rules_roof[], prof_rules_memory[];
+    prof_rules_ranks[], prof_rules_roof[], prof_rules_memory[];
 
 /* A new draft with its sentence; never NULL (without memory: one that is thrown away). Valid until
  * the next call. */

@@ -1,0 +1,189 @@
+/* The rules about ranks, each on ranks that have its fault and on such that do not. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/analysis/rank_fixture.h"
+
+static const struct prof_finding *find(const struct prof_findings *findings, const char *rule)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        if (strcmp(findings->rows[i].rule->id, rule) == 0)
+            return &findings->rows[i];
+    }
+    return NULL;
+}
+
+static size_t count_of(const struct prof_findings *findings, const char *rule)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < findings->count; i++)
+        count += strcmp(findings->rows[i].rule->id, rule) == 0;
+    return count;
+}
+
+static struct prof_findings judged(struct prof_capture *capture)
+{
+    struct prof_findings findings;
+    ck_ok(prof_findings(capture, NULL, &findings, &err));
+    ck_assert_msg(!findings.why_none, "%s", findings.why_none);
+    return findings;
+}
+
+static void done(struct prof_capture *capture, struct prof_findings *findings)
+{
+    prof_findings_free(findings);
+    prof_close(capture);
+}
+
+START_TEST(one_rank_holds_the_others_up)
+{
+    scene_training(4, (long[]){200, 200, 500, 260}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
+    struct prof_capture *capture = scene_made();
+    struct prof_findings findings = judged(capture);
+    const struct prof_finding *finding = find(&findings, "rank-straggler");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_uint_eq(count_of(&findings, "rank-straggler"), 1);
+    ck_assert_int_eq(finding->device, 3);
+    ck_assert_msg(strstr(finding->seen, "Rank 2 came last to 5 of 5 collectives, 1.20 ms") != NULL, "%s",
+                  finding->seen);
+    ck_assert_ptr_nonnull(strstr(finding->seen, "its kernels took longer, most of all gemm"));
+    /* With the second slowest as it is, every step is 240 us shorter. */
+    ck_assert_int_le(finding->bound_ns, STEPS * 240 * US);
+    ck_assert_int_ge(finding->bound_ns, (STEPS - 1) * 240 * US);
+    ck_assert_uint_eq(finding->place_count, 3);
+    ck_assert_ptr_null(find(&findings, "uneven-ranks"));
+    done(capture, &findings);
+
+    scene_training(3, (long[]){200, 200, 200}, (long[]){0, 150, 0}, COMMUNICATOR);
+    capture = scene_made();
+    findings = judged(capture);
+    finding = find(&findings, "rank-straggler");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_ptr_nonnull(strstr(finding->seen, "its device waited for the host"));
+    done(capture, &findings);
+
+    scene_training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
+    capture = scene_made();
+    findings = judged(capture);
+    ck_assert_ptr_null(find(&findings, "rank-straggler"));
+    ck_assert_ptr_null(find(&findings, "uneven-ranks"));
+    done(capture, &findings);
+}
+END_TEST
+
+/* The steps of `count` ranks, of which another one computes 300 us longer each time. */
+START_TEST(ranks_that_wait_in_turn)
+{
+    scene_begin();
+    for (int r = 0; r < 3; r++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", r);
+        scene_process(r, number);
+        for (long step = 0; step < 9; step++) {
+            long at = 1000 * (step + 1), arrival = at + 210 + (step % 3 == r ? 300 : 0);
+            scene_range(r, STEP, 0, at, at + 1000);
+            scene_kernel(r, GEMM_CONFIG, at + 1, at + 10, arrival);
+            scene_all_reduce(r, at + 3, COMMUNICATOR, MEBI);
+            scene_kernel(r, ALL_REDUCE_CONFIG, at + 4, arrival, at + 520);
+        }
+    }
+    struct prof_capture *capture = scene_made();
+    struct prof_findings findings = judged(capture);
+    const struct prof_finding *finding = find(&findings, "uneven-ranks");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_uint_eq(count_of(&findings, "uneven-ranks"), 1);
+    ck_assert_int_le(finding->bound_ns, 6 * 300 * US);
+    ck_assert_int_gt(finding->bound_ns, 4 * 300 * US);
+    ck_assert_ptr_null(find(&findings, "rank-straggler"));
+    done(capture, &findings);
+}
+END_TEST
+
+/* All-reduces of 300 us on two ranks, under a kernel or not. */
+static struct prof_findings with_cover(struct prof_capture **capture, bool covered)
+{
+    scene_begin();
+    for (int r = 0; r < 2; r++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", r);
+        scene_process(r, number);
+        for (long step = 0; step < 6; step++) {
+            long at = 1000 * (step + 1);
+            scene_range(r, STEP, 0, at, at + 1000);
+            scene_kernel(r, GEMM_CONFIG, at + 1, at + 10, at + (covered ? 900 : 500));
+            scene_all_reduce(r, at + 3, COMMUNICATOR, MEBI);
+            scene_kernel(r, ALL_REDUCE_CONFIG, at + 4, at + 500, at + 800);
+        }
+    }
+    *capture = scene_made();
+    return judged(*capture);
+}
+
+START_TEST(collectives_that_nothing_covers)
+{
+    struct prof_capture *capture;
+    struct prof_findings findings = with_cover(&capture, false);
+    const struct prof_finding *finding = find(&findings, "exposed-collectives");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_uint_eq(count_of(&findings, "exposed-collectives"), 1);
+    ck_assert_int_le(finding->bound_ns, 6 * 300 * US);
+    ck_assert_int_ge(finding->bound_ns, 5 * 300 * US);
+    done(capture, &findings);
+    findings = with_cover(&capture, true);
+    ck_assert_ptr_null(find(&findings, "exposed-collectives"));
+    done(capture, &findings);
+}
+END_TEST
+
+static struct prof_findings with_pairs(struct prof_capture **capture, long slow_us)
+{
+    scene_begin();
+    for (int r = 0; r < 6; r++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", r);
+        scene_process(r, number);
+        scene_comm_init(r, 1000 + r / 2, 2);
+        for (int i = 0; i < 4; i++) {
+            scene_all_reduce(r, 100 + 1000 * i, 1000 + r / 2, 8 * MEBI);
+            scene_kernel(r, ALL_REDUCE_CONFIG, 101 + 1000 * i, 110 + 1000 * i,
+                         110 + 1000 * i + (r / 2 == 1 ? slow_us : 100));
+        }
+    }
+    *capture = scene_made();
+    return judged(*capture);
+}
+
+START_TEST(one_way_is_slower)
+{
+    struct prof_capture *capture;
+    struct prof_findings findings = with_pairs(&capture, 400);
+    const struct prof_finding *finding = find(&findings, "slow-link");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq(finding->severity, PROF_SEVERITY_WARNING);
+    ck_assert_ptr_nonnull(strstr(finding->seen, "communicator 0x3e9"));
+    ck_assert_ptr_nonnull(strstr(finding->seen, "25.0 %"));
+    ck_assert_int_eq(finding->bound_ns, PROF_UNKNOWN);
+    done(capture, &findings);
+    findings = with_pairs(&capture, 110);
+    ck_assert_ptr_null(find(&findings, "slow-link"));
+    done(capture, &findings);
+}
+END_TEST
+
+START_TEST(one_rank_does_more)
+{
+    scene_training(3, (long[]){200, 200, 200}, (long[]){0, 0, 0}, COMMUNICATOR);
+    scene_kernel(1, EXTRA_CONFIG, 2500, 2600, 2610);
+    struct prof_capture *capture = scene_made();
+    struct prof_findings findings = judged(capture);
+    const struct prof_finding *finding = find(&findings, "rank-differs");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq(finding->severity, PROF_SEVERITY_INFO);
+    ck_assert_msg(strstr(finding->seen, "Rank 1 does something else than most: 1 launches of extra") != NULL,
+                  "%s", finding->seen);
+    done(capture, &findings);
+}
+END_TEST
+
+CHECK_MAIN("rank rules", one_rank_holds_the_others_up, ranks_that_wait_in_turn,
+           collectives_that_nothing_covers, one_way_is_slower, one_rank_does_more)
