@@ -303,17 +303,37 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
     return s->result.count;
 }
 
+/* Of every program: where it calls the C library, or is called by it, tells more. */
+static bool is_runtime(const struct prof_frame *frame)
+{
+    static const char *const names[] = {"libc.so",       "ld-linux", "ld-musl", "libpthread.so",
+                                        "libm.so",       "libc-2.",  "[vdso]",  "libgcc_s.so",
+                                        "libstdc++.so",  "libperfkit_collector.so"};
+    const char *name = frame->module ? base_name(frame->module) : "";
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
 const struct prof_frame *prof_stack_place(struct prof_stacks *s, int64_t stack)
 {
-    const struct prof_frame *frames, *named = NULL;
+    const struct prof_frame *frames, *named = NULL, *runtime = NULL;
     size_t count = prof_stack_frames(s, stack, &frames);
     for (size_t i = count; i-- > 0;) {
-        if (frames[i].file && frames[i].line != PROF_UNKNOWN)
-            return &frames[i];
-        if (!named && frames[i].named)
-            named = &frames[i];
+        const struct prof_frame *frame = &frames[i];
+        if (is_runtime(frame)) {
+            runtime = !runtime && frame->named ? frame : runtime;
+            continue;
+        }
+        if (frame->file && frame->line != PROF_UNKNOWN)
+            return frame;
+        named = !named && frame->named ? frame : named;
     }
-    return named ? named : count ? &frames[count - 1] : NULL;
+    for (size_t i = count; i-- > 0 && !named;)
+        named = is_runtime(&frames[i]) || frames[i].kind == PROF_FRAME_MISSING ? NULL : &frames[i];
+    return named ? named : runtime ? runtime : count ? &frames[count - 1] : NULL;
 }
 
 size_t prof_frame_text(const struct prof_frame *frame, char *out, size_t size)

@@ -516,18 +516,21 @@ static void bind_rank(sqlite3_stmt *sql, int at, const struct spool_header *head
 
 /* Of the images of a pid the one that began with the record, or next after it: who tells of itself does
  * so when its libraries are loaded. Else one that began before and still is. */
-static struct ingest_process *image_of(struct prof_ingest *ingest, uint32_t pid, uint64_t start_ns)
+static struct ingest_process *image_of(struct prof_ingest *ingest,
+                                       const struct wire_cpu_process *record)
 {
+    bool program = record->head.flags & WIRE_CPU_PROCESS_EXEC;
     struct ingest_process *after = NULL, *before = NULL;
     for (size_t i = 0; i < ingest->processes.count; i++) {
         struct ingest_process *process = &ingest->processes.data[i];
-        if (!is_seen_as(process, pid))
+        if (process->sampled || !is_seen_as(process, record->pid))
             continue;
-        if (process->start_ns >= start_ns && (!after || process->start_ns < after->start_ns))
-            after = process;
-        else if (process->start_ns < start_ns && process->how != LIFECYCLE_EXEC &&
-                 (!process->end_ns || process->end_ns > start_ns))
+        if (process->start_ns >= record->start) {
+            after = !after || process->start_ns < after->start_ns ? process : after;
+        } else if (process->how != LIFECYCLE_EXEC && !(program && process->forked) &&
+                   (!process->end_ns || process->end_ns > record->start)) {
             before = process;
+        }
     }
     return after ? after : before;
 }
@@ -535,7 +538,7 @@ static struct ingest_process *image_of(struct prof_ingest *ingest, uint32_t pid,
 int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu_process *record,
                                const char *name)
 {
-    struct ingest_process *process = image_of(ingest, record->pid, record->start);
+    struct ingest_process *process = image_of(ingest, record);
     if (process)
         return process->row;
     process = prof_array_add(&ingest->processes);
