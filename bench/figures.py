@@ -39,9 +39,9 @@ def out(*command, **environment):
     return done.stdout
 
 
-def under_perfkit(*command, **environment):
-    return out(PERFKIT, "run", "-q", "-f", "-o", os.path.join(scratch, "x.sqlite"), "--", *command,
-               **environment)
+def under_perfkit(*command, options=(), **environment):
+    return out(PERFKIT, "run", "-q", "-f", "-o", os.path.join(scratch, "x.sqlite"), *options, "--",
+               *command, **environment)
 
 
 def note(name, values, unit, target=None, **more):
@@ -93,6 +93,31 @@ def opencl():
         note(f"{name}: perfkit's own part", [o - f for o, f in zip(ours, floor)], "ns", "< 200")
 
 
+def stacks():
+    if not os.path.exists(f"{BIN}/bench_stacks"):
+        return
+    runs = [out(f"{BIN}/bench_stacks").splitlines() for _ in range(min(args.rounds, 5))]
+    for lines in zip(*runs):
+        depth = [json.loads(line) for line in lines]
+        for key, what in (("rules", "by known rules"), ("first", "by new rules"),
+                          ("glibc", "by backtrace(3)"), ("pointers", "by rbp alone")):
+            note(f"call stack of {depth[0]['depth']} frames, {what}", [d[key + "_ns"] for d in depth],
+                 "ns")
+        note(f"call stack of {depth[0]['taken_depth']} frames, with its number",
+             [d["taken_ns"] for d in depth], "ns")
+    if not os.path.exists(f"{BIN}/bench_opencl_launch"):
+        return
+    enqueue = lambda text: float(re.search(r"enqueue ([0-9.]+)", text).group(1))
+    command = (f"{BIN}/bench_opencl_launch", "--launches", "100000")
+    plain, launch, tenth = [], [], []
+    for _ in range(args.rounds):
+        for where, options in ((plain, ()), (launch, ("--stacks=launch",)),
+                               (tenth, ("--stacks=launch:10",))):
+            where.append(enqueue(under_perfkit(*command, options=options, POCL_DEVICES="basic")))
+    note("OpenCL launch: --stacks=launch", [a - b for a, b in zip(launch, plain)], "ns added")
+    note("OpenCL launch: --stacks=launch:10", [a - b for a, b in zip(tenth, plain)], "ns added")
+
+
 def after_exit():
     if not os.path.exists(f"{BIN}/bench_opencl_launch"):
         return
@@ -120,7 +145,7 @@ def children():
     note("short child: perfkit", [o - b for o, b in zip(ours, bare)], "ms added", "<= 1")
 
 
-SECTIONS = {f.__name__: f for f in (spool, ingest, opencl, after_exit, children)}
+SECTIONS = {f.__name__: f for f in (spool, ingest, opencl, stacks, after_exit, children)}
 machine = f"{os.cpu_count()} processors, {platform.system()} {platform.release()}"
 with open("/proc/cpuinfo", encoding="ascii") as cpuinfo:
     model = re.search(r"model name\s*: (.*)", cpuinfo.read())

@@ -80,12 +80,12 @@ READS_STACK static inline bool load(struct walk *walk, uint64_t address, uint64_
     return true;
 }
 
+#if defined(__x86_64__)
 static bool read_stack(void *context, uint64_t address, uint64_t *value)
 {
     return load(context, address, value);
 }
 
-#if defined(__x86_64__)
 /* Compilers describe a realigned frame by two expressions: the CFA is what is stored at rbp +
  * distance, and the caller's rbp is stored at rbp. */
 static bool is_realigned(const struct cfi_tables *tables, const struct cfi_row *row, int64_t *distance)
