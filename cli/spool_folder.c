@@ -269,15 +269,20 @@ unsigned spool_folder_users(const struct spool_folder *folder)
 static const char *const fixed_names[] = {OWNER_FILE, CAPTURE_FILE, LIFECYCLE_FILE, CONTROL_FILE,
                                           INNER_FILE};
 
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), tail = strlen(suffix);
+    return length > tail && strcmp(name + length - tail, suffix) == 0;
+}
+
 /* Only files that perfkit or its collector makes: a folder named by mistake loses nothing else. */
 static bool is_ours(const char *name)
 {
     for (size_t i = 0; i < sizeof fixed_names / sizeof fixed_names[0]; i++)
         if (strcmp(name, fixed_names[i]) == 0)
             return true;
-    size_t length = strlen(name), suffix = strlen(SPOOL_SUFFIX);
-    return strncmp(name, LIVE_FILE, strlen(LIVE_FILE)) == 0 ||
-           (length > suffix && strcmp(name + length - suffix, SPOOL_SUFFIX) == 0);
+    return strncmp(name, LIVE_FILE, strlen(LIVE_FILE)) == 0 || ends_with(name, SPOOL_SUFFIX) ||
+           ends_with(name, ".blocks") || ends_with(name, ".blocks.tmp");
 }
 
 void spool_folder_remove(struct spool_folder *folder)

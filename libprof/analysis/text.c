@@ -25,6 +25,7 @@ static const char *const memory_kinds[] = {
     [WIRE_MEMORY_MANAGED_STATIC] = "managed static",
     [WIRE_MEMORY_SVM] = "SVM",
     [WIRE_MEMORY_POOL] = "pool",
+    [WIRE_MEMORY_BLOCK] = "PyTorch block",
 };
 
 static const char *const sync_kinds[] = {

@@ -484,6 +484,7 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
         }
     }
     if (!step(ingest, true) || !ingest_begin(ingest) || !ingest_processes_finish(ingest) ||
+        !ingest_blocks_finish(ingest) ||
         !ingest_health_finish(ingest) || !ingest_capture_end(ingest, state) ||
         !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest))
         return retreat(ingest, err);

@@ -126,6 +126,12 @@
                       "c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,c19,c20,c21,c22,c23) "      \
                       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"     \
                       "?19,?20,?21,?22,?23,?24,?25,?26,?27)")                                      \
+    X(DEVICE_AT, "SELECT min(id) FROM device WHERE process = ?1 AND ordinal = ?2 AND api = 'cuda'") \
+    X(PROCESS_LAST, "SELECT max(id) FROM process WHERE pid = ?1")                                  \
+    X(REALTIME, "SELECT start_realtime_ns FROM capture WHERE ?1 = 0")                              \
+    X(BLOCK, "INSERT INTO block(process,device,start,bytes,address,stack) "                        \
+             "VALUES(?1,?2,?3,?4,?5,?6)")                                                          \
+    X(BLOCK_END, "UPDATE block SET end=?2 WHERE id=?1")                                            \
     X(DEVICE_OF, "SELECT min(id) FROM device WHERE uuid = ?1")                                     \
     X(PROCESS_OF, "SELECT 1 FROM process WHERE pid = ?1 LIMIT 1")                                  \
     X(DEVICE_MEMORY, "INSERT INTO device_memory(device,start,total,used,process_used) "            \
@@ -654,6 +660,7 @@ void ingest_python_free(struct ingest_spool *spool);
 /* ingest_stack.c */
 bool ingest_stacks_load(struct prof_ingest *ingest);
 void ingest_stacks_free(struct prof_ingest *ingest);
+bool ingest_blocks_finish(struct prof_ingest *ingest);
 bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample);
 bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                          const struct wire_alloc_failed *failed);

@@ -442,6 +442,7 @@ enum wire_memory_kind {
     WIRE_MEMORY_MANAGED_STATIC, /* 0..7 equal CUPTI's */
     WIRE_MEMORY_SVM,
     WIRE_MEMORY_POOL,
+    WIRE_MEMORY_BLOCK, /* of a framework's allocator, inside memory of another kind; in no record */
 };
 
 /* head.aux = stream id */

@@ -360,7 +360,47 @@ START_TEST(pools_count_by_what_they_reserve)
 }
 END_TEST
 
-CHECK_MAIN("memory profile", host_stacks_tell_lines, what_did_not_fit, the_driver_counts_too,
-           pools_count_by_what_they_reserve, a_leak_is_found_where_it_is_made,
-           the_peak_is_shared_out, what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
+/* A segment of 100,000 bytes with two blocks in it at the peak: what is left is the allocator's. */
+START_TEST(blocks_are_inside_segments)
+{
+    struct program p;
+    begin(&p);
+    for (int i = 0; i < STEPS; i++)
+        range(&p, STEP, 10000 + i * STEP_NS, 10000 + (i + 1) * STEP_NS - 100, 0);
+    memory(&p, 5000, -1, 100000, 3);
+    fputs("UPDATE allocation SET address = 4096;"
+          "INSERT INTO string(id, value) VALUES(20, 'forward'), (21, 'model.py');"
+          "INSERT INTO frame(id, process, kind) VALUES(1, 1, 2);"
+          "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 21, 7);"
+          "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1);"
+          "INSERT INTO block(process, device, start, \"end\", bytes, address, stack) VALUES"
+          "(1, 1, 4500, NULL, 60000, 5000, 1), (1, 1, 4600, 900000, 10000, 65000, NULL), "
+          "(1, 1, 4700, NULL, 512, 900000, NULL);", /* in no segment that is known */
+          p.out);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_int_eq(m.places[0].peak_bytes, 100000);
+    ck_assert_int_eq(m.places[0].use.count, 1); /* nothing twice */
+    const struct prof_memory_site *forward = site(&m, "forward (model.py:7)", 10);
+    ck_assert_str_eq(forward->kind_text, "PyTorch block");
+    ck_assert_int_eq(forward->use.held_bytes, 60000);
+    ck_assert_int_eq(forward->verdict, PROF_MEMORY_STATE);
+    ck_assert_ptr_eq(forward, &m.sites[0]);
+    ck_assert_int_eq(site(&m, "unknown", 10)->use.held_bytes, 10000);
+    ck_assert_int_eq(site(&m, "unknown", 10)->use.kept_bytes, 512);
+    ck_assert_int_eq(site(&m, "cudaMalloc", 3)->use.held_bytes, 30000);
+    int64_t held = 0;
+    for (size_t i = 0; i < m.site_count; i++)
+        held += m.sites[i].use.held_bytes;
+    ck_assert_int_eq(held, m.places[0].peak_bytes);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("memory profile", blocks_are_inside_segments, host_stacks_tell_lines, what_did_not_fit,
+           the_driver_counts_too, pools_count_by_what_they_reserve,
+           a_leak_is_found_where_it_is_made, the_peak_is_shared_out,
+           what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
            without_steps_nothing_is_accused, filters_choose_allocations)

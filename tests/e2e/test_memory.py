@@ -1,6 +1,8 @@
 """Who holds a device's memory, from a program's allocations to the lines of `perfkit report --memory`.
 The program says itself what it allocates at which of its lines. Counts and bytes only."""
 import json
+import os
+import sys
 
 import e2e
 
@@ -96,6 +98,68 @@ class Memory(e2e.Case):
         self.assertIn("## Held at the peak", markdown.out.decode())
         both = self.perfkit("report", capture, "--memory", "--stats", "cuda_api_sum")
         self.assertEqual(both.status, 2)
+
+
+# A torch whose allocator has this history. The hook's own code runs as it is.
+FAKE_TORCH = """
+import importlib.util, sys, time
+
+class memory:
+    @staticmethod
+    def _record_memory_history(**how):
+        assert how["enabled"] == "all" and how["stacks"] == "python", how
+
+    @staticmethod
+    def _snapshot():
+        us, where = int(time.time() * 1e6), {"filename": "/src/model.py", "line": 7, "name": "forward"}
+        main = {"filename": "/src/train\\tit.py", "line": 90, "name": "<module>"}
+        return {"segments": [], "device_traces": [[], [
+            {"action": "segment_alloc", "addr": 4096, "size": 1 << 21, "time_us": us},
+            {"action": "alloc", "addr": 4096, "size": 1000, "time_us": us, "frames": [where, main]},
+            {"action": "alloc", "addr": 8192, "size": 512, "time_us": us, "frames": [where, main]},
+            {"action": "free_requested", "addr": 4096, "size": 1000, "time_us": us + 1},
+            {"action": "free_completed", "addr": 4096, "size": 1000, "time_us": us + 2},
+            {"action": "alloc", "addr": 4096, "size": 100}]]}
+
+class cuda:
+    memory = memory
+    queued = []
+    _lazy_call = staticmethod(queued.append)
+
+class torch:
+    cuda = cuda
+
+spec = importlib.util.spec_from_file_location("_perfkit_blocks", sys.argv[1])
+blocks = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(blocks)
+blocks.start(torch)
+if sys.argv[2] == "initialise":
+    for call in cuda.queued:
+        call()
+"""
+
+
+class Blocks(e2e.Case):
+    HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "collectors", "python",
+                        "pytorch", "_perfkit_blocks.py")
+
+    def program(self, word):
+        result = self.record(sys.executable, "-B", "-c", FAKE_TORCH, self.HOOK, word)
+        return self.open(result.capture)
+
+    def test_blocks_of_the_caching_allocator(self):
+        db = self.program("initialise")
+        self.assertEqual(db.execute("SELECT bytes, address, \"end\" - start FROM block ORDER BY id")
+                         .fetchall(), [(1000, 4096, 2000), (512, 8192, None)])
+        self.assertEqual(db.execute(
+            "SELECT v.value, f.value, y.line, s.depth FROM block b JOIN stack s ON s.id = b.stack "
+            "JOIN symbol y ON y.frame = s.frame JOIN string v ON v.id = y.function "
+            "JOIN string f ON f.id = y.file").fetchall(), [("forward", "/src/model.py", 7, 2)] * 2)
+        self.assertEqual(db.execute("SELECT count(*) FROM string WHERE value = '/src/train it.py'")
+                         .fetchone(), (1,))
+
+    def test_a_program_without_cuda_leaves_nothing(self):
+        self.assertEqual(self.program("nothing").execute("SELECT count(*) FROM block").fetchone(), (0,))
 
 
 if __name__ == "__main__":

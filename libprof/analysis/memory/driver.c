@@ -133,7 +133,8 @@ static enum prof_status list_changes(struct drivers *d, int64_t device, struct p
     for (size_t i = 0; !status && i < d->work->items.count; i++) {
         const struct memory_item *item = &d->work->items.data[i];
         const struct prof_memory_site *site = &d->work->sites.data[item->site].row;
-        if (site->host || site->device != device || (from_pools && site->kind == WIRE_MEMORY_POOL))
+        if (item->block || site->host || site->device != device ||
+            (from_pools && site->kind == WIRE_MEMORY_POOL))
             continue;
         if (!add_item(d, item, cuda))
             status = prof_out_of_memory(err);

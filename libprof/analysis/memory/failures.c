@@ -177,13 +177,19 @@ static void examine(const struct memory_work *w, struct prof_memory_failure *f, 
     memset(held, 0, w->sites.count * sizeof *held);
     for (size_t i = 0; i < w->items.count; i++) {
         const struct memory_item *item = &w->items.data[i];
-        if (item->start <= f->time_ns && item->until > f->time_ns &&
-            is_there(f, &w->sites.data[item->site].row))
-            held[item->site] = prof_add(held[item->site], item->bytes);
+        if (item->start > f->time_ns || item->until <= f->time_ns ||
+            !is_there(f, &w->sites.data[item->site].row) ||
+            (item->block && item->inside == MEMORY_NONE))
+            continue;
+        held[item->site] = prof_add(held[item->site], item->bytes);
+        if (item->block) { /* its bytes are its segment's */
+            uint32_t segment = w->items.data[item->inside].site;
+            held[segment] = prof_subtract(held[segment], item->bytes);
+        }
     }
     for (size_t i = 0; i < w->sites.count; i++) {
         f->live_bytes = prof_add(f->live_bytes, held[i]);
-        if (held[i])
+        if (held[i] > 0)
             add_holder(f, w->site_order[i], held[i]);
     }
     const struct prof_device *device = f->host ? NULL : prof_device(w->capture, f->device);

@@ -48,7 +48,7 @@ static uint32_t place_of(struct memory_work *w, int64_t device, bool host, int k
     return number;
 }
 
-static uint32_t site_of(struct memory_work *w, uint32_t node, int64_t device, int kind)
+uint32_t memory_site_of(struct memory_work *w, uint32_t node, int64_t device, int kind)
 {
     bool fresh, host = memory_on_host(kind);
     device = host ? 0 : device;
@@ -121,13 +121,12 @@ static int64_t alive_until(const struct memory_work *w, const struct prof_lifeti
                : INT64_MAX;
 }
 
-static bool freed_in_its_step(const struct memory_work *w, const struct prof_lifetime *l)
+bool memory_in_one_step(const struct memory_work *w, uint32_t thread, int64_t made, int64_t freed)
 {
     if (!memory_has_steps(w))
         return false;
-    size_t made = prof_iteration_at(&w->iterations, l->thread, l->start);
-    return made != PROF_NO_ITERATION &&
-           made == prof_iteration_at(&w->iterations, l->thread, l->end);
+    size_t step = prof_iteration_at(&w->iterations, thread, made);
+    return step != PROF_NO_ITERATION && step == prof_iteration_at(&w->iterations, thread, freed);
 }
 
 static void add_use(struct prof_memory_use *use, const struct memory_item *item)
@@ -148,30 +147,40 @@ static void add_brief(struct prof_memory_use *use, int64_t bytes, const struct p
     use->brief_call_ns = add_known(add_known(use->brief_call_ns, made), freed);
 }
 
-static void gather(struct memory_work *w, const struct prof_lifetime *l,
-                   const struct memory_item *item, const struct prof_call *made)
+void memory_gather(struct memory_work *w, const struct memory_item *item, bool brief,
+                   const struct prof_call *made, const struct prof_call *freed)
 {
     struct memory_site *site = &w->sites.data[item->site];
-    struct memory_place *places[] = {&w->places.data[site->place],
-                                     &w->places.data[site->kind_place]};
-    struct prof_memory_use *uses[] = {&site->row.use, &places[0]->row.use, &places[1]->row.use};
-    for (int i = 0; i < 3; i++)
+    struct memory_place *kind = &w->places.data[site->kind_place];
+    struct memory_place *all = item->block ? NULL : &w->places.data[site->place];
+    struct prof_memory_use *uses[] = {&site->row.use, &kind->row.use, all ? &all->row.use : NULL};
+    for (int i = 0; i < 3 && uses[i]; i++) {
         add_use(uses[i], item);
-    if (l->end == INT64_MAX)
+        if (brief)
+            add_brief(uses[i], item->bytes, made, freed);
+    }
+    if (item->kept || item->fixed)
         return;
     int64_t lived = prof_subtract(item->until, item->start);
     prof_gather_add(&site->lifetime, &w->budget, lived);
-    for (int i = 0; i < 2; i++)
-        prof_gather_add(&places[i]->lifetime, &w->budget, lived);
-    if (lived > PROF_MEMORY_BRIEF_NS && !freed_in_its_step(w, l))
-        return;
-    const struct prof_call *freed = memory_call_around(w->facts, l->end_thread, l->end);
-    for (int i = 0; i < 3; i++)
-        add_brief(uses[i], item->bytes, made, freed);
+    prof_gather_add(&kind->lifetime, &w->budget, lived);
+    if (all)
+        prof_gather_add(&all->lifetime, &w->budget, lived);
 }
 
-static bool add_item(struct memory_work *w, const struct prof_lifetime *l)
+static void gather(struct memory_work *w, const struct prof_lifetime *l,
+                   const struct memory_item *item, const struct prof_call *made)
 {
+    bool freed = l->end != INT64_MAX;
+    bool brief = freed && (prof_subtract(item->until, item->start) <= PROF_MEMORY_BRIEF_NS ||
+                           memory_in_one_step(w, l->thread, l->start, l->end));
+    memory_gather(w, item, brief, made,
+                  brief ? memory_call_around(w->facts, l->end_thread, l->end) : NULL);
+}
+
+static bool add_item(struct memory_work *w, uint32_t lifetime)
+{
+    const struct prof_lifetime *l = &w->facts->lifetimes.data[lifetime];
     const struct prof_call *call = memory_call_around(w->facts, l->thread, l->start);
     struct prof_call_site from = {
         .process = l->process,
@@ -181,7 +190,7 @@ static bool add_item(struct memory_work *w, const struct prof_lifetime *l)
         .stack = l->stack,
     };
     uint32_t node = prof_call_tree_call(&w->tree, &from);
-    uint32_t site = node == PROF_NO_GROUP ? node : site_of(w, node, l->device, l->kind);
+    uint32_t site = node == PROF_NO_GROUP ? node : memory_site_of(w, node, l->device, l->kind);
     struct memory_item *item = site == PROF_NO_GROUP ? NULL : prof_array_add(&w->items);
     if (!item)
         return false;
@@ -192,6 +201,8 @@ static bool add_item(struct memory_work *w, const struct prof_lifetime *l)
         .bytes = l->bytes,
         .site = site,
         .thread = l->thread,
+        .lifetime = lifetime,
+        .inside = MEMORY_NONE,
         .kept = l->end == INT64_MAX && !fixed,
         .fixed = fixed,
     };
@@ -201,9 +212,8 @@ static bool add_item(struct memory_work *w, const struct prof_lifetime *l)
 
 static bool add_items(struct memory_work *w)
 {
-    for (size_t i = 0; i < w->facts->lifetimes.count; i++) {
-        const struct prof_lifetime *l = &w->facts->lifetimes.data[i];
-        if (in_scope(w, l) && !add_item(w, l))
+    for (uint32_t i = 0; i < w->facts->lifetimes.count; i++) {
+        if (in_scope(w, &w->facts->lifetimes.data[i]) && !add_item(w, i))
             return false;
     }
     return true;
@@ -244,7 +254,7 @@ static bool put_sites(struct memory_work *w, struct prof_memory_profile *result)
     qsort(result->sites, result->site_count, sizeof *result->sites, by_held);
     for (size_t i = 0; i < result->site_count; i++) {
         const struct prof_memory_site *site = &result->sites[i];
-        w->site_order[site_of(w, site->node, site->device, site->kind)] = (uint32_t)i;
+        w->site_order[memory_site_of(w, site->node, site->device, site->kind)] = (uint32_t)i;
     }
     return true;
 }
@@ -295,12 +305,17 @@ static bool put_places(struct memory_work *w, struct prof_memory_profile *result
 static enum prof_status work_through(struct memory_work *w, struct prof_memory_profile *result,
                                      struct prof_error *err)
 {
-    if (!add_items(w) || !memory_sweep(w))
+    if (!add_items(w))
+        return prof_out_of_memory(err);
+    enum prof_status status = memory_blocks(w, err);
+    if (status)
+        return status;
+    if (!memory_sweep(w))
         return prof_out_of_memory(err);
     memory_hold(w);
     if (!memory_judge(w) || !put_sites(w, result) || !put_places(w, result))
         return prof_out_of_memory(err);
-    enum prof_status status = memory_failures(w, result, err);
+    status = memory_failures(w, result, err);
     if (!status)
         status = memory_drivers(w, result, err);
     if (status)

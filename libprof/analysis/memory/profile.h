@@ -15,7 +15,10 @@ struct memory_item {
     int64_t bytes;
     uint32_t site;
     uint32_t thread;
-    bool kept, fixed; /* never freed; a static variable */
+    uint32_t lifetime; /* of facts.lifetimes; nothing for blocks */
+    uint32_t inside;   /* blocks: the item that they lie in, MEMORY_NONE = not found */
+    bool kept, fixed;  /* never freed; a static variable */
+    bool block;        /* of a framework's allocator: its bytes are those of another item */
 };
 
 /* What a site is gathered with, beside its row. */
@@ -46,7 +49,7 @@ struct memory_work {
     struct prof_map site_index;
     PROF_ARRAY(struct memory_place) places;
     struct prof_map place_index;
-    uint32_t *site_order; /* index of a site -> its place in the result */
+    uint32_t *site_order;               /* index of a site -> its place in the result */
     PROF_ARRAY(uint32_t) failure_nodes; /* of the tree, for the failures' paths */
 };
 
@@ -56,6 +59,21 @@ static inline bool memory_has_steps(const struct memory_work *work)
 {
     return work->iterations.group != PROF_NO_GROUP;
 }
+
+/* The blocks of PyTorch's allocator as items behind the others. */
+enum prof_status memory_blocks(struct memory_work *work, struct prof_error *err);
+
+/* The site of a node in a kind of memory, made when new. PROF_NO_GROUP: out of memory. */
+uint32_t memory_site_of(struct memory_work *work, uint32_t node, int64_t device, int kind);
+
+/* Count an item, whose site is known. until: INT64_MAX where it was not freed; the calls: NULL
+ * where they are not known. */
+void memory_gather(struct memory_work *work, const struct memory_item *item, bool brief,
+                   const struct prof_call *made, const struct prof_call *freed);
+
+/* Was it freed in the step that made it? */
+bool memory_in_one_step(const struct memory_work *work, uint32_t thread, int64_t made,
+                        int64_t freed);
 
 /* Live bytes through time: peaks of all places, and growth from step to step. False: out of memory.
  */
@@ -67,7 +85,8 @@ void memory_hold(struct memory_work *work);
 /* Which sites leak. False: out of memory. */
 bool memory_judge(struct memory_work *work);
 
-/* Allocations that were refused, and the driver's samples, into the result, whose sites are in order. */
+/* Allocations that were refused, and the driver's samples, into the result, whose sites are in
+ * order. */
 enum prof_status memory_failures(struct memory_work *work, struct prof_memory_profile *result,
                                  struct prof_error *err);
 enum prof_status memory_drivers(struct memory_work *work, struct prof_memory_profile *result,
@@ -80,8 +99,8 @@ const struct prof_call *memory_call_around(const struct prof_facts *facts, uint3
 /* The host's memory, not a device's. */
 bool memory_on_host(int kind);
 
-/* Names and paths of the sites and failures, into result->texts. `nodes`: of the failures. False: out
- * of memory. */
+/* Names and paths of the sites and failures, into result->texts. `nodes`: of the failures. False:
+ * out of memory. */
 bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *nodes);
 
 /* The same from facts that are loaded already. */

@@ -5,6 +5,7 @@
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/saturate.h"
+#include "libprof/wire/wire.h"
 
 struct change {
     int64_t time, bytes;
@@ -41,8 +42,9 @@ static size_t steady_steps(const struct memory_work *w, const struct prof_iterat
 static void apply(struct memory_work *w, const struct change *change)
 {
     const struct memory_site *site = &w->sites.data[change->site];
-    uint32_t rows[] = {site->place, site->kind_place};
-    for (int i = 0; i < 2; i++) {
+    uint32_t rows[] = {site->kind_place, site->place};
+    int count = site->row.kind == WIRE_MEMORY_BLOCK ? 1 : 2; /* blocks lie in what is counted */
+    for (int i = 0; i < count; i++) {
         struct memory_place *place = &w->places.data[rows[i]];
         place->live = prof_add(place->live, change->bytes);
         bool in_time = !w->scope->by_time || change->time >= w->scope->begin_ns;
@@ -139,17 +141,38 @@ static void hold(struct prof_memory_use *use, int64_t bytes)
     use->held_bytes = prof_add(use->held_bytes, bytes);
 }
 
+static bool is_held(const struct memory_work *w, const struct memory_item *item)
+{
+    const struct memory_site *site = &w->sites.data[item->site];
+    int64_t peak = w->places.data[site->place].row.peak_ns;
+    return peak != PROF_UNKNOWN && item->start <= peak && item->until > peak;
+}
+
+/* What a block holds its segment does not: of that is left what the allocator keeps for later. */
+static void hold_block(struct memory_work *w, const struct memory_item *item)
+{
+    if (item->inside == MEMORY_NONE || !is_held(w, &w->items.data[item->inside]))
+        return;
+    struct memory_site *segment = &w->sites.data[w->items.data[item->inside].site];
+    struct memory_site *site = &w->sites.data[item->site];
+    segment->row.use.held_bytes = prof_subtract(segment->row.use.held_bytes, item->bytes);
+    hold(&site->row.use, item->bytes);
+    hold(&w->places.data[site->kind_place].row.use, item->bytes);
+}
+
 void memory_hold(struct memory_work *w)
 {
     for (size_t i = 0; i < w->items.count; i++) {
         const struct memory_item *item = &w->items.data[i];
-        struct memory_site *site = &w->sites.data[item->site];
-        struct memory_place *all = &w->places.data[site->place];
-        int64_t peak = all->row.peak_ns;
-        if (peak == PROF_UNKNOWN || item->start > peak || item->until <= peak)
+        if (!is_held(w, item))
             continue;
+        if (item->block) {
+            hold_block(w, item);
+            continue;
+        }
+        struct memory_site *site = &w->sites.data[item->site];
         hold(&site->row.use, item->bytes);
-        hold(&all->row.use, item->bytes);
+        hold(&w->places.data[site->place].row.use, item->bytes);
         hold(&w->places.data[site->kind_place].row.use, item->bytes);
     }
 }
