@@ -18,9 +18,9 @@
 #include "collectors/core/collector.h"
 #include "collectors/stacks/bounds.h"
 #include "collectors/stacks/modules.h"
+#include "libprof/base/elf_note.h"
 
 #define MAX_PATH 4096u
-#define MAX_BUILD_ID 64u /* bytes */
 #define MAX_SEGMENTS 64u
 
 /* Of glibc's <dlfcn.h>, which may be older than the library we run with. */
@@ -82,30 +82,6 @@ static uint32_t full_path(const char *name)
                             : relative_path(name);
 }
 
-/* The build-id among the notes in [at, end), as hexadecimal; its string id or 0. */
-static uint32_t build_id_in(const unsigned char *at, const unsigned char *end)
-{
-    while ((size_t)(end - at) >= sizeof(Elf64_Nhdr)) {
-        const Elf64_Nhdr *note = (const Elf64_Nhdr *)(const void *)at;
-        uint64_t name = (note->n_namesz + 3ull) & ~3ull, bytes = (note->n_descsz + 3ull) & ~3ull;
-        const unsigned char *text = at + sizeof *note;
-        if (name + bytes > (uint64_t)(end - text))
-            return 0;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(text, "GNU", 4) == 0 &&
-            note->n_descsz <= MAX_BUILD_ID) {
-            static const char digits[] = "0123456789abcdef";
-            char hex[MAX_BUILD_ID * 2];
-            for (uint32_t i = 0; i < note->n_descsz; i++) {
-                hex[i * 2] = digits[text[name + i] >> 4];
-                hex[i * 2 + 1] = digits[text[name + i] & 15];
-            }
-            return collector_string(hex, note->n_descsz * 2u);
-        }
-        at = text + name + bytes;
-    }
-    return 0;
-}
-
 /* A mapped object file as its program headers describe it. */
 struct object {
     uint64_t bias; /* address less what the file says */
@@ -147,20 +123,20 @@ static void find_tables(struct stacks_module *module, const struct object *objec
     };
 }
 
+/* String id, 0 = it has none. */
 static uint32_t find_build_id(const struct object *object)
 {
-    uint32_t id = 0;
-    for (unsigned i = 0; i < object->count && !id; i++) {
+    char text[PROF_BUILD_ID_TEXT];
+    for (unsigned i = 0; i < object->count; i++) {
         const Elf64_Phdr *segment = &object->segments[i];
         uint64_t address = object->bias + segment->p_vaddr;
         const Elf64_Phdr *inside =
             segment->p_type == PT_NOTE ? segment_of(object, address) : NULL;
-        if (inside && segment->p_filesz <= inside->p_vaddr + inside->p_filesz - segment->p_vaddr) {
-            const unsigned char *at = (const unsigned char *)(uintptr_t)address;
-            id = build_id_in(at, at + segment->p_filesz);
-        }
+        if (inside && segment->p_filesz <= inside->p_vaddr + inside->p_filesz - segment->p_vaddr &&
+            prof_build_id((const unsigned char *)(uintptr_t)address, segment->p_filesz, text))
+            return collector_text(text);
     }
-    return id;
+    return 0;
 }
 
 static bool define(const struct stacks_module *module, uint8_t flags)
