@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "cli/commands.h"
@@ -78,24 +79,35 @@ static void say_offset(const char *name, const struct prof_merge_part *part)
         cli_say(name, "%s: clock not known, begins with the first file", part->path);
 }
 
+/* Files of one host were compared once, and follow each other. */
+static bool is_same_host(const struct prof_merge_part *a, const struct prof_merge_part *b)
+{
+    return a && a->clock == b->clock && a->host && b->host && !strcmp(a->host, b->host) &&
+           a->compared == b->compared && a->error_ns == b->error_ns;
+}
+
 /* Files on the first one's clock need no words. */
 static void say_clocks(const char *name, const struct prof_merge_result *result)
 {
-    size_t same = 0, others = 0;
+    size_t same = 0, others = 0, hosts = 0;
     int64_t worst = -1;
+    const struct prof_merge_part *before = NULL;
     for (size_t i = 0; i < result->count; i++) {
         const struct prof_merge_part *part = &result->parts[i];
-        if (part->left_out)
+        bool exact = part->clock == PROF_MERGE_SAME;
+        same += exact && !part->left_out;
+        if (exact || part->left_out)
             continue;
-        same += part->clock == PROF_MERGE_SAME;
+        others++;
         if (part->clock == PROF_MERGE_COLLECTIVES && part->error_ns > worst)
             worst = part->error_ns;
-        if (part->clock != PROF_MERGE_SAME && others++ < MOST_LINES)
+        if (!is_same_host(before, part) && hosts++ < MOST_LINES)
             say_offset(name, part);
+        before = part;
     }
-    if (others > MOST_LINES)
+    if (hosts > MOST_LINES)
         cli_say(name, "and so on for %s: table merged_part",
-                prof_counted((int64_t)(others - MOST_LINES), "file", "files").text);
+                prof_counted((int64_t)(hosts - MOST_LINES), "host", "hosts").text);
     if (!others)
         cli_say(name, "clocks: %zu file%s of one clock: exact", same, same == 1 ? "" : "s");
     else if (worst >= 0)

@@ -4,6 +4,7 @@
 
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/analysis/group.h"
+#include "libprof/analysis/kernel_sums.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/analysis/spread.h"
 
@@ -228,6 +229,8 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
 {
     struct work w = {.capture = capture, .by = group};
     *result = (struct prof_kernel_summary){.wall_ns = prof_wall_ns(capture, filter)};
+    if (!(filter && filter->range) && prof_has_sums_only(capture))
+        return prof_kernel_sums(capture, filter, result, err);
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = scan(&w, err);

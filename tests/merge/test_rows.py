@@ -186,7 +186,14 @@ class Rows(unittest.TestCase):
                "JOIN process p ON p.id=s.process JOIN launch_config c ON c.id=r.config JOIN string n ON n.id=c.name GROUP BY 1, 2 ORDER BY 1, 2"
         self.assertEqual(ask(out, sums), [row for f in files for row in ask(f, sums)])
         self.assertEqual(one(out, "SELECT count(*) FROM capture_health WHERE process NOT NULL"), 6)
-        self.assertEqual(subprocess.run([perfkit, "report", out], capture_output=True, check=False).returncode, 0)
+        done = subprocess.run([perfkit, "report", out, "--format", "json"], capture_output=True, check=True)
+        report = json.loads(done.stdout)
+        listed = {k["name"]: (k["count"], k["total_ns"]) for k in report["kernels"]["rows"]}
+        for name, count, total in ask(files[0], "SELECT n.value, count(*), sum(duration) FROM kernel k JOIN launch_config c ON "
+                                                "c.id=k.config JOIN string n ON n.id=c.name GROUP BY 1"):
+            others = [one(f, "SELECT sum(duration) FROM kernel k JOIN launch_config c ON c.id=k.config JOIN string n ON n.id=c.name "
+                             "WHERE n.value=?", name) for f in files[1:]]
+            self.assertEqual(listed[name], (count * 3, total + sum(others)))
         # and once more, from summaries
         merge("summaries.sqlite", "--subset", out)
         self.assertEqual(ask(path_of("summaries.sqlite"), sums), ask(out, sums))

@@ -65,7 +65,7 @@ START_TEST(nothing_is_overlooked)
             ck_assert_msg(strncmp(c->text + word, ".id", 3) || prof_column_refers(c),
                           "%s.%s refers to a table that is not there: %s", t->name, c->name,
                           c->text);
-            ck_assert_msg(!strstr(c->text + 1, ".id") || prof_column_refers(c) ||
+            ck_assert_msg(!*c->text || !strstr(c->text + 1, ".id") || prof_column_refers(c) ||
                               !strncmp(c->text, "as ", 3),
                           "%s.%s: a reference begins with TABLE.id: %s", t->name, c->name, c->text);
         }

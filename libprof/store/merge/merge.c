@@ -272,6 +272,10 @@ static enum prof_status make(struct merge *m)
     status = status ? status : describe_all(m);
     status = status ? status : merge_check(m);
     status = status ? status : merge_clocks(m);
+    if (!status && m->options->summary &&
+        !merge_note(m, "part", "summary",
+                    "no single events, as asked: only what each kernel took in each second"))
+        status = prof_fail(m->err, PROF_NOMEM, "out of memory");
     status = status ? status : exchange_temporary(m->output, &temporary, m->err);
     if (status)
         return status;
