@@ -43,7 +43,7 @@ enum field_form {
 };
 struct field {
     struct nvtx_object *name;
-    uint64_t enumeration; /* that the number is a value of, 0 = none */
+    uint64_t enumeration; /* whose value it is, 0 = none; `bytes` and `number` are its own then */
     uint32_t offset, bytes;
     uint8_t form;   /* enum field_form */
     uint8_t number; /* enum wire_payload */
@@ -216,8 +216,7 @@ static enum field_form text_form(const struct pk_nvtx_schema_entry *entry, uint6
 }
 
 /* How the entry's value is read; form NONE when it is not kept. */
-static struct field describe(struct nvtx_object *domain,
-                                  const struct pk_nvtx_schema_entry *entry, uint64_t offset)
+static struct field describe(const struct pk_nvtx_schema_entry *entry, uint64_t offset)
 {
     struct field field = {.offset = (uint32_t)offset};
     uint64_t bytes = 0;
@@ -233,10 +232,8 @@ static struct field describe(struct nvtx_object *domain,
         field.number = plain[entry->type].number;
         field.form = field.number ? FIELD_NUMBER : FIELD_NONE;
         bytes = plain[entry->type].bytes;
-    } else if (enumeration_of(domain, entry->type)) {
+    } else { /* an enumeration, which may be registered later; or a layout, which is left out */
         field.enumeration = entry->type;
-        bytes = enumeration_of(domain, entry->type)->bytes;
-        field.number = bytes > 4 ? WIRE_PAYLOAD_I64 : WIRE_PAYLOAD_I32;
         field.form = FIELD_NUMBER;
     }
     if (offset >= UINT32_MAX / 2 || bytes >= UINT32_MAX / 2)
@@ -248,7 +245,7 @@ static struct field describe(struct nvtx_object *domain,
 static void add_field(struct nvtx_object *domain, struct layout *layout,
                       const struct pk_nvtx_schema_entry *entry, uint64_t offset)
 {
-    struct field field = describe(domain, entry, offset);
+    struct field field = describe(entry, offset);
     if (entry->flags & FLAG_MESSAGE) {
         if (layout->message.form == FIELD_NONE && field.form != FIELD_NUMBER)
             layout->message = field;
@@ -369,17 +366,22 @@ bool nvtx_plain_value(const struct pk_nvtx_payload_data *payload, struct nvtx_va
     return true;
 }
 
-/* The name of an enumeration's value in place of its number, where it has one. */
-static void name_value(const struct nvtx_object *domain, uint64_t id, struct nvtx_value *value)
+/* The name of an enumeration's value, or its number where it has none. False: nobody registered it. */
+static bool read_enumeration(const struct nvtx_object *domain, uint64_t id, const void *at,
+                             size_t room, struct nvtx_value *value)
 {
     const struct enumeration *all = enumeration_of(domain, id);
-    uint64_t mask = all && all->bytes < sizeof mask ? ~(UINT64_MAX << (8 * all->bytes)) : UINT64_MAX;
-    for (uint32_t i = 0; all && i < all->count; i++) {
+    if (!all || all->bytes == 0 || room < all->bytes)
+        return false;
+    uint64_t mask = all->bytes < sizeof mask ? ~(UINT64_MAX << (8 * all->bytes)) : UINT64_MAX;
+    read_number(at, all->bytes, all->bytes > 4 ? WIRE_PAYLOAD_I64 : WIRE_PAYLOAD_I32, value);
+    for (uint32_t i = 0; i < all->count; i++) {
         if (((all->values[i].value ^ value->bits) & mask) == 0 && all->values[i].name) {
             read_text(nvtx_object_id(all->values[i].name), value);
-            return;
+            break;
         }
     }
+    return true;
 }
 
 static uint32_t embedded_text(const char *at, size_t bytes, size_t room, bool sized)
@@ -402,12 +404,12 @@ static bool read_field(const struct nvtx_object *domain, const struct pk_nvtx_pa
         read_text(embedded_text(at, field->bytes, sized ? room : field->bytes, sized), value);
         return true;
     }
+    if (field->enumeration)
+        return read_enumeration(domain, field->enumeration, at, room, value);
     if (field->form == FIELD_NUMBER) {
         if (room < field->bytes)
             return false;
         read_number(at, field->bytes, field->number, value);
-        if (field->enumeration)
-            name_value(domain, field->enumeration, value);
         return true;
     }
     const void *pointer;

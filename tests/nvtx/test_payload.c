@@ -125,7 +125,6 @@ static void register_collectives(struct pk_nvtx_domain *domain)
     uint64_t (*register_enum)(struct pk_nvtx_domain *, const struct pk_nvtx_enum_attributes *) =
         (uint64_t(*)(struct pk_nvtx_domain *, const struct pk_nvtx_enum_attributes *))
             first.payload[PK_NVTX_PAYLOAD_ENUM_REGISTER];
-    ck_assert_uint_eq(register_enum(domain, &enumeration), REDUCTION);
     static const struct pk_nvtx_schema_entry all_reduce[] = {
         {.type = 18, .name = "NCCL communicator ID"},
         {.type = 22, .name = "Message size [bytes]", .offset_bytes = 8},
@@ -148,6 +147,7 @@ static void register_collectives(struct pk_nvtx_domain *domain)
     schema.entry_count = 4;
     schema.schema_id = COMM_INIT;
     ck_assert_uint_eq(register_schema(domain, &schema), COMM_INIT);
+    ck_assert_uint_eq(register_enum(domain, &enumeration), REDUCTION); /* after who refers to it */
 }
 
 static const char *field_name(size_t i)
