@@ -74,16 +74,29 @@ if ! ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2'; then
     grep -q '^overlap .* ok .* ok .* ok *$' "$dir/out" || fail 'NCCL of a wheel'
 fi
 
-# Two ranks that somebody else started, over TCP.
+# Two ranks that somebody else started, over TCP: as torchrun says who they are (whose agent keeps the port
+# for itself), Open MPI and Slurm.
 port=$((20000 + $$ % 20000))
-for rank in 1 0; do
-    RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-        "$program" $quick --verify --backend cpu --variant host-overlap >"$dir/out.$rank" 2>"$dir/err" &
-    eval "pid$rank=$!"
+export MASTER_ADDR=127.0.0.1
+for launcher in 'RANK WORLD_SIZE LOCAL_RANK' 'OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK' \
+    'SLURM_PROCID SLURM_NTASKS SLURM_LOCALID'; do
+    set -- $launcher
+    port=$((port + 2))
+    agent=
+    [ "$1" = RANK ] && agent=True
+    for rank in 1 0; do
+        env "$1=$rank" "$2=2" "$3=$rank" MASTER_PORT=$port TORCHELASTIC_USE_AGENT_STORE=$agent \
+            "$program" $quick --verify --backend cpu --variant host-overlap >"$dir/out.$rank" 2>"$dir/err" &
+        eval "pid$rank=$!"
+    done
+    wait "$pid0" && wait "$pid1" || fail "two ranks of another launcher: $launcher"
+    grep -q '^host-overlap .* ok ' "$dir/out.0" || fail 'rank 0 of another launcher printed nothing'
+    [ -s "$dir/out.1" ] && fail 'rank 1 printed something'
 done
-wait "$pid0" && wait "$pid1" || fail 'two ranks of another launcher'
-grep -q '^host-overlap .* ok ' "$dir/out.0" || fail 'rank 0 of another launcher printed nothing'
-[ -s "$dir/out.1" ] && fail 'rank 1 printed something'
+unset MASTER_ADDR
+# One task of Slurm alone is the shell in which ranks are to start.
+SLURM_PROCID=0 SLURM_NTASKS=1 expect 0 $quick --backend cpu --variant host-overlap --ranks 2
+grep -q '^2 ranks' "$dir/out" || fail 'ranks in a job of one task'
 
 # A capture has all ranks, and their operations with the bytes.
 if command -v python3 >/dev/null; then

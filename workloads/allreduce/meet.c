@@ -60,6 +60,7 @@ bool meet_identity(struct meet *meet)
         variable(launchers[i].local_ranks, &meet->local_ranks);
         return true;
     }
+    *meet = (struct meet){.ranks = 0};
     return false;
 }
 

@@ -21,7 +21,6 @@ struct data {
     float *weights;
     uint32_t *corpus; /* this rank's part of each batch */
     struct reference reference;
-    double *losses; /* of the whole batch */
 };
 
 /* A variant on its way. */
@@ -78,9 +77,8 @@ static int make_data(const struct run *run, struct data *data)
     data->weights = weights_make(&data->whole, common->seed);
     whole = corpus_make(&data->whole, common->seed);
     data->corpus = whole ? part_of_corpus(data, whole, run->meet->rank) : NULL;
-    data->losses = malloc(rows_of(&data->whole) * sizeof data->losses[0]);
     perfkit_range_pop();
-    result = data->weights && data->corpus && data->losses ? 0 : -1;
+    result = data->weights && data->corpus ? 0 : -1;
     if (result == 0 && common->verify && run->meet->rank == 0) {
         perfkit_range_push("reference");
         result = reference_make(&data->whole, data->weights, whole, &data->reference);
@@ -94,7 +92,6 @@ static void free_data(struct data *data)
 {
     free(data->weights);
     free(data->corpus);
-    free(data->losses);
     reference_free(&data->reference);
 }
 
