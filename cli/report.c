@@ -23,7 +23,7 @@ struct report_options {
     const char *baseline;
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
     const char *prometheus, *roofline, *plots;
-    unsigned roofline_of;
+    unsigned roofline_of, weight;
     struct cli_filter_options filter;
 };
 
@@ -34,6 +34,10 @@ static const char *const format_words[] = {"", "text", "json", "csv", "markdown"
 
 /* In the order of enum prof_roofline_group. */
 static const char *const roofline_words[] = {"kernels", "configs", "ranges", NULL};
+
+/* In the order of enum prof_flame_weight. */
+static const char *const weight_words[] = {"time", "kernels",   "bytes", "count", "idle",
+                                           "held", "allocated", NULL};
 
 #define AT(field) .offset = offsetof(struct report_options, field)
 static const struct cli_option report_options[] = {
@@ -63,11 +67,16 @@ static const struct cli_option report_options[] = {
     {.name = "perfetto", .type = CLI_FILE, AT(perfetto), .argument = "OUT",
      .text = "the same in Perfetto's own format: smaller, faster, exact; OUT.gz is compressed"},
     {.name = "flamegraph", .type = CLI_FILE, AT(flamegraph), .argument = "OUT",
-     .text = "folded stacks (NVTX ranges; API call; kernel) for flame graph tools"},
+     .text = "folded stacks (host stack; NVTX ranges; API call; kernel) for flame graph tools"},
+    {.name = "weight", .type = CLI_CHOICE, AT(weight), .argument = "BY", .fallback = "time",
+     .text = "what --flamegraph weighs stacks by: time on the device; time of kernels alone; bytes "
+             "copied and filled; count of operations; idle, the time that the device had waited for "
+             "them; bytes held at the peak of memory; bytes allocated",
+     .words = weight_words},
     {.name = "speedscope", .type = CLI_FILE, AT(speedscope), .argument = "OUT",
-     .text = "the same stacks for speedscope, by time, bytes and number"},
+     .text = "the same stacks for speedscope, by time, bytes, number and idle time, with source lines"},
     {.name = "pprof", .type = CLI_FILE, AT(pprof), .argument = "OUT",
-     .text = "the same stacks for pprof, compressed (OUT.pb.gz)"},
+     .text = "the same for pprof, compressed (OUT.pb.gz)"},
     {.name = "prometheus", .type = CLI_FILE, AT(prometheus), .argument = "OUT",
      .text = "totals for node_exporter's textfile collector (OUT.prom); --top N kernels, 50"},
     {.name = "roofline", .type = CLI_FILE, AT(roofline), .argument = "OUT",
@@ -257,7 +266,8 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
                                            .baseline = baseline,
                                            .findings = asked->findings,
                                            .roofline =
-                                               (enum prof_roofline_group)asked->roofline_of};
+                                               (enum prof_roofline_group)asked->roofline_of,
+                                           .weight = (enum prof_flame_weight)asked->weight};
     bool any_file = false;
     for (size_t i = 0; i < OUTPUT_FILES; i++) {
         if (!files[i].path)
@@ -313,6 +323,10 @@ static bool options_agree(const char *command, const struct report_options *aske
         cli_say(command, "--roofline-of says what --roofline draws: give --roofline OUT.svg too");
         return false;
     }
+    if (asked->weight != UINT_MAX && !asked->flamegraph) {
+        cli_say(command, "--weight says what --flamegraph weighs by: give --flamegraph OUT too");
+        return false;
+    }
     if (asked->plots && is_standard(asked->plots)) {
         cli_say(command, "--plots writes several files: give it a folder");
         return false;
@@ -334,7 +348,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     char path[PATH_MAX];
     int exit_status;
     /* CLI_CHOICE stores the index into the words it was given: shift to ours, where 0 = none. */
-    asked.format = asked.roofline_of = UINT_MAX;
+    asked.format = asked.roofline_of = asked.weight = UINT_MAX;
     if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
         return exit_status;
     asked.format++;
@@ -344,6 +358,8 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
         return CLI_USAGE;
     if (asked.json)
         asked.format = FORMAT_JSON;
+    if (asked.weight == UINT_MAX)
+        asked.weight = PROF_FLAME_DEVICE_NS;
     if (asked.roofline_of == UINT_MAX)
         asked.roofline_of = PROF_ROOFLINE_KERNELS;
 

@@ -53,11 +53,12 @@ static void merge(struct prof_flame_lines *lines)
 }
 
 enum prof_status prof_flame_lines(struct prof_capture *capture, const struct prof_filter *filter,
-                                  struct prof_flame_lines *result, struct prof_error *err)
+                                  enum prof_flame_weight weight, struct prof_flame_lines *result,
+                                  struct prof_error *err)
 {
     struct prof_flame flame = {0};
     *result = (struct prof_flame_lines){0};
-    enum prof_status status = prof_flame(capture, filter, PROF_FLAME_DEVICE_NS, &flame, err);
+    enum prof_status status = prof_flame(capture, filter, weight, &flame, err);
     if (!status && flame.count) {
         result->rows = calloc(flame.count, sizeof *result->rows);
         if (!result->rows || !collect(&flame, result))

@@ -6,7 +6,7 @@
 
 struct prof_flame_line {
     char *stack;    /* "range;range;call;kernel", clean */
-    int64_t weight; /* ns of device time, more than 0 */
+    int64_t weight; /* more than 0 */
 };
 
 struct prof_flame_lines {
@@ -15,7 +15,8 @@ struct prof_flame_lines {
 };
 
 enum prof_status prof_flame_lines(struct prof_capture *capture, const struct prof_filter *filter,
-                                  struct prof_flame_lines *result, struct prof_error *err);
+                                  enum prof_flame_weight weight, struct prof_flame_lines *result,
+                                  struct prof_error *err);
 void prof_flame_lines_free(struct prof_flame_lines *result);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/base/map.h"
+#include "libprof/include/prof_stack.h"
 #include "report/flame_samples.h"
 
 static const char *const kind_words[] = {
@@ -49,27 +50,43 @@ static const char *name_of(const struct prof_report_samples *samples,
     return node->name ? node->name : "unknown";
 }
 
-/* The key is the name with one more byte, its kind. */
+/* Frames of the host's stacks say where they are, the others what they are: that is what viewers show
+ * beside a name. */
+static struct prof_report_frame frame_of(const struct prof_flame_node *node, const char *name)
+{
+    const struct prof_frame *place = node->kind == PROF_FLAME_FRAME ? node->frame : NULL;
+    struct prof_report_frame frame = {name, kind_words[node->kind], kind_words[node->kind],
+                                      PROF_UNKNOWN};
+    if (place && (place->file || place->module))
+        frame.file = place->file ? place->file : place->module;
+    if (place && place->file)
+        frame.line = place->line;
+    return frame;
+}
+
+/* The key is the name with its kind and, for places in source, their number. */
 static bool number_frame(struct prof_report_samples *samples, const struct prof_capture *capture,
                          struct prof_names *known, size_t node)
 {
     const struct prof_flame_node *n = &samples->flame.nodes[node];
     const char *name = name_of(samples, capture, n);
+    uint32_t place = n->frame ? n->frame->number : 0;
     size_t length = strlen(name);
-    char *key = malloc(length + 1);
+    char *key = malloc(length + 1 + sizeof place);
     if (!key)
         return false;
     memcpy(key, name, length);
     key[length] = (char)n->kind;
-    uint32_t *number = prof_names_get(known, key, length + 1);
+    memcpy(key + length + 1, &place, sizeof place);
+    length += 1 + sizeof place;
+    uint32_t *number = prof_names_get(known, key, length);
     bool ok = true;
     if (number) {
         samples->frame_of[node] = *number;
     } else {
         samples->frame_of[node] = (uint32_t)samples->frame_count;
-        samples->frames[samples->frame_count] =
-            (struct prof_report_frame){name, kind_words[n->kind]};
-        ok = prof_names_put(known, key, length + 1, (uint32_t)samples->frame_count++);
+        samples->frames[samples->frame_count] = frame_of(n, name);
+        ok = prof_names_put(known, key, length, (uint32_t)samples->frame_count++);
     }
     free(key);
     return ok;

@@ -7,6 +7,8 @@
 struct prof_report_frame {
     const char *name; /* never NULL; bytes as the program gave them */
     const char *kind; /* "NVTX range", "API call", "kernel", ... */
+    const char *file; /* of the source, or of the object; else as `kind` */
+    int64_t line;     /* PROF_UNKNOWN = none */
 };
 
 /* Frames of a stack at most; deeper ones lose their outermost frames. */
@@ -14,7 +16,7 @@ struct prof_report_frame {
 
 struct prof_report_samples {
     struct prof_flame flame; /* every event weighs 1 */
-    struct prof_report_frame *frames; /* distinct by name and kind */
+    struct prof_report_frame *frames; /* distinct by name and kind; of the host's stacks by line */
     size_t frame_count;
     char **process_names; /* per process of the capture: its frame's name, told apart by pid */
     size_t process_count;

@@ -11,7 +11,8 @@ enum prof_status prof_report_write_flamegraph(struct prof_capture *capture,
 {
     struct prof_flame_lines lines;
     enum prof_status status =
-        prof_flame_lines(capture, options ? options->filter : NULL, &lines, err);
+        prof_flame_lines(capture, options ? options->filter : NULL,
+                         options ? options->weight : PROF_FLAME_DEVICE_NS, &lines, err);
     if (status)
         return status;
     for (size_t i = 0; i < lines.count; i++)

@@ -13,8 +13,8 @@ enum prof_status prof_gate_flamegraph(struct prof_capture *base, struct prof_cap
                                       FILE *out, struct prof_error *err)
 {
     struct prof_flame_lines a = {0}, b = {0};
-    enum prof_status status = prof_flame_lines(base, NULL, &a, err);
-    status = status ? status : prof_flame_lines(cand, NULL, &b, err);
+    enum prof_status status = prof_flame_lines(base, NULL, PROF_FLAME_DEVICE_NS, &a, err);
+    status = status ? status : prof_flame_lines(cand, NULL, PROF_FLAME_DEVICE_NS, &b, err);
     for (size_t i = 0, j = 0; !status && (i < a.count || j < b.count);) {
         int order = i == a.count ? 1 : j == b.count ? -1 : strcmp(a.rows[i].stack, b.rows[j].stack);
         const char *stack = order <= 0 ? a.rows[i].stack : b.rows[j].stack;

@@ -1,6 +1,7 @@
 /* The flame graph as a pprof profile (github.com/google/pprof, proto/profile.proto), compressed as
- * its tools expect. A sample is a distinct stack with three values: how many kernels, copies and
- * fills ended there, their time on the device, and the bytes that they moved. */
+ * its tools expect. A sample is a distinct stack with four values: how many kernels, copies and
+ * fills ended there, their time on the device, the bytes that they moved, and how long the device had idled
+ * before them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ enum {
     LOCATION_ID = 1,
     LOCATION_LINE = 4,
     LINE_FUNCTION = 1,
+    LINE_LINE = 2,
     FUNCTION_ID = 1,
     FUNCTION_NAME = 2,
     FUNCTION_SYSTEM_NAME = 3,
@@ -68,7 +70,8 @@ static int64_t text(struct work *w, const char *raw)
 static void put_sample_types(struct work *w)
 {
     static const char *const types[][2] = {
-        {"operations", "count"}, {"device_time", "nanoseconds"}, {"moved", "bytes"}};
+        {"operations", "count"}, {"device_time", "nanoseconds"}, {"moved", "bytes"},
+        {"idle_before", "nanoseconds"}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         struct prof_protobuf type = {0};
         prof_protobuf_int(&type, VALUE_TYPE, text(w, types[i][0]));
@@ -87,9 +90,11 @@ static void put_frame(struct work *w, size_t frame)
     prof_protobuf_int(&function, FUNCTION_ID, id);
     prof_protobuf_int(&function, FUNCTION_NAME, name);
     prof_protobuf_int(&function, FUNCTION_SYSTEM_NAME, name);
-    prof_protobuf_int(&function, FUNCTION_FILE, text(w, w->samples.frames[frame].kind));
+    prof_protobuf_int(&function, FUNCTION_FILE, text(w, w->samples.frames[frame].file));
     prof_protobuf_message(&w->profile, PROFILE_FUNCTION, &function);
     prof_protobuf_int(&line, LINE_FUNCTION, id);
+    if (w->samples.frames[frame].line != PROF_UNKNOWN)
+        prof_protobuf_int(&line, LINE_LINE, w->samples.frames[frame].line);
     prof_protobuf_int(&location, LOCATION_ID, id);
     prof_protobuf_message(&location, LOCATION_LINE, &line);
     prof_protobuf_message(&w->profile, PROFILE_LOCATION, &location);
@@ -114,6 +119,7 @@ static void put_samples(struct work *w)
         prof_protobuf_varint(&packed, (uint64_t)node->count);
         prof_protobuf_varint(&packed, (uint64_t)node->device_ns);
         prof_protobuf_varint(&packed, (uint64_t)node->bytes);
+        prof_protobuf_varint(&packed, (uint64_t)node->idle_ns);
         prof_protobuf_message(&sample, SAMPLE_VALUE, &packed);
         prof_protobuf_message(&w->profile, PROFILE_SAMPLE, &sample);
     }

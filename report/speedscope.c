@@ -21,6 +21,11 @@ static int64_t weight_count(const struct prof_flame_node *node)
     return node->count;
 }
 
+static int64_t weight_idle(const struct prof_flame_node *node)
+{
+    return node->idle_ns;
+}
+
 static const struct profile {
     const char *name, *unit;
     int64_t (*weight)(const struct prof_flame_node *node);
@@ -28,6 +33,7 @@ static const struct profile {
     {"device time", "nanoseconds", weight_ns},
     {"bytes copied and filled", "bytes", weight_bytes},
     {"kernels, copies and fills", "none", weight_count},
+    {"device idle before", "nanoseconds", weight_idle},
 };
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 
@@ -38,7 +44,9 @@ static void put_frames(struct prof_json *json, const struct prof_report_samples 
     for (size_t i = 0; i < samples->frame_count; i++) {
         prof_json_object(json, NULL);
         prof_json_string(json, "name", samples->frames[i].name);
-        prof_json_string(json, "file", samples->frames[i].kind);
+        prof_json_string(json, "file", samples->frames[i].file);
+        if (samples->frames[i].line != PROF_UNKNOWN)
+            prof_json_int(json, "line", samples->frames[i].line);
         prof_json_end(json);
     }
     prof_json_end(json);

@@ -47,6 +47,7 @@ enum prof_status prof_call_tree_open(struct prof_call_tree *tree, struct prof_ca
 void prof_call_tree_close(struct prof_call_tree *tree)
 {
     prof_names_free(&tree->children);
+    prof_map_free(&tree->stack_nodes);
     free(tree->recent);
     prof_array_free(&tree->nodes);
     *tree = (struct prof_call_tree){0};
@@ -118,6 +119,9 @@ static uint32_t add_process(struct prof_call_tree *tree, int64_t id)
 static uint32_t add_frames(struct prof_call_tree *tree, uint32_t node, int64_t stack)
 {
     const struct prof_frame *frames, *places;
+    const uint64_t *known = prof_map_get(&tree->stack_nodes, (uint64_t)stack);
+    if (known) /* a stack is of one process, so always below the same node */
+        return (uint32_t)*known;
     size_t count = prof_stack_frames(tree->stacks, stack, &frames);
     prof_stacks_places(tree->stacks, &places);
     for (size_t i = 0; i < count && node != PROF_NO_GROUP; i++) {
@@ -126,6 +130,21 @@ static uint32_t add_frames(struct prof_call_tree *tree, uint32_t node, int64_t s
         if (node != PROF_NO_GROUP)
             tree->nodes.data[node].frame = place;
     }
+    if (node != PROF_NO_GROUP && !prof_map_put(&tree->stack_nodes, (uint64_t)stack, node))
+        return PROF_NO_GROUP;
+    return node;
+}
+
+uint32_t prof_call_tree_place(struct prof_call_tree *tree, uint32_t node, int64_t stack)
+{
+    const struct prof_frame *found = tree->stacks ? prof_stack_place(tree->stacks, stack) : NULL, *places;
+    if (!found)
+        return node;
+    prof_stacks_places(tree->stacks, &places);
+    const struct prof_frame *place = &places[found->number];
+    node = prof_call_tree_child(tree, node, PROF_FLAME_FRAME, place->number, place->function);
+    if (node != PROF_NO_GROUP)
+        tree->nodes.data[node].frame = place;
     return node;
 }
 

@@ -64,6 +64,7 @@ enum {
     STACK,
     SPECIAL,
     API_DURATION,
+    GRAPH_NODE,
     BYTES,
     TARGET_KIND,
     SOURCE_KIND,
@@ -71,10 +72,11 @@ enum {
 };
 #define COMMON "SELECT start, duration, stream, thread, api_name, api_lead, correlation, stack, "
 static const char *const queries[] = {
-    [PROF_OP_KERNEL] = COMMON "config, api_duration FROM kernel",
+    [PROF_OP_KERNEL] = COMMON "config, api_duration, graph_node FROM kernel",
     [PROF_OP_TRANSFER] =
-        COMMON "kind, api_duration, bytes, target_kind, source_kind, blocking FROM transfer",
-    [PROF_OP_MEMSET] = COMMON "100, api_duration, bytes, memory_kind FROM memset",
+        COMMON "kind, api_duration, graph_node, bytes, target_kind, source_kind, "
+               "blocking FROM transfer",
+    [PROF_OP_MEMSET] = COMMON "100, api_duration, graph_node, bytes, memory_kind FROM memset",
     [PROF_OP_GRAPH] = "SELECT start, duration, stream, NULL, NULL, NULL, correlation, NULL, graph, "
                       "NULL, NULL FROM graph_launch",
 };
@@ -117,11 +119,12 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
         .stream = prof_column_id(row, STREAM),
         .thread = prof_column_id(row, THREAD),
         .api_name = prof_column_id(row, API_NAME),
-        .stack = prof_column_id(row, STACK),
         .call_duration_ns = prof_column_int(row, API_DURATION),
         .launch_ns = prof_column_int(row, API_DURATION),
         .bytes = PROF_UNKNOWN,
         .blocking = PROF_UNKNOWN,
+        .stack = prof_column_id(row, STACK),
+        .graph_node = prof_column_int(row, GRAPH_NODE),
     };
     if (kind == PROF_OP_KERNEL)
         op->config = prof_column_id(row, SPECIAL);
@@ -183,7 +186,13 @@ static void read_event(const struct work *w, const struct prof_event *event,
         .call_ns = event->api_start_ns,
         .stream = event->stream,
         .thread = event->thread,
+        .api_name = event->api_name_id,
         .config = event->config ? event->config->id : 0,
+        .copy_kind = event->kind == PROF_EVENT_MEMSET ? PROF_COPY_MEMSET : event->copy_kind,
+        .bytes = event->bytes,
+        .graph = event->graph,
+        .stack = event->stack,
+        .graph_node = event->graph_node,
     };
     if (op->call_ns == PROF_UNKNOWN && event->correlation != PROF_UNKNOWN)
         take_graph_call(w, event->correlation, op);

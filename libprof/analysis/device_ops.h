@@ -23,6 +23,7 @@ struct prof_device_op {
     int64_t launch_ns;            /* the same, for what graphs ran that of the graph's launch */
     int64_t stack;                /* stack.id of the call, of a graph's launch; 0 = none */
     bool in_graph;                /* it ran as a node of a CUDA graph */
+    int64_t graph_node;           /* graph_node.node of its process, or PROF_UNKNOWN */
 };
 
 /* The calls that launched CUDA graphs: few, kept by correlation. Starts as {0}. */
@@ -61,7 +62,7 @@ enum prof_status prof_device_ops(struct prof_capture *capture, const struct prof
                                  prof_device_op_seen *seen, void *user, struct prof_error *err);
 
 /* All operations that were seen to start, of all kinds together, in order of start. Filled in: kind,
- * times, call, stream, thread, config. */
+ * times, call, stream, thread, config, bytes, kind of copy, stack, graph and node. */
 enum prof_status prof_device_ops_by_start(struct prof_capture *capture, prof_device_op_seen *seen,
                                           void *user, struct prof_error *err);
 

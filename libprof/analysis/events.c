@@ -133,6 +133,7 @@ static bool decode_device(struct prof_events *events, const struct prof_ordered_
     e->start_ns = c[START];
     e->duration_ns = c[START] == PROF_UNKNOWN ? PROF_UNKNOWN : c[DURATION];
     e->api_name = prof_string(events->capture, c[API_NAME], NULL);
+    e->api_name_id = id_of(c[API_NAME]);
     e->api_start_ns = prof_call_start(c[START], c[API_LEAD]);
     if (!prof_scope_called(&events->scope, e->thread, e->api_start_ns, e->stream, c[CORRELATION]))
         return false;
@@ -244,6 +245,7 @@ static bool decode_call(struct prof_events *events, const struct source *source,
     e->start_ns = e->api_start_ns = c[KEY];
     e->duration_ns = e->api_duration_ns = c[CALL_DURATION];
     e->name = e->api_name = prof_string(events->capture, c[CALL_NAME], NULL);
+    e->api_name_id = id_of(c[CALL_NAME]);
     e->result = c[CALL_RESULT];
     e->source = small(c[CALL_SOURCE]);
     e->correlation = c[CALL_CORRELATION];

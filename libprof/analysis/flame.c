@@ -4,6 +4,7 @@
 
 #include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/graph_nodes.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_memory.h"
 
@@ -14,6 +15,8 @@ struct work {
     struct prof_texts texts;
     struct prof_range_index index;
     struct prof_call_tree tree;
+    struct prof_node_stacks nodes; /* of CUDA graphs */
+    struct prof_map busy_until;    /* physical device -> end of what was seen of its work */
 };
 
 static uint32_t name_of_range(void *user, const struct prof_range_row_read *row)
@@ -34,6 +37,8 @@ static int64_t weight_of(const struct work *w, const struct prof_device_op *op)
         return op->kind == PROF_OP_KERNEL || op->bytes == PROF_UNKNOWN ? 0 : op->bytes;
     case PROF_FLAME_COUNT:
         return 1;
+    case PROF_FLAME_IDLE_NS: /* told by the order of all work: add_idle */
+        return 0;
     case PROF_FLAME_HELD:
     case PROF_FLAME_ALLOCATED: /* of allocations: prof_memory_flame */
         return 0;
@@ -67,21 +72,32 @@ static uint32_t add_leaf(struct work *w, uint32_t node, const struct prof_device
         (uint64_t)op->copy_kind, prof_copy_kind_text(op->copy_kind));
 }
 
+/* The node of an operation. PROF_NO_GROUP: out of memory. */
+static uint32_t node_of(struct work *w, const struct prof_device_op *op)
+{
+    struct prof_call_site site = {
+        .process = process_of(w, op),
+        .thread = op->thread,
+        .call_ns = op->call_ns,
+        .api_name = op->api_name,
+        .stack = op->stack,
+    };
+    uint32_t node = prof_call_tree_call(&w->tree, &site);
+    int64_t made_by = op->graph_node == PROF_UNKNOWN
+                          ? 0
+                          : prof_node_stack_of(&w->nodes, site.process, op->graph_node);
+    if (node != PROF_NO_GROUP && made_by)
+        node = prof_call_tree_place(&w->tree, node, made_by);
+    return node == PROF_NO_GROUP ? node : add_leaf(w, node, op);
+}
+
 static bool add_op(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
     int64_t weight = weight_of(w, op);
     if (weight <= 0)
         return true;
-    struct prof_call_site site = {
-        .process = process_of(w, op),
-        .thread = op->thread,
-        .call_ns = op->call_ns,
-        .api_name = op->api_name,
-    };
-    uint32_t node = prof_call_tree_call(&w->tree, &site);
-    if (node != PROF_NO_GROUP)
-        node = add_leaf(w, node, op);
+    uint32_t node = node_of(w, op);
     if (node == PROF_NO_GROUP)
         return false;
     struct prof_flame_node *leaf = &w->tree.nodes.data[node];
@@ -94,6 +110,34 @@ static bool add_op(void *user, const struct prof_device_op *op)
     return true;
 }
 
+/* Work comes in the order of its start. What begins after all before it on its device has ended is what
+ * the device waited for. */
+static bool add_idle(void *user, const struct prof_device_op *op)
+{
+    struct work *w = user;
+    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
+    const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
+    uint64_t key = device ? (uint64_t)device->physical : 0;
+    const uint64_t *known = prof_map_get(&w->busy_until, key);
+    int64_t busy_until = known ? (int64_t)*known : op->start_ns;
+    int64_t idle = prof_subtract(op->start_ns, busy_until);
+    int64_t end = prof_add(op->start_ns, op->duration_ns == PROF_UNKNOWN ? 0 : op->duration_ns);
+    if (!prof_map_put(&w->busy_until, key, (uint64_t)(end > busy_until ? end : busy_until)))
+        return false;
+    if (idle <= 0 || !prof_scope_op(&w->scope, op))
+        return true;
+    uint32_t node = node_of(w, op);
+    if (node == PROF_NO_GROUP)
+        return false;
+    struct prof_flame_node *leaf = &w->tree.nodes.data[node];
+    leaf->idle_ns = prof_add(leaf->idle_ns, idle);
+    if (w->weight == PROF_FLAME_IDLE_NS) {
+        leaf->self = prof_add(leaf->self, idle);
+        leaf->count++;
+    }
+    return true;
+}
+
 static enum prof_status scan(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
@@ -102,7 +146,11 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
         return status;
     status = prof_range_index_open(&w->index, w->capture, &places, name_of_range, w, err);
     if (!status)
+        status = prof_node_stacks_read(&w->nodes, w->capture, err);
+    if (!status && w->weight != PROF_FLAME_IDLE_NS)
         status = prof_device_ops(w->capture, &w->scope, add_op, w, err);
+    if (!status && (w->weight == PROF_FLAME_IDLE_NS || w->weight == PROF_FLAME_COUNT))
+        status = prof_device_ops_by_start(w->capture, add_idle, w, err);
     prof_end(w->capture);
     return status;
 }
@@ -123,6 +171,8 @@ enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filt
     if (!status)
         prof_call_tree_take(&w.tree, result);
     prof_call_tree_close(&w.tree);
+    prof_node_stacks_free(&w.nodes);
+    prof_map_free(&w.busy_until);
     prof_texts_free(&w.texts);
     prof_range_index_close(&w.index);
     prof_scope_close(&w.scope);

@@ -121,3 +121,48 @@ enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_g
     prof_map_free(&w.wanted);
     return status;
 }
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+enum prof_status prof_node_stacks_read(struct prof_node_stacks *stacks,
+                                       struct prof_capture *capture, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status =
+        prof_query(capture,
+                   "SELECT thread, node, max(original), max(stack) FROM graph_node WHERE EXISTS "
+                   "(SELECT 1 FROM graph_node WHERE stack NOT NULL) GROUP BY thread, node",
+                   &row, err);
+    while (!status && prof_row(row)) {
+        const struct prof_thread *thread = prof_thread(capture, prof_column_id(row, 0));
+        struct prof_node_stack *node = prof_array_add(&stacks->list);
+        if (node)
+            *node = (struct prof_node_stack){thread ? thread->process : 0, prof_column_int(row, 1),
+                                             prof_column_int(row, 2), prof_column_id(row, 3)};
+        if (!node || !prof_map_put(&stacks->by_key, key_of(node->process, node->node),
+                                   stacks->list.count - 1))
+            status = prof_out_of_memory(err);
+    }
+    enum prof_status end = prof_query_end(capture, row, status ? NULL : err);
+    return status ? status : end;
+}
+
+int64_t prof_node_stack_of(const struct prof_node_stacks *stacks, int64_t process, int64_t node)
+{
+    for (int i = 0; i <= MOST_CLONINGS; i++) {
+        const uint64_t *at = prof_map_get(&stacks->by_key, key_of(process, node));
+        const struct prof_node_stack *found = at ? &stacks->list.data[*at] : NULL;
+        if (!found || found->process != process || found->node != node)
+            return 0;
+        if (found->original == PROF_UNKNOWN)
+            return found->stack;
+        node = found->original;
+    }
+    return 0;
+}
+
+void prof_node_stacks_free(struct prof_node_stacks *stacks)
+{
+    prof_map_free(&stacks->by_key);
+    prof_array_free(&stacks->list);
+}

@@ -19,4 +19,20 @@ struct prof_graph_node {
 enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_graph_node **nodes,
                                      size_t count, struct prof_error *err);
 
+/* Where nodes were made: the stack of a node, or of the one that it was cloned from. Starts as {0}; empty
+ * and without cost where no node has a stack. */
+struct prof_node_stack {
+    int64_t process, node, original, stack;
+};
+struct prof_node_stacks {
+    struct prof_map by_key; /* (process, node) mixed -> index */
+    PROF_ARRAY(struct prof_node_stack) list;
+};
+
+enum prof_status prof_node_stacks_read(struct prof_node_stacks *stacks,
+                                       struct prof_capture *capture, struct prof_error *err);
+/* stack.id, 0 = not known. */
+int64_t prof_node_stack_of(const struct prof_node_stacks *stacks, int64_t process, int64_t node);
+void prof_node_stacks_free(struct prof_node_stacks *stacks);
+
 #endif

@@ -1008,6 +1008,8 @@ enum prof_flame_weight {
     PROF_FLAME_KERNEL_NS, /* kernels only */
     PROF_FLAME_BYTES,     /* copies and fills by bytes */
     PROF_FLAME_COUNT,     /* kernels, copies and fills, one each */
+    PROF_FLAME_IDLE_NS,   /* kernels, copies and fills by the time that their device had idled before
+                             they started: the way of work that came late. Each moment once */
     PROF_FLAME_HELD,      /* allocations alive at the peak of their device, by bytes */
     PROF_FLAME_ALLOCATED, /* all allocations, by bytes */
 };
@@ -1034,6 +1036,7 @@ struct prof_flame_node {
     int64_t total; /* with all nodes below */
     int64_t count; /* events that end their stack here */
     int64_t device_ns, bytes; /* of those events, whatever the weight: durations; bytes moved or set */
+    int64_t idle_ns; /* with PROF_FLAME_COUNT and PROF_FLAME_IDLE_NS: their device's idle time before them */
     int64_t process;          /* PROF_FLAME_PROCESS: its id */
     const struct prof_frame *frame; /* PROF_FLAME_FRAME: function, file and line; until prof_refresh */
 };
@@ -1045,9 +1048,10 @@ struct prof_flame {
     size_t count;
 };
 
-/* Stacks of (process ;) frames of the host's stack where it was taken, outermost first ; NVTX ranges open on the calling thread when the call started, outermost
- * first ; API call ; kernel or transfer kind. Work without a known call hangs from the root (or
- * process). Memory: 40 to 60 bytes per range and about 100 per distinct stack. The weights of
+/* Stacks of (process ;) frames of the host's stack where it was taken, outermost first ; NVTX ranges
+ * open on the calling thread when the call started, outermost first ; API call ; kernel or transfer kind.
+ * Before a kernel of a CUDA graph stands the place where its node was made, where that is known. Work
+ * without a known call hangs from the root (or process). Memory: 40 to 60 bytes per range and about 100 per distinct stack. The weights of
  * allocations: their stacks end with the kind of memory. */
 enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filter *filter,
                             enum prof_flame_weight weight, struct prof_flame *result,
@@ -1096,6 +1100,7 @@ struct prof_event {
 
     /* KERNEL, TRANSFER, MEMSET, SYNC: the call that asked for it. API: the call itself. */
     const char *api_name;
+    int64_t api_name_id; /* its string.id, 0 = none */
     int64_t api_start_ns, api_duration_ns; /* PROF_UNKNOWN = no call known */
     int64_t correlation; /* shared by a graph launch's API event and its device events, else
                             PROF_UNKNOWN; unique per process only */

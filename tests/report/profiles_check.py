@@ -98,12 +98,12 @@ def read_pprof(path):
 # ---- speedscope ------------------------------------------------------------------------------------
 
 def read_speedscope(path):
-    """{profile's unit: [(frames outermost first, weight)]}"""
+    """{profile's name: [(frames outermost first, weight)]}"""
     with open(path, encoding="utf-8") as file:
         document = json.load(file)
     check(document["$schema"] == "https://www.speedscope.app/file-format-schema.json", "$schema")
     check(0 <= document["activeProfileIndex"] < len(document["profiles"]), "activeProfileIndex")
-    frames = [(f["name"], f["file"]) for f in document["shared"]["frames"]]
+    frames = [(f["name"], f["file"], *([f["line"]] if "line" in f else [])) for f in document["shared"]["frames"]]
     check(len(set(frames)) == len(frames), "a frame is there twice")
     found = {}
     for profile in document["profiles"]:
@@ -121,7 +121,7 @@ def read_speedscope(path):
             ended.update(tuple(open_now[:n]) for n in range(common + 1, len(open_now) + 1))
             open_now = list(stack)
             check(not any(stack[:n] in ended for n in range(1, len(stack) + 1)), "order of stacks")
-        found[profile["unit"]] = list(zip(stacks, profile["weights"]))
+        found[profile["name"]] = list(zip(stacks, profile["weights"]))
     return found
 
 
@@ -141,7 +141,8 @@ def main():
     count, device_ns, moved = (sum(row[i] for row in total.values()) for i in range(3))
 
     samples, types, profile, strings = read_pprof(pprof)
-    check(types == [("operations", "count"), ("device_time", "nanoseconds"), ("moved", "bytes")],
+    check(types == [("operations", "count"), ("device_time", "nanoseconds"), ("moved", "bytes"),
+                    ("idle_before", "nanoseconds")],
           f"sample types {types}")
     check([sum(values[i] for _, values in samples) for i in range(3)] == [count, device_ns, moved],
           f"totals are not {count}, {device_ns}, {moved}")
@@ -151,8 +152,10 @@ def main():
     check(not any(c in text for text in strings for c in "\n\x1b\u202e"), "a name is not clean")
 
     scope = read_speedscope(speedscope)
-    check(sorted(scope) == ["bytes", "nanoseconds", "none"], "profiles")
-    for unit, index in (("none", 0), ("nanoseconds", 1), ("bytes", 2)):
+    ours_to_theirs = {"kernels, copies and fills": 0, "device time": 1, "bytes copied and filled": 2,
+                      "device idle before": 3}
+    check(scope.keys() == ours_to_theirs.keys(), "profiles")
+    for unit, index in ours_to_theirs.items():
         # Names are clean in one and as they are in the other: compare the shape and the weights.
         ours = sorted((len(stack), [kind for _, kind in stack], values[index])
                       for stack, values in samples if values[index])

@@ -1,0 +1,263 @@
+/* See prof_stack_sums.h. Both tables are read off the flame graph's tree, so they agree with it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/capture.h"
+#include "libprof/base/saturate.h"
+#include "libprof/include/prof_stack_sums.h"
+
+static struct prof_stack_cost cost_of(const struct prof_flame_node *node)
+{
+    return (struct prof_stack_cost){node->count, node->device_ns, node->bytes, node->idle_ns};
+}
+
+static void add(struct prof_stack_cost *to, const struct prof_stack_cost *cost)
+{
+    to->count = prof_add(to->count, cost->count);
+    to->device_ns = prof_add(to->device_ns, cost->device_ns);
+    to->bytes = prof_add(to->bytes, cost->bytes);
+    to->idle_ns = prof_add(to->idle_ns, cost->idle_ns);
+}
+
+/* Tree and places of a capture; places NULL when it has no stacks. */
+static enum prof_status read_tree(struct prof_capture *capture, const struct prof_filter *filter,
+                                  struct prof_flame *flame, const struct prof_frame **places,
+                                  size_t *count, struct prof_error *err)
+{
+    struct prof_stacks *stacks = NULL;
+    *places = NULL;
+    *count = 0;
+    enum prof_status status = prof_capture_stacks(capture, &stacks, err);
+    if (!status && stacks)
+        *count = prof_stacks_places(stacks, places);
+    return status ? status : prof_flame(capture, filter, PROF_FLAME_COUNT, flame, err);
+}
+
+/* ---- by line --------------------------------------------------------------------------------- */
+
+struct lines {
+    const struct prof_flame *flame;
+    struct prof_line_row *rows; /* by number of place */
+    uint32_t *seen;             /* node that last added to a place's total, + 1 */
+    struct prof_line_sums *result;
+};
+
+/* A node where work ends gives its cost to every place on its way, once. */
+static void add_lines(struct lines *l, uint32_t node)
+{
+    const struct prof_flame_node *nodes = l->flame->nodes;
+    struct prof_stack_cost cost = cost_of(&nodes[node]);
+    bool any = false;
+    for (uint32_t at = node; at; at = nodes[at].parent) {
+        if (nodes[at].kind != PROF_FLAME_FRAME || !nodes[at].frame)
+            continue;
+        uint32_t place = nodes[at].frame->number;
+        if (!any)
+            add(&l->rows[place].self, &cost);
+        any = true;
+        if (l->seen[place] == node + 1)
+            continue;
+        l->seen[place] = node + 1;
+        add(&l->rows[place].total, &cost);
+    }
+    add(&l->result->all, &cost);
+    if (!any)
+        add(&l->result->without, &cost);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct prof_line_row *x = a, *y = b;
+    if (x->total.device_ns != y->total.device_ns)
+        return x->total.device_ns > y->total.device_ns ? -1 : 1;
+    return x->place->number < y->place->number ? -1 : x->place->number > y->place->number;
+}
+
+enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_filter *filter,
+                                struct prof_line_sums *result, struct prof_error *err)
+{
+    struct prof_flame flame = {0};
+    const struct prof_frame *places;
+    size_t count;
+    *result = (struct prof_line_sums){0};
+    enum prof_status status = read_tree(capture, filter, &flame, &places, &count, err);
+    struct lines l = {&flame, calloc(count + 1, sizeof *l.rows), calloc(count + 1, sizeof *l.seen),
+                      result};
+    if (!status && (!l.rows || !l.seen))
+        status = prof_out_of_memory(err);
+    for (uint32_t i = 0; !status && i < flame.count; i++) {
+        if (flame.nodes[i].count)
+            add_lines(&l, i);
+    }
+    for (size_t i = 0; !status && i < count; i++) {
+        if (!l.rows[i].total.count)
+            continue;
+        l.rows[i].place = &places[i];
+        l.rows[result->count++] = l.rows[i];
+    }
+    if (!status && result->count)
+        qsort(l.rows, result->count, sizeof *l.rows, by_time);
+    free(l.seen);
+    prof_flame_free(&flame);
+    if (status)
+        free(l.rows);
+    else
+        result->rows = l.rows;
+    return status;
+}
+
+void prof_line_sums_free(struct prof_line_sums *result)
+{
+    free(result->rows);
+    *result = (struct prof_line_sums){0};
+}
+
+/* ---- by kernel ------------------------------------------------------------------------------- */
+
+static bool is_work(enum prof_flame_kind kind)
+{
+    return kind == PROF_FLAME_KERNEL || kind == PROF_FLAME_TRANSFER || kind == PROF_FLAME_MEMSET;
+}
+
+/* The places on a node's way, innermost first, as the key of its row. */
+static bool path_of(const struct prof_flame *flame, uint32_t node, uint32_t **path, size_t *depth)
+{
+    size_t count = 0;
+    for (uint32_t at = node; at; at = flame->nodes[at].parent)
+        count += flame->nodes[at].kind == PROF_FLAME_FRAME && flame->nodes[at].frame;
+    *depth = count;
+    *path = malloc((count + 1) * sizeof **path);
+    if (!*path)
+        return false;
+    count = 0;
+    for (uint32_t at = node; at; at = flame->nodes[at].parent) {
+        if (flame->nodes[at].kind == PROF_FLAME_FRAME && flame->nodes[at].frame)
+            (*path)[count++] = flame->nodes[at].frame->number;
+    }
+    return true;
+}
+
+struct callers {
+    const struct prof_flame *flame;
+    struct prof_names known; /* kind, name and path -> row */
+    struct prof_names works; /* kind and name -> index in work_ns */
+    PROF_ARRAY(int64_t) work_ns;
+    PROF_ARRAY(struct prof_caller_row) rows;
+};
+
+static bool number_of(struct prof_names *names, enum prof_flame_kind kind, const char *name,
+                      const uint32_t *path, size_t depth, uint32_t *number, bool *is_new)
+{
+    size_t length = strlen(name), size = 1 + length + 1 + depth * sizeof *path;
+    char *key = malloc(size);
+    if (!key)
+        return false;
+    key[0] = (char)kind;
+    memcpy(key + 1, name, length + 1);
+    if (depth)
+        memcpy(key + length + 2, path, depth * sizeof *path);
+    uint32_t *known = prof_names_get(names, key, size);
+    *is_new = !known;
+    *number = known ? *known : (uint32_t)names->count;
+    bool ok = known || prof_names_put(names, key, size, *number);
+    free(key);
+    return ok;
+}
+
+/* The same work from the same stack within other ranges is the same row. */
+static bool add_caller(struct callers *c, uint32_t node)
+{
+    const struct prof_flame_node *n = &c->flame->nodes[node];
+    const char *name = n->name ? n->name : "unknown";
+    struct prof_stack_cost cost = cost_of(n);
+    struct prof_caller_row row = {.work = name, .kind = n->kind};
+    uint32_t number, work;
+    bool is_new, is_new_work;
+    if (!path_of(c->flame, node, &row.path, &row.depth))
+        return false;
+    bool ok = number_of(&c->works, n->kind, name, NULL, 0, &work, &is_new_work) &&
+              number_of(&c->known, n->kind, name, row.path, row.depth, &number, &is_new);
+    if (ok && is_new_work) {
+        int64_t *ns = prof_array_add(&c->work_ns);
+        ok = ns != NULL;
+        if (ns)
+            *ns = 0;
+    }
+    struct prof_caller_row *added = ok && is_new ? prof_array_add(&c->rows) : NULL;
+    if (added)
+        *added = row;
+    else
+        free(row.path);
+    if (!ok || (is_new && !added))
+        return false;
+    add(&c->rows.data[number].cost, &cost);
+    c->work_ns.data[work] = prof_add(c->work_ns.data[work], cost.device_ns);
+    return true;
+}
+
+static bool fill_work_ns(struct callers *c)
+{
+    for (size_t i = 0; i < c->rows.count; i++) {
+        struct prof_caller_row *row = &c->rows.data[i];
+        uint32_t work;
+        bool is_new;
+        if (!number_of(&c->works, row->kind, row->work, NULL, 0, &work, &is_new))
+            return false;
+        row->work_ns = c->work_ns.data[work];
+    }
+    return true;
+}
+
+static int by_work(const void *a, const void *b)
+{
+    const struct prof_caller_row *x = a, *y = b;
+    if (x->work_ns != y->work_ns)
+        return x->work_ns > y->work_ns ? -1 : 1;
+    int order = strcmp(x->work, y->work);
+    if (order || x->kind != y->kind)
+        return order ? order : (int)x->kind - (int)y->kind;
+    if (x->cost.device_ns != y->cost.device_ns)
+        return x->cost.device_ns > y->cost.device_ns ? -1 : 1;
+    size_t common = x->depth < y->depth ? x->depth : y->depth;
+    order = common ? memcmp(x->path, y->path, common * sizeof *x->path) : 0;
+    return order ? order : x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+enum prof_status prof_caller_sums(struct prof_capture *capture, const struct prof_filter *filter,
+                                  struct prof_caller_sums *result, struct prof_error *err)
+{
+    struct prof_flame flame = {0};
+    size_t count;
+    *result = (struct prof_caller_sums){0};
+    enum prof_status status = read_tree(capture, filter, &flame, &result->places, &count, err);
+    struct callers c = {.flame = &flame};
+    for (uint32_t i = 0; !status && i < flame.count; i++) {
+        if (!flame.nodes[i].count || !is_work(flame.nodes[i].kind))
+            continue;
+        struct prof_stack_cost cost = cost_of(&flame.nodes[i]);
+        add(&result->all, &cost);
+        if (!add_caller(&c, i))
+            status = prof_out_of_memory(err);
+    }
+    if (!status && !fill_work_ns(&c))
+        status = prof_out_of_memory(err);
+    if (c.rows.count)
+        qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_work);
+    result->rows = c.rows.data;
+    result->count = c.rows.count;
+    prof_names_free(&c.known);
+    prof_names_free(&c.works);
+    prof_array_free(&c.work_ns);
+    prof_flame_free(&flame);
+    if (status)
+        prof_caller_sums_free(result);
+    return status;
+}
+
+void prof_caller_sums_free(struct prof_caller_sums *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        free(result->rows[i].path);
+    free(result->rows);
+    *result = (struct prof_caller_sums){0};
+}

@@ -1,0 +1,129 @@
+/* Statistics by the host's stacks: what each line of the program cost on the device, and who asked for
+ * each kernel. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/include/prof_stack_sums.h"
+#include "report/stats_columns.h"
+
+static double share_of(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+/* "/src/model.c:42" */
+static const char *line_text(struct prof_stat_text *text, const struct prof_frame *place)
+{
+    if (!place->file)
+        return NULL;
+    if (place->line == PROF_UNKNOWN)
+        return place->file;
+    return prof_stat_print(text, "%s:%lld", place->file, (long long)place->line);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+struct line_line {
+    struct prof_line_row row;
+    double share;
+    const char *function, *line, *module;
+};
+
+const struct prof_report_column prof_stat_stack_line_sum_columns[] = {
+    STAT_REAL("Time (%)", SHARE, line_line, share),
+    STAT_INT("Total Time (ns)", NS, line_line, row.total.device_ns),
+    STAT_INT("Self Time (ns)", NS, line_line, row.self.device_ns),
+    STAT_INT("Count", COUNT, line_line, row.total.count),
+    STAT_INT("Self Count", COUNT, line_line, row.self.count),
+    STAT_INT("Moved (MB)", BYTES, line_line, row.total.bytes),
+    STAT_INT("Idle Before (ns)", NS, line_line, row.total.idle_ns),
+    STAT_TEXT("Function", line_line, function),
+    STAT_TEXT("Line", line_line, line),
+    STAT_TEXT("Module", line_line, module),
+    {0}};
+
+enum prof_status prof_stat_stack_line_sum(struct prof_report_stat_walk *walk,
+                                          struct prof_error *err)
+{
+    struct prof_line_sums sums;
+    struct prof_stat_text text = {0};
+    enum prof_status status = prof_line_sums(walk->capture, walk->filter, &sums, err);
+    for (size_t i = 0; i < sums.count; i++) {
+        const struct prof_frame *place = sums.rows[i].place;
+        struct line_line line = {.row = sums.rows[i],
+                                 .share = share_of(sums.rows[i].total.device_ns, sums.all.device_ns),
+                                 .function = place->function,
+                                 .line = line_text(&text, place),
+                                 .module = place->module};
+        if (!walk->row(walk->user, &line))
+            break;
+    }
+    free(text.text);
+    prof_line_sums_free(&sums);
+    return status;
+}
+
+/* ---- callers --------------------------------------------------------------------------------- */
+
+struct caller_line {
+    struct prof_caller_row row;
+    double share, work_share;
+    const char *stack;
+};
+
+const struct prof_report_column prof_stat_stack_kern_sum_columns[] = {
+    STAT_REAL("Time (%)", SHARE, caller_line, share),
+    STAT_REAL("Of Its Name (%)", SHARE, caller_line, work_share),
+    STAT_INT("Total Time (ns)", NS, caller_line, row.cost.device_ns),
+    STAT_INT("Count", COUNT, caller_line, row.cost.count),
+    STAT_INT("Moved (MB)", BYTES, caller_line, row.cost.bytes),
+    STAT_INT("Idle Before (ns)", NS, caller_line, row.cost.idle_ns),
+    STAT_TEXT("Name", caller_line, row.work),
+    STAT_TEXT("Called From", caller_line, stack),
+    {0}};
+
+/* "launch (a.c:5) < step (a.c:9) < main (a.c:20)"; NULL: out of memory. */
+static bool path_text(const struct prof_caller_sums *sums, const struct prof_caller_row *row,
+                      struct prof_stat_text *text)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < row->depth; i++) {
+        const struct prof_frame *place = &sums->places[row->path[i]];
+        size_t need = prof_frame_text(place, NULL, 0) + 4;
+        if (used + need > text->room) {
+            char *grown = realloc(text->text, (used + need) * 2);
+            if (!grown)
+                return false;
+            text->text = grown;
+            text->room = (used + need) * 2;
+        }
+        if (i) {
+            memcpy(text->text + used, " < ", 3);
+            used += 3;
+        }
+        used += prof_frame_text(place, text->text + used, text->room - used);
+    }
+    return true;
+}
+
+enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
+                                          struct prof_error *err)
+{
+    struct prof_caller_sums sums;
+    struct prof_stat_text text = {0};
+    enum prof_status status = prof_caller_sums(walk->capture, walk->filter, &sums, err);
+    for (size_t i = 0; !status && i < sums.count; i++) {
+        const struct prof_caller_row *row = &sums.rows[i];
+        if (!path_text(&sums, row, &text))
+            status = prof_fail(err, PROF_NOMEM, "out of memory");
+        struct caller_line line = {.row = *row,
+                                   .share = share_of(row->cost.device_ns, sums.all.device_ns),
+                                   .work_share = share_of(row->cost.device_ns, row->work_ns),
+                                   .stack = row->depth ? text.text : NULL};
+        if (status || !walk->row(walk->user, &line))
+            break;
+    }
+    free(text.text);
+    prof_caller_sums_free(&sums);
+    return status;
+}
