@@ -3,6 +3,7 @@
 #ifndef PERFKIT_REPORT_DATA_H
 #define PERFKIT_REPORT_DATA_H
 
+#include "libprof/include/prof_cpu.h"
 #include "libprof/include/prof_ranks.h"
 #include "report/report.h"
 
@@ -45,6 +46,7 @@ struct prof_report_data {
     struct prof_memory_summary memory;
     struct prof_activity_summary activities[PROF_ACTIVITIES];
     struct prof_pool_summary pools;
+    struct prof_cpu cpu;
     struct prof_roofline roofline; /* of kernels */
     struct prof_roofline roofline_configs; /* empty when no kernel's work is known */
     struct prof_roofline roofline_ranges;

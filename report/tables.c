@@ -542,6 +542,17 @@ const struct prof_report_table prof_report_tables[] = {
     {.name = "pools", .title = "Memory pools", .none = "no memory pools",
      .help = "Reserved is what a pool held at most, Used what allocations took of it.",
      .screen_rows = 4, .optional = true, ROWS(prof_pool, prof_report_pool)},
+    {.name = "host", .title = "Where the host was",
+     .none = "the host was not sampled (--cpu-sample)",
+     .help = "Time of threads by samples: those that launch device work first, by their time while no "
+             "device worked (Device idle: running and blocked then), the others by what they ran.",
+     .screen_rows = 8, .optional = true, .totals = prof_report_host_totals,
+     ROWS(prof_cpu_function, prof_report_host)},
+    {.name = "host_threads", .title = "Time of threads",
+     .none = "the host was not sampled (--cpu-sample)",
+     .help = "Running includes the kernel's time for the thread; preempted is ready to run without a "
+             "processor.",
+     .screen_rows = 6, .optional = true, ROWS(prof_cpu_thread, prof_report_host_thread)},
     {.name = "streams", .title = "Streams", .none = "no streams",
      .help = "Streams and queues that did something, or have a name; a lower priority number goes "
              "first.",
