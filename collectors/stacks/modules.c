@@ -103,6 +103,12 @@ static const Elf64_Phdr *segment_of(const struct object *object, uint64_t addres
     return NULL;
 }
 
+/* What the headers say counts only where the object is. */
+static bool lies_within(const struct stacks_module *module, uint64_t low, uint64_t bytes)
+{
+    return low >= module->start && low < module->end && bytes <= module->end - low;
+}
+
 static void find_tables(struct stacks_module *module, const struct object *object)
 {
     uint64_t header = object->header;
@@ -112,9 +118,9 @@ static void find_tables(struct stacks_module *module, const struct object *objec
     }
     const Elf64_Phdr *segment = header ? segment_of(object, header) : NULL;
     module->tables = (struct cfi_tables){0};
-    if (!segment)
+    uint64_t low = segment ? object->bias + segment->p_vaddr : 0;
+    if (!segment || !lies_within(module, low, segment->p_filesz))
         return;
-    uint64_t low = object->bias + segment->p_vaddr;
     module->tables = (struct cfi_tables){
         .memory = (const unsigned char *)(uintptr_t)low,
         .low = low,
@@ -124,7 +130,7 @@ static void find_tables(struct stacks_module *module, const struct object *objec
 }
 
 /* String id, 0 = it has none. */
-static uint32_t find_build_id(const struct object *object)
+static uint32_t find_build_id(const struct stacks_module *module, const struct object *object)
 {
     char text[PROF_BUILD_ID_TEXT];
     for (unsigned i = 0; i < object->count; i++) {
@@ -133,6 +139,7 @@ static uint32_t find_build_id(const struct object *object)
         const Elf64_Phdr *inside =
             segment->p_type == PT_NOTE ? segment_of(object, address) : NULL;
         if (inside && segment->p_filesz <= inside->p_vaddr + inside->p_filesz - segment->p_vaddr &&
+            lies_within(module, address, segment->p_filesz) &&
             prof_build_id((const unsigned char *)(uintptr_t)address, segment->p_filesz, text))
             return collector_text(text);
     }
@@ -188,7 +195,7 @@ static uint32_t add(struct stacks_modules *modules, const struct object *object,
     };
     if (atomic_load(&modules->count) >= MODULES || (module.path = full_path(name)) == 0)
         return 0;
-    module.build_id = find_build_id(object);
+    module.build_id = find_build_id(&module, object);
     find_tables(&module, object);
     struct stacks_module *slot = define(&module, 0) ? take_slot(modules, &module) : NULL;
     if (!slot)
@@ -229,6 +236,15 @@ static bool ask_loader(uint64_t pc, struct found_object *found)
     return find_object && find_object((void *)(uintptr_t)pc, found) == 0 && found->map;
 }
 
+static void gone(struct stacks_modules *modules, struct stacks_module *module)
+{
+    if (!take(module, MODULE_LOADED))
+        return;
+    define(module, WIRE_MODULE_UNLOADED);
+    atomic_store_explicit(&module->state, MODULE_GONE, memory_order_release);
+    atomic_fetch_add(&modules->generation, 1);
+}
+
 static uint32_t known_at(const struct stacks_modules *modules, uint64_t pc)
 {
     uint32_t count = atomic_load_explicit(&modules->count, memory_order_acquire);
@@ -241,6 +257,20 @@ static uint32_t known_at(const struct stacks_modules *modules, uint64_t pc)
     return 0;
 }
 
+static bool is_still_there(const struct stacks_module *module, const struct found_object *found)
+{
+    return found->map == module->loaded_as &&
+           (uint64_t)(uintptr_t)found->start == module->start;
+}
+
+/* The loader reuses its own memory too. Only of an object that a stack leads through, and that is
+ * therefore not just being unloaded. */
+static bool has_its_name(const struct stacks_module *module, const char *name)
+{
+    uint32_t path = name[0] == '/' ? collector_text(name) : 0;
+    return path == 0 || path == module->path;
+}
+
 uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc)
 {
     struct found_object found;
@@ -248,23 +278,16 @@ uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc)
     if (find_object && !ask_loader(pc, &found))
         return 0; /* code that was generated, or no code at all */
     uint32_t number = known_at(modules, pc);
-    if (number || !find_object) {
-        if (!number)
-            atomic_store_explicit(&modules->wanted, 1, memory_order_relaxed);
+    if (!find_object)
+        return number; /* 0: the helper thread has not seen it yet */
+    if (number && is_still_there(&modules->slots[number - 1], &found) &&
+        has_its_name(&modules->slots[number - 1], found.map->l_name))
         return number;
-    }
+    if (number) /* another one has its place already */
+        gone(modules, &modules->slots[number - 1]);
     return describe(&found, &object) ? add(modules, &object, (uint64_t)(uintptr_t)found.start,
                                            (uint64_t)(uintptr_t)found.end)
                                      : 0;
-}
-
-static void gone(struct stacks_modules *modules, struct stacks_module *module)
-{
-    if (!take(module, MODULE_LOADED))
-        return;
-    define(module, WIRE_MODULE_UNLOADED);
-    atomic_store_explicit(&module->state, MODULE_GONE, memory_order_release);
-    atomic_fetch_add(&modules->generation, 1);
 }
 
 /* ---- Without _dl_find_object: the list of dl_iterate_phdr, on the helper thread. */
@@ -327,7 +350,7 @@ void stacks_modules_look(struct stacks_modules *modules, bool on_helper)
         struct stacks_module *module = &modules->slots[i];
         struct found_object found;
         if (atomic_load_explicit(&module->state, memory_order_acquire) == MODULE_LOADED &&
-            (!ask_loader(module->start, &found) || found.map != module->loaded_as))
+            (!ask_loader(module->start, &found) || !is_still_there(module, &found)))
             gone(modules, module);
     }
 }

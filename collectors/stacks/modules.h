@@ -25,7 +25,6 @@ enum stacks_module_state { MODULE_UNUSED, MODULE_CHANGING, MODULE_LOADED, MODULE
 struct stacks_modules {
     _Atomic uint32_t count;      /* slots that were ever taken */
     _Atomic uint32_t generation; /* of what lies where: grows when something went away */
-    _Atomic uint32_t wanted;     /* the helper thread is to look: an address in none of them */
     struct stacks_module slots[MODULES];
 };
 

@@ -234,6 +234,8 @@ static uint32_t take(struct stacks_state *stacks, const struct unwind_start *sta
         unwound.cut |= count > UNWIND_DEPTH;
         count = count > UNWIND_DEPTH ? UNWIND_DEPTH : count;
     }
+    if (count == 0)
+        return 0;
     if (unwound.cut)
         collector_count(WIRE_COUNT_STACK_CUT, 1);
     if (unwound.ended)

@@ -210,6 +210,13 @@ static bool by_realigned(struct walk *walk, const struct rule *rule)
     return return_to(walk, cfa);
 }
 
+static bool is_code(struct walk *walk, uint64_t pc, bool generated)
+{
+    if (pc < 4096 || pc > UNWIND_ADDRESS)
+        return false;
+    return generated ? stack_readable(pc) : stacks_module_at(walk->modules, pc - 1) != 0;
+}
+
 /* No tables: what the frame pointer leads to, if that is a frame. In generated code the caller may be
  * generated too; of assembler in a module the caller must be in one. */
 static bool by_frame_pointer(struct walk *walk, bool generated)
@@ -221,8 +228,7 @@ static bool by_frame_pointer(struct walk *walk, bool generated)
     pc &= UNWIND_ADDRESS; /* without the signature */
 #endif
     bool outermost = frame == 0 && pc == 0;
-    if (!outermost && (pc < 4096 || pc > UNWIND_ADDRESS ||
-                       (!generated && stacks_module_at(walk->modules, pc - 1) == 0)))
+    if (!outermost && !is_code(walk, pc, generated))
         return false;
     walk->frame = frame;
     walk->sp = at + 16;
@@ -407,7 +413,7 @@ void unwind(struct unwind_rules *rules, struct stacks_modules *modules,
         .start = start,
         .out = out,
         .salt = (uint64_t)atomic_load_explicit(&modules->generation, memory_order_relaxed) << 48,
-        .depth = depth < UNWIND_DEPTH ? depth : UNWIND_DEPTH,
+        .depth = depth < 1 ? 1 : depth < UNWIND_DEPTH ? depth : UNWIND_DEPTH,
     };
     enum stopped stopped = walk_by_rules(&walk);
     if (stopped == STOPPED_NEEDS_REGISTERS)

@@ -295,6 +295,22 @@ START_TEST(library_goes_unseen)
 }
 END_TEST
 
+/* ... and another one was loaded before that. */
+START_TEST(library_is_replaced_unseen)
+{
+    struct plugin plugin = load("small.so");
+    ck_assert_uint_ne(take_through(&plugin), 0);
+    dlclose(plugin.handle);
+    plugin = load("large.so");
+    const struct fake_stack *stack = stack_of(take_through(&plugin));
+    const struct wire_module *module = module_of(&plugin);
+    ck_assert_ptr_nonnull(strstr(fake_core_text(module->path), "large.so"));
+    ck_assert_uint_eq(stack->flags, 0);
+    ck_assert_uint_ge(stack->entries[3], plugin.address);
+    ck_assert_uint_lt(stack->entries[3], plugin.address + module->bytes);
+}
+END_TEST
+
 START_TEST(relative_path)
 {
     ck_assert_int_eq(chdir(PLUGINS), 0);
@@ -408,6 +424,7 @@ int main(void)
     tcase_add_test(tests, forked_child);
     tcase_add_test(tests, library_comes_and_goes);
     tcase_add_test(tests, library_goes_unseen);
+    tcase_add_test(tests, library_is_replaced_unseen);
     tcase_add_test(tests, relative_path);
     tcase_add_test(tests, merged_frames);
 #ifndef __SANITIZE_THREAD__

@@ -310,6 +310,23 @@ START_TEST(no_module_twice)
 }
 END_TEST
 
+/* A C library that cannot be asked for an address: modules are those that were listed. */
+START_TEST(listed_modules)
+{
+    struct chain chain = chain_of(20, innermost);
+    void *one;
+    backtrace(&one, 1); /* loads a library when it is first called */
+    stacks_modules_look(&modules, false); /* not on any thread of the program */
+    ck_assert_uint_eq(fake_core.module_count, 0);
+    stacks_modules_look(&modules, true);
+    ck_assert_uint_ge(fake_core.module_count, 2);
+    unsigned listed = fake_core.module_count;
+    chain_plain(&chain);
+    stacks_modules_look(&modules, true);
+    ck_assert_uint_eq(fake_core.module_count, listed);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("unwind");
@@ -329,6 +346,9 @@ int main(void)
 #endif
     tcase_add_test(tests, no_module_twice);
     suite_add_tcase(suite, tests);
+    TCase *old = tcase_create("old C library"); /* stacks_modules_start did not find the function */
+    tcase_add_test(old, listed_modules);
+    suite_add_tcase(suite, old);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
