@@ -76,7 +76,7 @@ fi
 
 # Two ranks that somebody else started, over TCP: as torchrun says who they are (whose agent keeps the port
 # for itself), Open MPI and Slurm.
-port=$((20000 + $$ % 20000))
+port=$((20000 + $$ % 10000))
 export MASTER_ADDR=127.0.0.1
 for launcher in 'RANK WORLD_SIZE LOCAL_RANK' 'OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK' \
     'SLURM_PROCID SLURM_NTASKS SLURM_LOCALID'; do

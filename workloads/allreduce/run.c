@@ -97,7 +97,7 @@ static void free_data(struct data *data)
 
 /* ---- buckets -------------------------------------------------------------------------------- */
 
-static int send(struct state *s, size_t from)
+static int send_bucket(struct state *s, size_t from)
 {
     size_t count = s->pending_end - from;
 
@@ -115,7 +115,7 @@ static int ready(void *context, uint32_t from, uint32_t end)
         s->pending_end = end;
     s->pending_from = from;
     while (s->variant->overlap && s->pending_end - s->pending_from >= s->bucket_floats)
-        if (send(s, s->pending_end - s->bucket_floats) != 0)
+        if (send_bucket(s, s->pending_end - s->bucket_floats) != 0)
             return -1;
     return 0;
 }
@@ -134,7 +134,7 @@ static int finish(void *context)
     while (s->pending_end > 0) {
         bool whole = s->pending_end <= s->bucket_floats;
 
-        if (send(s, whole ? 0 : s->pending_end - s->bucket_floats) != 0)
+        if (send_bucket(s, whole ? 0 : s->pending_end - s->bucket_floats) != 0)
             return -1;
     }
     if (s->comm->ops->finish(s->comm) != 0)
