@@ -163,6 +163,9 @@ static const struct {
     {"record", "times_missing", PROF_TRUST_WARNING},
     {"record", "times_repaired", PROF_TRUST_WARNING},
     {"record", "orphan_times", PROF_TRUST_WARNING},
+    {"record", "stacks_unsent", PROF_TRUST_WARNING},
+    {"record", "stacks_cut", PROF_TRUST_WARNING},
+    {"record", "stacks_ended", PROF_TRUST_WARNING},
     {"process", "dropped", PROF_TRUST_LOSS},
     {"part", "incomplete", PROF_TRUST_LOSS}, /* of a merged capture */
     {"part", "missing", PROF_TRUST_LOSS},
