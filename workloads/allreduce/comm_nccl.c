@@ -21,7 +21,6 @@ enum { FLOAT32 = 7, SUM = 0, SUCCESS = 0 };
 
 struct nccl {
     struct comm base;
-    void *object;
     void *handle; /* ncclComm_t */
     struct dev_queue *queue;
     struct dev_event *calls[CALLS]; /* of the running step, where times are taken */
@@ -39,8 +38,7 @@ static struct nccl *self(struct comm *comm)
     return (struct nccl *)comm;
 }
 
-/* ---- the library ------------------------------------------------------------------------------
- */
+/* ---- the library ----------------------------------------------------------------------------- */
 
 #define WHEEL "lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2"
 
@@ -68,16 +66,21 @@ static void *load_from_wheels(void)
     return object;
 }
 
+/* Once, and for good: threads of its own may outlive what they worked for. */
 static void *load(void)
 {
+    static void *object;
     const char *named = getenv(LIBRARY);
     bool is_named = named && *named;
-    void *object = dlopen(is_named ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
 
-    return object || is_named ? object : load_from_wheels();
+    if (!object)
+        object = dlopen(is_named ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!object && !is_named)
+        object = load_from_wheels();
+    return object;
 }
 
-static bool resolve(struct nccl *nccl)
+static bool resolve(struct nccl *nccl, void *object)
 {
     const struct {
         const char *name;
@@ -89,7 +92,7 @@ static bool resolve(struct nccl *nccl)
     };
 
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *symbol = dlsym(nccl->object, symbols[i].name);
+        void *symbol = dlsym(object, symbols[i].name);
 
         if (!symbol)
             return false;
@@ -98,8 +101,7 @@ static bool resolve(struct nccl *nccl)
     return true;
 }
 
-/* ---- a step -----------------------------------------------------------------------------------
- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 struct piece {
     struct nccl *nccl;
@@ -172,8 +174,7 @@ static int nccl_take_time(struct comm *comm, double *ns)
     return result;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void nccl_close(struct comm *comm)
 {
@@ -184,8 +185,6 @@ static void nccl_close(struct comm *comm)
     if (nccl->handle)
         nccl->destroy(nccl->handle);
     dev_queue_destroy(nccl->queue);
-    if (nccl->object)
-        dlclose(nccl->object);
     free(nccl);
 }
 
@@ -201,16 +200,17 @@ static const struct comm_ops nccl_ops = {
 static bool prepare(struct nccl *nccl, struct session *session, char *why, size_t why_bytes)
 {
     enum dev_backend backend = dev_info(session->dev)->backend;
+    void *object;
 
     /* Another library with NCCL's functions may be named for memory of the host. */
     if (backend == DEV_OPENCL || (backend == DEV_CPU && !getenv(LIBRARY))) {
         snprintf(why, why_bytes, "NCCL is for CUDA only");
         return false;
     }
-    nccl->object = load();
-    if (!nccl->object)
+    object = load();
+    if (!object)
         snprintf(why, why_bytes, "no libnccl.so.2 on this machine (" LIBRARY " may name one)");
-    else if (!resolve(nccl))
+    else if (!resolve(nccl, object))
         snprintf(why, why_bytes, "libnccl.so.2 lacks a function");
     else if (dev_queue_create(session->dev, &nccl->queue) != 0)
         snprintf(why, why_bytes, "%s", dev_error_text(session->dev));

@@ -57,8 +57,7 @@ static float *gradient_of(const struct shared *s, uint32_t rank)
     return sums(s) + (rank + 1) * s->floats;
 }
 
-/* ---- a step -----------------------------------------------------------------------------------
- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 static int shared_reduce(struct comm *comm, size_t first, size_t count)
 {
@@ -135,8 +134,7 @@ static int shared_take_time(struct comm *comm, double *ns)
     return 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void shared_close(struct comm *comm)
 {

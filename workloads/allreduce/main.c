@@ -117,8 +117,8 @@ static int start(void *values, char **argv)
 
 /* ---- devices -------------------------------------------------------------------------------- */
 
-/* A device of this rank: its own where there are several, else one that ranks share, which NCCL
- * does not take but all else does. */
+/* A device of this rank: its own, else the first, which ranks then share; NCCL does not take that,
+ * but all else does. (A scheduler may also show each rank one device only.) */
 static struct dev *open_own(const struct meet *meet, enum dev_backend backend, char *why,
                             size_t why_bytes)
 {
@@ -128,8 +128,7 @@ static struct dev *open_own(const struct meet *meet, enum dev_backend backend, c
 
     if (backend == DEV_CPU)
         dev_open_nth(backend, 0, threads ? threads : 1, &dev, why, why_bytes);
-    else if (dev_open_nth(backend, meet->local_rank, 0, &dev, why, why_bytes) != 0 &&
-             backend == DEV_OPENCL)
+    else if (dev_open_nth(backend, meet->local_rank, 0, &dev, why, why_bytes) != 0)
         dev_open_nth(backend, 0, 0, &dev, why, why_bytes);
     return dev;
 }
@@ -162,10 +161,10 @@ static struct dev *open_ranks_device(const void *values)
         dev = open_together(options, (enum dev_backend)backend, why, sizeof why);
     perfkit_range_pop();
     if (!dev && options->meet.rank == 0)
-        fprintf(stderr,
-                "allreduce: no device for --backend %s on each of %u ranks: %s: take fewer "
-                "--ranks, or --backend auto\n",
-                dev_backend_name(asked), options->meet.ranks, why);
+        fprintf(
+            stderr,
+            "allreduce: no device for --backend %s on each of %u ranks: %s: try --backend auto\n",
+            dev_backend_name(asked), options->meet.ranks, why);
     return dev;
 }
 

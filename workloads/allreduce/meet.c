@@ -19,8 +19,7 @@
 #define WHY_BYTES 160
 #define PATIENCE_NS 60000000000u /* ranks of a scheduler do not start at the same moment */
 
-/* ---- who this is ------------------------------------------------------------------------------
- */
+/* ---- who this is ----------------------------------------------------------------------------- */
 
 /* The number in a variable; false where there is none. */
 static bool variable(const char *name, uint32_t *out)
@@ -64,8 +63,7 @@ bool meet_identity(struct meet *meet)
     return false;
 }
 
-/* ---- sockets ----------------------------------------------------------------------------------
- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 static int send_all(int fd, const void *data, size_t bytes)
 {
@@ -235,8 +233,7 @@ void meet_close(struct meet *meet)
     meet->peers = NULL;
 }
 
-/* ---- telling each other -----------------------------------------------------------------------
- */
+/* ---- telling each other ---------------------------------------------------------------------- */
 
 int meet_gather(struct meet *meet, const void *mine, size_t bytes, void *all)
 {

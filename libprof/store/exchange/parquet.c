@@ -66,8 +66,7 @@ static void write_bytes(struct parquet_file *file, const void *data, size_t leng
     }
 }
 
-/* ---- pages ------------------------------------------------------------------------------------
- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static void write_page(struct parquet_file *file, const void *body, size_t length)
 {
@@ -117,8 +116,7 @@ static void write_data(struct parquet_file *file, struct parquet_chunk *chunk, b
     write_page(file, file->page.data, file->page.count);
 }
 
-/* ---- row groups -------------------------------------------------------------------------------
- */
+/* ---- row groups ------------------------------------------------------------------------------ */
 
 static void list_statistics(struct thrift *out, const struct parquet_chunk *chunk,
                             enum parquet_type type)
@@ -205,8 +203,7 @@ static void write_group(struct parquet_file *file)
     file->rows = 0;
 }
 
-/* ---- the footer -------------------------------------------------------------------------------
- */
+/* ---- the footer ------------------------------------------------------------------------------ */
 
 static void list_schema(struct thrift *out, const struct parquet_file *file)
 {
@@ -268,8 +265,7 @@ static void write_footer(struct parquet_file *file)
     write_bytes(file, MAGIC, strlen(MAGIC));
 }
 
-/* ---- the interface ----------------------------------------------------------------------------
- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 enum prof_status parquet_open(const char *path, const char *shown,
                               const struct parquet_column *columns, size_t count,

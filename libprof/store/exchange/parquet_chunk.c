@@ -34,8 +34,7 @@ static void put_u64(struct parquet_chunk *chunk, parquet_bytes *to, uint64_t val
     put_u32(chunk, to, (uint32_t)(value >> 32));
 }
 
-/* ---- least and greatest -----------------------------------------------------------------------
- */
+/* ---- least and greatest ---------------------------------------------------------------------- */
 
 static void bound_int(struct parquet_bounds *b, int64_t value)
 {
@@ -79,8 +78,7 @@ static void bound_text(struct parquet_bounds *b, const parquet_bytes *in, size_t
     b->any = true;
 }
 
-/* ---- values -----------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void put_row(struct parquet_chunk *chunk, bool has_value)
 {
@@ -197,8 +195,7 @@ void chunk_text(struct parquet_chunk *chunk, const char *text, size_t length)
         put_row(chunk, true);
 }
 
-/* ---- runs and packed numbers ------------------------------------------------------------------
- */
+/* ---- runs and packed numbers ----------------------------------------------------------------- */
 
 /* Definition levels or indices. */
 struct numbers {
@@ -277,8 +274,7 @@ static void put_numbers(struct parquet_chunk *chunk, parquet_bytes *out, const s
     }
 }
 
-/* ---- pages ------------------------------------------------------------------------------------
- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 size_t chunk_bytes(const struct parquet_chunk *chunk)
 {

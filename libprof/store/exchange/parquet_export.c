@@ -47,8 +47,7 @@ static enum prof_status fail_reading(struct export *e)
     return exchange_sql_fail(e->capture, "read", e->path, e->err);
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static bool is_utf8(const char *text, size_t length)
 {
@@ -97,8 +96,7 @@ static bool put_text(struct table_export *t, size_t column, sqlite3_stmt *from, 
     return true;
 }
 
-/* ---- values -----------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* A number into a column of numbers; false when it is none, or not of that kind. */
 static bool put_number(struct table_export *t, size_t column, sqlite3_stmt *from, int at)
@@ -189,8 +187,7 @@ static enum prof_status put_row(struct table_export *t)
     return parquet_row(t->file, t->e->err);
 }
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static enum prof_status prepare_rows(struct table_export *t, const struct prof_table *table)
 {
