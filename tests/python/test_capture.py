@@ -185,6 +185,44 @@ class PyTorch(e2e.Case):
                                  env=self.environment())
             self.assertEqual(self.ranges(self.open(result.capture)), [])
 
+    def operators(self, *words, options=("--pytorch", "--stacks"), **more):
+        """Rows of the table of operators: {(operator, module, function, line): (calls, ops, backward ops)}"""
+        result = self.train(*words, options=options, env=self.environment(FAKE_TORCH_DEVICE=TARGETS),
+                            status=None, **more)
+        if result.status == 77:
+            self.skipTest("no OpenCL device")
+        self.assertEqual(result.status, 0, result.err)
+        table = json.loads(self.perfkit("report", "--stats", "pytorch_sum", "--json", result.capture).out)
+        rows = table["stats"][0]["rows"]
+        self.assertEqual([row["Total Time (ns)"] for row in rows],
+                         [row["Forward (ns)"] + row["Backward (ns)"] for row in rows])
+        return {(row["Operator"], row["Module"], row["Function"], row["File"] and
+                 os.path.basename(row["File"]), row["Line"]):
+                (row["Calls"], row["Forward Ops"], row["Backward Ops"]) for row in rows}
+
+    def test_the_backward_pass_has_its_forward_lines(self):
+        add, mul = line_of("train.py", "line of Layer.add"), line_of("train.py", "line of Block.mul")
+        version = sys.version_info >= (3, 11)
+        layer, block = ("Layer.forward", "Block.forward") if version else ("forward", "forward")
+        self.assertEqual(self.operators(), {
+            ("aten::add", "Model.block.first", layer, "train.py", add): (2, 2, 2),
+            ("aten::add", "Model.block.second", layer, "train.py", add): (2, 2, 2),
+            ("aten::mul", "Model.block", block, "train.py", mul): (2, 2, 2)})
+
+    def test_operators_without_stacks(self):
+        self.assertEqual(self.operators(options=["--pytorch"]), {
+            ("aten::add", "Model.block.first", None, None, None): (2, 2, 2),
+            ("aten::add", "Model.block.second", None, None, None): (2, 2, 2),
+            ("aten::mul", "Model.block", None, None, None): (2, 2, 2)})
+
+    def test_numbers_that_two_threads_have(self):
+        """Each thread counts its operators: the backward pass of neither is given to the other."""
+        rows = self.operators("twice")
+        self.assertEqual({key[0] for key in rows}, {"aten::add", "aten::mul",
+                                                    "(backward, of an operator that is not known)"})
+        self.assertGreater(rows[("(backward, of an operator that is not known)", None, None, None, None)][2],
+                           0)
+
     def test_wrong_words(self):
         for options, said in ((["--pytorch=layers"], b"layers"), (["--pytorch", "--trace=cuda"], b"nvtx")):
             result = self.plain(self.run_line(["true"], self.new_capture(), options))

@@ -23,8 +23,13 @@ class Device:
                                                      ctypes.c_size_t(4096), None, None))
         self.data = ctypes.create_string_buffer(4096)
 
+    def arguments(self, size=4096):
+        """Of clEnqueueWriteBuffer."""
+        return (self.queue, self.buffer, 1, ctypes.c_size_t(0), ctypes.c_size_t(size), self.data, 0,
+                None, None)
+
     def write(self, size=4096):
-        return self.cl.clEnqueueWriteBuffer(self.queue, self.buffer, 1, ctypes.c_size_t(0), ctypes.c_size_t(size), self.data, 0, None, None)
+        return self.cl.clEnqueueWriteBuffer(*self.arguments(size))
 
     def wait(self):
         return self.cl.clFinish(self.queue)

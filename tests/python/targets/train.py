@@ -53,6 +53,10 @@ def main():
         with torch.autograd.profiler.profile():
             step()
         print("profiled")
+    if "twice" in sys.argv:  # another thread counts from 0, too
+        thread = threading.Thread(target=model)
+        thread.start()
+        thread.join()
     for _ in range(2):
         step()
     if "thread" in sys.argv:

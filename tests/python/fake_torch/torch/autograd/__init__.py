@@ -20,7 +20,7 @@ if os.environ.get("FAKE_TORCH_DEVICE"):
 
 def work():
     if device:
-        device.write()
+        device.cl.clEnqueueWriteBuffer(*device.arguments())
 
 
 def ranged(name, sequence, body, state):
