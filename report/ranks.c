@@ -60,11 +60,10 @@ static bool note_worst(const struct prof_ranks *ranks, char *out, size_t size)
     char cause[200];
     if (!worst)
         return false;
-    int64_t operations = ranks->count ? ranks->matched / (int64_t)ranks->count : 0;
     tell_cause(worst, cause, sizeof cause);
     snprintf(out, size, "%s came last to %s of %s collectives, %s after the others in all%s",
              rank_words(worst).text, prof_count(worst->last_count).text,
-             prof_count(operations).text, prof_duration_ns(worst->last_ns).text, cause);
+             prof_count(worst->judged).text, prof_duration_ns(worst->last_ns).text, cause);
     return true;
 }
 
@@ -87,7 +86,10 @@ size_t prof_report_rank_notes(const struct prof_report_data *data,
         snprintf(notes[count++], size, "%s made no kernel that is known to be theirs: captured into a "
                                        "graph that never ran, or done by a copy engine",
                  prof_counted(ranks->calls_without_kernel, "call of NCCL", "calls of NCCL").text);
-    if (ranks->clock_error_ns > 0)
+    if (ranks->clock_error_ns == PROF_UNKNOWN)
+        snprintf(notes[count++], size, "the clocks of the hosts could not be compared: who came late, and "
+                                       "who waited, is not known");
+    else if (ranks->clock_error_ns > 0)
         snprintf(notes[count++], size, "moments of different hosts are known to %s: what is less is not "
                                        "told as late",
                  prof_duration_ns(ranks->clock_error_ns).text);

@@ -64,6 +64,7 @@ const struct prof_report_column prof_report_rank_columns[] = {
     REAL("idle_share", "Idle share", SHARE, 0, prof_rank_row, idle_share),
     INT64("kernels", "Kernels", COUNT, 0, prof_rank_row, kernels),
     INT64("collectives", "Operations", COUNT, 0, prof_rank_row, collectives),
+    INT64("judged", "Judged operations", COUNT, 0, prof_rank_row, judged),
     INT64("last_count", "Came last", COUNT, 1, prof_rank_row, last_count),
     INT64("last_ns", "Late by", NS, 1, prof_rank_row, last_ns),
     INT64("caused_ns", "Others waited", NS, 5, prof_rank_row, caused_ns),

@@ -48,7 +48,8 @@ struct prof_rank_row {
     int64_t exposed_ns;   /* collectives while no other kernel ran */
     int64_t wait_ns;      /* in collectives, until the last rank had come */
     int64_t kernels, collectives;
-    int64_t last_count; /* collectives to which it came last of all */
+    int64_t judged;     /* collectives of the window that were found on the other ranks too */
+    int64_t last_count; /* of them, those to which it came last of all */
     int64_t last_ns;    /* summed: how long after the second last, which is what it alone costs */
     int64_t caused_ns;  /* summed: what all others waited for it */
     enum prof_rank_cause cause;    /* of most of that */
@@ -152,7 +153,8 @@ struct prof_ranks {
     int64_t operations, matched;    /* collectives on one rank; of them matched with all others */
     const char *why_unmatched;  /* static; NULL = all were, or there are none */
     int64_t calls_without_kernel; /* calls of NCCL whose kernel is not known (copy engines, ...) */
-    int64_t clock_error_ns;     /* of moments on different ranks; 0 = of one machine */
+    int64_t clock_error_ns;     /* of moments on different hosts, as merging found it; 0 = one host.
+                                   PROF_UNKNOWN = not known: then nothing is told of lateness */
     double imbalance;           /* largest compute time over the mean, less 1; NaN */
 };
 

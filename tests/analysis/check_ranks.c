@@ -33,6 +33,7 @@ START_TEST(who_comes_last_is_told_with_the_cause)
     ck_assert_int_eq(ranks->missing, 0);
     const struct prof_rank_row *fast = &ranks->rows[0], *slow = &ranks->rows[2];
     ck_assert_int_eq(slow->rank, 2);
+    ck_assert_int_eq(slow->judged, STEPS);
     ck_assert_int_eq(slow->last_count, STEPS);
     ck_assert_int_eq(slow->last_ns, STEPS * 240 * US);
     ck_assert_int_eq(slow->caused_ns, STEPS * (300 + 300 + 240) * US);
@@ -329,6 +330,29 @@ START_TEST(a_rank_that_does_otherwise_is_named)
 }
 END_TEST
 
+/* Two hosts: what the clocks' error may be is no lateness; nothing is known where it is not. */
+START_TEST(clocks_of_several_hosts)
+{
+    static const struct {
+        const char *error;
+        int64_t told, late;
+    } clocks[] = {{"50000", 50 * US, STEPS}, {"300000", 300 * US, 0}, {"NULL", PROF_UNKNOWN, 0}};
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        scene_training(2, (long[]){200, 400}, (long[]){0, 0}, COMMUNICATOR);
+        scene_add("INSERT INTO merged_part(file, host, boot_id, clock_error) VALUES('a', 'one', 'x', NULL), "
+                  "('b', 'one', 'x', NULL), ('c', 'two', 'y', %s)", clocks[i].error);
+        struct prof_capture *capture = scene_made();
+        const struct prof_ranks *ranks = ranks_of(capture);
+        ck_assert_int_eq(ranks->clock_error_ns, clocks[i].told);
+        ck_assert_int_eq(ranks->rows[1].last_count, clocks[i].late);
+        ck_assert_int_eq(ranks->matched, 2 * STEPS);
+        ck_assert_int_eq(ranks->rows[0].wait_ns > 0, clocks[i].told != PROF_UNKNOWN);
+        ck_near(ranks->collectives[0].transfer_ns, 100.0 * US); /* durations need no common clock */
+        done(capture, ranks);
+    }
+}
+END_TEST
+
 /* Three pairs of ranks, of which one takes four times as long. */
 START_TEST(a_slow_link_is_first)
 {
@@ -428,5 +452,5 @@ CHECK_MAIN("ranks", who_comes_last_is_told_with_the_cause, a_late_host_is_no_slo
            captured_calls_serve_every_launch, launches_of_another_thread_go_by_order,
            operations_of_the_host, a_rank_that_began_later_is_counted_from_the_end,
            groups_that_cannot_be_told_apart_are_not_matched, a_rank_that_does_otherwise_is_named,
-           a_slow_link_is_first, one_process_with_several_devices, nothing_and_nonsense,
+           clocks_of_several_hosts, a_slow_link_is_first, one_process_with_several_devices, nothing_and_nonsense,
            a_filter_by_time)

@@ -106,7 +106,11 @@ static void judge_set(struct causes *c, const struct rank_set *set, struct prof_
     const struct rank_event *last = &w->events.data[set->last];
     struct rank_unit *unit = &w->units.data[last->unit];
     int64_t excess[PROF_CAUSES];
-    if (!in_window(w, last) || set->late <= w->clock_error)
+    if (!in_window(w, last))
+        return;
+    for (size_t i = 0; i < set->count; i++)
+        w->units.data[w->events.data[w->members.data[set->first + i]].unit].row.judged++;
+    if (w->clock_unknown || set->late <= w->clock_error)
         return;
     enum prof_rank_cause cause = cause_of(c, set, excess);
     unit->row.last_count++;

@@ -67,7 +67,9 @@ static bool fits(const struct matching *m, size_t set, bool from_end)
         last_start = event->start > last_start ? event->start : last_start;
         first_end = event->end < first_end ? event->end : first_end;
     }
-    return prof_subtract(last_start, first_end) <= prof_add(FIT_SLACK_NS, m->w->clock_error);
+    /* Clocks that nobody could compare say nothing against it. */
+    return m->w->clock_unknown ||
+           prof_subtract(last_start, first_end) <= prof_add(FIT_SLACK_NS, m->w->clock_error);
 }
 
 static size_t count_fitting(const struct matching *m, bool from_end)
@@ -111,12 +113,13 @@ static bool add_set(const struct matching *m, size_t set, bool from_end)
         struct rank_event *event = event_at(m, lane, set, from_end);
         int64_t until = event->end < last ? event->end : last;
         event->sequence = (int64_t)set;
-        event->wait = until > event->start ? until - event->start : 0;
+        event->wait = until > event->start && !m->w->clock_unknown ? until - event->start : 0;
         made->caused = prof_add(made->caused, event->wait);
         struct prof_intervals *waits = &w->units.data[event->unit].waits.set;
         if (!prof_array_reserve(waits, 1))
             return false;
-        waits->data[waits->count++] = (struct prof_interval){event->start, until};
+        if (event->wait > 0)
+            waits->data[waits->count++] = (struct prof_interval){event->start, until};
     }
     return true;
 }

@@ -123,7 +123,9 @@ struct rank_work {
     PROF_ARRAY(const char *) texts;
     const char *iteration_name;
     const char *why_unmatched;
-    int64_t unserved, clock_error;
+    int64_t unserved;
+    int64_t clock_error; /* moments of different ranks: less is no difference */
+    bool clock_unknown;  /* nobody knows how much it is */
 };
 
 /* calls.c */

@@ -72,6 +72,27 @@ static bool sort_units(struct rank_work *w)
     return true;
 }
 
+/* ---- clocks -------------------------------------------------------------------------------------- */
+
+static bool see_part(void *user, sqlite3_stmt *row)
+{
+    struct rank_work *w = user;
+    int64_t error = prof_column_int(row, 0);
+    w->clock_unknown |= error == PROF_UNKNOWN;
+    if (error > w->clock_error)
+        w->clock_error = error;
+    return true;
+}
+
+/* Times of one host are exact; those of several are as merging could bring them together. */
+static enum prof_status read_clocks(struct rank_work *w, struct prof_error *err)
+{
+    return prof_scan(w->capture,
+                     "SELECT clock_error FROM merged_part WHERE coalesce(boot_id, host) IS NOT (SELECT "
+                     "coalesce(boot_id, host) FROM merged_part ORDER BY id LIMIT 1)",
+                     see_part, w, err);
+}
+
 /* ---- rows --------------------------------------------------------------------------------------- */
 
 static double iteration_median(const struct prof_intervals *iterations)
@@ -217,7 +238,7 @@ static bool fill_result(struct rank_work *w, struct prof_ranks *result)
     result->operations = (int64_t)w->events.count;
     result->why_unmatched = w->why_unmatched;
     result->calls_without_kernel = w->unserved;
-    result->clock_error_ns = w->clock_error;
+    result->clock_error_ns = w->clock_unknown ? PROF_UNKNOWN : w->clock_error;
     return true;
 }
 
@@ -274,7 +295,9 @@ static void free_work(struct rank_work *w)
 static enum prof_status read_all(struct rank_work *w, struct prof_error *err)
 {
     bool kernels;
-    enum prof_status status = rank_calls_read(w, err);
+    enum prof_status status = read_clocks(w, err);
+    if (!status)
+        status = rank_calls_read(w, err);
     if (!status && !rank_configs(w, &kernels))
         status = prof_out_of_memory(err);
     if (!status && (kernels || w->calls.count))

@@ -37,22 +37,16 @@ static struct prof_text words_for(const struct prof_rank_row *row)
     return text;
 }
 
-/* Collectives of a rank that were found on the others too. */
-static int64_t matched_of(const struct prof_judge *judge)
+static bool is_straggler(const struct prof_rank_row *row)
 {
-    return judge->ranks->matched / (int64_t)judge->ranks->count;
-}
-
-static bool is_straggler(const struct prof_judge *judge, const struct prof_rank_row *row)
-{
-    return row->last_ns > 0 && (double)row->last_count >= OFTEN * (double)matched_of(judge);
+    return row->last_ns > 0 && (double)row->last_count >= OFTEN * (double)row->judged;
 }
 
 static bool any_straggler(const struct prof_judge *judge)
 {
     bool any = false;
     for (size_t i = 0; i < judge->ranks->count; i++)
-        any |= is_straggler(judge, &judge->ranks->rows[i]);
+        any |= is_straggler(&judge->ranks->rows[i]);
     return any;
 }
 
@@ -96,7 +90,7 @@ static void straggler(struct prof_judge *judge)
                                                         PROF_SLICE_COPY_OTHER, PROF_SLICE_HOST};
     const struct prof_rank_row *row = rank_here(judge);
     struct prof_short kernel;
-    if (!row || !is_straggler(judge, row))
+    if (!row || !is_straggler(row))
         return;
     struct prof_text cause = because_of(row, &kernel);
     bool named = row->cause == PROF_CAUSE_COMPUTE && row->slow_kernel;
@@ -105,7 +99,7 @@ static void straggler(struct prof_judge *judge)
                    "%s came last to %s of %s collectives, %s after the last but one in all: %s%s%s. "
                    "The others waited %s for it, summed.",
                    words_for(row).text, prof_count(row->last_count).text,
-                   prof_count(matched_of(judge)).text, prof_duration_ns(row->last_ns).text, cause.text,
+                   prof_count(row->judged).text, prof_duration_ns(row->last_ns).text, cause.text,
                    named ? ", most of all " : "", named ? kernel.text : "",
                    prof_duration_ns(row->caused_ns).text);
     prof_number(draft, "last_count", (double)row->last_count, PROF_NUMBER_COUNT);
