@@ -11,6 +11,7 @@ import csv
 import io
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -129,6 +130,41 @@ class Contract(unittest.TestCase):
             self.assertEqual(one(path, "SELECT count(*) FROM ThreadNames t LEFT JOIN StringIds s ON s.id = t.nameId "
                                        "WHERE s.value IS NULL"), 0)
             self.assertEqual(one(path, "SELECT count(*) - count(DISTINCT id) FROM TARGET_INFO_GPU"), 0)
+
+
+class Stacks(unittest.TestCase):
+    def test_call_chains(self):
+        source = next(path for path in CAPTURES.values() if one(path, "SELECT count(*) FROM kernel WHERE api_name NOT NULL"))
+        capture, out = os.path.join(work, "stacks.sqlite"), os.path.join(work, "stacks-nsys.sqlite")
+        shutil.copy(source, capture)
+        with sqlite3.connect(capture) as db:
+            text = db.execute("SELECT max(id) FROM string").fetchone()[0]
+            for table in ("stack", "frame", "symbol", "module"):
+                db.execute(f"DELETE FROM {table}")
+            db.executescript(f"""
+                INSERT INTO string(id, value) VALUES({text + 1}, 'main'), ({text + 2}, 'outer'), ({text + 3}, 'inlined');
+                INSERT INTO module(id, process, path, address, bytes) VALUES(1, 1, '/bin/program', 4096, 8192);
+                INSERT INTO frame(id, process, kind, address, module, offset) VALUES(1, 1, 1, 5000, 1, 904),
+                    (2, 1, 1, 6000, 1, 1904), (3, 1, 1, 77, NULL, NULL), (4, 1, 0, NULL, NULL, NULL);
+                INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, {text + 1}, NULL, 3),
+                    (2, 0, {text + 3}, NULL, 4), (2, 1, {text + 2}, NULL, 5);
+                INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, 3),
+                    (4, NULL, 4, 1), (5, 6, 2, 1), (6, 5, 2, 1);
+                UPDATE kernel SET stack = 3; UPDATE transfer SET stack = 4; UPDATE memset SET stack = 6;
+                UPDATE api_call SET stack = 99;""")
+        done = run(capture, "--to", "nsys", out, "--force")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("files and lines of call stacks", done.stderr)
+        self.assertEqual(ask(out, "SELECT c.stackDepth, s.value, m.value, c.unresolved, c.originalIP FROM CUDA_CALLCHAINS c JOIN "
+                                  "StringIds s ON s.id = c.symbol JOIN StringIds m ON m.id = c.module WHERE c.id = 3 ORDER BY 1"),
+                         [(0, "0x4d", "[Unknown]", 1, 77), (1, "inlined", "/bin/program", 0, 6000),
+                          (2, "outer", "/bin/program", 0, 6000), (3, "main", "/bin/program", 0, 5000)])
+        self.assertEqual(one(out, "SELECT s.value FROM CUDA_CALLCHAINS c JOIN StringIds s ON s.id = c.symbol WHERE c.id = 4"),
+                         "[callers unknown]")
+        self.assertEqual(one(out, "SELECT count(*) FROM CUDA_CALLCHAINS WHERE id = 99"), 0)
+        self.assertGreater(one(out, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN CUPTI_ACTIVITY_KIND_KERNEL k ON "
+                                    "k.correlationId = r.correlationId AND k.globalPid = r.globalTid & -16777216 JOIN "
+                                    "CUDA_CALLCHAINS c ON c.id = r.callchainId AND c.stackDepth = 3"), 0)
 
 
 class Numbers(unittest.TestCase):

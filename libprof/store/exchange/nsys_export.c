@@ -82,6 +82,27 @@ static const char maps_sql[] =
     "device d JOIN"
     " nsys_gpu g ON g.id = d.id WHERE d.uuid = c.uuid), c.ordinal) AS gpu FROM counter_device c;";
 
+/* The stacks that calls have, and the names of their frames: a frame's inlined functions are frames of
+ * their own there. */
+static const char stack_tables[] =
+    "CREATE TEMP TABLE nsys_stack AS SELECT stack AS id FROM kernel WHERE stack NOT NULL UNION SELECT"
+    " stack FROM transfer WHERE stack NOT NULL UNION SELECT stack FROM memset WHERE stack NOT NULL"
+    " UNION SELECT stack FROM sync WHERE stack NOT NULL UNION SELECT stack FROM api_call WHERE stack"
+    " NOT NULL;"
+    "CREATE TEMP TABLE nsys_level AS SELECT f.id AS frame, coalesce(s.level, 0) AS level,"
+    " coalesce(n.value, CASE f.kind WHEN 0 THEN '[callers unknown]' ELSE printf('0x%llx',"
+    " coalesce(f.address, 0)) END) AS symbol, coalesce(m.path, '[Unknown]') AS module,"
+    " n.id IS NULL AS unresolved, coalesce(f.address, 0) AS address"
+    " FROM frame f LEFT JOIN symbol s ON s.frame = f.id LEFT JOIN string n ON n.id = s.function"
+    " LEFT JOIN module m ON m.id = f.module WHERE EXISTS (SELECT 1 FROM nsys_stack);"
+    "INSERT OR IGNORE INTO nsys_text(value) SELECT symbol FROM nsys_level UNION SELECT module FROM"
+    " nsys_level;"
+    "CREATE TEMP TABLE nsys_frame AS SELECT l.frame AS frame, l.level AS level, a.id + (SELECT"
+    " coalesce(max(id), 0) FROM string) AS symbol, b.id + (SELECT coalesce(max(id), 0) FROM string)"
+    " AS module, l.unresolved AS unresolved, l.address AS address FROM nsys_level l JOIN nsys_text a"
+    " ON a.value = l.symbol JOIN nsys_text b ON b.value = l.module;"
+    "CREATE INDEX temp.nsys_frame_id ON nsys_frame(frame);";
+
 struct gpu {
     char *identity;
     int64_t number;
@@ -409,6 +430,9 @@ static const struct {
     {"SELECT count(*) FROM migration WHERE kind NOT IN (1, 2, 3, 4, 8)",
      "events of unified memory have no table there (thrashing, throttling, remote maps)"},
     {"SELECT count(*) FROM work", "declarations of FLOP and bytes have no table there"},
+    {"SELECT count(*) FROM symbol WHERE line NOT NULL",
+     "files and lines of call stacks have no place there, functions have"},
+    {"SELECT count(*) FROM cpu_sample", "samples of the processors are left out"},
     {"SELECT count(*) FROM module", "loaded modules have no table there"},
     {"SELECT count(*) FROM recording",
      "marks of when recording began and stopped have no table there"},
@@ -449,6 +473,8 @@ static enum prof_status write_out(struct export *e)
         status = number_devices(e);
     if (!status)
         status = run(e, e->capture, maps_sql);
+    if (!status)
+        status = run(e, e->capture, stack_tables);
     if (!status)
         status = name_kernels(e);
     if (!status)

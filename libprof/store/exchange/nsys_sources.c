@@ -1,5 +1,6 @@
 /* What fills each table of an Nsight Systems export, as SELECTs over a capture. The temporary
- * tables nsys_process, nsys_thread, nsys_stream, nsys_context, nsys_gpu, nsys_short and nsys_text
+ * tables nsys_process, nsys_thread, nsys_stream, nsys_context, nsys_gpu, nsys_short, nsys_stack, nsys_frame
+ * and nsys_text
  * are made by nsys_export.c first: they give each row of the capture its number there.
  *
  * Correlation numbers there join a call with its device records. A capture holds both in one row,
@@ -27,7 +28,7 @@
 #define CALL_OF(table, space)                                                                      \
     {"CUPTI_ACTIVITY_KIND_RUNTIME",                                                                \
      "SELECT " CALLED ", " CALLED " + k.api_duration, " CLASS_OF("n") ", t.globalTid, " OF(        \
-         "k", space) ", k.api_name, 0, NULL FROM " table " k JOIN nsys_thread t ON t.id = "        \
+         "k", space) ", k.api_name, 0, k.stack FROM " table " k JOIN nsys_thread t ON t.id = "        \
      "k.thread JOIN string n ON n.id = k.api_name WHERE k.api_lead + k.api_duration NOT NULL"}
 
 #define PAYLOAD(row)                                                                               \
@@ -79,9 +80,18 @@ const struct nsys_source nsys_sources[] = {
     CALL_OF("sync", 4),
     {"CUPTI_ACTIVITY_KIND_RUNTIME",
      "SELECT c.start, c.start + c.duration, CASE c.source WHEN 2 THEN 1 ELSE 0 END, t.globalTid, "
-     OF_GRAPH("c") OF("c", 5) "), c.name, coalesce(c.result, 0), NULL FROM api_call c JOIN "
+     OF_GRAPH("c") OF("c", 5) "), c.name, coalesce(c.result, 0), c.stack FROM api_call c JOIN "
      "nsys_thread t ON "
      "t.id = c.thread WHERE c.duration NOT NULL"},
+    /* Callers have smaller numbers: a damaged chain ends too. */
+    {"CUDA_CALLCHAINS",
+     "WITH RECURSIVE chain(id, stack, frame, depth) AS ("
+     "SELECT u.id, s.id, s.frame, 0 FROM nsys_stack u JOIN stack s ON s.id = u.id UNION ALL "
+     "SELECT c.id, p.id, p.frame, c.depth + 1 FROM chain c JOIN stack s ON s.id = c.stack "
+     "JOIN stack p ON p.id = s.parent WHERE p.id < s.id) "
+     "SELECT c.id, f.symbol, f.module, f.unresolved, f.address, "
+     "row_number() OVER (PARTITION BY c.id ORDER BY c.depth, f.level) - 1 "
+     "FROM chain c JOIN nsys_frame f ON f.frame = c.frame"},
     {"CUPTI_ACTIVITY_KIND_CUDA_EVENT",
      "SELECT coalesce(e.start, 0), s.deviceId, s.contextId, NULL, s.streamId, e.correlation * 8 + "
      "7, "

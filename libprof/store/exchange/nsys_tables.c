@@ -40,6 +40,10 @@ const struct nsys_table nsys_tables[] = {
      ", deprecatedSyncType INTEGER, syncType INTEGER, eventId INTEGER, eventSyncId INTEGER",
      true},
     {"CUPTI_ACTIVITY_KIND_RUNTIME", API_HEAD ", returnValue INTEGER, callchainId INTEGER", true},
+    {"CUDA_CALLCHAINS",
+     "id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL, unresolved INTEGER, "
+     "originalIP INTEGER, stackDepth INTEGER NOT NULL, PRIMARY KEY(id, stackDepth)",
+     false},
     {"CUPTI_ACTIVITY_KIND_CUDA_EVENT",
      "timestamp INTEGER, deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, streamId "
      "INTEGER, correlationId INTEGER, globalPid INTEGER, eventId INTEGER, eventSyncId INTEGER",
