@@ -150,6 +150,7 @@ static struct prof_report_value pool_pid(const struct prof_report_data *data, co
 const struct prof_report_column prof_report_pool_columns[] = {
     INT64("peak_bytes", "Reserved", BYTES, 1, prof_pool, peak_bytes),
     INT64("peak_used_bytes", "Used", BYTES, 1, prof_pool, peak_used_bytes),
+    INT64("unused_bytes", "Unused", BYTES, 2, prof_pool, unused_bytes),
     INT64("threshold_bytes", "Kept up to", BYTES, 3, prof_pool, threshold_bytes),
     INT64("trims", "Trims", COUNT, 4, prof_pool, trims),
     INT64("made_ns", "Made", MOMENT, 2, prof_pool, made_ns),

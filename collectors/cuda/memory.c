@@ -47,10 +47,11 @@ static void allocated(const struct record_memory *record, uint64_t correlation)
 }
 
 /* How full pools are, each allocation tells. A record of it is made when the pool grows or shrinks,
- * and when it is fuller than ever by a sixteenth: few, however many allocations there are. */
+ * and when it is fuller than ever, or emptier than ever at its size, by a sixteenth: few, however many
+ * allocations there are. */
 #define POOLS 32u
 static struct {
-    uint64_t address, bytes, fullest;
+    uint64_t address, bytes, fullest, emptiest;
 } pools[POOLS];
 
 static bool is_news(const struct record_memory *record)
@@ -60,14 +61,18 @@ static bool is_news(const struct record_memory *record)
         at++;
     if (at == POOLS)
         return false;
-    bool news = pools[at].bytes != record->pool_bytes ||
-                record->pool_used_bytes > pools[at].fullest + pools[at].fullest / 16;
-    if (!news)
+    uint64_t used = record->pool_used_bytes, step = pools[at].bytes / 16;
+    bool resized = pools[at].bytes != record->pool_bytes;
+    bool fuller = used > pools[at].fullest + pools[at].fullest / 16;
+    bool emptier = pools[at].emptiest > step && used < pools[at].emptiest - step;
+    if (!resized && !fuller && !emptier)
         return false;
+    if (resized || emptier)
+        pools[at].emptiest = used;
     pools[at].address = record->pool_address;
     pools[at].bytes = record->pool_bytes;
-    if (record->pool_used_bytes > pools[at].fullest)
-        pools[at].fullest = record->pool_used_bytes;
+    if (used > pools[at].fullest)
+        pools[at].fullest = used;
     return true;
 }
 

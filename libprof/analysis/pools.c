@@ -33,6 +33,7 @@ static struct prof_pool *pool_of(struct work *w, int64_t process, int64_t addres
         .destroyed_ns = PROF_UNKNOWN,
         .peak_bytes = PROF_UNKNOWN,
         .peak_used_bytes = PROF_UNKNOWN,
+        .unused_bytes = PROF_UNKNOWN,
         .threshold_bytes = PROF_UNKNOWN,
     };
     return pool;
@@ -59,10 +60,15 @@ static bool add_row(void *user, sqlite3_stmt *row)
         pool->made_ns = start;
     else if (operation == WIRE_POOL_DESTROYED)
         pool->destroyed_ns = start;
-    if (bytes > pool->peak_bytes) /* PROF_UNKNOWN is below everything */
+    if (bytes > pool->peak_bytes) { /* PROF_UNKNOWN is below everything */
         pool->peak_bytes = bytes;
+        pool->unused_bytes = PROF_UNKNOWN;
+    }
     if (used > pool->peak_used_bytes)
         pool->peak_used_bytes = used;
+    bool both = bytes != PROF_UNKNOWN && used != PROF_UNKNOWN && used <= bytes;
+    if (both && bytes == pool->peak_bytes && bytes - used > pool->unused_bytes)
+        pool->unused_bytes = bytes - used;
     if (threshold != PROF_UNKNOWN)
         pool->threshold_bytes = threshold;
     return true;

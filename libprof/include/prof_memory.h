@@ -131,6 +131,8 @@ struct prof_memory_profile {
     int64_t failed; /* all of them */
     struct prof_memory_driver *drivers; /* a row a device that was sampled */
     size_t driver_count;
+    struct prof_pool *pools; /* as prof_pool_summary */
+    size_t pool_count;
     struct prof_flame tree; /* self: bytes held at the peak; bytes, count: all allocations */
     int64_t steps;          /* repetitions after warm-up; 0 = the program does not repeat itself */
     int64_t warm_up;        /* those left out */

@@ -380,6 +380,34 @@ static void hold_a_tenth(struct scene *s, enum version which)
     scene_lifetime(s, s->host, PROF_UNKNOWN, which == BAD ? 100 * MIB : 10 * MIB, 3);
 }
 
+/* A failed call that is for another reason is the near miss. */
+static void refuse(struct scene *s, enum version which)
+{
+    big_kernel(s, which);
+    int64_t start = s->host;
+    scene_call(s, "cudaMalloc", 10 * US);
+    if (which == NEAR)
+        scene_sql(s, "UPDATE api_call SET result = 1");
+    if (which == BAD)
+        scene_sql(s,
+                  "INSERT INTO allocation_failure(process, start, thread, device, kind, bytes, result, "
+                  "source) VALUES(1, %lld, 1, 1, 3, 2147483648, 2, 1)",
+                  (long long)(start + 5));
+}
+
+/* Of 200 MiB that a pool holds; the device has 1 GiB. */
+static void keep_a_pool(struct scene *s, enum version which)
+{
+    big_kernel(s, which);
+    scene_sql(s,
+              "INSERT INTO memory_pool(process, start, pool, operation, device, bytes, used_bytes) "
+              "VALUES(1, 1000, 7, 4, 1, %lld, %lld)",
+              (long long)(200 * MIB),
+              (long long)(which == BAD     ? 100 * MIB
+                          : which == FIXED ? 200 * MIB
+                                           : 160 * MIB));
+}
+
 static void plain(struct scene *s, enum version which, int number)
 {
     (void)which;
@@ -479,6 +507,8 @@ static const struct program programs[] = {
     {"hot-kernel", "cuda", "gpu", hot, two_parts, false, 1, 2},
     {"dead-memset", "cuda", "gpu", fill_first, big_kernel, false, 0.9, 2},
     {"memory-leak", "cuda", "gpu", leak, big_kernel, true, 0, 0},
+    {"out-of-memory", "cuda", "gpu", plain, refuse, true, 0, 0},
+    {"idle-pool", "cuda", "gpu", plain, keep_a_pool, true, 0, 0},
     {"memory-pressure", "cuda", "gpu", plain, hold, true, 0, 0},
     {"memory-peak", "cuda", "gpu", plain, hold_a_tenth, true, 0, 0},
     {"one-off-cost", "cuda", "gpu", plain, compile_first, true, 0, 0},

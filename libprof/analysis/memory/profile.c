@@ -315,7 +315,12 @@ static enum prof_status work_through(struct memory_work *w, struct prof_memory_p
     memory_hold(w);
     if (!memory_judge(w) || !put_sites(w, result) || !put_places(w, result))
         return prof_out_of_memory(err);
-    status = memory_failures(w, result, err);
+    struct prof_pool_summary pools;
+    status = prof_pool_summary(w->capture, &w->scope->filter, &pools, err);
+    result->pools = pools.rows;
+    result->pool_count = pools.count;
+    if (!status)
+        status = memory_failures(w, result, err);
     if (!status)
         status = memory_drivers(w, result, err);
     if (status)
@@ -341,7 +346,8 @@ static void free_work(struct memory_work *w)
     prof_array_free(&w->failure_nodes);
 }
 
-enum prof_status prof_memory_profile_of(struct prof_facts *facts, const struct prof_filter *filter,
+enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
+                                        const struct prof_filter *filter,
                                         struct prof_memory_profile *result, struct prof_error *err)
 {
     struct prof_scope scope;
@@ -356,9 +362,11 @@ enum prof_status prof_memory_profile_of(struct prof_facts *facts, const struct p
         result->why_none = "kernels or streams were chosen, which have no memory of their own";
     if (!status)
         status = prof_iterations_find(&w.iterations, facts, NULL, err);
+    /* Searching moves a lane's hint, and names of calls join the ranges': the facts stay what they
+     * are. */
+    struct prof_facts *own = (struct prof_facts *)(uintptr_t)facts;
     if (!status)
-        status =
-            prof_call_tree_open(&w.tree, facts->capture, &facts->ranges, &facts->range_texts, err);
+        status = prof_call_tree_open(&w.tree, facts->capture, &own->ranges, &own->range_texts, err);
     if (!status && !result->why_none)
         status = work_through(&w, result, err);
     result->steps = memory_has_steps(&w) ? w.iterations.steady : facts->steps;
@@ -391,6 +399,7 @@ void prof_memory_profile_free(struct prof_memory_profile *result)
     free(result->sites);
     free(result->failures);
     free(result->drivers);
+    free(result->pools);
     free(result->texts);
     prof_flame_free(&result->tree);
     *result = (struct prof_memory_profile){0};

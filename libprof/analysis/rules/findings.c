@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/memory/profile.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/utilisation.h"
 #include "libprof/include/prof_overview.h"
@@ -182,15 +183,19 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     struct prof_ceilings ceilings = {0};
     struct prof_roofline roofs = {0};
     struct prof_ranks ranks = {0};
+    struct prof_memory_profile memory = {0};
     struct prof_judge judge = {.facts = facts,
                                .ceilings = &ceilings,
                                .ranks = &ranks,
+                               .memory = &memory,
                                .roofs = facts->has_roofs ? &facts->roofs : &roofs};
     enum prof_status status = prof_ceilings(capture, &ceilings, err);
     if (!status && !facts->has_roofs)
         status = prof_roofline(capture, filter, PROF_ROOFLINE_CONFIGS, &roofs, err);
     if (!status)
         status = prof_ranks(capture, filter, &ranks, err);
+    if (!status)
+        status = prof_memory_profile_of(facts, filter, &memory, err);
     if (!status && !prof_index_roofs(&judge))
         status = prof_out_of_memory(err);
     if (!status) {
@@ -207,6 +212,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     prof_roofline_free(&roofs);
     prof_ranks_free(&ranks);
     prof_ceilings_free(&ceilings);
+    prof_memory_profile_free(&memory);
     return status;
 }
 

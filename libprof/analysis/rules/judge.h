@@ -6,6 +6,7 @@
 #define PERFKIT_ANALYSIS_RULES_JUDGE_H
 
 #include "libprof/analysis/rules/replay.h"
+#include "libprof/include/prof_memory.h"
 #include "libprof/base/format.h"
 #include "libprof/include/prof_ranks.h"
 
@@ -27,6 +28,7 @@ struct prof_judge {
     struct prof_map roof_index;        /* of prof_roof_of */
     const struct prof_ceilings *ceilings;
     const struct prof_ranks *ranks; /* empty where the program has none */
+    const struct prof_memory_profile *memory; /* who allocates */
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
     PROF_ARRAY(struct prof_abstention) abstentions;

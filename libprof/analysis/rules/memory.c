@@ -1,6 +1,6 @@
 /* Rules about device memory: who held the peak, what is never freed, how near the limit is, and
  * fills that nobody reads. All but the last are about bytes and have no price in time. */
-#include <stdlib.h>
+#include <math.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
@@ -15,69 +15,63 @@ static bool on_device(const struct prof_judge *judge, const struct prof_lifetime
 
 /* ---- the peak -------------------------------------------------------------------------------- */
 
-struct change {
-    int64_t time, bytes;
-};
-
-static int by_time(const void *a, const void *b)
-{
-    const struct change *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* frees first */
-}
-
 struct peak {
     int64_t bytes, time;
     int64_t steady;                               /* of it, made before the part that repeats */
     const struct prof_lifetime *top[PROF_PLACES]; /* largest that live then */
+    const struct prof_memory_site *holder;        /* call path that held most; NULL = none */
 };
 
-static bool find_peak(const struct prof_judge *judge, struct peak *peak)
+static const struct prof_memory_place *place_of(const struct prof_judge *judge)
+{
+    for (size_t i = 0; i < judge->memory->place_count; i++) {
+        const struct prof_memory_place *place = &judge->memory->places[i];
+        if (place->kind < 0 && !place->host &&
+            (!place->device || place->device == judge->device->id))
+            return place;
+    }
+    return NULL;
+}
+
+static bool is_here(const struct prof_judge *judge, const struct prof_memory_site *site)
+{
+    return !site->host && (!site->device || site->device == judge->device->id);
+}
+
+static void add_top(struct peak *peak, const struct prof_lifetime *l)
+{
+    for (int k = 0; k < PROF_PLACES && l; k++) {
+        if (peak->top[k] && peak->top[k]->bytes >= l->bytes)
+            continue;
+        const struct prof_lifetime *less = peak->top[k];
+        peak->top[k] = l;
+        l = less;
+    }
+}
+
+static struct peak find_peak(const struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
-    PROF_ARRAY(struct change) changes = {0};
-    *peak = (struct peak){0};
+    const struct prof_memory_place *place = place_of(judge);
+    struct peak peak = {0};
+    if (!place || place->peak_bytes == PROF_UNKNOWN)
+        return peak;
+    peak.bytes = place->peak_bytes;
+    peak.time = place->peak_ns;
+    for (size_t i = 0; i < judge->memory->site_count && !peak.holder; i++) {
+        const struct prof_memory_site *site = &judge->memory->sites[i];
+        if (is_here(judge, site) && site->use.held_bytes > 0)
+            peak.holder = site;
+    }
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (!on_device(judge, l))
-            continue;
-        if (!prof_array_reserve(&changes, 2)) {
-            prof_array_free(&changes);
-            return false;
-        }
-        changes.data[changes.count++] = (struct change){l->start, l->bytes};
-        if (l->end != INT64_MAX)
-            changes.data[changes.count++] = (struct change){l->end, -l->bytes};
-    }
-    if (changes.count)
-        qsort(changes.data, changes.count, sizeof *changes.data, by_time);
-    int64_t live = 0;
-    for (size_t i = 0; i < changes.count; i++) {
-        live = prof_add(live, changes.data[i].bytes);
-        if (live > peak->bytes) {
-            peak->bytes = live;
-            peak->time = changes.data[i].time;
-        }
-    }
-    prof_array_free(&changes);
-    for (size_t i = 0; i < f->lifetimes.count; i++) {
-        const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (!on_device(judge, l) || l->start > peak->time || l->end <= peak->time)
+        if (!on_device(judge, l) || l->start > peak.time || l->end <= peak.time)
             continue;
         if (l->start < f->begin)
-            peak->steady = prof_add(peak->steady, l->bytes);
-        for (int k = 0; k < PROF_PLACES; k++) {
-            if (peak->top[k] && peak->top[k]->bytes >= l->bytes)
-                continue;
-            const struct prof_lifetime *less = peak->top[k];
-            peak->top[k] = l;
-            l = less;
-            if (!l)
-                break;
-        }
+            peak.steady = prof_add(peak.steady, l->bytes);
+        add_top(&peak, l);
     }
-    return true;
+    return peak;
 }
 
 static void place_holders(struct prof_judge *judge, struct prof_draft *draft,
@@ -93,11 +87,7 @@ static void place_holders(struct prof_judge *judge, struct prof_draft *draft,
 
 static void memory_peak(struct prof_judge *judge)
 {
-    struct peak peak;
-    if (!find_peak(judge, &peak)) {
-        judge->failed = true;
-        return;
-    }
+    struct peak peak = find_peak(judge);
     const struct prof_device *device = judge->device->device;
     if (peak.bytes <= 0 || !device || device->memory_bytes <= 0 ||
         peak.bytes < device->memory_bytes / 20)
@@ -106,10 +96,12 @@ static void memory_peak(struct prof_judge *judge)
         judge, 0.9,
         "At the peak %s were allocated at once, %s of the device's memory; the largest block is "
         "%s, "
-        "%s were made before the part that repeats.",
+        "%s were made before the part that repeats; %s is held by %s.",
         prof_bytes_of(peak.bytes).text,
         prof_percent((double)peak.bytes / (double)device->memory_bytes).text,
-        prof_bytes_of(peak.top[0] ? peak.top[0]->bytes : 0).text, prof_bytes_of(peak.steady).text);
+        prof_bytes_of(peak.top[0] ? peak.top[0]->bytes : 0).text, prof_bytes_of(peak.steady).text,
+        prof_percent(peak.holder ? peak.holder->held_share : NAN).text,
+        prof_short_name(peak.holder ? peak.holder->brief : NULL).text);
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_INFO;
     draft->finding.bytes = peak.bytes;
@@ -122,16 +114,12 @@ static void memory_peak(struct prof_judge *judge)
 
 static void memory_pressure(struct prof_judge *judge)
 {
-    struct peak peak;
     const struct prof_device *device = judge->device->device;
     if (!device || device->memory_bytes <= 0) {
         prof_abstain(judge, "needs the device's memory size");
         return;
     }
-    if (!find_peak(judge, &peak)) {
-        judge->failed = true;
-        return;
-    }
+    struct peak peak = find_peak(judge);
     double share = (double)peak.bytes / (double)device->memory_bytes;
     if (share < PRESSURE)
         return;
@@ -153,37 +141,147 @@ static void memory_pressure(struct prof_judge *judge)
 
 /* ---- never freed ----------------------------------------------------------------------------- */
 
-static void memory_leak(struct prof_judge *judge)
+/* Which of the blocks of a path are told as places: the largest that are never freed. */
+static void spot_kept(const struct prof_judge *judge, struct prof_spots *spots)
 {
     const struct prof_facts *f = judge->facts;
-    int64_t count = 0, bytes = 0;
-    struct prof_spots spots = {0};
-    enum prof_state state = prof_info(f->capture)->state;
-    if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING || !f->steps)
-        return;
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (!on_device(judge, l) || l->end != INT64_MAX || l->start < f->begin ||
-            l->start >= f->end || l->kind == WIRE_MEMORY_DEVICE_STATIC)
-            continue;
-        count++;
-        bytes = prof_add(bytes, l->bytes);
-        prof_spots_add(&spots, (struct prof_spot){l->start, f->end_ns - l->start, 0, l->thread, 0});
+        if (on_device(judge, l) && l->end == INT64_MAX && l->start >= f->begin &&
+            l->start < f->end && l->kind != WIRE_MEMORY_DEVICE_STATIC)
+            prof_spots_add(spots,
+                           (struct prof_spot){l->start, f->end_ns - l->start, 0, l->thread, 0});
     }
-    if (count < 5 || count < f->steps / 2)
-        return; /* a cache that fills up once is no leak */
+}
+
+/* What leaks: call paths that go on keeping memory from step to step. */
+struct leaks {
+    int64_t paths, count, bytes;
+    double growth;
+    const struct prof_memory_site *worst;
+};
+
+static struct leaks sum_leaks(const struct prof_judge *judge)
+{
+    struct leaks leaks = {0};
+    for (size_t i = 0; i < judge->memory->site_count; i++) {
+        const struct prof_memory_site *site = &judge->memory->sites[i];
+        if (!is_here(judge, site) || site->verdict != PROF_MEMORY_LEAK)
+            continue;
+        leaks.paths++;
+        leaks.count += site->use.kept_count;
+        leaks.bytes = prof_add(leaks.bytes, site->use.kept_bytes);
+        leaks.growth += site->growth_bytes;
+        if (!leaks.worst || site->growth_bytes > leaks.worst->growth_bytes)
+            leaks.worst = site;
+    }
+    return leaks;
+}
+
+static void memory_leak(struct prof_judge *judge)
+{
+    enum prof_state state = prof_info(judge->facts->capture)->state;
+    struct leaks leaks = sum_leaks(judge);
+    int64_t steps = judge->memory->steps;
+    if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING || leaks.count < 5 ||
+        leaks.count < steps / 2)
+        return;
+    struct prof_spots spots = {0};
+    spot_kept(judge, &spots);
     struct prof_draft *draft = prof_found(
         judge, 0.7,
-        "%s blocks (%s) are allocated in the part that repeats and never freed, %s a step: memory "
-        "grows without end.",
-        prof_count(count).text, prof_bytes_of(bytes).text,
-        prof_bytes((double)bytes / (double)f->steps).text);
+        "%s blocks (%s) of %s are never freed, and every step keeps %s more: memory grows without "
+        "end. Most of it: %s.",
+        prof_count(leaks.count).text, prof_bytes_of(leaks.bytes).text,
+        prof_counted(leaks.paths, "call path", "call paths").text, prof_bytes(leaks.growth).text,
+        leaks.worst->brief);
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
-    draft->finding.bytes = bytes;
-    prof_number(draft, "blocks", (double)count, PROF_NUMBER_COUNT);
-    prof_number(draft, "bytes", (double)bytes, PROF_NUMBER_BYTES);
+    draft->finding.bytes = leaks.bytes;
+    prof_number(draft, "blocks", (double)leaks.count, PROF_NUMBER_COUNT);
+    prof_number(draft, "bytes", (double)leaks.bytes, PROF_NUMBER_BYTES);
+    prof_number(draft, "bytes_a_step", leaks.growth, PROF_NUMBER_BYTES);
     prof_places(judge, draft, &spots);
+}
+
+/* ---- no room --------------------------------------------------------------------------------- */
+
+static void out_of_memory(struct prof_judge *judge)
+{
+    const struct prof_memory_profile *m = judge->memory;
+    if (!m->failure_count)
+        return;
+    const struct prof_memory_failure *f = &m->failures[0];
+    const struct prof_memory_site *holder = f->holder_count ? &m->sites[f->holders[0].site] : NULL;
+    struct prof_draft *draft = prof_found(
+        judge, 1,
+        "%s found no room. The first, by %s, asked for %s while %s of %s were allocated%s%s.",
+        prof_counted(m->failed, "allocation", "allocations").text, prof_short_name(f->brief).text,
+        prof_bytes_of(f->bytes).text, prof_bytes_of(f->live_bytes).text,
+        prof_bytes_of(f->capacity_bytes).text, holder ? ", most of it by " : "",
+        holder ? prof_short_name(holder->brief).text : "");
+    draft->about_memory = true;
+    draft->most = PROF_SEVERITY_WARNING;
+    draft->finding.bytes = f->bytes;
+    prof_number(draft, "failures", (double)m->failed, PROF_NUMBER_COUNT);
+    if (f->bytes != PROF_UNKNOWN)
+        prof_number(draft, "asked_bytes", (double)f->bytes, PROF_NUMBER_BYTES);
+    prof_number(draft, "live_bytes", (double)f->live_bytes, PROF_NUMBER_BYTES);
+    prof_place(judge, draft, &(struct prof_spot){f->time_ns, 1, 0, (uint32_t)f->thread, 0});
+}
+
+/* ---- kept, and used by nobody ---------------------------------------------------------------- */
+
+#define UNUSED_SHARE 0.25
+#define UNUSED_OF_DEVICE 0.05
+
+/* What PyTorch's allocator had of the driver at the peak, and what of it was in blocks. */
+static void see_through(const struct prof_judge *judge, int64_t *reserved, int64_t *used)
+{
+    for (size_t i = 0; i < judge->memory->place_count; i++) {
+        const struct prof_memory_place *place = &judge->memory->places[i];
+        if (place->host || place->device != judge->device->id)
+            continue;
+        if (place->kind == WIRE_MEMORY_BLOCK)
+            *used = place->use.held_bytes;
+        else if (place->kind == WIRE_MEMORY_DEVICE)
+            *reserved = place->use.held_bytes;
+    }
+}
+
+static void idle_pool(struct prof_judge *judge)
+{
+    const struct prof_device *device = judge->device->device;
+    int64_t reserved = 0, used = 0;
+    if (!device || device->memory_bytes <= 0)
+        return;
+    see_through(judge, &reserved, &used);
+    bool blocks = used > 0;
+    for (size_t i = 0; i < judge->memory->pool_count && !blocks; i++) {
+        const struct prof_pool *pool = &judge->memory->pools[i];
+        const struct prof_device *its = prof_device(judge->facts->capture, pool->device);
+        if (!its || its->physical != judge->device->id || pool->unused_bytes == PROF_UNKNOWN ||
+            pool->unused_bytes <= reserved - used)
+            continue;
+        reserved = pool->peak_bytes;
+        used = pool->peak_bytes - pool->unused_bytes;
+    }
+    int64_t unused = reserved && (used || !blocks) ? reserved - used : 0;
+    if (!(blocks || judge->memory->pool_count) ||
+        (double)unused < UNUSED_SHARE * (double)reserved ||
+        (double)unused < UNUSED_OF_DEVICE * (double)device->memory_bytes)
+        return;
+    struct prof_draft *draft = prof_found(
+        judge, 0.5,
+        "%s holds %s and uses %s of it: %s of the device's memory lies idle, in pieces "
+        "that may be too small for the next allocation.",
+        blocks ? "PyTorch's allocator" : "A memory pool", prof_bytes_of(reserved).text,
+        prof_bytes_of(used).text, prof_percent((double)unused / (double)device->memory_bytes).text);
+    draft->about_memory = true;
+    draft->most = PROF_SEVERITY_INFO;
+    draft->finding.bytes = unused;
+    prof_number(draft, "reserved_bytes", (double)reserved, PROF_NUMBER_BYTES);
+    prof_number(draft, "used_bytes", (double)used, PROF_NUMBER_BYTES);
 }
 
 /* ---- fills that are written over ------------------------------------------------------------- */
@@ -246,8 +344,10 @@ const struct prof_rule prof_rules_memory[] = {
      .judge = dead_memset},
     {.page = {.id = "memory-leak",
               .title = "Memory that grows with every step",
-              .fires = "Five blocks or more, one in every second step, allocated in the part that "
-                       "repeats and not freed when the process ended.",
+              .fires =
+                  "Call paths whose blocks steps go on keeping: in three steps or more, in the "
+                  "second half of the run at least half as often as in the first, and five "
+                  "blocks or more, one in every second step. What stops growing is no leak.",
               .why = "The run ends when the memory does.",
               .fix = "Free at the end of the step, or keep one buffer.",
               .cuda = "cudaFree; compute-sanitizer --leak-check full tells where.",
@@ -255,9 +355,44 @@ const struct prof_rule prof_rules_memory[] = {
               .pytorch =
                   "`loss.item()` instead of keeping `loss`; no lists of tensors with graphs.",
               .bound = "None in time; bytes.",
-              .limits = "A framework's cache that still grows looks alike.",
+              .limits =
+                  "A framework's cache that still grows looks alike. perfkit report --memory lists "
+                  "every path, with perfkit run --stacks=alloc by source line.",
               .needs = "allocations, and a part that repeats"},
      .judge = memory_leak},
+    {.page = {.id = "out-of-memory",
+              .title = "Allocations that found no room",
+              .fires = "An allocation is refused for want of memory.",
+              .why =
+                  "The program ends, or does without and is slower; a framework empties its cache "
+                  "and tries again.",
+              .fix = "Free or shrink what the largest holders keep, before the call that failed.",
+              .cuda = "cudaMemGetInfo before; cudaMallocAsync with a release threshold.",
+              .opencl = "CL_DEVICE_MAX_MEM_ALLOC_SIZE limits one buffer, often to a quarter of the "
+                        "device.",
+              .pytorch = "A smaller batch, torch.utils.checkpoint, "
+                         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation.",
+              .bound = "None in time; the bytes that were asked for.",
+              .limits = "cudaMallocAsync and its like do not tell how much they were asked for.",
+              .needs = "API calls and allocations"},
+     .per_capture = true,
+     .judge = out_of_memory},
+    {.page = {.id = "idle-pool",
+              .title = "Memory that a pool keeps and nobody uses",
+              .fires =
+                  "Of what a pool, or PyTorch's caching allocator at the peak, holds a quarter "
+                  "or more is not used, and that is 5 % of the device's memory or more.",
+              .why = "Other allocations fail while there is room: it is kept, or in pieces.",
+              .fix = "Trim the pool, allocate large buffers first, use sizes that fit each other.",
+              .cuda = "cudaMemPoolTrimTo; cudaMemPoolAttrReleaseThreshold.",
+              .pytorch = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or max_split_size_mb; "
+                         "torch.cuda.empty_cache() between phases.",
+              .bound = "None in time; bytes.",
+              .limits =
+                  "PyTorch's blocks are known with perfkit run --pytorch only; pools tell what "
+                  "they hold when something is taken from them or given back.",
+              .needs = "memory pools, or PyTorch's blocks"},
+     .judge = idle_pool},
     {.page = {.id = "memory-pressure",
               .title = "Device memory is nearly full",
               .fires = "At the peak 80 % of the device's memory or more is allocated.",
@@ -286,7 +421,8 @@ const struct prof_rule prof_rules_memory[] = {
               .opencl = "clReleaseMemObject as soon as the last use is queued.",
               .pytorch = "torch.cuda.memory._record_memory_history for the stacks.",
               .bound = "None in time; bytes.",
-              .limits = "A framework's pool is seen as its large blocks.",
+              .limits = "A framework's pool is seen as its large blocks, but for PyTorch's with "
+                        "perfkit run --pytorch.",
               .needs = "allocations"},
      .judge = memory_peak},
     {.judge = NULL},
