@@ -11,6 +11,7 @@
 
 #include "report/html.h"
 #include "report/html_panels.h"
+#include "report/memory.h"
 #include "report/writers.h"
 
 static void put_data(FILE *out, const char *json, size_t length)
@@ -110,6 +111,8 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
     struct prof_json json;
     prof_json_to_memory(&json, 0);
     enum prof_status status = prof_report_load(capture, options, &data, err);
+    if (!status)
+        status = prof_report_load_memory(&data, err);
     if (!status)
         status = prof_html_load(&data, options, &panels, err);
     if (!status)

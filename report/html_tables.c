@@ -3,11 +3,13 @@
  * has room for, and what its kernel table unfolds. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "libprof/include/prof_memory.h"
 #include "libprof/include/prof_stats.h"
 #include "report/columns.h"
 #include "report/html_panels.h"
+#include "report/memory.h"
 
 /* ---- tables of this page only ---------------------------------------------------------------- */
 
@@ -151,6 +153,21 @@ static bool shared_table(const struct prof_html_page *page, const struct prof_re
     return true;
 }
 
+/* By call path; what the page's own tables say of memory and pools is left out. */
+static bool memory_table(const struct prof_html_page *page, size_t *index,
+                         struct prof_html_table *out)
+{
+    const struct prof_report_memory *usage = page->data->usage;
+    if (!usage || (!usage->profile.site_count && !usage->profile.failure_count))
+        return false;
+    for (const struct prof_report_table *table = prof_report_memory_tables; table->name; table++) {
+        if (strcmp(table->name, "places") && strcmp(table->name, "pools") &&
+            shared_table(page, table, out) && !(*index)--)
+            return true;
+    }
+    return false;
+}
+
 static void alive_totals(const struct prof_html_page *page, char *out, size_t size)
 {
     snprintf(out, size, "%s in %s at %s", prof_bytes_of(page->alive.total_bytes).text,
@@ -179,7 +196,7 @@ bool prof_html_table(const struct prof_html_page *page, size_t index, struct pro
         alive_totals(page, out->totals, sizeof out->totals);
         return true;
     }
-    return false;
+    return memory_table(page, &index, out);
 }
 
 /* ---- what kernels unfold --------------------------------------------------------------------- */

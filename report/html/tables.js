@@ -168,7 +168,7 @@
     kernels: ['kernels', 'graphs', 'counters', 'counter_values', 'jit'],
     roofline: ['roofline', 'roofline_configs', 'roofline_ranges', 'ceilings'],
     transfers: ['transfers', 'transfer_sizes', 'migrations'],
-    memory: ['memory', 'alive', 'leaks', 'pools'],
+    memory: ['memory', 'failures', 'holders', 'held', 'kept', 'brief', 'lifetimes', 'alive', 'leaks', 'pools', 'driver'],
     host: ['ranges', 'api', 'waits', 'overhead'],
     devices: ['devices', 'gaps', 'streams', 'contexts'],
     machine: ['processes', 'threads'],
