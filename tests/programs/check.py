@@ -142,6 +142,73 @@ def profiler_yield(report, recorder):
     report.equal("kernels", sum(result.capture.kernels().values()), 0)
 
 
+PLACES = """WITH RECURSIVE up(leaf, id) AS (SELECT DISTINCT stack, stack FROM kernel WHERE stack NOT NULL
+            UNION ALL SELECT leaf, parent FROM up JOIN stack USING (id) WHERE parent NOT NULL)
+            SELECT up.leaf, s.value, p.value, y.line FROM up JOIN stack k USING (id)
+            JOIN frame f ON f.id = k.frame AND f.kind = 2 JOIN symbol y ON y.frame = f.id
+            JOIN string s ON s.id = y.function LEFT JOIN string p ON p.id = y.file ORDER BY k.depth DESC"""
+
+
+def compare_names(report, result, made, recorder):
+    """Ranges of operators and modules, Python frames of launches, lines of the backward pass."""
+    db, steps = result.capture, made["named_steps"]
+    ranges = db.ranges()
+    modules = ("Net", "Net.first", "Net.wave", "Net.rest", "Net.rest.0", "Net.rest.1")
+    report.equal("module ranges", {name: ranges.get(name) for name in modules},
+                 dict.fromkeys(modules, made["steps"]))
+    operators = ("aten::sin", "aten::addmm", "SinBackward0")
+    report.equal("operator ranges", {name: ranges.get(name) for name in operators},
+                 {"aten::sin": steps, "aten::addmm": 2 * steps, "SinBackward0": steps})
+    report.equal("texts with numbers", [name for name in ranges if "op_id" in name or "seq =" in name], [])
+    places = {}  # stack -> Python frames, innermost first
+    for leaf, function, file, line in db.rows(PLACES):
+        places.setdefault(leaf, []).append((function, os.path.basename(file or ""), line))
+    wanted = ("count", "pytorch_lines.py", made["lines"]["bitwise_not"])
+    stacks = [row[0] for row in db.rows(
+        "SELECT k.stack FROM kernel k JOIN launch_config c ON c.id = k.config JOIN string s ON "
+        "s.id = coalesce(c.demangled, c.name) WHERE s.value LIKE ?", f"%{COUNTED}%")]
+    report.equal("launches of the counted kernel", len(stacks), made["counted"])
+    report.equal("their innermost Python frame", {places.get(stack, [None])[0] for stack in stacks},
+                 {wanted})
+    report.equal("their outermost", {places.get(stack, [(None,)])[-1][0] for stack in stacks},
+                 {"<module>"})
+    launches = db.one("SELECT count(*) FROM kernel")
+    report.equal("launches with a stack", db.one("SELECT count(*) FROM kernel WHERE stack NOT NULL"),
+                 launches)
+    status, out, _ = run([f"{recorder.bin}/perfkit", "report", "--stats", "pytorch_sum", "--json",
+                          result.capture.path], TIMEOUT)
+    rows = json.loads(out)["stats"][0]["rows"] if status == 0 else []
+    report.equal("forward and backward of torch.sin",
+                 [(row["Function"].rpartition(".")[2], os.path.basename(row["File"]), row["Line"],
+                   row["Module"], row["Forward Ops"], row["Backward Ops"] >= steps)
+                  for row in rows if row["Operator"] == "aten::sin"],
+                 [("forward", "pytorch_lines.py", made["lines"]["sin"], "Net.wave", steps, True)])
+    report.equal("backward work that is nobody's",
+                 [row["Backward Ops"] for row in rows if str(row["Operator"]).startswith("(")], [])
+    notes = [s for s in db.statements() if s.startswith("collector python")]
+    report.equal("said of PyTorch", [("operators and modules are named" in s) for s in notes], [True])
+
+
+def pytorch_lines(name, *arguments):
+    def check(report, recorder):
+        line = [*command("pytorch_lines"), *arguments]
+        status, out, err = run(line, TIMEOUT, env=environment(recorder))
+        expected = told(out)
+        if status == 77 or "skip" in expected:
+            raise Skip(expected.get("skip", "cannot run here"))
+        result = recorder.record(name, line, ["--pytorch", "--stacks=launch"], TIMEOUT,
+                                 env=environment(recorder))
+        made = told(result.out)
+        report.equal("exit status", result.status, status)
+        report.equal("says", made, expected)
+        report.equal("messages", plain(result.err), plain(err))
+        report.observed("Python, PyTorch", (made.get("python"), made.get("torch")))
+        if made:
+            compare_names(report, result, made, recorder)
+            trusted(report, result.capture)
+    return check
+
+
 CHECKS = [
     Check("os_exit", 20, program("os_exit")),
     # --cupti=own: every launch is ours, and the program's own profiler gets no device events.
@@ -152,6 +219,8 @@ CHECKS = [
     Check("inference", 25, program("inference")),
     Check("cublas_cudnn", 25, program("cublas_cudnn")),
     Check("triton_add", 30, program("triton_add")),
+    Check("pytorch_lines", 30, pytorch_lines("pytorch_lines")),
+    Check("pytorch_profiler", 30, pytorch_lines("pytorch_profiler", "profiler")),
     Check("ddp", 50, program("ddp")),
 ]
 

@@ -189,6 +189,11 @@ EXPORT void probe_damage(size_t at, int by)
     python_interpreter.layout = &changed;
     atomic_store(&python_phase, PYTHON_FOUND);
 }
+EXPORT const struct python_layout *probe_layout(unsigned version)
+{
+    return python_layout(version);
+}
+
 EXPORT size_t probe_layout_bytes(void)
 {
     return sizeof(struct python_layout);

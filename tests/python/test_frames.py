@@ -11,7 +11,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 KNOWN = [(3, minor) for minor in range(10, 14)]
 ASK = ("import sys, sysconfig; print(sys.version_info[0], sys.version_info[1], "
-       "sysconfig.get_config_var('Py_ENABLE_SHARED') or 0, "
+       "int('libpython' in open('/proc/self/maps').read()), "
        "sysconfig.get_config_var('Py_GIL_DISABLED') or 0)")
 
 
