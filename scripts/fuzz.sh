@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Coverage-guided fuzzing of the spool reader, the ingest and the reader of unwind tables under the
 # address and undefined behaviour sanitizers: scripts/fuzz.sh [SECONDS_EACH]. What it finds goes to
-# build/fuzz/artifacts; a
-# minimised corpus worth keeping is merged into tests/fuzz/corpus (corpus_cfi) by hand.
+# build/fuzz/artifacts; a minimised corpus worth keeping is merged into tests/fuzz/corpus (corpus_cfi)
+# by hand.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-600}
