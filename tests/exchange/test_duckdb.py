@@ -72,7 +72,9 @@ def write_part(day, run, rank):
         at += ns
         if i % 3 == 2:
             sql.append(f"INSERT INTO range(start, duration, thread, name, depth) VALUES({at - 1}, {1000 * (rank + 1)}, 1, 4, 0);")
-    sql.append("INSERT INTO kernel(start, stream, config) VALUES(99999, 1, 1);")  # never seen to end
+    sql.append("INSERT INTO kernel(start, stream, config) VALUES(99999, 1, 1);"  # never seen to end
+               "INSERT INTO rollup(second, stream, config, count, sum, min, max) SELECT 0, stream, config, count(*), sum(duration), "
+               "min(duration), max(duration) FROM kernel WHERE duration NOT NULL GROUP BY config;")
     capture = os.path.join(work, f"{day}-{run}-{rank}.sqlite")
     with open(capture + ".sql", "w", encoding="ascii") as out:
         out.write("".join(sql))
@@ -149,7 +151,7 @@ class Fleet(unittest.TestCase):
                        for kernel in durations(day, run, rank)]
 
     def test_all_are_checked(self):
-        self.assertEqual(set(self.names), {"lost", "top kernels", "slowest rank", "slower over days", "steps", "copies", "by the clock"})
+        self.assertEqual(set(self.names), {"lost", "top kernels", "from sums", "slowest rank", "slower over days", "steps", "copies", "by the clock"})
 
     def test_lost(self):
         self.assertEqual(self.results["lost"], [[DAYS[0], "job18", "1", "launch", "dropped", "3"]])
@@ -162,6 +164,11 @@ class Fleet(unittest.TestCase):
             want.append([name, str(len(ns)), round(sum(ns) / 1e6, 3), round(100 * sum(ns) / total, 1), "6"])
         want.sort(key=lambda row: -row[2])
         self.assertEqual([[*row[:2], float(row[2]), float(row[3]), row[4]] for row in self.results["top kernels"]], want)
+
+    def test_sums_are_those_of_the_events(self):
+        self.assertEqual([r[:3] for r in self.results["from sums"]], [r[:3] for r in self.results["top kernels"]])
+        self.assertEqual({r[0]: r[3] for r in self.results["from sums"]},
+                         {name: str(max(k[4] for k in self.kernels if k[3] == name)) for name in {k[3] for k in self.kernels}})
 
     def test_slowest_rank(self):
         rows = self.results["slowest rank"]
