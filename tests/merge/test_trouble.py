@@ -134,6 +134,11 @@ class Trouble(unittest.TestCase):
                "DROP TABLE process", "ALTER TABLE old RENAME TO process")
         merge("old.sqlite", *files)
         self.assertEqual(one(path_of("old.sqlite"), "SELECT count(*) FROM kernel"), 80)
+        # Row numbers that are there twice: the first counts.
+        change(files[0], "INSERT INTO process SELECT * FROM process")
+        said = merge("double.sqlite", *files, status=INCOMPLETE)
+        self.assertIn("old-0.sqlite: the file is damaged", said)
+        self.assertEqual(one(path_of("double.sqlite"), "SELECT count(*) FROM process"), 2)
         change(files[1], "PRAGMA user_version=99")
         said = self.refused("newer.sqlite", *files)
         self.assertIn("was written by a newer perfkit", said)

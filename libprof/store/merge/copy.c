@@ -51,12 +51,15 @@ static void bind(struct copy *c, const struct merge_input *in, sqlite3_stmt *row
     }
 }
 
-static enum prof_status write_row(struct copy *c, int64_t id)
+/* The row numbers of a damaged file may be there twice: the first one counts. */
+static enum prof_status write_row(struct copy *c, struct merge_input *in, int64_t id)
 {
     sqlite3_bind_int64(c->insert, 1, id);
     int code = sqlite3_step(c->insert);
     sqlite3_reset(c->insert);
-    return code == SQLITE_DONE ? PROF_OK : merge_write_fail(c->m);
+    if (code == SQLITE_CONSTRAINT)
+        merge_input_damaged(in);
+    return code == SQLITE_DONE || code == SQLITE_CONSTRAINT ? PROF_OK : merge_write_fail(c->m);
 }
 
 /* ---- rows that are alike
@@ -136,7 +139,7 @@ static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite
         return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
     for (int i = 1; i < c->table->columns; i++)
         bind(c, in, row, i);
-    return write_row(c, *now);
+    return write_row(c, in, *now);
 }
 
 /* ---- one file
@@ -181,7 +184,7 @@ static enum prof_status copy_row(struct copy *c, struct merge_input *in, sqlite3
         return share_row(c, in, row, &ids->now[at]);
     for (int i = 1; i < c->table->columns; i++)
         bind(c, in, row, i);
-    return write_row(c, ids->base + (int64_t)at);
+    return write_row(c, in, ids->base + (int64_t)at);
 }
 
 static enum prof_status copy_input(struct copy *c, struct merge_input *in)

@@ -40,10 +40,18 @@ static bool list_them(struct merge_ids *ids, size_t room)
     return ids->old != NULL;
 }
 
+static int64_t newest(const struct merge_ids *ids)
+{
+    return ids->old ? ids->old[ids->count - 1] : ids->first + (int64_t)ids->count - 1;
+}
+
+/* One that is there already, which only a damaged file has, counts once. */
 static bool add(struct merge_ids *ids, int64_t id, size_t *room)
 {
     if (!ids->count)
         ids->first = id;
+    else if (id == newest(ids))
+        return true;
     bool next = !ids->old && (uint64_t)id - (uint64_t)ids->first == ids->count;
     if (!next && !ids->old) {
         *room = ids->count * 2 + 16;
