@@ -1,29 +1,42 @@
-/* The flame graph as data: who asked for the device's time, and for the bytes that it moved. One
- * tree for both: a node has its time and its bytes with all below it. */
+/* The flame graph as data: who asked for the device's time, for the bytes that it moved, and whom it
+ * waited for. One tree for all: a node has its sums with all below it. And who asked for each kernel. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/base/saturate.h"
 #include "report/html_panels.h"
 
 /* What a page can draw without becoming slow. */
 #define NODES 20000
+#define CALLERS 10 /* stacks of a kernel */
+#define CALLED_KERNELS 100
+
+struct sums {
+    int64_t ns, bytes, idle;
+};
 
 struct tree {
     const struct prof_flame *flame;
-    int64_t *bytes;  /* of each node, with all below it */
-    double *weight;  /* its share of time or of bytes, whichever is more */
+    struct sums *sums; /* of each node, with all below it */
+    double *weight;    /* its largest share of a measure */
     uint32_t *place; /* among those that are written */
 };
 
 /* Parents stand before their children, so backwards every node is whole when it is added. */
-static void sum_bytes(struct tree *t)
+static void sum_up(struct tree *t)
 {
     const struct prof_flame_node *nodes = t->flame->nodes;
     for (size_t i = t->flame->count; i-- > 0;) {
-        t->bytes[i] = prof_add(t->bytes[i], nodes[i].bytes);
-        if (i)
-            t->bytes[nodes[i].parent] = prof_add(t->bytes[nodes[i].parent], t->bytes[i]);
+        struct sums *sums = &t->sums[i], *above = &t->sums[nodes[i].parent];
+        sums->ns = prof_add(sums->ns, nodes[i].device_ns);
+        sums->bytes = prof_add(sums->bytes, nodes[i].bytes);
+        sums->idle = prof_add(sums->idle, nodes[i].idle_ns);
+        if (!i)
+            continue;
+        above->ns = prof_add(above->ns, sums->ns);
+        above->bytes = prof_add(above->bytes, sums->bytes);
+        above->idle = prof_add(above->idle, sums->idle);
     }
 }
 
@@ -56,6 +69,17 @@ static double floor_of(const struct tree *t)
     return floor;
 }
 
+/* Of the host's frames: where in the source, else in which object. */
+static void put_place(struct prof_json *json, const struct prof_flame_node *node)
+{
+    const struct prof_frame *place = node->kind == PROF_FLAME_FRAME ? node->frame : NULL;
+    if (!place || !(place->file || place->module))
+        return;
+    prof_json_string(json, NULL, place->file ? place->file : place->module);
+    if (place->file && place->line != PROF_UNKNOWN)
+        prof_json_int(json, NULL, place->line);
+}
+
 static void put_nodes(struct prof_json *json, struct tree *t, double floor)
 {
     static const char *const kinds[] = {
@@ -76,13 +100,45 @@ static void put_nodes(struct prof_json *json, struct tree *t, double floor)
         prof_json_int(json, NULL, i ? (int64_t)t->place[node->parent] : -1);
         prof_json_string(json, NULL, kinds[node->kind]);
         prof_json_string(json, NULL, i ? node->name : "all");
-        prof_json_int(json, NULL, node->total);
-        prof_json_int(json, NULL, t->bytes[i]);
+        prof_json_int(json, NULL, t->sums[i].ns);
+        prof_json_int(json, NULL, t->sums[i].bytes);
         prof_json_int(json, NULL, node->count);
+        prof_json_int(json, NULL, t->sums[i].idle);
+        put_place(json, node);
         prof_json_end(json);
     }
     prof_json_end(json);
     prof_json_uint(json, "left_out", t->flame->count - next);
+}
+
+/* Of each kernel the stacks that asked for most of it. */
+static void put_callers(struct prof_json *json, const struct prof_caller_sums *sums)
+{
+    size_t kernels = 0, of_kernel = 0;
+    prof_json_array(json, "callers");
+    for (size_t i = 0; i < sums->count; i++) {
+        const struct prof_caller_row *row = &sums->rows[i], *before = i ? row - 1 : NULL;
+        bool same = before && before->kind == row->kind && strcmp(before->work, row->work) == 0;
+        of_kernel = same ? of_kernel + 1 : 0;
+        kernels += !same && row->kind == PROF_FLAME_KERNEL;
+        if (row->kind != PROF_FLAME_KERNEL || !row->depth || of_kernel >= CALLERS ||
+            kernels > CALLED_KERNELS)
+            continue;
+        prof_json_array(json, NULL);
+        prof_json_string(json, NULL, row->work);
+        prof_json_int(json, NULL, row->cost.device_ns);
+        prof_json_int(json, NULL, row->cost.count);
+        prof_json_int(json, NULL, row->cost.idle_ns);
+        prof_json_array(json, NULL);
+        for (size_t k = 0; k < row->depth; k++) {
+            char text[400];
+            prof_frame_text(&sums->places[row->path[k]], text, sizeof text);
+            prof_json_string(json, NULL, text);
+        }
+        prof_json_end(json);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
 }
 
 enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
@@ -90,14 +146,15 @@ enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_h
 {
     const struct prof_flame *flame = &page->flame;
     size_t room = flame->count + 1;
-    struct tree t = {flame, calloc(room, sizeof *t.bytes), calloc(room, sizeof *t.weight),
+    struct tree t = {flame, calloc(room, sizeof *t.sums), calloc(room, sizeof *t.weight),
                      calloc(room, sizeof *t.place)};
     double floor = NAN;
-    if (t.bytes && t.weight && t.place) {
-        sum_bytes(&t);
+    if (t.sums && t.weight && t.place) {
+        sum_up(&t);
         for (size_t i = 0; i < flame->count; i++)
-            t.weight[i] = fmax(share(flame->nodes[i].total, flame->nodes[0].total),
-                               share(t.bytes[i], t.bytes[0]));
+            t.weight[i] = fmax(fmax(share(t.sums[i].ns, t.sums[0].ns),
+                                    share(t.sums[i].bytes, t.sums[0].bytes)),
+                               share(t.sums[i].idle, t.sums[0].idle));
         floor = floor_of(&t);
     }
     bool failed = isnan(floor);
@@ -105,8 +162,9 @@ enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_h
         prof_json_object(json, "flame");
         put_nodes(json, &t, floor);
         prof_json_end(json);
+        put_callers(json, &page->callers);
     }
-    free(t.bytes);
+    free(t.sums);
     free(t.weight);
     free(t.place);
     return failed ? prof_fail(err, PROF_NOMEM, "cannot write the flame graph: out of memory")

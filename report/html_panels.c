@@ -45,7 +45,9 @@ enum prof_status prof_html_load(const struct prof_report_data *data,
     if (!status)
         status = load_memory(page, err);
     if (!status)
-        status = prof_flame(data->capture, data->filter, PROF_FLAME_DEVICE_NS, &page->flame, err);
+        status = prof_flame(data->capture, data->filter, PROF_FLAME_COUNT, &page->flame, err);
+    if (!status)
+        status = prof_caller_sums_of(data->capture, &page->flame, &page->callers, err);
     if (!status && options && options->baseline)
         status = prof_html_compare(page, options->baseline, err);
     return status;
@@ -57,6 +59,7 @@ void prof_html_unload(struct prof_html_page *page)
     prof_size_summary_free(&page->sizes);
     prof_memory_timeline_free(&page->memory);
     prof_alive_free(&page->alive);
+    prof_caller_sums_free(&page->callers);
     prof_flame_free(&page->flame);
     prof_html_compare_free(page);
     *page = (struct prof_html_page){0};

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "libprof/include/prof_stack_sums.h"
 #include "libprof/base/json.h"
 #include "libprof/include/prof_compare.h"
 #include "libprof/include/prof_memory.h"
@@ -29,7 +30,8 @@ struct prof_html_page {
     struct prof_size_summary sizes;
     struct prof_memory_timeline memory;
     struct prof_alive alive;                 /* at its peak */
-    struct prof_flame flame;                 /* by device time */
+    struct prof_flame flame;                 /* by PROF_FLAME_COUNT: with all its measures */
+    struct prof_caller_sums callers;         /* who asked for each kernel */
     struct prof_html_comparison *comparison; /* NULL = no baseline was given */
 };
 

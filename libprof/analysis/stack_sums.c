@@ -19,10 +19,9 @@ static void add(struct prof_stack_cost *to, const struct prof_stack_cost *cost)
     to->idle_ns = prof_add(to->idle_ns, cost->idle_ns);
 }
 
-/* Tree and places of a capture; places NULL when it has no stacks. */
-static enum prof_status read_tree(struct prof_capture *capture, const struct prof_filter *filter,
-                                  struct prof_flame *flame, const struct prof_frame **places,
-                                  size_t *count, struct prof_error *err)
+/* The places of a capture; NULL when it has no stacks. */
+static enum prof_status read_places(struct prof_capture *capture, const struct prof_frame **places,
+                                    size_t *count, struct prof_error *err)
 {
     struct prof_stacks *stacks = NULL;
     *places = NULL;
@@ -30,7 +29,7 @@ static enum prof_status read_tree(struct prof_capture *capture, const struct pro
     enum prof_status status = prof_capture_stacks(capture, &stacks, err);
     if (!status && stacks)
         *count = prof_stacks_places(stacks, places);
-    return status ? status : prof_flame(capture, filter, PROF_FLAME_COUNT, flame, err);
+    return status;
 }
 
 /* ---- by line --------------------------------------------------------------------------------- */
@@ -80,7 +79,9 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
     const struct prof_frame *places;
     size_t count;
     *result = (struct prof_line_sums){0};
-    enum prof_status status = read_tree(capture, filter, &flame, &places, &count, err);
+    enum prof_status status = read_places(capture, &places, &count, err);
+    if (!status)
+        status = prof_flame(capture, filter, PROF_FLAME_COUNT, &flame, err);
     struct lines l = {&flame, calloc(count + 1, sizeof *l.rows), calloc(count + 1, sizeof *l.seen),
                       result};
     if (!status && (!l.rows || !l.seen))
@@ -223,18 +224,17 @@ static int by_work(const void *a, const void *b)
     return order ? order : x->depth < y->depth ? -1 : x->depth > y->depth;
 }
 
-enum prof_status prof_caller_sums(struct prof_capture *capture, const struct prof_filter *filter,
-                                  struct prof_caller_sums *result, struct prof_error *err)
+enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct prof_flame *flame,
+                                     struct prof_caller_sums *result, struct prof_error *err)
 {
-    struct prof_flame flame = {0};
     size_t count;
     *result = (struct prof_caller_sums){0};
-    enum prof_status status = read_tree(capture, filter, &flame, &result->places, &count, err);
-    struct callers c = {.flame = &flame};
-    for (uint32_t i = 0; !status && i < flame.count; i++) {
-        if (!flame.nodes[i].count || !is_work(flame.nodes[i].kind))
+    enum prof_status status = read_places(capture, &result->places, &count, err);
+    struct callers c = {.flame = flame};
+    for (uint32_t i = 0; !status && i < flame->count; i++) {
+        if (!flame->nodes[i].count || !is_work(flame->nodes[i].kind))
             continue;
-        struct prof_stack_cost cost = cost_of(&flame.nodes[i]);
+        struct prof_stack_cost cost = cost_of(&flame->nodes[i]);
         add(&result->all, &cost);
         if (!add_caller(&c, i))
             status = prof_out_of_memory(err);
@@ -248,9 +248,20 @@ enum prof_status prof_caller_sums(struct prof_capture *capture, const struct pro
     prof_names_free(&c.known);
     prof_names_free(&c.works);
     prof_array_free(&c.work_ns);
-    prof_flame_free(&flame);
     if (status)
         prof_caller_sums_free(result);
+    return status;
+}
+
+enum prof_status prof_caller_sums(struct prof_capture *capture, const struct prof_filter *filter,
+                                  struct prof_caller_sums *result, struct prof_error *err)
+{
+    struct prof_flame flame;
+    *result = (struct prof_caller_sums){0};
+    enum prof_status status = prof_flame(capture, filter, PROF_FLAME_COUNT, &flame, err);
+    if (!status)
+        status = prof_caller_sums_of(capture, &flame, result, err);
+    prof_flame_free(&flame);
     return status;
 }
 

@@ -50,6 +50,9 @@ struct prof_caller_sums {
 /* Bottom-up by kernel: a row for each kernel (or kind of copy) and stack that asked for it. */
 enum prof_status prof_caller_sums(struct prof_capture *capture, const struct prof_filter *filter,
                                   struct prof_caller_sums *result, struct prof_error *err);
+/* The same off a flame graph by PROF_FLAME_COUNT that the caller has already. */
+enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct prof_flame *flame,
+                                     struct prof_caller_sums *result, struct prof_error *err);
 void prof_caller_sums_free(struct prof_caller_sums *result);
 
 #endif

@@ -1,4 +1,5 @@
-/* Flame graph from the top down: who asked for the device's time, or for the bytes it moved. A click
+/* Flame graph from the top down: who asked for the device's time, or for the bytes it moved, or came so late
+ * that it idled. A click
  * or Enter makes a frame the whole width; arrow keys walk the tree. Frames narrower than a pixel are
  * not made. */
 (function (P) {
@@ -9,11 +10,13 @@
   const MEASURES = {
     time: { of: 'ns', format: f.duration, words: 'of device time' },
     bytes: { of: 'bytes', format: f.bytes, words: 'moved or set' },
+    idle: { of: 'idle', format: f.duration, words: 'that the device had idled before it' },
   };
 
   function build(source) {
-    const nodes = source.nodes.map(([parent, kind, name, ns, bytes, count], id) =>
-      ({ id, parent, kind, name: name || '(empty)', ns, bytes, count, total: ns, depth: 0, children: [] }));
+    const nodes = source.nodes.map(([parent, kind, name, ns, bytes, count, idle, file, line], id) =>
+      ({ id, parent, kind, name: name || '(empty)', ns, bytes, count, idle, total: ns, depth: 0, children: [],
+        place: file ? file + (line ? ':' + line : '') : '' }));
     nodes.slice(1).forEach((node) => { /* parents stand before their children */
       node.depth = nodes[node.parent].depth + 1;
       nodes[node.parent].children.push(node);
@@ -26,11 +29,13 @@
     nodes.forEach((node) => node.children.sort((a, b) => b.total - a.total));
   }
 
+  const matches = (node, wanted) => node.name.toLowerCase().includes(wanted) || node.place.toLowerCase().includes(wanted);
+
   /* What the search found, each frame once: those inside a found one are of it already. */
   function sumFound(nodes, wanted) {
     const sum = { frames: 0, total: 0 }, inside = new Uint8Array(nodes.length);
     nodes.slice(1).forEach((node) => {
-      const hit = node.name.toLowerCase().includes(wanted);
+      const hit = matches(node, wanted);
       inside[node.id] = hit || inside[node.parent] ? 1 : 0;
       if (hit) sum.frames++;
       if (hit && !inside[node.parent]) sum.total += node.total;
@@ -64,7 +69,8 @@
       tell(root);
       draw();
     } }, root.ns ? el('option', { value: 'time' }, 'time') : null,
-    root.bytes ? el('option', { value: 'bytes' }, 'bytes') : null);
+    root.bytes ? el('option', { value: 'bytes' }, 'bytes') : null,
+    root.idle ? el('option', { value: 'idle' }, 'idle time before') : null);
 
     function tellFound() {
       const sum = wanted ? sumFound(nodes, wanted) : null;
@@ -74,7 +80,7 @@
 
     function tell(node) {
       details.replaceChildren(el('b', { class: 'mono long' }, node.name), el('span', null,
-        node.kind + ' \u00b7 ' + measure.format(node.total) + ' ' + measure.words + ' \u00b7 ' + f.percent(node.total / root.total) +
+        (node.kind === 'frame' ? 'function' : node.kind) + (node.place ? ' at ' + node.place : '') + ' \u00b7 ' + measure.format(node.total) + ' ' + measure.words + ' \u00b7 ' + f.percent(node.total / root.total) +
         ' of all' + (node.count ? ' \u00b7 ' + P.plural(node.count, 'operation') + ' of its own' : '')));
     }
 
@@ -110,7 +116,7 @@
 
     /* x and wide as shares, so that paper of another width shows the same. */
     function add(list, node, x, wide, level, above) {
-      const dimmed = wanted && !node.name.toLowerCase().includes(wanted);
+      const dimmed = wanted && !matches(node, wanted);
       const button = el('button', { type: 'button', 'data-node': node.id, role: 'treeitem', tabindex: -1,
         'aria-level': level + 1, class: (above ? 'above ' : '') + (dimmed ? 'dimmed' : ''),
         'aria-label': node.name.slice(0, 300) + ', ' + measure.format(node.total) + ', ' + f.percent(node.total / root.total),
@@ -119,7 +125,7 @@
       button.style.left = x * 100 + '%';
       button.style.width = wide * 100 + '%';
       button.style.top = level * HEIGHT + 'px';
-      button.style.background = node.kind === 'api' ? 'var(--call)' : 'var(--s' + P.colour(node.name) + ')';
+      button.style.background = node.kind === 'api' ? 'var(--call)' : node.kind === 'frame' ? 'var(--frame)' : 'var(--s' + P.colour(node.name) + ')';
       list.push(button);
     }
 
@@ -146,7 +152,8 @@
       if (first) first.tabIndex = 0;
     }
 
-    place.append(el('p', { class: 'faint' }, 'Who asked for it: NVTX ranges, then the call, then the kernel or copy. ' +
+    place.append(el('p', { class: 'faint' }, 'Who asked for it: ' + (nodes.some((node) => node.kind === 'frame') ? 'the host\u2019s stack, ' : '') +
+      'NVTX ranges, then the call, then the kernel or copy. ' +
       'Select a frame to zoom into it, the top frame to come back.' +
       (source.left_out ? ' ' + P.plural(source.left_out, 'small frame') + ' left out.' : '')),
     el('div', { class: 'tools' }, el('label', { for: 'flame-measure' }, 'Width by'), by,

@@ -24,6 +24,16 @@
       rows: rows.map((row) => [grid.text(row), block.text(row), ...kept.map((i) => row[i])]) };
   }
 
+  /* The stacks of the host that launched a kernel, most time first. */
+  function callers(name) {
+    const list = (P.data.callers || []).filter((row) => row[0] === name);
+    if (!list.length) return null;
+    return el('div', { class: 'callers' }, el('h4', null, 'Launched from'), el('ol', null, ...list.map(([, ns, count, idle, path]) =>
+      el('li', null, el('b', null, P.format.duration(ns)), ', ' + P.plural(count, 'launch', 'launches') +
+        (idle > 0 ? ', the device idle for ' + P.format.duration(idle) + ' before' : '') + ' ',
+      el('span', { class: 'mono long' }, path.join(' \u2190 '))))));
+  }
+
   P.kernelDetails = function (table) {
     const source = P.data.kernel_configs, histograms = P.data.kernel_histograms;
     const nameAt = source.columns.findIndex((column) => column.key === 'name');
@@ -40,7 +50,7 @@
       unfold: (row) => {
         const list = byName.get(row[name]) || [], number = numbers.get(row);
         const box = el('div', { class: 'unfolded' }, el('p', { class: 'mono long' }, row[name]),
-          P.histogramLarge(histograms[number]));
+          P.histogramLarge(histograms[number]), callers(row[name]));
         if (!list.length) return box;
         const left = Math.max(0, (row[configs] || 0) - list.length);
         const inner = configTable(source, 'configs-' + number, list.map((one) => one.row));

@@ -107,6 +107,40 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'the host\'s stack in the flame graph and in a kernel\'s details'(browser) {
+    const capture = path.join(work, 'stacks.sqlite'), sql = path.join(work, 'stacks.sql'), out = path.join(work, 'stacks.html');
+    fs.writeFileSync(sql, fs.readFileSync(path.join(source, 'normal.sql'), 'utf8') +
+      "INSERT INTO string(id, value) VALUES(9001, 'ns::launch<T>(int)'), (9002, '/src/<img src=x>.c'), (9003, 'main');" +
+      "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2);" +
+      "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 9003, 9002, 7), (2, 0, 9001, 9002, 42);" +
+      "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2); UPDATE kernel SET stack = 2;");
+    execFileSync(tool, ['make', sql, capture]);
+    execFileSync(tool, ['write', 'html', capture, out]);
+    const url = 'file://' + out;
+    await load(browser, url);
+    const dom = await browser.run(`
+      const nodes = perfkit.flameView.nodes, launch = nodes.find((node) => node.name.startsWith('ns::launch'));
+      perfkit.flameView.zoomTo(launch);
+      const told = document.querySelector('#flame .details').textContent;
+      const by = document.getElementById('flame-measure');
+      by.value = 'idle'; by.dispatchEvent(new Event('change'));
+      const idle = nodes[0].total;
+      const search = document.getElementById('flame-search');
+      search.value = '.c:42'; search.dispatchEvent(new Event('input'));
+      document.querySelector('#kernels button.unfold').click();
+      return { kind: launch.kind, parent: nodes[launch.parent].name, told, idle, sum: nodes.reduce((n, node) => n + (node.children.length ? 0 : node.idle), 0),
+        found: document.getElementById('flame-found').textContent, callers: document.querySelector('.unfolded .callers').textContent,
+        strange: document.querySelectorAll('#flame img, .unfolded img').length, broken: window.broken }`);
+    assert.strictEqual(dom.kind, 'frame');
+    assert.strictEqual(dom.parent, 'main');
+    assert.ok(dom.told.includes('function at /src/<img src=x>.c:42'), dom.told);
+    assert.ok(dom.idle > 0 && dom.idle === dom.sum, dom.idle + ' of ' + dom.sum);
+    assert.ok(dom.found.startsWith('1 frame'), dom.found);
+    assert.ok(dom.callers.includes('ns::launch<T>(int) (<img src=x>.c:42) \u2190 main (<img src=x>.c:7)'), dom.callers);
+    assert.strictEqual(dom.strange, 0);
+    await isQuiet(browser, url);
+  },
+
   async 'a comparison, when a baseline is given'(browser) {
     const none = report('normal');
     assert.ok(!fs.readFileSync(none.url.slice(7), 'utf8').includes('id="comparison"'));
