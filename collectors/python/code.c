@@ -50,13 +50,13 @@ void python_code_forget(void)
 
 /* ---- the print ------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+/* A polynomial in an odd constant: prints are compared whole, so its weak low bits do no harm. */
+static inline uint64_t mix(uint64_t hash, uint64_t word)
 {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-    return hash ^ hash >> 29;
+    return (hash + word) * 0x9e3779b97f4a7c15ull;
 }
 
-static uint64_t word_at(uint64_t base, unsigned offset)
+static inline uint64_t word_at(uint64_t base, unsigned offset)
 {
     uint64_t word = 0;
     python_load(NULL, base + offset, &word, sizeof word);
@@ -178,7 +178,7 @@ static bool define(const struct python_layout *layout, uint64_t code, uint32_t i
 
 static uint32_t slot_of(uint64_t code)
 {
-    return (uint32_t)(mix(0, code >> 4) >> 20) & (SLOTS - 1);
+    return (uint32_t)(mix(0, code >> 4) >> 40) & (SLOTS - 1);
 }
 
 /* The id, or 0 with the slot where it belongs: that of the same address, a free one, or the first.

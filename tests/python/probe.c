@@ -10,6 +10,7 @@
 #include "collectors/python/interpreter.h"
 #include "collectors/python/python.h"
 #include "collectors/stacks/stacks.h"
+#include "libprof/base/clock.h"
 #include "libprof/base/python_lines.h"
 
 /* Called by way of ctypes only. */
@@ -168,6 +169,16 @@ EXPORT unsigned probe_table_line(unsigned version, const uint8_t *table, size_t 
                                  unsigned first_line, unsigned offset)
 {
     return prof_python_line(version, table, bytes, first_line, offset);
+}
+
+/* For bench/python_stacks: ns of CLOCK_MONOTONIC that `rounds` walks with their definitions take, without
+ * native frames. */
+EXPORT uint64_t probe_time(unsigned rounds)
+{
+    uint64_t out[PYTHON_MOST], begin = prof_now_ns();
+    for (unsigned i = 0; i < rounds; i++)
+        python_merge(NULL, NULL, 0, out, PYTHON_MOST);
+    return prof_now_ns() - begin;
 }
 
 /* Calls back into Python through C. */
