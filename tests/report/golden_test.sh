@@ -47,6 +47,13 @@ for format in text csv markdown json; do
     compare ranks $format ranks
 done
 compare awkward text ranks
+# Recordings of real machines, by capture_sql.py.
+for file in "$source"/recorded_*.sql; do
+    [ -e "$file" ] || continue
+    fixture=$(basename "$file" .sql)
+    "$tool" make "$file" "$fixture.sqlite" || exit 1
+    compare "$fixture" text ranks
+done
 compare normal text width=60
 compare normal text all width=60
 compare normal text all width=140 top=2
