@@ -317,13 +317,41 @@ static bool is_runtime(const struct prof_frame *frame)
     return false;
 }
 
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+#define STUB "__device_stub__"
+
+/* Is it the function that nvcc makes of a kernel? It has the kernel's name and line, and calls a stub
+ * whose name holds that name. */
+static bool is_of_stub(const struct prof_frame *frame, const struct prof_frame *callee)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(frame->function, "(<"), frame->function);
+    const char *last = strrchr(name, ':');
+    return callee && begins(callee->function, STUB) && strstr(callee->function, last ? last + 1 : name);
+}
+
+/* What stands between a launch and the line that asked for it: nvcc's stubs, and the CUDA runtime
+ * where it is linked into the program. */
+static bool is_glue(const struct prof_frame *frame, const struct prof_frame *callee)
+{
+    const char *name = frame->function;
+    if (frame->kind != PROF_FRAME_NATIVE || !frame->named)
+        return false;
+    return begins(name, STUB) || begins(name, "__cuda") || begins(name, "libcudart_static_") ||
+           (begins(name, "cuda") && name[4] >= 'A' && name[4] <= 'Z') || is_of_stub(frame, callee);
+}
+
 const struct prof_frame *prof_stack_place(struct prof_stacks *s, int64_t stack)
 {
     const struct prof_frame *frames, *named = NULL, *runtime = NULL;
     size_t count = prof_stack_frames(s, stack, &frames);
     for (size_t i = count; i-- > 0;) {
         const struct prof_frame *frame = &frames[i];
-        if (is_runtime(frame)) {
+        if (is_runtime(frame) || is_glue(frame, i + 1 < count ? &frames[i + 1] : NULL)) {
             runtime = !runtime && frame->named ? frame : runtime;
             continue;
         }

@@ -58,9 +58,10 @@ size_t prof_stacks_places(const struct prof_stacks *stacks, const struct prof_fr
  * call with the same `stacks`. */
 size_t prof_stack_frames(struct prof_stacks *stacks, int64_t stack, const struct prof_frame **frames);
 
-/* The frame that tells a person best where a stack is: outside of the C library and the like, the
- * innermost one whose source line is known, else the innermost with a name, else the innermost; where
- * there is nothing else, one of the C library. NULL as above. Valid until the next call. */
+/* The frame that tells a person best where a stack is: the innermost one whose source line is known,
+ * else the innermost with a name, else the innermost; outside of the C library and the like, of nvcc's
+ * launch stubs, and of a CUDA runtime that is part of the program. Where there is nothing else, one of
+ * the C library. NULL as above. Valid until the next call. */
 const struct prof_frame *prof_stack_place(struct prof_stacks *stacks, int64_t stack);
 
 /* "function (file.c:42)", "function (libx.so)" or "libx.so+0x1f3", the folders of paths left out.

@@ -77,6 +77,31 @@ START_TEST(kinds_of_frames)
 }
 END_TEST
 
+/* A launch as nvcc compiles it: main calls the kernel's name, which is a stub, which calls a runtime
+ * that is part of the program. */
+START_TEST(launches_of_nvcc)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'ns::axpy(float, float*)'), "
+        "(22, '__device_stub__ZN2ns4axpyEfPf'), (23, '/src/axpy.cu'), (24, 'cudaLaunchKernel'), "
+        "(25, 'cudart_helper'), (26, '/tmp/stub.c');"
+        "INSERT INTO module(id, process, path, address, bytes) VALUES(1, 1, '/usr/bin/prog', 4096, 8192);"
+        "INSERT INTO frame(id, process, kind, address, module, offset) VALUES(1, 1, 1, 4100, 1, 4), "
+        "(2, 1, 1, 4200, 1, 104), (3, 1, 1, 4300, 1, 204), (4, 1, 1, 4400, 1, 304);"
+        "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 23, 40), "
+        "(2, 1, 21, 23, 7), (2, 0, 22, 26, 3), (3, 0, 24, NULL, NULL), (4, 0, 25, 23, 9);"
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, 3), "
+        "(4, 1, 4, 2);");
+    struct prof_stacks *s;
+    ck_ok(prof_stacks_open(c, &s, &err));
+    text_is(prof_stack_place(s, 3), "main (axpy.cu:40)");
+    text_is(prof_stack_place(s, 2), "main (axpy.cu:40)");
+    text_is(prof_stack_place(s, 4), "cudart_helper (axpy.cu:9)"); /* one of the program's own */
+    prof_stacks_close(s);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(places_are_numbered)
 {
     struct prof_capture *c = fixture_with_base(
@@ -147,5 +172,5 @@ START_TEST(a_capture_without_stacks)
 }
 END_TEST
 
-CHECK_MAIN("stacks", frames_come_outermost_first, kinds_of_frames, places_are_numbered,
+CHECK_MAIN("stacks", frames_come_outermost_first, kinds_of_frames, launches_of_nvcc, places_are_numbered,
            damaged_tables_end_the_stack, a_capture_without_stacks)
