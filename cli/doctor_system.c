@@ -12,6 +12,7 @@
 
 #include "cli/collector_path.h"
 #include "cli/doctor.h"
+#include "collectors/cpu/perf_open.h"
 #include "cli/stack_names.h"
 #include "libprof/base/format.h"
 
@@ -126,18 +127,27 @@ static void check_kernel(struct doctor *doctor)
                "%s", fd >= 0 ? "works" : "is missing");
 }
 
+/* By trying: what the level says is not what a sandbox allows. */
 static void check_perf_events(struct doctor *doctor)
 {
-    FILE *in = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-    int level;
-    if (!in || fscanf(in, "%d", &level) != 1)
-        doctor_add(doctor, "system", "perf events", DOCTOR_ABSENT, NULL,
-                   "no perf_event_paranoid: this kernel has no perf events");
-    else
-        doctor_add(doctor, "system", "perf events", DOCTOR_OK, NULL,
-                   "perf_event_paranoid is %d; nothing recorded today needs perf events", level);
-    if (in)
-        fclose(in);
+    struct cpu_perf perf;
+    struct cpu_perf_options options = {.pid = getpid(), .hz = 1, .switches = true};
+    char why[300];
+    int level = 0;
+    bool known = cpu_perf_paranoid(&level);
+    if (!cpu_perf_open(&perf, &options, why, sizeof why)) {
+        doctor_add(doctor, "system", "perf events", known ? DOCTOR_WARN : DOCTOR_ABSENT,
+                   known ? why : NULL, "perfkit run --cpu-sample samples nothing%s%s",
+                   known ? "" : ": ", known ? "" : why);
+        return;
+    }
+    bool kernel = perf.kernel;
+    cpu_perf_close(&perf);
+    doctor_add(doctor, "system", "perf events", kernel ? DOCTOR_OK : DOCTOR_WARN,
+               kernel ? NULL
+                      : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON for perfkit: until then "
+                        "--cpu-sample does not see where threads block, nor time in the kernel",
+               "perf_event_paranoid is %d; perfkit run --cpu-sample works", level);
 }
 
 /* What names can be found for host stacks. */

@@ -20,6 +20,8 @@
 /* 512 KiB and the control page fit what the kernel grants each user and processor. */
 #define RING_BYTES (512u << 10)
 #define LEAST_RING_BYTES (32u << 10)
+/* Of the stack of a thread that stops: some do so a hundred thousand times a second. */
+#define SWITCH_STACK_BYTES 2048u
 
 /* The general registers and the instruction pointer, as numbered by asm/perf_regs.h of x86-64. */
 #define USER_REGISTERS (0x1ffull | 0xffull << 16)
@@ -90,6 +92,8 @@ static int open_switches(const struct cpu_perf *perf, pid_t pid, unsigned cpu)
     fill_common(&attr, perf);
     attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
     attr.sample_period = 1;
+    if (perf->stack_bytes > SWITCH_STACK_BYTES)
+        attr.sample_stack_user = SWITCH_STACK_BYTES;
     return open_event(&attr, pid, cpu);
 }
 

@@ -174,12 +174,12 @@ static void finish(struct cpu_sampler *sampler)
     pthread_join(sampler->thread, NULL);
     cpu_records_end(&sampler->records, prof_now_ns());
     say_losses(sampler);
-    say(sampler, WIRE_HEALTH_NOTE,
-        "%llu samples, %llu of them with stacks deeper than the copied %u bytes; the sampler used "
-        "%.2f s of a core",
-        (unsigned long long)sampler->records.out.samples,
-        (unsigned long long)sampler->records.unwinder.cut, (unsigned)sampler->perf.stack_bytes,
-        (double)sampler->cpu_ns / 1e9);
+    char deep[96] = "";
+    if (sampler->records.unwinder.cut)
+        snprintf(deep, sizeof deep, ", %llu of them with stacks deeper than what is copied of one",
+                 (unsigned long long)sampler->records.unwinder.cut);
+    say(sampler, WIRE_HEALTH_NOTE, "%llu samples%s; the sampler used %.2f s of a core",
+        (unsigned long long)sampler->records.out.samples, deep, (double)sampler->cpu_ns / 1e9);
 }
 
 void cpu_sampler_close(struct cpu_sampler *sampler)
