@@ -314,6 +314,50 @@ def whole_graphs(report, recorder):
     trusted(report, db)
 
 
+# ---- call stacks ----------------------------------------------------------------------------------
+
+# Each stack that kernels have, and every stack on the way to its outermost frame
+UP = ("WITH RECURSIVE up(stack, at) AS (SELECT DISTINCT stack, stack FROM kernel WHERE stack NOT NULL "
+      "UNION ALL SELECT up.stack, s.parent FROM up JOIN stack s ON s.id = up.at WHERE s.parent NOT NULL) ")
+FRAMES = ("FROM up JOIN stack s ON s.id = up.at JOIN frame f ON f.id = s.frame "
+          "LEFT JOIN module m ON m.id = f.module LEFT JOIN symbol y ON y.frame = f.id "
+          "LEFT JOIN string t ON t.id = y.function ")
+
+
+def stacks(report, recorder):
+    """Every launch, copy, fill, allocation and wait has the stack of the program that made it, walked
+    through libcudart, libcuda and CUPTI without a frame of theirs being left at its inner end."""
+    result = recorded(recorder, "stacks", "cuda_exact_counts", 2, options=["--stacks"])
+    made, db = did(report, result), result.capture
+    if not made:
+        return
+    called = "graph_node IS NULL AND api_name NOT NULL AND stack IS NULL"
+    for table in ("kernel", "transfer", "memset"):
+        report.equal(f"{table}s without a stack", db.count(table, called), 0)
+    report.equal("allocations without a stack",
+                 db.count("allocation", f"{CLASSES} AND stack IS NULL"), 0)
+    report.equal("waits without a stack", db.count("sync", "api_name NOT NULL AND stack IS NULL"), 0)
+    report.equal("made graph nodes without a stack",
+                 db.count("graph_node", "original IS NULL AND stack IS NULL"), 0)
+    report.equal("stacks that ended early", db.health("record").get("stacks_ended", 0), 0)
+    report.equal("stacks without room", db.health("record").get("stacks_unsent", 0), 0)
+    report.equal("stacks of kernels that miss work()", db.one(
+        UP + "SELECT count(*) FROM (SELECT DISTINCT stack AS k FROM up) WHERE k NOT IN "
+        "(SELECT up.stack " + FRAMES + "WHERE t.value LIKE 'work%')"), 0)
+    inner = db.table(UP + "SELECT m.path, count(*) " + FRAMES + "WHERE up.stack = up.at GROUP BY 1")
+    report.true("innermost frames are the program's", inner and all(
+        not any(name in (path or "") for name in ("libcuda", "libcupti", "libperfkit", "libnvidia"))
+        for path in inner), inner)
+    report.observed("a stack, from the inside", db.rows(
+        UP + "SELECT coalesce(t.value, hex(f.offset)), m.path " + FRAMES +
+        "WHERE up.stack = (SELECT stack FROM kernel WHERE stack NOT NULL LIMIT 1) "
+        "ORDER BY up.at DESC, y.level"))
+    report.observed("different stacks of kernels", db.one("SELECT count(DISTINCT stack) FROM kernel"))
+    report.observed("stacks in the trust block", {k: v for k, v in db.health("record").items()
+                                                  if k.startswith("stacks")})
+    trusted(report, db)
+
+
 # ---- hard cases -----------------------------------------------------------------------------------
 
 
@@ -639,6 +683,7 @@ CHECKS = [
     Check("parity faults", 2, parity(["managed"], "faults")),
     Check("parity all", 4, parity(["all"], "all")),
     Check("whole_graphs", 2, whole_graphs),
+    Check("stacks", 4, stacks),
     *(Check(f"ends {way}", 2, end(way)) for way in ("return", "exit", "_exit", "threads", "fork")),
     # After a signal: what was complete a flush period earlier (100 ms).
     Check("ends abort", 2, end("abort", settle=600, expected_status=-signal.SIGABRT)),
