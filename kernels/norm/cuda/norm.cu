@@ -193,6 +193,11 @@ __device__ void group_moments(const float *partial, uint32_t index, uint32_t pla
     uint32_t count = group_channels * parts, lane = threadIdx.x % 32;
     float total = (float)group_channels * (float)plane, sum = 0.0f, squares = 0.0f;
 
+    if (count == 1) { /* nothing to put together */
+        *mean = p[0];
+        *factor = rsqrtf(p[1] / total + eps);
+        return;
+    }
 #pragma unroll 1
     for (uint32_t i = lane; i < count; i += 32)
         sum += p[2 * i] * part_elements(i, plane, parts);
@@ -216,14 +221,15 @@ __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ p
     uint32_t plane_index = blockIdx.x / chunks, chunk_index = blockIdx.x % chunks;
     uint32_t n = chunk_elements(chunk_index, plane);
     size_t from = (size_t)plane_index * plane + (size_t)chunk_index * chunk;
+    float own_scale = scale[plane_index % channels], own_shift = shift[plane_index % channels];
     pack<T> got[packs];
     float mean, a, b;
 
     read_chunk(in + from, n, got);
     group_moments(partial + 2 * (size_t)first, plane_index, plane, parts, group_channels, eps,
                   &mean, &a);
-    a *= scale[plane_index % channels];
-    b = shift[plane_index % channels] - mean * a;
+    a *= own_scale;
+    b = own_shift - mean * a;
 #pragma unroll
     for (uint32_t p = 0; p < packs; p++)
 #pragma unroll

@@ -215,7 +215,8 @@ static void count_allocations(struct prof_extract *x)
         const struct prof_lifetime *life = &x->facts.lifetimes.data[i];
         if (life->start < x->facts.begin_ns || life->start > x->facts.end_ns)
             continue;
-        const char *place = x->paths.data[prof_extract_path(x, life->thread, life->start)];
+        uint32_t path = prof_extract_path(x, life->thread, life->start);
+        const char *place = x->paths.data[path]; /* the paths may have moved to make room */
         const char *kind = prof_memory_kind_text(life->kind);
         size_t iteration = prof_iteration_at(&x->iterations, life->thread, life->start);
         prof_extract_count(x, PROF_METRIC_ALLOCATIONS, kind, place, iteration, 1);
