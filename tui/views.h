@@ -67,6 +67,7 @@ void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input
 void tui_fill_streams(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input);
+void tui_fill_memory_paths(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_processes(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_findings(struct tui_table *table, const struct tui_view_input *input);
