@@ -135,6 +135,38 @@ START_TEST(collectives_that_nothing_covers)
 }
 END_TEST
 
+/* Few blocks that wait for each other are what a collective is: no fault of a kernel, and streams that take
+ * turns with them are no streams that could run side by side. */
+START_TEST(collectives_are_not_judged_as_kernels)
+{
+    scene_begin();
+    for (int r = 0; r < 2; r++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", r);
+        scene_process(r, number);
+        for (long step = 0; step < 30; step++) {
+            long at = 1000 * (step + 1);
+            scene_range(r, STEP, 0, at, at + 1000);
+            scene_kernel(r, GEMM_CONFIG, at + 1, at + 10, at + 200);
+            scene_kernel(r, ALL_REDUCE_CONFIG, at + 4, at + 200, at + 900);
+        }
+    }
+    scene_add("UPDATE device SET units = 132, warp = 32, compute_major = 9, max_threads_per_unit = 2048, "
+              "registers_per_unit = 65536, shared_per_unit_bytes = 233472");
+    scene_add("UPDATE launch_config SET grid_x = 13200, block_x = 256, registers = 32 WHERE id = %d", GEMM_CONFIG);
+    scene_add("UPDATE launch_config SET grid_x = 24, block_x = 512, registers = 96 WHERE id = %d",
+              ALL_REDUCE_CONFIG);
+    struct prof_capture *capture = scene_made();
+    struct prof_findings findings = judged(capture);
+    for (size_t i = 0; i < findings.count; i++)
+        ck_assert_msg(strstr(findings.rows[i].seen, "nccl") == NULL, "%s: %s", findings.rows[i].rule->id,
+                      findings.rows[i].seen);
+    ck_assert_ptr_null(find(&findings, "serial-streams"));
+    ck_assert_ptr_nonnull(find(&findings, "exposed-collectives"));
+    done(capture, &findings);
+}
+END_TEST
+
 static struct prof_findings with_pairs(struct prof_capture **capture, long slow_us)
 {
     scene_begin();
@@ -186,4 +218,4 @@ START_TEST(one_rank_does_more)
 END_TEST
 
 CHECK_MAIN("rank rules", one_rank_holds_the_others_up, ranks_that_wait_in_turn,
-           collectives_that_nothing_covers, one_way_is_slower, one_rank_does_more)
+           collectives_that_nothing_covers, collectives_are_not_judged_as_kernels, one_way_is_slower, one_rank_does_more)

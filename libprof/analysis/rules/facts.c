@@ -5,6 +5,7 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/analysis/roofline.h"
 #include "libprof/analysis/rules/facts.h"
+#include "libprof/base/collective_name.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/wire.h"
 
@@ -90,6 +91,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op, 
         .first_call_ns = INT64_MAX,
         .last_call_ns = INT64_MIN,
     };
+    shape->collective = shape->config && prof_collective_kernel(shape->config->name);
     return number;
 }
 

@@ -69,6 +69,7 @@ struct prof_shape {
     int copy_kind, source_kind, target_kind;
     bool waits;    /* the call waits for it */
     bool in_graph; /* runs as a node of a graph */
+    bool collective; /* a kernel that moves data between ranks, or waits for them */
     int64_t bytes;
     int64_t api_name; /* string id, 0 = not known */
     uint32_t device;  /* index into facts.devices */

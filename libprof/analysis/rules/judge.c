@@ -193,12 +193,23 @@ struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at)
 {
     for (; *at < judge->facts->shapes.count; ++*at) {
         struct prof_shape *shape = &judge->facts->shapes.data[*at];
-        if (shape->device != judge->device_index || !shape->count)
+        if (shape->device != judge->device_index || !shape->count || shape->collective)
             continue;
         ++*at;
         return shape;
     }
     return NULL;
+}
+
+int64_t prof_collective_ns(const struct prof_judge *judge)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < judge->facts->shapes.count; i++) {
+        const struct prof_shape *shape = &judge->facts->shapes.data[i];
+        if (shape->device == judge->device_index && shape->collective)
+            sum = prof_add(sum, shape->sum_ns);
+    }
+    return sum;
 }
 
 const char *prof_shape_name(const struct prof_shape *shape)

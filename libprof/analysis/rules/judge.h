@@ -79,8 +79,11 @@ struct prof_short {
 };
 struct prof_short prof_short_name(const char *name);
 
-/* The judge's shapes: of its device, that occur in the window. False at the end. */
+/* The judge's shapes: of its device, that occur in the window; not those of collectives, which are no
+ * work that a launch, a grid or a roof could hold back. False at the end. */
 struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at);
+/* What those that it leaves out took, summed. */
+int64_t prof_collective_ns(const struct prof_judge *judge);
 
 /* The point of the roofline where a shape of the judge's device stands; NULL where there is none.
  * prof_index_roofs must have been called; false = out of memory. */

@@ -153,13 +153,14 @@ static void serial_streams(struct prof_judge *judge)
     const struct prof_shape *shape;
     int64_t kernel = d->slice_ns[PROF_SLICE_KERNEL] + d->slice_ns[PROF_SLICE_BOTH];
     int64_t units = d->device ? d->device->units : 0;
-    double filled = 0;
+    double filled;
     if (d->streams < 2 || !kernel || (double)d->kernel_sum_ns > 1.05 * (double)kernel)
         return;
     if (units <= 0 || prof_shares_memory(judge)) {
         prof_abstain(judge, "needs a device of its own and its number of units");
         return;
     }
+    filled = (double)prof_collective_ns(judge); /* they wait for other ranks, not for a stream */
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         int64_t blocks = prof_config_blocks(shape->config);
         if (prof_is_kernel(shape))
