@@ -242,6 +242,8 @@ static enum prof_status open_ingest(struct run *run, const struct prof_moment *s
     char note[1024];
     if (!status && scope_note(&run->scope, note, sizeof note))
         status = prof_ingest_note(run->ingest, "scope", note, err);
+    if (!status && stacks_note(&run->options.stacks, note, sizeof note))
+        status = prof_ingest_note(run->ingest, "stacks", note, err);
     return status;
 }
 

@@ -94,3 +94,11 @@ bool stacks_hand_over(const struct stacks_options *options, char *text, size_t s
         used += (size_t)snprintf(text + used, size - used, ",stack-depth=%u", options->depth);
     return used < size;
 }
+
+bool stacks_note(const struct stacks_options *options, char *text, size_t size)
+{
+    if (options->kinds)
+        snprintf(text, size, "call stacks are taken of %s%s", options->kinds,
+                 strchr(options->kinds, ':') ? ": the others of a kind with :N have none" : "");
+    return options->kinds != NULL;
+}

@@ -18,4 +18,7 @@ bool stacks_check(const char *command, const struct stacks_options *options, con
 /* Options for the collector, begun with a comma; "" without --stacks. False: they do not fit. */
 bool stacks_hand_over(const struct stacks_options *options, char *text, size_t size);
 
+/* One sentence on what is taken, for the capture. False: nothing. */
+bool stacks_note(const struct stacks_options *options, char *text, size_t size);
+
 #endif
