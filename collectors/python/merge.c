@@ -27,7 +27,8 @@ static bool of_interpreter(uint64_t entry)
     return address >= python_interpreter.machine_low && address < python_interpreter.machine_high;
 }
 
-/* Native frames before number `end`, which is left out. */
+/* Native frames before number `end`, which is left out; with it the generated code that called it
+ * (-X perf puts a trampoline before each loop). */
 static void put_native(struct merging *m, size_t end)
 {
     for (; m->at < end; m->at++) {
@@ -35,6 +36,8 @@ static void put_native(struct merging *m, size_t end)
             put(m, m->entries[m->at]);
     }
     m->at += m->at < m->count;
+    m->at += m->at < m->count && unwind_module(m->entries[m->at]) == 0 &&
+             !of_interpreter(m->entries[m->at]);
 }
 
 /* Number of the native frame, of those left, that spans `address`; count = none does. Frames are

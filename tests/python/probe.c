@@ -10,6 +10,7 @@
 #include "collectors/python/interpreter.h"
 #include "collectors/python/python.h"
 #include "collectors/stacks/stacks.h"
+#include "collectors/stacks/unwind.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/python_lines.h"
 
@@ -108,7 +109,8 @@ static _Unwind_Reason_Code see(struct _Unwind_Context *context, void *argument)
         native->cfas[native->count - 1] = _Unwind_GetCFA(context);
     if (native->count == MOST_FRAMES)
         return _URC_END_OF_STACK;
-    native->entries[native->count] = _Unwind_GetIP(context);
+    uint64_t ip = _Unwind_GetIP(context), module = _Unwind_FindEnclosingFunction((void *)ip) != NULL;
+    native->entries[native->count] = module << UNWIND_MODULE_SHIFT | ip;
     native->cfas[native->count++] = 0;
     return _URC_NO_REASON;
 }

@@ -26,9 +26,9 @@ def line_of(file, mark):
 
 
 class Stacks(e2e.Case):
-    def compare(self, interpreter):
+    def compare(self, interpreter, *flags):
         told = self.path("told")
-        result = self.record(interpreter, "-B", os.path.join(TARGETS, "stacks.py"), told,
+        result = self.record(interpreter, *flags, "-B", os.path.join(TARGETS, "stacks.py"), told,
                              options=["--stacks=launch"], status=None)
         if result.status == 77:
             self.skipTest("no OpenCL device")
@@ -50,6 +50,7 @@ class Stacks(e2e.Case):
             self.assertNotEqual(frames[0][0], PYTHON)
         self.assertEqual(db.execute("SELECT count(*) FROM process WHERE spool NOT NULL OR id IN "
                                     "(SELECT process FROM frame)").fetchone()[0], 3)
+        return db
 
     def test_every_frame_is_where_python_says(self):
         found = test_frames.interpreters()
@@ -58,6 +59,19 @@ class Stacks(e2e.Case):
         for kind, interpreter in found.items():
             with self.subTest(version="%d.%d" % kind[:2], interpreter=interpreter):
                 self.compare(interpreter)
+
+
+    def test_trampolines_are_left_out(self):
+        """-X perf puts generated code between the interpreter's loops: no second frame for each."""
+        found = [path for kind, path in test_frames.interpreters().items() if kind[:2] >= (3, 12)]
+        if not found or os.uname().machine != "x86_64":
+            self.skipTest("no CPython from 3.12 here")
+        db = self.compare(found[0], "-X", "perf")
+        for pid, in db.execute("SELECT pid FROM process"):
+            if os.path.exists("/tmp/perf-%d.map" % pid):
+                os.unlink("/tmp/perf-%d.map" % pid)
+        self.assertEqual(db.execute("SELECT count(*) FROM frame WHERE kind = 1 AND module IS NULL")
+                         .fetchone()[0], 0)
 
 
 class PyTorch(e2e.Case):
