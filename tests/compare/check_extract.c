@@ -1,6 +1,7 @@
 /* What a run is reduced to: which range is its iteration, what counts as inside, where things
  * happen. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/check_main.h"
@@ -189,6 +190,41 @@ START_TEST(declared_work)
 }
 END_TEST
 
+/* Hundreds of places that only allocations have: what holds the places moves while they come. */
+START_TEST(places_of_allocations)
+{
+    enum { PLACES = 300 };
+    struct scene s;
+    char name[32];
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    loop(&s, "step", 4, config);
+    scene_push(&s, "last");
+    for (int i = 0; i < PLACES; i++) {
+        snprintf(name, sizeof name, "place %d", i);
+        scene_push(&s, name);
+        scene_lifetime(&s, s.host + US, s.host + 2 * US, 1024, 3);
+        scene_call(&s, "cudaMalloc", 10 * US);
+        scene_pop(&s);
+    }
+    scene_kernel(&s, 0, config, 10 * US);
+    scene_sync(&s);
+    scene_pop(&s);
+    struct prof_run run = extract(&s, NULL);
+    for (int i = 0; i < PLACES; i++) {
+        snprintf(name, sizeof name, "last/place %d", i);
+        const struct prof_metric *m = NULL;
+        for (size_t k = 0; k < run.count && !m; k++)
+            if (run.metrics[k].family == PROF_METRIC_ALLOCATIONS &&
+                !strcmp(run.metrics[k].place, name))
+                m = &run.metrics[k];
+        ck_assert_msg(m, "%s", name);
+        ck_assert_int_eq(m->inside + m->outside, 1);
+    }
+    prof_run_free(&run);
+}
+END_TEST
+
 START_TEST(copies_and_memory)
 {
     struct scene s;
@@ -226,4 +262,4 @@ START_TEST(copies_and_memory)
 END_TEST
 
 CHECK_MAIN("extract", step_by_name, iteration_asked_for, iteration_not_there, longest_repeating,
-           whole_run, empty, declared_work, copies_and_memory)
+           whole_run, empty, declared_work, places_of_allocations, copies_and_memory)
