@@ -131,7 +131,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
     table->in_order = true;
     if (!input->tail)
         return;
-    if (prof_flame(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, &err)) {
+    if (prof_flame_of_ranges(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, &err)) {
         tui_table_note(table, "%s", err.message);
         return;
     }

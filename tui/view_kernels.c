@@ -261,7 +261,7 @@ static void show_ways(struct tui_table *table, const struct tui_view_input *inpu
     struct way ways[256];
     size_t count = 0;
     if (!input->tail ||
-        prof_flame(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, NULL)) {
+        prof_flame_of_ranges(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, NULL)) {
         tui_table_line(table, TUI_DIM, "  n/a: the file cannot be read at present");
         return;
     }

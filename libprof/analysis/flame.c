@@ -155,9 +155,9 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     return status;
 }
 
-enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filter *filter,
-                            enum prof_flame_weight weight, struct prof_flame *result,
-                            struct prof_error *err)
+static enum prof_status make(struct prof_capture *capture, const struct prof_filter *filter,
+                             enum prof_flame_weight weight, bool stacks, struct prof_flame *result,
+                             struct prof_error *err)
 {
     struct work w = {.capture = capture, .weight = weight};
     *result = (struct prof_flame){0};
@@ -166,6 +166,8 @@ enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filt
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = prof_call_tree_open(&w.tree, capture, &w.index, &w.texts, err);
+    if (!stacks)
+        w.tree.stacks = NULL;
     if (!status)
         status = scan(&w, err);
     if (!status)
@@ -177,6 +179,21 @@ enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filt
     prof_range_index_close(&w.index);
     prof_scope_close(&w.scope);
     return status;
+}
+
+enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filter *filter,
+                            enum prof_flame_weight weight, struct prof_flame *result,
+                            struct prof_error *err)
+{
+    return make(capture, filter, weight, true, result, err);
+}
+
+enum prof_status prof_flame_of_ranges(struct prof_capture *capture,
+                                      const struct prof_filter *filter,
+                                      enum prof_flame_weight weight, struct prof_flame *result,
+                                      struct prof_error *err)
+{
+    return make(capture, filter, weight, false, result, err);
 }
 
 void prof_flame_free(struct prof_flame *result)

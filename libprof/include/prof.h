@@ -1057,6 +1057,11 @@ struct prof_flame {
 enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filter *filter,
                             enum prof_flame_weight weight, struct prof_flame *result,
                             struct prof_error *err);
+/* The same without the host's stacks: what ranges and calls cost, wherever they are called from. */
+enum prof_status prof_flame_of_ranges(struct prof_capture *capture,
+                                      const struct prof_filter *filter,
+                                      enum prof_flame_weight weight, struct prof_flame *result,
+                                      struct prof_error *err);
 void prof_flame_free(struct prof_flame *result);
 
 /* The folded text of a node's stack, "a;b;c", into `out` (like snprintf: at most `size` bytes with

@@ -68,6 +68,10 @@ START_TEST(stacks_stand_above_the_call)
     }
     ck_assert_uint_eq(frames, 6); /* main, step:20, launch, step:20 in it, launch, step:21 */
     prof_flame_free(&f);
+    ck_ok(prof_flame_of_ranges(c, NULL, PROF_FLAME_DEVICE_NS, &f, &err));
+    ck_assert_int_eq(self_of(&f, "epsilon;cuLaunchKernel;alpha"), 100);
+    ck_assert_int_eq(self_of(&f, "cuLaunchKernel;alpha"), 50);
+    prof_flame_free(&f);
     prof_close(c);
 }
 END_TEST

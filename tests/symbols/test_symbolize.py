@@ -221,6 +221,19 @@ class Symbolize(unittest.TestCase):
         self.symbolize(path, "--debug-dir", "kept")
         (self.whole if LINES else self.names)(path, seen)
 
+    @unittest.skipUnless(OBJCOPY, "no objcopy")
+    def test_a_debug_file_of_gigabytes_is_not_read_whole(self):
+        program = compile("large", "-g")
+        seen, build = Seen(program), build_id(program)
+        place = f"gigabytes/.build-id/{build[:2]}/{build[2:]}.debug"
+        os.makedirs(os.path.dirname(place))
+        run(OBJCOPY, "--only-keep-debug", program, place)
+        run(OBJCOPY, "--strip-all", program)
+        os.truncate(place, 20 << 30)  # more than memory; a hole costs no disk
+        path = of_program("large.sqlite", seen)
+        self.symbolize(path, "--debug-dir", "gigabytes")
+        (self.whole if LINES else self.names)(path, seen)
+
     def test_a_file_built_anew_is_refused(self):
         seen = Seen(compile("changed", "-g"))
         path = of_program("changed.sqlite", seen)
