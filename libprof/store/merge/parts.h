@@ -209,8 +209,9 @@ struct merge_row {
 };
 struct merge_queue;
 
-/* Rows come in nearly the order of time: a row waits until `window` later ones have been read.
- * False: out of memory. A file that cannot be read is damaged and has no more rows. */
+/* Rows come in nearly the order of time: a row waits until at least half of `window` later
+ * ones have been read. False: out of memory. A file that cannot be read is damaged and has no more
+ * rows. */
 bool merge_queue_open(struct merge_input *input, const struct merge_table *table, size_t window,
                       struct merge_queue **queue);
 /* NULL at the end. Valid until the next call. */

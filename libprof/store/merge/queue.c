@@ -22,9 +22,11 @@ struct merge_queue {
     const struct merge_table *table;
     sqlite3_stmt *rows;
     size_t window, row_bytes, count;
+    size_t free_count;
     struct place *heap; /* smallest key first */
-    char *slots;        /* window rows */
-    uint32_t free_slot; /* that of the row handed out */
+    char *slots;        /* window + 1 rows */
+    uint32_t *free;     /* those of them that hold no row, the last one to be taken next */
+    uint32_t handed;    /* that of the row handed out */
     int64_t latest;     /* key of the row read last */
     uint64_t read;      /* rows */
 };
@@ -45,10 +47,11 @@ bool merge_queue_open(struct merge_input *input, const struct merge_table *table
     q->window = window;
     q->row_bytes = sizeof(struct merge_row) + (size_t)table->columns * sizeof(int64_t);
     q->heap = malloc(window * sizeof *q->heap);
-    q->slots = malloc(window * q->row_bytes);
-    q->free_slot = (uint32_t)window;
+    q->slots = malloc((window + 1) * q->row_bytes);
+    q->free = malloc((window + 1) * sizeof *q->free);
+    q->handed = (uint32_t)window;
     char *sql = merge_select_sql(table, "");
-    if (!q->heap || !q->slots || !sql) {
+    if (!q->heap || !q->slots || !q->free || !sql) {
         sqlite3_free(sql);
         merge_queue_close(q);
         *queue = NULL;
@@ -57,6 +60,8 @@ bool merge_queue_open(struct merge_input *input, const struct merge_table *table
     if (sqlite3_prepare_v2(input->db, sql, -1, &q->rows, NULL) != SQLITE_OK)
         merge_input_damaged(input);
     sqlite3_free(sql);
+    for (size_t i = 0; i < window; i++)
+        q->free[q->free_count++] = (uint32_t)(window - 1 - i);
     return true;
 }
 
@@ -124,7 +129,8 @@ static uint32_t pop(struct merge_queue *q)
     return first;
 }
 
-/* Slots are taken in order while the queue fills, then that of the row which was handed out. */
+/* Many rows at a time: what SQLite has of this file is in the processor's caches then, which a
+ * thousand files do not share. */
 static void fill(struct merge_queue *q)
 {
     while (q->rows && q->count < q->window) {
@@ -136,7 +142,7 @@ static void fill(struct merge_queue *q)
             q->rows = NULL;
             return;
         }
-        uint32_t slot = q->free_slot == q->window ? (uint32_t)q->count : q->free_slot;
+        uint32_t slot = q->free[--q->free_count];
         read_row(q, row_in(q, slot));
         push(q, (struct place){row_in(q, slot)->key, q->read++, slot});
     }
@@ -144,11 +150,15 @@ static void fill(struct merge_queue *q)
 
 const struct merge_row *merge_queue_next(struct merge_queue *q)
 {
-    fill(q);
-    if (!q->count)
+    q->free[q->free_count++] = q->handed;
+    if (q->count <= q->window / 2)
+        fill(q);
+    if (!q->count) {
+        q->free_count--;
         return NULL;
-    q->free_slot = pop(q);
-    return row_in(q, q->free_slot);
+    }
+    q->handed = pop(q);
+    return row_in(q, q->handed);
 }
 
 struct merge_input *merge_queue_input(const struct merge_queue *q)
@@ -163,5 +173,6 @@ void merge_queue_close(struct merge_queue *q)
     sqlite3_finalize(q->rows);
     free(q->heap);
     free(q->slots);
+    free(q->free);
     free(q);
 }
