@@ -10,13 +10,14 @@
 
 static _Atomic bool heard, asked, told;
 
-__attribute__((visibility("default"))) void perfkit_pytorch_note(const char *text);
+/* By the hook, through ctypes. `named`: everything that was asked for is. */
+__attribute__((visibility("default"))) void perfkit_pytorch_note(const char *text, int named);
 
-__attribute__((visibility("default"))) void perfkit_pytorch_note(const char *text)
+__attribute__((visibility("default"))) void perfkit_pytorch_note(const char *text, int named)
 {
     atomic_store(&heard, true);
     if (text)
-        collector_health(WIRE_SOURCE_PYTHON, WIRE_HEALTH_NOTE, text, 0);
+        collector_health(WIRE_SOURCE_PYTHON, named ? WIRE_HEALTH_RUNNING : WIRE_HEALTH_NOTE, text, 0);
 }
 
 static void at_exit(void)

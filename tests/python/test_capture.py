@@ -11,7 +11,7 @@ import test_frames
 
 FAKE_TORCH = os.path.join(HERE, "fake_torch")
 TARGETS = os.path.join(HERE, "targets")
-NVTX_CLIENT = os.path.join(e2e.BUILD, "lib", "libpython_nvtx_client.so")
+NVTX_CLIENT = os.path.join(e2e.BUILD, "targets", "python", "libtorch_python.so")
 STACK = """WITH RECURSIVE up(id, level) AS (SELECT ?1, 0 UNION ALL
            SELECT parent, level + 1 FROM up JOIN stack USING (id) WHERE parent NOT NULL)
            SELECT f.kind, s.value, p.value, y.line FROM up JOIN stack k USING (id)
@@ -115,7 +115,9 @@ class PyTorch(e2e.Case):
         modules = self.ranges(self.open(self.train(options=["--pytorch=modules"]).capture))
         self.assertEqual({name for _, name, _ in modules},
                          {"Model", "Model.block", "Model.block.first", "Model.block.second"})
-        operators = self.ranges(self.open(self.train(options=["--pytorch=ops"]).capture))
+        db = self.open(self.train(options=["--pytorch=ops"]).capture)
+        operators = self.ranges(db)
+        self.assertEqual(self.notes(db), ["PyTorch 2.9.0+fake: operators are named"])
         self.assertNotIn("Model", {name for _, name, _ in operators})
         self.assertIn((0, "aten::add", 0), operators)
         self.assertEqual(self.ranges(self.open(self.train(options=[]).capture)), [])
@@ -191,13 +193,16 @@ class PyTorch(e2e.Case):
         self.assertIn("Model.block.first", {name for _, name, _ in self.ranges(db)})
 
     def test_ways_to_start_python(self):
-        """-I, -E and -S keep the hook out: nothing is named, and the program runs."""
-        code = "import sys; sys.path.insert(0, %r); sys.argv[1:] = []; exec(open(%r).read())" % (
-            FAKE_TORCH, os.path.join(TARGETS, "train.py"))
+        """-I, -E and -S keep the hook out: nothing is named, which is said, and the program runs."""
+        code = ("import sys; sys.path.insert(0, %r); sys.argv[1:] = []; exec(open(%r).read()); "
+                "torch.cuda.nvtx.range_push('mine')" % (FAKE_TORCH, os.path.join(TARGETS, "train.py")))
         for flag in ("-I", "-E", "-S"):
             result = self.record(sys.executable, flag, "-B", "-c", code, options=["--pytorch"],
                                  env=self.environment())
-            self.assertEqual(self.ranges(self.open(result.capture)), [])
+            db = self.open(result.capture)
+            self.assertEqual(self.ranges(db), [(0, "mine", None)])
+            self.assertEqual([note.partition(":")[0] for note in self.notes(db)],
+                             ["PyTorch's operators and modules are not named"])
 
     def operators(self, *words, options=("--pytorch", "--stacks"), **more):
         """Rows of the table of operators: {(operator, module, function, line): (calls, ops, backward ops)}"""

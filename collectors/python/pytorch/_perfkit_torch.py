@@ -14,12 +14,12 @@ import _perfkit_pytorch
 _keep = []  # what must live as long as the process
 
 
-def _say(text):
+def _say(text, named=False):
     """A line of the capture's trust block."""
     try:
         import ctypes
         library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
-        library.perfkit_pytorch_note(text.encode("utf-8", "replace"))
+        library.perfkit_pytorch_note(text.encode("utf-8", "replace"), int(named))
     except Exception:
         pass
 
@@ -193,6 +193,7 @@ def start(torch, wanted):
         _say("PyTorch %s is built without CUDA: its operators and modules are not named" % version)
         return
     operators, missing = None, []
+    names = {"ops": "operators", "modules": "modules"}
     try:
         if "ops" in wanted:
             operators = _operators(torch)
@@ -210,4 +211,5 @@ def start(torch, wanted):
     except Exception as error:
         missing.append("blocks of its allocator (%s: %s)" % (type(error).__name__, error))
     _say("PyTorch %s: %s" % (version, "not named: " + ", ".join(missing) if missing
-                             else "operators and modules are named"))
+                             else " and ".join(names[word] for word in names if word in wanted) +
+                             " are named"), not missing)
