@@ -87,6 +87,17 @@ static void list_lifetimes(struct prof_report_memory *m, const struct prof_memor
     }
 }
 
+static bool same_holders(const struct prof_memory_failure *a, const struct prof_memory_failure *b)
+{
+    if (a->holder_count != b->holder_count)
+        return false;
+    for (size_t i = 0; i < a->holder_count; i++) {
+        if (a->holders[i].site != b->holders[i].site || a->holders[i].bytes != b->holders[i].bytes)
+            return false;
+    }
+    return true;
+}
+
 static bool list_rest(struct prof_report_memory *m)
 {
     const struct prof_memory_profile *p = &m->profile;
@@ -99,6 +110,8 @@ static bool list_rest(struct prof_report_memory *m)
             list_lifetimes(m, &p->places[i]);
     }
     for (size_t i = 0; i < p->failure_count; i++) {
+        if (i && same_holders(&p->failures[i - 1], &p->failures[i]))
+            continue;
         for (size_t k = 0; k < p->failures[i].holder_count; k++)
             m->holders[m->holder_count++] = (struct prof_report_holder){
                 &p->failures[i], &p->sites[p->failures[i].holders[k].site],

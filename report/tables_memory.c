@@ -211,6 +211,7 @@ static struct prof_report_value failure_where(const struct prof_report_data *dat
 static const struct prof_report_column failure_columns[] = {
     INT64("time_ns", "At", MOMENT, 1, prof_memory_failure, time_ns),
     INT64("bytes", "Asked for", BYTES, 1, prof_memory_failure, bytes),
+    INT64("tries", "Tries", COUNT, 4, prof_memory_failure, tries),
     INT64("live_bytes", "Allocated", BYTES, 1, prof_memory_failure, live_bytes),
     INT64("free_bytes", "Free by driver", BYTES, 2, prof_memory_failure, free_bytes),
     INT64("capacity_bytes", "Capacity", BYTES, 3, prof_memory_failure, capacity_bytes),

@@ -91,6 +91,7 @@ struct prof_memory_failure {
     int kind; /* memory kind; 0 = unknown */
     const char *kind_text;
     int64_t bytes;           /* asked for; PROF_UNKNOWN */
+    int64_t tries;           /* the same again within a second: an allocator that freed what it kept */
     int64_t result;          /* the API's code */
     const char *result_text; /* "out of memory", "CL_INVALID_BUFFER_SIZE"; NULL = another */
     const char *path, *brief; /* of the call; as those of a site */
@@ -128,7 +129,7 @@ struct prof_memory_profile {
     size_t site_count;
     struct prof_memory_failure *failures; /* the first ones, in order of time */
     size_t failure_count;
-    int64_t failed; /* all of them */
+    int64_t failed; /* all of them, tries of one as one */
     struct prof_memory_driver *drivers; /* a row a device that was sampled */
     size_t driver_count;
     struct prof_pool *pools; /* as prof_pool_summary */

@@ -276,7 +276,8 @@ START_TEST(what_did_not_fit)
           "INSERT INTO device_memory(device, start, total, used) VALUES(1, 10, 1000000, 5), "
           "(1, 2900, 1000000, 750000);"
           "INSERT INTO api_call(start, duration, thread, name, source, result) VALUES"
-          "(5000, 20, 1, 12, 1, 2), (6000, 20, 1, 1, 1, 2), (7000, 20, 1, 12, 1, 1);",
+          "(2993, 2, 1, 12, 2, 2), (5000, 20, 1, 12, 1, 2), (5005, 2, 1, 12, 2, 2), "
+          "(5100, 20, 1, 12, 1, 2), (6000, 20, 1, 1, 1, 2), (7000, 20, 1, 12, 1, 1);",
           p.out);
     struct prof_capture *c = end(&p);
     struct prof_memory_profile m;
@@ -296,6 +297,8 @@ START_TEST(what_did_not_fit)
     ck_assert_str_eq(m.sites[f->holders[0].site].path, "step > cudaMalloc");
     ck_assert_int_eq(m.failures[1].bytes, PROF_UNKNOWN);
     ck_assert_int_eq(m.failures[1].time_ns, 5000);
+    ck_assert_int_eq(m.failures[0].tries, 1);
+    ck_assert_int_eq(m.failures[1].tries, 2); /* without the driver's call in the first */
     prof_memory_profile_free(&m);
     prof_close(c);
 }
@@ -399,8 +402,39 @@ START_TEST(blocks_are_inside_segments)
 }
 END_TEST
 
-CHECK_MAIN("memory profile", blocks_are_inside_segments, host_stacks_tell_lines, what_did_not_fit,
-           the_driver_counts_too, pools_count_by_what_they_reserve,
-           a_leak_is_found_where_it_is_made, the_peak_is_shared_out,
-           what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
+/* What calls the API is a library's: the program's own lines come first. */
+START_TEST(own_lines_come_before_those_of_libraries)
+{
+    struct program p;
+    begin(&p);
+    fputs("INSERT INTO string(id, value) VALUES(20, 'train'), (21, '/home/me/train.py'), "
+          "(22, 'forward'), (23, '/x/site-packages/torch/nn/linear.py'), (24, 'main');"
+          "INSERT INTO module(id, process, path) VALUES(1, 1, '/usr/lib/libc10_cuda.so');"
+          "INSERT INTO frame(id, process, kind, address, module, offset) VALUES"
+          "(1, 1, 2, NULL, NULL, NULL), (2, 1, 2, NULL, NULL, NULL), (3, 1, 2, NULL, NULL, NULL), "
+          "(4, 1, 1, 4096, 1, 16);"
+          "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 24, 21, 50), "
+          "(2, 0, 20, 21, 30), (3, 0, 22, 23, 125);"
+          "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), "
+          "(3, 2, 3, 3), (4, 3, 4, 4);",
+          p.out);
+    range(&p, STEP, 500, 5000, 0);
+    memory(&p, 1000, -1, 500, 3);
+    fputs("UPDATE allocation SET stack = 4;", p.out);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_uint_eq(m.site_count, 1);
+    ck_assert_str_eq(m.sites[0].name, "train (train.py:30)");
+    ck_assert_str_eq(m.sites[0].brief, "train (train.py:30) < main (train.py:50) via "
+                                       "libc10_cuda.so+0x10 in step");
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("memory profile", own_lines_come_before_those_of_libraries, blocks_are_inside_segments,
+           host_stacks_tell_lines, what_did_not_fit, the_driver_counts_too,
+           pools_count_by_what_they_reserve, a_leak_is_found_where_it_is_made,
+           the_peak_is_shared_out, what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
            without_steps_nothing_is_accused, filters_choose_allocations)

@@ -13,9 +13,15 @@ struct found {
     uint32_t node; /* of the tree */
 };
 
+/* A failed call as one thing: the runtime's, with the driver's inside it. */
+struct span {
+    int64_t thread, begin, end;
+};
+
 struct rows {
     struct memory_work *work;
-    struct prof_map calls; /* those that a row of their own tells of */
+    PROF_ARRAY(struct span) spans; /* of rows of allocation_failure; then by thread and begin */
+    struct span last;              /* of the calls told without such a row */
     struct found list[2 * LISTED];
     size_t count, most;
     int64_t failed;
@@ -54,25 +60,59 @@ static bool in_scope(const struct memory_work *w, const struct prof_memory_failu
            prof_scope_called(w->scope, f->thread, f->time_ns, 0, PROF_UNKNOWN);
 }
 
-static uint64_t call_key(int64_t thread, const struct prof_call *call)
+static struct span span_of(const struct prof_memory_failure *failure, const struct prof_call *call)
 {
-    return (uint64_t)call->start * 0x9e3779b97f4a7c15ull + (uint64_t)thread;
+    int64_t begin = call ? call->start : failure->time_ns;
+    return (struct span){failure->thread, begin,
+                         call ? prof_add(begin, call->duration) : failure->time_ns};
 }
 
-/* `again`: a call that may have been told of already. */
-static bool keep(struct rows *rows, struct prof_memory_failure failure, int64_t stack, bool again)
+static int by_thread_and_begin(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static bool overlap(const struct span *a, const struct span *b)
+{
+    return a->thread == b->thread && a->begin <= b->end && b->begin <= a->end;
+}
+
+/* Is the call one that was told already, in it, or around it? Spans of a thread are apart. */
+static bool is_told(const struct rows *rows, const struct span *span)
+{
+    const struct span *spans = rows->spans.data;
+    size_t low = 0, high = rows->spans.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        bool after = spans[middle].thread != span->thread ? spans[middle].thread > span->thread
+                                                          : spans[middle].begin > span->end;
+        if (after)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return overlap(&rows->last, span) || (low && overlap(&spans[low - 1], span));
+}
+
+/* An allocator that frees what it keeps and asks again. */
+#define AGAIN_NS 1000000000
+
+static bool is_again(const struct rows *rows, const struct prof_memory_failure *failure,
+                     uint32_t node)
+{
+    const struct found *last = rows->count ? &rows->list[rows->count - 1] : NULL;
+    return last && last->node == node && last->failure.thread == failure->thread &&
+           last->failure.bytes == failure->bytes &&
+           prof_subtract(failure->time_ns, last->failure.time_ns) < AGAIN_NS;
+}
+
+static bool keep(struct rows *rows, struct prof_memory_failure failure, int64_t stack,
+                 const struct prof_call *call)
 {
     struct memory_work *w = rows->work;
-    const struct prof_call *call =
-        memory_call_around(w->facts, (uint32_t)failure.thread, failure.time_ns);
-    if (!in_scope(w, &failure) ||
-        (again && call && prof_map_get(&rows->calls, call_key(failure.thread, call))))
-        return true;
-    rows->failed++;
-    if (call && !prof_map_put(&rows->calls, call_key(failure.thread, call), 1))
-        return false;
-    if (rows->count == rows->most)
-        return true;
     struct prof_call_site from = {
         .process = failure.process,
         .thread = failure.thread,
@@ -81,11 +121,21 @@ static bool keep(struct rows *rows, struct prof_memory_failure failure, int64_t 
         .stack = stack,
     };
     uint32_t node = prof_call_tree_call(&w->tree, &from);
+    if (node == PROF_NO_GROUP)
+        return false;
+    if (is_again(rows, &failure, node)) {
+        rows->list[rows->count - 1].failure.tries++;
+        return true;
+    }
+    rows->failed++;
+    if (rows->count == rows->most)
+        return true;
+    failure.tries = 1;
     failure.host = memory_on_host(failure.kind);
     failure.device = failure.host ? 0 : failure.device;
     failure.kind_text = prof_memory_kind_text(failure.kind);
     rows->list[rows->count++] = (struct found){failure, node};
-    return node != PROF_NO_GROUP;
+    return true;
 }
 
 enum { START, PROCESS, THREAD, DEVICE, KIND, BYTES, RESULT, SOURCE, STACK };
@@ -96,22 +146,28 @@ static const char select_failures[] =
 static bool add_failure(void *user, sqlite3_stmt *row)
 {
     struct rows *rows = user;
-    const struct prof_device *device =
-        prof_device(rows->work->capture, prof_column_id(row, DEVICE));
+    struct memory_work *w = rows->work;
+    const struct prof_device *device = prof_device(w->capture, prof_column_id(row, DEVICE));
     int64_t kind = prof_column_id(row, KIND);
-    return keep(
-        rows,
-        (struct prof_memory_failure){
-            .time_ns = prof_column_int(row, START),
-            .process = prof_column_id(row, PROCESS),
-            .thread = prof_column_id(row, THREAD),
-            .device = device ? device->physical : 0,
-            .kind = kind < 0 || kind > 255 ? 0 : (int)kind,
-            .bytes = prof_column_int(row, BYTES),
-            .result = prof_column_int(row, RESULT),
-            .result_text = text_of(prof_column_id(row, SOURCE), prof_column_int(row, RESULT)),
-        },
-        prof_column_id(row, STACK), false);
+    struct prof_memory_failure failure = {
+        .time_ns = prof_column_int(row, START),
+        .process = prof_column_id(row, PROCESS),
+        .thread = prof_column_id(row, THREAD),
+        .device = device ? device->physical : 0,
+        .kind = kind < 0 || kind > 255 ? 0 : (int)kind,
+        .bytes = prof_column_int(row, BYTES),
+        .result = prof_column_int(row, RESULT),
+        .result_text = text_of(prof_column_id(row, SOURCE), prof_column_int(row, RESULT)),
+    };
+    if (!in_scope(w, &failure))
+        return true;
+    const struct prof_call *call =
+        memory_call_around(w->facts, (uint32_t)failure.thread, failure.time_ns);
+    struct span *span = prof_array_add(&rows->spans);
+    if (!span)
+        return false;
+    *span = span_of(&failure, call);
+    return keep(rows, failure, prof_column_id(row, STACK), call);
 }
 
 /* Calls that only their result tells of: from pools in stream order, and captures made of other
@@ -130,22 +186,26 @@ static bool allocates(const char *name)
 static bool add_call(void *user, sqlite3_stmt *row)
 {
     struct rows *rows = user;
+    struct memory_work *w = rows->work;
     int64_t result = prof_column_int(row, 4), source = prof_column_id(row, 5);
-    const char *name = prof_string(rows->work->capture, prof_column_id(row, 3), NULL);
-    const struct prof_thread *thread = prof_thread(rows->work->capture, prof_column_id(row, 2));
+    int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
+    const char *name = prof_string(w->capture, prof_column_id(row, 3), NULL);
+    const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 2));
     const char *text = text_of(source, result);
-    if (!text || !name || !allocates(name))
+    struct prof_memory_failure failure = {
+        .time_ns = start,
+        .process = thread ? thread->process : 0,
+        .thread = prof_column_id(row, 2),
+        .bytes = PROF_UNKNOWN,
+        .result = result,
+        .result_text = text,
+    };
+    struct span span = {failure.thread, start, prof_add(start, duration < 0 ? 0 : duration)};
+    if (!text || !name || !allocates(name) || !in_scope(w, &failure) || is_told(rows, &span))
         return true;
-    return keep(rows,
-                (struct prof_memory_failure){
-                    .time_ns = prof_column_int(row, 0),
-                    .process = thread ? thread->process : 0,
-                    .thread = prof_column_id(row, 2),
-                    .bytes = PROF_UNKNOWN,
-                    .result = result,
-                    .result_text = text,
-                },
-                prof_column_id(row, 6), true);
+    rows->last = span;
+    return keep(rows, failure, prof_column_id(row, 6),
+                memory_call_around(w->facts, (uint32_t)failure.thread, start));
 }
 
 /* ---- who held it ----------------------------------------------------------------------------- */
@@ -230,6 +290,8 @@ static enum prof_status find(struct rows *rows, struct prof_error *err)
     enum prof_status status =
         prof_scan(rows->work->capture, select_failures, add_failure, rows, err);
     rows->most = rows->count + LISTED;
+    if (rows->spans.count)
+        qsort(rows->spans.data, rows->spans.count, sizeof *rows->spans.data, by_thread_and_begin);
     if (!status)
         status = prof_scan(rows->work->capture, select_calls, add_call, rows, err);
     if (rows->count)
@@ -258,7 +320,7 @@ enum prof_status memory_failures(struct memory_work *w, struct prof_memory_profi
         status = ask_driver(w, failure, err);
     }
     if (rows)
-        prof_map_free(&rows->calls);
+        prof_array_free(&rows->spans);
     free(rows);
     free(held);
     return status;

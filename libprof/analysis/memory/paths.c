@@ -76,36 +76,74 @@ static bool append_path(struct text *text, const struct prof_flame *tree, uint32
     return ok && append(text, "", 1);
 }
 
+/* How near to the person who reads: the program's own lines, then those of libraries, then the
+ * rest. */
+enum nearness { OWN_LINE, LIBRARY_LINE, NO_LINE };
+
+static bool contains_any(const char *path, const char *const *parts)
+{
+    for (; path && *parts; parts++) {
+        if (strstr(path, *parts))
+            return true;
+    }
+    return false;
+}
+
+static enum nearness nearness_of(const struct prof_frame *frame)
+{
+    static const char *const installed[] = {"/site-packages/", "/dist-packages/", "/lib/python",
+                                            "<frozen ", NULL};
+    const char *module = frame->module ? frame->module : "";
+    if (!frame->file || frame->line == PROF_UNKNOWN)
+        return NO_LINE;
+    bool system = !strncmp(module, "/usr/", 5) || !strncmp(module, "/lib", 4);
+    return system || contains_any(frame->file, installed) || contains_any(module, installed)
+               ? LIBRARY_LINE
+               : OWN_LINE;
+}
+
+/* The innermost frame that is nearest, else the node itself. */
+static uint32_t place_of(const struct prof_flame *tree, uint32_t at)
+{
+    uint32_t best = at;
+    enum nearness nearest = NO_LINE;
+    for (uint32_t node = at; node; node = tree->nodes[node].parent) {
+        const struct prof_frame *frame = tree->nodes[node].frame;
+        if (frame && nearness_of(frame) < nearest) {
+            best = node;
+            nearest = nearness_of(frame);
+        }
+    }
+    return best;
+}
+
 #define CALLERS 3
 
-/* The innermost frames, then the ranges. */
+/* The place and its callers that are as near; the frame that called the API where that is another;
+ * the ranges. */
 static bool append_brief(struct text *text, const struct prof_flame *tree, uint32_t at)
 {
-    uint32_t path[DEPTH];
+    uint32_t path[DEPTH], place = place_of(tree, at);
     size_t depth = path_to(tree, at, path), frames = 0, ranges = 0;
+    const struct prof_frame *first = place ? tree->nodes[place].frame : NULL;
+    uint32_t inner = 0;
     bool ok = true;
-    for (size_t i = depth; ok && i-- > 0 && frames < CALLERS;) {
-        if (tree->nodes[path[i]].frame)
+    for (size_t i = depth; ok && i-- > 0;) {
+        const struct prof_frame *frame = tree->nodes[path[i]].frame;
+        if (frame && !inner)
+            inner = path[i];
+        if (frame && frames < CALLERS && (!first || nearness_of(frame) == nearness_of(first)))
             ok = append_node(text, tree, path[i], frames++ ? " < " : "");
     }
     if (!frames)
         return append_path(text, tree, at);
+    if (ok && first && inner != place)
+        ok = append_node(text, tree, inner, " via ");
     for (size_t i = 0; ok && i < depth; i++) {
         if (tree->nodes[path[i]].kind == PROF_FLAME_RANGE)
             ok = append_node(text, tree, path[i], ranges++ ? SEPARATOR : " in ");
     }
     return ok && append(text, "", 1);
-}
-
-/* The innermost frame whose line is known, else the node itself. */
-static uint32_t place_of(const struct prof_flame *tree, uint32_t at)
-{
-    for (uint32_t node = at; node; node = tree->nodes[node].parent) {
-        const struct prof_frame *frame = tree->nodes[node].frame;
-        if (frame && frame->file && frame->line != PROF_UNKNOWN)
-            return node;
-    }
-    return at;
 }
 
 static bool append_name(struct text *text, const struct prof_flame *tree, uint32_t at)

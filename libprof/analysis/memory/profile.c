@@ -76,6 +76,8 @@ uint32_t memory_site_of(struct memory_work *w, uint32_t node, int64_t device, in
     return number;
 }
 
+#define NESTED 8 /* calls within one, at most */
+
 /* ---- the calls that allocate and free -------------------------------------------------------- */
 
 const struct prof_call *memory_call_around(const struct prof_facts *f, uint32_t thread,
@@ -90,10 +92,15 @@ const struct prof_call *memory_call_around(const struct prof_facts *f, uint32_t 
         else
             high = middle;
     }
-    if (!low)
-        return NULL;
-    const struct prof_call *call = &calls[low - 1];
-    return prof_subtract(time, call->start) <= call->duration ? call : NULL;
+    /* A call of the runtime has calls of the driver in it, which may be over: the outermost counts.
+     */
+    const struct prof_call *found = NULL;
+    for (size_t i = 0; i < low && i < NESTED; i++) {
+        const struct prof_call *call = &calls[low - 1 - i];
+        if (prof_subtract(time, call->start) <= call->duration)
+            found = call;
+    }
+    return found;
 }
 
 static int64_t add_known(int64_t sum, const struct prof_call *call)
