@@ -38,6 +38,10 @@ SELECT CASE WHEN i % 7 THEN i * 1000003 END, i * i, 1 + (i / 13) % 3, 1 + i % 6,
 INSERT INTO range(start, duration, thread, name, payload) VALUES(1, 'not a number', 1, 1, 9007199254740993), (2, 1.5, 1, 2, 0.25),
   (3, NULL, 1, 99, 'text'), (-9223372036854775808, 9223372036854775807, 1, 3, NULL), (4, 4, NULL, 4, -1e300);
 INSERT INTO work(range, flop, bytes_read) VALUES(1, 9e999, -0.0), (2, 3, NULL);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5002)
+INSERT INTO counter_sample(counter_device, start, duration, c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15, c16)
+SELECT 1, i, 7, 0, i % 2, i % 3, i / 7 % 5, i / 8 % 5, i / 9 % 5, i % 16, i % 17, i % 255, i % 256, i % 257, i * 7919 % 2501, i * 7919 % 2502,
+       CASE WHEN i % 8 THEN i / 4 END, CASE WHEN i % 9 THEN 1 END, CASE WHEN i > 4999 THEN i END, CASE WHEN i / 1000 % 2 THEN 1e300 * i END FROM n;
 INSERT INTO rollup(second, stream, config, count, histogram) VALUES(0, 1, 1, 2, x'00ff'), (1, 2, 2, 2, x'');
 """
 
