@@ -14,6 +14,7 @@ const struct prof_html_panel prof_html_panels[] = {
     {"@TOP_FINDINGS@", prof_html_put_top_findings},
     {"@FINDINGS@", prof_html_put_findings},
     {"@WATERFALL@", prof_html_put_waterfall},
+    {"@RANKS@", prof_html_put_ranks},
     {"@COMPARISON@", prof_html_put_comparison},
     {"@ROOFLINE@", prof_html_put_roofline},
     {"@MACHINE@", prof_html_put_machine},

@@ -82,6 +82,7 @@ extern const struct prof_html_panel prof_html_panels[];
 void prof_html_put_findings(FILE *out, const struct prof_html_page *page);
 void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page);
 void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page);
+void prof_html_put_ranks(FILE *out, const struct prof_html_page *page);
 void prof_html_put_comparison(FILE *out, const struct prof_html_page *page);
 void prof_html_put_roofline(FILE *out, const struct prof_html_page *page);
 void prof_html_put_machine(FILE *out, const struct prof_html_page *page);

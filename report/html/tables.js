@@ -165,6 +165,7 @@
   };
 
   const PARTS = {
+    ranks: ['ranks', 'collectives', 'late_ranks', 'rank_links', 'rank_differences', 'rank_iterations'],
     kernels: ['kernels', 'graphs', 'counters', 'counter_values', 'jit'],
     roofline: ['roofline', 'roofline_configs', 'roofline_ranges', 'ceilings'],
     transfers: ['transfers', 'transfer_sizes', 'migrations'],
