@@ -1,5 +1,6 @@
 /* What a kernel launch costs: launches of a tiny kernel in a loop, clFinish at intervals as a
- * program would do. Prints one line: ns per launch to enqueue, and in all. Run it bare and under
+ * program would do. Prints one line: ns per launch to enqueue, in all, and of processor time in the
+ * program (user), which other work on the machine disturbs less. Run it bare and under
  * perfkit, interleaved; POCL_DEVICES=basic runs kernels inside clEnqueueNDRangeKernel or clFinish
  * on the calling thread, POCL_DEVICES=pthread on workers. --profile 1 is the floor of any collector
  * that wants device times: a profiling queue, an event a launch, its times read every 64 launches.
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static const char source[] = "kernel void touch(global int *a) { a[get_global_id(0)] += 1; }\n";
@@ -39,6 +41,13 @@ static void must(cl_int error, const char *what)
         return;
     fprintf(stderr, "opencl_launch: %s: error %d\n", what, error);
     exit(1);
+}
+
+static double user_ns(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (double)used.ru_utime.tv_sec * 1e9 + (double)used.ru_utime.tv_usec * 1e3;
 }
 
 #define BATCH 64
@@ -135,6 +144,7 @@ int main(int argc, char **argv)
     must(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
     struct timing *timings = calloc((size_t)threads, sizeof *timings);
     uint64_t enqueue = 0, total = 0;
+    double user = user_ns();
     for (long i = 0; i < threads; i++)
         pthread_create(&timings[i].thread, NULL, loop, &timings[i]);
     for (long i = 0; i < threads; i++) {
@@ -143,8 +153,8 @@ int main(int argc, char **argv)
         total += timings[i].total_ns;
     }
     double count = (double)launches * (double)threads;
-    printf("enqueue %.1f ns/launch, total %.1f ns/launch\n", (double)enqueue / count,
-           (double)total / count);
+    printf("enqueue %.1f ns/launch, total %.1f ns/launch, user %.1f ns/launch\n",
+           (double)enqueue / count, (double)total / count, (user_ns() - user) / count);
     free(timings);
     clReleaseProgram(program);
     clReleaseContext(context);
