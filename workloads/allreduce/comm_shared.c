@@ -37,6 +37,7 @@ struct shared {
     int fd; /* rank 0's, until all have opened it */
     size_t floats, bytes;
     void *memory;
+    struct dev_host *own; /* page-locked, as large as the gradient: copies that nobody waits for */
     struct piece *pieces; /* of the running step */
     size_t piece_count, piece_capacity;
     double busy_ns; /* in the operations of the running step */
@@ -57,6 +58,11 @@ static float *gradient_of(const struct shared *s, uint32_t rank)
     return sums(s) + (rank + 1) * s->floats;
 }
 
+static float *own_memory(const struct shared *s)
+{
+    return dev_host_pointer(s->own);
+}
+
 /* ---- a step ---------------------------------------------------------------------------------- */
 
 static int shared_reduce(struct comm *comm, size_t first, size_t count)
@@ -71,9 +77,8 @@ static int shared_reduce(struct comm *comm, size_t first, size_t count)
     if (!piece)
         return dev_fail(comm->session->dev, "buckets", "out of host memory");
     *piece = (struct piece){.first = first, .count = count};
-    if (dev_read(queue, comm->gradient, first * sizeof(float),
-                 gradient_of(s, comm->meet->rank) + first, count * sizeof(float), DEV_ASYNC,
-                 &piece->copied) != 0)
+    if (dev_read(queue, comm->gradient, first * sizeof(float), own_memory(s) + first,
+                 count * sizeof(float), DEV_ASYNC, &piece->copied) != 0)
         return -1;
     return dev_queue_flush(queue);
 }
@@ -98,19 +103,22 @@ static int reduce_piece(struct shared *s, const struct piece *piece)
 {
     struct hall *hall = s->memory;
     size_t bytes = piece->count * sizeof(float);
+    float *own = own_memory(s) + piece->first;
     uint64_t start;
 
     if (dev_event_wait(piece->copied) != 0)
         return -1;
     start = now_ns();
     perfkit_collective_push("all_reduce", bytes);
+    memcpy(gradient_of(s, s->base.meet->rank) + piece->first, own, bytes);
     pthread_barrier_wait(&hall->barrier);
     add_part(s, piece);
     pthread_barrier_wait(&hall->barrier);
+    memcpy(own, sums(s) + piece->first, bytes);
     perfkit_collective_pop();
     s->busy_ns += (double)(now_ns() - start);
-    return dev_write(s->base.session->queue, s->base.gradient, piece->first * sizeof(float),
-                     sums(s) + piece->first, bytes, DEV_ASYNC, NULL);
+    return dev_write(s->base.session->queue, s->base.gradient, piece->first * sizeof(float), own,
+                     bytes, DEV_ASYNC, NULL);
 }
 
 static int shared_finish(struct comm *comm)
@@ -143,6 +151,7 @@ static void shared_close(struct comm *comm)
     for (size_t i = 0; i < s->piece_count; i++)
         dev_event_release(s->pieces[i].copied);
     free(s->pieces);
+    dev_free_host(s->own);
     if (s->memory)
         munmap(s->memory, s->bytes);
     if (s->fd >= 0)
@@ -237,6 +246,7 @@ void comm_open_shared(struct meet *meet, struct session *session, size_t floats,
                       char *why, size_t why_bytes)
 {
     struct shared *s = calloc(1, sizeof *s);
+    bool ready;
 
     *out = NULL;
     if (s) {
@@ -247,7 +257,10 @@ void comm_open_shared(struct meet *meet, struct session *session, size_t floats,
     } else {
         snprintf(why, why_bytes, "out of memory");
     }
-    if (meet_agree(meet, s != NULL, why, why_bytes) && share(s, why, why_bytes))
+    ready = s && dev_alloc_host(session->dev, floats * sizeof(float), &s->own) == 0;
+    if (s && !ready)
+        snprintf(why, why_bytes, "%s", dev_error_text(session->dev));
+    if (meet_agree(meet, ready, why, why_bytes) && share(s, why, why_bytes))
         *out = &s->base;
     else if (s)
         shared_close(&s->base);
