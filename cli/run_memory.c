@@ -1,6 +1,6 @@
-/* Samples of the driver's own count of GPU memory, for the capture. A sample that says what the last
- * one said is left out, but for one a second. perfkit asks, not the target: nothing of it is on the
- * program's threads, and nothing on a machine without an NVIDIA driver. */
+/* Samples of the driver's own count of GPU memory, for the capture. A sample that says what the
+ * last one said is left out, but for one a second. perfkit asks, not the target: nothing of it is
+ * on the program's threads, and nothing on a machine without an NVIDIA driver. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -56,8 +56,7 @@ static void look(struct memory_watch *watch, struct watched_device *device,
     if (!device->known || !is_news(device, &sample))
         return;
     if (watch->pids_are_real) {
-        sample.process_count =
-            prof_nvml_processes(watch->nvml, device->uuid, processes, PROCESSES);
+        sample.process_count = prof_nvml_processes(watch->nvml, device->uuid, processes, PROCESSES);
         sample.processes = processes;
     }
     if (prof_ingest_device_memory(ingest, &sample, 1, NULL))

@@ -62,6 +62,7 @@ struct prof_report_table {
     const struct prof_report_column *columns; /* ended by a NULL key */
     size_t row_bytes;
     size_t screen_rows; /* how many a text report shows when nobody asks for a number */
+    size_t name_cells;  /* columns of text that its names keep as long as others can go; 0 = 24 */
     const void *(*rows)(const struct prof_report_data *data, size_t *count);
     bool optional; /* left out where people read when it is empty, or not worth it */
     bool (*worth)(const struct prof_report_data *data); /* NULL: whenever it has rows */

@@ -1,5 +1,5 @@
-/* The tables of the memory report: by device and kind, by call path, what is never freed, what lives
- * briefly, what did not fit, and the driver's own count. */
+/* The tables of the memory report: by device and kind, by call path, what is never freed, what
+ * lives briefly, what did not fit, and the driver's own count. */
 #include <math.h>
 #include <stdio.h>
 
@@ -19,8 +19,7 @@ static struct prof_report_value real(double value)
 }
 
 /* What every table of sites and places has at hand. */
-#define USE(type, key, title, unit, rank, member)                                                  \
-    INT64(key, title, unit, rank, type, use.member)
+#define USE(type, key, title, unit, rank, member) INT64(key, title, unit, rank, type, use.member)
 
 /* ---- devices and kinds ----------------------------------------------------------------------- */
 
@@ -141,8 +140,9 @@ static void kept_totals(const struct prof_report_data *data, char *out, size_t s
                  leaks == 1 ? "leaks" : "leak", prof_bytes_of(bytes).text,
                  prof_bytes_of(growth).text);
     else
-        snprintf(out, size, "%s", data->usage->profile.steps ? "none of them grows with the steps"
-                                                             : "whether they leak is not known");
+        snprintf(out, size, "%s",
+                 data->usage->profile.steps ? "none of them grows with the steps"
+                                            : "whether they leak is not known");
 }
 
 static struct prof_report_value brief_a_step(const struct prof_report_data *data, const void *row)
@@ -311,29 +311,33 @@ static const void *driver_rows(const struct prof_report_data *data, size_t *coun
     return data->usage->profile.drivers;
 }
 
+#define PATHS 56 /* "grow (model.py:125) < main (train.py:30) in train > step" */
+
 /* clang-format off */
 const struct prof_report_table prof_report_memory_tables[] = {
     {.name = "places", .title = "Memory", .none = "no allocations",
-     .help = "Peak is the most that was allocated at one moment; a row `all` of each device, then its kinds. "
-             "A step: by how much live memory grows from one step to the next. Brief: freed in the step "
-             "that made it, or within a millisecond.",
+     .help = "Peak is the most that was allocated at one moment; a row `all` of each device, then its "
+             "kinds. A step: by how much live memory grows from one step to the next. Brief: freed in "
+             "the step that made it, or within a millisecond.",
      .screen_rows = 12, ROWS(prof_memory_place, place)},
     {.name = "failures", .title = "Out of memory", .none = "no allocation failed for want of room",
-     .help = "Allocations that found no room: how much was asked for, and what was allocated there then.",
-     .screen_rows = 5, .optional = true, ROWS(prof_memory_failure, failure)},
+     .help = "Allocations that found no room: how much was asked for, and what was allocated there "
+             "then.",
+     .name_cells = PATHS, .screen_rows = 5, .optional = true, ROWS(prof_memory_failure, failure)},
     {.name = "holders", .title = "Who held it then", .none = "nobody",
      .help = "The call paths that held most when an allocation failed.",
-     .screen_rows = 10, .optional = true, ROWS(prof_report_holder, holder)},
+     .name_cells = PATHS, .screen_rows = 10, .optional = true, ROWS(prof_report_holder, holder)},
     {.name = "held", .title = "Held at the peak", .none = "nothing",
      .help = "By call path: what was alive when its device's memory was fullest.",
-     .screen_rows = 12, ROWS(prof_memory_site, held)},
+     .name_cells = PATHS, .screen_rows = 12, ROWS(prof_memory_site, held)},
     {.name = "kept", .title = "Never freed", .none = "everything was freed",
-     .help = "Leak: steps after warm-up go on keeping more. State: they do not. A step: bytes kept in each.",
-     .screen_rows = 10, .totals = kept_totals, ROWS(prof_memory_site, kept)},
+     .help = "Leak: steps after warm-up go on keeping more. State: they do not. A step: bytes kept in "
+             "each.",
+     .name_cells = PATHS, .screen_rows = 10, .totals = kept_totals, ROWS(prof_memory_site, kept)},
     {.name = "brief", .title = "Freed at once", .none = "nothing lives briefly",
-     .help = "Allocations freed in the step that made them, or within a millisecond, and the host's time in "
-             "the calls that made and freed them.",
-     .screen_rows = 6, .optional = true, ROWS(prof_memory_site, brief)},
+     .help = "Allocations freed in the step that made them, or within a millisecond, and the host's "
+             "time in the calls that made and freed them.",
+     .name_cells = PATHS, .screen_rows = 6, .optional = true, ROWS(prof_memory_site, brief)},
     {.name = "lifetimes", .title = "Lifetimes", .none = "nothing was freed",
      .help = "How long what was freed had lived.",
      .screen_rows = 12, .optional = true, ROWS(prof_report_lifetime, life)},

@@ -122,8 +122,8 @@ static void drop(struct layout *layout, size_t index, size_t full_count)
     layout->count--;
 }
 
-/* Bring the line down to `width`: names give first, to LEAST_NAME; then columns leave by rank. */
-static void squeeze(struct layout *layout, size_t width, size_t full_count)
+/* Bring the line down to `width`: names give first, to `least` cells; then columns leave by rank. */
+static void squeeze(struct layout *layout, size_t width, size_t full_count, size_t least)
 {
     for (;;) {
         size_t now = line_width(layout), name = layout->count, worst = layout->count;
@@ -140,7 +140,7 @@ static void squeeze(struct layout *layout, size_t width, size_t full_count)
         if (name < layout->count) {
             size_t excess = now - width, has = layout->widths[name];
             bool last_resort = worst == layout->count;
-            if (has > excess && (has - excess >= LEAST_NAME || last_resort)) {
+            if (has > excess && (has - excess >= least || last_resort)) {
                 layout->widths[name] = has - excess > 8 ? has - excess : 8;
                 return;
             }
@@ -236,7 +236,8 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
             if (all_zero(&layout, data, table, rows, c))
                 drop(&layout, c, full_count);
         }
-        squeeze(&layout, page->width, full_count);
+        squeeze(&layout, page->width, full_count,
+                table->name_cells ? table->name_cells : LEAST_NAME);
         status = print(page, &layout, full_count);
     }
     if (!status && layout.rows < total)

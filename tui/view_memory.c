@@ -1,5 +1,5 @@
-/* Who allocates, by call path: what Enter shows in the view of memory. Of the end of the capture that a
- * look can afford. */
+/* Who allocates, by call path: what Enter shows in the view of memory. Of the end of the capture
+ * that a look can afford. */
 #include "libprof/base/format.h"
 #include "libprof/include/prof_memory.h"
 #include "tui/views.h"

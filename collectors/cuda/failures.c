@@ -1,7 +1,7 @@
-/* Allocations that CUDA refused: how much was asked for. CUPTI records an allocation only when it is
- * made, and its record of the call holds no arguments, so functions that allocate are told as they
- * return. Those that take from a pool in stream order are left alone: they are called often and cost
- * no more than being told of them would.
+/* Allocations that CUDA refused: how much was asked for. CUPTI records an allocation only when it
+ * is made, and its record of the call holds no arguments, so functions that allocate are told as
+ * they return. Those that take from a pool in stream order are left alone: they are called often
+ * and cost no more than being told of them would.
  *
  * The program's thread leaves a note; the helper thread, which alone knows CUDA's numbers by ours,
  * makes the record of it. */
@@ -31,8 +31,9 @@ static _Atomic bool any;
 /* A runtime function that allocates calls the driver's: one failure, told by the outer. */
 static _Thread_local uint32_t inside __attribute__((tls_model("initial-exec")));
 
-/* Which parameter is the size, each 8 bytes wide; with `second`, the other factor of it. By beginning
- * of the name, the first that fits; not all of what begins so need fit: versions and suffixes. */
+/* Which parameter is the size, each 8 bytes wide; with `second`, the other factor of it. By
+ * beginning of the name, the first that fits; not all of what begins so need fit: versions and
+ * suffixes. */
 static const struct asker {
     const char *name;
     uint8_t size, second, memory_kind;

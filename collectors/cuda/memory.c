@@ -47,8 +47,8 @@ static void allocated(const struct record_memory *record, uint64_t correlation)
 }
 
 /* How full pools are, each allocation tells. A record of it is made when the pool grows or shrinks,
- * and when it is fuller than ever, or emptier than ever at its size, by a sixteenth: few, however many
- * allocations there are. */
+ * and when it is fuller than ever, or emptier than ever at its size, by a sixteenth: few, however
+ * many allocations there are. */
 #define POOLS 32u
 static struct {
     uint64_t address, bytes, fullest, emptiest;

@@ -1,4 +1,5 @@
-/* See nvml.h: looked for by name when it is needed, so that nothing depends on the driver. Names and layouts as in nvml.h of the driver's development files. */
+/* See nvml.h: looked for by name when it is needed, so that nothing depends on the driver. Names
+ * and layouts as in nvml.h of the driver's development files. */
 #include "libprof/base/nvml.h"
 
 #include <dlfcn.h>
@@ -55,7 +56,7 @@ static const struct {
 } symbols[] = {
 #define ROW(name, member, required)                                                                \
     {                                                                                              \
-        name, offsetof(struct prof_nvml, member), required                                          \
+        name, offsetof(struct prof_nvml, member), required                                         \
     }
     ROW("nvmlInit_v2", init, true),
     ROW("nvmlShutdown", shutdown, true),
@@ -131,7 +132,7 @@ struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid
 {
     const int64_t none = PROF_UNKNOWN;
     struct prof_nvml_reading r = {none, none, none, none, none, none, none,
-                                 none, none, none, none, none, none};
+                                  none, none, none, none, none, none};
     struct utilization rates;
     struct memory memory;
     unsigned long long reasons;

@@ -8,7 +8,7 @@
 
 struct prof_nvml;
 
-struct prof_nvml_reading {                /* PROF_UNKNOWN = the GPU, or the driver, does not tell */
+struct prof_nvml_reading {               /* PROF_UNKNOWN = the GPU, or the driver, does not tell */
     int64_t gpu_percent, memory_percent; /* busy, of the last sampling period */
     int64_t used_bytes, total_bytes;
     int64_t power_mw, power_limit_mw;
@@ -29,7 +29,8 @@ struct prof_nvml_process {
 struct prof_nvml *prof_nvml_open(void);
 /* A call of some milliseconds. NULL nvml or uuid: all unknown. */
 struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid);
-/* The UUID ("GPU-...") of the GPU with this index; false beyond the last, and when it is not known. */
+/* The UUID ("GPU-...") of the GPU with this index; false beyond the last, and when it is not known.
+ */
 bool prof_nvml_uuid(struct prof_nvml *nvml, unsigned index, char uuid[PROF_NVML_UUID]);
 /* How full its memory is, by all of the machine. False: not known. Some microseconds. */
 bool prof_nvml_memory(struct prof_nvml *nvml, const char *uuid, int64_t *used_bytes,

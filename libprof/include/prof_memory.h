@@ -1,5 +1,5 @@
-/* prof_memory.h: what was allocated at one moment, and who allocates: by call path, with what is never
- * freed, what lives briefly, and what grows. Conventions as in prof.h. */
+/* prof_memory.h: what was allocated at one moment, and who allocates: by call path, with what is
+ * never freed, what lives briefly, and what grows. Conventions as in prof.h. */
 #ifndef PERFKIT_PROF_MEMORY_H
 #define PERFKIT_PROF_MEMORY_H
 
@@ -25,7 +25,8 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
                                    struct prof_error *err);
 void prof_alive_free(struct prof_alive *result);
 
-/* ---- memory by where it was allocated ---------------------------------------------------------- */
+/* ---- memory by where it was allocated ----------------------------------------------------------
+ */
 
 enum prof_memory_verdict {
     PROF_MEMORY_FREED, /* all of it was freed */
@@ -40,8 +41,8 @@ struct prof_memory_use {
     int64_t count, bytes;           /* allocations, and their sizes together */
     int64_t held_count, held_bytes; /* alive at the peak of the device */
     int64_t kept_count, kept_bytes; /* never freed */
-    /* Churn: freed in the step that made it or within PROF_MEMORY_BRIEF_NS, and the host's time in the
-     * calls that did both (PROF_UNKNOWN = none of the calls is known). */
+    /* Churn: freed in the step that made it or within PROF_MEMORY_BRIEF_NS, and the host's time in
+     * the calls that did both (PROF_UNKNOWN = none of the calls is known). */
     int64_t brief_count, brief_bytes, brief_call_ns;
 };
 #define PROF_MEMORY_BRIEF_NS 1000000
@@ -53,13 +54,13 @@ struct prof_memory_place {
     int kind; /* memory kind; -1 = all kinds of the device, whose rows follow */
     const char *kind_text;
     struct prof_memory_use use;
-    int64_t peak_bytes, peak_ns; /* of this row alone; PROF_UNKNOWN without a peak */
-    int64_t capacity_bytes;      /* of the device; PROF_UNKNOWN for the host */
-    struct prof_spread lifetime_ns; /* of what was freed */
+    int64_t peak_bytes, peak_ns;     /* of this row alone; PROF_UNKNOWN without a peak */
+    int64_t capacity_bytes;          /* of the device; PROF_UNKNOWN for the host */
+    struct prof_spread lifetime_ns;  /* of what was freed */
     struct prof_histogram lifetimes; /* the same, ns */
-    /* Bytes that live memory grows from one step to the next after warm-up, as the median over pairs of
-     * steps half the run apart (Theil's incomplete method, Proc. Kon. Ned. Akad. A 53 (1950)); NaN
-     * without steps. Only for all kinds. */
+    /* Bytes that live memory grows from one step to the next after warm-up, as the median over
+     * pairs of steps half the run apart (Theil's incomplete method, Proc. Kon. Ned. Akad. A 53
+     * (1950)); NaN without steps. Only for all kinds. */
     double growth_bytes;
 };
 
@@ -70,15 +71,16 @@ struct prof_memory_site {
     bool host;
     int kind;
     const char *kind_text;
-    /* Texts, owned by the profile. path: outermost first, "main (a.c:9) > train > step > cudaMalloc".
-     * name: the innermost source line, else the API call. brief: for people, who look at the inner
-     * end first: "grow (a.c:30) < main (a.c:9) in train > step"; without a stack as path. */
+    /* Texts, owned by the profile. path: outermost first, "main (a.c:9) > train > step >
+     * cudaMalloc". name: the innermost source line, else the API call. brief: for people, who look
+     * at the inner end first: "grow (a.c:30) < main (a.c:9) in train > step"; without a stack as
+     * path. */
     const char *name, *path, *brief;
     struct prof_memory_use use;
-    double held_share;        /* of the device's peak; NaN without one */
+    double held_share;         /* of the device's peak; NaN without one */
     double lifetime_median_ns; /* of what was freed; NaN = nothing was */
-    int64_t steps_keeping;    /* steps after warm-up that kept some */
-    double growth_bytes;      /* kept per step after warm-up; NaN without steps */
+    int64_t steps_keeping;     /* steps after warm-up that kept some */
+    double growth_bytes;       /* kept per step after warm-up; NaN without steps */
     enum prof_memory_verdict verdict;
 };
 
@@ -90,14 +92,14 @@ struct prof_memory_failure {
     bool host;
     int kind; /* memory kind; 0 = unknown */
     const char *kind_text;
-    int64_t bytes;           /* asked for; PROF_UNKNOWN */
-    int64_t tries;           /* the same again within a second: an allocator that freed what it kept */
-    int64_t result;          /* the API's code */
-    const char *result_text; /* "out of memory", "CL_INVALID_BUFFER_SIZE"; NULL = another */
+    int64_t bytes;  /* asked for; PROF_UNKNOWN */
+    int64_t tries;  /* the same again within a second: an allocator that freed what it kept */
+    int64_t result; /* the API's code */
+    const char *result_text;  /* "out of memory", "CL_INVALID_BUFFER_SIZE"; NULL = another */
     const char *path, *brief; /* of the call; as those of a site */
-    int64_t live_bytes;      /* allocated there at that moment */
-    int64_t free_bytes;      /* by the driver's last sample before it; PROF_UNKNOWN */
-    int64_t capacity_bytes;  /* PROF_UNKNOWN for the host */
+    int64_t live_bytes;       /* allocated there at that moment */
+    int64_t free_bytes;       /* by the driver's last sample before it; PROF_UNKNOWN */
+    int64_t capacity_bytes;   /* PROF_UNKNOWN for the host */
     struct {
         size_t site; /* of prof_memory_profile.sites */
         int64_t bytes;
@@ -105,16 +107,17 @@ struct prof_memory_failure {
     size_t holder_count;
 };
 
-/* A device's memory by its driver's count, at the sample when most was in use, beside what was seen:
- * used = other + tracked + granularity + context + rest. PROF_UNKNOWN without samples of use. */
+/* A device's memory by its driver's count, at the sample when most was in use, beside what was
+ * seen: used = other + tracked + granularity + context + rest. PROF_UNKNOWN without samples of use.
+ */
 struct prof_memory_driver {
     int64_t device;
-    int64_t samples;  /* all of them; those within a millisecond of a change are not compared */
+    int64_t samples; /* all of them; those within a millisecond of a change are not compared */
     int64_t compared;
     int64_t time_ns;
     int64_t total_bytes, used_bytes;
-    int64_t other_bytes; /* other processes and the driver itself: as the driver tells, else what was in
-                            use before the program had the device */
+    int64_t other_bytes;   /* other processes and the driver itself: as the driver tells, else what
+                              was in   use before the program had the device */
     int64_t tracked_bytes; /* allocations that are alive, and what pools reserve */
     int64_t granularity_bytes; /* CUDA hands memory out in 2 MiB: what that adds to them */
     int64_t context_bytes; /* contexts, modules, the libraries' own: what is over in every sample */
@@ -129,7 +132,7 @@ struct prof_memory_profile {
     size_t site_count;
     struct prof_memory_failure *failures; /* the first ones, in order of time */
     size_t failure_count;
-    int64_t failed; /* all of them, tries of one as one */
+    int64_t failed;                     /* all of them, tries of one as one */
     struct prof_memory_driver *drivers; /* a row a device that was sampled */
     size_t driver_count;
     struct prof_pool *pools; /* as prof_pool_summary */

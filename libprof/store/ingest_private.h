@@ -126,6 +126,11 @@
                       "c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,c19,c20,c21,c22,c23) "      \
                       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"     \
                       "?19,?20,?21,?22,?23,?24,?25,?26,?27)")                                      \
+    X(CPU_SAMPLE, "INSERT INTO cpu_sample(start,thread,cpu,kind,duration,weight,stack) "           \
+                  "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                  \
+    X(PROCESS_CLAIM, "UPDATE process SET pid=?2,parent_pid=?3,command=?4,birth=?5 WHERE id=?1")    \
+    X(ALLOCATION, "INSERT INTO allocation(process,start,bytes,kind,native,address,source,device,"  \
+                  "context,thread,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")              \
     X(DEVICE_AT, "SELECT min(id) FROM device WHERE process = ?1 AND ordinal = ?2 AND api = 'cuda'") \
     X(PROCESS_LAST, "SELECT max(id) FROM process WHERE pid = ?1")                                  \
     X(REALTIME, "SELECT start_realtime_ns FROM capture WHERE ?1 = 0")                              \
@@ -139,11 +144,6 @@
     X(ALLOCATION_FAILURE, "INSERT INTO allocation_failure(process,start,thread,device,context,"    \
                           "kind,bytes,result,source,stack) "                                       \
                           "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                \
-    X(CPU_SAMPLE, "INSERT INTO cpu_sample(start,thread,cpu,kind,duration,weight,stack) "           \
-                  "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                  \
-    X(PROCESS_CLAIM, "UPDATE process SET pid=?2,parent_pid=?3,command=?4,birth=?5 WHERE id=?1")    \
-    X(ALLOCATION, "INSERT INTO allocation(process,start,bytes,kind,native,address,source,device,"  \
-                  "context,thread,stack) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")              \
     X(FREED, "UPDATE allocation SET end=?2,end_thread=?3 WHERE id=?1")                             \
     X(RANGE, "INSERT INTO range(start,duration,thread,name,domain,depth,end_thread,category,"      \
              "color,payload) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                              \
@@ -630,6 +630,10 @@ struct wire_field ingest_field_record(const struct ingest_open_range *open, unsi
 /* ingest_memory.c */
 bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                   const struct wire_alloc *alloc);
+bool ingest_blocks_finish(struct prof_ingest *ingest);
+bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample);
+bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                         const struct wire_alloc_failed *failed);
 bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                  const struct wire_free *free_record);
 bool ingest_live_add(struct ingest_spool *spool, uint32_t source, uint64_t id, uint64_t start,
@@ -660,10 +664,6 @@ void ingest_python_free(struct ingest_spool *spool);
 /* ingest_stack.c */
 bool ingest_stacks_load(struct prof_ingest *ingest);
 void ingest_stacks_free(struct prof_ingest *ingest);
-bool ingest_blocks_finish(struct prof_ingest *ingest);
-bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample);
-bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                         const struct wire_alloc_failed *failed);
 
 static inline bool ingest_rollup_flush(struct prof_ingest *ingest)
 {

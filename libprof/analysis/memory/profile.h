@@ -104,7 +104,8 @@ bool memory_on_host(int kind);
 bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *nodes);
 
 /* The same from facts that are loaded already. */
-enum prof_status prof_memory_profile_of(const struct prof_facts *facts, const struct prof_filter *filter,
+enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
+                                        const struct prof_filter *filter,
                                         struct prof_memory_profile *result, struct prof_error *err);
 
 #endif

@@ -1,10 +1,8 @@
-/* Allocates on an OpenCL device in known ways, in steps that are NVTX ranges, and prints who did what
- * at which line, as "NAME LINE BYTES":
- *     weights    one large buffer, held until the end and released then
- *     cache      64 KiB in each of the first three steps, never released: state
- *     forgotten  1 KiB in every step, never released: a leak
- *     scratch    256 KiB made and released in every step: churn
- *     too_much   asks once for more than any device gives
+/* Allocates on an OpenCL device in known ways, in steps that are NVTX ranges, and prints who did
+ * what at which line, as "NAME LINE BYTES": weights    one large buffer, held until the end and
+ * released then cache      64 KiB in each of the first three steps, never released: state forgotten
+ * 1 KiB in every step, never released: a leak scratch    256 KiB made and released in every step:
+ * churn too_much   asks once for more than any device gives
  *
  *   memory STEPS [WEIGHT_BYTES] */
 #include <stdio.h>
@@ -95,7 +93,8 @@ int main(int argc, char **argv)
     cl_int refused = too_much(&lines[4]);
     clReleaseMemObject(held);
     perfkit_range_pop();
-    printf("weights %d %zu\ncache %d %d\nforgotten %d %d\nscratch %d %d\ntoo_much %d %zu\nrefused %d\n",
+    printf("weights %d %zu\ncache %d %d\nforgotten %d %d\nscratch %d %d\ntoo_much %d %zu\nrefused "
+           "%d\n",
            lines[0], bytes, lines[1], CACHE_BYTES, lines[2], LEAK_BYTES, lines[3], SCRATCH_BYTES,
            lines[4], TOO_MUCH, (int)refused);
     return held ? 0 : 1;
