@@ -76,6 +76,10 @@ static void say(const char *name, const char *path, const struct prof_symbolize_
             prof_count((int64_t)result->named).text, prof_count((int64_t)result->frames).text,
             prof_count((int64_t)result->lines).text, prof_count((int64_t)result->files_without).text,
             prof_count((int64_t)result->files).text);
+    for (size_t i = 0; i < result->gap_count; i++)
+        cli_say(name, "%s frames without a name: %s: %s",
+                prof_count((int64_t)result->gaps[i].frames).text, result->gaps[i].path,
+                result->gaps[i].why);
     if (result->files_broken)
         cli_say(name, "%s object files could not be parsed", prof_count((int64_t)result->files_broken).text);
 }

@@ -315,6 +315,26 @@ static bool take_answer(struct work *w, struct frame *frames, size_t count,
     return ok;
 }
 
+/* Keep the largest gaps, in order. */
+static void note_gap(struct prof_symbolize_result *result, const char *path, const char *why,
+                     uint64_t frames)
+{
+    struct prof_symbolize_gap gap = {.frames = frames};
+    size_t length = strlen(path), at = result->gap_count;
+    snprintf(gap.path, sizeof gap.path, "%s",
+             path + (length < sizeof gap.path ? 0 : length - sizeof gap.path + 1));
+    snprintf(gap.why, sizeof gap.why, "%.150s", why);
+    while (at > 0 && result->gaps[at - 1].frames < frames)
+        at--;
+    if (at == PROF_SYMBOLIZE_GAPS)
+        return;
+    if (result->gap_count < PROF_SYMBOLIZE_GAPS)
+        result->gap_count++;
+    memmove(&result->gaps[at + 1], &result->gaps[at],
+            (result->gap_count - at - 1) * sizeof *result->gaps);
+    result->gaps[at] = gap;
+}
+
 /* Frames [first, first + count) are of one source. */
 static enum prof_status name_file(struct work *w, size_t first, size_t count,
                                   struct prof_error *err)
@@ -335,6 +355,8 @@ static enum prof_status name_file(struct work *w, size_t first, size_t count,
                     !say_modules(w, source, &answer, *trouble ? trouble : NULL)))
         status = prof_store_fail(w->store, "write", err);
     bool file = source->kind == SYMBOLS_ELF || source->kind == SYMBOLS_VDSO;
+    if (!status && answer.quality == SYMBOLS_NOTHING)
+        note_gap(w->result, file ? text_of(w, source->path) : "code in no file", answer.note, count);
     w->result->files += file;
     w->result->files_without += file && answer.quality == SYMBOLS_NOTHING;
     w->result->files_broken += file && (answer.broken || *trouble);

@@ -20,6 +20,14 @@ struct prof_symbolize_options {
     void *user;
 };
 
+/* A file that gave no names. */
+struct prof_symbolize_gap {
+    uint64_t frames;
+    char path[160]; /* its end where it is longer */
+    char why[160];
+};
+#define PROF_SYMBOLIZE_GAPS 8
+
 struct prof_symbolize_result {
     uint64_t frames; /* native ones in the capture */
     uint64_t named;  /* of them, by this call or before */
@@ -27,6 +35,8 @@ struct prof_symbolize_result {
     uint64_t files;  /* object files that frames are of */
     uint64_t files_without; /* of them, those that gave no name; module.symbols says why */
     uint64_t files_broken;  /* of those, files that could not be parsed */
+    struct prof_symbolize_gap gaps[PROF_SYMBOLIZE_GAPS]; /* those without, most frames first */
+    size_t gap_count;
 };
 
 /* Has the capture frames that could be named? */

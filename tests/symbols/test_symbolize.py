@@ -238,7 +238,7 @@ class Symbolize(unittest.TestCase):
         seen = Seen(compile("changed", "-g"))
         path = of_program("changed.sqlite", seen)
         compile("changed", "-g", "-DVERSION=2")
-        self.symbolize(path)
+        self.assertIn("frames without a name: " + seen.path + ": it is of another build", self.symbolize(path).stderr)
         self.assertEqual(ask(path, "SELECT count(*) FROM symbol"), [(0,)])
         self.assertEqual(state(path), "none: it is of another build than the program had")
 
