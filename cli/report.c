@@ -37,7 +37,7 @@ static const char *const roofline_words[] = {"kernels", "configs", "ranges", NUL
 
 /* In the order of enum prof_flame_weight. */
 static const char *const weight_words[] = {"time", "kernels",   "bytes", "count", "idle",
-                                           "held", "allocated", NULL};
+                                           "held", "allocated", "cpu",   "blocked", NULL};
 
 #define AT(field) .offset = offsetof(struct report_options, field)
 static const struct cli_option report_options[] = {
@@ -71,7 +71,8 @@ static const struct cli_option report_options[] = {
     {.name = "weight", .type = CLI_CHOICE, AT(weight), .argument = "BY", .fallback = "time",
      .text = "what --flamegraph weighs stacks by: time on the device; time of kernels alone; bytes "
              "copied and filled; count of operations; idle, the time that the device had waited for "
-             "them; bytes held at the peak of memory; bytes allocated",
+             "them; bytes held at the peak of memory; bytes allocated; of --cpu-sample the threads' time "
+             "on cpu or blocked",
      .words = weight_words},
     {.name = "speedscope", .type = CLI_FILE, AT(speedscope), .argument = "OUT",
      .text = "the same stacks for speedscope, by time, bytes, number and idle time, with source lines"},

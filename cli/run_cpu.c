@@ -7,11 +7,15 @@
 #include "cli/command.h"
 #include "cli/run_cpu.h"
 
-#define COPIED_BYTES 8192u /* of each stack: as perf has it */
-
 enum { STACK_DWARF, STACK_FP };
 const char *const cpu_stack_words[] = {[STACK_DWARF] = "dwarf", [STACK_FP] = "fp", NULL};
 const char *const cpu_blocked_words[] = {"on", "off", NULL};
+
+/* Copied of each stack. At high rates less, for the buffers hold no more of them. */
+static uint32_t copied_bytes(unsigned hz)
+{
+    return hz <= 250 ? 16384 : hz <= 1000 ? 8192 : 4096;
+}
 
 bool cpu_check(const char *command, const struct cpu_options *options)
 {
@@ -34,7 +38,9 @@ void cpu_attach(void *context, pid_t pid)
         .directory = cpu->spool,
         .perf = {.pid = pid,
                  .hz = cpu->options->hz,
-                 .stack_bytes = cpu->options->stack == STACK_DWARF ? COPIED_BYTES : 0,
+                 .stack_bytes = cpu->options->stack == STACK_DWARF
+                                    ? copied_bytes(cpu->options->hz)
+                                    : 0,
                  .switches = cpu->options->blocked == 0},
     };
     cpu->sampler = cpu_sampler_open(&options, cpu->why_not, sizeof cpu->why_not);

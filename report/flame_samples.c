@@ -13,7 +13,7 @@ static const char *const kind_words[] = {
     [PROF_FLAME_RANGE] = "NVTX range", [PROF_FLAME_API] = "API call",
     [PROF_FLAME_KERNEL] = "kernel",    [PROF_FLAME_TRANSFER] = "copy",
     [PROF_FLAME_MEMSET] = "fill",      [PROF_FLAME_MEMORY] = "memory",
-    [PROF_FLAME_FRAME] = "function",
+    [PROF_FLAME_FRAME] = "function",   [PROF_FLAME_THREAD] = "thread",
 };
 
 /* Ranks of one run have the same command: pids tell them apart. */

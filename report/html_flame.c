@@ -87,7 +87,7 @@ static void put_nodes(struct prof_json *json, struct tree *t, double floor)
         [PROF_FLAME_RANGE] = "range",   [PROF_FLAME_API] = "api",
         [PROF_FLAME_KERNEL] = "kernel", [PROF_FLAME_TRANSFER] = "transfer",
         [PROF_FLAME_MEMSET] = "memset", [PROF_FLAME_MEMORY] = "memory",
-        [PROF_FLAME_FRAME] = "frame",
+        [PROF_FLAME_FRAME] = "frame",   [PROF_FLAME_THREAD] = "thread",
     };
     uint32_t next = 0;
     prof_json_array(json, "nodes");

@@ -44,7 +44,7 @@ struct sample_head {
 /* The kernel's chain as addresses inside instructions: all but the first are return addresses. */
 static bool take_chain(struct body *body, uint64_t count, struct cpu_chain *chain)
 {
-    chain->count = 0;
+    *chain = (struct cpu_chain){.count = 0};
     for (uint64_t i = 0; i < count; i++) {
         uint64_t frame;
         if (!take_bytes(body, &frame, sizeof frame))
@@ -209,7 +209,7 @@ static void take_switch(struct cpu_records *records, const struct perf_event_hea
     if (thread->stopped_ns)
         pay(records, thread, time_ns, cpu);
     thread->stopped_ns = 0;
-    thread->chain.count = 0;
+    thread->chain = (struct cpu_chain){.count = 0};
     thread->registers.known = 0;
 }
 

@@ -72,7 +72,7 @@ static uint32_t send_stack(struct cpu_out *out, const struct cpu_process *proces
     if (!chain->count)
         return 0;
     *record = (struct wire_cpu_stack){
-        .head = {(uint16_t)bytes, WIRE_CPU_STACK, 0, 0},
+        .head = {(uint16_t)bytes, WIRE_CPU_STACK, chain->cut ? WIRE_STACK_CUT : 0, 0},
         .process = process->id,
         .count = chain->count,
     };

@@ -41,6 +41,7 @@ struct cpu_process {
 
 struct cpu_chain {
     uint32_t count;
+    bool cut; /* callers further out are not known */
     uint64_t frames[CPU_MOST_FRAMES]; /* innermost first: addresses inside the instructions */
 };
 

@@ -14,7 +14,6 @@
 
 #define MOST_TABLE_BYTES (128ull << 20)     /* of one file */
 #define MOST_ALL_TABLE_BYTES (512ull << 20) /* of all */
-#define SMALL_SEGMENT_BYTES (4u << 20)
 #define MOST_SEGMENTS 64u
 #define ROWS 4096u /* a power of two */
 
@@ -76,8 +75,22 @@ static const Elf64_Phdr *segment_of_type(const struct segments *segments, uint32
     return NULL;
 }
 
-/* The tables lie side by side, nearly always the search table first, and reach to the end of their
- * segment at most. */
+/* Where .eh_frame begins, as its search table says in the form that all linkers write; else the table. */
+static uint64_t first_frame(int fd, const Elf64_Phdr *load, const Elf64_Phdr *search)
+{
+    struct {
+        uint8_t version, pointer_form, count_form, table_form;
+        int32_t frames; /* from its own place on */
+    } head;
+    const uint8_t relative_32 = 0x1b; /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
+    if (!read_all(fd, &head, sizeof head, load->p_offset + (search->p_vaddr - load->p_vaddr)) ||
+        head.version != 1 || head.pointer_form != relative_32)
+        return search->p_vaddr;
+    uint64_t frames = search->p_vaddr + 4 + (uint64_t)(int64_t)head.frames;
+    return frames >= load->p_vaddr && frames < search->p_vaddr ? frames : search->p_vaddr;
+}
+
+/* The tables lie in one segment, and reach to its end at most. */
 static void read_tables(struct cpu_unwinder *unwinder, struct cpu_tables *tables, int fd)
 {
     struct segments segments;
@@ -88,8 +101,11 @@ static void read_tables(struct cpu_unwinder *unwinder, struct cpu_tables *tables
     const Elf64_Phdr *load = search ? load_segment_of(&segments, search->p_vaddr) : NULL;
     if (!text || !load)
         return;
-    uint64_t low = load->p_filesz <= SMALL_SEGMENT_BYTES ? load->p_vaddr : search->p_vaddr;
-    uint64_t bytes = load->p_vaddr + load->p_filesz - low;
+    uint64_t low = first_frame(fd, load, search);
+    uint64_t end = load->p_vaddr + load->p_filesz;
+    if (low < search->p_vaddr && search->p_filesz < end - search->p_vaddr)
+        end = search->p_vaddr + search->p_filesz;
+    uint64_t bytes = end - low;
     if (bytes > MOST_TABLE_BYTES)
         bytes = MOST_TABLE_BYTES;
     if (unwinder->table_bytes + bytes > MOST_ALL_TABLE_BYTES)
@@ -295,6 +311,7 @@ void cpu_unwind(struct cpu_unwinder *unwinder, const struct cpu_tasks *tasks,
         pc = registers.value[CFI_RIP] - !interrupted;
         chain->frames[chain->count++] = pc;
     }
+    chain->cut = stepped != CFI_OUTERMOST && registers.value[CFI_RIP] != 0;
     if (stepped == CFI_FAILED && walk.beyond) {
         unwinder->cut++;
         continue_with(chain, &kernels);

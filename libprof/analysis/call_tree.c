@@ -116,11 +116,12 @@ static uint32_t add_process(struct prof_call_tree *tree, int64_t id)
 }
 
 /* Two calls in one function are two nodes: which line it was is the question. */
-static uint32_t add_frames(struct prof_call_tree *tree, uint32_t node, int64_t stack)
+uint32_t prof_call_tree_frames(struct prof_call_tree *tree, uint32_t node, int64_t stack)
 {
     const struct prof_frame *frames, *places;
-    const uint64_t *known = prof_map_get(&tree->stack_nodes, (uint64_t)stack);
-    if (known) /* a stack is of one process, so always below the same node */
+    uint64_t key = (uint64_t)node << 32 ^ (uint64_t)stack;
+    const uint64_t *known = prof_map_get(&tree->stack_nodes, key);
+    if (known)
         return (uint32_t)*known;
     size_t count = prof_stack_frames(tree->stacks, stack, &frames);
     prof_stacks_places(tree->stacks, &places);
@@ -130,7 +131,7 @@ static uint32_t add_frames(struct prof_call_tree *tree, uint32_t node, int64_t s
         if (node != PROF_NO_GROUP)
             tree->nodes.data[node].frame = place;
     }
-    if (node != PROF_NO_GROUP && !prof_map_put(&tree->stack_nodes, (uint64_t)stack, node))
+    if (node != PROF_NO_GROUP && !prof_map_put(&tree->stack_nodes, key, node))
         return PROF_NO_GROUP;
     return node;
 }
@@ -152,7 +153,7 @@ uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call
 {
     uint32_t node = tree->by_process ? add_process(tree, site->process) : 0;
     if (node != PROF_NO_GROUP && tree->stacks && site->stack)
-        node = add_frames(tree, node, site->stack);
+        node = prof_call_tree_frames(tree, node, site->stack);
     if (node != PROF_NO_GROUP && site->call_ns != PROF_UNKNOWN)
         node = add_ranges(tree, node, site);
     if (node == PROF_NO_GROUP || !site->api_name)

@@ -15,7 +15,7 @@ struct prof_call_tree {
     struct prof_texts *texts;        /* borrowed: its numbers are the groups of the ranges */
     struct prof_stacks *stacks;      /* borrowed of the capture; NULL = there are none */
     struct prof_names children;
-    struct prof_map stack_nodes; /* stack.id -> node of its innermost frame */
+    struct prof_map stack_nodes; /* node and stack.id -> node of its innermost frame below it */
     struct prof_call_recent *recent;          /* children found lately */
     PROF_ARRAY(struct prof_flame_node) nodes; /* 0 = root; parents stand before their children */
 };
@@ -43,6 +43,9 @@ uint32_t prof_call_tree_child(struct prof_call_tree *tree, uint32_t parent,
  * first.
  * PROF_NO_GROUP: out of memory. */
 uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call_site *site);
+
+/* The node of a stack's innermost frame, below `node`; the tree's stacks are not NULL. */
+uint32_t prof_call_tree_frames(struct prof_call_tree *tree, uint32_t node, int64_t stack);
 
 /* The child for the one frame that tells best where a stack is (prof_stack_place); `node` itself when
  * the stack is not known. */

@@ -6,6 +6,7 @@
 #include "libprof/analysis/device_ops.h"
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_cpu.h"
 #include "libprof/include/prof_memory.h"
 
 struct work {
@@ -39,6 +40,8 @@ static int64_t weight_of(const struct work *w, const struct prof_device_op *op)
         return 1;
     case PROF_FLAME_IDLE_NS: /* told by the order of all work: add_idle */
         return 0;
+    case PROF_FLAME_CPU:
+    case PROF_FLAME_BLOCKED: /* of samples: prof_cpu_flame */
     case PROF_FLAME_HELD:
     case PROF_FLAME_ALLOCATED: /* of allocations: prof_memory_flame */
         return 0;
@@ -163,6 +166,8 @@ static enum prof_status make(struct prof_capture *capture, const struct prof_fil
     *result = (struct prof_flame){0};
     if (weight == PROF_FLAME_HELD || weight == PROF_FLAME_ALLOCATED)
         return prof_memory_flame(capture, filter, weight, result, err);
+    if (weight == PROF_FLAME_CPU || weight == PROF_FLAME_BLOCKED)
+        return prof_cpu_flame(capture, filter, weight, result, err);
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = prof_call_tree_open(&w.tree, capture, &w.index, &w.texts, err);

@@ -1013,6 +1013,8 @@ enum prof_flame_weight {
                              they started: the way of work that came late. Each moment once */
     PROF_FLAME_HELD,      /* allocations alive at the peak of their device, by bytes */
     PROF_FLAME_ALLOCATED, /* all allocations, by bytes */
+    PROF_FLAME_CPU,       /* threads by their time on processors (perfkit run --cpu-sample) */
+    PROF_FLAME_BLOCKED,   /* likewise, by the time in which they waited for something */
 };
 
 enum prof_flame_kind {
@@ -1025,6 +1027,7 @@ enum prof_flame_kind {
     PROF_FLAME_MEMSET,
     PROF_FLAME_MEMORY, /* a kind of memory */
     PROF_FLAME_FRAME,  /* of the host's call stack */
+    PROF_FLAME_THREAD, /* with PROF_FLAME_CPU and PROF_FLAME_BLOCKED only */
 };
 
 struct prof_frame; /* prof_stack.h */

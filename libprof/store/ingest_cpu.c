@@ -34,14 +34,17 @@ static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *s
 static bool stack_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                              const struct wire_cpu_stack *record)
 {
-    struct ingest_entry entries[WIRE_STACK_ENTRIES];
+    struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
     int64_t process = ingest_global(spool, record->process, WIRE_CPU_PROCESS);
+    size_t count = record->count;
     if (!process)
         return true;
     for (uint32_t i = 0; i < record->count; i++)
         entries[i] = (struct ingest_entry){.kind = PROF_STORE_FRAME_NATIVE,
                                            .address = record->entries[i]};
-    int64_t row = ingest_stack(ingest, process, entries, record->count);
+    if (count && (record->head.flags & WIRE_STACK_CUT))
+        entries[count++] = (struct ingest_entry){.kind = PROF_STORE_FRAME_MISSING};
+    int64_t row = ingest_stack(ingest, process, entries, count);
     if (row < 0)
         return true; /* an empty one stays unknown */
     return row && ingest_define_local(ingest, spool, record->head.aux, WIRE_CPU_STACK, row, 0);

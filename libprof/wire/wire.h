@@ -340,7 +340,7 @@ struct wire_cpu_module {
     uint32_t build_id; /* string id, hexadecimal; 0 = unknown */
 };
 
-/* head.aux = stack id */
+/* head.aux = stack id; flags = WIRE_STACK_CUT */
 struct wire_cpu_stack {
     struct wire_head head;
     uint32_t process; /* process id */
