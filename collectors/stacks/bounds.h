@@ -25,6 +25,9 @@ static inline bool stack_bounds_hold(struct stack_bounds *bounds, uint64_t addre
     return bounds->grows && stack_bounds_reach(bounds, address, bytes);
 }
 
+/* Find out how this system can be asked, once and before anything else. */
+void stack_bounds_start(void);
+
 /* Can the eight bytes at `address` be read? One system call that changes nothing. */
 bool stack_readable(uint64_t address);
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/stacks/bounds.h"
 #include "collectors/stacks/modules.h"
 #include "collectors/stacks/stacks.h"
 #include "collectors/stacks/unwind.h"
@@ -121,6 +122,7 @@ __attribute__((constructor)) static void start(void)
         read_kinds(text);
         if (collector_option("stack-depth", text, sizeof text))
             depth = (uint32_t)strtoul(text, NULL, 10);
+        stack_bounds_start();
         stacks_modules_start();
         collector_register(&source);
     }

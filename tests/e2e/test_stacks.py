@@ -140,7 +140,6 @@ class Stacks(e2e.Case):
             file.write("""
 set pagination off
 set breakpoint pending on
-set debuginfod enabled off
 set backtrace past-main on
 set backtrace past-entry on
 break clEnqueueFillBuffer
@@ -161,8 +160,8 @@ run
 """ % self.program)
         done = subprocess.run(["gdb", "-batch", "-nx", "-x", script, "--args", self.program,
                                "places", "3"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              stdin=subprocess.DEVNULL, env=e2e.clean_environment(),
-                              timeout=e2e.TIMEOUT)
+                              stdin=subprocess.DEVNULL, timeout=e2e.TIMEOUT,
+                              env=e2e.clean_environment(DEBUGINFOD_URLS=""))
         out = done.stdout.decode(errors="replace")
         theirs = {tuple(map(int, line.split()[1:])) for line in out.splitlines()
                   if line.startswith("STACK")}
