@@ -46,8 +46,8 @@ struct prof_capture *scene_made(void)
 
 void scene_process(int r, const char *rank)
 {
-    scene_add("INSERT INTO process(id, pid, rank, world_size, spool) VALUES(%d, %d, %s, 4, 's')", r + 1,
-        100 + r, rank);
+    scene_add("INSERT INTO process(id, pid, rank, world_size, spool) VALUES(%d, %d, %s, 4 + 0 * %s, 's')",
+        r + 1, 100 + r, rank, rank);
     scene_add("INSERT INTO thread(id, process, tid) VALUES(%d, %d, %d)", r + 1, r + 1, 100 + r);
     scene_add("INSERT INTO device(id, process, api, ordinal, name, uuid, kind) VALUES(%d, %d, 'cuda', %d, "
         "'GPU', 'GPU-%d', 'gpu')", r + 1, r + 1, r, r);

@@ -22,7 +22,7 @@ void scene_begin(void);
 void scene_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct prof_capture *scene_made(void);
 
-/* `rank` as SQL: a number, or NULL. */
+/* `rank` as SQL: a number, or NULL; with one, the launcher said that there are 4. */
 void scene_process(int r, const char *rank);
 /* The launch takes 1 us and begins at `call`. Collective kernels run on the stream to communicate. */
 void scene_kernel(int r, int config, long call, long start, long end);

@@ -237,7 +237,19 @@ static bool host_events(struct rank_work *w)
     return ok;
 }
 
-/* What a communicator's ranks were when it was made. NCCL before 2.23 does not say which it is. */
+/* As the launchers said it to the processes. */
+static int64_t world_of(const struct prof_capture *capture)
+{
+    int64_t world = PROF_UNKNOWN;
+    for (size_t i = 0; i < capture->processes.count; i++) {
+        int64_t size = capture->processes.data[i].world_size;
+        world = size > 0 && size > world ? size : world;
+    }
+    return world;
+}
+
+/* What a communicator's ranks were when it was made. NCCL before 2.23 does not say which it is; where nobody
+ * made one (MPI, the program's own), it is all ranks. */
 static bool communicator_sizes(struct rank_work *w)
 {
     int64_t unknown = PROF_UNKNOWN;
@@ -257,6 +269,8 @@ static bool communicator_sizes(struct rank_work *w)
     uint32_t none = communicator_of(w, 0);
     if (none == PROF_NO_GROUP)
         return false;
+    if (unknown == PROF_UNKNOWN)
+        unknown = world_of(w->capture);
     w->communicators.data[none].ranks = several ? PROF_UNKNOWN : unknown;
     return true;
 }
