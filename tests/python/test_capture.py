@@ -82,8 +82,10 @@ class PyTorch(e2e.Case):
 
     def train(self, *words, options=("--pytorch",), python=("-B",), **more):
         more.setdefault("env", self.environment())
-        return self.record(sys.executable, *python, os.path.join(TARGETS, "train.py"), *words,
-                           options=options, **more)
+        result = self.record(sys.executable, *python, os.path.join(TARGETS, "train.py"), *words,
+                             options=options, **more)
+        self.assertEqual(result.err, b"")
+        return result
 
     def ranges(self, db, thread=None):
         """[(depth, name, sequence number)] in their order."""
@@ -147,7 +149,7 @@ class PyTorch(e2e.Case):
     def test_threads(self):
         db = self.open(self.train("thread").capture)
         self.assertEqual(db.execute("SELECT count(DISTINCT thread) FROM range JOIN string s ON s.id = name "
-                                    "WHERE s.value = 'aten::add'").fetchone()[0], 2)
+                                    "WHERE s.value = 'aten::add'").fetchone()[0], 3)
 
     def test_the_programs_own_profiler(self):
         result = self.train("profile")

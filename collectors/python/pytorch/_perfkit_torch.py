@@ -4,6 +4,7 @@ every call of an nn.Module, named by its path in the model. The program's code s
 
 Rules: never an exception into the program, no CUDA call (a process that forks later must not have
 initialised CUDA), and whoever profiles with torch.profiler gets it: ours makes way meanwhile."""
+import atexit
 import functools
 import os
 import threading
@@ -27,9 +28,30 @@ def _say(text, named=False):
 # ---- operators -----------------------------------------------------------------------------------
 
 
+class _State:
+    """A thread's: kept in its locals, which end with the thread, on it."""
+
+    def __init__(self, disable):
+        self.disable, self.thread = disable, threading.get_ident()
+        self.now = None  # "on", "waiting" for the program's own profiler, "ended", "failed"
+
+    def off(self):
+        if self.now == "on":
+            self.now = "ended"
+            self.disable()
+
+    def __del__(self):
+        try:
+            if threading.get_ident() == self.thread:
+                self.off()
+        except Exception:
+            pass
+
+
 class _Operators:
     """PyTorch's NVTX state, which is a thread's own: on in the importing thread, in every thread that
-    starts later, and in every thread that calls a module."""
+    starts later, and in every thread that calls a module. Off again before the thread ends: PyTorch
+    warns of a state that is left."""
 
     def __init__(self, profiler):
         self.profiler = profiler
@@ -41,20 +63,32 @@ class _Operators:
             profiler.ProfilerState.NVTX, False, False, False, False, False,
             profiler._ExperimentalConfig())
 
+    def state(self):
+        state = self.local.__dict__.get("state")
+        if state is None:
+            state = self.local.state = _State(self.disable)
+        return state
+
     def on(self):
-        if not getattr(self.local, "state", None):
-            self.local.state = "failed"  # tried once a thread
+        state = self.state()
+        if state.now is None:
+            state.now = "failed"  # tried once a thread
             self.enable(self.config, set())
-            self.local.state = "on"
+            state.now = "on"
+
+    def off(self):
+        self.state().off()
 
     def make_way(self):
-        if getattr(self.local, "state", None) == "on":
-            self.local.state = "waiting"
+        state = self.state()
+        if state.now == "on":
+            state.now = "waiting"
             self.disable()
 
     def come_back(self):
-        if getattr(self.local, "state", None) == "waiting":
-            self.local.state = None
+        state = self.state()
+        if state.now == "waiting":
+            state.now = None
             try:
                 self.on()
             except Exception:
@@ -177,6 +211,7 @@ def _operators(torch):
     operators.on()
     operators.share()
     operators.in_new_threads()
+    atexit.register(operators.off)
     return operators
 
 

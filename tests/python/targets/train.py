@@ -3,6 +3,8 @@ import json
 import os
 import sys
 import threading
+import time
+import _thread
 
 before = dict(path=list(sys.path), modules=sorted(sys.modules), argv=sys.argv[1:])
 
@@ -63,6 +65,11 @@ def main():
         thread = threading.Thread(target=torch.add)
         thread.start()
         thread.join()
+        done = _thread.allocate_lock()  # one that module `threading` knows nothing of, by its module
+        done.acquire()
+        _thread.start_new_thread(lambda: (model(), done.release()), ())
+        done.acquire()
+        time.sleep(0.1)  # it ends by itself
     if "tell" in sys.argv:
         print(json.dumps(before))
         print(type(torch.__loader__).__name__, sorted(vars(torch.__loader__)), torch.__spec__.name,

@@ -1,6 +1,17 @@
+import atexit
+import sys
 import threading
 
-local = threading.local()
+configs = {}  # of a thread by its number, as thread-local storage of C++ outlives Python's own
+
+
+def _left():
+    """As PyTorch says when a thread, or the program, ends with it."""
+    if configs:
+        print("Warning: Leaked callback handle", file=sys.stderr)
+
+
+atexit.register(_left)
 
 
 class ProfilerState:
@@ -20,25 +31,25 @@ class ProfilerConfig:
 
 
 def current():
-    config = getattr(local, "config", None)
+    config = configs.get(threading.get_ident())
     return config if config and config.state == ProfilerState.NVTX else None
 
 
 def _prepare_profiler(config, activities):
-    if getattr(local, "config", None):
+    if threading.get_ident() in configs:
         raise RuntimeError("Profiler is already enabled on this thread")
 
 
 def _enable_profiler(config, activities):
-    if getattr(local, "config", None):
+    if threading.get_ident() in configs:
         raise RuntimeError("Profiler is already enabled on this thread")
-    local.config = config
+    configs[threading.get_ident()] = config
 
 
 def _disable_profiler():
-    if not getattr(local, "config", None):
+    if threading.get_ident() not in configs:
         raise RuntimeError("Can't disable profiler when it's not running")
-    local.config = None
+    del configs[threading.get_ident()]
 
 
 class profile:
