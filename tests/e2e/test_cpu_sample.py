@@ -3,6 +3,7 @@ anything is: processor time is told by the program itself, and waiting has a lea
 import ctypes
 import json
 import os
+import sqlite3
 import subprocess
 import unittest
 
@@ -131,6 +132,36 @@ class CpuSample(e2e.Case):
 
     def test_program_that_dies(self):
         self.assert_computed(self.stacks(self.sampled("die", 200, status=-9)), 100)
+
+    def test_perfkit_is_killed(self):
+        """What was sampled until then is in the capture once, as for everything else."""
+        e2e.become_subreaper()
+        process = self.start(HOST, "compute", 1000, options=("--cpu-sample=997",))
+        rows = lambda: self.peek(process.capture, "SELECT count(*) FROM cpu_sample")
+        e2e.wait_until(lambda: rows() > 100)
+        process.kill()
+        process.wait()
+        e2e.reap_orphans()
+        before = rows()
+        folder, = self.spool_folders()
+        result = self.perfkit("recover", "--quiet", folder)
+        self.assertEqual(result.status, 0, result.err)
+        db = self.open(process.capture, ("recovered",))
+        self.assertGreaterEqual(self.one(db, "SELECT count(*) FROM cpu_sample"), before)
+        self.assertEqual(self.one(
+            db, "SELECT count(*) - count(DISTINCT start * 64 + kind) FROM cpu_sample"), 0)
+
+    @staticmethod
+    def peek(capture, sql):
+        """Of a capture that is being written; 0 while it is not there."""
+        try:
+            db = sqlite3.connect("file:%s?mode=ro" % capture, uri=True)
+            try:
+                return db.execute(sql).fetchone()[0]
+            finally:
+                db.close()
+        except sqlite3.Error:
+            return 0
 
     def test_children_without_preload(self):
         """Processes that say nothing of themselves have rows as soon as they are sampled."""
