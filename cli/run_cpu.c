@@ -24,8 +24,9 @@ bool cpu_check(const char *command, const struct cpu_options *options)
                 options->hz, CPU_MOST_HZ);
         return false;
     }
-    if (options->hz == 0 && options->blocked) {
-        cli_say(command, "--cpu-sample-blocked needs --cpu-sample");
+    if (options->hz == 0 && (options->blocked || options->stack)) {
+        cli_say(command, "--cpu-sample-%s needs --cpu-sample: give that too",
+                options->blocked ? "blocked" : "stack");
         return false;
     }
     return true;
