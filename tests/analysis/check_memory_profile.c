@@ -378,6 +378,7 @@ START_TEST(blocks_are_inside_segments)
           "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1);"
           "INSERT INTO block(process, device, start, \"end\", bytes, address, stack) VALUES"
           "(1, 1, 4500, NULL, 60000, 5000, 1), (1, 1, 4600, 900000, 10000, 65000, NULL), "
+          "(1, 1, 90000, NULL, 31000, 70000, NULL), " /* no room: of later */
           "(1, 1, 4700, NULL, 512, 900000, NULL);", /* in no segment that is known */
           p.out);
     struct prof_capture *c = end(&p);

@@ -64,6 +64,11 @@ class Memory(e2e.Case):
         # The flame graph weighs the same bytes.
         place = report["places"]["rows"][0]
         self.assertEqual(sum(row["held_bytes"] for row in report["held"]["rows"]), place["peak_bytes"])
+        for weight, total in (("held", place["peak_bytes"]), ("allocated", place["bytes"])):
+            folded = self.perfkit("report", capture, "--flamegraph", "-", "--weight", weight)
+            lines = folded.out.decode().splitlines()
+            self.assertEqual(sum(int(line.rpartition(" ")[2]) for line in lines), total)
+            self.assertTrue(all(line.rpartition(" ")[0].endswith(";device") for line in lines), lines)
 
     def test_by_ranges_and_calls_without_stacks(self):
         report = self.report(self.capture())

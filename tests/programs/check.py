@@ -209,6 +209,42 @@ def pytorch_lines(name, *arguments):
     return check
 
 
+def memory_holders(report, recorder):
+    """Who holds the memory at its peak, what leaks, what did not fit, and the driver's own count."""
+    _, _, _, made = bare(recorder, "memory_holders")
+    result = recorder.record("memory_holders", command("memory_holders"), ["--pytorch", "--stacks=alloc"],
+                             TIMEOUT, env=environment(recorder))
+    report.equal("exit status", result.status, 0)
+    status, out, err = run([f"{recorder.bin}/perfkit", "report", "--memory", "--json",
+                            result.capture.path], TIMEOUT)
+    report.equal("report", (status, err), (0, ""))
+    told_memory = json.loads(out)
+
+    def of(table, what):
+        place = f"(memory_holders.py:{made['lines'][what]})"
+        rows = [row for row in told_memory[table]["rows"] if place in row["brief"].split(" < ")[0]
+                and row["kind"] == "PyTorch block"]
+        return rows[0] if len(rows) == 1 else {}
+
+    for what in ("weights", "activations"):
+        report.equal(f"{what} at the peak", of("held", what).get("held_bytes"), made[what])
+    report.equal("largest holder", told_memory["held"]["rows"][0]["held_bytes"], made["weights"])
+    leak = of("kept", "forgotten")
+    report.equal("what leaks", (leak.get("verdict"), leak.get("growth_bytes"), leak.get("kept_count")),
+                 ("leak", made["forgotten"], made["steps"]))
+    peak = [row for row in told_memory["places"]["rows"] if row["kind"] == "all" and row["name"] != "host"][0]
+    report.equal("held by all", sum(row["held_bytes"] for row in told_memory["held"]["rows"]
+                                    if row["device_name"] != "host"), peak["peak_bytes"])
+    report.equal("refused", made["refused"], True)
+    failures = told_memory["failures"]["rows"]
+    report.equal("allocations that found no room", len(failures), 1)
+    report.true("asked for", failures and failures[0]["bytes"] >= made["too_much"], failures)
+    drivers = told_memory["driver"]["rows"]
+    report.true("the driver's count", drivers and drivers[0]["compared"] > 0
+                and drivers[0]["worst_share"] <= 0.01, drivers)
+    trusted(report, result.capture)
+
+
 CHECKS = [
     Check("os_exit", 20, program("os_exit")),
     # --cupti=own: every launch is ours, and the program's own profiler gets no device events.
@@ -219,6 +255,7 @@ CHECKS = [
     Check("inference", 25, program("inference")),
     Check("cublas_cudnn", 25, program("cublas_cudnn")),
     Check("triton_add", 30, program("triton_add")),
+    Check("memory_holders", 30, memory_holders),
     Check("pytorch_lines", 30, pytorch_lines("pytorch_lines")),
     Check("pytorch_profiler", 30, pytorch_lines("pytorch_profiler", "profiler")),
     Check("ddp", 50, program("ddp")),

@@ -13,6 +13,7 @@
 struct memory_item {
     int64_t start, until; /* until: freed, or its process ended; INT64_MAX = neither is known */
     int64_t bytes;
+    int64_t in_blocks; /* of it, at the peak: what blocks hold */
     uint32_t site;
     uint32_t thread;
     uint32_t lifetime; /* of facts.lifetimes; nothing for blocks */

@@ -141,19 +141,27 @@ static void hold(struct prof_memory_use *use, int64_t bytes)
     use->held_bytes = prof_add(use->held_bytes, bytes);
 }
 
+/* The peak is reached when the driver gives a segment: the block that it is for is cut out of it
+ * only then, and told to a microsecond. */
+#define CUT_NS 100000
+
 static bool is_held(const struct memory_work *w, const struct memory_item *item)
 {
     const struct memory_site *site = &w->sites.data[item->site];
     int64_t peak = w->places.data[site->place].row.peak_ns;
-    return peak != PROF_UNKNOWN && item->start <= peak && item->until > peak;
+    int64_t begun = item->block ? prof_add(peak, CUT_NS) : peak;
+    return peak != PROF_UNKNOWN && item->start <= begun && item->until > peak;
 }
 
-/* What a block holds its segment does not: of that is left what the allocator keeps for later. */
+/* What a block holds its segment does not: of that is left what the allocator keeps for later. One
+ * that has no room beside the others came after one of them. */
 static void hold_block(struct memory_work *w, const struct memory_item *item)
 {
-    if (item->inside == MEMORY_NONE || !is_held(w, &w->items.data[item->inside]))
+    struct memory_item *inside = item->inside == MEMORY_NONE ? NULL : &w->items.data[item->inside];
+    if (!inside || !is_held(w, inside) || item->bytes > inside->bytes - inside->in_blocks)
         return;
-    struct memory_site *segment = &w->sites.data[w->items.data[item->inside].site];
+    inside->in_blocks += item->bytes;
+    struct memory_site *segment = &w->sites.data[inside->site];
     struct memory_site *site = &w->sites.data[item->site];
     segment->row.use.held_bytes = prof_subtract(segment->row.use.held_bytes, item->bytes);
     hold(&site->row.use, item->bytes);
