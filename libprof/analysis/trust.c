@@ -137,13 +137,25 @@ static void state(struct work *w, enum prof_trust_level level, int64_t process, 
     w->out_of_memory |= !slot;
 }
 
-/* "process 4711: " or "" */
-static struct prof_text who(const struct work *w, int64_t process)
+struct who {
+    char text[160];
+};
+
+/* "process 4711: " or ""; in a merged capture "rank 3 (process 4711 on node7): ", because pids of several
+ * hosts tell little. */
+static struct who who(const struct work *w, int64_t process)
 {
-    struct prof_text t = {""};
+    struct who t = {""};
     const struct prof_process *p = prof_process(w->capture, process);
-    if (p && p->pid != PROF_UNKNOWN)
-        snprintf(t.text, sizeof t.text, "process %lld: ", (long long)p->pid);
+    if (!p || p->pid == PROF_UNKNOWN)
+        return t;
+    bool merged = w->capture->info.state == PROF_STATE_MERGED;
+    const char *on = merged && p->host ? " on " : "", *host = merged && p->host ? p->host : "";
+    if (merged && p->rank != PROF_UNKNOWN)
+        snprintf(t.text, sizeof t.text, "rank %lld (process %lld%s%.100s): ", (long long)p->rank,
+                 (long long)p->pid, on, host);
+    else
+        snprintf(t.text, sizeof t.text, "process %lld%s%.100s: ", (long long)p->pid, on, host);
     return t;
 }
 
@@ -228,7 +240,7 @@ static bool is_contention(const char *subject, const char *item, const char *not
 static void state_line(struct work *w, int64_t process, const char *subject, const char *item,
                        int64_t value, const char *note)
 {
-    struct prof_text name = who(w, process);
+    struct who name = who(w, process);
     enum prof_trust_level level = grade(subject, item);
     const char *separator = note && *note ? ": " : "";
     note = note ? note : "";
@@ -258,7 +270,7 @@ static void state_line(struct work *w, int64_t process, const char *subject, con
 
 static void state_balance(struct work *w, const struct prof_balance *b)
 {
-    struct prof_text name = who(w, b->process);
+    struct who name = who(w, b->process);
     if (b->remainder != PROF_UNKNOWN && b->remainder != 0)
         state(w, PROF_TRUST_LOSS, b->process,
               "%s%s: %s called, %s accounted for: %s %s", name.text, b->subject,

@@ -42,6 +42,7 @@ struct prof_merge_part {
     int64_t error_ns;  /* half of the compared collectives agree within; 0 = exact; UNKNOWN */
     uint64_t compared; /* collectives */
     uint64_t rows;     /* events */
+    bool twice;        /* left out because it, or a copy of it, is given before */
     bool left_out;     /* nothing of it is in the result; `missing` says why */
     char *missing;     /* what it lacks; NULL = nothing */
 };

@@ -214,5 +214,13 @@ class Trouble(unittest.TestCase):
         self.assertIn("INCOMPLETE", self.trust("say.sqlite"))
 
 
+    def test_losses_name_their_rank(self):
+        files = ranks("loss", range(2), 2)
+        change(files[1], "INSERT INTO capture_health(process, subject, item, value, note) VALUES(1, 'record', 'damaged', 3, 'chunks')")
+        merge("loss.sqlite", *files)
+        done = subprocess.run([perfkit, "report", path_of("loss.sqlite")], capture_output=True, text=True, check=True)
+        self.assertIn("LOSS     rank 1 (process 1001 on a): 3 chunks (damaged)", done.stdout)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

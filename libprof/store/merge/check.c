@@ -72,8 +72,7 @@ static enum prof_status say_ranks(struct merge *m, struct merge_input *in)
 
 static void leave_out(struct merge_input *in, const char *why, const char *other)
 {
-    in->gone = true;
-    in->part->left_out = true;
+    in->gone = in->part->left_out = in->part->twice = true;
     merge_lacks(in->part, why, other);
 }
 

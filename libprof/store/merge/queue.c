@@ -6,29 +6,26 @@
 
 #include "libprof/store/merge/parts.h"
 
+#define CACHE_LINE 64
+#define NONE UINT32_MAX
+
 struct place {
     int64_t key;
-    uint64_t order; /* as read: rows of one time stay so */
     uint32_t slot;
 };
-
-static bool before(const struct place *a, const struct place *b)
-{
-    return a->key != b->key ? a->key < b->key : a->order < b->order;
-}
 
 struct merge_queue {
     struct merge_input *input;
     const struct merge_table *table;
     sqlite3_stmt *rows;
-    size_t window, row_bytes, count;
+    size_t window, row_bytes;
+    struct place *places; /* sorted; those before `next` were handed out */
+    size_t next, count;
+    char *slots;    /* window + 1 rows */
+    uint32_t *free; /* those of them that hold no row, the last one to be taken next */
     size_t free_count;
-    struct place *heap; /* smallest key first */
-    char *slots;        /* window + 1 rows */
-    uint32_t *free;     /* those of them that hold no row, the last one to be taken next */
-    uint32_t handed;    /* that of the row handed out */
-    int64_t latest;     /* key of the row read last */
-    uint64_t read;      /* rows */
+    uint32_t handed; /* slot of the row handed out, or NONE */
+    int64_t latest;  /* key of the row read last */
 };
 
 static struct merge_row *row_in(const struct merge_queue *q, uint32_t slot)
@@ -46,12 +43,12 @@ bool merge_queue_open(struct merge_input *input, const struct merge_table *table
     q->table = table;
     q->window = window;
     q->row_bytes = sizeof(struct merge_row) + (size_t)table->columns * sizeof(int64_t);
-    q->heap = malloc(window * sizeof *q->heap);
+    q->places = malloc(window * sizeof *q->places);
     q->slots = malloc((window + 1) * q->row_bytes);
     q->free = malloc((window + 1) * sizeof *q->free);
-    q->handed = (uint32_t)window;
+    q->handed = NONE;
     char *sql = merge_select_sql(table, "");
-    if (!q->heap || !q->slots || !q->free || !sql) {
+    if (!q->places || !q->slots || !q->free || !sql) {
         sqlite3_free(sql);
         merge_queue_close(q);
         *queue = NULL;
@@ -60,8 +57,8 @@ bool merge_queue_open(struct merge_input *input, const struct merge_table *table
     if (sqlite3_prepare_v2(input->db, sql, -1, &q->rows, NULL) != SQLITE_OK)
         merge_input_damaged(input);
     sqlite3_free(sql);
-    for (size_t i = 0; i < window; i++)
-        q->free[q->free_count++] = (uint32_t)(window - 1 - i);
+    for (size_t i = 0; i <= window; i++)
+        q->free[q->free_count++] = (uint32_t)(window - i);
     return true;
 }
 
@@ -105,34 +102,22 @@ static void read_row(struct merge_queue *q, struct merge_row *row)
     row->key = q->latest;
 }
 
-static void push(struct merge_queue *q, struct place place)
+/* Among those that wait; nearly always at the end. */
+static void insert(struct merge_queue *q, struct place place)
 {
     size_t at = q->count++;
-    for (; at && before(&place, &q->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        q->heap[at] = q->heap[(at - 1) / 2];
-    q->heap[at] = place;
-}
-
-static uint32_t pop(struct merge_queue *q)
-{
-    uint32_t first = q->heap[0].slot;
-    struct place moving = q->heap[--q->count];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < q->count; at = child) {
-        if (child + 1 < q->count && before(&q->heap[child + 1], &q->heap[child]))
-            child++;
-        if (!before(&q->heap[child], &moving))
-            break;
-        q->heap[at] = q->heap[child];
-    }
-    q->heap[at] = moving;
-    return first;
+    for (; at > q->next && place.key < q->places[at - 1].key; at--)
+        q->places[at] = q->places[at - 1];
+    q->places[at] = place;
 }
 
 /* Many rows at a time: what SQLite has of this file is in the processor's caches then, which a
  * thousand files do not share. */
 static void fill(struct merge_queue *q)
 {
+    q->count -= q->next;
+    memmove(q->places, q->places + q->next, q->count * sizeof *q->places);
+    q->next = 0;
     while (q->rows && q->count < q->window) {
         int code = sqlite3_step(q->rows);
         if (code != SQLITE_ROW) {
@@ -144,20 +129,30 @@ static void fill(struct merge_queue *q)
         }
         uint32_t slot = q->free[--q->free_count];
         read_row(q, row_in(q, slot));
-        push(q, (struct place){row_in(q, slot)->key, q->read++, slot});
+        insert(q, (struct place){row_in(q, slot)->key, slot});
     }
+}
+
+/* A thousand others come first, but they all fit into the second cache. */
+static void fetch_ahead(const struct merge_queue *q)
+{
+    const char *row = (const char *)row_in(q, q->places[q->next].slot);
+    for (size_t i = 0; i < q->row_bytes; i += CACHE_LINE)
+        __builtin_prefetch(row + i);
 }
 
 const struct merge_row *merge_queue_next(struct merge_queue *q)
 {
-    q->free[q->free_count++] = q->handed;
-    if (q->count <= q->window / 2)
+    if (q->handed != NONE)
+        q->free[q->free_count++] = q->handed;
+    q->handed = NONE;
+    if (q->rows && q->count - q->next <= q->window / 2)
         fill(q);
-    if (!q->count) {
-        q->free_count--;
+    if (q->next == q->count)
         return NULL;
-    }
-    q->handed = pop(q);
+    q->handed = q->places[q->next++].slot;
+    if (q->next < q->count)
+        fetch_ahead(q);
     return row_in(q, q->handed);
 }
 
@@ -171,7 +166,7 @@ void merge_queue_close(struct merge_queue *q)
     if (!q)
         return;
     sqlite3_finalize(q->rows);
-    free(q->heap);
+    free(q->places);
     free(q->slots);
     free(q->free);
     free(q);

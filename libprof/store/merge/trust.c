@@ -143,12 +143,6 @@ static char *part_note(const struct prof_merge_part *part)
     return text;
 }
 
-/* A file that was given twice is not missed. */
-static bool is_twice(const struct prof_merge_part *part)
-{
-    return part->left_out && strncmp(part->missing, "it is given twice", 17) == 0;
-}
-
 static enum prof_status write_parts(struct merge *m, sqlite3_stmt *sql)
 {
     enum prof_status status = PROF_OK;
@@ -156,10 +150,9 @@ static enum prof_status write_parts(struct merge *m, sqlite3_stmt *sql)
         const struct prof_merge_part *part = &m->result->parts[i];
         if (!part->missing)
             continue;
-        bool twice = is_twice(part);
         char *note = part_note(part);
-        m->result->complete &= twice;
-        status = note ? write_line(m, sql, "part", twice ? "copy" : "incomplete", NULL, note)
+        m->result->complete &= part->twice; /* which nobody misses */
+        status = note ? write_line(m, sql, "part", part->twice ? "copy" : "incomplete", NULL, note)
                       : prof_fail(m->err, PROF_NOMEM, "out of memory");
         free(note);
     }
