@@ -55,6 +55,9 @@ const struct prof_report_stat prof_report_stats[] = {
     STAT("pytorch_sum", pytorch_sum, "PyTorch Operator Summary",
          "device work of PyTorch's operators by the line that called them, the backward pass "
          "included (run --pytorch --stacks)"),
+    STAT("stack_api_sum", stack_api_sum, "API Calls by Host Stack",
+         "API calls by name and by the host stack that made them: where the host launches, allocates "
+         "and waits (run --stacks)"),
     STAT("stack_kern_sum", stack_kern_sum, "Kernels and Copies by Host Stack (Bottom-up)",
          "kernels, copies and fills by name and by the host stack that asked for them (run --stacks)"),
     STAT("stack_line_sum", stack_line_sum, "Device Work by Host Line (Top-down)",

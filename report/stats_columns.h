@@ -86,6 +86,7 @@ PROF_STAT(nvtx_gpu_proj_sum);
 PROF_STAT(nvtx_gpu_proj_trace);
 PROF_STAT(nvtx_kern_sum);
 PROF_STAT(pytorch_sum);
+PROF_STAT(stack_api_sum);
 PROF_STAT(stack_kern_sum);
 PROF_STAT(stack_line_sum);
 PROF_STAT(um_sum);

@@ -1,5 +1,5 @@
 /* Statistics by the host's stacks: what each line of the program cost on the device, and who asked for
- * each kernel. */
+ * each kernel, and where its calls are made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,13 +82,13 @@ const struct prof_report_column prof_stat_stack_kern_sum_columns[] = {
     STAT_TEXT("Called From", caller_line, stack),
     {0}};
 
-/* "launch (a.c:5) < step (a.c:9) < main (a.c:20)"; NULL: out of memory. */
-static bool path_text(const struct prof_caller_sums *sums, const struct prof_caller_row *row,
+/* "launch (a.c:5) < step (a.c:9) < main (a.c:20)". False: out of memory. */
+static bool path_text(const struct prof_frame *places, const uint32_t *path, size_t depth,
                       struct prof_stat_text *text)
 {
     size_t used = 0;
-    for (size_t i = 0; i < row->depth; i++) {
-        const struct prof_frame *place = &sums->places[row->path[i]];
+    for (size_t i = 0; i < depth; i++) {
+        const struct prof_frame *place = &places[path[i]];
         size_t need = prof_frame_text(place, NULL, 0) + 4;
         if (used + need > text->room) {
             char *grown = realloc(text->text, (used + need) * 2);
@@ -114,7 +114,7 @@ enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
     enum prof_status status = prof_caller_sums(walk->capture, walk->filter, &sums, err);
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_caller_row *row = &sums.rows[i];
-        if (!path_text(&sums, row, &text))
+        if (!path_text(sums.places, row->path, row->depth, &text))
             status = prof_fail(err, PROF_NOMEM, "out of memory");
         struct caller_line line = {.row = *row,
                                    .share = share_of(row->cost.device_ns, sums.all.device_ns),
@@ -125,5 +125,45 @@ enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
     }
     free(text.text);
     prof_caller_sums_free(&sums);
+    return status;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+struct call_line {
+    struct prof_call_row row;
+    double share, average;
+    const char *stack;
+};
+
+const struct prof_report_column prof_stat_stack_api_sum_columns[] = {
+    STAT_REAL("Time (%)", SHARE, call_line, share),
+    STAT_INT("Total Time (ns)", NS, call_line, row.total_ns),
+    STAT_INT("Num Calls", COUNT, call_line, row.count),
+    STAT_REAL("Avg (ns)", NS, call_line, average),
+    STAT_INT("Max (ns)", NS, call_line, row.max_ns),
+    STAT_TEXT("Name", call_line, row.name),
+    STAT_TEXT("Called From", call_line, stack),
+    {0}};
+
+enum prof_status prof_stat_stack_api_sum(struct prof_report_stat_walk *walk,
+                                         struct prof_error *err)
+{
+    struct prof_call_sums sums;
+    struct prof_stat_text text = {0};
+    enum prof_status status = prof_call_sums(walk->capture, walk->filter, &sums, err);
+    for (size_t i = 0; !status && i < sums.count; i++) {
+        const struct prof_call_row *row = &sums.rows[i];
+        if (!path_text(sums.places, row->path, row->depth, &text))
+            status = prof_fail(err, PROF_NOMEM, "out of memory");
+        struct call_line line = {.row = *row,
+                                 .share = share_of(row->total_ns, sums.total_ns),
+                                 .average = (double)row->total_ns / (double)row->count,
+                                 .stack = row->depth ? text.text : NULL};
+        if (status || !walk->row(walk->user, &line))
+            break;
+    }
+    free(text.text);
+    prof_call_sums_free(&sums);
     return status;
 }

@@ -1,4 +1,5 @@
-/* See prof_stack_sums.h. Both tables are read off the flame graph's tree, so they agree with it. */
+/* See prof_stack_sums.h. Lines and callers are read off the flame graph's tree, so they agree with it; calls
+ * are summed as they pass by. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,4 +272,132 @@ void prof_caller_sums_free(struct prof_caller_sums *result)
         free(result->rows[i].path);
     free(result->rows);
     *result = (struct prof_caller_sums){0};
+}
+
+/* ---- by call --------------------------------------------------------------------------------- */
+
+/* Calls of one name from one stack, on the way to rows: stacks of other addresses may be the same lines. */
+struct call_key {
+    int64_t name, stack;
+};
+
+struct call_group {
+    const char *name;
+    int64_t stack, count, total_ns, max_ns;
+};
+
+struct calls {
+    struct prof_names keys; /* struct call_key -> group */
+    PROF_ARRAY(struct call_group) groups;
+    struct prof_names known; /* name and path -> row */
+    PROF_ARRAY(struct prof_call_row) rows;
+};
+
+static bool add_call(struct calls *c, const struct prof_event *event)
+{
+    struct call_key key = {event->api_name_id, event->stack};
+    uint32_t *known = prof_names_get(&c->keys, (const char *)&key, sizeof key);
+    uint32_t at = known ? *known : (uint32_t)c->groups.count;
+    if (!known) {
+        struct call_group *group = prof_array_add(&c->groups);
+        if (!group || !prof_names_put(&c->keys, (const char *)&key, sizeof key, at))
+            return false;
+        *group = (struct call_group){event->name ? event->name : "unknown", event->stack, 0, 0, 0};
+    }
+    struct call_group *group = &c->groups.data[at];
+    group->count++;
+    group->total_ns = prof_add(group->total_ns, event->duration_ns);
+    if (event->duration_ns > group->max_ns)
+        group->max_ns = event->duration_ns;
+    return true;
+}
+
+static enum prof_status read_calls(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct calls *c, struct prof_error *err)
+{
+    struct prof_events *events;
+    struct prof_event event;
+    bool ok = true;
+    enum prof_status status =
+        prof_events_open(capture, filter, PROF_EVENTS(PROF_EVENT_API), &events, err);
+    if (status)
+        return status;
+    while (ok && prof_events_next(events, &event))
+        ok = event.duration_ns == PROF_UNKNOWN || add_call(c, &event);
+    status = prof_events_close(events, err);
+    return ok ? status : prof_out_of_memory(err);
+}
+
+static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct call_group *group)
+{
+    const struct prof_frame *frames = NULL;
+    size_t depth = stacks ? prof_stack_frames(stacks, group->stack, &frames) : 0;
+    uint32_t *path = malloc((depth + 1) * sizeof *path), number;
+    bool is_new;
+    for (size_t i = 0; path && i < depth; i++)
+        path[i] = frames[depth - 1 - i].number;
+    if (!path || !number_of(&c->known, PROF_FLAME_API, group->name, path, depth, &number, &is_new)) {
+        free(path);
+        return false;
+    }
+    struct prof_call_row *row = is_new ? prof_array_add(&c->rows) : &c->rows.data[number];
+    if (row && is_new)
+        *row = (struct prof_call_row){.name = group->name, .path = path, .depth = depth};
+    else
+        free(path);
+    if (!row)
+        return false;
+    row->count += group->count;
+    row->total_ns = prof_add(row->total_ns, group->total_ns);
+    if (group->max_ns > row->max_ns)
+        row->max_ns = group->max_ns;
+    return true;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct prof_call_row *x = a, *y = b;
+    if (x->total_ns != y->total_ns)
+        return x->total_ns > y->total_ns ? -1 : 1;
+    int order = strcmp(x->name, y->name);
+    size_t common = x->depth < y->depth ? x->depth : y->depth;
+    if (!order && common)
+        order = memcmp(x->path, y->path, common * sizeof *x->path);
+    return order ? order : x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_filter *filter,
+                                struct prof_call_sums *result, struct prof_error *err)
+{
+    struct calls c = {0};
+    struct prof_stacks *stacks = NULL;
+    *result = (struct prof_call_sums){0};
+    enum prof_status status = prof_capture_stacks(capture, &stacks, err);
+    if (!status)
+        status = read_calls(capture, filter, &c, err);
+    for (size_t i = 0; !status && i < c.groups.count; i++) {
+        result->total_ns = prof_add(result->total_ns, c.groups.data[i].total_ns);
+        if (!add_group(&c, stacks, &c.groups.data[i]))
+            status = prof_out_of_memory(err);
+    }
+    if (c.rows.count)
+        qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_total);
+    result->rows = c.rows.data;
+    result->count = c.rows.count;
+    if (stacks)
+        prof_stacks_places(stacks, &result->places);
+    prof_names_free(&c.keys);
+    prof_names_free(&c.known);
+    prof_array_free(&c.groups);
+    if (status)
+        prof_call_sums_free(result);
+    return status;
+}
+
+void prof_call_sums_free(struct prof_call_sums *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        free(result->rows[i].path);
+    free(result->rows);
+    *result = (struct prof_call_sums){0};
 }

@@ -55,4 +55,24 @@ enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct 
                                      struct prof_caller_sums *result, struct prof_error *err);
 void prof_caller_sums_free(struct prof_caller_sums *result);
 
+struct prof_call_row {
+    const char *name;  /* API function */
+    int64_t count, total_ns, max_ns; /* calls with a known duration: time on the host */
+    uint32_t *path;    /* as in struct prof_caller_row */
+    size_t depth;
+};
+
+struct prof_call_sums {
+    struct prof_call_row *rows; /* by total_ns, largest first */
+    size_t count;
+    const struct prof_frame *places;
+    int64_t total_ns;
+};
+
+/* API calls by name and the stack that made them: where the host launches, allocates and waits. Calls inside
+ * other calls count for themselves, as they were recorded. */
+enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_filter *filter,
+                                struct prof_call_sums *result, struct prof_error *err);
+void prof_call_sums_free(struct prof_call_sums *result);
+
 #endif

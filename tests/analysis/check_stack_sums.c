@@ -167,6 +167,36 @@ START_TEST(callers_bottom_up)
 }
 END_TEST
 
+START_TEST(calls_by_stack)
+{
+    struct prof_capture *c = made(
+        /* frame 5 is another address of frame 2's line */
+        "INSERT INTO frame(id, process, kind, address) VALUES(5, 1, 1, 5);"
+        "INSERT INTO symbol(frame, level, function, file, line) VALUES(5, 0, 21, 23, 20);"
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(7, 1, 5, 2);"
+        "INSERT INTO api_call(start, duration, thread, name, stack) VALUES(5000, 70, 1, 31, 2), "
+        "(5100, 20, 1, 31, 7), (5200, 5, 1, 31, NULL), (5300, NULL, 1, 31, 2);");
+    struct prof_call_sums sums;
+    ck_ok(prof_call_sums(c, NULL, &sums, &err));
+    ck_assert_str_eq(sums.rows[0].name, "cudaGraphLaunch");
+    ck_assert_int_eq(sums.rows[0].total_ns, 90);
+    ck_assert_int_eq(sums.rows[0].count, 2);
+    ck_assert_int_eq(sums.rows[0].max_ns, 70);
+    ck_assert_uint_eq(sums.rows[0].depth, 2);
+    ck_assert_str_eq(sums.places[sums.rows[0].path[0]].function, "step");
+    int64_t total = 0, without = 0;
+    for (size_t i = 0; i < sums.count; i++) {
+        total += sums.rows[i].total_ns;
+        without += sums.rows[i].depth ? 0 : sums.rows[i].count;
+    }
+    ck_assert_int_eq(total, sums.total_ns);
+    ck_assert_int_eq(total, 95 + 4 * 5); /* the calls in device records' rows, too */
+    ck_assert_int_eq(without, 2);
+    prof_call_sums_free(&sums);
+    prof_close(c);
+}
+END_TEST
+
 /* Node 8 of the graph that runs was cloned from node 7, which was captured at stack 6; the launch has stack
  * 3. */
 START_TEST(graph_nodes_name_the_place_that_made_them)
@@ -194,6 +224,10 @@ START_TEST(a_capture_without_stacks)
                                                "VALUES(5, 5, 1, 1);");
     struct prof_line_sums lines;
     struct prof_caller_sums callers;
+    struct prof_call_sums calls;
+    ck_ok(prof_call_sums(c, NULL, &calls, &err));
+    ck_assert_uint_eq(calls.count, 0);
+    prof_call_sums_free(&calls);
     ck_ok(prof_line_sums(c, NULL, &lines, &err));
     ck_ok(prof_caller_sums(c, NULL, &callers, &err));
     ck_assert_uint_eq(lines.count, 0);
@@ -207,5 +241,5 @@ START_TEST(a_capture_without_stacks)
 END_TEST
 
 CHECK_MAIN("stack sums", stacks_stand_above_the_call, idle_time_belongs_to_what_ends_it,
-           lines_top_down, callers_bottom_up, graph_nodes_name_the_place_that_made_them,
+           lines_top_down, callers_bottom_up, calls_by_stack, graph_nodes_name_the_place_that_made_them,
            a_capture_without_stacks)

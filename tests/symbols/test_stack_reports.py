@@ -65,8 +65,17 @@ class Reports(unittest.TestCase):
             self.assertEqual({r["Called From"] for r in mine}, {"do_step (model;1.c:42) < main (model;1.c:7)"})
         self.assertIn("do_load (train) < main (model;1.c:7)", {r["Called From"] for r in rows})
 
+    def test_calls(self):
+        rows = self.table("stack_api_sum")
+        for row in self.table("cuda_api_sum"):
+            mine = [r for r in rows if r["Name"] == row["Name"]]
+            self.assertEqual(sum(int(r["Total Time (ns)"]) for r in mine), int(row["Total Time (ns)"]))
+            self.assertEqual(sum(int(r["Num Calls"]) for r in mine), int(row["Num Calls"]))
+        self.assertIn("do_step (model;1.c:42) < main (model;1.c:7)", {r["Called From"] for r in rows})
+        self.assertIn("", {r["Called From"] for r in rows})  # those without a stack
+
     def test_every_format(self):
-        for name in ("stack_line_sum", "stack_kern_sum"):
+        for name in ("stack_line_sum", "stack_kern_sum", "stack_api_sum"):
             count = len(self.table(name))
             self.assertIn("model;1.c:42", run("report", self.capture, "--stats", name).stdout)
             self.assertIn("model;1.c:42", run("report", self.capture, "--stats", name, "--format", "markdown").stdout)
@@ -113,7 +122,7 @@ class Reports(unittest.TestCase):
         make("damaged.sqlite", more="UPDATE stack SET parent = 5 - id; UPDATE symbol SET function = -1, line = 'x';"
                                     "UPDATE frame SET kind = 99, module = 12; INSERT INTO stack VALUES(77, 77, 77, -1);"
                                     "UPDATE transfer SET stack = 77; UPDATE memset SET stack = 'text';")
-        for options in (["--stats", "stack_line_sum,stack_kern_sum"], ["--flamegraph", "-", "--weight", "idle"],
+        for options in (["--stats", "stack_line_sum,stack_kern_sum,stack_api_sum"], ["--flamegraph", "-", "--weight", "idle"],
                         ["--speedscope", "d.json"], ["--pprof", "d.pb.gz"], ["--html", "d.html"]):
             run("report", "damaged.sqlite", *options)
 
