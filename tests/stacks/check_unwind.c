@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -310,6 +311,22 @@ START_TEST(no_module_twice)
 }
 END_TEST
 
+/* The kernel's own object has no file; it is known, and has tables. */
+START_TEST(vdso)
+{
+    uint64_t at = getauxval(AT_SYSINFO_EHDR);
+    if (!at)
+        return;
+    uint32_t number = stacks_module_at(&modules, at + 64);
+    ck_assert_uint_ne(number, 0);
+    ck_assert_str_eq(fake_core_text(fake_core.modules[0].path), "[vdso]");
+    ck_assert_uint_eq(fake_core.modules[0].address, at);
+    ck_assert_uint_ne(modules.slots[number - 1].tables.header, 0);
+    ck_assert_uint_eq(stacks_module_at(&modules, at + 64), number);
+    ck_assert_uint_eq(stacks_module_at(&modules, 64), 0);
+}
+END_TEST
+
 /* A C library that cannot be asked for an address: modules are those that were listed. */
 START_TEST(listed_modules)
 {
@@ -345,6 +362,7 @@ int main(void)
     tcase_add_test(tests, generated_code);
 #endif
     tcase_add_test(tests, no_module_twice);
+    tcase_add_test(tests, vdso);
     suite_add_tcase(suite, tests);
     TCase *old = tcase_create("old C library"); /* stacks_modules_start did not find the function */
     tcase_add_test(old, listed_modules);
