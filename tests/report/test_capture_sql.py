@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What capture_sql.py writes makes the same capture again, as far as reports tell.
+"""What capture_sql.py writes makes the same capture again, as far as reports tell; and ranks_oracle.py on
+fixtures of ranks, recorded ones among them.
 
     test_capture_sql.py PERFKIT REPORT_TOOL SOURCE_FOLDER WORK_FOLDER"""
+import glob
 import json
 import os
 import subprocess
@@ -39,3 +41,7 @@ for fixture in ("ranks", "normal", "more"):
         after["trust"]["clock_error_ns"] = before["trust"]["clock_error_ns"]
         assert before == after, (fixture, words, [key for key in before if before[key] != after[key]])
     print("ok", fixture)
+recorded = sorted(glob.glob(os.path.join(source, "recorded_*.sql")))
+for sql in [os.path.join(source, "ranks.sql")] + recorded:
+    make(sql, "ranks.sqlite")
+    subprocess.run([sys.executable, "-B", os.path.join(source, "ranks_oracle.py"), perfkit, "ranks.sqlite"], check=True)
