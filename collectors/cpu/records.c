@@ -153,7 +153,7 @@ static void take_sample(struct cpu_records *records, const struct perf_event_hea
         return;
     thread->chain = chain;
     thread->registers.known = 0;
-    if (!copy.registers.known || !prof_array_reserve(&thread->stack, copy.bytes))
+    if (!copy.registers.known || !copy.bytes || !prof_array_reserve(&thread->stack, copy.bytes))
         return;
     thread->registers = copy.registers;
     memcpy(thread->stack.data, copy.stack, copy.bytes);

@@ -282,6 +282,28 @@ START_TEST(who_sleeps_at_the_end_is_told)
 }
 END_TEST
 
+/* As of a thread whose memory is gone already: registers, and nothing of the stack. */
+START_TEST(a_stack_of_no_bytes)
+{
+    static const uint64_t chain[] = {PERF_CONTEXT_USER, 0x401000};
+    begin();
+    scene.perf.stack_bytes = 512;
+    struct made made = sample(PID, PID, scene.zero, SWITCH_EVENT, PERF_RECORD_MISC_KERNEL, chain, 2);
+    put_number(&made, PERF_SAMPLE_REGS_ABI_64);
+    for (int i = 0; i < 17; i++)
+        put_number(&made, 0x401000);
+    put_number(&made, 8);
+    put_number(&made, 0); /* the bytes */
+    put_number(&made, 0); /* how many of them count */
+    finish_record(&made);
+    give(&made, scene.zero);
+    sleeps(PID, 0, 5 * PERIOD, false);
+    end();
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample WHERE stack NOT NULL"), 1);
+    run_done(&scene.run);
+}
+END_TEST
+
 /* ---- processes -------------------------------------------------------------------------------- */
 
 START_TEST(children_share_and_programs_replace)
@@ -453,6 +475,6 @@ START_TEST(garbage_is_survived)
 }
 END_TEST
 
-CHECK_MAIN("cpu records", samples_become_rows, a_known_process_keeps_its_row, a_long_sleep_is_a_row,
+CHECK_MAIN("cpu records", samples_become_rows, a_stack_of_no_bytes, a_known_process_keeps_its_row, a_long_sleep_is_a_row,
            short_sleeps_add_up, who_sleeps_at_the_end_is_told, children_share_and_programs_replace,
            windows_leave_out, losses_are_counted, records_come_by_time_and_wrap, garbage_is_survived)
