@@ -101,7 +101,15 @@ size_t prof_report_rank_notes(const struct prof_report_data *data,
 
 /* ---- formats -------------------------------------------------------------------------------------- */
 
-#define NONE "no ranks and no collective operations: no launcher's variables, NCCL or MPI were seen"
+static const char *why_nothing(const struct prof_report_data *data)
+{
+    for (size_t i = 0; i < data->process_count; i++) {
+        if (data->processes[i].rank != PROF_UNKNOWN)
+            return "ranks are known, but neither device operations nor collectives of them are here: a "
+                   "summary (perfkit merge --summary) has no events";
+    }
+    return "no ranks and no collective operations: no launcher's variables, NCCL or MPI were seen";
+}
 
 static enum prof_status write_text(const struct prof_report_options *options,
                                    const struct prof_report_data *data, FILE *out,
@@ -118,7 +126,7 @@ static enum prof_status write_text(const struct prof_report_options *options,
             page.width = options->width < 60 ? 60 : options->width;
     }
     if (!data->ranks.count && !data->ranks.collective_count)
-        prof_report_wrap(&page, 0, "", NONE);
+        prof_report_wrap(&page, 0, "", why_nothing(data));
     size_t count = prof_report_rank_notes(data, notes);
     for (size_t i = 0; i < count; i++)
         prof_report_wrap(&page, 2, "- ", notes[i]);
@@ -180,7 +188,7 @@ static void write_markdown(const struct prof_report_options *options,
 {
     prof_report_markdown_head(out, data);
     if (!data->ranks.count && !data->ranks.collective_count)
-        fputs("\n" NONE "\n", out);
+        fprintf(out, "\n%s\n", why_nothing(data));
     prof_report_markdown_rank_notes(out, data);
     for (const char *const *name = prof_report_rank_tables; *name; name++) {
         if (prof_report_worth(data, prof_report_table(*name)))
