@@ -15,10 +15,18 @@ static void tick(void)
         python_look();
 }
 
+/* What another thread of the parent was at, nobody is at in the child. */
+static void forked(void)
+{
+    unsigned checking = PYTHON_CHECKING;
+    atomic_compare_exchange_strong(&python_phase, &checking, PYTHON_FOUND);
+    python_code_forget();
+}
+
 static const struct collector_source source = {
     .source = WIRE_SOURCE_PYTHON,
     .tick = tick,
-    .forked = python_code_forget,
+    .forked = forked,
 };
 
 __attribute__((constructor)) static void start(void)

@@ -56,7 +56,8 @@ class Stacks(e2e.Case):
         found = test_frames.interpreters()
         if not found:
             self.skipTest("no CPython from 3.10 to 3.13 here")
-        for kind, interpreter in found.items():
+        chosen = found if e2e.LONG else {kind: found[kind] for kind in (min(found), max(found))}
+        for kind, interpreter in chosen.items():
             with self.subTest(version="%d.%d" % kind[:2], interpreter=interpreter):
                 self.compare(interpreter)
 

@@ -53,6 +53,8 @@ class _Finder:
             loader, execute = spec.loader, spec.loader.exec_module
 
             def exec_module(module):
+                if module.__name__ != "torch":
+                    return execute(module)
                 del loader.exec_module
                 execute(module)
                 if self in sys.meta_path:
