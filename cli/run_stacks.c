@@ -9,7 +9,7 @@
 #include "cli/run_environment.h"
 #include "cli/run_stacks.h"
 
-#define MOST_DEPTH 250u   /* as the collector's */
+#define MOST_DEPTH 250u     /* as the collector's */
 #define MOST_LIST_BYTES 60u /* what the collector reads of it */
 #define MOST_EVERY 1000000000ul
 

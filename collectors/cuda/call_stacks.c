@@ -1,10 +1,10 @@
-/* Call stacks of CUDA calls (--stacks). CUPTI's records of calls know no stack, so the functions whose
- * kind is asked for are told as they are entered, on the program's thread; the stack's number is kept
- * under the call's correlation id until the record of the call is read. Without --stacks nothing is
- * told.
+/* Call stacks of CUDA calls (--stacks). CUPTI's records of calls know no stack, so the functions
+ * whose kind is asked for are told as they are entered, on the program's thread; the stack's number
+ * is kept under the call's correlation id until the record of the call is read. Without --stacks
+ * nothing is told.
  *
- * The stack is that of the outermost call: a runtime function calls the driver's, which is told too,
- * because programs (Triton) call it directly. Frames of libcudart and libcuda are left out by
+ * The stack is that of the outermost call: a runtime function calls the driver's, which is told
+ * too, because programs (Triton) call it directly. Frames of libcudart and libcuda are left out by
  * collectors/stacks: both have unwind tables. A runtime that is linked statically is part of the
  * program: its frames stay, innermost, under their own names. */
 #include <stdatomic.h>

@@ -1,16 +1,16 @@
-/* The memory of stacks that can be read without a fault. Unwinding follows what tables say, and tables
- * and stacks can be wrong: every address is checked against these bounds first.
+/* The memory of stacks that can be read without a fault. Unwinding follows what tables say, and
+ * tables and stacks can be wrong: every address is checked against these bounds first.
  *
- * A thread's own stack ends at a place that is known without asking: the thread's control block, which
- * the C library puts at the upper end, and for the main thread what the kernel put above its frames.
- * The pages between are asked for once; those of a live thread's own stack never go away. Any other
- * stack (sigaltstack, coroutines, a thread whose end is too far off) may be unmapped behind our back,
- * so there each page is asked for each time, which costs some 0.1 us a page.
+ * A thread's own stack ends at a place that is known without asking: the thread's control block,
+ * which the C library puts at the upper end, and for the main thread what the kernel put above its
+ * frames. The pages between are asked for once; those of a live thread's own stack never go away.
+ * Any other stack (sigaltstack, coroutines, a thread whose end is too far off) may be unmapped
+ * behind our back, so there each page is asked for each time, which costs some 0.1 us a page.
  *
- * "Asked for": rt_sigprocmask with an operation that does not exist reads the new mask first and then
- * refuses, so it tells by its error whether eight bytes can be read. Where a kernel (or who plays it)
- * looks at the operation first, a copy within the process tells; where that is forbidden, no page but
- * the current one counts as readable. */
+ * "Asked for": rt_sigprocmask with an operation that does not exist reads the new mask first and
+ * then refuses, so it tells by its error whether eight bytes can be read. Where a kernel (or who
+ * plays it) looks at the operation first, a copy within the process tells; where that is forbidden,
+ * no page but the current one counts as readable. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -20,7 +20,7 @@
 
 #include "collectors/stacks/bounds.h"
 
-#define PAGE 4096u /* asked for in steps of this; pages may be larger */
+#define PAGE 4096u             /* asked for in steps of this; pages may be larger */
 #define MOST_OWN (64ull << 20) /* asked for at once: 16384 system calls, about 1 ms, once */
 #define MOST_OTHER (8ull << 20)
 
@@ -84,7 +84,7 @@ static uint64_t readable_until(uint64_t from, uint64_t to)
     return from < to ? from : to;
 }
 
-/* Where the thread's own stack ends, if `sp` is on it: the lower of the two possible ends above sp. */
+/* Where the thread's own stack ends, if `sp` is on it: the lower of the two ends above sp. */
 static uint64_t own_end(uint64_t sp)
 {
     uint64_t thread = (uint64_t)(uintptr_t)pthread_self();

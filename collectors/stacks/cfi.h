@@ -61,7 +61,7 @@ struct cfi_row {
     int64_t cfa_value;
 };
 
-/* The row of the instruction at `pc`. False: no function there, or not one that can be understood. */
+/* The row of the instruction at `pc`. False: no function there, or none that is understood. */
 bool cfi_find(const struct cfi_tables *tables, uint64_t pc, struct cfi_row *row);
 
 struct cfi_registers {
@@ -78,13 +78,13 @@ enum cfi_stepped {
     CFI_FAILED,    /* a register or memory that is needed is not known */
 };
 
-/* From a frame's registers to its caller's. On CFI_STEPPED rsp and rip are known; rsp is the CFA but
- * in signal frames. Whether the caller's rsp makes sense is for the caller to judge. */
+/* From a frame's registers to its caller's. On CFI_STEPPED rsp and rip are known; rsp is the CFA
+ * but in signal frames. Whether the caller's rsp makes sense is for the caller to judge. */
 enum cfi_stepped cfi_step(const struct cfi_tables *tables, const struct cfi_row *row,
                           struct cfi_registers *registers, cfi_read *read, void *context);
 
-/* The expression block (its length and its bytes) of a row lies at tables->low + offset: a pointer to
- * its first operation and its length, or NULL. For those that know common expressions by sight. */
+/* The expression block (its length and its bytes) of a row lies at tables->low + offset: a pointer
+ * to its first operation and its length, or NULL. For who knows common expressions by sight. */
 const unsigned char *cfi_block(const struct cfi_tables *tables, int64_t offset, uint64_t *bytes);
 
 #endif

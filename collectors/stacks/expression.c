@@ -1,6 +1,7 @@
 /* DWARF expressions, as far as call frame information uses them (DWARF 4, 2.5): the address of a
- * frame whose stack was realigned, registers that a signal frame saved, the two shapes of PLT entries.
- * The stack is small and the number of operations limited: a hostile expression ends soon. */
+ * frame whose stack was realigned, registers that a signal frame saved, the two shapes of PLT
+ * entries. The stack is small and the number of operations limited: a hostile expression ends soon.
+ */
 #include "collectors/stacks/expression.h"
 #include "collectors/stacks/cursor.h"
 

@@ -1,12 +1,12 @@
 /* Which object file an address lies in, and where its unwind tables are.
  *
- * dl_iterate_phdr takes the loader's lock, and a stack may be taken inside of a driver that is inside
- * of dlopen: it is out of the question here. glibc 2.35 made _dl_find_object for unwinders, which takes
- * no lock and may be called in signal handlers. Before that the helper thread keeps the list, and a
- * stack through a library that it has not seen yet ends there.
+ * dl_iterate_phdr takes the loader's lock, and a stack may be taken inside of a driver that is
+ * inside of dlopen: it is out of the question here. glibc 2.35 made _dl_find_object for unwinders,
+ * which takes no lock and may be called in signal handlers. Before that the helper thread keeps the
+ * list, and a stack through a library that it has not seen yet ends there.
  *
- * A slot is filled once and then read by anybody; when the library goes, its slot is marked, and used
- * again when the same file comes back to the same place, so that a stack keeps its number. */
+ * A slot is filled once and then read by anybody; when the library goes, its slot is marked, and
+ * used again when the same file comes back to the same place, so that a stack keeps its number. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -46,8 +46,8 @@ void stacks_modules_start(void)
 /* Libraries whose frames say nothing of the program: their callers do. */
 static bool is_driver(const char *path, uint64_t start, uint64_t end)
 {
-    static const char *const prefixes[] = {"libcuda.so", "libcudart.so",  "libcupti.so",
-                                           "libOpenCL.so", "libnvidia-", "libcudadebugger.so"};
+    static const char *const prefixes[] = {"libcuda.so",   "libcudart.so", "libcupti.so",
+                                           "libOpenCL.so", "libnvidia-",   "libcudadebugger.so"};
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
@@ -76,7 +76,7 @@ static uint32_t full_path(const char *name)
 {
     if (strncmp(name, "linux-vdso", 10) == 0)
         return collector_text("[vdso]");
-    return !name[0] ? collector_text(program)
+    return !name[0]         ? collector_text(program)
            : name[0] == '/' ? collector_text(name)
                             : relative_path(name);
 }
@@ -135,8 +135,7 @@ static uint32_t find_build_id(const struct stacks_module *module, const struct o
     for (unsigned i = 0; i < object->count; i++) {
         const Elf64_Phdr *segment = &object->segments[i];
         uint64_t address = object->bias + segment->p_vaddr;
-        const Elf64_Phdr *inside =
-            segment->p_type == PT_NOTE ? segment_of(object, address) : NULL;
+        const Elf64_Phdr *inside = segment->p_type == PT_NOTE ? segment_of(object, address) : NULL;
         if (inside && segment->p_filesz <= inside->p_vaddr + inside->p_filesz - segment->p_vaddr &&
             lies_within(module, address, segment->p_filesz) &&
             prof_build_id((const unsigned char *)(uintptr_t)address, segment->p_filesz, text))
@@ -219,7 +218,8 @@ static bool describe(const struct found_object *found, struct object *object)
         header->e_phoff > 4096 - header->e_phnum * sizeof(Elf64_Phdr))
         return false;
     *object = (struct object){
-        .segments = (const Elf64_Phdr *)(const void *)((const char *)found->start + header->e_phoff),
+        .segments =
+            (const Elf64_Phdr *)(const void *)((const char *)found->start + header->e_phoff),
         .count = header->e_phnum,
         .name = found->map->l_name,
         .loaded_as = found->map,
@@ -257,8 +257,7 @@ static uint32_t known_at(const struct stacks_modules *modules, uint64_t pc)
 
 static bool is_still_there(const struct stacks_module *module, const struct found_object *found)
 {
-    return found->map == module->loaded_as &&
-           (uint64_t)(uintptr_t)found->start == module->start;
+    return found->map == module->loaded_as && (uint64_t)(uintptr_t)found->start == module->start;
 }
 
 /* The loader reuses its own memory too. Only of an object that a stack leads through, and that is

@@ -1,5 +1,5 @@
-/* The object files that stacks lead through, found without a lock of the loader's, and told to perfkit
- * (WIRE_MODULE) when a stack first does. */
+/* The object files that stacks lead through, found without a lock of the loader's, and told to
+ * perfkit (WIRE_MODULE) when a stack first does. */
 #ifndef PERFKIT_COLLECTORS_STACKS_MODULES_H
 #define PERFKIT_COLLECTORS_STACKS_MODULES_H
 
@@ -12,12 +12,12 @@
 #define MODULES 2048u
 
 struct stacks_module {
-    uint64_t start, end; /* addresses */
+    uint64_t start, end;      /* addresses */
     struct cfi_tables tables; /* header 0: it has none */
     const void *loaded_as;    /* the loader's name for it (struct link_map), NULL = not known */
     uint32_t path, build_id;  /* string ids */
     _Atomic uint32_t state;   /* enum stacks_module_state */
-    bool driver; /* of the driver or of perfkit: what calls it is where the stack of the program starts */
+    bool driver; /* of the driver or of perfkit: the stack of the program starts with its caller */
 };
 enum stacks_module_state { MODULE_UNUSED, MODULE_CHANGING, MODULE_LOADED, MODULE_GONE };
 

@@ -1,7 +1,8 @@
-/* When a stack is taken and how it gets its number. A stack is known by a hash of 96 bits, so that the
- * table holds 16 bytes for each and no frames; two different stacks of one run are the same in it with
- * a probability of 1e-18 for a million of them. Who finds an empty slot defines the stack; who comes
- * while that is going on does not wait but defines it too, under a number that is not kept. */
+/* When a stack is taken and how it gets its number. A stack is known by a hash of 96 bits, so that
+ * the table holds 16 bytes for each and no frames; two different stacks of one run are the same in
+ * it with a probability of 1e-18 for a million of them. Who finds an empty slot defines the stack;
+ * who comes while that is going on does not wait but defines it too, under a number that is not
+ * kept. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -62,9 +63,8 @@ void stacks_set_merge(stacks_merge *function)
 static struct stacks_state *make_state(void)
 {
     struct stacks_state *none = NULL;
-    struct stacks_state *fresh =
-        mmap(NULL, sizeof *fresh, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct stacks_state *fresh = mmap(NULL, sizeof *fresh, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fresh == MAP_FAILED)
         return NULL;
     if (madvise(fresh, sizeof *fresh, MADV_WIPEONFORK) != 0 ||
@@ -166,9 +166,8 @@ static struct hash hash_of(const uint64_t *entries, size_t count, uint8_t flags)
     return (struct hash){first ? first : 1, mix(a ^ first, b + 0x9fb21c651e98df25u)};
 }
 
-static __attribute__((noinline)) uint32_t define(struct stacks_state *stacks,
-                                                 const uint64_t *entries, size_t count,
-                                                 uint8_t flags)
+static __attribute__((noinline)) uint32_t
+define(struct stacks_state *stacks, const uint64_t *entries, size_t count, uint8_t flags)
 {
     _Alignas(8) unsigned char room[sizeof(struct wire_stack) + UNWIND_DEPTH * sizeof(uint64_t)];
     struct wire_stack *record = (struct wire_stack *)(void *)room;
@@ -181,8 +180,7 @@ static __attribute__((noinline)) uint32_t define(struct stacks_state *stacks,
     for (size_t i = 0; i < count; i++) {
         bool python = entries[i] >> WIRE_ENTRY_SHIFT == WIRE_ENTRY_PYTHON;
         record->entries[i] =
-            python ? entries[i]
-                   : entries[i] & ~((uint64_t)0xfff << UNWIND_MODULE_SHIFT);
+            python ? entries[i] : entries[i] & ~((uint64_t)0xfff << UNWIND_MODULE_SHIFT);
     }
     return collector_define(record) ? number : 0;
 }

@@ -32,14 +32,14 @@ static inline bool stacks_wanted(enum stacks_kind kind)
     return stacks_every[kind] != 0;
 }
 
-/* The number of the calling thread's stack, from the program's innermost frame outwards; 0 = not taken
- * (not asked for, not this one's turn, no room). */
+/* The number of the calling thread's stack, from the program's innermost frame outwards; 0 = not
+ * taken (not asked for, not this one's turn, no room). */
 uint32_t stacks_take(enum stacks_kind kind);
 
-/* The frames of another language are put in between by its own reader. frames: as in unwind.h (kind at
- * WIRE_ENTRY_SHIFT, address in the low 48 bits), innermost first; cfas: the stack pointer of each
- * frame's caller, 0 = not known. Writes at most `room` entries to `merged` and returns how many there
- * are in all. Set before the first stack. */
+/* The frames of another language are put in between by its own reader. frames: as in unwind.h (kind
+ * at WIRE_ENTRY_SHIFT, address in the low 48 bits), innermost first; cfas: the stack pointer of
+ * each frame's caller, 0 = not known. Writes at most `room` entries to `merged` and returns how
+ * many there are in all. Set before the first stack. */
 typedef size_t stacks_merge(const uint64_t *frames, const uint64_t *cfas, size_t count,
                             uint64_t *merged, size_t room);
 void stacks_set_merge(stacks_merge *merge);

@@ -1,12 +1,13 @@
-/* The walk. Almost every frame is described by one of a few rules: the caller's frame is at a distance
- * from the stack pointer or from rbp, and rbp is unchanged or saved in the frame. Such a rule fits into
- * a word and is kept by the instruction's address, so a frame that was seen before costs some
- * nanoseconds; the tables (cfi.c) are read once per address. Frames with other rules (signals,
- * functions that realign the stack by another register) are stepped over by the tables each time.
+/* The walk. Almost every frame is described by one of a few rules: the caller's frame is at a
+ * distance from the stack pointer or from rbp, and rbp is unchanged or saved in the frame. Such a
+ * rule fits into a word and is kept by the instruction's address, so a frame that was seen before
+ * costs some nanoseconds; the tables (cfi.c) are read once per address. Frames with other rules
+ * (signals, functions that realign the stack by another register) are stepped over by the tables
+ * each time.
  *
  * Code without tables (generated, assembler) is passed by its frame pointer, if what rbp points to
- * looks like a frame; on aarch64 all code is, whose ABI has frame pointers. What is followed must lead
- * upwards within the stack (bounds.c): a wrong turn ends the walk. */
+ * looks like a frame; on aarch64 all code is, whose ABI has frame pointers. What is followed must
+ * lead upwards within the stack (bounds.c): a wrong turn ends the walk. */
 #include "collectors/stacks/bounds.h"
 #include "collectors/stacks/unwind.h"
 #include "libprof/wire/wire.h"
@@ -60,10 +61,10 @@ struct walk {
     struct unwound *out;
     struct stack_bounds bounds;
     uint64_t pc, sp, frame;
-    uint64_t salt;  /* of the rules that count now */
+    uint64_t salt; /* of the rules that count now */
     uint32_t depth;
     unsigned stacks; /* changes of stack so far */
-    bool exact;     /* pc is an instruction, not a return address */
+    bool exact;      /* pc is an instruction, not a return address */
 };
 
 /* What to look up: a return address may be that of the next function. */
@@ -88,7 +89,8 @@ static bool read_stack(void *context, uint64_t address, uint64_t *value)
 
 /* Compilers describe a realigned frame by two expressions: the CFA is what is stored at rbp +
  * distance, and the caller's rbp is stored at rbp. */
-static bool is_realigned(const struct cfi_tables *tables, const struct cfi_row *row, int64_t *distance)
+static bool is_realigned(const struct cfi_tables *tables, const struct cfi_row *row,
+                         int64_t *distance)
 {
     enum { BREG_RBP = 0x70 + CFI_RBP, DEREF = 0x06 };
     uint64_t bytes;
@@ -191,8 +193,8 @@ static inline bool return_to(struct walk *walk, uint64_t cfa)
 
 static inline bool by_rule(struct walk *walk, const struct rule *rule)
 {
-    uint64_t cfa = (rule->kind == RULE_STACK ? walk->sp : walk->frame) +
-                   (uint64_t)(int64_t)rule->distance;
+    uint64_t cfa =
+        (rule->kind == RULE_STACK ? walk->sp : walk->frame) + (uint64_t)(int64_t)rule->distance;
     uint64_t frame = walk->frame;
     if (rule->saved && !load(walk, cfa + (uint64_t)((int64_t)rule->saved * 8), &frame))
         return false;
@@ -217,8 +219,8 @@ static bool is_code(struct walk *walk, uint64_t pc, bool generated)
     return generated ? stack_readable(pc) : stacks_module_at(walk->modules, pc - 1) != 0;
 }
 
-/* No tables: what the frame pointer leads to, if that is a frame. In generated code the caller may be
- * generated too; of assembler in a module the caller must be in one. */
+/* No tables: what the frame pointer leads to, if that is a frame. In generated code the caller may
+ * be generated too; of assembler in a module the caller must be in one. */
 static bool by_frame_pointer(struct walk *walk, bool generated)
 {
     uint64_t frame, pc, at = walk->frame;
@@ -413,7 +415,9 @@ void unwind(struct unwind_rules *rules, struct stacks_modules *modules,
         .start = start,
         .out = out,
         .salt = (uint64_t)atomic_load_explicit(&modules->generation, memory_order_relaxed) << 48,
-        .depth = depth < 1 ? 1 : depth < UNWIND_DEPTH ? depth : UNWIND_DEPTH,
+        .depth = depth < 1              ? 1
+                 : depth < UNWIND_DEPTH ? depth
+                                        : UNWIND_DEPTH,
     };
     enum stopped stopped = walk_by_rules(&walk);
     if (stopped == STOPPED_NEEDS_REGISTERS)

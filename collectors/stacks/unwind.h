@@ -13,8 +13,9 @@
 #define UNWIND_DEPTH 250u /* most frames */
 #define UNWIND_RULES (1u << 15)
 
-/* Where the callers of instructions are, by their addresses: a word each for the rule and for rule ^
- * address, so that a rule that is just being replaced is not believed. Zeroed memory that fork wipes. */
+/* Where the callers of instructions are, by their addresses: a word each for the rule and for rule
+ * ^ address, so that a rule that is just being replaced is not believed. Zeroed memory that fork
+ * wipes. */
 struct unwind_rules {
     struct {
         _Atomic uint64_t key, rule;
@@ -23,7 +24,7 @@ struct unwind_rules {
 
 /* The registers that a call keeps, and where we are. */
 struct unwind_start {
-    uint64_t pc, sp, frame;  /* frame: rbp, x29 */
+    uint64_t pc, sp, frame; /* frame: rbp, x29 */
     uint64_t rbx, r12, r13, r14, r15;
 };
 
@@ -47,8 +48,8 @@ struct unwind_start {
 #error "say how registers are read on this architecture"
 #endif
 
-/* A frame: its kind (WIRE_ENTRY_RETURN, WIRE_ENTRY_PC) at WIRE_ENTRY_SHIFT, its module's number (0 =
- * none), its address. */
+/* A frame: its kind (WIRE_ENTRY_RETURN, WIRE_ENTRY_PC) at WIRE_ENTRY_SHIFT, its module's number (0
+ * = none), its address. */
 #define UNWIND_MODULE_SHIFT 48u
 #define UNWIND_ADDRESS ((1ull << UNWIND_MODULE_SHIFT) - 1)
 static inline uint32_t unwind_module(uint64_t frame)
@@ -58,10 +59,10 @@ static inline uint32_t unwind_module(uint64_t frame)
 
 struct unwound {
     uint32_t count;
-    bool cut;   /* deeper than asked for */
-    bool ended; /* a caller could not be found */
+    bool cut;                     /* deeper than asked for */
+    bool ended;                   /* a caller could not be found */
     uint64_t frame[UNWIND_DEPTH]; /* innermost first */
-    uint64_t cfa[UNWIND_DEPTH];   /* the stack pointer of the caller after the return; 0 = not known */
+    uint64_t cfa[UNWIND_DEPTH];   /* stack pointer of the caller after the return; 0 = not known */
 };
 
 /* Fills *out with at most `depth` frames. start's own function is the first. */

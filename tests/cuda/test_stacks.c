@@ -24,9 +24,8 @@ static uint32_t cbid_of(enum cuda_domain domain, const char *name)
 static void told(enum cuda_domain domain, const char *name, CUpti_ApiCallbackSite site, uint32_t id)
 {
     int result = 0;
-    CUpti_CallbackData call = {.callbackSite = site,
-                               .functionReturnValue = &result,
-                               .correlationId = id};
+    CUpti_CallbackData call = {
+        .callbackSite = site, .functionReturnValue = &result, .correlationId = id};
     cuda_callback(NULL,
                   domain == CUDA_DOMAIN_DRIVER ? CUPTI_CB_DOMAIN_DRIVER_API
                                                : CUPTI_CB_DOMAIN_RUNTIME_API,
@@ -72,7 +71,7 @@ START_TEST(launches)
     begin(STACKS_LAUNCH, 1);
     for (uint32_t i = 0; i < times; i++)
         launch_here(10 + i, 10 + i);
-    launch_here(20, 21);             /* and another; the inner call has an id of its own */
+    launch_here(20, 21); /* and another; the inner call has an id of its own */
     told(CUDA_DOMAIN_DRIVER, "cuLaunchKernel", CUPTI_API_ENTER, 30); /* by itself */
     told(CUDA_DOMAIN_DRIVER, "cuLaunchKernel", CUPTI_API_EXIT, 30);
     for (uint32_t i = 0; i < 3; i++) {
@@ -166,7 +165,8 @@ static CUptiResult no_number(CUgraphNode node, uint64_t *id)
     return CUPTI_SUCCESS;
 }
 
-/* A launch that is captured: its node has its stack. A node that is made by hand has one of its own. */
+/* A launch that is captured: its node has its stack. A node that is made by hand has one of its
+ * own. */
 START_TEST(nodes_of_graphs)
 {
     begin(STACKS_LAUNCH, 1);

@@ -1,5 +1,5 @@
-/* Unwind tables of any content: the rows that come out, and steps by them with any registers and any
- * stack. Input: distance of the search table's header, addresses to ask for, then the segment. */
+/* Unwind tables of any content: the rows that come out, and steps by them with any registers and
+ * any stack. Input: distance of the search table's header, addresses to ask for, the segment. */
 #include <stdlib.h>
 #include <string.h>
 

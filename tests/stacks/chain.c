@@ -1,5 +1,5 @@
-/* The links of a chain: one for each thing that compilers describe differently. Compiled as C and as
- * C++. */
+/* The links of a chain: one for each thing that compilers describe differently. Compiled as C and
+ * as C++. */
 #include <alloca.h>
 #include <stdarg.h>
 #include <string.h>
@@ -154,8 +154,8 @@ LINK bottom(struct chain *chain)
 }
 
 static link_function *const links[] = {
-    small,         large,           of_a_size,   aligned, aligned_of_a_size, crowded,
-    with_variadic, with_inlines,    early,       small,   arguments_on_the_stack,
+    small,         large,        of_a_size, aligned, aligned_of_a_size,      crowded,
+    with_variadic, with_inlines, early,     small,   arguments_on_the_stack,
 };
 
 /* Part of the chain, so it writes its place down too. */

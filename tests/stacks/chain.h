@@ -1,5 +1,5 @@
-/* Functions that call each other and write down, each for itself, where they will return to: the answer
- * that an unwinder must find. chain.c is compiled in many ways (CHAIN_NAME). */
+/* Functions that call each other and write down, each for itself, where they will return to: the
+ * answer that an unwinder must find. chain.c is compiled in many ways (CHAIN_NAME). */
 #ifndef PERFKIT_TESTS_STACKS_CHAIN_H
 #define PERFKIT_TESTS_STACKS_CHAIN_H
 
@@ -17,12 +17,9 @@ struct chain {
 
 /* Calls chain->innermost below chain->left functions of different kinds. */
 #ifdef __cplusplus
-extern "C"
-#endif
-typedef void chain_run(struct chain *chain);
-#ifdef __cplusplus
-extern "C" chain_run CHAIN_NAME;
+extern "C" void CHAIN_NAME(struct chain *chain);
 #else
+typedef void chain_run(struct chain *chain);
 extern chain_run chain_plain, chain_unoptimised, chain_no_pointer, chain_pointer, chain_vectors,
     chain_cxx;
 #endif

@@ -1,6 +1,6 @@
-/* Tables and stacks that are wrong: whatever stands in them, the unwinder ends, and reads nothing that is
- * not there (the address sanitizer and pages that cannot be read see to that). Random, but the same
- * in every run. */
+/* Tables and stacks that are wrong: whatever stands in them, the unwinder ends, and reads nothing
+ * that is not there (the address sanitizer and pages that cannot be read see to that). Random, but
+ * the same in every run. */
 #include <check.h>
 #include <link.h>
 #include <pthread.h>
@@ -181,15 +181,15 @@ START_TEST(expression_values)
         unsigned char code[12];
         uint64_t bytes, value;
     } cases[] = {
-        {{0x31, 0x35, 0x22}, 3, 6},                               /* lit1 lit5 plus */
-        {{0x09, 0xff, 0x1f}, 3, 1},                               /* const1s -1 neg */
-        {{0x77, 0x08}, 2, 1008},                                  /* breg7 8 */
-        {{0x10, 0x80, 0x01, 0x23, 0x02}, 5, 130},                 /* constu 128 plus_uconst 2 */
-        {{0x38, 0x34, 0x16, 0x1c}, 4, (uint64_t)-4},              /* lit8 lit4 swap minus */
-        {{0x31, 0x32, 0x33, 0x17, 0x1c, 0x1c}, 6, 4},             /* rot: 3 1 2; 1 - 2; 3 - -1 */
-        {{0x31, 0x28, 0x01, 0x00, 0x13, 0x35}, 6, 5},             /* a branch over a drop */
+        {{0x31, 0x35, 0x22}, 3, 6},                   /* lit1 lit5 plus */
+        {{0x09, 0xff, 0x1f}, 3, 1},                   /* const1s -1 neg */
+        {{0x77, 0x08}, 2, 1008},                      /* breg7 8 */
+        {{0x10, 0x80, 0x01, 0x23, 0x02}, 5, 130},     /* constu 128 plus_uconst 2 */
+        {{0x38, 0x34, 0x16, 0x1c}, 4, (uint64_t)-4},  /* lit8 lit4 swap minus */
+        {{0x31, 0x32, 0x33, 0x17, 0x1c, 0x1c}, 6, 4}, /* rot: 3 1 2; 1 - 2; 3 - -1 */
+        {{0x31, 0x28, 0x01, 0x00, 0x13, 0x35}, 6, 5}, /* a branch over a drop */
         {{0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}, 11, 1008},
-        /* what GNU ld writes for PLT entries: rsp + 8 + ((rip & 15) >= 11) * 8, with rip = 3 here */
+        /* what GNU ld writes for PLT entries: rsp + 8 + ((rip & 15) >= 11) * 8; rip is 3 */
     };
     struct cfi_registers registers = {.known = 1u << CFI_RSP | 1u << CFI_RIP};
     registers.value[CFI_RSP] = 1000;
@@ -259,7 +259,8 @@ static void begin(void)
 START_TEST(garbage_on_another_stack)
 {
     unsigned deep = 0;
-    char *room = mmap(NULL, ROOM + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *room =
+        mmap(NULL, ROOM + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_int_eq(mprotect(room + ROOM, 4096, PROT_NONE), 0);
     begin();
     for (unsigned round = 0; round < 3000; round++) {
@@ -271,7 +272,8 @@ START_TEST(garbage_on_another_stack)
 }
 END_TEST
 
-/* The thread's own, far below where it is now: behind the garbage come true frames and then its end. */
+/* The thread's own, far below where it is now: behind the garbage come true frames and then its
+ * end. */
 static __attribute__((no_sanitize("address"))) void *on_own_stack(void *unused)
 {
     uint64_t *here = __builtin_frame_address(0);

@@ -1,5 +1,5 @@
-/* How stacks get their numbers and what is sent of them: places, rates, threads, fork, libraries that
- * come and go, other stacks, signal handlers. */
+/* How stacks get their numbers and what is sent of them: places, rates, threads, fork, libraries
+ * that come and go, other stacks, signal handlers. */
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -255,8 +255,8 @@ START_TEST(library_comes_and_goes)
         uint32_t number = take_through(&plugin);
         const struct wire_module *module = module_of(&plugin);
         ck_assert_uint_eq(module->head.flags, 0);
-        ck_assert_ptr_nonnull(strstr(fake_core_text(module->path),
-                                     i == 1 ? "large.so" : "small.so"));
+        ck_assert_ptr_nonnull(
+            strstr(fake_core_text(module->path), i == 1 ? "large.so" : "small.so"));
         ck_assert_uint_ne(module->build_id, 0);
         if (fake_core.stack_count > stacks) {
             const struct fake_stack *stack = stack_of(number);
@@ -344,7 +344,8 @@ START_TEST(merged_frames)
     ck_assert_uint_gt(merged_count, 3);
     ck_assert_uint_ne(merged_first >> 48 & 0xfff, 0);
     ck_assert_uint_eq(stack->flags, WIRE_STACK_CUT);
-    ck_assert_uint_eq(stack->entries[7], (uint64_t)WIRE_ENTRY_PYTHON << 60 | (uint64_t)0xabc << 48 | 7);
+    ck_assert_uint_eq(stack->entries[7],
+                      (uint64_t)WIRE_ENTRY_PYTHON << 60 | (uint64_t)0xabc << 48 | 7);
 }
 END_TEST
 
@@ -374,8 +375,7 @@ START_TEST(coroutines)
     uint32_t number = 0;
     for (unsigned i = 0; i < 100; i++) { /* each on memory that came and goes */
         size_t bytes = (64 << 10) + i % 7 * 4096;
-        void *room =
-            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         run_on(room, bytes);
         munmap(room, bytes);
         ck_assert_uint_ne(taken_by_other, 0);

@@ -1,5 +1,5 @@
-/* The unwinder against chains of functions that know where they return to (chain.h): every frame between
- * the innermost function and the test must be there, in order, and nothing else. */
+/* The unwinder against chains of functions that know where they return to (chain.h): every frame
+ * between the innermost function and the test must be there, in order, and nothing else. */
 #include <check.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -92,7 +92,7 @@ static chain_run *const ways[] = {
 
 START_TEST(every_way)
 {
-    for (unsigned twice = 0; twice < 2; twice++) { /* rules that are new, and rules that are known */
+    for (unsigned known = 0; known < 2; known++) { /* rules that are new, and that are known */
         struct chain chain = chain_of(40, innermost);
         ways[_i](&chain);
         ck_assert_uint_gt(chain.count, 80);
@@ -269,8 +269,8 @@ END_TEST
 /* The same code, as a compiler at run time would write it. */
 static void through_generated(struct chain *chain)
 {
-    static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x30,
-                                         0xff, 0xd7, 0xc9, 0xc3};
+    static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83,
+                                         0xec, 0x30, 0xff, 0xd7, 0xc9, 0xc3};
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void (*function)(void (*)(void));
     memcpy(page, code, sizeof code);
@@ -332,7 +332,7 @@ START_TEST(listed_modules)
 {
     struct chain chain = chain_of(20, innermost);
     void *one;
-    backtrace(&one, 1); /* loads a library when it is first called */
+    backtrace(&one, 1);                   /* loads a library when it is first called */
     stacks_modules_look(&modules, false); /* not on any thread of the program */
     ck_assert_uint_eq(fake_core.module_count, 0);
     stacks_modules_look(&modules, true);

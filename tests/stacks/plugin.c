@@ -1,4 +1,4 @@
-/* A library that is loaded and unloaded: calls back. Built twice, with frames of different sizes. */
+/* A library that is loaded and unloaded: calls back. Built twice, with frames of two sizes. */
 #ifndef PLUGIN_ROOM
 #define PLUGIN_ROOM 40
 #endif
