@@ -1,5 +1,5 @@
-/* Ranks, as markup: what holds them up in words, where each one's time went, and who waited in which
- * iteration. The numbers stand in the tables below. */
+/* Ranks, as markup: what holds them up in words, where each one's time went, and who waited in
+ * which iteration. The numbers stand in the tables below. */
 #include <stdio.h>
 
 #include "report/html_markup.h"
@@ -36,8 +36,10 @@ static int64_t rest(int64_t ns, int64_t less)
 static void put_bars(FILE *out, const struct prof_ranks *ranks)
 {
     fputs("<h3 id=\"rank-time\">Where each rank's time went</h3>\n<p class=\"faint\">"
-          "<span class=\"legend slice-kernel\"></span>computing <span class=\"legend slice-copy_other\">"
-          "</span>copying <span class=\"legend slice-exchange\"></span>in collectives that nothing covers "
+          "<span class=\"legend slice-kernel\"></span>computing <span class=\"legend "
+          "slice-copy_other\">"
+          "</span>copying <span class=\"legend slice-exchange\"></span>in collectives that nothing "
+          "covers "
           "<span class=\"legend slice-wait\"></span>of that, waiting for other ranks; the rest is "
           "idle</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
           out);
@@ -48,8 +50,8 @@ static void put_bars(FILE *out, const struct prof_ranks *ranks)
         put_slice(out, "slice-kernel", row->compute_ns, row->window_ns);
         put_slice(out, "slice-copy_other", row->copy_ns, row->window_ns);
         put_slice(out, "slice-exchange", rest(row->exposed_ns, row->wait_ns), row->window_ns);
-        put_slice(out, "slice-wait", row->wait_ns < row->exposed_ns ? row->wait_ns : row->exposed_ns,
-                  row->window_ns);
+        put_slice(out, "slice-wait",
+                  row->wait_ns < row->exposed_ns ? row->wait_ns : row->exposed_ns, row->window_ns);
         fputs("</div>\n", out);
     }
     fputs("</div>\n", out);
@@ -80,13 +82,16 @@ static void put_iterations(FILE *out, const struct prof_ranks *ranks)
 {
     double most = 0;
     for (size_t i = 0; i < ranks->iteration_count; i++)
-        most = waiting_share(&ranks->iterations[i]) > most ? waiting_share(&ranks->iterations[i]) : most;
-    fputs("<h3 id=\"rank-waiting\">Who waited in which iteration</h3>\n<p class=\"faint\">A column is an "
+        most = waiting_share(&ranks->iterations[i]) > most ? waiting_share(&ranks->iterations[i])
+                                                           : most;
+    fputs("<h3 id=\"rank-waiting\">Who waited in which iteration</h3>\n<p class=\"faint\">A column "
+          "is an "
           "instance of <code>",
           out);
     prof_html_text(out, ranks->iteration_name);
     fprintf(out,
-            "</code>: the fuller, the longer the rank waited in it, at most %s of it; framed is the one that "
+            "</code>: the fuller, the longer the rank waited in it, at most %s of it; framed is "
+            "the one that "
             "the others waited for.</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
             prof_percent(most).text);
     for (uint32_t i = 0; i < ranks->count && i < RANKS; i++) {

@@ -1,5 +1,5 @@
-/* The report about ranks alone (perfkit report --ranks), in every summary format, and the sentences that
- * go with its tables wherever they are shown. */
+/* The report about ranks alone (perfkit report --ranks), in every summary format, and the sentences
+ * that go with its tables wherever they are shown. */
 #include "report/ranks.h"
 
 #include <math.h>
@@ -14,10 +14,12 @@
 
 #define SHAPE 1
 
-const char *const prof_report_rank_tables[] = {
-    "ranks", "collectives", "late_ranks", "rank_links", "rank_differences", "rank_iterations", NULL};
+const char *const prof_report_rank_tables[] = {"ranks",      "collectives",      "late_ranks",
+                                               "rank_links", "rank_differences", "rank_iterations",
+                                               NULL};
 
-/* ---- sentences ------------------------------------------------------------------------------------ */
+/* ---- sentences
+ * ------------------------------------------------------------------------------------ */
 
 /* "rank 3", or "process 1234" where nobody gave it one. */
 static struct prof_text rank_words(const struct prof_rank_row *row)
@@ -75,23 +77,27 @@ size_t prof_report_rank_notes(const struct prof_report_data *data,
     if (ranks->count > 1 && note_worst(ranks, notes[count], size))
         count++;
     if (ranks->missing > 0 && ranks->missing != PROF_UNKNOWN)
-        snprintf(notes[count++], size, "%s of %s ranks are not in this capture: what they waited for, "
-                                       "and who waited for them, is not known",
+        snprintf(notes[count++], size,
+                 "%s of %s ranks are not in this capture: what they waited for, "
+                 "and who waited for them, is not known",
                  prof_count(ranks->missing).text, prof_count(ranks->world_size).text);
     if (ranks->why_unmatched)
         snprintf(notes[count++], size, "%s of %s operations have no waiting time: %s",
                  prof_count(ranks->operations - ranks->matched).text,
                  prof_count(ranks->operations).text, ranks->why_unmatched);
     if (ranks->calls_without_kernel)
-        snprintf(notes[count++], size, "%s made no kernel that is known to be theirs: captured into a "
-                                       "graph that never ran, or done by a copy engine",
+        snprintf(notes[count++], size,
+                 "%s made no kernel that is known to be theirs: captured into a "
+                 "graph that never ran, or done by a copy engine",
                  prof_counted(ranks->calls_without_kernel, "call of NCCL", "calls of NCCL").text);
     if (ranks->clock_error_ns == PROF_UNKNOWN)
-        snprintf(notes[count++], size, "the clocks of the hosts could not be compared: who came late, and "
-                                       "who waited, is not known");
+        snprintf(notes[count++], size,
+                 "the clocks of the hosts could not be compared: who came late, and "
+                 "who waited, is not known");
     else if (ranks->clock_error_ns > 0)
-        snprintf(notes[count++], size, "moments of different hosts are known to %s: what is less is not "
-                                       "told as late",
+        snprintf(notes[count++], size,
+                 "moments of different hosts are known to %s: what is less is not "
+                 "told as late",
                  prof_duration_ns(ranks->clock_error_ns).text);
     if (ranks->differences_left_out)
         snprintf(notes[count++], size, "%s more differences between ranks are left out",
@@ -99,13 +105,15 @@ size_t prof_report_rank_notes(const struct prof_report_data *data,
     return count;
 }
 
-/* ---- formats -------------------------------------------------------------------------------------- */
+/* ---- formats
+ * -------------------------------------------------------------------------------------- */
 
 static const char *why_nothing(const struct prof_report_data *data)
 {
     for (size_t i = 0; i < data->process_count; i++) {
         if (data->processes[i].rank != PROF_UNKNOWN)
-            return "ranks are known, but neither device operations nor collectives of them are here: a "
+            return "ranks are known, but neither device operations nor collectives of them are "
+                   "here: a "
                    "summary (perfkit merge --summary) has no events";
     }
     return "no ranks and no collective operations: no launcher's variables, NCCL or MPI were seen";
@@ -175,8 +183,8 @@ static enum prof_status write_json(const struct prof_report_options *options,
     return prof_json_finish(&json, err);
 }
 
-static void write_csv(const struct prof_report_options *options, const struct prof_report_data *data,
-                      FILE *out)
+static void write_csv(const struct prof_report_options *options,
+                      const struct prof_report_data *data, FILE *out)
 {
     for (const char *const *name = prof_report_rank_tables; *name; name++)
         prof_report_csv_table(out, data, prof_report_table(*name), options ? options->top : 0);

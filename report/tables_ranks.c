@@ -23,7 +23,8 @@ static struct prof_report_value rank_pid(const struct prof_report_data *data, ui
     return prof_report_int(row ? row->pid : PROF_UNKNOWN);
 }
 
-/* ---- ranks --------------------------------------------------------------------------------------- */
+/* ---- ranks
+ * --------------------------------------------------------------------------------------- */
 
 static struct prof_report_value cause_of(const struct prof_report_data *data, const void *row)
 {
@@ -69,7 +70,8 @@ const struct prof_report_column prof_report_rank_columns[] = {
     INT64("last_ns", "Late by", NS, 1, prof_rank_row, last_ns),
     INT64("caused_ns", "Others waited", NS, 5, prof_rank_row, caused_ns),
     COMPUTED("cause", "Because of", WORD, 1, cause_of),
-    INT64("excess_compute_ns", "Compute excess", NS, 0, prof_rank_row, excess_ns[PROF_CAUSE_COMPUTE]),
+    INT64("excess_compute_ns", "Compute excess", NS, 0, prof_rank_row,
+          excess_ns[PROF_CAUSE_COMPUTE]),
     INT64("excess_copy_ns", "Copy excess", NS, 0, prof_rank_row, excess_ns[PROF_CAUSE_COPY]),
     INT64("excess_host_ns", "Host excess", NS, 0, prof_rank_row, excess_ns[PROF_CAUSE_HOST]),
     COMPUTED("slow_kernel_ns", "Slower by", NS, 6, slow_ns),
@@ -102,9 +104,11 @@ void prof_report_rank_totals(const struct prof_report_data *data, char *out, siz
                  prof_percent(ranks->imbalance).text);
 }
 
-/* ---- collectives ---------------------------------------------------------------------------------- */
+/* ---- collectives
+ * ---------------------------------------------------------------------------------- */
 
-static struct prof_report_value communicator_of(const struct prof_report_data *data, const void *row)
+static struct prof_report_value communicator_of(const struct prof_report_data *data,
+                                                const void *row)
 {
     const struct prof_collective_row *collective = row;
     (void)data;
@@ -153,7 +157,8 @@ void prof_report_collective_totals(const struct prof_report_data *data, char *ou
              prof_duration_ns(time).text);
 }
 
-/* ---- who came late --------------------------------------------------------------------------------- */
+/* ---- who came late
+ * --------------------------------------------------------------------------------- */
 
 #define LATE(row) ((const struct prof_rank_late *)(row))
 
@@ -201,7 +206,8 @@ const void *prof_report_late_rows(const struct prof_report_data *data, size_t *c
     return data->ranks.late;
 }
 
-/* ---- iterations ------------------------------------------------------------------------------------- */
+/* ---- iterations
+ * ------------------------------------------------------------------------------------- */
 
 #define ITERATION(row) ((const struct prof_rank_iteration *)(row))
 
@@ -242,11 +248,13 @@ const void *prof_report_iteration_rows(const struct prof_report_data *data, size
     return data->ranks.iterations;
 }
 
-/* ---- differences ------------------------------------------------------------------------------------ */
+/* ---- differences
+ * ------------------------------------------------------------------------------------ */
 
 #define DIFFERENCE(row) ((const struct prof_rank_difference *)(row))
 
-static struct prof_report_value difference_rank(const struct prof_report_data *data, const void *row)
+static struct prof_report_value difference_rank(const struct prof_report_data *data,
+                                                const void *row)
 {
     return rank_number(data, DIFFERENCE(row)->rank);
 }
@@ -256,7 +264,8 @@ static struct prof_report_value difference_pid(const struct prof_report_data *da
     return rank_pid(data, DIFFERENCE(row)->rank);
 }
 
-static struct prof_report_value difference_kind(const struct prof_report_data *data, const void *row)
+static struct prof_report_value difference_kind(const struct prof_report_data *data,
+                                                const void *row)
 {
     static const char *const kinds[] = {[PROF_DIFFERS_LAUNCHES] = "launches",
                                         [PROF_DIFFERS_COPIED] = "bytes copied",
@@ -282,7 +291,8 @@ const void *prof_report_difference_rows(const struct prof_report_data *data, siz
     return data->ranks.differences;
 }
 
-/* ---- links ------------------------------------------------------------------------------------------ */
+/* ---- links
+ * ------------------------------------------------------------------------------------------ */
 
 #define LINK(row) ((const struct prof_rank_link *)(row))
 
@@ -294,7 +304,8 @@ static struct prof_report_value link_share(const struct prof_report_data *data, 
                                       .real = share};
 }
 
-static struct prof_report_value link_communicator(const struct prof_report_data *data, const void *row)
+static struct prof_report_value link_communicator(const struct prof_report_data *data,
+                                                  const void *row)
 {
     (void)data;
     return prof_report_text(LINK(row)->has_communicator ? LINK(row)->communicator_text : NULL);

@@ -1,10 +1,10 @@
 /* Layouts of extended payloads: what a program registers (schemas and enumerations), and the values
  * that a payload of such a layout holds.
  *
- * Kept are fields that are one number, one text, or one value of an enumeration: NCCL's communicator,
- * message size and peer, for one. Arrays, unions and layouts within layouts are left out. Layouts are
- * data from the program: they are copied when they are registered, and sizes are checked before
- * anything of a payload is read. */
+ * Kept are fields that are one number, one text, or one value of an enumeration: NCCL's
+ * communicator, message size and peer, for one. Arrays, unions and layouts within layouts are left
+ * out. Layouts are data from the program: they are copied when they are registered, and sizes are
+ * checked before anything of a payload is read. */
 #include <string.h>
 
 #include "collectors/nvtx/nvtx.h"
@@ -45,13 +45,13 @@ struct field {
     struct nvtx_object *name;
     uint64_t enumeration; /* whose value it is, 0 = none; `bytes` and `number` are its own then */
     uint32_t offset, bytes;
-    uint8_t form;   /* enum field_form */
-    uint8_t number; /* enum wire_payload */
+    uint8_t form;        /* enum field_form */
+    uint8_t number;      /* enum wire_payload */
     uint8_t reserved[6]; /* 0: layouts are compared as bytes */
 };
 struct layout {
     uint32_t count;
-    bool partial; /* it has fields that are not kept */
+    bool partial;         /* it has fields that are not kept */
     struct field message; /* the event's text */
     struct field fields[NVTX_FIELDS];
 };
@@ -165,8 +165,7 @@ uint64_t nvtx_enum_register(struct nvtx_object *domain, const struct pk_nvtx_enu
         id = nvtx_new_id();
     struct nvtx_object *object = nvtx_object_get(NVTX_ENUM, domain, id, "", 0);
     if (object && !atomic_load(&object->kept))
-        atomic_store_explicit(&object->kept, keep_enumeration(domain, given),
-                              memory_order_release);
+        atomic_store_explicit(&object->kept, keep_enumeration(domain, given), memory_order_release);
     return id;
 }
 
@@ -366,7 +365,8 @@ bool nvtx_plain_value(const struct pk_nvtx_payload_data *payload, struct nvtx_va
     return true;
 }
 
-/* The name of an enumeration's value, or its number where it has none. False: nobody registered it. */
+/* The name of an enumeration's value, or its number where it has none. False: nobody registered it.
+ */
 static bool read_enumeration(const struct nvtx_object *domain, uint64_t id, const void *at,
                              size_t room, struct nvtx_value *value)
 {
@@ -419,8 +419,8 @@ static bool read_field(const struct nvtx_object *domain, const struct pk_nvtx_pa
     struct nvtx_object *registered =
         field->form == FIELD_HANDLE ? nvtx_object_of(pointer, NVTX_STRING) : NULL;
     read_text(field->form == FIELD_POINTER ? collector_text(pointer)
-              : registered                      ? nvtx_object_id(registered)
-                                                : 0,
+              : registered                 ? nvtx_object_id(registered)
+                                           : 0,
               value);
     return true;
 }

@@ -9,7 +9,7 @@
 
 #include "collectors/nvtx/nvtx.h"
 
-#define MAX_PAYLOADS 1024u /* more in one event is taken for garbage */
+#define MAX_PAYLOADS 1024u    /* more in one event is taken for garbage */
 #define TYPE_REFERENCED 1022u /* memory that other payloads of the event point into */
 
 /* What the functions below read of these; the vendor's structures may be longer. */

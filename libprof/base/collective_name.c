@@ -62,7 +62,8 @@ static enum prof_collective whole_word(const char *text, size_t length)
     return PROF_COLLECTIVE_NONE;
 }
 
-/* Kernels before 2.8 are ncclAllReduceRingLLKernel_sum_f32: the longest word that it begins with. */
+/* Kernels before 2.8 are ncclAllReduceRingLLKernel_sum_f32: the longest word that it begins with.
+ */
 static enum prof_collective first_word(const char *text)
 {
     enum prof_collective found = PROF_COLLECTIVE_OTHER;
@@ -102,8 +103,8 @@ enum prof_collective prof_collective_kernel(const char *name)
     const char *plain = plain_name(name);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         const char *rest = after(plain, prefixes[i]);
-        enum prof_collective found = rest ? whole_word(rest, strcspn(rest, "_(< "))
-                                          : PROF_COLLECTIVE_NONE;
+        enum prof_collective found =
+            rest ? whole_word(rest, strcspn(rest, "_(< ")) : PROF_COLLECTIVE_NONE;
         if (rest)
             return found ? found : PROF_COLLECTIVE_OTHER;
     }

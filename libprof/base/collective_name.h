@@ -36,22 +36,22 @@ enum prof_collective {
 /* "all_reduce"; static, never NULL. */
 const char *prof_collective_name(enum prof_collective operation);
 
-/* The operation of a kernel by its (demangled or plain) name: NCCL's of all versions since 2.4, RCCL's,
- * and the one-node all-reduce kernels of PyTorch, vLLM and SGLang. OTHER: NCCL's, and its name does not
- * tell. NONE: computes. `name` NULL allowed. */
+/* The operation of a kernel by its (demangled or plain) name: NCCL's of all versions since 2.4,
+ * RCCL's, and the one-node all-reduce kernels of PyTorch, vLLM and SGLang. OTHER: NCCL's, and its
+ * name does not tell. NONE: computes. `name` NULL allowed. */
 enum prof_collective prof_collective_kernel(const char *name);
 
-/* The operation of an NVTX range: NCCL's functions in the domain NCCL, MPI_ functions that block in any
- * domain, names of the map above in the domain perfkit.collective. NONE: another range. NULL allowed
- * for both. */
+/* The operation of an NVTX range: NCCL's functions in the domain NCCL, MPI_ functions that block in
+ * any domain, names of the map above in the domain perfkit.collective. NONE: another range. NULL
+ * allowed for both. */
 enum prof_collective prof_collective_range(const char *domain, const char *name);
 
-/* Bytes that the bandwidths of an operation refer to, of a call with messages of `bytes` among `ranks`
- * ranks: nccl-tests' S. NaN when it is not known. */
+/* Bytes that the bandwidths of an operation refer to, of a call with messages of `bytes` among
+ * `ranks` ranks: nccl-tests' S. NaN when it is not known. */
 double prof_collective_bytes(enum prof_collective operation, int64_t bytes, int64_t ranks);
 
-/* nccl-tests' ratio of bus to algorithm bandwidth (its doc/PERFORMANCE.md): 2(n-1)/n for an all-reduce.
- * NaN when it is not known. */
+/* nccl-tests' ratio of bus to algorithm bandwidth (its doc/PERFORMANCE.md): 2(n-1)/n for an
+ * all-reduce. NaN when it is not known. */
 double prof_collective_bus_factor(enum prof_collective operation, int64_t ranks);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
 /* prof_ranks.h: programs of several processes that work together, and what they tell each other.
  *
- * A rank is a process that takes part, or one of its devices where several of them do. Ranks are found by
- * the launchers' variables (process.rank), by NCCL (what ncclCommInitRank was given), and by
- * collective operations. They may be of one capture (torchrun under one `perfkit run`) or of a merged
- * one (`perfkit merge`).
+ * A rank is a process that takes part, or one of its devices where several of them do. Ranks are
+ * found by the launchers' variables (process.rank), by NCCL (what ncclCommInitRank was given), and
+ * by collective operations. They may be of one capture (torchrun under one `perfkit run`) or of a
+ * merged one (`perfkit merge`).
  *
- * An operation is seen from the ranges that NCCL, MPI wrappers or the program put around it, from the
- * kernels that do it, or from both: see docs/distributed.md. Its time is that of its kernel, or of its
- * range where it has none. Conventions as in prof.h. */
+ * An operation is seen from the ranges that NCCL, MPI wrappers or the program put around it, from
+ * the kernels that do it, or from both: see docs/distributed.md. Its time is that of its kernel, or
+ * of its range where it has none. Conventions as in prof.h. */
 #ifndef PERFKIT_PROF_RANKS_H
 #define PERFKIT_PROF_RANKS_H
 
@@ -39,45 +39,47 @@ struct prof_rank_row {
     int64_t pid;
     int64_t begin_ns, window_ns; /* what is judged: its iterations, else first to last operation */
     int64_t iterations;
-    double iteration_ns;  /* median; NaN without iterations */
-    int64_t busy_ns;      /* any device operation, or a collective */
-    int64_t compute_ns;   /* kernels that are no collectives */
-    int64_t copy_ns;      /* copies and fills while none of those ran */
-    int64_t idle_ns;      /* the rest of the window */
+    double iteration_ns; /* median; NaN without iterations */
+    int64_t busy_ns;     /* any device operation, or a collective */
+    int64_t compute_ns;  /* kernels that are no collectives */
+    int64_t copy_ns;     /* copies and fills while none of those ran */
+    int64_t idle_ns;     /* the rest of the window */
     int64_t collective_ns;
-    int64_t exposed_ns;   /* collectives while no other kernel ran */
-    int64_t wait_ns;      /* in collectives, until the last rank had come */
+    int64_t exposed_ns; /* collectives while no other kernel ran */
+    int64_t wait_ns;    /* in collectives, until the last rank had come */
     int64_t kernels, collectives;
     int64_t judged;     /* collectives of the window that were found on the other ranks too */
     int64_t last_count; /* of them, those to which it came last of all */
     int64_t last_ns;    /* summed: how long after the second last, which is what it alone costs */
     int64_t caused_ns;  /* summed: what all others waited for it */
-    enum prof_rank_cause cause;    /* of most of that */
+    enum prof_rank_cause cause;     /* of most of that */
     int64_t excess_ns[PROF_CAUSES]; /* of those times, against the median of the other ranks */
-    const char *slow_kernel; /* the kernel that took longest beyond the median of the others, or NULL */
-    int64_t slow_kernel_ns;  /* by so much, over the window */
+    const char
+        *slow_kernel; /* the kernel that took longest beyond the median of the others, or NULL */
+    int64_t slow_kernel_ns; /* by so much, over the window */
     double collective_share, exposed_share, wait_share, idle_share; /* of window_ns */
 };
 
 /* What ranks did together: operations of one kind and size of a communicator, over all ranks. */
 struct prof_collective_row {
     enum prof_collective operation;
-    const char *name;    /* of the operation */
+    const char *name;      /* of the operation */
     const char *reduction; /* "Sum"; NULL = does not apply, or not known */
     bool has_communicator;
-    uint64_t communicator; /* the library's number of it */
-    char communicator_text[20]; /* the same as "0x7fed..."; "" without */
-    int64_t ranks;         /* in the communicator; PROF_UNKNOWN */
-    int64_t seen_ranks;    /* of them in this capture */
-    int64_t bytes;         /* of one message, as the call was given it; PROF_UNKNOWN */
-    int64_t count;         /* operations, over all ranks */
-    int64_t calls;         /* calls in them: more where calls were grouped; PROF_UNKNOWN */
-    int64_t in_graphs;     /* of `count`, nodes of CUDA graphs */
+    uint64_t communicator;          /* the library's number of it */
+    char communicator_text[20];     /* the same as "0x7fed..."; "" without */
+    int64_t ranks;                  /* in the communicator; PROF_UNKNOWN */
+    int64_t seen_ranks;             /* of them in this capture */
+    int64_t bytes;                  /* of one message, as the call was given it; PROF_UNKNOWN */
+    int64_t count;                  /* operations, over all ranks */
+    int64_t calls;                  /* calls in them: more where calls were grouped; PROF_UNKNOWN */
+    int64_t in_graphs;              /* of `count`, nodes of CUDA graphs */
     struct prof_spread duration_ns; /* as each rank saw it, waiting included */
-    int64_t matched;       /* operations that were found on all ranks seen; the three below are of these */
-    double transfer_ns;    /* median, from the moment the last rank had come: without waiting */
-    double skew_ns;        /* median, first to last arrival */
-    int64_t wait_ns;       /* sum over ranks */
+    int64_t
+        matched; /* operations that were found on all ranks seen; the three below are of these */
+    double transfer_ns; /* median, from the moment the last rank had come: without waiting */
+    double skew_ns;     /* median, first to last arrival */
+    int64_t wait_ns;    /* sum over ranks */
     /* bytes/s, as nccl-tests define them, of transfer_ns (of the median duration where nothing was
      * matched: then waiting is in it); NaN = not known. */
     double algorithm_rate, bus_rate;
@@ -85,20 +87,20 @@ struct prof_collective_row {
 
 /* A collective that began late because of one rank. */
 struct prof_rank_late {
-    uint32_t rank;        /* index into rows: who came last */
-    int64_t start_ns;     /* when */
-    int64_t iteration;    /* from 0; PROF_UNKNOWN */
+    uint32_t rank;     /* index into rows: who came last */
+    int64_t start_ns;  /* when */
+    int64_t iteration; /* from 0; PROF_UNKNOWN */
     enum prof_collective operation;
     int64_t bytes, sequence;
-    int64_t late_ns;      /* after the second last */
-    int64_t skew_ns;      /* after the first */
-    int64_t caused_ns;    /* what the others waited for it, summed */
+    int64_t late_ns;   /* after the second last */
+    int64_t skew_ns;   /* after the first */
+    int64_t caused_ns; /* what the others waited for it, summed */
     enum prof_rank_cause cause;
-    int64_t excess_ns;    /* of that cause */
+    int64_t excess_ns; /* of that cause */
 };
 
 struct prof_rank_iteration {
-    uint32_t rank; /* index into rows */
+    uint32_t rank;     /* index into rows */
     int64_t iteration; /* from 0 */
     int64_t start_ns, duration_ns;
     int64_t compute_ns, copy_ns, exposed_ns, wait_ns, idle_ns;
@@ -114,10 +116,10 @@ enum prof_rank_difference_kind {
 struct prof_rank_difference {
     uint32_t rank;
     enum prof_rank_difference_kind kind;
-    const char *name; /* kernel, kind of copy, operation */
+    const char *name;                 /* kernel, kind of copy, operation */
     const struct prof_config *config; /* LAUNCHES */
-    int64_t here, usual; /* count or bytes: of this rank, of most */
-    int64_t usual_ranks; /* so many have the usual number */
+    int64_t here, usual;              /* count or bytes: of this rank, of most */
+    int64_t usual_ranks;              /* so many have the usual number */
 };
 
 /* A way between ranks: all operations of a communicator, or sends from one rank to another. */
@@ -125,7 +127,7 @@ struct prof_rank_link {
     bool has_communicator;
     uint64_t communicator;
     char communicator_text[20]; /* as above */
-    int64_t from, to; /* ranks of a pair; PROF_UNKNOWN = a communicator as a whole */
+    int64_t from, to;           /* ranks of a pair; PROF_UNKNOWN = a communicator as a whole */
     int64_t ranks;
     int64_t count, bytes; /* of operations that have a rate */
     double bus_rate;      /* median over large ones (1 MiB and more) */
@@ -141,29 +143,30 @@ struct prof_ranks {
     size_t late_count;
     struct prof_rank_iteration *iterations; /* by iteration, then rank */
     size_t iteration_count;
-    struct prof_rank_difference *differences; /* by rank, then kind; at most PROF_RANKS_DIFFERENCES */
+    struct prof_rank_difference
+        *differences; /* by rank, then kind; at most PROF_RANKS_DIFFERENCES */
     size_t difference_count;
     int64_t differences_left_out;
     struct prof_rank_link *links; /* slowest against the usual first */
     size_t link_count;
 
-    const char *iteration_name; /* NVTX range; NULL = none repeats on every rank */
-    int64_t world_size;         /* PROF_UNKNOWN */
-    int64_t missing;            /* ranks of it that are not here; PROF_UNKNOWN */
-    int64_t operations, matched;    /* collectives on one rank; of them matched with all others */
-    const char *why_unmatched;  /* static; NULL = all were, or there are none */
+    const char *iteration_name;   /* NVTX range; NULL = none repeats on every rank */
+    int64_t world_size;           /* PROF_UNKNOWN */
+    int64_t missing;              /* ranks of it that are not here; PROF_UNKNOWN */
+    int64_t operations, matched;  /* collectives on one rank; of them matched with all others */
+    const char *why_unmatched;    /* static; NULL = all were, or there are none */
     int64_t calls_without_kernel; /* calls of NCCL whose kernel is not known (copy engines, ...) */
-    int64_t clock_error_ns;     /* of moments on different hosts, as merging found it; 0 = one host.
-                                   PROF_UNKNOWN = not known: then nothing is told of lateness */
-    double imbalance;           /* largest compute time over the mean, less 1; NaN */
+    int64_t clock_error_ns; /* of moments on different hosts, as merging found it; 0 = one host.
+                               PROF_UNKNOWN = not known: then nothing is told of lateness */
+    double imbalance;       /* largest compute time over the mean, less 1; NaN */
 };
 
 #define PROF_RANKS_LATE 20
 #define PROF_RANKS_DIFFERENCES 200
 
-/* Everything about ranks. A capture without any gives an empty result (count 0). A filter may choose
- * time, process and device. Reads the ranges and the device tables once; memory: 16 bytes a device
- * operation and about 150 a collective. */
+/* Everything about ranks. A capture without any gives an empty result (count 0). A filter may
+ * choose time, process and device. Reads the ranges and the device tables once; memory: 16 bytes a
+ * device operation and about 150 a collective. */
 enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filter *filter,
                             struct prof_ranks *result, struct prof_error *err);
 void prof_ranks_free(struct prof_ranks *result);

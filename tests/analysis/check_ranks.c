@@ -18,7 +18,8 @@ static void done(struct prof_capture *capture, const struct prof_ranks *ranks)
     prof_close(capture);
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------- */
+/* ---- waiting
+ * --------------------------------------------------------------------------------------- */
 
 START_TEST(who_comes_last_is_told_with_the_cause)
 {
@@ -128,7 +129,8 @@ START_TEST(what_a_kernel_covers_is_not_exposed)
 }
 END_TEST
 
-/* ---- calls and kernels ------------------------------------------------------------------------------ */
+/* ---- calls and kernels
+ * ------------------------------------------------------------------------------ */
 
 START_TEST(groups_share_kernels)
 {
@@ -205,13 +207,15 @@ START_TEST(captured_calls_serve_every_launch)
     scene_begin();
     scene_process(0, "0");
     scene_all_reduce(0, 10, COMMUNICATOR, MEBI);
-    scene_add("INSERT INTO graph_node(start, thread, node, graph, original, class) VALUES(12000, 1, 5, 1, "
+    scene_add(
+        "INSERT INTO graph_node(start, thread, node, graph, original, class) VALUES(12000, 1, 5, "
+        "1, "
         "NULL, 1), (13000, 1, 6, 1, NULL, 1), (20000, 1, 50, 2, NULL, 1), (20000, 1, 50, 2, 5, 1), "
         "(20000, 1, 51, 2, 51, 1)");
     for (int i = 0; i < 2; i++)
         scene_add("INSERT INTO kernel(start, duration, stream, config, correlation, graph_node) "
-            "VALUES(%d, 1000, 2, %d, %d, 50), (%d, 10, 1, %d, %d, 51)", 100000 + 10000 * i,
-            ALL_REDUCE_CONFIG, i, 100000 + 10000 * i, GEMM_CONFIG, i);
+                  "VALUES(%d, 1000, 2, %d, %d, 50), (%d, 10, 1, %d, %d, 51)",
+                  100000 + 10000 * i, ALL_REDUCE_CONFIG, i, 100000 + 10000 * i, GEMM_CONFIG, i);
     struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->collective_count, 1);
@@ -232,15 +236,17 @@ START_TEST(launches_of_another_thread_go_by_order)
     scene_add("INSERT INTO thread(id, process, tid) VALUES(9, 1, 999)");
     for (int i = 0; i < 3; i++) {
         scene_all_reduce(0, 10 + 10 * i, COMMUNICATOR, (i + 1) * MEBI);
-        scene_add("INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
-            "VALUES(%d, %d, 2, %d, 1000, 500, 9)", (100 + 10 * i) * US, (i + 1) * US,
-            ALL_REDUCE_CONFIG);
+        scene_add(
+            "INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
+            "VALUES(%d, %d, 2, %d, 1000, 500, 9)",
+            (100 + 10 * i) * US, (i + 1) * US, ALL_REDUCE_CONFIG);
     }
     struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->collective_count, 3);
     for (size_t i = 0; i < 3; i++)
-        ck_assert_int_eq(ranks->collectives[i].bytes, ranks->collectives[i].duration_ns.sum / US * MEBI);
+        ck_assert_int_eq(ranks->collectives[i].bytes,
+                         ranks->collectives[i].duration_ns.sum / US * MEBI);
     done(capture, ranks);
 }
 END_TEST
@@ -277,7 +283,8 @@ START_TEST(operations_of_the_host)
 }
 END_TEST
 
-/* ---- what does not go together ---------------------------------------------------------------------- */
+/* ---- what does not go together
+ * ---------------------------------------------------------------------- */
 
 START_TEST(a_rank_that_began_later_is_counted_from_the_end)
 {
@@ -297,7 +304,8 @@ END_TEST
 START_TEST(groups_that_cannot_be_told_apart_are_not_matched)
 {
     scene_training(4, (long[]){200, 300, 200, 200}, (long[]){0, 0, 0, 0}, 0);
-    scene_add("UPDATE kernel SET start = start + 500000000 WHERE stream > 4"); /* ranks 2, 3: another group */
+    scene_add("UPDATE kernel SET start = start + 500000000 WHERE stream > 4"); /* ranks 2, 3:
+                                                                                  another group */
     struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_int_eq(ranks->matched, 0);
@@ -313,7 +321,8 @@ START_TEST(a_rank_that_does_otherwise_is_named)
 {
     scene_training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
     scene_kernel(3, EXTRA_CONFIG, 2500, 2600, 2610);
-    scene_add("INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES(2700000, 1000, 3, 4096, 2)");
+    scene_add("INSERT INTO transfer(start, duration, stream, bytes, kind) VALUES(2700000, 1000, 3, "
+              "4096, 2)");
     scene_kernel(0, EXTRA_CONFIG, 500, 600, 610); /* before the steps: no part of them */
     struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
@@ -339,8 +348,10 @@ START_TEST(clocks_of_several_hosts)
     } clocks[] = {{"50000", 50 * US, STEPS}, {"300000", 300 * US, 0}, {"NULL", PROF_UNKNOWN, 0}};
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
         scene_training(2, (long[]){200, 400}, (long[]){0, 0}, COMMUNICATOR);
-        scene_add("INSERT INTO merged_part(file, host, boot_id, clock_error) VALUES('a', 'one', 'x', NULL), "
-                  "('b', 'one', 'x', NULL), ('c', 'two', 'y', %s)", clocks[i].error);
+        scene_add("INSERT INTO merged_part(file, host, boot_id, clock_error) VALUES('a', 'one', "
+                  "'x', NULL), "
+                  "('b', 'one', 'x', NULL), ('c', 'two', 'y', %s)",
+                  clocks[i].error);
         struct prof_capture *capture = scene_made();
         const struct prof_ranks *ranks = ranks_of(capture);
         ck_assert_int_eq(ranks->clock_error_ns, clocks[i].told);
@@ -365,7 +376,7 @@ START_TEST(a_slow_link_is_first)
         for (int i = 0; i < 4; i++) {
             scene_all_reduce(r, 100 + 1000 * i, 1000 + r / 2, 8 * MEBI);
             scene_kernel(r, ALL_REDUCE_CONFIG, 101 + 1000 * i, 110 + 1000 * i,
-                   110 + 1000 * i + (r / 2 == 1 ? 400 : 100));
+                         110 + 1000 * i + (r / 2 == 1 ? 400 : 100));
         }
     }
     struct prof_capture *capture = scene_made();
@@ -385,8 +396,9 @@ START_TEST(one_process_with_several_devices)
     scene_begin();
     for (int r = 0; r < 2; r++)
         scene_process(r, "0");
-    scene_add("UPDATE device SET process = 1; UPDATE stream SET process = 1; DELETE FROM process WHERE id=2;"
-        "UPDATE thread SET process = 1");
+    scene_add("UPDATE device SET process = 1; UPDATE stream SET process = 1; DELETE FROM process "
+              "WHERE id=2;"
+              "UPDATE thread SET process = 1");
     for (int r = 0; r < 2; r++) {
         scene_comm_init(r, COMMUNICATOR, 2);
         scene_all_reduce(r, 100 + 10 * r, COMMUNICATOR, MEBI);
@@ -413,7 +425,8 @@ START_TEST(nothing_and_nonsense)
     done(capture, ranks);
 
     scene_training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
-    scene_add("UPDATE kernel SET duration = -5 WHERE id = 2; UPDATE kernel SET start = NULL WHERE id = 4;"
+    scene_add(
+        "UPDATE kernel SET duration = -5 WHERE id = 2; UPDATE kernel SET start = NULL WHERE id = 4;"
         "UPDATE kernel SET duration = 9223372036854775807 WHERE id = 6;"
         "UPDATE kernel SET stream = 99, thread = 99 WHERE id = 8;"
         "UPDATE kernel SET start = -9223372036854775807 WHERE id = 10;"
@@ -422,7 +435,8 @@ START_TEST(nothing_and_nonsense)
         "UPDATE range_field SET value = 'text' WHERE id %% 3 = 0;"
         "UPDATE range_field SET name = 99, range = 0 WHERE id = 5;"
         "UPDATE process SET rank = -3, world_size = -1 WHERE id = 1;"
-        "INSERT INTO range_field(range, name, value) VALUES(2, 16, -1), (2, 18, 0), (NULL, NULL, NULL);"
+        "INSERT INTO range_field(range, name, value) VALUES(2, 16, -1), (2, 18, 0), (NULL, NULL, "
+        "NULL);"
         "INSERT INTO graph_node(start, thread, node, original) VALUES(1, 1, 7, 8), (1, 1, 8, 7);"
         "UPDATE kernel SET graph_node = 7 WHERE id = 12");
     capture = scene_made();
@@ -452,5 +466,5 @@ CHECK_MAIN("ranks", who_comes_last_is_told_with_the_cause, a_late_host_is_no_slo
            captured_calls_serve_every_launch, launches_of_another_thread_go_by_order,
            operations_of_the_host, a_rank_that_began_later_is_counted_from_the_end,
            groups_that_cannot_be_told_apart_are_not_matched, a_rank_that_does_otherwise_is_named,
-           clocks_of_several_hosts, a_slow_link_is_first, one_process_with_several_devices, nothing_and_nonsense,
-           a_filter_by_time)
+           clocks_of_several_hosts, a_slow_link_is_first, one_process_with_several_devices,
+           nothing_and_nonsense, a_filter_by_time)

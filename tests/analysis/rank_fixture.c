@@ -8,10 +8,12 @@
 static const char base[] =
     "INSERT INTO capture(state, command, host, duration) VALUES('merged', 'x', 'box', 100000000);"
     "INSERT INTO string(value) VALUES('gemm'), ('ncclDevKernel_AllReduce_Sum_f32_RING_LL'), "
-    "('ncclDevKernel_SendRecv'), ('NCCL'), ('ncclAllReduce'), ('ncclGroupStart'), ('ncclGroupEnd'), "
+    "('ncclDevKernel_SendRecv'), ('NCCL'), ('ncclAllReduce'), ('ncclGroupStart'), "
+    "('ncclGroupEnd'), "
     "('ncclSend'), ('ncclRecv'), ('ncclCommInitRank'), ('step'), ('perfkit.collective'), "
     "('all_reduce'), ('MPI_Barrier'), ('NCCL communicator ID'), ('Message size [bytes]'), "
-    "('Peer rank'), ('No. of ranks'), ('Rank'), ('Reduction operation'), ('CUDA device'), ('extra');"
+    "('Peer rank'), ('No. of ranks'), ('Rank'), ('Reduction operation'), ('CUDA device'), "
+    "('extra');"
     "INSERT INTO launch_config(name, grid_x, block_x) VALUES(1, 1, 32), (2, 1, 32), (3, 1, 32), "
     "(22, 1, 32);";
 
@@ -46,29 +48,37 @@ struct prof_capture *scene_made(void)
 
 void scene_process(int r, const char *rank)
 {
-    scene_add("INSERT INTO process(id, pid, rank, world_size, spool) VALUES(%d, %d, %s, 4 + 0 * %s, 's')",
+    scene_add(
+        "INSERT INTO process(id, pid, rank, world_size, spool) VALUES(%d, %d, %s, 4 + 0 * %s, 's')",
         r + 1, 100 + r, rank, rank);
     scene_add("INSERT INTO thread(id, process, tid) VALUES(%d, %d, %d)", r + 1, r + 1, 100 + r);
-    scene_add("INSERT INTO device(id, process, api, ordinal, name, uuid, kind) VALUES(%d, %d, 'cuda', %d, "
-        "'GPU', 'GPU-%d', 'gpu')", r + 1, r + 1, r, r);
-    scene_add("INSERT INTO context(id, process, device, api) VALUES(%d, %d, %d, 'cuda')", r + 1, r + 1, r + 1);
+    scene_add("INSERT INTO device(id, process, api, ordinal, name, uuid, kind) VALUES(%d, %d, "
+              "'cuda', %d, "
+              "'GPU', 'GPU-%d', 'gpu')",
+              r + 1, r + 1, r, r);
+    scene_add("INSERT INTO context(id, process, device, api) VALUES(%d, %d, %d, 'cuda')", r + 1,
+              r + 1, r + 1);
     for (int s = 1; s <= 2; s++)
-        scene_add("INSERT INTO stream(id, process, device, context, api) VALUES(%d, %d, %d, %d, 'cuda')",
+        scene_add(
+            "INSERT INTO stream(id, process, device, context, api) VALUES(%d, %d, %d, %d, 'cuda')",
             2 * r + s, r + 1, r + 1, r + 1);
 }
 
 void scene_kernel(int r, int config, long call, long start, long end)
 {
     scene_add("INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) "
-        "VALUES(%ld, %ld, %d, %d, %ld, 1000, %d)", start * US, (end - start) * US,
-        2 * r + (config == GEMM_CONFIG || config == EXTRA_CONFIG ? 1 : 2), config,
-        (start - call) * US, r + 1);
+              "VALUES(%ld, %ld, %d, %d, %ld, 1000, %d)",
+              start * US, (end - start) * US,
+              2 * r + (config == GEMM_CONFIG || config == EXTRA_CONFIG ? 1 : 2), config,
+              (start - call) * US, r + 1);
 }
 
 int scene_range(int r, int name, int domain, long start, long end)
 {
-    scene_add("INSERT INTO range(id, start, duration, thread, name, domain, depth) VALUES(%d, %ld, %ld, %d, "
-        "%d, nullif(%d, 0), 0)", ++ranges, start * US, (end - start) * US, r + 1, name, domain);
+    scene_add("INSERT INTO range(id, start, duration, thread, name, domain, depth) VALUES(%d, %ld, "
+              "%ld, %d, "
+              "%d, nullif(%d, 0), 0)",
+              ++ranges, start * US, (end - start) * US, r + 1, name, domain);
     return ranges;
 }
 
@@ -83,7 +93,8 @@ void scene_all_reduce(int r, long at, long long communicator, long long bytes)
     if (communicator)
         scene_field(call, F_COMMUNICATOR, communicator);
     scene_field(call, F_BYTES, bytes);
-    scene_add("INSERT INTO range_field(range, name, value) VALUES(%d, %d, 'Sum')", call, F_REDUCTION);
+    scene_add("INSERT INTO range_field(range, name, value) VALUES(%d, %d, 'Sum')", call,
+              F_REDUCTION);
 }
 
 void scene_comm_init(int r, long long communicator, int ranks)

@@ -65,7 +65,8 @@ static const struct {
 START_TEST(ranges_by_name)
 {
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        ck_assert_msg(prof_collective_range(ranges[i].domain, ranges[i].name) == ranges[i].operation,
+        ck_assert_msg(prof_collective_range(ranges[i].domain, ranges[i].name) ==
+                          ranges[i].operation,
                       "%s", ranges[i].name ? ranges[i].name : "NULL");
 }
 END_TEST
@@ -74,7 +75,8 @@ END_TEST
 START_TEST(bandwidths_are_those_of_nccl_tests)
 {
     ck_assert_double_eq_tol(prof_collective_bus_factor(PROF_COLLECTIVE_ALL_REDUCE, 8), 1.75, 1e-12);
-    ck_assert_double_eq_tol(prof_collective_bus_factor(PROF_COLLECTIVE_ALL_GATHER, 8), 0.875, 1e-12);
+    ck_assert_double_eq_tol(prof_collective_bus_factor(PROF_COLLECTIVE_ALL_GATHER, 8), 0.875,
+                            1e-12);
     ck_assert_double_eq(prof_collective_bus_factor(PROF_COLLECTIVE_BROADCAST, 8), 1);
     ck_assert_double_eq(prof_collective_bus_factor(PROF_COLLECTIVE_ALL_REDUCE, 1), 0);
     ck_assert(isnan(prof_collective_bus_factor(PROF_COLLECTIVE_ALL_REDUCE, 0)));

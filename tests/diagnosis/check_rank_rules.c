@@ -44,8 +44,8 @@ START_TEST(one_rank_holds_the_others_up)
     ck_assert_ptr_nonnull(finding);
     ck_assert_uint_eq(count_of(&findings, "rank-straggler"), 1);
     ck_assert_int_eq(finding->device, 3);
-    ck_assert_msg(strstr(finding->seen, "Rank 2 came last to 5 of 5 collectives, 1.20 ms") != NULL, "%s",
-                  finding->seen);
+    ck_assert_msg(strstr(finding->seen, "Rank 2 came last to 5 of 5 collectives, 1.20 ms") != NULL,
+                  "%s", finding->seen);
     ck_assert_ptr_nonnull(strstr(finding->seen, "its kernels took longer, most of all gemm"));
     /* With the second slowest as it is, every step is 240 us shorter. */
     ck_assert_int_le(finding->bound_ns, STEPS * 240 * US);
@@ -135,8 +135,8 @@ START_TEST(collectives_that_nothing_covers)
 }
 END_TEST
 
-/* Few blocks that wait for each other are what a collective is: no fault of a kernel, and streams that take
- * turns with them are no streams that could run side by side. */
+/* Few blocks that wait for each other are what a collective is: no fault of a kernel, and streams
+ * that take turns with them are no streams that could run side by side. */
 START_TEST(collectives_are_not_judged_as_kernels)
 {
     scene_begin();
@@ -151,16 +151,19 @@ START_TEST(collectives_are_not_judged_as_kernels)
             scene_kernel(r, ALL_REDUCE_CONFIG, at + 4, at + 200, at + 900);
         }
     }
-    scene_add("UPDATE device SET units = 132, warp = 32, compute_major = 9, max_threads_per_unit = 2048, "
-              "registers_per_unit = 65536, shared_per_unit_bytes = 233472");
-    scene_add("UPDATE launch_config SET grid_x = 13200, block_x = 256, registers = 32 WHERE id = %d", GEMM_CONFIG);
+    scene_add(
+        "UPDATE device SET units = 132, warp = 32, compute_major = 9, max_threads_per_unit = 2048, "
+        "registers_per_unit = 65536, shared_per_unit_bytes = 233472");
+    scene_add(
+        "UPDATE launch_config SET grid_x = 13200, block_x = 256, registers = 32 WHERE id = %d",
+        GEMM_CONFIG);
     scene_add("UPDATE launch_config SET grid_x = 24, block_x = 512, registers = 96 WHERE id = %d",
               ALL_REDUCE_CONFIG);
     struct prof_capture *capture = scene_made();
     struct prof_findings findings = judged(capture);
     for (size_t i = 0; i < findings.count; i++)
-        ck_assert_msg(strstr(findings.rows[i].seen, "nccl") == NULL, "%s: %s", findings.rows[i].rule->id,
-                      findings.rows[i].seen);
+        ck_assert_msg(strstr(findings.rows[i].seen, "nccl") == NULL, "%s: %s",
+                      findings.rows[i].rule->id, findings.rows[i].seen);
     ck_assert_ptr_null(find(&findings, "serial-streams"));
     ck_assert_ptr_nonnull(find(&findings, "exposed-collectives"));
     done(capture, &findings);
@@ -211,11 +214,13 @@ START_TEST(one_rank_does_more)
     const struct prof_finding *finding = find(&findings, "rank-differs");
     ck_assert_ptr_nonnull(finding);
     ck_assert_int_eq(finding->severity, PROF_SEVERITY_INFO);
-    ck_assert_msg(strstr(finding->seen, "Rank 1 does something else than most: 1 launches of extra") != NULL,
-                  "%s", finding->seen);
+    ck_assert_msg(
+        strstr(finding->seen, "Rank 1 does something else than most: 1 launches of extra") != NULL,
+        "%s", finding->seen);
     done(capture, &findings);
 }
 END_TEST
 
 CHECK_MAIN("rank rules", one_rank_holds_the_others_up, ranks_that_wait_in_turn,
-           collectives_that_nothing_covers, collectives_are_not_judged_as_kernels, one_way_is_slower, one_rank_does_more)
+           collectives_that_nothing_covers, collectives_are_not_judged_as_kernels,
+           one_way_is_slower, one_rank_does_more)

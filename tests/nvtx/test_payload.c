@@ -199,8 +199,7 @@ START_TEST(collectives_leave_their_fields)
     payload.size_bytes = sizeof all;
     domain_start(domain, &event);
     ck_assert_uint_eq(fake_type_count(WIRE_FIELD), 14);
-    ck_assert_uint_eq(fake_nth(WIRE_FIELD, 13)->field.id,
-                      fake_nth(WIRE_RANGE_START, 0)->range.id);
+    ck_assert_uint_eq(fake_nth(WIRE_FIELD, 13)->field.id, fake_nth(WIRE_RANGE_START, 0)->range.id);
 }
 END_TEST
 
@@ -225,7 +224,8 @@ START_TEST(layouts_of_other_shapes)
         const char *text;
         int32_t rest[8];
     } shapes = {-5, {1, 2, 3}, 0.5, "said", {0}};
-    struct pk_nvtx_payload_data payload = {register_schema(domain, &schema), sizeof shapes, &shapes};
+    struct pk_nvtx_payload_data payload = {register_schema(domain, &schema), sizeof shapes,
+                                           &shapes};
     push_payload_fn push = PAYLOAD(PK_NVTX_PAYLOAD_RANGE_PUSH, push_payload_fn);
     push(domain, &payload, 1);
     ck_assert_uint_eq(fake_type_count(WIRE_FIELD), 3);

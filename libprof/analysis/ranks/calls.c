@@ -1,22 +1,34 @@
-/* NVTX ranges of collective operations: NCCL's, MPI wrappers', and the program's own, with what their
- * payloads say. Most captures have none: then only the texts are looked at. */
+/* NVTX ranges of collective operations: NCCL's, MPI wrappers', and the program's own, with what
+ * their payloads say. Most captures have none: then only the texts are looked at. */
 #include "libprof/analysis/ranks/private.h"
 
 /* What NCCL calls the fields of its payloads (src/include/nvtx_payload_schemas.h, 2.18 to 2.30). */
-enum field { FIELD_NONE, FIELD_COMMUNICATOR, FIELD_BYTES, FIELD_REDUCTION, FIELD_PEER, FIELD_RANKS,
-             FIELD_RANK, FIELD_DEVICE };
+enum field {
+    FIELD_NONE,
+    FIELD_COMMUNICATOR,
+    FIELD_BYTES,
+    FIELD_REDUCTION,
+    FIELD_PEER,
+    FIELD_RANKS,
+    FIELD_RANK,
+    FIELD_DEVICE
+};
 static const struct {
     const char *name;
     enum field field;
 } fields[] = {
-    {"NCCL communicator ID", FIELD_COMMUNICATOR}, {"Message size [bytes]", FIELD_BYTES},
-    {"Bytes", FIELD_BYTES},                       {"Reduction operation", FIELD_REDUCTION},
-    {"Peer rank", FIELD_PEER},                    {"No. of ranks", FIELD_RANKS},
-    {"Rank", FIELD_RANK},                         {"CUDA device", FIELD_DEVICE},
+    {"NCCL communicator ID", FIELD_COMMUNICATOR},
+    {"Message size [bytes]", FIELD_BYTES},
+    {"Bytes", FIELD_BYTES},
+    {"Reduction operation", FIELD_REDUCTION},
+    {"Peer rank", FIELD_PEER},
+    {"No. of ranks", FIELD_RANKS},
+    {"Rank", FIELD_RANK},
+    {"CUDA device", FIELD_DEVICE},
 };
 
 #define INTERESTING                                                                                \
-    "domain IN (SELECT id FROM string WHERE value IN ('NCCL', 'perfkit.collective')) OR name IN " \
+    "domain IN (SELECT id FROM string WHERE value IN ('NCCL', 'perfkit.collective')) OR name IN "  \
     "(SELECT id FROM string WHERE value GLOB 'MPI_*')"
 
 static bool kind_of(const char *domain, const char *name, struct rank_call *call)
@@ -25,10 +37,10 @@ static bool kind_of(const char *domain, const char *name, struct rank_call *call
         const char *name;
         enum rank_call_kind kind;
     } others[] = {
-        {"ncclGroupStart", RANK_CALL_GROUP_START}, {"ncclGroupEnd", RANK_CALL_GROUP_END},
-        {"ncclCommInitRank", RANK_CALL_INIT},      {"ncclCommInitRankConfig", RANK_CALL_INIT},
+        {"ncclGroupStart", RANK_CALL_GROUP_START},    {"ncclGroupEnd", RANK_CALL_GROUP_END},
+        {"ncclCommInitRank", RANK_CALL_INIT},         {"ncclCommInitRankConfig", RANK_CALL_INIT},
         {"ncclCommInitRankScalable", RANK_CALL_INIT}, {"ncclCommSplit", RANK_CALL_INIT},
-        {"ncclCommShrink", RANK_CALL_INIT},        {"ncclCommGrow", RANK_CALL_INIT},
+        {"ncclCommShrink", RANK_CALL_INIT},           {"ncclCommGrow", RANK_CALL_INIT},
     };
     bool nccl = domain && strcmp(domain, "NCCL") == 0;
     call->operation = prof_collective_range(domain, name);
@@ -125,9 +137,8 @@ static bool add_field(void *user, sqlite3_stmt *row)
 {
     struct rank_work *w = user;
     struct rank_call key = {.range = prof_column_id(row, 0)};
-    struct rank_call *call = w->calls.count ? bsearch(&key, w->calls.data, w->calls.count,
-                                                      sizeof key, by_range)
-                                            : NULL;
+    struct rank_call *call =
+        w->calls.count ? bsearch(&key, w->calls.data, w->calls.count, sizeof key, by_range) : NULL;
     if (!call)
         return true;
     int64_t value = prof_column_int(row, 2);

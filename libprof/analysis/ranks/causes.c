@@ -1,6 +1,6 @@
-/* Why a rank came last to a collective. From the end of the collective before, which all ranks leave
- * together, each rank's device computes, copies, or waits for its host until it arrives. What the
- * last one did longer than the others (than their median) is the cause. */
+/* Why a rank came last to a collective. From the end of the collective before, which all ranks
+ * leave together, each rank's device computes, copies, or waits for its host until it arrives. What
+ * the last one did longer than the others (than their median) is the cause. */
 #include <math.h>
 
 #include "libprof/analysis/ranks/private.h"
@@ -40,8 +40,7 @@ static void split(const struct rank_unit *unit, int64_t begin, int64_t end,
     parts[PROF_CAUSE_UNKNOWN] = rank_cover_length(&unit->exposed, begin, end);
     parts[PROF_CAUSE_COMPUTE] = rank_cover_length(&unit->compute, begin, end);
     parts[PROF_CAUSE_COPY] = rank_cover_length(&unit->copies, begin, end);
-    parts[PROF_CAUSE_HOST] =
-        prof_subtract(all, rank_cover_length(&unit->busy, begin, end));
+    parts[PROF_CAUSE_HOST] = prof_subtract(all, rank_cover_length(&unit->busy, begin, end));
 }
 
 static enum prof_rank_cause cause_of(const struct causes *c, const struct rank_set *set,

@@ -1,6 +1,6 @@
-/* The NVTX range that repeats on every rank: the steps of a training, mostly. One called "step" comes
- * first; else the one that takes the longest time together. Its instances on a rank are those of the
- * thread that has most, apart from each other, and are numbered from 0. */
+/* The NVTX range that repeats on every rank: the steps of a training, mostly. One called "step"
+ * comes first; else the one that takes the longest time together. Its instances on a rank are those
+ * of the thread that has most, apart from each other, and are numbered from 0. */
 #include "libprof/analysis/ranks/private.h"
 
 #define LEAST_REPEATED 3
@@ -31,11 +31,10 @@ static bool add_candidate(void *user, sqlite3_stmt *row)
     if (text == PROF_NO_GROUP || !prof_array_reserve(&s->list, 1))
         return false;
     if (thread && is_step(s->texts.list.data[text]))
-        s->list.data[s->list.count++] =
-            (struct candidate){.process = thread->process,
-                               .count = prof_column_int(row, 2),
-                               .sum = prof_column_int(row, 3),
-                               .text = text};
+        s->list.data[s->list.count++] = (struct candidate){.process = thread->process,
+                                                           .count = prof_column_int(row, 2),
+                                                           .sum = prof_column_int(row, 3),
+                                                           .text = text};
     return true;
 }
 
@@ -66,8 +65,8 @@ static size_t processes_with_ranges(const struct search *s, bool *seen)
     return processes;
 }
 
-/* Of the candidates from `first` on, those of one text: how many processes have it often enough on one
- * thread, and the time in all of them. Returns the next text's first. */
+/* Of the candidates from `first` on, those of one text: how many processes have it often enough on
+ * one thread, and the time in all of them. Returns the next text's first. */
 static size_t sum_text(const struct search *s, size_t first, size_t *processes, int64_t *sum)
 {
     size_t i = first;
@@ -185,10 +184,11 @@ static bool keep(const struct search *s, int64_t process, struct prof_intervals 
 enum prof_status rank_iterations_read(struct rank_work *w, struct prof_error *err)
 {
     struct search s = {.w = w};
-    enum prof_status status = prof_scan(
-        w->capture, "SELECT name, thread, count(*), "
-        "CAST(min(total(duration), 9e18) AS INTEGER) " SELECTED " GROUP BY 1, 2",
-        add_candidate, &s, err);
+    enum prof_status status =
+        prof_scan(w->capture,
+                  "SELECT name, thread, count(*), "
+                  "CAST(min(total(duration), 9e18) AS INTEGER) " SELECTED " GROUP BY 1, 2",
+                  add_candidate, &s, err);
     if (!status && !choose(&s))
         status = prof_out_of_memory(err);
     if (!status && s.chosen != PROF_NO_GROUP) {

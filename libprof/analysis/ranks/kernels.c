@@ -23,7 +23,7 @@ bool rank_configs(struct rank_work *w, bool *any)
     return true;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 enum { ID, START, DURATION, STREAM, THREAD, LEAD, CORRELATION, CONFIG, NODE };
 
@@ -65,10 +65,12 @@ static enum prof_status read_kernels(struct rank_work *w, struct prof_error *err
             list = sqlite3_mprintf("%z%s%lld", list, *list ? "," : "",
                                    (long long)w->capture->configs.data[i].id);
     }
-    char *sql = list ? sqlite3_mprintf("SELECT id, start, duration, stream, thread, api_lead, "
-                                       "correlation, config, graph_node FROM kernel WHERE config IN "
-                                       "(%s)", list)
-                     : NULL;
+    char *sql = list
+                    ? sqlite3_mprintf("SELECT id, start, duration, stream, thread, api_lead, "
+                                      "correlation, config, graph_node FROM kernel WHERE config IN "
+                                      "(%s)",
+                                      list)
+                    : NULL;
     sqlite3_free(list);
     enum prof_status status =
         sql ? prof_scan(w->capture, sql, add_kernel, w, err) : prof_out_of_memory(err);
@@ -76,7 +78,7 @@ static enum prof_status read_kernels(struct rank_work *w, struct prof_error *err
     return status;
 }
 
-/* ---- nodes of graphs --------------------------------------------------------------------------- */
+/* ---- nodes of graphs ------------------------------------------------------------------------ */
 
 struct node {
     int64_t process, node, thread, start, original;
@@ -126,10 +128,11 @@ static enum prof_status read_nodes(struct nodes *nodes, struct prof_error *err)
         any |= w->kernels.data[i].node != PROF_UNKNOWN;
     /* CUPTI tells of a clone twice: as created, and then as cloned. */
     enum prof_status status =
-        any ? prof_scan(w->capture,
-                        "SELECT thread, node, max(original), start FROM graph_node GROUP BY thread, "
-                        "node",
-                        add_node, nodes, err)
+        any ? prof_scan(
+                  w->capture,
+                  "SELECT thread, node, max(original), start FROM graph_node GROUP BY thread, "
+                  "node",
+                  add_node, nodes, err)
             : PROF_OK;
     for (size_t i = 0; !status && i < w->kernels.count; i++) {
         const struct rank_kernel *kernel = &w->kernels.data[i];
@@ -140,7 +143,7 @@ static enum prof_status read_nodes(struct nodes *nodes, struct prof_error *err)
     return status;
 }
 
-/* ---- which calls a kernel serves ---------------------------------------------------------------- */
+/* ---- which calls a kernel serves ------------------------------------------------------------ */
 
 /* Something that happens on a thread. Kernels and nodes lie within what begins at the same time. */
 enum moment_kind { BEGINS, LAUNCHES, ENDS };
@@ -183,8 +186,9 @@ static void say(struct rank_said *said, struct rank_call *call, enum prof_collec
 {
     call->served = true;
     if (said->operation == PROF_COLLECTIVE_NONE) {
-        *said = (struct rank_said){call->operation, 1,          call->bytes, call->bytes,
-                                   call->peer,      call->communicator, call->reduction};
+        *said = (struct rank_said){call->operation, 1,          call->bytes,
+                                   call->bytes,     call->peer, call->communicator,
+                                   call->reduction};
         return;
     }
     said->calls++;
@@ -203,8 +207,8 @@ static void say(struct rank_said *said, struct rank_call *call, enum prof_collec
         said->reduction = NULL;
 }
 
-/* The launch of this kind that was told of a call of the same communicator, where that is asked for;
- * else the first that has not been told anything. */
+/* The launch of this kind that was told of a call of the same communicator, where that is asked
+ * for; else the first that has not been told anything. */
 static struct rank_said *launch_for(const struct sweep *s, const struct rank_call *call,
                                     bool by_communicator)
 {
@@ -246,8 +250,8 @@ static enum prof_collective name_of(const struct sweep *s, const struct rank_sai
     return PROF_COLLECTIVE_OTHER;
 }
 
-/* A group is over. One kernel for all calls, one for each, or one for each communicator: else it is not
- * known which serves which, and they stay apart. */
+/* A group is over. One kernel for all calls, one for each, or one for each communicator: else it is
+ * not known which serves which, and they stay apart. */
 static void flush(struct sweep *s)
 {
     for (size_t i = 0; i < s->calls.count; i++) {
@@ -341,7 +345,7 @@ static bool add_moments(struct rank_work *w, struct nodes *nodes, struct sweep *
     return ok && sweep_moments(s);
 }
 
-/* ---- what is left ------------------------------------------------------------------------------- */
+/* ---- what is left --------------------------------------------------------------------------- */
 
 /* Calls and kernels of one process and kind that found nothing, in order. */
 struct left {
@@ -414,9 +418,8 @@ static void finish_kernels(struct rank_work *w, const struct nodes *nodes)
         if (node && node->said.operation)
             kernel->said = node->said;
         if (kernel->said.operation == PROF_COLLECTIVE_NONE)
-            kernel->said = (struct rank_said){kernel->operation, PROF_UNKNOWN, PROF_UNKNOWN,
-                                              PROF_UNKNOWN,      PROF_UNKNOWN, 0,
-                                              NULL};
+            kernel->said = (struct rank_said){
+                kernel->operation, PROF_UNKNOWN, PROF_UNKNOWN, PROF_UNKNOWN, PROF_UNKNOWN, 0, NULL};
     }
 }
 

@@ -1,9 +1,9 @@
-/* The same operation on all ranks: the n-th of its communicator on each. Only operations that no rank
- * can leave before every rank has come: then the last arrival is what all wait for.
+/* The same operation on all ranks: the n-th of its communicator on each. Only operations that no
+ * rank can leave before every rank has come: then the last arrival is what all wait for.
  *
- * Nothing but their order says that two are the same. It is believed where operations and sizes agree
- * and hardly any rank leaves before another comes; else nothing is said of waiting at all. A rank
- * whose recording began later has fewer: then they are counted from the end. */
+ * Nothing but their order says that two are the same. It is believed where operations and sizes
+ * agree and hardly any rank leaves before another comes; else nothing is said of waiting at all. A
+ * rank whose recording began later has fewer: then they are counted from the end. */
 #include "libprof/analysis/ranks/private.h"
 
 #define FIT_SLACK_NS 20000 /* clocks of devices of one machine, as CUPTI converts them */
@@ -12,8 +12,8 @@
 bool rank_is_synchronising(enum prof_collective operation)
 {
     return operation == PROF_COLLECTIVE_ALL_REDUCE || operation == PROF_COLLECTIVE_ALL_GATHER ||
-           operation == PROF_COLLECTIVE_REDUCE_SCATTER ||
-           operation == PROF_COLLECTIVE_ALL_TO_ALL || operation == PROF_COLLECTIVE_BARRIER;
+           operation == PROF_COLLECTIVE_REDUCE_SCATTER || operation == PROF_COLLECTIVE_ALL_TO_ALL ||
+           operation == PROF_COLLECTIVE_BARRIER;
 }
 
 static int by_place(const void *a, const void *b)
@@ -28,7 +28,8 @@ static int by_place(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
-/* The events of a communicator on one unit that count: indices [first, first + count) of `order`. */
+/* The events of a communicator on one unit that count: indices [first, first + count) of `order`.
+ */
 struct lane {
     size_t first, count;
 };
@@ -138,8 +139,9 @@ static bool match_lanes(struct matching *m)
     size_t fit = count_fitting(m, false), fit_end = even ? 0 : count_fitting(m, true);
     bool from_end = fit_end > fit;
     if ((double)(from_end ? fit_end : fit) < LEAST_FITTING * (double)m->sets) {
-        m->w->why_unmatched = "collectives of the ranks do not go together in order: different ones, "
-                              "or groups that cannot be told apart, or clocks apart";
+        m->w->why_unmatched =
+            "collectives of the ranks do not go together in order: different ones, "
+            "or groups that cannot be told apart, or clocks apart";
         return true;
     }
     if (!even)
@@ -185,7 +187,8 @@ bool rank_match(struct rank_work *w)
         qsort(w->events.data, w->events.count, sizeof *w->events.data, by_place);
     for (size_t i = 0; ok && i < w->events.count;) {
         size_t end = i;
-        while (end < w->events.count && w->events.data[end].communicator == w->events.data[i].communicator)
+        while (end < w->events.count &&
+               w->events.data[end].communicator == w->events.data[i].communicator)
             end++;
         ok = match_communicator(&m, i, end);
         i = end;

@@ -2,7 +2,7 @@
 #include "libprof/analysis/device_ops.h"
 #include "libprof/analysis/ranks/private.h"
 
-/* ---- sets that are asked for lengths ------------------------------------------------------------ */
+/* ---- sets that are asked for lengths -------------------------------------------------------- */
 
 bool rank_cover_finish(struct rank_cover *cover)
 {
@@ -46,7 +46,8 @@ void rank_cover_free(struct rank_cover *cover)
     cover->before = NULL;
 }
 
-/* ---- units --------------------------------------------------------------------------------------- */
+/* ---- units
+ * --------------------------------------------------------------------------------------- */
 
 struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t device)
 {
@@ -68,7 +69,8 @@ struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t dev
     return &w->units.data[unit];
 }
 
-/* The first unit of a process, for what happens on the host; one without a device when it has none. */
+/* The first unit of a process, for what happens on the host; one without a device when it has none.
+ */
 static struct rank_unit *host_unit(struct rank_work *w, int64_t process)
 {
     for (size_t i = 0; i < w->units.count; i++) {
@@ -147,8 +149,8 @@ static bool see_operation(void *user, const struct prof_device_op *op)
     if (!unit)
         return false;
     bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH;
-    size_t config = op->kind == PROF_OP_KERNEL ? prof_index_of(&w->capture->configs, op->config)
-                                               : SIZE_MAX;
+    size_t config =
+        op->kind == PROF_OP_KERNEL ? prof_index_of(&w->capture->configs, op->config) : SIZE_MAX;
     unit->kernels += kernel;
     if (config != SIZE_MAX && w->config_operation[config])
         return true; /* kernels.c has it */
@@ -162,7 +164,8 @@ enum prof_status rank_operations_read(struct rank_work *w, struct prof_error *er
     return prof_device_ops(w->capture, &w->scope, see_operation, w, err);
 }
 
-/* ---- collectives --------------------------------------------------------------------------------- */
+/* ---- collectives
+ * --------------------------------------------------------------------------------- */
 
 static uint32_t communicator_of(struct rank_work *w, uint64_t number)
 {
@@ -202,8 +205,8 @@ static bool kernel_events(struct rank_work *w)
         const struct rank_kernel *kernel = &w->kernels.data[i];
         struct rank_event event = {.start = kernel->start,
                                    .end = kernel->end,
-                                   .call = kernel->call == PROF_UNKNOWN ? kernel->start
-                                                                        : kernel->call,
+                                   .call =
+                                       kernel->call == PROF_UNKNOWN ? kernel->start : kernel->call,
                                    .in_graph = kernel->node != PROF_UNKNOWN,
                                    .said = kernel->said};
         ok = add_event(w, rank_unit_of(w, kernel->process, kernel->device), event);
@@ -248,8 +251,8 @@ static int64_t world_of(const struct prof_capture *capture)
     return world;
 }
 
-/* What a communicator's ranks were when it was made. NCCL before 2.23 does not say which it is; where nobody
- * made one (MPI, the program's own), it is all ranks. */
+/* What a communicator's ranks were when it was made. NCCL before 2.23 does not say which it is;
+ * where nobody made one (MPI, the program's own), it is all ranks. */
 static bool communicator_sizes(struct rank_work *w)
 {
     int64_t unknown = PROF_UNKNOWN;
@@ -283,8 +286,8 @@ static size_t units_of(const struct rank_work *w, int64_t process)
     return count;
 }
 
-/* The launcher's word; for several devices of a process, and without a launcher, NCCL's: of the largest
- * communicator that the device was given. */
+/* The launcher's word; for several devices of a process, and without a launcher, NCCL's: of the
+ * largest communicator that the device was given. */
 static void name_unit(const struct rank_work *w, struct rank_unit *unit)
 {
     const struct prof_process *process = prof_process(w->capture, unit->process);
@@ -313,7 +316,8 @@ bool rank_events_make(struct rank_work *w)
     return true;
 }
 
-/* ---- windows ------------------------------------------------------------------------------------- */
+/* ---- windows
+ * ------------------------------------------------------------------------------------- */
 
 static void span_of(const struct prof_intervals *set, struct prof_interval *span)
 {

@@ -17,7 +17,12 @@
 #include "libprof/analysis/scope.h"
 #include "libprof/include/prof_ranks.h"
 
-enum rank_call_kind { RANK_CALL_OPERATION, RANK_CALL_GROUP_START, RANK_CALL_GROUP_END, RANK_CALL_INIT };
+enum rank_call_kind {
+    RANK_CALL_OPERATION,
+    RANK_CALL_GROUP_START,
+    RANK_CALL_GROUP_END,
+    RANK_CALL_INIT
+};
 
 /* A range of interest. */
 struct rank_call {
@@ -35,9 +40,9 @@ struct rank_call {
 
 /* What calls say of the kernel that serves them. */
 struct rank_said {
-    enum prof_collective operation; /* NONE: nothing is known but the kernel's name */
-    int64_t calls, bytes, message, peer; /* bytes: of all messages; message: of one, where all are of
-                                            one size */
+    enum prof_collective operation;      /* NONE: nothing is known but the kernel's name */
+    int64_t calls, bytes, message, peer; /* bytes: of all messages; message: of one, where all are
+                                            of one size */
     uint64_t communicator;
     const char *reduction;
 };
@@ -76,10 +81,10 @@ void rank_cover_free(struct rank_cover *cover);
 
 struct rank_unit {
     int64_t process, device, rank;
-    int64_t begin, end;      /* window */
+    int64_t begin, end;                                    /* window */
     struct rank_cover compute, copies, collectives, waits; /* copies: without those under kernels */
     struct rank_cover exposed, busy;
-    const struct prof_intervals *iterations;               /* of its process; apart, not a set */
+    const struct prof_intervals *iterations; /* of its process; apart, not a set */
     int64_t kernels;
     uint32_t number; /* while they are put in order */
     struct prof_rank_row row;
@@ -110,14 +115,14 @@ struct rank_work {
     PROF_ARRAY(struct rank_communicator) communicators;
     struct prof_map communicator_at;
     PROF_ARRAY(struct rank_unit) units;
-    struct prof_map unit_at;  /* (process, device) -> index */
-    bool *takes_part;         /* by index of the process */
+    struct prof_map unit_at;           /* (process, device) -> index */
+    bool *takes_part;                  /* by index of the process */
     struct prof_intervals *iterations; /* likewise */
     int64_t *collective_device; /* likewise: device.id of its collective kernels, 0 = none, or: */
 #define PROF_SEVERAL (-1)       /* each of its devices is a rank */
     enum prof_collective *config_operation; /* by index of the configuration */
     PROF_ARRAY(struct rank_count) counts;
-    struct prof_names count_at; /* what is counted -> index */
+    struct prof_names count_at;   /* what is counted -> index */
     PROF_ARRAY(uint32_t) members; /* indices into events */
     PROF_ARRAY(struct rank_set) sets;
     PROF_ARRAY(const char *) texts;

@@ -3,7 +3,7 @@
 
 #include "libprof/analysis/ranks/private.h"
 
-/* ---- who takes part ----------------------------------------------------------------------------- */
+/* ---- who takes part ------------------------------------------------------------------------- */
 
 static void mark_kernels(struct rank_work *w)
 {
@@ -18,8 +18,8 @@ static void mark_kernels(struct rank_work *w)
     }
 }
 
-/* A launcher's variables are inherited by every child; what a rank does on a device, or with others, is
- * what makes it one: see rank_unit_of. */
+/* A launcher's variables are inherited by every child; what a rank does on a device, or with
+ * others, is what makes it one: see rank_unit_of. */
 static bool mark_processes(struct rank_work *w)
 {
     size_t count = w->capture->processes.count;
@@ -72,7 +72,8 @@ static bool sort_units(struct rank_work *w)
     return true;
 }
 
-/* ---- clocks -------------------------------------------------------------------------------------- */
+/* ---- clocks
+ * -------------------------------------------------------------------------------------- */
 
 static bool see_part(void *user, sqlite3_stmt *row)
 {
@@ -87,13 +88,14 @@ static bool see_part(void *user, sqlite3_stmt *row)
 /* Times of one host are exact; those of several are as merging could bring them together. */
 static enum prof_status read_clocks(struct rank_work *w, struct prof_error *err)
 {
-    return prof_scan(w->capture,
-                     "SELECT clock_error FROM merged_part WHERE coalesce(boot_id, host) IS NOT (SELECT "
-                     "coalesce(boot_id, host) FROM merged_part ORDER BY id LIMIT 1)",
-                     see_part, w, err);
+    return prof_scan(
+        w->capture,
+        "SELECT clock_error FROM merged_part WHERE coalesce(boot_id, host) IS NOT (SELECT "
+        "coalesce(boot_id, host) FROM merged_part ORDER BY id LIMIT 1)",
+        see_part, w, err);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static double iteration_median(const struct prof_intervals *iterations)
 {
@@ -148,9 +150,8 @@ static bool fill_rows(struct rank_work *w, struct prof_ranks *result)
     }
     for (size_t i = 0; i < w->events.count; i++)
         result->rows[w->events.data[i].unit].collectives++;
-    result->imbalance = sum > 0 && result->count > 1
-                            ? (double)most / (sum / (double)result->count) - 1
-                            : NAN;
+    result->imbalance =
+        sum > 0 && result->count > 1 ? (double)most / (sum / (double)result->count) - 1 : NAN;
     return true;
 }
 
@@ -163,7 +164,8 @@ static void fill_iteration(const struct rank_unit *unit, struct prof_rank_iterat
     row->copy_ns = rank_cover_length(&unit->copies, range.begin, range.end);
     row->exposed_ns = rank_cover_length(&unit->exposed, range.begin, range.end);
     row->wait_ns = rank_cover_length(&unit->waits, range.begin, range.end);
-    row->idle_ns = prof_subtract(row->duration_ns, rank_cover_length(&unit->busy, range.begin, range.end));
+    row->idle_ns =
+        prof_subtract(row->duration_ns, rank_cover_length(&unit->busy, range.begin, range.end));
 }
 
 #define LEAST_UNEVEN 0.01 /* of an iteration: less between the ranks' waiting is no difference */
@@ -242,7 +244,8 @@ static bool fill_result(struct rank_work *w, struct prof_ranks *result)
     return true;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------ */
+/* ---- all of it
+ * ------------------------------------------------------------------------------------ */
 
 static bool any_rank(const struct prof_capture *capture)
 {
@@ -316,8 +319,8 @@ enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filt
 {
     struct rank_work w = {.capture = capture};
     bool present;
-    *result = (struct prof_ranks){.world_size = PROF_UNKNOWN, .missing = PROF_UNKNOWN,
-                                  .imbalance = NAN};
+    *result =
+        (struct prof_ranks){.world_size = PROF_UNKNOWN, .missing = PROF_UNKNOWN, .imbalance = NAN};
     enum prof_status status = prof_ranks_present(capture, &present, err);
     if (status || !present)
         return status;

@@ -6,7 +6,8 @@
 #include "libprof/analysis/ranks/private.h"
 #include "libprof/analysis/spread.h"
 
-#define LEAST_LINK_BYTES (INT64_C(1) << 20) /* smaller messages tell of latency, not of the link */
+#define LEAST_LINK_BYTES (INT64_C(1) << 20) /* smaller messages tell of latency, not of the link   \
+                                             */
 
 /* Ranks of a communicator: as it was told, else those that were seen in it. */
 static int64_t ranks_of(const struct rank_work *w, uint32_t communicator, int64_t seen)
@@ -22,7 +23,8 @@ static void name_communicator(uint64_t number, char text[20])
         snprintf(text, 20, "0x%" PRIx64, number);
 }
 
-/* ---- collectives --------------------------------------------------------------------------------- */
+/* ---- collectives
+ * --------------------------------------------------------------------------------- */
 
 struct building {
     struct prof_gather duration, transfer, skew;
@@ -55,9 +57,8 @@ static uint32_t row_of(struct tables *t, const struct rank_event *event)
     if (!prof_array_reserve(&t->rows, 1) || !prof_array_reserve(&t->building, 1) ||
         !prof_names_put(&t->rows_at, (const char *)&key, sizeof key, (uint32_t)t->rows.count))
         return PROF_NO_GROUP;
-    t->building.data[t->building.count++] = (struct building){.bytes = event->said.bytes,
-                                                              .communicator = event->communicator,
-                                                              .last_unit = PROF_NO_RANK};
+    t->building.data[t->building.count++] = (struct building){
+        .bytes = event->said.bytes, .communicator = event->communicator, .last_unit = PROF_NO_RANK};
     t->rows.data[t->rows.count++] =
         (struct prof_collective_row){.operation = event->said.operation,
                                      .name = prof_collective_name(event->said.operation),
@@ -101,8 +102,8 @@ static void finish_row(struct tables *t, size_t i)
     row->transfer_ns = prof_gather_median(&b->transfer);
     row->skew_ns = prof_gather_median(&b->skew);
     double ns = row->matched ? row->transfer_ns : row->duration_ns.median;
-    row->algorithm_rate = ns > 0 ? prof_collective_bytes(row->operation, b->bytes, row->ranks) * 1e9 / ns
-                                 : NAN;
+    row->algorithm_rate =
+        ns > 0 ? prof_collective_bytes(row->operation, b->bytes, row->ranks) * 1e9 / ns : NAN;
     row->bus_rate = row->algorithm_rate * prof_collective_bus_factor(row->operation, row->ranks);
     prof_gather_free(&b->duration);
     prof_gather_free(&b->transfer);
@@ -144,7 +145,8 @@ bool rank_collectives(struct rank_work *w, struct prof_ranks *result)
     return ok;
 }
 
-/* ---- links ---------------------------------------------------------------------------------------- */
+/* ---- links
+ * ---------------------------------------------------------------------------------------- */
 
 struct link_rates {
     int64_t *values; /* bytes/s */
@@ -158,8 +160,8 @@ struct links {
     PROF_ARRAY(struct link_rates) rates;
 };
 
-static bool add_rate(struct links *l, uint32_t communicator, int64_t from, int64_t to, int64_t ranks,
-                     double bytes, double rate)
+static bool add_rate(struct links *l, uint32_t communicator, int64_t from, int64_t to,
+                     int64_t ranks, double bytes, double rate)
 {
     struct {
         int64_t from, to;
@@ -197,15 +199,15 @@ static bool add_set(struct links *l, const struct rank_set *set)
     int64_t ranks = ranks_of(l->w, set->communicator, (int64_t)set->count);
     double bytes = prof_collective_bytes(event->said.operation, event->said.bytes, ranks);
     double factor = prof_collective_bus_factor(event->said.operation, ranks);
-    return set->transfer <= 0 ||
-           add_rate(l, set->communicator, PROF_UNKNOWN, PROF_UNKNOWN, ranks, bytes,
-                    bytes * factor * 1e9 / (double)set->transfer);
+    return set->transfer <= 0 || add_rate(l, set->communicator, PROF_UNKNOWN, PROF_UNKNOWN, ranks,
+                                          bytes, bytes * factor * 1e9 / (double)set->transfer);
 }
 
 static bool add_send(struct links *l, const struct rank_event *event)
 {
     int64_t ns = prof_subtract(event->end, event->start);
-    if (event->said.operation != PROF_COLLECTIVE_SEND || event->said.peer == PROF_UNKNOWN || ns <= 0)
+    if (event->said.operation != PROF_COLLECTIVE_SEND || event->said.peer == PROF_UNKNOWN ||
+        ns <= 0)
         return true;
     return add_rate(l, event->communicator, l->w->units.data[event->unit].rank, event->said.peer, 2,
                     (double)event->said.bytes, (double)event->said.bytes * 1e9 / (double)ns);

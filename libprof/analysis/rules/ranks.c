@@ -51,7 +51,8 @@ static bool any_straggler(const struct prof_judge *judge)
 }
 
 /* Of what the rank's own window lost, the part that the judged one has. */
-static int64_t in_window(const struct prof_judge *judge, const struct prof_rank_row *row, int64_t ns)
+static int64_t in_window(const struct prof_judge *judge, const struct prof_rank_row *row,
+                         int64_t ns)
 {
     int64_t window = prof_facts_window_ns(judge->facts);
     if (row->window_ns <= 0 || window >= row->window_ns)
@@ -59,13 +60,14 @@ static int64_t in_window(const struct prof_judge *judge, const struct prof_rank_
     return (int64_t)((double)ns * ((double)window / (double)row->window_ns));
 }
 
-/* ---- a straggler --------------------------------------------------------------------------------- */
+/* ---- a straggler
+ * --------------------------------------------------------------------------------- */
 
 static struct prof_text because_of(const struct prof_rank_row *row, struct prof_short *kernel)
 {
-    static const char *const words[PROF_CAUSES] = {
-        "of no known cause", "its kernels took longer", "its copies took longer",
-        "its device waited for the host"};
+    static const char *const words[PROF_CAUSES] = {"of no known cause", "its kernels took longer",
+                                                   "its copies took longer",
+                                                   "its device waited for the host"};
     struct prof_text text;
     *kernel = prof_short_name(row->slow_kernel);
     snprintf(text.text, sizeof text.text, "%s", words[row->cause]);
@@ -79,8 +81,9 @@ static void place_late(struct prof_judge *judge, struct prof_draft *draft,
     for (size_t i = 0; i < ranks->late_count; i++) {
         const struct prof_rank_late *late = &ranks->late[i];
         if (&ranks->rows[late->rank] == row)
-            prof_place(judge, draft, &(struct prof_spot){prof_subtract(late->start_ns, late->late_ns),
-                                                         late->late_ns, 0, 0, 0});
+            prof_place(judge, draft,
+                       &(struct prof_spot){prof_subtract(late->start_ns, late->late_ns),
+                                           late->late_ns, 0, 0, 0});
     }
 }
 
@@ -94,25 +97,26 @@ static void straggler(struct prof_judge *judge)
         return;
     struct prof_text cause = because_of(row, &kernel);
     bool named = row->cause == PROF_CAUSE_COMPUTE && row->slow_kernel;
-    struct prof_draft *draft =
-        prof_found(judge, row->cause == PROF_CAUSE_UNKNOWN ? 0.5 : 0.8,
-                   "%s came last to %s of %s collectives, %s after the last but one in all: %s%s%s. "
-                   "The others waited %s for it, summed.",
-                   words_for(row).text, prof_count(row->last_count).text,
-                   prof_count(row->judged).text, prof_duration_ns(row->last_ns).text, cause.text,
-                   named ? ", most of all " : "", named ? kernel.text : "",
-                   prof_duration_ns(row->caused_ns).text);
+    struct prof_draft *draft = prof_found(
+        judge, row->cause == PROF_CAUSE_UNKNOWN ? 0.5 : 0.8,
+        "%s came last to %s of %s collectives, %s after the last but one in all: %s%s%s. "
+        "The others waited %s for it, summed.",
+        words_for(row).text, prof_count(row->last_count).text, prof_count(row->judged).text,
+        prof_duration_ns(row->last_ns).text, cause.text, named ? ", most of all " : "",
+        named ? kernel.text : "", prof_duration_ns(row->caused_ns).text);
     prof_number(draft, "last_count", (double)row->last_count, PROF_NUMBER_COUNT);
     prof_number(draft, "last_ns", (double)row->last_ns, PROF_NUMBER_NS);
     prof_number(draft, "caused_ns", (double)row->caused_ns, PROF_NUMBER_NS);
-    prof_number(draft, "excess_compute_ns", (double)row->excess_ns[PROF_CAUSE_COMPUTE], PROF_NUMBER_NS);
+    prof_number(draft, "excess_compute_ns", (double)row->excess_ns[PROF_CAUSE_COMPUTE],
+                PROF_NUMBER_NS);
     prof_number(draft, "excess_copy_ns", (double)row->excess_ns[PROF_CAUSE_COPY], PROF_NUMBER_NS);
     prof_number(draft, "excess_host_ns", (double)row->excess_ns[PROF_CAUSE_HOST], PROF_NUMBER_NS);
     place_late(judge, draft, row);
     prof_claim(draft, states[row->cause], in_window(judge, row, row->last_ns));
 }
 
-/* ---- time in collectives ------------------------------------------------------------------------- */
+/* ---- time in collectives
+ * ------------------------------------------------------------------------- */
 
 static int64_t transfer_exposed(const struct prof_rank_row *row)
 {
@@ -143,11 +147,13 @@ static void exposed(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.6,
-        "%s is in collectives for %s while no other kernel runs, %s of its collectives' time; for %s "
+        "%s is in collectives for %s while no other kernel runs, %s of its collectives' time; for "
+        "%s "
         "of it the data moved, else it waited for other ranks.",
         words_for(row).text, prof_duration_ns(row->exposed_ns).text,
         prof_percent(row->collective_ns > 0 ? (double)row->exposed_ns / (double)row->collective_ns
-                                            : NAN).text,
+                                            : NAN)
+            .text,
         prof_duration_ns(ns).text);
     prof_number(draft, "exposed_ns", (double)row->exposed_ns, PROF_NUMBER_NS);
     prof_number(draft, "collective_ns", (double)row->collective_ns, PROF_NUMBER_NS);
@@ -165,23 +171,26 @@ static void uneven(struct prof_judge *judge)
     const struct prof_rank_row *row = rank_here(judge);
     if (!row || row->wait_ns <= 0 || any_straggler(judge) || !is_most(judge, row, wait_of))
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.5,
-        "Ranks wait for each other, now for one and now for another: %s for %s, %s of the time; the "
-        "most compute of a rank is %s above the mean.",
-        words_for(row).text, prof_duration_ns(row->wait_ns).text, prof_percent(row->wait_share).text,
-        prof_percent(judge->ranks->imbalance).text);
+    struct prof_draft *draft =
+        prof_found(judge, 0.5,
+                   "Ranks wait for each other, now for one and now for another: %s for %s, %s of "
+                   "the time; the "
+                   "most compute of a rank is %s above the mean.",
+                   words_for(row).text, prof_duration_ns(row->wait_ns).text,
+                   prof_percent(row->wait_share).text, prof_percent(judge->ranks->imbalance).text);
     prof_number(draft, "wait_ns", (double)row->wait_ns, PROF_NUMBER_NS);
     prof_number(draft, "imbalance", judge->ranks->imbalance, PROF_NUMBER_SHARE);
     for (size_t i = 0; i < judge->ranks->late_count; i++) {
         const struct prof_rank_late *late = &judge->ranks->late[i];
-        prof_place(judge, draft, &(struct prof_spot){prof_subtract(late->start_ns, late->late_ns),
-                                                     late->late_ns, 0, 0, 0});
+        prof_place(judge, draft,
+                   &(struct prof_spot){prof_subtract(late->start_ns, late->late_ns), late->late_ns,
+                                       0, 0, 0});
     }
     prof_claim(draft, PROF_SLICE_KERNEL, in_window(judge, row, row->wait_ns));
 }
 
-/* ---- without a price ----------------------------------------------------------------------------- */
+/* ---- without a price
+ * ----------------------------------------------------------------------------- */
 
 static void slow_link(struct prof_judge *judge)
 {
@@ -199,8 +208,8 @@ static void slow_link(struct prof_judge *judge)
                  prof_count(link->ranks).text,
                  link->has_communicator ? link->communicator_text : "n/a");
     struct prof_draft *draft = prof_found(
-        judge, 0.7, "%s data moves at %s of bus bandwidth, %s of what the others reach (%s).", where,
-        prof_rate(link->bus_rate).text, prof_percent(link->bus_rate / link->usual_rate).text,
+        judge, 0.7, "%s data moves at %s of bus bandwidth, %s of what the others reach (%s).",
+        where, prof_rate(link->bus_rate).text, prof_percent(link->bus_rate / link->usual_rate).text,
         prof_rate(link->usual_rate).text);
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
@@ -225,7 +234,8 @@ static void differs(struct prof_judge *judge)
         words_for(&ranks->rows[first->rank]).text, prof_count(first->here).text, whats[first->kind],
         prof_short_name(first->name).text, prof_count(first->usual).text,
         prof_counted((int64_t)ranks->difference_count + ranks->differences_left_out,
-                     "difference in all", "differences in all").text);
+                     "difference in all", "differences in all")
+            .text);
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_INFO;
     prof_number(draft, "here", (double)first->here, PROF_NUMBER_COUNT);
@@ -233,85 +243,108 @@ static void differs(struct prof_judge *judge)
 }
 
 const struct prof_rule prof_rules_ranks[] = {
-    {.page = {.id = "rank-straggler",
-              .title = "A rank that all others wait for",
-              .fires = "One rank comes last to half of the collectives or more.",
-              .why = "A collective ends when the last rank has come: the whole job runs at its pace.",
-              .fix = "Mend what the cause says: give it less work (uneven batches, a longer shard), look at its "
-                     "clocks, temperature and neighbours when the same kernels take longer, and at its "
-                     "data loading and processor when its device waits for the host.",
-              .cuda = "nvidia-smi -q -d PERFORMANCE,CLOCK tells of a GPU that is throttled; numactl binds the "
-                      "process near its GPU.",
-              .opencl = NULL,
-              .pytorch = "DistributedSampler with even shards; the same number of workers on every rank; "
-                         "torch.distributed.barrier() only where it is needed.",
-              .bound = "How long it came after the last but one, summed: with that all would go on earlier.",
-              .limits = "The cause is what its device did longer than the others' (their median) since the "
-                        "collective before. Waiting of sends and receives is not known.",
-              .needs = "collectives of several ranks that go together in order"},
+    {.page =
+         {.id = "rank-straggler",
+          .title = "A rank that all others wait for",
+          .fires = "One rank comes last to half of the collectives or more.",
+          .why = "A collective ends when the last rank has come: the whole job runs at its pace.",
+          .fix = "Mend what the cause says: give it less work (uneven batches, a longer shard), "
+                 "look at its "
+                 "clocks, temperature and neighbours when the same kernels take longer, and at its "
+                 "data loading and processor when its device waits for the host.",
+          .cuda = "nvidia-smi -q -d PERFORMANCE,CLOCK tells of a GPU that is throttled; numactl "
+                  "binds the "
+                  "process near its GPU.",
+          .opencl = NULL,
+          .pytorch =
+              "DistributedSampler with even shards; the same number of workers on every rank; "
+              "torch.distributed.barrier() only where it is needed.",
+          .bound =
+              "How long it came after the last but one, summed: with that all would go on earlier.",
+          .limits =
+              "The cause is what its device did longer than the others' (their median) since the "
+              "collective before. Waiting of sends and receives is not known.",
+          .needs = "collectives of several ranks that go together in order"},
      .judge = straggler},
-    {.page = {.id = "exposed-collectives",
-              .title = "Collectives that no computation covers",
-              .fires = "The rank that has most of it is in collectives while no other kernel runs, its "
-                       "waiting for others left out.",
-              .why = "Data moves while the multiprocessors have nothing to compute.",
-              .fix = "Start each collective as soon as its data is there, on a stream of its own; larger "
-                     "messages when they are below the link's bandwidth, smaller when the last one is "
-                     "what is left uncovered; fewer with accumulated gradients; a narrower type.",
-              .cuda = "A stream of high priority for NCCL; ncclGroupStart and -End around small calls; symmetric "
-                      "memory (ncclCommWindowRegister).",
-              .opencl = NULL,
-              .pytorch = "DistributedDataParallel(bucket_cap_mb=..., gradient_as_bucket_view=True); "
-                         "no_sync() while gradients accumulate; FSDP's backward_prefetch.",
-              .bound = "The exposed time without the waiting.",
-              .limits = "What depends on the result cannot be overlapped with it.",
-              .needs = "collectives that are seen as kernels or ranges, of several ranks"},
+    {.page =
+         {.id = "exposed-collectives",
+          .title = "Collectives that no computation covers",
+          .fires = "The rank that has most of it is in collectives while no other kernel runs, its "
+                   "waiting for others left out.",
+          .why = "Data moves while the multiprocessors have nothing to compute.",
+          .fix =
+              "Start each collective as soon as its data is there, on a stream of its own; larger "
+              "messages when they are below the link's bandwidth, smaller when the last one is "
+              "what is left uncovered; fewer with accumulated gradients; a narrower type.",
+          .cuda = "A stream of high priority for NCCL; ncclGroupStart and -End around small calls; "
+                  "symmetric "
+                  "memory (ncclCommWindowRegister).",
+          .opencl = NULL,
+          .pytorch = "DistributedDataParallel(bucket_cap_mb=..., gradient_as_bucket_view=True); "
+                     "no_sync() while gradients accumulate; FSDP's backward_prefetch.",
+          .bound = "The exposed time without the waiting.",
+          .limits = "What depends on the result cannot be overlapped with it.",
+          .needs = "collectives that are seen as kernels or ranges, of several ranks"},
      .judge = exposed},
-    {.page = {.id = "uneven-ranks",
-              .title = "Ranks that wait for each other in turn",
-              .fires = "Ranks wait in collectives, and none of them is last half of the time.",
-              .why = "Each step takes as long as its slowest rank: what differs from step to step adds up "
-                     "on every one of them.",
-              .fix = "Deal the work by its cost and not by its number (lengths of sequences, sizes of images); "
-                     "look for what interrupts now one and now another: collection of garbage, checkpoints, "
-                     "logging, other programs.",
-              .cuda = NULL,
-              .opencl = NULL,
-              .pytorch = "Batches by length; gc.disable() and gc.collect() at the same step on every rank.",
-              .bound = "The waiting of the rank that waits most.",
-              .limits = "Waiting of sends and receives is not known.",
-              .needs = "collectives of several ranks that go together in order"},
+    {.page =
+         {.id = "uneven-ranks",
+          .title = "Ranks that wait for each other in turn",
+          .fires = "Ranks wait in collectives, and none of them is last half of the time.",
+          .why =
+              "Each step takes as long as its slowest rank: what differs from step to step adds up "
+              "on every one of them.",
+          .fix = "Deal the work by its cost and not by its number (lengths of sequences, sizes of "
+                 "images); "
+                 "look for what interrupts now one and now another: collection of garbage, "
+                 "checkpoints, "
+                 "logging, other programs.",
+          .cuda = NULL,
+          .opencl = NULL,
+          .pytorch =
+              "Batches by length; gc.disable() and gc.collect() at the same step on every rank.",
+          .bound = "The waiting of the rank that waits most.",
+          .limits = "Waiting of sends and receives is not known.",
+          .needs = "collectives of several ranks that go together in order"},
      .judge = uneven},
     {.page = {.id = "slow-link",
               .title = "A way between ranks that is slower than the others",
-              .fires = "Of three operations or more of at least 1 MiB, the bus bandwidth of a communicator, or "
-                       "of one rank's sends to another, is below 70 % of the median of the others of as "
-                       "many ranks.",
-              .why = "Everything that goes this way is held up, and a ring or tree runs at its slowest link.",
-              .fix = "See how the devices are connected and what NCCL made of it; put ranks that talk much on "
+              .fires =
+                  "Of three operations or more of at least 1 MiB, the bus bandwidth of a "
+                  "communicator, or "
+                  "of one rank's sends to another, is below 70 % of the median of the others of as "
+                  "many ranks.",
+              .why = "Everything that goes this way is held up, and a ring or tree runs at its "
+                     "slowest link.",
+              .fix = "See how the devices are connected and what NCCL made of it; put ranks that "
+                     "talk much on "
                      "devices that are near each other; look for a link that has lost lanes.",
-              .cuda = "nvidia-smi topo -m and nvidia-smi nvlink -s; NCCL_DEBUG=INFO prints the rings.",
+              .cuda =
+                  "nvidia-smi topo -m and nvidia-smi nvlink -s; NCCL_DEBUG=INFO prints the rings.",
               .opencl = NULL,
               .pytorch = "The order of ranks in init_device_mesh.",
               .bound = "None in time: bandwidth.",
-              .limits = "Groups of different make (within a node, across nodes) are compared when they have as "
+              .limits = "Groups of different make (within a node, across nodes) are compared when "
+                        "they have as "
                         "many ranks.",
               .needs = "messages with known sizes, of several communicators or pairs"},
      .per_capture = true,
      .judge = slow_link},
-    {.page = {.id = "rank-differs",
-              .title = "A rank that does something else",
-              .fires = "Launches of a kernel configuration, bytes copied or collectives differ from those "
-                       "of more than half of the ranks. Always info.",
-              .why = "Ranks of one program mostly do the same: an extra copy, another kernel for another shape, "
-                     "or logging on one rank is easy to overlook and held against all.",
-              .fix = "See the table of differences (perfkit report --ranks): whether each is meant.",
-              .cuda = NULL,
-              .opencl = NULL,
-              .pytorch = NULL,
-              .bound = "None in time: counts.",
-              .limits = "Programs whose ranks have roles (pipeline stages, experts) differ by design.",
-              .needs = "several ranks"},
+    {.page =
+         {.id = "rank-differs",
+          .title = "A rank that does something else",
+          .fires =
+              "Launches of a kernel configuration, bytes copied or collectives differ from those "
+              "of more than half of the ranks. Always info.",
+          .why = "Ranks of one program mostly do the same: an extra copy, another kernel for "
+                 "another shape, "
+                 "or logging on one rank is easy to overlook and held against all.",
+          .fix = "See the table of differences (perfkit report --ranks): whether each is meant.",
+          .cuda = NULL,
+          .opencl = NULL,
+          .pytorch = NULL,
+          .bound = "None in time: counts.",
+          .limits = "Programs whose ranks have roles (pipeline stages, experts) differ by design.",
+          .needs = "several ranks"},
      .per_capture = true,
      .judge = differs},
     {.judge = NULL},
