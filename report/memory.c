@@ -12,18 +12,14 @@
 #define LIFETIMES 10
 #define SHORTEST 10 /* 2^10 ns */
 
-static int64_t whole(double growth)
-{
-    return isnan(growth) ? 0 : (int64_t)growth;
-}
-
 static int by_leak(const void *a, const void *b)
 {
     const struct prof_memory_site *x = a, *y = b;
     if ((x->verdict == PROF_MEMORY_LEAK) != (y->verdict == PROF_MEMORY_LEAK))
         return x->verdict == PROF_MEMORY_LEAK ? -1 : 1;
-    if (x->verdict == PROF_MEMORY_LEAK && whole(x->growth_bytes) != whole(y->growth_bytes))
-        return whole(x->growth_bytes) < whole(y->growth_bytes) ? 1 : -1;
+    bool both_leak = x->verdict == PROF_MEMORY_LEAK;
+    if (both_leak && (x->growth_bytes < y->growth_bytes || x->growth_bytes > y->growth_bytes))
+        return x->growth_bytes < y->growth_bytes ? 1 : -1;
     if (x->use.kept_bytes != y->use.kept_bytes)
         return x->use.kept_bytes < y->use.kept_bytes ? 1 : -1;
     return strcmp(x->path, y->path);

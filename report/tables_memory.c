@@ -126,19 +126,20 @@ static const void *kept_rows(const struct prof_report_data *data, size_t *count)
 
 static void kept_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    int64_t leaks = 0, bytes = 0, growth = 0;
+    int64_t leaks = 0, bytes = 0;
+    double growth = 0;
     for (size_t i = 0; i < data->usage->kept_count; i++) {
         const struct prof_memory_site *site = &data->usage->kept[i];
         if (site->verdict != PROF_MEMORY_LEAK)
             continue;
         leaks++;
         bytes = site->use.kept_bytes > INT64_MAX - bytes ? INT64_MAX : bytes + site->use.kept_bytes;
-        growth += (int64_t)site->growth_bytes;
+        growth += site->growth_bytes;
     }
     if (leaks)
         snprintf(out, size, "%s of them %s: %s so far, %s a step", prof_count(leaks).text,
                  leaks == 1 ? "leaks" : "leak", prof_bytes_of(bytes).text,
-                 prof_bytes_of(growth).text);
+                 prof_bytes(growth).text);
     else
         snprintf(out, size, "%s",
                  data->usage->profile.steps ? "none of them grows with the steps"

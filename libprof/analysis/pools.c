@@ -66,7 +66,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
     }
     if (used > pool->peak_used_bytes)
         pool->peak_used_bytes = used;
-    bool both = bytes != PROF_UNKNOWN && used != PROF_UNKNOWN && used <= bytes;
+    bool both = used >= 0 && used <= bytes; /* both are known */
     if (both && bytes == pool->peak_bytes && bytes - used > pool->unused_bytes)
         pool->unused_bytes = bytes - used;
     if (threshold != PROF_UNKNOWN)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/include/prof_memory.h"
 #include "libprof/include/prof_stats.h"
 #include "libprof/store/store.h"
 #include "tests/analysis/fixture.h"
@@ -29,6 +30,8 @@ static void read_all(struct prof_capture *c, const struct prof_filter *filter)
     RUN(prof_sync_summary, prof_sync_summary(c, filter, &r, &err));
     RUN(prof_range_summary, prof_range_summary(c, filter, &r, &err));
     RUN(prof_memory_summary, prof_memory_summary(c, filter, 3, &r, &err));
+    RUN(prof_memory_profile, prof_memory_profile(c, filter, &r, &err));
+    RUN(prof_flame, prof_flame(c, filter, PROF_FLAME_HELD, &r, &err));
     RUN(prof_memory_timeline, prof_memory_timeline(c, filter, -1, 20, &r, &err));
     RUN(prof_utilisation, prof_utilisation(c, filter, 3, 7, &r, &err));
     RUN(prof_rollup, prof_rollup(c, filter, &r, &err));
@@ -75,6 +78,13 @@ static const char rows[] =
     "VALUES(1, 'dram_read', 1e12, 1), (2, 'fp32', 1e13, 2), (1, 'launch', 4, 3);"
     "INSERT INTO allocation(process, start, \"end\", bytes, kind) "
     "SELECT 1, id, id + 20, id, id % 9 FROM string;"
+    "INSERT INTO allocation_failure(process, start, thread, device, kind, bytes, result, source) "
+    "SELECT 1, id, 1 + id % 2, 1, id % 9, id, 2, 1 FROM string;"
+    "INSERT INTO device_memory(device, start, total, used) SELECT 1 + id % 2, id, 900, id FROM string;"
+    "INSERT INTO memory_pool(process, start, pool, operation, device, bytes, used_bytes) "
+    "SELECT 1, id, id % 7, id % 5, 1, id * 3, id FROM string;"
+    "INSERT INTO block(process, device, start, \"end\", bytes, address) "
+    "SELECT 1, 1, id, id + 9, id, id FROM string;"
     "INSERT INTO sync(start, duration, kind) SELECT id, 1, id % 5 FROM string;"
     "INSERT INTO capture_health(process, subject, item, value, note) "
     "SELECT 1, 'launch', 'called', id, 'note' FROM string;"
@@ -143,6 +153,10 @@ START_TEST(hostile_values)
         "range(start, duration, thread, name, domain, depth, category, color, payload, end_thread)",
         "marker(start, thread, name, domain, category, color, payload)",
         "allocation(process, start, \"end\", bytes, kind, device, thread, address, stack)",
+        "allocation_failure(process, start, thread, device, kind, bytes, result, source, stack)",
+        "device_memory(device, start, total, used, process_used)",
+        "memory_pool(process, start, pool, operation, device, bytes, used_bytes, threshold_bytes)",
+        "block(process, device, start, \"end\", bytes, address, stack)",
         "rollup(second, stream, config, count, sum, min, max, histogram)",
         "capture_health(process, subject, item, value, note)",
         "clock_sync(process, device, clock, source_ns, mono_ns, error_ns)",

@@ -175,7 +175,7 @@ static int64_t granularity_of(const struct sample *s, bool cuda)
 
 static int64_t other_of(const struct sample *s, int64_t before)
 {
-    return s->process_used == PROF_UNKNOWN ? before : s->used - s->process_used;
+    return s->process_used == PROF_UNKNOWN ? before : prof_subtract(s->used, s->process_used);
 }
 
 /* Of what is in use, that which no allocation explains. */
