@@ -186,7 +186,7 @@ static bool enter_wal(sqlite3 *db)
 }
 
 /* All in one transaction: nobody sees a capture without its tables. */
-static enum prof_status fill_new(struct prof_store *store, struct prof_error *err)
+static enum prof_status fill_new(struct prof_store *store, bool alone, struct prof_error *err)
 {
     sqlite3 *db = store->db;
     char *script = schema_script();
@@ -194,13 +194,13 @@ static enum prof_status fill_new(struct prof_store *store, struct prof_error *er
         return prof_fail(err, PROF_NOMEM, "out of memory");
     sqlite3_busy_timeout(db, READER_WAIT_MS);
     bool ok = pragma(db, "page_size", PAGE_BYTES) && run(db, "PRAGMA synchronous=OFF") &&
-              run(db, "BEGIN") && pragma(db, "application_id", PROF_APPLICATION_ID) &&
+              (!alone || run(db, "PRAGMA journal_mode=OFF")) && run(db, "BEGIN") && pragma(db, "application_id", PROF_APPLICATION_ID) &&
               pragma(db, "user_version", PROF_FORMAT_VERSION) && run(db, script) &&
               run(db, "COMMIT");
     free(script);
     if (!ok)
         return prof_store_fail(store, "create", err);
-    if (!enter_wal(db))
+    if (!alone && !enter_wal(db))
         return prof_fail(err, PROF_IO,
                          "cannot write %s in WAL mode (a network filesystem?): record to a local "
                          "folder",
@@ -208,8 +208,8 @@ static enum prof_status fill_new(struct prof_store *store, struct prof_error *er
     return PROF_OK;
 }
 
-enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
-                                   struct prof_error *err)
+static enum prof_status create(const char *path, bool overwrite, bool alone,
+                               struct prof_store **store, struct prof_error *err)
 {
     *store = NULL;
     struct stat info;
@@ -235,7 +235,7 @@ enum prof_status prof_store_create(const char *path, bool overwrite, struct prof
     if (sqlite3_open_v2(path, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         status = prof_store_fail(*store, "create", err);
     else
-        status = fill_new(*store, err);
+        status = fill_new(*store, alone, err);
 out:
     if (status) {
         prof_store_close(*store);
@@ -244,6 +244,18 @@ out:
         remove_side_files(path);
     }
     return status;
+}
+
+enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
+                                   struct prof_error *err)
+{
+    return create(path, overwrite, false, store, err);
+}
+
+enum prof_status prof_store_create_alone(const char *path, struct prof_store **store,
+                                         struct prof_error *err)
+{
+    return create(path, true, true, store, err);
 }
 
 /* Does the file end within a page? SQLite reads such a page as if zeros followed. While a file is

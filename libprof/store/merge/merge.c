@@ -85,14 +85,12 @@ static bool run(sqlite3 *db, const char *sql)
 /* Nobody sees the file before it is whole, so nothing has to be undone. */
 static enum prof_status create(struct merge *m, const char *path, struct prof_store **store)
 {
-    enum prof_status status = prof_store_create(path, true, store, m->err);
+    enum prof_status status = prof_store_create_alone(path, store, m->err);
     if (status)
         return status;
     m->out = prof_store_db(*store);
-    return run(m->out, "PRAGMA journal_mode=OFF") && run(m->out, "PRAGMA cache_size=-65536") &&
-                   run(m->out, "BEGIN")
-               ? PROF_OK
-               : merge_write_fail(m);
+    return run(m->out, "PRAGMA cache_size=-65536") && run(m->out, "BEGIN") ? PROF_OK
+                                                                           : merge_write_fail(m);
 }
 
 static enum prof_status open_inputs(struct merge *m)
