@@ -11,7 +11,7 @@
 
 #define PROF_MERGE_UNKNOWN INT64_MIN
 
-/* How the times of a capture were brought to those of the first one's host, as merged_part.clock.
+/* How the times of a capture were brought to those of the result, as merged_part.clock.
  */
 #define PROF_MERGE_CLOCK_MAP(X)                                                                    \
     X(SAME, "same")               /* the same kernel's clock: exact */                             \

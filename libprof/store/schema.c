@@ -83,8 +83,8 @@ const struct prof_table prof_tables[] = {
        {"state", "TEXT", "as capture.state, of it"}, {"perfkit_version", "TEXT", "that recorded it"},
        {"start", "INTEGER", "its time 0, ns since capture start"},
        {"duration", "INTEGER", "ns; NULL = unknown"},
-       {"clock", "TEXT", "how its times were brought to those of the first part's host: same (one "
-                         "kernel's clock: exact), collectives (that end together), realtime (only "
+       {"clock", "TEXT", "how its times were brought to one clock: same (that of the same kernel: "
+                         "exact), collectives (that end together), realtime (only "
                          "as good as the hosts' wall clocks), none (nothing to compare)"},
        {"clock_offset", "INTEGER", "ns added to its CLOCK_MONOTONIC, at its start; NULL = unknown"},
        {"clock_drift", "REAL", "ns added for each second after that"},

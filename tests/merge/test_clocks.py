@@ -73,6 +73,16 @@ class Clocks(unittest.TestCase):
         self.assertEqual(ask(path_of("plain.sqlite"), "SELECT subject, item FROM capture_health WHERE process IS NULL"),
                          [("clock", "assumed")])
 
+    def test_the_first_file_has_no_collectives(self):
+        b = Host("b", "boot-b", 987_654_321, wall_ns=2 * HOUR)
+        c = Host("c", "boot-c", 55_555, wall_ns=-HOUR)
+        files = [rank_capture("first-0.sqlite", 0, 3, A, collectives=False), rank_capture("first-1.sqlite", 1, 3, b, jitter_ns=2000),
+                 rank_capture("first-2.sqlite", 2, 3, c, jitter_ns=2000)]
+        merge("first.sqlite", *files)
+        self.assertLess(worst(path_of("first.sqlite"), reference=1), 20_000)
+        self.assertEqual([clock for clock, in ask(path_of("first.sqlite"), "SELECT clock FROM merged_part ORDER BY id")],
+                         ["realtime", "same", "collectives"])
+
     def test_nothing_to_compare(self):
         import sqlite3
         files = [rank_capture("n-0.sqlite", 0, 2, A), rank_capture("n-1.sqlite", 1, 2, A, collectives=False)]

@@ -20,11 +20,12 @@ struct group {
     size_t first;        /* index of a file */
     int64_t wall_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC, PROF_MERGE_UNKNOWN */
     enum prof_merge_clock clock;
-    struct merge_fit fit; /* to the first group's clock */
+    struct merge_fit fit; /* to the reference's clock */
     struct merge_ends ends;
 };
 struct groups {
     PROF_ARRAY(struct group) list;
+    size_t reference;
     struct prof_names by_boot;
 };
 
@@ -153,7 +154,7 @@ static void find_zero(struct merge *m, const struct groups *groups)
         int64_t begin = on_reference(&groups->list.data[in->group], zero_of(in));
         m->zero_mono_ns = begin < m->zero_mono_ns ? begin : m->zero_mono_ns;
     }
-    int64_t wall = groups->list.data[0].wall_ns;
+    int64_t wall = groups->list.data[groups->reference].wall_ns;
     m->zero_realtime_ns =
         wall == PROF_MERGE_UNKNOWN ? PROF_MERGE_UNKNOWN : prof_add(m->zero_mono_ns, wall);
 }
@@ -173,15 +174,16 @@ static void find_end(struct merge *m)
 /* One sentence for all hosts of which only the wall clock is known. */
 static bool say_assumed(struct merge *m, const struct groups *groups)
 {
-    size_t by_wall = 0, by_nothing = 0, example = 0;
+    size_t by_wall = 0, by_nothing = 0, example = SIZE_MAX;
     for (size_t i = 0; i < groups->list.count; i++) {
         const struct group *g = &groups->list.data[i];
         by_wall += g->clock == PROF_MERGE_REALTIME;
         by_nothing += g->clock == PROF_MERGE_NONE;
-        if (g->clock != PROF_MERGE_SAME && g->clock != PROF_MERGE_COLLECTIVES && !example)
+        if (g->clock != PROF_MERGE_SAME && g->clock != PROF_MERGE_COLLECTIVES &&
+            example == SIZE_MAX)
             example = g->first;
     }
-    const char *path = m->inputs[example].path;
+    const char *path = example == SIZE_MAX ? "" : m->inputs[example].path;
     return (!by_wall ||
             merge_note(
                 m, "clock", "assumed",
@@ -203,18 +205,44 @@ static enum prof_status make_groups(struct merge *m, struct groups *groups)
     return PROF_OK;
 }
 
+/* Hosts before the reference have been looked at: they have no collectives. */
+static enum prof_status find_reference(struct merge *m, struct groups *groups)
+{
+    size_t count = groups->list.count;
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; count > 1 && i < count && !status; i++) {
+        status = read_ends(m, groups, (int)i);
+        if (groups->list.data[i].ends.of.count) {
+            groups->reference = i;
+            return status;
+        }
+    }
+    return status;
+}
+
+static enum prof_status align_all(struct merge *m, struct groups *groups)
+{
+    const struct group *reference = &groups->list.data[groups->reference];
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < groups->list.count; i++) {
+        struct group *g = &groups->list.data[i];
+        if (g == reference)
+            continue;
+        if (i > groups->reference && reference->ends.of.count)
+            status = read_ends(m, groups, (int)i);
+        if (!status)
+            align(m, g, reference);
+        merge_ends_free(&g->ends);
+    }
+    return status;
+}
+
 enum prof_status merge_clocks(struct merge *m)
 {
     struct groups groups = {0};
     enum prof_status status = make_groups(m, &groups);
-    if (!status && groups.list.count > 1)
-        status = read_ends(m, &groups, 0);
-    for (size_t i = 1; !status && i < groups.list.count; i++) {
-        status = read_ends(m, &groups, (int)i);
-        if (!status)
-            align(m, &groups.list.data[i], &groups.list.data[0]);
-        merge_ends_free(&groups.list.data[i].ends);
-    }
+    status = status ? status : find_reference(m, &groups);
+    status = status ? status : align_all(m, &groups);
     if (!status) {
         find_zero(m, &groups);
         for (size_t i = 0; i < m->count; i++) {
