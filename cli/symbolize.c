@@ -1,5 +1,5 @@
-/* perfkit symbolize: names for the stacks of a capture, once more. `perfkit run` does it at its end; this
- * is for a capture whose debug files came later, or that was made on another machine. */
+/* perfkit symbolize: names for the stacks of a capture, once more. `perfkit run` does it at its
+ * end; this is for a capture whose debug files came later, or that was made on another machine. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -25,8 +25,9 @@ static const struct cli_option symbolize_options[] = {
      .type = CLI_FOLDER,
      AT(folders),
      .argument = "DIR",
-     .text = "look here for debug files first: DIR/.build-id/ab/cdef.debug, DIR and the object's own "
-             "path, or DIR and its name; several folders are separated by ':'"},
+     .text =
+         "look here for debug files first: DIR/.build-id/ab/cdef.debug, DIR and the object's own "
+         "path, or DIR and its name; several folders are separated by ':'"},
     {.name = "quiet",
      .letter = 'q',
      .type = CLI_FLAG,
@@ -72,21 +73,23 @@ static void say(const char *name, const char *path, const struct prof_symbolize_
         cli_say(name, "%s has no native stacks: record them with `perfkit run --stacks`", path);
         return;
     }
-    cli_say(name, "%s: %s of %s frames have a name, %s a line; %s of %s object files gave none", path,
-            prof_count((int64_t)result->named).text, prof_count((int64_t)result->frames).text,
-            prof_count((int64_t)result->lines).text, prof_count((int64_t)result->files_without).text,
+    cli_say(name, "%s: %s of %s frames have a name, %s a line; %s of %s object files gave none",
+            path, prof_count((int64_t)result->named).text, prof_count((int64_t)result->frames).text,
+            prof_count((int64_t)result->lines).text,
+            prof_count((int64_t)result->files_without).text,
             prof_count((int64_t)result->files).text);
     for (size_t i = 0; i < result->gap_count; i++)
         cli_say(name, "%s frames without a name: %s: %s",
                 prof_count((int64_t)result->gaps[i].frames).text, result->gaps[i].path,
                 result->gaps[i].why);
     if (result->files_broken)
-        cli_say(name, "%s object files could not be parsed", prof_count((int64_t)result->files_broken).text);
+        cli_say(name, "%s object files could not be parsed",
+                prof_count((int64_t)result->files_broken).text);
 }
 
 static enum prof_status symbolize(const char *name, const char *path,
-                                  const struct symbolize_options *asked,
-                                  const char *const *folders, struct prof_error *err)
+                                  const struct symbolize_options *asked, const char *const *folders,
+                                  struct prof_error *err)
 {
     struct prof_store *store;
     struct prof_symbolize_result result;
@@ -148,14 +151,16 @@ const struct cli_command symbolize_command = {
     .name = "symbolize",
     .summary = "name the functions of a capture's host stacks, again",
     .operands = "[FILE]",
-    .text = "Looks up functions, inlined functions, files and lines of the stacks that `perfkit run "
-            "--stacks` took, as `perfkit run` does at its end: useful when debug files came later. "
-            "Without FILE: the newest capture of the current folder.\n\n"
-            "Names come from the object files that the program had, told by their build ids: a file that "
-            "was built anew since is refused. Debug files are found by build id or .gnu_debuglink, in "
-            "--debug-dir, beside the object, in /usr/lib/debug and in debuginfod's cache. Names that "
-            "cannot be found again are kept as they are. The column `symbols` of the table `module` "
-            "says for each file what was found, or why nothing.",
+    .text =
+        "Looks up functions, inlined functions, files and lines of the stacks that `perfkit run "
+        "--stacks` took, as `perfkit run` does at its end: useful when debug files came later. "
+        "Without FILE: the newest capture of the current folder.\n\n"
+        "Names come from the object files that the program had, told by their build ids: a file "
+        "that "
+        "was built anew since is refused. Debug files are found by build id or .gnu_debuglink, in "
+        "--debug-dir, beside the object, in /usr/lib/debug and in debuginfod's cache. Names that "
+        "cannot be found again are kept as they are. The column `symbols` of the table `module` "
+        "says for each file what was found, or why nothing.",
     .options = symbolize_options,
     .examples = symbolize_examples,
     .operand = CLI_FILE,

@@ -1,5 +1,6 @@
-/* The flame graph as data: who asked for the device's time, for the bytes that it moved, and whom it
- * waited for. One tree for all: a node has its sums with all below it. And who asked for each kernel. */
+/* The flame graph as data: who asked for the device's time, for the bytes that it moved, and whom
+ * it waited for. One tree for all: a node has its sums with all below it. And who asked for each
+ * kernel. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct tree {
     const struct prof_flame *flame;
     struct sums *sums; /* of each node, with all below it */
     double *weight;    /* its largest share of a measure */
-    uint32_t *place; /* among those that are written */
+    uint32_t *place;   /* among those that are written */
 };
 
 /* Parents stand before their children, so backwards every node is whole when it is added. */
@@ -152,9 +153,9 @@ enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_h
     if (t.sums && t.weight && t.place) {
         sum_up(&t);
         for (size_t i = 0; i < flame->count; i++)
-            t.weight[i] = fmax(fmax(share(t.sums[i].ns, t.sums[0].ns),
-                                    share(t.sums[i].bytes, t.sums[0].bytes)),
-                               share(t.sums[i].idle, t.sums[0].idle));
+            t.weight[i] = fmax(
+                fmax(share(t.sums[i].ns, t.sums[0].ns), share(t.sums[i].bytes, t.sums[0].bytes)),
+                share(t.sums[i].idle, t.sums[0].idle));
         floor = floor_of(&t);
     }
     bool failed = isnan(floor);

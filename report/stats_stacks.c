@@ -1,5 +1,5 @@
-/* Statistics by the host's stacks: what each line of the program cost on the device, and who asked for
- * each kernel, and where its calls are made. */
+/* Statistics by the host's stacks: what each line of the program cost on the device, and who asked
+ * for each kernel, and where its calls are made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,8 @@ enum prof_status prof_stat_stack_line_sum(struct prof_report_stat_walk *walk,
     for (size_t i = 0; i < sums.count; i++) {
         const struct prof_frame *place = sums.rows[i].place;
         struct line_line line = {.row = sums.rows[i],
-                                 .share = share_of(sums.rows[i].total.device_ns, sums.all.device_ns),
+                                 .share =
+                                     share_of(sums.rows[i].total.device_ns, sums.all.device_ns),
                                  .function = place->function,
                                  .line = line_text(&text, place),
                                  .module = place->module};
@@ -146,8 +147,7 @@ const struct prof_report_column prof_stat_stack_api_sum_columns[] = {
     STAT_TEXT("Called From", call_line, stack),
     {0}};
 
-enum prof_status prof_stat_stack_api_sum(struct prof_report_stat_walk *walk,
-                                         struct prof_error *err)
+enum prof_status prof_stat_stack_api_sum(struct prof_report_stat_walk *walk, struct prof_error *err)
 {
     struct prof_call_sums sums;
     struct prof_stat_text text = {0};

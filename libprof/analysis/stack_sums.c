@@ -1,5 +1,5 @@
-/* See prof_stack_sums.h. Lines and callers are read off the flame graph's tree, so they agree with it; calls
- * are summed as they pass by. */
+/* See prof_stack_sums.h. Lines and callers are read off the flame graph's tree, so they agree with
+ * it; calls are summed as they pass by. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,7 +276,8 @@ void prof_caller_sums_free(struct prof_caller_sums *result)
 
 /* ---- by call --------------------------------------------------------------------------------- */
 
-/* Calls of one name from one stack, on the way to rows: stacks of other addresses may be the same lines. */
+/* Calls of one name from one stack, on the way to rows: stacks of other addresses may be the same
+ * lines. */
 struct call_key {
     int64_t name, stack;
 };
@@ -336,7 +337,8 @@ static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct 
     bool is_new;
     for (size_t i = 0; path && i < depth; i++)
         path[i] = frames[depth - 1 - i].number;
-    if (!path || !number_of(&c->known, PROF_FLAME_API, group->name, path, depth, &number, &is_new)) {
+    if (!path ||
+        !number_of(&c->known, PROF_FLAME_API, group->name, path, depth, &number, &is_new)) {
         free(path);
         return false;
     }

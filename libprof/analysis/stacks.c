@@ -1,5 +1,5 @@
-/* Host call stacks by name, read from the tables stack, frame, symbol and module at once: they are as
- * large as the program's code paths, not as its run. See prof_stack.h. */
+/* Host call stacks by name, read from the tables stack, frame, symbol and module at once: they are
+ * as large as the program's code paths, not as its run. See prof_stack.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,9 +158,8 @@ static bool read_level(struct prof_stacks *s, sqlite3_stmt *row)
                                     .first = (uint32_t)s->levels.count};
     }
     struct prof_frame place = {
-        .kind = kind >= PROF_FRAME_MISSING && kind <= PROF_FRAME_KERNEL
-                    ? (enum prof_frame_kind)kind
-                    : PROF_FRAME_NATIVE,
+        .kind = kind >= PROF_FRAME_MISSING && kind <= PROF_FRAME_KERNEL ? (enum prof_frame_kind)kind
+                                                                        : PROF_FRAME_NATIVE,
         .address = frame->address,
         .module = module_path(s, sqlite3_column_int64(row, 3)),
         .function = prof_string(s->capture, sqlite3_column_int64(row, 6), NULL),
@@ -290,7 +289,8 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
     /* Callers have smaller numbers, so a damaged chain ends too. */
     for (int64_t at = stack, before = INT64_MAX; at > 0 && at < before;) {
         size_t row = prof_index_of(&s->rows, at);
-        size_t frame = row == SIZE_MAX ? SIZE_MAX : prof_index_of(&s->frames, s->rows.data[row].frame);
+        size_t frame =
+            row == SIZE_MAX ? SIZE_MAX : prof_index_of(&s->frames, s->rows.data[row].frame);
         if (frame == SIZE_MAX || s->result.count >= DEEPEST)
             break;
         if (!add_frame(s, &s->frames.data[frame]))
@@ -306,9 +306,9 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
 /* Of every program: where it calls the C library, or is called by it, tells more. */
 static bool is_runtime(const struct prof_frame *frame)
 {
-    static const char *const names[] = {"libc.so",       "ld-linux", "ld-musl", "libpthread.so",
-                                        "libm.so",       "libc-2.",  "[vdso]",  "libgcc_s.so",
-                                        "libstdc++.so",  "libperfkit_collector.so"};
+    static const char *const names[] = {
+        "libc.so", "ld-linux", "ld-musl",     "libpthread.so", "libm.so",
+        "libc-2.", "[vdso]",   "libgcc_s.so", "libstdc++.so",  "libperfkit_collector.so"};
     const char *name = frame->module ? base_name(frame->module) : "";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strncmp(name, names[i], strlen(names[i])) == 0)
@@ -324,14 +324,15 @@ static bool begins(const char *text, const char *with)
 
 #define STUB "__device_stub__"
 
-/* Is it the function that nvcc makes of a kernel? It has the kernel's name and line, and calls a stub
- * whose name holds that name. */
+/* Is it the function that nvcc makes of a kernel? It has the kernel's name and line, and calls a
+ * stub whose name holds that name. */
 static bool is_of_stub(const struct prof_frame *frame, const struct prof_frame *callee)
 {
     char name[128];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(frame->function, "(<"), frame->function);
     const char *last = strrchr(name, ':');
-    return callee && begins(callee->function, STUB) && strstr(callee->function, last ? last + 1 : name);
+    return callee && begins(callee->function, STUB) &&
+           strstr(callee->function, last ? last + 1 : name);
 }
 
 /* What stands between a launch and the line that asked for it: nvcc's stubs, and the CUDA runtime

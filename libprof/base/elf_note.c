@@ -11,7 +11,8 @@ bool prof_build_id(const unsigned char *notes, size_t bytes, char text[PROF_BUIL
     while (bytes >= sizeof(Elf64_Nhdr)) {
         Elf64_Nhdr note; /* of 32-bit files the same */
         memcpy(&note, notes, sizeof note);
-        uint64_t name = (note.n_namesz + 3ull) & ~3ull, description = (note.n_descsz + 3ull) & ~3ull;
+        uint64_t name = (note.n_namesz + 3ull) & ~3ull,
+                 description = (note.n_descsz + 3ull) & ~3ull;
         if (name + description > bytes - sizeof note)
             return false;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&

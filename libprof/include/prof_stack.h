@@ -25,16 +25,16 @@ enum prof_frame_kind {
 
 struct prof_frame {
     enum prof_frame_kind kind;
-    bool named;             /* false: `function` is made of the module and an offset */
-    bool inlined;           /* by the compiler, into the frame before it */
+    bool named;               /* false: `function` is made of the module and an offset */
+    bool inlined;             /* by the compiler, into the frame before it */
     uint32_t function_number; /* the same for places in one function: to group by */
-    uint32_t number;          /* the same for one function, file and line; below prof_stacks_places */
-    const char *function;   /* readable; never NULL */
-    const char *file;       /* as the compiler was given it, or as Python has it; NULL = unknown */
-    int64_t line;           /* where the call is made; PROF_UNKNOWN */
-    const char *module;     /* path of the object file, NULL = unknown or Python */
-    int64_t process;        /* process.id */
-    uint64_t address;       /* within the instruction, in the process; 0 = none (Python) */
+    uint32_t number;      /* the same for one function, file and line; below prof_stacks_places */
+    const char *function; /* readable; never NULL */
+    const char *file;     /* as the compiler was given it, or as Python has it; NULL = unknown */
+    int64_t line;         /* where the call is made; PROF_UNKNOWN */
+    const char *module;   /* path of the object file, NULL = unknown or Python */
+    int64_t process;      /* process.id */
+    uint64_t address;     /* within the instruction, in the process; 0 = none (Python) */
 };
 
 struct prof_stacks;
@@ -49,19 +49,20 @@ void prof_stacks_close(struct prof_stacks *stacks);
 /* How many stacks (with every prefix) there are; 0 = the capture was made without. */
 size_t prof_stacks_count(const struct prof_stacks *stacks);
 
-/* All distinct places (functions with file and line). frames[i].number == i; address and process are
- * 0: a place may be in several. */
+/* All distinct places (functions with file and line). frames[i].number == i; address and process
+ * are 0: a place may be in several. */
 size_t prof_stacks_places(const struct prof_stacks *stacks, const struct prof_frame **frames);
 
-/* The frames of a stack, outermost first, inlined functions as frames of their own. Returns how many;
- * 0 when `stack` is 0 or PROF_UNKNOWN, is not in the file, or memory ran out. Valid until the next
- * call with the same `stacks`. */
-size_t prof_stack_frames(struct prof_stacks *stacks, int64_t stack, const struct prof_frame **frames);
+/* The frames of a stack, outermost first, inlined functions as frames of their own. Returns how
+ * many; 0 when `stack` is 0 or PROF_UNKNOWN, is not in the file, or memory ran out. Valid until the
+ * next call with the same `stacks`. */
+size_t prof_stack_frames(struct prof_stacks *stacks, int64_t stack,
+                         const struct prof_frame **frames);
 
-/* The frame that tells a person best where a stack is: the innermost one whose source line is known,
- * else the innermost with a name, else the innermost; outside of the C library and the like, of nvcc's
- * launch stubs, and of a CUDA runtime that is part of the program. Where there is nothing else, one of
- * the C library. NULL as above. Valid until the next call. */
+/* The frame that tells a person best where a stack is: the innermost one whose source line is
+ * known, else the innermost with a name, else the innermost; outside of the C library and the like,
+ * of nvcc's launch stubs, and of a CUDA runtime that is part of the program. Where there is nothing
+ * else, one of the C library. NULL as above. Valid until the next call. */
 const struct prof_frame *prof_stack_place(struct prof_stacks *stacks, int64_t stack);
 
 /* "function (file.c:42)", "function (libx.so)" or "libx.so+0x1f3", the folders of paths left out.

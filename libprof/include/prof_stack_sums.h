@@ -1,5 +1,6 @@
-/* prof_stack_sums.h: what lines of the program and callers of kernels cost on the device. Part of prof.h's
- * interface; its conventions hold. For captures whose host stacks were taken (perfkit run --stacks). */
+/* prof_stack_sums.h: what lines of the program and callers of kernels cost on the device. Part of
+ * prof.h's interface; its conventions hold. For captures whose host stacks were taken (perfkit run
+ * --stacks). */
 #ifndef PERFKIT_PROF_STACK_SUMS_H
 #define PERFKIT_PROF_STACK_SUMS_H
 
@@ -15,8 +16,8 @@ struct prof_stack_cost {
 
 struct prof_line_row {
     const struct prof_frame *place; /* function, file and line */
-    struct prof_stack_cost total;   /* of all work asked for through this line, each operation once also
-                                       where the line is on the stack several times */
+    struct prof_stack_cost total;   /* of all work asked for through this line, each operation once
+                                       also   where the line is on the stack several times */
     struct prof_stack_cost self;    /* of the work that this line asked for itself */
 };
 
@@ -32,7 +33,7 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
 void prof_line_sums_free(struct prof_line_sums *result);
 
 struct prof_caller_row {
-    const char *work;         /* kernel, kind of copy, "memset" */
+    const char *work;          /* kernel, kind of copy, "memset" */
     enum prof_flame_kind kind; /* PROF_FLAME_KERNEL, _TRANSFER or _MEMSET */
     struct prof_stack_cost cost;
     int64_t work_ns; /* of all rows of this work: they stand together */
@@ -56,9 +57,9 @@ enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct 
 void prof_caller_sums_free(struct prof_caller_sums *result);
 
 struct prof_call_row {
-    const char *name;  /* API function */
+    const char *name;                /* API function */
     int64_t count, total_ns, max_ns; /* calls with a known duration: time on the host */
-    uint32_t *path;    /* as in struct prof_caller_row */
+    uint32_t *path;                  /* as in struct prof_caller_row */
     size_t depth;
 };
 
@@ -69,8 +70,8 @@ struct prof_call_sums {
     int64_t total_ns;
 };
 
-/* API calls by name and the stack that made them: where the host launches, allocates and waits. Calls inside
- * other calls count for themselves, as they were recorded. */
+/* API calls by name and the stack that made them: where the host launches, allocates and waits.
+ * Calls inside other calls count for themselves, as they were recorded. */
 enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_filter *filter,
                                 struct prof_call_sums *result, struct prof_error *err);
 void prof_call_sums_free(struct prof_call_sums *result);

@@ -18,7 +18,7 @@ static struct ingest_image *image_of(struct prof_ingest *ingest, int64_t process
         return NULL;
     *image = (struct ingest_image){0};
     return prof_map_put(&ingest->image_at, (uint64_t)process, ingest->images.count - 1) ? image
-                                                                                       : NULL;
+                                                                                        : NULL;
 }
 
 static struct ingest_object *live_object(const struct ingest_image *image, size_t at)
@@ -110,7 +110,8 @@ bool ingest_is_mapped(struct prof_ingest *ingest, int64_t process,
     return image && known_object(image, mapping);
 }
 
-static bool add_object(struct ingest_image *image, const struct ingest_mapping *mapping, int64_t row)
+static bool add_object(struct ingest_image *image, const struct ingest_mapping *mapping,
+                       int64_t row)
 {
     char key[KEY_BYTES];
     size_t length = key_of(mapping, key);
@@ -119,11 +120,11 @@ static bool add_object(struct ingest_image *image, const struct ingest_mapping *
     struct ingest_object *object = prof_array_add(&image->objects);
     if (!object)
         return false;
-    *object = (struct ingest_object){
-        .start = mapping->address,
-        .end = mapping->address + (mapping->bytes < room ? mapping->bytes : room),
-        .row = row,
-        .segment = mapping->segment};
+    *object = (struct ingest_object){.start = mapping->address,
+                                     .end = mapping->address +
+                                            (mapping->bytes < room ? mapping->bytes : room),
+                                     .row = row,
+                                     .segment = mapping->segment};
     snprintf(object->build_id, sizeof object->build_id, "%s",
              mapping->build_id ? mapping->build_id : "");
     return prof_names_put(&image->known, key, length, number) && make_live(image, number);
@@ -162,7 +163,8 @@ static bool is_part(const struct ingest_image *image, const struct ingest_mappin
            is_same_build(object, mapping->build_id);
 }
 
-bool ingest_mapped(struct prof_ingest *ingest, int64_t process, const struct ingest_mapping *mapping)
+bool ingest_mapped(struct prof_ingest *ingest, int64_t process,
+                   const struct ingest_mapping *mapping)
 {
     struct ingest_image *image = image_of(ingest, process);
     if (!image)
@@ -176,7 +178,8 @@ bool ingest_mapped(struct prof_ingest *ingest, int64_t process, const struct ing
            add_object(image, mapping, sqlite3_last_insert_rowid(ingest->db));
 }
 
-bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address, uint64_t time_ns)
+bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address,
+                     uint64_t time_ns)
 {
     struct ingest_image *image = image_of(ingest, process);
     const struct ingest_object *object = image ? object_at(image, address) : NULL;
@@ -192,18 +195,20 @@ bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t addre
 bool ingest_images_load(struct prof_ingest *ingest)
 {
     sqlite3_stmt *row;
-    bool ok = sqlite3_prepare_v2(ingest->db,
-                                 "SELECT id,process,path,build_id,address,bytes,segment FROM module "
-                                 "ORDER BY id",
-                                 -1, &row, NULL) == SQLITE_OK;
+    bool ok =
+        sqlite3_prepare_v2(ingest->db,
+                           "SELECT id,process,path,build_id,address,bytes,segment FROM module "
+                           "ORDER BY id",
+                           -1, &row, NULL) == SQLITE_OK;
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
         const char *path = (const char *)sqlite3_column_text(row, 2);
-        struct ingest_mapping mapping = {
-            .path = path ? path : "",
-            .build_id = (const char *)sqlite3_column_text(row, 3),
-            .address = (uint64_t)sqlite3_column_int64(row, 4),
-            .bytes = (uint64_t)sqlite3_column_int64(row, 5),
-            .segment = sqlite3_column_type(row, 6) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 6)};
+        struct ingest_mapping mapping = {.path = path ? path : "",
+                                         .build_id = (const char *)sqlite3_column_text(row, 3),
+                                         .address = (uint64_t)sqlite3_column_int64(row, 4),
+                                         .bytes = (uint64_t)sqlite3_column_int64(row, 5),
+                                         .segment = sqlite3_column_type(row, 6) == SQLITE_NULL
+                                                        ? -1
+                                                        : sqlite3_column_int64(row, 6)};
         struct ingest_image *image = image_of(ingest, sqlite3_column_int64(row, 1));
         ok = image && add_object(image, &mapping, sqlite3_column_int64(row, 0));
     }

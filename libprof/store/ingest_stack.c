@@ -1,6 +1,6 @@
-/* Stacks become a tree of rows: a stack is its innermost frame and the stack of its callers, so what
- * two stacks share is in the file once, and a row names a whole call path. Frames are addresses as of
- * the module that is mapped there; names come after the run (symbolize.c). */
+/* Stacks become a tree of rows: a stack is its innermost frame and the stack of its callers, so
+ * what two stacks share is in the file once, and a row names a whole call path. Frames are
+ * addresses as of the module that is mapped there; names come after the run (symbolize.c). */
 #include <string.h>
 
 #include "libprof/store/ingest_private.h"
@@ -98,8 +98,8 @@ static int64_t stack_row(struct prof_ingest *ingest, int64_t parent, int64_t fra
                : 0;
 }
 
-int64_t ingest_stack(struct prof_ingest *ingest, int64_t process, const struct ingest_entry *entries,
-                     size_t count)
+int64_t ingest_stack(struct prof_ingest *ingest, int64_t process,
+                     const struct ingest_entry *entries, size_t count)
 {
     int64_t row = 0;
     for (size_t i = 0; i < count; i++) {
@@ -115,11 +115,12 @@ int64_t ingest_stack(struct prof_ingest *ingest, int64_t process, const struct i
 static bool load_frames(struct prof_ingest *ingest)
 {
     sqlite3_stmt *row;
-    bool ok = sqlite3_prepare_v2(ingest->db,
-                                 "SELECT f.id,f.process,f.kind,f.address,f.module,s.function,s.file,"
-                                 "s.line FROM frame f LEFT JOIN symbol s ON f.kind=2 AND "
-                                 "s.frame=f.id ORDER BY f.id",
-                                 -1, &row, NULL) == SQLITE_OK;
+    bool ok =
+        sqlite3_prepare_v2(ingest->db,
+                           "SELECT f.id,f.process,f.kind,f.address,f.module,s.function,s.file,"
+                           "s.line FROM frame f LEFT JOIN symbol s ON f.kind=2 AND "
+                           "s.frame=f.id ORDER BY f.id",
+                           -1, &row, NULL) == SQLITE_OK;
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
         struct ingest_entry entry = {.kind = (enum prof_store_frame)sqlite3_column_int(row, 2),
                                      .address = (uint64_t)sqlite3_column_int64(row, 3),

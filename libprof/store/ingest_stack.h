@@ -1,6 +1,6 @@
-/* Host call stacks on their way into the file. For the ingest's files, and for those that take stacks
- * outside of the target (CPU samples): equal stacks, frames and modules get their row once, whoever
- * brings them. */
+/* Host call stacks on their way into the file. For the ingest's files, and for those that take
+ * stacks outside of the target (CPU samples): equal stacks, frames and modules get their row once,
+ * whoever brings them. */
 #ifndef PERFKIT_STORE_INGEST_STACK_H
 #define PERFKIT_STORE_INGEST_STACK_H
 
@@ -30,22 +30,23 @@ struct ingest_entry {
 
 /* The row of a stack: `entries` innermost first, addresses as of the modules that the process has
  * now. `process` is a process.id. 0: failed; -1: there are no entries. */
-int64_t ingest_stack(struct prof_ingest *ingest, int64_t process, const struct ingest_entry *entries,
-                     size_t count);
+int64_t ingest_stack(struct prof_ingest *ingest, int64_t process,
+                     const struct ingest_entry *entries, size_t count);
 
 /* A mapped object file. */
 struct ingest_mapping {
     const char *path;
     const char *build_id; /* hexadecimal; NULL = ask the file */
     uint64_t address, bytes;
-    int64_t segment;   /* what is mapped at `address` is the file from this offset; -1 = the whole
-                          object, `address` being its lowest */
-    uint64_t time_ns;  /* CLOCK_MONOTONIC */
+    int64_t segment;  /* what is mapped at `address` is the file from this offset; -1 = the whole
+                         object, `address` being its lowest */
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
 };
 
 /* The process has this at these addresses from now on: what was there is gone for the stacks that
  * follow. An object that has a row keeps it; a segment of one that is mapped whole is that one. */
-bool ingest_mapped(struct prof_ingest *ingest, int64_t process, const struct ingest_mapping *mapping);
+bool ingest_mapped(struct prof_ingest *ingest, int64_t process,
+                   const struct ingest_mapping *mapping);
 
 /* What is at `address` was unmapped at `time_ns`. */
 bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address,

@@ -87,8 +87,8 @@ static bool take_state(struct talk *talk, const unsigned char *payload, uint32_t
     if (quality > SYMBOLS_LINES)
         return false;
     talk->answer->quality = (enum symbols_quality)quality;
-    snprintf(talk->answer->note, sizeof talk->answer->note, "%.*s",
-             (int)(bytes - sizeof quality), (const char *)payload + sizeof quality);
+    snprintf(talk->answer->note, sizeof talk->answer->note, "%.*s", (int)(bytes - sizeof quality),
+             (const char *)payload + sizeof quality);
     return true;
 }
 
@@ -261,9 +261,8 @@ static void say_end(struct symbol_answer *answer, bool in_time, int status, bool
         snprintf(answer->note, sizeof answer->note, "reading it ended with signal %d (%s)",
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        snprintf(answer->note, sizeof answer->note, damaged
-                                                        ? "what was read of it makes no sense"
-                                                        : "reading it failed");
+        snprintf(answer->note, sizeof answer->note,
+                 damaged ? "what was read of it makes no sense" : "reading it failed");
 }
 
 enum prof_status symbol_ask(const struct symbol_question *question, struct symbol_answer *answer,

@@ -17,7 +17,7 @@ struct symbol_question {
     const char *path, *build_id; /* "" = unknown */
     const char *folders;         /* of debug files, each ended by NUL, the list by an empty one */
     int64_t segment, not_after_s, not_before_s; /* as in struct symbols_request */
-    const uint64_t *addresses; /* ascending, each once */
+    const uint64_t *addresses;                  /* ascending, each once */
     uint32_t count;
     unsigned timeout_ms;
 };
@@ -33,17 +33,17 @@ struct symbol_text {
 
 struct symbol_answer {
     enum symbols_quality quality;
-    char note[1024]; /* the debug file that was used, or why there are no names */
-    bool broken;     /* the symboliser crashed, or ran into a limit */
+    char note[1024];           /* the debug file that was used, or why there are no names */
+    bool broken;               /* the symboliser crashed, or ran into a limit */
     struct symbol_span *spans; /* one an address */
     PROF_ARRAY(struct symbols_level) levels; /* of text numbers from 1; checked */
     PROF_ARRAY(struct symbol_text) texts;
     PROF_ARRAY(char) bytes;
 };
 
-/* PROF_OK also when the file has no names or the symboliser came to grief: the answer says so, and holds
- * what was said before. An error when it cannot be run at all, or memory ran out. Free the answer either
- * way. */
+/* PROF_OK also when the file has no names or the symboliser came to grief: the answer says so, and
+ * holds what was said before. An error when it cannot be run at all, or memory ran out. Free the
+ * answer either way. */
 enum prof_status symbol_ask(const struct symbol_question *question, struct symbol_answer *answer,
                             struct prof_error *err);
 void symbol_answer_free(struct symbol_answer *answer);

@@ -1,5 +1,5 @@
-/* See symbolize.h. Frames of one object file are asked for together, whichever process or address it was
- * loaded at, and each distinct place once. */
+/* See symbolize.h. Frames of one object file are asked for together, whichever process or address
+ * it was loaded at, and each distinct place once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,17 +70,16 @@ static bool run(struct work *w, const char *sql)
 static int64_t one_number(struct work *w, const char *sql)
 {
     sqlite3_stmt *row;
-    int64_t value = prepare(w, sql, &row) && sqlite3_step(row) == SQLITE_ROW
-                        ? sqlite3_column_int64(row, 0)
-                        : 0;
+    int64_t value =
+        prepare(w, sql, &row) && sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int64(row, 0) : 0;
     sqlite3_finalize(row);
     return value;
 }
 
 /* ---- what to ask ----------------------------------------------------------------------------- */
 
-/* The number of a source, made when new; UINT32_MAX: no memory. Its texts are those from `texts` on, and
- * go when it is known. */
+/* The number of a source, made when new; UINT32_MAX: no memory. Its texts are those from `texts`
+ * on, and go when it is known. */
 static uint32_t source_of(struct work *w, const struct source *source, size_t texts)
 {
     char key[2 * SYMBOLS_MOST_PATH];
@@ -131,7 +130,8 @@ static bool in_no_module(struct work *w, sqlite3_stmt *row, struct frame *frame)
     char path[SYMBOLS_MOST_PATH];
     const char *folder = w->options->map_folder ? w->options->map_folder : "/tmp";
     struct source source = {.kind = SYMBOLS_PERF_MAP, .segment = -1};
-    snprintf(path, sizeof path, "%s/perf-%lld.map", folder, (long long)sqlite3_column_int64(row, 7));
+    snprintf(path, sizeof path, "%s/perf-%lld.map", folder,
+             (long long)sqlite3_column_int64(row, 7));
     if (sqlite3_column_type(row, 8) != SQLITE_NULL && w->start_s)
         source.not_before_s = w->start_s + sqlite3_column_int64(row, 8) / 1000000000 - 1;
     const char *dump = (const char *)sqlite3_column_text(row, 9);
@@ -241,9 +241,9 @@ static bool write_frame(struct work *w, struct frame *frame, const struct symbol
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-static const char *const qualities[] = {
-    [SYMBOLS_EXPORTED] = "exported names", [SYMBOLS_NAMES] = "names",
-    [SYMBOLS_LINES] = "names and lines"};
+static const char *const qualities[] = {[SYMBOLS_EXPORTED] = "exported names",
+                                        [SYMBOLS_NAMES] = "names",
+                                        [SYMBOLS_LINES] = "names and lines"};
 
 static bool say_modules(struct work *w, const struct source *source,
                         const struct symbol_answer *answer, const char *trouble)
@@ -271,25 +271,24 @@ static bool say_modules(struct work *w, const struct source *source,
 
 /* Debug information that breaks its reader leaves the symbol table. */
 static enum prof_status ask(struct work *w, const struct source *source,
-                            struct symbol_answer *answer, char trouble[128],
-                            struct prof_error *err)
+                            struct symbol_answer *answer, char trouble[128], struct prof_error *err)
 {
-    struct symbol_question question = {
-        .helper = w->options->helper,
-        .source = source->kind,
-        .path = text_of(w, source->path),
-        .build_id = text_of(w, source->build_id),
-        .folders = w->folders,
-        .segment = source->segment,
-        .not_after_s = source->not_after_s,
-        .not_before_s = source->not_before_s,
-        .addresses = w->addresses.data,
-        .count = (uint32_t)w->addresses.count,
-        .timeout_ms = TIMEOUT_MS};
+    struct symbol_question question = {.helper = w->options->helper,
+                                       .source = source->kind,
+                                       .path = text_of(w, source->path),
+                                       .build_id = text_of(w, source->build_id),
+                                       .folders = w->folders,
+                                       .segment = source->segment,
+                                       .not_after_s = source->not_after_s,
+                                       .not_before_s = source->not_before_s,
+                                       .addresses = w->addresses.data,
+                                       .count = (uint32_t)w->addresses.count,
+                                       .timeout_ms = TIMEOUT_MS};
     trouble[0] = '\0';
     if (source->kind == SYMBOLS_VDSO && !w->own_kernel) {
         *answer = (struct symbol_answer){0};
-        snprintf(answer->note, sizeof answer->note, "it is of another kernel than this machine runs");
+        snprintf(answer->note, sizeof answer->note,
+                 "it is of another kernel than this machine runs");
         answer->spans = calloc(w->addresses.count + 1, sizeof *answer->spans);
         return answer->spans ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
     }
@@ -356,7 +355,8 @@ static enum prof_status name_file(struct work *w, size_t first, size_t count,
         status = prof_store_fail(w->store, "write", err);
     bool file = source->kind == SYMBOLS_ELF || source->kind == SYMBOLS_VDSO;
     if (!status && answer.quality == SYMBOLS_NOTHING)
-        note_gap(w->result, file ? text_of(w, source->path) : "code in no file", answer.note, count);
+        note_gap(w->result, file ? text_of(w, source->path) : "code in no file", answer.note,
+                 count);
     w->result->files += file;
     w->result->files_without += file && answer.quality == SYMBOLS_NOTHING;
     w->result->files_broken += file && (answer.broken || *trouble);
@@ -369,12 +369,11 @@ static enum prof_status name_files(struct work *w, struct prof_error *err)
     enum prof_status status = PROF_OK;
     for (size_t first = 0, count; !status && first < w->frames.count; first += count) {
         uint32_t source = w->frames.data[first].source;
-        for (count = 1; first + count < w->frames.count &&
-                        w->frames.data[first + count].source == source;)
+        for (count = 1;
+             first + count < w->frames.count && w->frames.data[first + count].source == source;)
             count++;
-        if (w->options->progress &&
-            !w->options->progress(w->options->user, first, w->frames.count,
-                                  text_of(w, w->sources.data[source].path)))
+        if (w->options->progress && !w->options->progress(w->options->user, first, w->frames.count,
+                                                          text_of(w, w->sources.data[source].path)))
             return prof_fail(err, PROF_INVALID, "interrupted: the names were not changed");
         status = name_file(w, first, count, err);
     }
@@ -436,15 +435,18 @@ static bool begin(struct work *w)
 static bool end(struct work *w)
 {
     char sql[128];
-    snprintf(sql, sizeof sql, "DELETE FROM symbol WHERE id<=%lld AND frame IN (SELECT frame FROM named)",
+    snprintf(sql, sizeof sql,
+             "DELETE FROM symbol WHERE id<=%lld AND frame IN (SELECT frame FROM named)",
              (long long)w->last_symbol);
     if (w->last_symbol && !run(w, sql))
         return false;
     w->result->frames = w->frames.count;
-    w->result->named = (uint64_t)one_number(w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
-                                               "ON f.id=s.frame WHERE f.kind=1");
-    w->result->lines = (uint64_t)one_number(w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
-                                               "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL");
+    w->result->named =
+        (uint64_t)one_number(w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+                                "ON f.id=s.frame WHERE f.kind=1");
+    w->result->lines =
+        (uint64_t)one_number(w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+                                "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL");
     return true;
 }
 

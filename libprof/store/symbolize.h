@@ -1,5 +1,5 @@
-/* Names for the stacks of a capture, after the run: from the object files that the program had, their
- * debug files, and what JITs left behind. */
+/* Names for the stacks of a capture, after the run: from the object files that the program had,
+ * their debug files, and what JITs left behind. */
 #ifndef PERFKIT_STORE_SYMBOLIZE_H
 #define PERFKIT_STORE_SYMBOLIZE_H
 
@@ -12,8 +12,8 @@
 
 struct prof_symbolize_options {
     const char *helper;         /* path of perfkit_symbolizer */
-    const char *const *folders; /* of debug files, searched before the usual places; ends with NULL; NULL
-                                   = none */
+    const char *const *folders; /* of debug files, searched before the usual places; ends with NULL;
+                                   NULL = none */
     const char *map_folder;     /* where JITs leave perf-PID.map; NULL = /tmp */
     /* Called before each file: `done` of `all` frames are named. False stops. NULL = none. */
     bool (*progress)(void *user, uint64_t done, uint64_t all, const char *path);
@@ -29,10 +29,10 @@ struct prof_symbolize_gap {
 #define PROF_SYMBOLIZE_GAPS 8
 
 struct prof_symbolize_result {
-    uint64_t frames; /* native ones in the capture */
-    uint64_t named;  /* of them, by this call or before */
-    uint64_t lines;  /* of them, with a source line */
-    uint64_t files;  /* object files that frames are of */
+    uint64_t frames;        /* native ones in the capture */
+    uint64_t named;         /* of them, by this call or before */
+    uint64_t lines;         /* of them, with a source line */
+    uint64_t files;         /* object files that frames are of */
     uint64_t files_without; /* of them, those that gave no name; module.symbols says why */
     uint64_t files_broken;  /* of those, files that could not be parsed */
     struct prof_symbolize_gap gaps[PROF_SYMBOLIZE_GAPS]; /* those without, most frames first */
@@ -42,10 +42,10 @@ struct prof_symbolize_result {
 /* Has the capture frames that could be named? */
 bool prof_symbolize_has(struct prof_store *store);
 
-/* Fill table symbol and module.symbols. Names that were there are replaced where this finds any, kept
- * where it does not: files may be gone by now. One transaction: all or, after an error or a stop
- * (PROF_INVALID), nothing. Frames of Python have their names already. PROF_NOTFOUND when the helper
- * cannot be run. */
+/* Fill table symbol and module.symbols. Names that were there are replaced where this finds any,
+ * kept where it does not: files may be gone by now. One transaction: all or, after an error or a
+ * stop (PROF_INVALID), nothing. Frames of Python have their names already. PROF_NOTFOUND when the
+ * helper cannot be run. */
 enum prof_status prof_symbolize(struct prof_store *store,
                                 const struct prof_symbolize_options *options,
                                 struct prof_symbolize_result *result, struct prof_error *err);

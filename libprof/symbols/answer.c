@@ -64,8 +64,8 @@ uint32_t answer_text(struct answer *answer, const char *text)
 /* Parts and copies of a function that the compiler made go by its own name. */
 static void cut_clone(char *name)
 {
-    static const char *const marks[] = {" [clone ", ".isra.", ".constprop.", ".part.", ".cold",
-                                        ".lto_priv."};
+    static const char *const marks[] = {" [clone ", ".isra.", ".constprop.",
+                                        ".part.",   ".cold",  ".lto_priv."};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         char *at = strstr(name, marks[i]);
         if (at && at != name)

@@ -1,5 +1,5 @@
-/* See debug_file.h. The places are those that gdb and elfutils look at, and the cache that a debuginfod
- * client fills; nothing is asked of the network. */
+/* See debug_file.h. The places are those that gdb and elfutils look at, and the cache that a
+ * debuginfod client fills; nothing is asked of the network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,8 @@ static bool is_crc(const struct elf_image *image, uint32_t expected)
     return (uint32_t)crc == expected;
 }
 
-/* Does what was opened belong to the object? The build id says it; without one the checksum does. */
+/* Does what was opened belong to the object? The build id says it; without one the checksum does.
+ */
 static bool belongs(const struct finder *f)
 {
     if (f->search->build_id[0])
@@ -107,7 +108,8 @@ static void read_link(struct finder *f)
         return;
     const unsigned char *end = memchr(bytes, 0, section.sh_size);
     size_t at = end ? ((size_t)(end - bytes) + 4) & ~(size_t)3 : 0;
-    if (!end || end == bytes || at + 4 > section.sh_size || memchr(bytes, '/', (size_t)(end - bytes)))
+    if (!end || end == bytes || at + 4 > section.sh_size ||
+        memchr(bytes, '/', (size_t)(end - bytes)))
         return;
     f->link = (const char *)bytes;
     memcpy(&f->crc, bytes + at, sizeof f->crc);

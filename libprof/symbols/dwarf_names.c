@@ -1,6 +1,6 @@
-/* See dwarf_names.h. A unit of compilation is walked once, when the first address in it is asked for, to
- * list its functions; an address then costs a search in that list and the walk down its own inlined
- * calls. libdw's own search walks the whole unit for every address. */
+/* See dwarf_names.h. A unit of compilation is walked once, when the first address in it is asked
+ * for, to list its functions; an address then costs a search in that list and the walk down its own
+ * inlined calls. libdw's own search walks the whole unit for every address. */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -218,7 +218,8 @@ static const char *linkage_name(Dwarf_Die *die)
     return NULL;
 }
 
-/* Of functions that no other unit can call, only the symbol table says in which namespace they are. */
+/* Of functions that no other unit can call, only the symbol table says in which namespace they are.
+ */
 static const char *name_of(Dwarf_Die *die, const char *symbol)
 {
     const char *name = linkage_name(die);

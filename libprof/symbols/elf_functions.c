@@ -1,5 +1,5 @@
-/* The functions that an object file names, in the order of their addresses. Half of libprof's users run
- * programs without debug information: then this is all there is. */
+/* The functions that an object file names, in the order of their addresses. Half of libprof's users
+ * run programs without debug information: then this is all there is. */
 #include <stdlib.h>
 #include <string.h>
 

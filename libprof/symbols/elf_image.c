@@ -114,8 +114,8 @@ const char *elf_image_open(const char *path, struct elf_image *image)
     void *data = MAP_FAILED;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
         why = "it is no file";
-    else if (st.st_size <= 0 || (data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd,
-                                             0)) == MAP_FAILED)
+    else if (st.st_size <= 0 ||
+             (data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
         why = "it is empty, or cannot be mapped";
     close(fd);
     if (why)

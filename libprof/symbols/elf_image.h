@@ -1,5 +1,6 @@
-/* An object file in memory, every part of it checked before it is read: the file may be damaged, made
- * up, or still being written. 64-bit little-endian only, which is what programs with GPUs are. */
+/* An object file in memory, every part of it checked before it is read: the file may be damaged,
+ * made up, or still being written. 64-bit little-endian only, which is what programs with GPUs are.
+ */
 #ifndef PERFKIT_SYMBOLS_ELF_IMAGE_H
 #define PERFKIT_SYMBOLS_ELF_IMAGE_H
 
@@ -15,9 +16,9 @@ struct elf_image {
     size_t size;
     bool mapped; /* elf_image_close unmaps it */
     Elf64_Ehdr header;
-    uint32_t sections; /* also where there are more than the header can say */
+    uint32_t sections;                 /* also where there are more than the header can say */
     char build_id[PROF_BUILD_ID_TEXT]; /* "" = none */
-    int64_t changed_s;                 /* when the file was changed, seconds since 1970; 0 = no file */
+    int64_t changed_s; /* when the file was changed, seconds since 1970; 0 = no file */
 };
 
 /* NULL when all is well, else why it cannot be read. Close only what was opened. */
@@ -39,7 +40,8 @@ bool elf_image_find(const struct elf_image *image, const char *name, Elf64_Shdr 
 /* The text at `offset` of a string table, NULL when it does not end within it. */
 const char *elf_image_text(const struct elf_image *image, const Elf64_Shdr *table, uint64_t offset);
 
-/* What addresses of the file an address of the request is: see symbols_request.segment. False: none. */
+/* What addresses of the file an address of the request is: see symbols_request.segment. False:
+ * none. */
 bool elf_image_address(const struct elf_image *image, int64_t segment, uint64_t offset,
                        uint64_t *address);
 
@@ -56,9 +58,11 @@ struct elf_functions {
     bool only_exported;
 };
 
-/* All functions that the image names: of its symbol table, else of what it exports. False: no memory. */
+/* All functions that the image names: of its symbol table, else of what it exports. False: no
+ * memory. */
 bool elf_functions_read(const struct elf_image *image, struct elf_functions *functions);
-const struct elf_function *elf_functions_at(const struct elf_functions *functions, uint64_t address);
+const struct elf_function *elf_functions_at(const struct elf_functions *functions,
+                                            uint64_t address);
 void elf_functions_free(struct elf_functions *functions);
 
 #endif

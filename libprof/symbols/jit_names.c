@@ -1,6 +1,6 @@
-/* See jit_names.h. The file is gone through once; what it says of a piece of code is written down for the
- * addresses that lie in it, so later records replace earlier ones as the code did. Formats: the kernel's
- * tools/perf/Documentation/jit-interface.txt and jitdump-specification.txt. */
+/* See jit_names.h. The file is gone through once; what it says of a piece of code is written down
+ * for the addresses that lie in it, so later records replace earlier ones as the code did. Formats:
+ * the kernel's tools/perf/Documentation/jit-interface.txt and jitdump-specification.txt. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +41,8 @@ static const char *map_file(const char *path, struct file *file)
         why = "it is no file";
     else if (geteuid() != 0 && st.st_uid != geteuid())
         why = "it is another user's";
-    else if (st.st_size <= 0 || (data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd,
-                                             0)) == MAP_FAILED)
+    else if (st.st_size <= 0 ||
+             (data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
         why = "it is empty, or cannot be mapped";
     close(fd);
     if (!why)
@@ -121,7 +121,9 @@ static bool hexadecimal(const char **at, const char *end, uint64_t *value)
     if (end - *at > 2 && (*at)[0] == '0' && ((*at)[1] | 32) == 'x')
         *at += 2;
     for (; *at < end; ++*at) {
-        int c = **at | 32, digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        int c = **at | 32, digit = c >= '0' && c <= '9'   ? c - '0'
+                                   : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                                          : -1;
         if (digit < 0)
             break;
         *value = *value << 4 | (unsigned)digit;
@@ -251,7 +253,8 @@ static void move(struct claims *claims, const char *at, const char *end)
     uint32_t old = first_from(claims, code.from);
     if (old < claims->count && claims->addresses[old] - code.from < code.size &&
         claims->list[old].name)
-        claim_code(claims, code.to, code.size, claims->list[old].name, claims->list[old].name_bytes);
+        claim_code(claims, code.to, code.size, claims->list[old].name,
+                   claims->list[old].name_bytes);
 }
 
 static const char *read_dump(struct claims *claims, const struct file *file)

@@ -1,6 +1,7 @@
-/* perfkit_symbolizer: gives the addresses of one file their names, for perfkit (protocol.h). A program of
- * its own, because object files come from anywhere and parsers of them crash, hang and eat memory: here
- * that ends in a limit, and perfkit says that the names of one file are missing. */
+/* perfkit_symbolizer: gives the addresses of one file their names, for perfkit (protocol.h). A
+ * program of its own, because object files come from anywhere and parsers of them crash, hang and
+ * eat memory: here that ends in a limit, and perfkit says that the names of one file are missing.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -69,8 +70,7 @@ static char *read_text(int fd, uint32_t bytes)
 static bool read_job(int fd, struct job *job)
 {
     *job = (struct job){0};
-    if (!read_whole(fd, &job->request, sizeof job->request) ||
-        job->request.magic != SYMBOLS_MAGIC)
+    if (!read_whole(fd, &job->request, sizeof job->request) || job->request.magic != SYMBOLS_MAGIC)
         return false;
     job->path = read_text(fd, job->request.path_bytes);
     job->build_id = job->path ? read_text(fd, job->request.build_id_bytes) : NULL;
@@ -117,7 +117,8 @@ static const char *check_build(const struct job *job, const struct elf_image *im
 {
     if (job->build_id[0] && strcmp(job->build_id, image->build_id) != 0)
         return "it is of another build than the program had";
-    if (!job->build_id[0] && job->request.not_after_s && image->changed_s > job->request.not_after_s)
+    if (!job->build_id[0] && job->request.not_after_s &&
+        image->changed_s > job->request.not_after_s)
         return "it was changed after the program had it, and has no build id";
     return NULL;
 }
@@ -139,8 +140,8 @@ static const char *open_object(const struct job *job, struct object *object)
         .build_id = job->build_id[0] || !object->has_image ? job->build_id : object->image.build_id,
         .folders = job->folders,
         .image = object->has_image ? &object->image : NULL};
-    object->has_debug = debug_file_find(&search, &object->debug, object->debug_path,
-                                        sizeof object->debug_path);
+    object->has_debug =
+        debug_file_find(&search, &object->debug, object->debug_path, sizeof object->debug_path);
     return object->has_image || object->has_debug ? NULL : why;
 }
 
@@ -169,7 +170,8 @@ static const char *open_dwarf(const struct job *job, struct object *object)
 #endif
 
 /* True when the address has a name, and `lines` when debug information told it. */
-static bool name_address(struct object *object, uint64_t address, struct answer *answer, bool *lines)
+static bool name_address(struct object *object, uint64_t address, struct answer *answer,
+                         bool *lines)
 {
     const struct elf_function *function = elf_functions_at(&object->functions, address);
 #if PERFKIT_HAVE_LIBDW
@@ -211,9 +213,11 @@ static const char *name_addresses(const struct job *job, struct object *object,
         snprintf(note, sizeof note, "%s", object->debug_path);
     if (!named)
         return "it names no function at these places";
-    answer_state(answer, lines ? SYMBOLS_LINES
-                         : object->functions.only_exported ? SYMBOLS_EXPORTED
-                                                           : SYMBOLS_NAMES, note);
+    answer_state(answer,
+                 lines                             ? SYMBOLS_LINES
+                 : object->functions.only_exported ? SYMBOLS_EXPORTED
+                                                   : SYMBOLS_NAMES,
+                 note);
     return NULL;
 }
 
