@@ -219,6 +219,7 @@ END_TEST
 START_TEST(a_known_process_keeps_its_row)
 {
     begin();
+    give_name((uint32_t)scene.run.target, "program", true, 5);
     give_sample((uint32_t)scene.run.target, (uint32_t)scene.run.target, 10, CLOCK_EVENT,
                 PERF_RECORD_MISC_USER, NULL, 0);
     give_sample((uint32_t)scene.run.target, (uint32_t)scene.run.target, 20, CLOCK_EVENT,
