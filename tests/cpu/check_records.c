@@ -2,6 +2,7 @@
  * no rights and the times are known. */
 #include <check.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,8 +88,8 @@ static struct made start_record(uint32_t type, uint16_t misc)
 
 static void finish_record(struct made *made)
 {
-    struct perf_event_header *head = (struct perf_event_header *)(void *)made->bytes;
-    head->size = (uint16_t)made->used;
+    uint16_t size = (uint16_t)made->used;
+    memcpy(made->bytes + offsetof(struct perf_event_header, size), &size, sizeof size);
 }
 
 /* Behind every record but samples. */
@@ -455,13 +456,15 @@ START_TEST(garbage_is_survived)
         for (int i = 0; i < 40; i++)
             put_number(&made, (uint64_t)random() << (random() % 34));
         finish_record(&made);
-        struct perf_event_header *head = (struct perf_event_header *)(void *)made.bytes;
+        struct perf_event_header head;
+        memcpy(&head, made.bytes, sizeof head);
         static const uint32_t types[] = {PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2, PERF_RECORD_COMM,
                                          PERF_RECORD_FORK,   PERF_RECORD_EXIT,  PERF_RECORD_SWITCH,
                                          PERF_RECORD_LOST,   999};
-        head->type = types[random() % 8];
+        head.type = types[random() % 8];
         if (random() % 4 == 0)
-            head->size = (uint16_t)(random() % 400);
+            head.size = (uint16_t)(random() % 400);
+        memcpy(made.bytes, &head, sizeof head);
         for (int i = 0; i < 4; i++) /* anything but the head */
             made.bytes[8 + random() % (long)(made.used - 8)] = (unsigned char)random();
         write_ring(&ring, made.bytes, made.used);
