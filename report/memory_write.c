@@ -45,7 +45,7 @@ static enum prof_status write_text(const struct writing *w, struct prof_error *e
     enum prof_status status = PROF_OK;
     for (const struct prof_report_table *table = prof_report_memory_tables; table->name && !status;
          table++) {
-        if (!prof_report_worth(w->data, table))
+        if (w->data->usage->profile.why_none || !prof_report_worth(w->data, table))
             continue;
         fputc('\n', w->out);
         status = prof_report_text_table(&page, w->data, table, 0, err);
@@ -101,7 +101,7 @@ static void write_markdown(const struct writing *w)
         fputc('\n', w->out);
     }
     for (const struct prof_report_table *table = prof_report_memory_tables; table->name; table++) {
-        if (prof_report_worth(w->data, table))
+        if (!w->data->usage->profile.why_none && prof_report_worth(w->data, table))
             prof_report_markdown_table(w->out, w->data, table, w->top);
     }
 }

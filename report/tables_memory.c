@@ -331,7 +331,7 @@ const struct prof_report_table prof_report_memory_tables[] = {
     {.name = "held", .title = "Held at the peak", .none = "nothing",
      .help = "By call path: what was alive when its device's memory was fullest.",
      .name_cells = PATHS, .screen_rows = 12, ROWS(prof_memory_site, held)},
-    {.name = "kept", .title = "Never freed", .none = "everything was freed",
+    {.name = "kept", .title = "Never freed", .none = "nothing",
      .help = "Leak: steps after warm-up go on keeping more. State: they do not. A step: bytes kept in "
              "each.",
      .name_cells = PATHS, .screen_rows = 10, .totals = kept_totals, ROWS(prof_memory_site, kept)},

@@ -184,6 +184,7 @@ static const struct {
     {"part", "twice", PROF_TRUST_WARNING},
     {"part", "mixed", PROF_TRUST_WARNING},
     {"part", "recovered", PROF_TRUST_WARNING},
+    {"part", "summary", PROF_TRUST_WARNING},
     {"clock", "assumed", PROF_TRUST_WARNING},
     {"clock", "unknown", PROF_TRUST_WARNING},
     {"end", "unseen", PROF_TRUST_WARNING},

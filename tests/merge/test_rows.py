@@ -194,6 +194,13 @@ class Rows(unittest.TestCase):
             others = [one(f, "SELECT sum(duration) FROM kernel k JOIN launch_config c ON c.id=k.config JOIN string n ON n.id=c.name "
                              "WHERE n.value=?", name) for f in files[1:]]
             self.assertEqual(listed[name], (count * 3, total + sum(others)))
+        # that events are left out is no news of the program
+        told = subprocess.run([perfkit, "report", out], capture_output=True, text=True, check=True).stdout
+        self.assertIn("summary: no single events, as asked", " ".join(told.split()))
+        self.assertIn("Devices: n/a", told)
+        told = subprocess.run([perfkit, "report", out, "--memory"], capture_output=True, text=True, check=True).stdout
+        self.assertIn("Nothing is told: a summary", told)
+        self.assertNotIn("Never freed", told)
         # and once more, from summaries
         merge("summaries.sqlite", "--subset", out)
         self.assertEqual(ask(path_of("summaries.sqlite"), sums), ask(out, sums))

@@ -353,6 +353,23 @@ static void free_work(struct memory_work *w)
     prof_array_free(&w->failure_nodes);
 }
 
+/* No allocations are no proof that there were none in a merged capture without events. */
+static enum prof_status find_summary(struct memory_work *w, struct prof_memory_profile *result,
+                                     struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    if (result->why_none || w->items.count)
+        return PROF_OK;
+    enum prof_status status = prof_query(
+        w->capture, "SELECT 1 FROM capture_health WHERE subject = 'part' AND item = 'summary'", &row,
+        err);
+    if (status)
+        return status;
+    if (prof_row(row))
+        result->why_none = "a summary (perfkit merge --summary) has no allocations";
+    return prof_query_end(w->capture, row, err);
+}
+
 enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
                                         const struct prof_filter *filter,
                                         struct prof_memory_profile *result, struct prof_error *err)
@@ -376,6 +393,8 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
         status = prof_call_tree_open(&w.tree, facts->capture, &own->ranges, &own->range_texts, err);
     if (!status && !result->why_none)
         status = work_through(&w, result, err);
+    if (!status)
+        status = find_summary(&w, result, err);
     result->steps = memory_has_steps(&w) ? w.iterations.steady : facts->steps;
     result->warm_up = w.iterations.skipped;
     result->step_name = memory_has_steps(&w) ? w.iterations.name : facts->step_name;
