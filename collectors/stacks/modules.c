@@ -287,12 +287,18 @@ uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc)
                                      : 0;
 }
 
-/* ---- Without _dl_find_object: the list of dl_iterate_phdr, on the helper thread. */
+/* ---- Without _dl_find_object: the list of dl_iterate_phdr, on the helper thread and after dlclose. */
 
 struct listing {
     struct stacks_modules *modules;
     bool seen[MODULES];
 };
+
+static bool is_same(const struct stacks_module *module, const char *name, uint64_t start,
+                    uint64_t end)
+{
+    return module->start == start && module->end == end && has_its_name(module, name);
+}
 
 static int list_one(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -315,6 +321,11 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *data)
         }
     }
     uint32_t number = start < end ? known_at(listing->modules, start) : 0;
+    if (number &&
+        !is_same(&listing->modules->slots[number - 1], object.name ? object.name : "", start, end)) {
+        gone(listing->modules, &listing->modules->slots[number - 1]);
+        number = 0;
+    }
     if (!number && start < end)
         number = add(listing->modules, &object, start, end);
     if (number)
@@ -324,22 +335,19 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *data)
 
 static void list_all(struct stacks_modules *modules)
 {
-    static struct listing listing; /* of the helper thread only */
-    memset(&listing, 0, sizeof listing);
-    listing.modules = modules;
+    struct listing listing = {.modules = modules};
+    uint32_t count = atomic_load(&modules->count); /* what another thread adds meanwhile stays */
     dl_iterate_phdr(list_one, &listing);
-    uint32_t count = atomic_load(&modules->count);
     for (uint32_t i = 0; i < count && i < MODULES; i++) {
         if (!listing.seen[i])
             gone(modules, &modules->slots[i]);
     }
 }
 
-void stacks_modules_look(struct stacks_modules *modules, bool on_helper)
+void stacks_modules_look(struct stacks_modules *modules)
 {
     if (!find_object) {
-        if (on_helper)
-            list_all(modules);
+        list_all(modules);
         return;
     }
     uint32_t count = atomic_load(&modules->count);

@@ -33,8 +33,8 @@ struct stacks_modules {
 uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc);
 
 /* What went away since: called after dlclose, and by the helper thread now and then. On a C library
- * without _dl_find_object (before glibc 2.35) the helper thread finds new ones here too. */
-void stacks_modules_look(struct stacks_modules *modules, bool on_helper);
+ * without _dl_find_object (before glibc 2.35) new ones are found here too. */
+void stacks_modules_look(struct stacks_modules *modules);
 
 /* Once, before anything else; not on the launch path. */
 void stacks_modules_start(void);

@@ -85,14 +85,14 @@ static void unloaded(void)
 {
     struct stacks_state *known = atomic_load_explicit(&the_state, memory_order_acquire);
     if (known)
-        stacks_modules_look(&known->modules, false);
+        stacks_modules_look(&known->modules);
 }
 
 static void tick(void)
 {
     struct stacks_state *known = state();
     if (known)
-        stacks_modules_look(&known->modules, true);
+        stacks_modules_look(&known->modules);
 }
 
 static const struct collector_source source = {
@@ -252,13 +252,11 @@ uint32_t stacks_take(enum stacks_kind kind)
     uint32_t every = stacks_every[kind];
     if (every == 0 || calls[kind]++ % every != 0)
         return 0;
-    struct stacks_state *stacks = state();
-    if (!stacks)
-        return 0;
     int saved = errno;
+    struct stacks_state *stacks = state();
     struct unwind_start here;
     UNWIND_START(&here);
-    uint32_t number = take(stacks, &here);
+    uint32_t number = stacks ? take(stacks, &here) : 0;
     errno = saved;
     return number;
 }

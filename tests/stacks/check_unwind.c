@@ -1,6 +1,7 @@
 /* The unwinder against chains of functions that know where they return to (chain.h): every frame
  * between the innermost function and the test must be there, in order, and nothing else. */
 #include <check.h>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
@@ -332,15 +333,43 @@ START_TEST(listed_modules)
 {
     struct chain chain = chain_of(20, innermost);
     void *one;
-    backtrace(&one, 1);                   /* loads a library when it is first called */
-    stacks_modules_look(&modules, false); /* not on any thread of the program */
-    ck_assert_uint_eq(fake_core.module_count, 0);
-    stacks_modules_look(&modules, true);
+    backtrace(&one, 1); /* loads a library when it is first called */
+    stacks_modules_look(&modules);
     ck_assert_uint_ge(fake_core.module_count, 2);
     unsigned listed = fake_core.module_count;
     chain_plain(&chain);
-    stacks_modules_look(&modules, true);
+    stacks_modules_look(&modules);
     ck_assert_uint_eq(fake_core.module_count, listed);
+}
+END_TEST
+
+static uint64_t load_plugin(const char *path, void **handle)
+{
+    *handle = dlopen(path, RTLD_NOW);
+    ck_assert_msg(*handle, "%s", dlerror());
+    return (uint64_t)(uintptr_t)dlsym(*handle, "plugin_call");
+}
+
+/* There too nothing goes by the tables of a library that is gone: after dlclose, and when another
+ * one has its place before anybody looked. */
+START_TEST(listed_modules_go)
+{
+    void *handle;
+    uint64_t small = load_plugin(PLUGINS "/small.so", &handle);
+    stacks_modules_look(&modules);
+    ck_assert_uint_ne(stacks_module_at(&modules, small), 0);
+    dlclose(handle);
+    stacks_modules_look(&modules);
+    ck_assert_uint_eq(stacks_module_at(&modules, small), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        const char *path = i == 0 ? PLUGINS "/small.so" : PLUGINS "/large.so";
+        uint64_t at = load_plugin(path, &handle);
+        stacks_modules_look(&modules);
+        uint32_t number = stacks_module_at(&modules, at);
+        ck_assert_uint_ne(number, 0);
+        ck_assert_str_eq(fake_core_text(modules.slots[number - 1].path), path);
+        dlclose(handle);
+    }
 }
 END_TEST
 
@@ -366,6 +395,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     TCase *old = tcase_create("old C library"); /* stacks_modules_start did not find the function */
     tcase_add_test(old, listed_modules);
+    tcase_add_test(old, listed_modules_go);
     suite_add_tcase(suite, old);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
