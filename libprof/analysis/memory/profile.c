@@ -361,8 +361,8 @@ static enum prof_status find_summary(struct memory_work *w, struct prof_memory_p
     if (result->why_none || w->items.count)
         return PROF_OK;
     enum prof_status status = prof_query(
-        w->capture, "SELECT 1 FROM capture_health WHERE subject = 'part' AND item = 'summary'", &row,
-        err);
+        w->capture, "SELECT 1 FROM capture_health WHERE subject = 'part' AND item = 'summary'",
+        &row, err);
     if (status)
         return status;
     if (prof_row(row))
