@@ -144,4 +144,5 @@ expect 2 --bucket 10
 expect 2 --vocabulary 1048576 --length 4096
 expect 0 --help
 grep -q -- '--ranks N' "$dir/out" || fail '--help lacks an option'
+grep -q -- '--slow-rank R .*otherwise$' "$dir/out" || fail '--help gives a slow rank that is none'
 exit $failed

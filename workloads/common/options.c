@@ -191,8 +191,9 @@ static void print_default(const struct option_row *row, const void *values)
     case OPTION_CHOICE:
         printf(" [%s]", row->choices[*(const int *)at]);
         break;
-    case OPTION_U32:
-        printf(" [%" PRIu32 "]", *(const uint32_t *)at);
+    case OPTION_U32: /* beyond what may be given: the help tells what happens without it */
+        if (*(const uint32_t *)at <= largest(row))
+            printf(" [%" PRIu32 "]", *(const uint32_t *)at);
         break;
     case OPTION_U64:
     case OPTION_BYTES:
