@@ -1,4 +1,5 @@
 /* perfkit export: a capture in the shape that another tool's files have. */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -71,6 +72,10 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
     }
     const char *output = asked.output ? asked.output : operands.values[files];
     const char *path = operands.values[0];
+    if (!files && is_capture(AT_FDCWD, output)) {
+        cli_say(command->name, "where to? %s is a capture: name the file to write, too", output);
+        return CLI_USAGE;
+    }
     if (!files) {
         if (newest_capture(".", newest, &err)) {
             cli_say(command->name, "%s", err.message);

@@ -15,7 +15,7 @@
 #define SUFFIX ".sqlite"
 #define APPLICATION_ID_AT 68 /* in the header of an SQLite file, big-endian */
 
-static bool is_capture(int folder, const char *name)
+bool is_capture(int folder, const char *name)
 {
     unsigned char id[4];
     int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -3,8 +3,12 @@
 #define PERFKIT_CLI_NEWEST_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "libprof/base/error.h"
+
+/* Is `name`, seen from the open folder (or AT_FDCWD), a capture by the mark inside the file? */
+bool is_capture(int folder, const char *name);
 
 /* The capture of `folder` that was written to last, by the mark inside the file, whatever its
  * *.sqlite name. PROF_NOTFOUND when there is none. */

@@ -256,6 +256,15 @@ class Files(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
 
+    def test_a_capture_alone_is_what_to_read(self):
+        only = os.path.join(work, "only.sqlite")
+        shutil.copy(CAPTURES["normal"], only)
+        for words in ((only, "--force"), ("-o", only, "--force")):
+            done = run(*words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("where to? " + only, done.stderr)
+            self.assertGreater(one(only, "SELECT count(*) FROM kernel"), 0)
+
     def test_never_over_itself(self):
         before = os.stat(CAPTURES["normal"]).st_size
         self.assertEqual(run(CAPTURES["normal"], CAPTURES["normal"], "--force").returncode, 2)
