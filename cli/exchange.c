@@ -40,6 +40,14 @@ static bool is_usage(enum prof_status status)
            status == PROF_CORRUPT || status == PROF_EXISTS || status == PROF_INVALID;
 }
 
+bool exchange_is_file(const struct cli_command *command, const char *output)
+{
+    bool is_file = strcmp(output, "-") != 0;
+    if (!is_file)
+        cli_say(command->name, "-: this is not written in order: give a name");
+    return is_file;
+}
+
 void exchange_begin(struct exchange_shown *shown, const char *command, const char *what, bool quiet)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
@@ -76,10 +84,8 @@ int exchange_run(const struct cli_command *command, exchange_call *call, const c
         .overwrite = force, .progress = exchange_show, .user = &shown};
     struct prof_exchange_result result;
     struct prof_error err = {0};
-    if (!strcmp(output, "-")) {
-        cli_say(command->name, "-: this is not written in order: give a name");
+    if (!exchange_is_file(command, output))
         return CLI_USAGE;
-    }
     exchange_begin(&shown, command->name, what, quiet);
     enum prof_status status = call(path, output, &options, &result, &err);
     int exit_status = exchange_end(&shown, output, status, &err);

@@ -154,6 +154,8 @@ static int merge_run(const struct cli_command *command, int argc, char **argv)
         cli_say(command->name, "where to? name the capture to write with -o");
         return CLI_USAGE;
     }
+    if (!exchange_is_file(command, asked.output))
+        return CLI_USAGE;
     open_many();
     exchange_begin(&shown, command->name, "events", asked.quiet);
     struct prof_merge_options options = {

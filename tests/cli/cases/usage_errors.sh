@@ -43,4 +43,5 @@ try perfkit ctl start --json
 try perfkit ctl start absent.sqlite
 try perfkit import absent.json -o -
 try perfkit export absent.sqlite -
+try perfkit merge absent.sqlite -o -
 ls
