@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/commands.h"
 #include "cli/newest.h"
@@ -55,6 +56,16 @@ static void split(char *text, const char *folders[MOST_FOLDERS + 1])
     folders[count] = NULL;
 }
 
+/* A word that was mistyped would look like debug files that do not fit. */
+static void say_absent(const char *name, const char *const *folders)
+{
+    struct stat info;
+    for (; *folders; folders++)
+        if (stat(*folders, &info) || !S_ISDIR(info.st_mode))
+            cli_say(name, "note: --debug-dir: %s is not a folder: nothing is found there",
+                    *folders);
+}
+
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal)
@@ -78,10 +89,15 @@ static void say(const char *name, const char *path, const struct prof_symbolize_
             prof_count((int64_t)result->lines).text,
             prof_count((int64_t)result->files_without).text,
             prof_count((int64_t)result->files).text);
-    for (size_t i = 0; i < result->gap_count; i++)
-        cli_say(name, "%s frames without a name: %s: %s",
-                prof_count((int64_t)result->gaps[i].frames).text, result->gaps[i].path,
-                result->gaps[i].why);
+    uint64_t without = 0;
+    for (size_t i = 0; i < result->gap_count; i++) {
+        without += result->gaps[i].frames;
+        cli_say(name, "%s without a name: %s: %s",
+                prof_counted((int64_t)result->gaps[i].frames, "frame", "frames").text,
+                result->gaps[i].path, result->gaps[i].why);
+    }
+    if (without > result->frames - result->named)
+        cli_say(name, "names that were found before are kept");
     if (result->files_broken)
         cli_say(name, "%s object files could not be parsed",
                 prof_count((int64_t)result->files_broken).text);
@@ -134,6 +150,8 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
     }
     char *list = asked.folders ? strdup(asked.folders) : NULL;
     split(list, folders);
+    if (!asked.quiet)
+        say_absent(command->name, folders);
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

@@ -185,7 +185,9 @@ class Symbolize(unittest.TestCase):
             os.makedirs(os.path.dirname(place), exist_ok=True)
             os.replace("apart/program.debug", place)
             path = of_program("apart.sqlite", seen, start=time.time() + 10)
-            self.symbolize(path, *(["--debug-dir", "nowhere:store"] if place.startswith("store") else []))
+            said = self.symbolize(path, *(["--debug-dir", "nowhere:store"] if place.startswith("store") else [])).stderr
+            self.assertEqual("nowhere is not a folder" in said, place.startswith("store"), said)
+            self.assertNotIn("store is not a folder", said)
             wanted(path, seen)
             self.assertIn(os.path.basename(place), state(path), way)
             shutil.rmtree("apart")
@@ -263,7 +265,7 @@ class Symbolize(unittest.TestCase):
         self.assertEqual(ask(path, "SELECT count(*) FROM string"), strings)
         was = state(path)
         os.unlink(seen.path)
-        self.symbolize(path)
+        self.assertIn("names that were found before are kept", self.symbolize(path).stderr)
         self.assertEqual(ask(path, "SELECT frame,level,function,file,line FROM symbol ORDER BY frame,level"), before)
         self.assertEqual(state(path), was)
 
