@@ -14,8 +14,7 @@ struct python_interpreter python_interpreter;
 _Atomic unsigned python_phase;
 static _Atomic bool looking;
 
-static const char *const libraries[] = {"libpython3.10.so.1.0", "libpython3.11.so.1.0",
-                                        "libpython3.12.so.1.0", "libpython3.13.so.1.0"};
+#define MAX_PATH 4096u
 
 /* What is needed of it; `first` and `last` are versions, 0 = any. */
 static const struct {
@@ -37,16 +36,25 @@ static const struct {
     {"Py_IsFinalizing", AT(finalizing), PYTHON_3_13, 0},
 };
 
+static int see_object(struct dl_phdr_info *info, size_t size, void *path)
+{
+    (void)size;
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    if (!slash || strncmp(slash, "/libpython3.", 12) != 0 || strlen(info->dlpi_name) >= MAX_PATH)
+        return 0;
+    memcpy(path, info->dlpi_name, strlen(info->dlpi_name) + 1);
+    return 1;
+}
+
+/* One that is not seen by all is looked for among what is loaded: for a name that is not, dlopen
+ * would search the file system, each time and with the loader's lock held. Either way the loader
+ * keeps it from now on: opened, or for the sake of our dlsym. */
 static void *open_interpreter(void)
 {
+    char path[MAX_PATH];
     if (dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"))
         return RTLD_DEFAULT;
-    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
-        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (library)
-            return library;
-    }
-    return NULL;
+    return dl_iterate_phdr(see_object, path) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
 static bool find_symbols(void *handle, unsigned version)
@@ -140,6 +148,11 @@ void python_look(void)
         examine(handle, get_version());
     atomic_store(&looking, false);
     errno = saved;
+}
+
+void python_look_forget(void)
+{
+    atomic_store(&looking, false);
 }
 
 bool python_here(void)

@@ -32,6 +32,9 @@ struct python_interpreter {
 extern struct python_interpreter python_interpreter;
 extern _Atomic unsigned python_phase; /* enum python_phase */
 
+/* In a forked child: the thread that looked for an interpreter is not there. */
+void python_look_forget(void);
+
 /* No frames of this interpreter, for a reason that the trust block gives once a stack is taken. */
 void python_refuse(unsigned version, const char *why);
 void python_tell_refusal(void);

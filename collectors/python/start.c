@@ -20,6 +20,7 @@ static void forked(void)
 {
     unsigned checking = PYTHON_CHECKING;
     atomic_compare_exchange_strong(&python_phase, &checking, PYTHON_FOUND);
+    python_look_forget();
     python_code_forget();
 }
 
