@@ -287,7 +287,8 @@ uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc)
                                      : 0;
 }
 
-/* ---- Without _dl_find_object: the list of dl_iterate_phdr, on the helper thread and after dlclose. */
+/* ---- Without _dl_find_object: the list of dl_iterate_phdr, on the helper thread and after
+ * dlclose. */
 
 struct listing {
     struct stacks_modules *modules;
@@ -321,8 +322,8 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *data)
         }
     }
     uint32_t number = start < end ? known_at(listing->modules, start) : 0;
-    if (number &&
-        !is_same(&listing->modules->slots[number - 1], object.name ? object.name : "", start, end)) {
+    if (number && !is_same(&listing->modules->slots[number - 1], object.name ? object.name : "",
+                           start, end)) {
         gone(listing->modules, &listing->modules->slots[number - 1]);
         number = 0;
     }
