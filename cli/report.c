@@ -1,5 +1,6 @@
 /* perfkit report: hands a capture to the writers of report/. Nothing is computed here. */
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,6 +151,14 @@ static bool is_standard(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+/* Flame graph tools say no more of an empty file than that it is one. */
+static void say_no_stacks(enum prof_flame_weight weight)
+{
+    bool sampled = weight == PROF_FLAME_CPU || weight == PROF_FLAME_BLOCKED;
+    cli_say("report", "note: the flame graph is empty: there is nothing to weigh by %s%s",
+            weight_words[weight], sampled ? "; perfkit run --cpu-sample records it" : "");
+}
+
 static enum prof_status write_file(struct prof_capture *capture, const char *writer,
                                    const char *path, struct prof_report_options options,
                                    struct prof_error *err)
@@ -157,6 +166,8 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
     struct ticker ticker = {.start_ns = prof_now_ns(), .what = path};
     options.progress = tick;
     options.progress_context = &ticker;
+    size_t stacks = SIZE_MAX;
+    options.stacks = &stacks;
     const struct prof_report_writer *to = prof_report_find(writer);
     bool standard = is_standard(path);
     enum prof_status status = standard ? to->write(capture, &options, stdout, err)
@@ -164,6 +175,8 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
     tick_end(&ticker);
     if (!status && !standard)
         cli_say("report", "wrote %s", path);
+    if (!status && !stacks)
+        say_no_stacks(options.weight);
     return status;
 }
 

@@ -15,6 +15,8 @@ enum prof_status prof_report_write_flamegraph(struct prof_capture *capture,
                          options ? options->weight : PROF_FLAME_DEVICE_NS, &lines, err);
     if (status)
         return status;
+    if (options && options->stacks)
+        *options->stacks = lines.count;
     for (size_t i = 0; i < lines.count; i++)
         fprintf(out, "%s %" PRId64 "\n", lines.rows[i].stack, lines.rows[i].weight);
     prof_flame_lines_free(&lines);

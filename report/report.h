@@ -42,6 +42,7 @@ struct prof_report_options {
     enum prof_report_findings findings;
     enum prof_roofline_group roofline; /* what the roofline's figure draws */
     enum prof_flame_weight weight;     /* folded stacks: what they are weighed by */
+    size_t *stacks;                    /* folded stacks: set to how many; NULL = nobody asks */
     struct prof_capture *baseline; /* HTML: another run to compare with; borrowed, NULL = none */
     size_t events; /* HTML: of the timeline; more are merged; 0 = the writer's choice, 2 million */
     /* Called now and then by writers that walk the events: done of total (0 = not known). */

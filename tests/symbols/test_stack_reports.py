@@ -93,6 +93,12 @@ class Reports(unittest.TestCase):
         self.assertEqual(run("report", self.capture, "--weight", "idle", ok=False).returncode, 2)
         self.assertEqual(run("report", self.capture, "--flamegraph", "-", "--weight", "love", ok=False).returncode, 2)
 
+    def test_an_empty_flame_graph_is_said(self):
+        of = lambda weight: run("report", self.capture, "--flamegraph", "-", "--weight", weight)
+        self.assertEqual((of("cpu").stdout, of("cpu").returncode), ("", 0))
+        self.assertIn("there is nothing to weigh by cpu; perfkit run --cpu-sample records it", of("cpu").stderr)
+        self.assertEqual(of("time").stderr, "")
+
     def test_difference_goes_by_names(self):
         other = make("anew.sqlite", base=1 << 30, line=8, more="UPDATE kernel SET duration = 2 * duration;")
         before, after = {}, {}
