@@ -25,6 +25,12 @@ static _Thread_local struct {
     uint32_t stack;
 } inside __attribute__((tls_model("initial-exec")));
 
+static bool any_wanted(void)
+{
+    return stacks_wanted(STACKS_LAUNCH) || stacks_wanted(STACKS_ALLOC) ||
+           stacks_wanted(STACKS_SYNC);
+}
+
 static enum stacks_kind kind_of(enum cuda_domain domain, uint32_t cbid)
 {
     return stacks_kind_of((enum wire_class)cuda_function(domain, cbid)->klass);
@@ -71,6 +77,8 @@ static uint32_t look_up(uint32_t correlation)
 
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own)
 {
+    if (!any_wanted()) /* the table stays untouched, and so without memory */
+        return 0;
     uint32_t stack = look_up((uint32_t)correlation);
     return stack ? stack : look_up(own);
 }
@@ -78,8 +86,7 @@ uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own)
 void cuda_stacks_forked(void)
 {
     inside.depth = inside.stack = 0;
-    if (!stacks_wanted(STACKS_LAUNCH) && !stacks_wanted(STACKS_ALLOC) &&
-        !stacks_wanted(STACKS_SYNC))
+    if (!any_wanted())
         return;
     for (uint32_t i = 0; i < SLOTS; i++)
         atomic_store_explicit(&taken[i], 0, memory_order_relaxed);
