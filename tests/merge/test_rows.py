@@ -180,6 +180,10 @@ class Rows(unittest.TestCase):
             db.close()
         merge("summary.sqlite", "--summary", *files)
         out = path_of("summary.sqlite")
+        for order in ([out, files[0]], [files[0], out]):  # whose events would be lost, or told as all
+            told = merge("of-a-summary.sqlite", *order, status=2)
+            self.assertIn("is a summary and has no events", told)
+            self.assertFalse(os.path.exists(path_of("of-a-summary.sqlite")))
         for table in ("kernel", "range", "work", "module", "stack", "api_call"):
             self.assertEqual(one(out, f"SELECT count(*) FROM {table}"), 0, table)
         sums = "SELECT p.rank, n.value, sum(r.count), sum(r.sum), min(r.min), max(r.max) FROM rollup r JOIN stream s ON s.id=r.stream " \

@@ -118,6 +118,25 @@ static bool count_known(struct prof_names *seen, const struct merge_input *in, s
     return ok;
 }
 
+/* Beside events a summary would be told as a program that did nothing, or its parts as its copies. */
+static enum prof_status refuse_mixture(struct merge *m)
+{
+    const struct merge_input *summary = NULL;
+    bool events = false;
+    for (size_t i = 0; i < m->count; i++) {
+        const struct merge_input *in = &m->inputs[i];
+        if (!in->gone && in->summary)
+            summary = in;
+        events |= !in->gone && !in->summary;
+    }
+    if (!summary || !events || m->options->summary)
+        return PROF_OK;
+    return prof_fail(m->err, PROF_INVALID,
+                     "%s is a summary and has no events, others have: give the captures that it was "
+                     "made of, or --summary",
+                     summary->path);
+}
+
 static enum prof_status leave_out_copies(struct merge *m)
 {
     struct prof_names inodes = {0}, processes = {0};
@@ -280,7 +299,8 @@ static enum prof_status check_state(struct merge *m, struct merge_input *in)
 
 enum prof_status merge_check(struct merge *m)
 {
-    enum prof_status status = leave_out_copies(m);
+    enum prof_status status = refuse_mixture(m);
+    status = status ? status : leave_out_copies(m);
     for (size_t i = 0; !status && i < m->count; i++) {
         struct merge_input *in = &m->inputs[i];
         if (in->gone)

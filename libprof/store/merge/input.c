@@ -28,7 +28,9 @@ static enum prof_status read_capture(struct merge_input *in)
             "SELECT state, perfkit_version, command, directory, host, boot_id, kernel, "
             "cpu, trace, kernel_filter, cpu_count, start_mono_ns, start_realtime_ns, "
             "start_raw_ns, duration, exit_status, exit_signal, "
-            "EXISTS(SELECT 1 FROM merged_part) FROM capture ORDER BY id LIMIT 1",
+            "EXISTS(SELECT 1 FROM merged_part), "
+            "EXISTS(SELECT 1 FROM capture_health WHERE subject='part' AND item='summary') "
+            "FROM capture ORDER BY id LIMIT 1",
             -1, &row, NULL))
         return prof_sql_status(sqlite3_errcode(in->db));
     int64_t *const numbers[] = {&in->cpu_count,    &in->start_mono_ns, &in->start_realtime_ns,
@@ -44,6 +46,7 @@ static enum prof_status read_capture(struct merge_input *in)
         for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
             *numbers[i] = number(row, 10 + (int)i);
         in->merged = sqlite3_column_int(row, 17) != 0;
+        in->summary = sqlite3_column_int(row, 18) != 0;
     }
     return prof_sql_status(sqlite3_finalize(row));
 }

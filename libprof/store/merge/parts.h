@@ -97,7 +97,8 @@ struct merge_input {
         *job;
     int64_t cpu_count, start_mono_ns, start_realtime_ns, start_raw_ns, duration_ns, status, signal;
     PROF_ARRAY(struct merge_process) processes;
-    bool merged; /* it has parts of its own */
+    bool merged;  /* it has parts of its own */
+    bool summary; /* it has no events: perfkit merge --summary made it */
 
     /* its times: result = time + shift + drift * (time - middle), ns since the start of either */
     int64_t shift_ns, middle_ns;
