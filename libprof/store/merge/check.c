@@ -118,7 +118,8 @@ static bool count_known(struct prof_names *seen, const struct merge_input *in, s
     return ok;
 }
 
-/* Beside events a summary would be told as a program that did nothing, or its parts as its copies. */
+/* Beside events a summary would be told as a program that did nothing, or its parts as its copies.
+ */
 static enum prof_status refuse_mixture(struct merge *m)
 {
     const struct merge_input *summary = NULL;
@@ -131,10 +132,11 @@ static enum prof_status refuse_mixture(struct merge *m)
     }
     if (!summary || !events || m->options->summary)
         return PROF_OK;
-    return prof_fail(m->err, PROF_INVALID,
-                     "%s is a summary and has no events, others have: give the captures that it was "
-                     "made of, or --summary",
-                     summary->path);
+    return prof_fail(
+        m->err, PROF_INVALID,
+        "%s is a summary and has no events, others have: give the captures that it was "
+        "made of, or --summary",
+        summary->path);
 }
 
 static enum prof_status leave_out_copies(struct merge *m)
