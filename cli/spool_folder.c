@@ -110,7 +110,7 @@ enum prof_status spool_folder_make(struct spool_folder *folder, const char *base
                          "no folder for the spool: /dev/shm, TMPDIR and /tmp are full or not "
                          "writable, give one with --spool-dir");
     if (!realpath(base, real))
-        return prof_fail_errno(err, PROF_IO, 
+        return prof_fail_errno(err, PROF_IO,
                                "cannot use %s for the spool (give a folder that exists with "
                                "--spool-dir)",
                                base);
@@ -285,14 +285,23 @@ static bool is_ours(const char *name)
            ends_with(name, ".blocks") || ends_with(name, ".blocks.tmp");
 }
 
+/* By which `recover` knows what the folder is of: they go last, so that it can still tell that all
+ * is done where perfkit is killed while it removes the rest. */
+static bool is_needed_last(const char *name)
+{
+    return strcmp(name, CAPTURE_FILE) == 0 || strcmp(name, OWNER_FILE) == 0;
+}
+
 void spool_folder_remove(struct spool_folder *folder)
 {
     DIR *dir = folder->path[0] ? opendir(folder->path) : NULL;
     if (dir) {
         struct dirent *entry;
         while ((entry = readdir(dir)))
-            if (is_ours(entry->d_name))
+            if (is_ours(entry->d_name) && !is_needed_last(entry->d_name))
                 unlinkat(dirfd(dir), entry->d_name, 0);
+        unlinkat(dirfd(dir), CAPTURE_FILE, 0);
+        unlinkat(dirfd(dir), OWNER_FILE, 0);
         closedir(dir);
     } else if (folder->path[0]) { /* no descriptor is left to list it with */
         char path[PATH_MAX];
