@@ -26,7 +26,7 @@
 #define NORM_ITEMS 256
 #define NORM_CHUNK 4096 /* elements of a chunk, fewer at a plane's end */
 #define NORM_LOCAL_BYTES ((NORM_ITEMS + 2) * sizeof(float))
-#define NORM_JOIN 16 /* chunks of a plane, from which on a launch that joins them pays */
+#define NORM_JOIN 16 /* chunks of a plane, from which on they are joined; not measured yet */
 #define NORM_EPS 1e-5f
 
 /* Operations per element, as declared. */
