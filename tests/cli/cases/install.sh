@@ -25,4 +25,9 @@ export PKG_CONFIG_PATH=$(dirname "$(find "$SCRATCH/moved" -name libprof.pc)")
 flags=
 grep -q 'PERFKIT_SANITIZE:STRING=.' "$PERFKIT_BUILD/CMakeCache.txt" &&
   flags=-fsanitize=$(sed -n 's/^PERFKIT_SANITIZE:STRING=//p' "$PERFKIT_BUILD/CMakeCache.txt")
+for header in "$SCRATCH"/moved/include/perfkit/libprof/include/*.h; do # each stands for itself
+  echo "#include <$(basename "$header")>" >one.c
+  cc -Wall -Werror -fsyntax-only $(pkg-config --cflags libprof) one.c || echo "$header"
+  c++ -Wall -Werror -fsyntax-only $(pkg-config --cflags libprof) -x c++ one.c || echo "$header, C++"
+done
 cc $flags reader.c $(pkg-config --cflags --libs libprof) -o reader && ./reader sh.sqlite

@@ -1,0 +1,214 @@
+/* prof_capture.h: captures, what in them has a name and a number, and filters.
+ * Conventions as in prof.h. */
+#ifndef PERFKIT_PROF_CAPTURE_H
+#define PERFKIT_PROF_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/base/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef PROF_UNKNOWN
+#define PROF_UNKNOWN INT64_MIN
+#endif
+
+struct prof_capture;
+
+/* Open a capture for reading; also one that is being recorded. Reads the small tables (processes,
+ * devices, ...) but no events. PROF_NOTFOUND, PROF_FORMAT (not a capture), PROF_VERSION (newer
+ * perfkit), PROF_CORRUPT (damaged, cut short), PROF_IO, PROF_NOMEM. */
+enum prof_status prof_open(const char *path, struct prof_capture **capture, struct prof_error *err);
+
+/* Read the small tables again, for a capture that grows. Pointers obtained before from lookups
+ * other than strings die; results and cursors must be freed before. */
+enum prof_status prof_refresh(struct prof_capture *capture, struct prof_error *err);
+
+/* NULL allowed. */
+void prof_close(struct prof_capture *capture);
+
+enum prof_state {
+    PROF_STATE_UNKNOWN,
+    PROF_STATE_RECORDING,
+    PROF_STATE_CLOSING,
+    PROF_STATE_COMPLETE,
+    PROF_STATE_RECOVERED, /* finished by perfkit recover */
+    PROF_STATE_MERGED,
+    PROF_STATE_IMPORTED, /* made of another tool's file */
+};
+
+struct prof_info {
+    const char *path;
+    int64_t file_bytes; /* with its -wal */
+    int format_version;
+    enum prof_state state;
+    const char *state_text;
+    const char *perfkit_version;
+    const char *command;
+    const char *directory;
+    const char *host;
+    const char *boot_id;
+    const char *kernel; /* uname -sr */
+    const char *cpu;
+    int64_t cpu_count;
+    int64_t start_realtime_ns; /* since 1970 */
+    int64_t start_mono_ns;     /* CLOCK_MONOTONIC at time 0 */
+    int64_t duration_ns; /* start to the end of the last process; PROF_UNKNOWN while recording */
+    int64_t exit_status; /* PROF_UNKNOWN: a signal ended it, or not known */
+    int64_t exit_signal;
+    const char *trace;         /* domains asked for, comma separated */
+    const char *kernel_filter; /* only kernels whose name matches it have rows; NULL = all */
+    const char *spool;         /* spool folder while it is recorded, else NULL */
+};
+
+/* Never NULL. Lives until prof_close or prof_refresh, as everything from the lookups below. */
+const struct prof_info *prof_info(const struct prof_capture *capture);
+
+/* ---- lookups: processes, threads, devices, contexts, streams, launch configurations, strings ----
+ */
+
+struct prof_process {
+    int64_t id;
+    int64_t pid, parent_pid;
+    const char *command;
+    const char *birth; /* "start" or "fork" */
+    int64_t start_ns, end_ns;
+    const char *end_reason; /* exit, _exit, quick_exit, exec, signal, unseen, running */
+    int64_t exit_status, exit_signal;
+    const char *host; /* filled from the capture when the file has NULL */
+    int64_t rank;
+    bool has_events; /* it made a spool */
+    int64_t local_rank, world_size;
+    const char *job;     /* the scheduler's or launcher's name of the distributed run */
+    const char *boot_id; /* of its kernel; filled from the capture as host is */
+};
+
+struct prof_thread {
+    int64_t id, process;
+    int64_t tid;
+    const char *name; /* NULL = unknown */
+};
+
+struct prof_device {
+    int64_t id, process;
+    int64_t physical; /* id of the first device row of the same hardware (same host and uuid) */
+    const char *api;  /* "cuda", "opencl" */
+    int64_t ordinal;
+    const char *name, *vendor, *driver, *uuid;
+    const char *kind; /* "gpu", "cpu", "other" */
+    int64_t integrated;
+    int64_t compute_major, compute_minor;
+    int64_t units, warp;
+    int64_t clock_khz, memory_clock_khz, memory_bus_bits;
+    int64_t memory_bytes, memory_bandwidth; /* bytes, bytes/s (theoretical peak) */
+    int64_t l2_bytes, shared_per_unit_bytes, shared_per_block_bytes;
+    int64_t registers_per_unit, max_threads_per_unit, max_block;
+    const char *label; /* name the program gave it, NULL = none */
+};
+
+struct prof_context {
+    int64_t id, process, device;
+    const char *api;
+    int64_t native;
+    const char *name; /* NULL = unnamed */
+    bool green;       /* has some of its device's units only */
+    int64_t parent;   /* id of a green context's parent, 0 = none */
+    int64_t units;    /* SMs of a green context; PROF_UNKNOWN = all, or not known */
+};
+
+struct prof_stream {
+    int64_t id, process, device, context;
+    const char *api;
+    int64_t native;   /* the API's number or handle */
+    const char *name; /* NULL = unnamed */
+    int64_t priority;
+    bool is_default, out_of_order, non_blocking;
+    const char *clock;
+};
+
+/* A kernel with its launch geometry and resources. */
+struct prof_config {
+    int64_t id;
+    const char *name;      /* readable (demangled) */
+    const char *full_name; /* as the API gives it (mangled) */
+    int64_t grid[3];       /* blocks (work-groups); threads when block is unknown */
+    int64_t block[3];      /* threads (work-items); PROF_UNKNOWN = chosen by the runtime */
+    int64_t cluster[3];    /* blocks; PROF_UNKNOWN = no cluster */
+    int64_t registers;     /* per thread */
+    int64_t shared_static, shared_dynamic; /* bytes per block */
+    int64_t local_bytes;                   /* per thread */
+    bool ragged; /* the NDRange is not a multiple of the work-group size */
+};
+
+/* One by id; NULL when there is no such row (0 included). */
+const struct prof_process *prof_process(const struct prof_capture *capture, int64_t id);
+const struct prof_thread *prof_thread(const struct prof_capture *capture, int64_t id);
+const struct prof_device *prof_device(const struct prof_capture *capture, int64_t id);
+const struct prof_context *prof_context(const struct prof_capture *capture, int64_t id);
+const struct prof_stream *prof_stream(const struct prof_capture *capture, int64_t id);
+const struct prof_config *prof_config(const struct prof_capture *capture, int64_t id);
+
+/* All of them in order of id; *list has the returned number of elements (NULL for 0). */
+size_t prof_processes(const struct prof_capture *capture, const struct prof_process **list);
+size_t prof_threads(const struct prof_capture *capture, const struct prof_thread **list);
+size_t prof_devices(const struct prof_capture *capture, const struct prof_device **list);
+size_t prof_contexts(const struct prof_capture *capture, const struct prof_context **list);
+size_t prof_streams(const struct prof_capture *capture, const struct prof_stream **list);
+size_t prof_configs(const struct prof_capture *capture, const struct prof_config **list);
+
+/* The text of a string id; NULL when there is none. Read from the file at first use, then kept
+ * until prof_close. `length` (NULL allowed) is its bytes, for texts that hold NUL. */
+const char *prof_string(struct prof_capture *capture, int64_t id, size_t *length);
+
+/* Fill a device with what is not known: every number PROF_UNKNOWN, every text NULL, ids 0. */
+void prof_device_unknown(struct prof_device *device);
+
+/* Fixed texts of the file's numbers, never NULL: "HtoD", "pageable", ... */
+const char *prof_copy_kind_text(int kind);   /* transfer.kind, and PROF_COPY_MEMSET */
+const char *prof_memory_kind_text(int kind); /* transfer.source_kind, allocation.kind */
+const char *prof_sync_kind_text(int kind);   /* sync.kind */
+const char *prof_source_text(int source);    /* api_call.source */
+
+/* ---- filters ----------------------------------------------------------------------------------
+ */
+
+/* What an analysis looks at. {0}, or NULL instead of a filter, is everything; several conditions
+ * must all hold. Texts and lists are borrowed.
+ * An event is in the time range when it starts in [begin_ns, end_ns); device events that never
+ * started count by their call. Utilisation and memory timeline cut what crosses the edges instead.
+ * A condition that a kind of event has no answer for (a device, for an NVTX range) excludes it. */
+struct prof_filter {
+    int64_t begin_ns;
+    int64_t end_ns; /* 0 = to the end */
+    /* Ids, 0 = all. process: all rows of that pid on that host (an exec makes a new row); device:
+     * all rows of that hardware. */
+    int64_t process, device, stream, thread;
+    const int64_t *streams; /* any of these stream ids; NULL = all */
+    size_t stream_count;
+    const char *kernel; /* only kernels whose readable name contains this; no other device events */
+    const char *kernel_pattern; /* the same by a POSIX extended regular expression */
+    /* Only what was asked for inside NVTX ranges of exactly this name: device work whose call, and
+     * host events whose start, lies in such a range on their thread. Ranges in them stay, those
+     * around them do not. Needs about 24 bytes per such range. */
+    const char *range;
+    const char *range_domain; /* those of this domain; NULL = of any, "" = of the default one */
+};
+
+/* End of the capture: its duration, or its last known event while it is recorded. PROF_UNKNOWN
+ * without any. */
+int64_t prof_end_ns(struct prof_capture *capture);
+
+/* Length of the time that shares of wall time refer to: from the start of the capture to its end,
+ * cut to the filter's range, less the time in which nothing was to be recorded
+ * (prof_trust.windows). PROF_UNKNOWN without an end. */
+int64_t prof_wall_ns(struct prof_capture *capture, const struct prof_filter *filter);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,123 @@
+/* prof_findings.h: what is slow, why, and what mending it can bring.
+ * Conventions as in prof.h. */
+#ifndef PERFKIT_PROF_FINDINGS_H
+#define PERFKIT_PROF_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/include/prof_capture.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum prof_severity { PROF_SEVERITY_INFO, PROF_SEVERITY_WARNING, PROF_SEVERITY_CRITICAL };
+
+/* A rule and what is to be said about it. Static texts, never NULL unless told. */
+struct prof_rule_page {
+    const char *id;                      /* "pageable-copy" */
+    const char *title;                   /* "Copies from and to pageable memory" */
+    const char *fires;                   /* what must be seen, with the limits */
+    const char *why;                     /* why that is slow */
+    const char *fix;                     /* what to change */
+    const char *cuda, *opencl, *pytorch; /* the calls to use there; NULL = there is none */
+    const char *bound;                   /* how the upper bound of the gain is computed */
+    const char *limits;                  /* what the rule cannot see */
+    const char *needs;                   /* what must have been recorded */
+};
+
+/* All rules, in the order of the registry; NULL beyond the last. */
+const struct prof_rule_page *prof_rule_page(size_t index);
+/* NULL when there is none of that id. */
+const struct prof_rule_page *prof_rule_find(const char *id);
+
+enum prof_number_unit {
+    PROF_NUMBER_COUNT,
+    PROF_NUMBER_NS,
+    PROF_NUMBER_BYTES,
+    PROF_NUMBER_RATE, /* bytes/s */
+    PROF_NUMBER_SHARE,
+    PROF_NUMBER_PLAIN,
+};
+
+/* One of the figures that a finding rests on. */
+struct prof_number {
+    const char *name; /* "median_kernel_ns"; static */
+    double value;
+    enum prof_number_unit unit;
+};
+#define PROF_FINDING_NUMBERS 8
+
+/* Where it is worst. */
+struct prof_place {
+    char path[160];         /* NVTX ranges around it, "train/step/forward"; "" = none */
+    const char *name;       /* kernel, copy or call; NULL = none */
+    int64_t stream, thread; /* ids, 0 = unknown */
+    int64_t start_ns, duration_ns;
+};
+#define PROF_FINDING_PLACES 3
+
+struct prof_finding {
+    const struct prof_rule_page *rule;
+    enum prof_severity severity;
+    int64_t device; /* prof_device.physical, 0 = none in particular */
+    bool hint;      /* no fault by itself (one kernel decides, memory is the limit): never more than
+                       info, and told after faults */
+    double confidence; /* 0..1, that mending it helps: not a probability that was measured */
+    char seen[400];    /* one sentence with the numbers; names of the program as they are */
+    struct prof_number numbers[PROF_FINDING_NUMBERS];
+    size_t number_count;
+    struct prof_place places[PROF_FINDING_PLACES];
+    size_t place_count;
+    /* Upper bound of the time that mending it can save. Bounds of one report are of different
+     * instants: they add up to no more than prof_findings.window_ns. PROF_UNKNOWN = the finding is
+     * about something else than time. */
+    int64_t bound_ns;
+    double bound_share; /* of the window; NaN likewise */
+    /* The same where nothing else is mended: remedies of the same time overlap, and bound_ns leaves
+     * what another finding was given already. At least bound_ns; these do not add up. */
+    int64_t alone_ns;
+    double alone_share;
+    int64_t whatif_ns; /* what a replay of the calls and operations without this fault, and with all
+                          others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
+                          the replay does not reproduce what was measured within 2 % */
+    int64_t bytes;     /* findings about memory; PROF_UNKNOWN otherwise */
+};
+
+/* A rule that could not judge. */
+struct prof_abstention {
+    const struct prof_rule_page *rule;
+    int64_t device;  /* 0 = none in particular */
+    const char *why; /* "needs the device's number of units". Static */
+};
+
+struct prof_waterfall;
+struct prof_findings {
+    struct prof_finding *rows; /* by severity, faults before hints, then by bound, largest first */
+    size_t count;
+    struct prof_abstention *abstentions;
+    size_t abstention_count;
+    /* The part of the run that was judged: where the program repeats itself, else all of it. */
+    int64_t begin_ns, window_ns;
+    int64_t steps;                     /* repetitions in it; 0 = it does not repeat */
+    const char *step_name;             /* the NVTX range that repeats; NULL = none */
+    const char *why_none;              /* why nothing was judged; static; NULL = it was */
+    struct prof_waterfall *waterfalls; /* prof_waterfall.h: where that time went, a row a device */
+    size_t waterfall_count;
+};
+
+/* Judge a capture by all rules. Reads each table once; about 48 bytes per device operation. A
+ * filter may choose time, process and device; where single kernels, streams or threads were chosen,
+ * here or when recording, idle time is not known and nothing is judged. Of several stretches of
+ * recording the longest is judged. */
+enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
+                               struct prof_findings *result, struct prof_error *err);
+void prof_findings_free(struct prof_findings *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,182 @@
+/* prof_summaries.h: kernels, copies, calls, waits and NVTX ranges, summed up by name.
+ * Conventions as in prof.h. */
+#ifndef PERFKIT_PROF_SUMMARIES_H
+#define PERFKIT_PROF_SUMMARIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/include/prof_capture.h"
+#include "libprof/include/prof_histogram.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How one quantity spreads over `count` events. The median (and p95, p99: nearest rank) are exact
+ * as long as the values of one result fit a budget of 32 MiB; beyond it the largest groups go over
+ * to a log-linear histogram and `quantile_error` says the largest relative error (0 = exact, else
+ * <= 0.002). Standard deviation: of the sample (n - 1), NaN for one value, as nsys prints it. */
+struct prof_spread {
+    int64_t count;
+    int64_t sum;      /* saturates at INT64_MAX */
+    int64_t min, max; /* PROF_UNKNOWN when count is 0; then the doubles are NaN */
+    double mean, median, p95, p99, stddev;
+    double quantile_error;
+};
+
+enum prof_group {
+    PROF_BY_NAME,   /* one row per kernel name */
+    PROF_BY_CONFIG, /* one row per name, grid, block and resources */
+    PROF_BY_SHAPE,  /* prof_kernel_summary only: one row per name, grid and block */
+};
+
+struct prof_kernel_row {
+    const char *name, *full_name;
+    /* The row's only configuration, NULL when it has several; PROF_BY_SHAPE: any of them. */
+    const struct prof_config *config;
+    const char *api;                 /* "cuda", "opencl"; NULL = several, or unknown */
+    int64_t configs;                 /* distinct configurations in this row */
+    struct prof_spread duration_ns;  /* of those that ended */
+    struct prof_histogram histogram; /* of the same durations, ns */
+    int64_t unfinished;              /* started or not, no end seen; not in duration_ns */
+    int64_t failed;
+    double share;      /* of the sum over all rows */
+    double wall_share; /* sum over prof_wall_ns: above 1 when kernels overlap */
+    /* Medians, NaN where no event has them: */
+    double queue_delay_ns;  /* enqueued to started, as the device or driver tells */
+    double submit_delay_ns; /* handed to the device to started */
+    double launch_delay_ns; /* start of the launching call to start of the kernel */
+    double api_ns;          /* duration of the launching call */
+    int64_t graph_nodes;    /* of the kernels, those that ran as nodes of a CUDA graph */
+    const char *created_by; /* API call that made the node of the first of them; NULL = not known */
+};
+
+struct prof_kernel_summary {
+    struct prof_kernel_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t kernels; /* events in all rows, unfinished too */
+    int64_t unfinished;
+    int64_t listed_ns; /* sum over all rows: what `share` refers to */
+    int64_t wall_ns;   /* what `wall_share` refers to */
+};
+
+/* Kernels by name or configuration. Columns match nsys' cuda_gpu_kern_sum and _gb_sum. One scan. */
+enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                     enum prof_group group, struct prof_kernel_summary *result,
+                                     struct prof_error *err);
+void prof_kernel_summary_free(struct prof_kernel_summary *result);
+
+/* transfer.kind is 0..13 (prof_copy_kind_text); fills are listed with the copies as this. */
+#define PROF_COPY_MEMSET 100
+
+struct prof_transfer_row {
+    int kind;                     /* 0..13, or PROF_COPY_MEMSET */
+    int source_kind, target_kind; /* memory kinds; 0 = unknown. For fills: target only */
+    const char *kind_text, *source_text, *target_text;
+    struct prof_spread duration_ns;
+    struct prof_spread bytes;
+    struct prof_spread rate; /* bytes/s of single transfers with known bytes and a duration > 0 */
+    double mean_rate;        /* sum of bytes over sum of durations, of the same transfers */
+    int64_t unfinished;
+    int64_t blocking; /* transfers whose call waited for them */
+    double share, wall_share;
+};
+
+struct prof_transfer_summary {
+    struct prof_transfer_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t transfers;
+    int64_t unfinished;
+    int64_t bytes; /* in all rows, fills excluded */
+    int64_t listed_ns, wall_ns;
+};
+
+/* Copies and fills by direction and memory kinds (nsys: cuda_gpu_mem_time_sum, _size_sum). */
+enum prof_status prof_transfer_summary(struct prof_capture *capture,
+                                       const struct prof_filter *filter,
+                                       struct prof_transfer_summary *result,
+                                       struct prof_error *err);
+void prof_transfer_summary_free(struct prof_transfer_summary *result);
+
+struct prof_api_row {
+    const char *name;
+    struct prof_spread duration_ns;
+    int64_t unfinished; /* calls whose end was not seen; not in duration_ns */
+    int64_t failed;     /* calls that returned an error */
+    double share;
+    double wall_share; /* summed over threads: above 1 when they overlap */
+};
+
+struct prof_api_summary {
+    struct prof_api_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t calls;
+    int64_t listed_ns, wall_ns;
+};
+
+/* Host API calls by function name (nsys: cuda_api_sum). filter->device and ->stream restrict to
+ * calls whose device record is there. */
+enum prof_status prof_api_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                  struct prof_api_summary *result, struct prof_error *err);
+void prof_api_summary_free(struct prof_api_summary *result);
+
+struct prof_sync_row {
+    int kind; /* sync.kind */
+    const char *kind_text;
+    const char *api_name; /* NULL = unknown */
+    struct prof_spread duration_ns;
+    int64_t unfinished; /* waits whose end was not seen; not in duration_ns */
+    double share, wall_share;
+};
+
+struct prof_sync_summary {
+    struct prof_sync_row *rows;
+    size_t count;
+    int64_t waits;
+    int64_t listed_ns, wall_ns;
+};
+
+/* Waits by kind and function. */
+enum prof_status prof_sync_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct prof_sync_summary *result, struct prof_error *err);
+void prof_sync_summary_free(struct prof_sync_summary *result);
+
+enum prof_range_style { PROF_RANGE_PUSH_POP, PROF_RANGE_START_END };
+
+struct prof_range_row {
+    const char *name;
+    const char *domain; /* NULL = default domain */
+    enum prof_range_style style;
+    struct prof_spread duration_ns; /* of closed ranges */
+    int64_t open;                   /* never closed; counted nowhere else but as enclosing */
+    int64_t self_ns; /* duration minus that of the ranges nested directly inside (same thread and
+                        domain), closed ranges only */
+    double share;    /* of the sum over all rows; nested time counts in each level */
+    double wall_share;
+    /* Device work whose call started inside the range on the range's thread; an operation counts
+     * in every range around its call, so rows of nested ranges do not add up. */
+    int64_t kernels, kernel_ns;     /* sum of durations, with those of whole graphs */
+    int64_t transfers, transfer_ns; /* copies and fills */
+};
+
+struct prof_range_summary {
+    struct prof_range_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t ranges;
+    int64_t open;
+    int64_t listed_ns, wall_ns;
+};
+
+/* NVTX ranges by domain, name and style (nsys: nvtx_sum with the device work of nvtx_gpu_proj_sum).
+ * Memory: 70 to 100 bytes per range, whatever the number of kernels. */
+enum prof_status prof_range_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                    struct prof_range_summary *result, struct prof_error *err);
+void prof_range_summary_free(struct prof_range_summary *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,72 @@
+/* prof_trust.h: what a capture may be trusted with.
+ * Conventions as in prof.h. */
+#ifndef PERFKIT_PROF_TRUST_H
+#define PERFKIT_PROF_TRUST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/include/prof_capture.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One conservation equation:
+ * called + uncalled = recorded + failed + captured + dropped + outstanding + filtered. */
+struct prof_balance {
+    int64_t process;     /* id; 0 in prof_trust.totals and for the capture as a whole */
+    const char *subject; /* launch, transfer, memset, allocation, range */
+    int64_t called, recorded, failed, captured, dropped, outstanding;
+    int64_t remainder; /* called and uncalled minus all the others; 0 = balanced, PROF_UNKNOWN = no
+                          count */
+    int64_t filtered;  /* recorded, and left out as prof_info.kernel_filter asks */
+    int64_t uncalled;  /* recorded by a process that was cut off before it told of the call */
+};
+
+enum prof_trust_level { PROF_TRUST_NOTE, PROF_TRUST_WARNING, PROF_TRUST_LOSS };
+
+struct prof_statement {
+    enum prof_trust_level level; /* LOSS: makes the capture incomplete */
+    int64_t process;             /* id, 0 = the capture */
+    char *text;                  /* one sentence, for people */
+    bool contended;              /* CUPTI was wanted by the program too, or left to it as asked */
+};
+
+/* What CUDA graphs did: their work has no calls that it could be balanced against. All 0 where
+ * there were none, and in captures of earlier versions. */
+struct prof_graph_work {
+    int64_t launched;                    /* calls */
+    int64_t kernels, transfers, memsets; /* their records */
+    int64_t whole;                       /* executions recorded as a whole, without their nodes */
+    int64_t filtered; /* kernels, left out as prof_info.kernel_filter asks; not in `kernels` */
+};
+
+struct prof_trust {
+    bool complete; /* every balance is 0, nothing dropped, no statement of level LOSS */
+    struct prof_balance *balances; /* by process, then subject */
+    size_t balance_count;
+    struct prof_balance *totals; /* per subject */
+    size_t total_count;
+    struct prof_graph_work graphs;     /* of all processes */
+    struct prof_statement *statements; /* LOSS first; imbalances and drops included as sentences */
+    size_t statement_count;
+    int64_t clock_error_ns; /* the worst of clock_sync; PROF_UNKNOWN without conversion */
+    /* When only part of the time was recorded (--delay, perfkit ctl, ...): */
+    int64_t recorded_ns; /* how much of it; PROF_UNKNOWN = all the time, 0 = none of it (dormant) */
+    int64_t windows;     /* in so many stretches; 0 also when all the time was recorded */
+    bool marks_lost;     /* some of the marks of when found no room: both figures are not exact */
+};
+
+/* What the capture may be trusted with (DESIGN: the trust block). Reads capture_health, clock_sync
+ * and process. */
+enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *result,
+                            struct prof_error *err);
+void prof_trust_free(struct prof_trust *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
