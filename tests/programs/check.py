@@ -23,7 +23,7 @@ HAS_PROFILER = "uses CUPTI itself"  # a statement of the trust block
 
 
 def command(program, *arguments):
-    path = os.path.join(HERE, program + ".py")
+    path = os.path.join(HERE, program.replace("_spawned", "") + ".py")
     if program == "ddp":
         return [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", path,
                 *arguments]
@@ -259,6 +259,7 @@ CHECKS = [
     Check("pytorch_lines", 30, pytorch_lines("pytorch_lines")),
     Check("pytorch_profiler", 30, pytorch_lines("pytorch_profiler", "profiler")),
     Check("ddp", 50, program("ddp")),
+    Check("ddp_spawned", 50, program("ddp_spawned")),
 ]
 
 
