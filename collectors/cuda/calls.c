@@ -25,7 +25,7 @@
 #define THREADS 1024u  /* with held calls at one time; more threads' calls are sent at once */
 #define HELD 8u        /* driver calls inside one runtime call */
 #define ALIASES 65536u /* powers of two */
-#define RECENT_CALLS 8192u
+#define RECENT_CALLS 65536u /* ids between a call and what asks for it: a flush of launches */
 #define OUTSIDE (1u << 22) /* ids told apart: seconds of launches */
 
 struct held_call {

@@ -192,6 +192,44 @@ START_TEST(allocation_before_its_call)
 }
 END_TEST
 
+/* As many as a program makes in a flush: none of them loses its thread. */
+START_TEST(many_allocations_before_their_calls)
+{
+    enum { MANY = 1500 };
+    MEMORY m;
+    memset(&m, 0, sizeof m);
+    m.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+    m.memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+    m.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    m.bytes = 77;
+    for (uint32_t i = 0; i < MANY; i++) {
+        m.correlationId = 100 + i, m.address = 0xabc000 + i, m.timestamp = 15 + i;
+        add(&m, sizeof m);
+    }
+    cuda_buffers_complete(NULL, 0, data, size, filled);
+    cuda_decode(cuda_buffers_take(), 100);
+    size_t most;
+    cuda_buffers_request(&data, &size, &most);
+    filled = 0;
+    for (uint32_t i = 0; i < MANY; i++) {
+        CALL c = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME,
+                  .cbid = 20, /* cudaMalloc */
+                  .start = 10 + i,
+                  .end = 20 + i,
+                  .threadId = 55,
+                  .correlationId = 100 + i};
+        add(&c, sizeof c);
+    }
+    decode(100);
+    uint32_t known = 0;
+    for (size_t i = 0; i < core.count; i++) {
+        const struct wire_alloc *alloc = (const void *)&core.records[i];
+        known += core.records[i].head.type == WIRE_ALLOC && alloc->tid == 55;
+    }
+    ck_assert_uint_eq(known, MANY);
+}
+END_TEST
+
 START_TEST(waits_and_overhead)
 {
     EVENT event = {.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
@@ -477,6 +515,7 @@ void add_record_tests(TCase *cases)
     tcase_add_test(cases, peer_copies);
     tcase_add_test(cases, pool_allocations);
     tcase_add_test(cases, allocation_before_its_call);
+    tcase_add_test(cases, many_allocations_before_their_calls);
     tcase_add_test(cases, waits_and_overhead);
     tcase_add_test(cases, pools_managed_memory_and_graphs);
     tcase_add_test(cases, stream_before_its_context);
