@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "libprof/base/json.h"
 #include "libprof/store/schema.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/record.h"
 
 struct version_options {
     bool json;

@@ -6,7 +6,7 @@
  * hold; never allocate from the heap. When there is no spool (not run under perfkit, no room, in a
  * forked child before its first event) they do nothing or bring the spool up.
  *
- * A record is a struct of libprof/wire/wire.h whose head the caller has filled. */
+ * A record is a struct of libprof/wire whose head the caller has filled. */
 #ifndef PERFKIT_COLLECTORS_CORE_COLLECTOR_H
 #define PERFKIT_COLLECTORS_CORE_COLLECTOR_H
 

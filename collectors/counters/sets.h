@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/wire/wire.h"
+#include "libprof/wire/sampler.h"
 
 /* Chips of a family share their metrics. */
 enum counter_family {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "libprof/spool/writer.h"
+#include "libprof/wire/definition.h"
 
 struct spool_out {
     struct spool_writer writer;

@@ -4,6 +4,8 @@
 
 #include "collectors/counters/spool_out.h"
 #include "collectors/cpu/tasks.h"
+#include "libprof/wire/sampler.h"
+#include "libprof/wire/stack.h"
 
 struct cpu_out {
     struct spool_out spool;

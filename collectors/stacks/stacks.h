@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/wire/wire.h"
+#include "libprof/wire/command.h"
 
 enum stacks_kind {
     STACKS_NONE,

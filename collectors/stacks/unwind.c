@@ -10,7 +10,7 @@
  * lead upwards within the stack (bounds.c): a wrong turn ends the walk. */
 #include "collectors/stacks/bounds.h"
 #include "collectors/stacks/unwind.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/stack.h"
 
 #define OTHER_STACKS 4u /* that one walk may change over to, through signal frames */
 
@@ -27,9 +27,10 @@ enum rule_kind {
     RULE_TABLES,    /* ask the tables */
     RULE_OUTERMOST,
     RULE_NO_TABLES, /* a module without a word about this function */
+    RULE_BEYOND,    /* a module without a slot: nobody would tell that it went */
     RULE_UNKNOWN,   /* no module; not kept */
 };
-_Static_assert(MODULES < 1u << 12, "modules in a rule, and in a frame");
+_Static_assert(MODULES < MODULE_BEYOND && MODULE_BEYOND < 1u << 12, "in a rule, and in a frame");
 
 struct rule {
     enum rule_kind kind;
@@ -63,6 +64,7 @@ struct walk {
     uint64_t pc, sp, frame;
     uint64_t salt; /* of the rules that count now */
     uint32_t depth;
+    uint32_t sure;   /* the module that was last seen to be there still */
     unsigned stacks; /* changes of stack so far */
     bool exact;      /* pc is an instruction, not a return address */
 };
@@ -159,7 +161,9 @@ static __attribute__((noinline)) struct rule learn(struct walk *walk, uint64_t p
     uint32_t module = stacks_module_at(walk->modules, pc);
     if (module == 0)
         return (struct rule){.kind = RULE_UNKNOWN};
-    struct rule rule = by_tables(&walk->modules->slots[module - 1].tables, pc, module);
+    struct rule rule = {.kind = RULE_BEYOND, .module = module};
+    if (module != MODULE_BEYOND)
+        rule = by_tables(&walk->modules->slots[module - 1].tables, pc, module);
     uint64_t word = pack(&rule);
     atomic_store_explicit(&walk->rules->slots[slot].rule, word, memory_order_relaxed);
     /* With the module that it names: who finds the rule reads of that too. */
@@ -167,7 +171,24 @@ static __attribute__((noinline)) struct rule learn(struct walk *walk, uint64_t p
     return rule;
 }
 
-static inline struct rule rule_of(struct walk *walk)
+static uint64_t salt_of(const struct stacks_modules *modules)
+{
+    return (uint64_t)atomic_load_explicit(&modules->generation, memory_order_relaxed) << 48;
+}
+
+/* Nobody tells us of what is unloaded: is what a rule was learned of still there? Asked for each
+ * run of frames in one module, 30 ns. */
+static __attribute__((noinline)) bool is_there(struct walk *walk, uint32_t module, uint64_t pc)
+{
+    if (module == walk->sure || module == MODULE_BEYOND || module == 0)
+        return true;
+    if (!stacks_module_is_at(walk->modules, module, pc))
+        return false;
+    walk->sure = module;
+    return true;
+}
+
+static inline struct rule known_rule(struct walk *walk)
 {
     uint64_t pc = place(walk), key = pc ^ walk->salt;
     uint32_t slot = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 49);
@@ -177,6 +198,16 @@ static inline struct rule rule_of(struct walk *walk)
     if (__builtin_expect((word ^ check) == key && word != 0, 1))
         return unpack(word);
     return learn(walk, pc, key, slot);
+}
+
+static inline struct rule rule_of(struct walk *walk)
+{
+    struct rule rule = known_rule(walk);
+    if (__builtin_expect(stacks_unloads_seen, 1) || is_there(walk, rule.module, place(walk)))
+        return rule;
+    stacks_module_at(walk->modules, place(walk)); /* sees that it is gone: another generation */
+    walk->salt = salt_of(walk->modules);
+    return known_rule(walk);
 }
 
 /* Go on in the caller, whose return address is in memory just below its frame. */
@@ -262,7 +293,9 @@ static enum cfi_stepped step(struct walk *walk, uint32_t module, struct cfi_regi
 {
     struct cfi_row row;
     const struct cfi_tables *tables = &walk->modules->slots[module - 1].tables;
-    if (!cfi_find(tables, place(walk), &row))
+    /* Unloaded by the C library itself, perhaps: its tables are not memory any more. */
+    if (!stacks_module_is_at(walk->modules, module, place(walk)) ||
+        !cfi_find(tables, place(walk), &row))
         return CFI_FAILED;
     enum cfi_stepped result = cfi_step(tables, &row, registers, read_stack, walk);
     return result == CFI_STEPPED && !go_on(walk, registers, row.signal) ? CFI_FAILED : result;
@@ -300,9 +333,10 @@ static void begin(struct walk *walk)
     walk->frame = walk->start->frame;
     walk->exact = true;
     walk->stacks = 0;
+    walk->sure = 0;
     walk->bounds = stack_bounds_at(walk->sp);
     walk->out->count = 0;
-    walk->out->cut = walk->out->ended = false;
+    walk->out->cut = walk->out->ended = walk->out->beyond = false;
 }
 
 enum stopped { STOPPED_DONE, STOPPED_LOST, STOPPED_NEEDS_REGISTERS };
@@ -323,6 +357,10 @@ static inline bool advance(struct walk *walk, enum stopped *why)
         break;
     case RULE_OUTERMOST:
         *why = STOPPED_DONE;
+        return false;
+    case RULE_BEYOND:
+        walk->out->beyond = true;
+        *why = STOPPED_LOST;
         return false;
 #if defined(__x86_64__)
     case RULE_TABLES: {
@@ -377,7 +415,9 @@ static enum stopped walk_by_tables(struct walk *walk)
         struct rule rule = rule_of(walk);
         enum cfi_stepped stepped = CFI_FAILED;
         put(walk, rule.module);
-        if (rule.kind == RULE_NO_TABLES || rule.kind == RULE_UNKNOWN) {
+        if (rule.kind == RULE_BEYOND) {
+            walk->out->beyond = true;
+        } else if (rule.kind == RULE_NO_TABLES || rule.kind == RULE_UNKNOWN) {
             if (by_frame_pointer(walk, rule.kind == RULE_UNKNOWN)) {
                 registers.value[CFI_RSP] = walk->sp;
                 registers.value[CFI_RBP] = walk->frame;
@@ -414,7 +454,7 @@ void unwind(struct unwind_rules *rules, struct stacks_modules *modules,
         .modules = modules,
         .start = start,
         .out = out,
-        .salt = (uint64_t)atomic_load_explicit(&modules->generation, memory_order_relaxed) << 48,
+        .salt = salt_of(modules),
         .depth = depth < 1              ? 1
                  : depth < UNWIND_DEPTH ? depth
                                         : UNWIND_DEPTH,

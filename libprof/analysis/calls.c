@@ -6,7 +6,7 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/analysis/spread.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/command.h"
 
 struct group {
     uint32_t name; /* number in work.texts */

@@ -4,7 +4,7 @@
 #define PERFKIT_ANALYSIS_COUNTERS_H
 
 #include "libprof/analysis/scope.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/sampler.h"
 
 struct counter_burst {
     int64_t start_ns, end_ns;

@@ -2,7 +2,7 @@
 #include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/include/prof_cpu.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/sampler.h"
 
 static const char *name_of(const struct prof_thread *thread, const struct prof_process *process)
 {

@@ -5,7 +5,7 @@
 #include "libprof/analysis/device_ops.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/sampler.h"
 
 /* ---- device time ------------------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 #include "libprof/analysis/scope.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 #define KINDS 256
 

@@ -3,7 +3,7 @@
 
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 struct work {
     struct prof_capture *capture;

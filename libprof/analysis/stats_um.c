@@ -5,7 +5,7 @@
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stats.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 struct work {
     struct prof_capture *capture;

@@ -1,6 +1,8 @@
 /* The words for the file's numbers (copy kinds, memory kinds, ...), one table per family. */
 #include "libprof/include/prof.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/activity.h"
+#include "libprof/wire/command.h"
+#include "libprof/wire/memory.h"
 
 #define WORD(table, kind)                                                                          \
     ((kind) >= 0 && (size_t)(kind) < sizeof(table) / sizeof(table)[0] && (table)[kind]             \

@@ -10,7 +10,7 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/record.h"
 
 struct work {
     struct prof_capture *capture;

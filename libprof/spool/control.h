@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libprof/wire/wire.h"
+#include "libprof/wire/activity.h"
 
 #define CONTROL_FILE "control"
 #define CONTROL_MAGIC 0x4c54434b46524550ull /* "PERFKCTL" */

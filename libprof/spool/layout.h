@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "libprof/base/rank.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/count.h"
 
 #define SPOOL_MAGIC 0x4c4f4f50534b4650ull /* "PFKSPOOL" */
 #define SPOOL_SUFFIX ".spool"

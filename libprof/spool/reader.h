@@ -16,6 +16,7 @@
 
 #include "libprof/base/error.h"
 #include "libprof/spool/layout.h"
+#include "libprof/wire/wire.h"
 
 struct prof_spool;
 

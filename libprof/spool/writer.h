@@ -9,6 +9,7 @@
 
 #include "libprof/spool/layout.h"
 #include "libprof/spool/lists.h"
+#include "libprof/wire/record.h"
 
 struct spool_writer {
     struct spool_header *header;

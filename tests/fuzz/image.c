@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "libprof/spool/layout.h"
+#include "libprof/wire/record.h"
 #include "tests/fuzz/image.h"
 
 static size_t put_chunk(unsigned char *image, uint32_t number, enum spool_chunk_state state,

@@ -5,7 +5,7 @@
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 struct segment {
     int64_t process, address, bytes, start, until;

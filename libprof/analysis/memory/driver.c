@@ -6,7 +6,7 @@
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 #define GRANULE (INT64_C(2) << 20) /* of CUDA's device memory */
 #define SHARED (INT64_C(1) << 20)  /* smaller allocations share granules */

@@ -4,7 +4,7 @@
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/record.h"
 
 #define LISTED 16 /* a program that retries fails often; each costs a look at all that is alive */
 

@@ -7,7 +7,7 @@
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {

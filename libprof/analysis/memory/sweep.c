@@ -5,7 +5,7 @@
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 struct change {
     int64_t time, bytes;

@@ -1,6 +1,7 @@
 /* Sums over copies; see copies.h. */
 #include "libprof/analysis/rules/copies.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/command.h"
+#include "libprof/wire/memory.h"
 
 bool prof_is_upload(const struct prof_shape *shape)
 {

@@ -7,7 +7,6 @@
 #include "libprof/analysis/rules/facts.h"
 #include "libprof/base/collective_name.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
 
 /* ---- shapes and devices ---------------------------------------------------------------------- */
 

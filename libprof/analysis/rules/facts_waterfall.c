@@ -6,7 +6,8 @@
 
 #include "libprof/analysis/rules/facts.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/command.h"
+#include "libprof/wire/memory.h"
 
 /* How long after a wait the host's next launch still counts as the wait's cost: the thread is woken
  * and starts over. */

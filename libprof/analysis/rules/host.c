@@ -3,7 +3,7 @@
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 /* What the kernel of a host takes to give a page that is touched for the first time: a fault and
  * the zeroing of 4 KiB. */

@@ -5,7 +5,8 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/command.h"
+#include "libprof/wire/memory.h"
 
 static bool on_device(const struct prof_judge *judge, const struct prof_lifetime *l)
 {

@@ -3,7 +3,7 @@
 
 #include "libprof/analysis/rules/copies.h"
 #include "libprof/base/format.h"
-#include "libprof/wire/wire.h"
+#include "libprof/wire/memory.h"
 
 /* Faster than any bus to a host: PCIe 5.0 x16, 32 GT/s x 16 lanes x 128/130. */
 #define BEST_LINK 63.0e9

@@ -1,0 +1,69 @@
+/* activity.h: what takes time beside the calls, and when was recorded. See wire.h. */
+#ifndef PERFKIT_WIRE_ACTIVITY_H
+#define PERFKIT_WIRE_ACTIVITY_H
+
+#include <stdint.h>
+
+#include "libprof/wire/record.h"
+
+enum wire_overhead_kind {
+    WIRE_OVERHEAD_UNKNOWN,
+    WIRE_OVERHEAD_COMPILER,        /* the driver compiled device code */
+    WIRE_OVERHEAD_FLUSH,           /* the tool wrote out a buffer */
+    WIRE_OVERHEAD_INSTRUMENTATION, /* the tool changed device code */
+    WIRE_OVERHEAD_RESOURCE,        /* the tool made or destroyed resources of its own */
+    WIRE_OVERHEAD_MODULE_LOAD,     /* the runtime loaded a module */
+    WIRE_OVERHEAD_LAZY_LOAD,       /* a function was loaded at its first use */
+    WIRE_OVERHEAD_QUEUE_FULL,      /* a call waited for room in the command queue */
+    WIRE_OVERHEAD_BUFFER_REQUEST,  /* the tool waited for a buffer */
+    WIRE_OVERHEAD_MANAGED_START,   /* unified memory was set up */
+};
+
+/* head.aux = tid, 0 = of no thread; flags = enum wire_source; host times */
+struct wire_overhead {
+    struct wire_head head;
+    uint64_t correlation; /* 0 = none */
+    uint64_t start, end;
+    uint32_t kind;   /* enum wire_overhead_kind */
+    uint32_t stream; /* stream id, 0 = none */
+};
+
+enum wire_jit_input { WIRE_JIT_UNKNOWN, WIRE_JIT_PTX, WIRE_JIT_NVVM };
+enum wire_jit_operation {
+    WIRE_JIT_OPERATION_UNKNOWN,
+    WIRE_JIT_CACHE_LOAD,
+    WIRE_JIT_CACHE_STORE,
+    WIRE_JIT_COMPILE, /* 1..3 equal CUPTI's */
+};
+
+/* head.aux = tid, 0 = not known; flags = enum wire_source; host times */
+struct wire_jit {
+    struct wire_head head;
+    uint64_t correlation;
+    uint64_t start, end;
+    uint64_t cache_bytes;
+    uint32_t device; /* device id */
+    uint32_t path;   /* string id of the cache file, 0 = none */
+    uint32_t input;  /* enum wire_jit_input */
+    uint32_t operation;
+};
+
+enum wire_window_reason {
+    WIRE_WINDOW_UNKNOWN,
+    WIRE_WINDOW_TIME,     /* --delay, --duration */
+    WIRE_WINDOW_CONTROL,  /* perfkit ctl, or a dormant start */
+    WIRE_WINDOW_PROFILER, /* cudaProfilerStart, cudaProfilerStop */
+    WIRE_WINDOW_RANGE,    /* the NVTX range of --capture-range */
+};
+
+/* flags: 1 = recording begins, 0 = it stops; head.aux = enum wire_window_reason */
+struct wire_window {
+    struct wire_head head;
+    uint64_t time;
+};
+
+WIRE_ASSERT(wire_overhead, 40);
+WIRE_ASSERT(wire_jit, 56);
+WIRE_ASSERT(wire_window, 16);
+
+#endif

@@ -1,0 +1,103 @@
+/* record.h: what every record begins with, and the table of their types. See wire.h. */
+#ifndef PERFKIT_WIRE_RECORD_H
+#define PERFKIT_WIRE_RECORD_H
+
+#include <stdint.h>
+
+#define WIRE_VERSION 2u       /* written by this tree */
+#define WIRE_MIN_READER 1u    /* oldest reader that understands what we write */
+#define WIRE_MAX_RECORD 4096u /* bytes; longer strings continue in further records */
+#define WIRE_STRING_BYTES (WIRE_MAX_RECORD - 16u)
+
+/* Record types: name, definition stream (1) or event stream (0), what it is. Their numbers are in
+ * spools and in the state of interrupted captures: new ones at the end. */
+#define WIRE_TYPE_MAP(X)                                                                           \
+    X(PAD, 0, "filler, skipped")                                                                   \
+    X(THREAD, 0, "the records that follow in this chunk belong to thread aux")                     \
+    X(STRING, 1, "text of string id aux")                                                          \
+    X(CONFIG, 1, "launch configuration id aux")                                                    \
+    X(DEVICE, 1, "device id aux")                                                                  \
+    X(CONTEXT, 1, "context id aux")                                                                \
+    X(STREAM, 1, "stream or queue id aux")                                                         \
+    X(NAME, 1, "a name given to a thread, category, stream, device or context")                    \
+    X(MODULE, 1, "a loaded object file or GPU module")                                             \
+    X(CLOCK, 1, "a pair of simultaneous times of clock aux and CLOCK_MONOTONIC")                   \
+    X(HEALTH, 1, "what became of a collector")                                                     \
+    X(CALL, 0, "an API call")                                                                      \
+    X(KERNEL, 0, "a kernel execution")                                                             \
+    X(TRANSFER, 0, "a copy")                                                                       \
+    X(MEMSET, 0, "a fill")                                                                         \
+    X(DONE, 0, "the device times of a command recorded before as pending")                         \
+    X(SYNC, 0, "a wait of the host or of a stream")                                                \
+    X(ALLOC, 0, "an allocation")                                                                   \
+    X(FREE, 0, "the end of an allocation")                                                         \
+    X(RANGE_PUSH, 0, "NVTX push")                                                                  \
+    X(RANGE_POP, 0, "NVTX pop")                                                                    \
+    X(RANGE_START, 0, "NVTX start of a range that any thread may end")                             \
+    X(RANGE_END, 0, "NVTX end of a started range")                                                 \
+    X(MARK, 0, "NVTX mark")                                                                        \
+    X(WORK, 0, "declared FLOP and bytes of the range pushed just before")                          \
+    X(GRAPH_NODE, 0, "a graph node was created or cloned at this time on this thread")             \
+    X(GRAPH, 0, "the execution of a whole graph, in place of its nodes")                           \
+    X(OVERHEAD, 0, "time that the driver or the vendor's tools took from the program")             \
+    X(EVENT, 0, "an event was recorded in a stream")                                               \
+    X(POOL, 0, "a memory pool was made, trimmed or destroyed")                                     \
+    X(MIGRATION, 0, "unified memory moved, or was missed")                                         \
+    X(JIT, 0, "device code was compiled, or came from a cache")                                    \
+    X(WINDOW, 0, "recording began or stopped in this process")                                     \
+    X(HANDLE, 1, "what a handle of the program means from now on")                                 \
+    X(COUNTER_DEVICE, 1, "a device whose hardware counters are sampled")                           \
+    X(COUNTER, 1, "one counter of those that are sampled")                                         \
+    X(COUNTER_BURST, 0, "a stretch of time in which counters were sampled without pause")          \
+    X(COUNTER_SAMPLE, 0, "what the counters of a device counted in one interval")                  \
+    X(STACK, 1, "a call stack")                                                                    \
+    X(FIELD, 0, "one value that an NVTX range was given with its payload")                         \
+    X(CPU_PROCESS, 1, "a process whose threads are sampled")                                       \
+    X(CPU_MODULE, 1, "a file that such a process may execute")                                     \
+    X(CPU_STACK, 1, "a call stack of such a process")                                              \
+    X(CPU_SAMPLE, 0, "where a thread was on a processor, or off it")                               \
+    X(PYTHON_CODE, 1, "a code object of a Python interpreter")                                     \
+    X(ALLOC_FAILED, 0, "an allocation that the API refused")
+
+enum wire_type {
+#define X(name, definition, text) WIRE_##name,
+    WIRE_TYPE_MAP(X)
+#undef X
+        WIRE_TYPES
+};
+
+struct wire_head {
+    uint16_t size; /* bytes of the whole record, a multiple of 8, >= 8 */
+    uint8_t type;  /* enum wire_type */
+    uint8_t flags; /* per type, below */
+    uint32_t aux;  /* per type, below */
+};
+
+/* Who made a record; also the `api` column of the capture file. */
+#define WIRE_SOURCE_MAP(X)                                                                         \
+    X(UNKNOWN, "unknown")                                                                          \
+    X(CUDA, "cuda")               /* CUDA runtime API, CUDA devices */                             \
+    X(CUDA_DRIVER, "cuda_driver") /* CUDA driver API calls */                                      \
+    X(OPENCL, "opencl")                                                                            \
+    X(NVTX, "nvtx")                                                                                \
+    X(HOST, "host")                                                                                \
+    X(COUNTERS, "counters") /* hardware counters, by a process of perfkit */                       \
+    X(CPU, "cpu-sample")    /* the target's threads, by perfkit */                                 \
+    X(PYTHON, "python")     /* frames of an interpreter in the process */
+
+enum wire_source {
+#define X(name, text) WIRE_SOURCE_##name,
+    WIRE_SOURCE_MAP(X)
+#undef X
+        WIRE_SOURCES
+};
+
+#define WIRE_ASSERT(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
+
+_Static_assert((unsigned)WIRE_TYPES <= 64u, "type bits");
+_Static_assert(WIRE_GRAPH_NODE == 25, "types of version 1 keep their numbers");
+_Static_assert(WIRE_WINDOW == 32 && WIRE_COUNTER_SAMPLE == 37,
+               "types of version 2 keep their numbers");
+WIRE_ASSERT(wire_head, 8);
+
+#endif
