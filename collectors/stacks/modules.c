@@ -6,7 +6,9 @@
  * list, and a stack through a library that it has not seen yet ends there.
  *
  * A slot is filled once and then read by anybody; when the library goes, its slot is marked, and
- * used again when the same file comes back to the same place, so that a stack keeps its number. */
+ * used again when the same file comes back to the same place, so that a stack keeps its number. It
+ * is never given to another file: stacks are told apart by the numbers of their modules. A process
+ * with more modules than slots has stacks that end in those, and they are counted. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -34,11 +36,25 @@ struct found_object {
 static int (*find_object)(void *address, struct found_object *result);
 static char program[MAX_PATH]; /* the main executable */
 static const char own[] = "";  /* an address of ours */
+bool stacks_unloads_seen;
+
+static bool ask_loader(uint64_t pc, struct found_object *found)
+{
+    return find_object && find_object((void *)(uintptr_t)pc, found) == 0 && found->map;
+}
+
+static bool is_own(const void *symbol)
+{
+    struct found_object found, ours;
+    return ask_loader((uint64_t)(uintptr_t)symbol, &found) &&
+           ask_loader((uint64_t)(uintptr_t)own, &ours) && found.map == ours.map;
+}
 
 void stacks_modules_start(void)
 {
     void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
     memcpy(&find_object, &symbol, sizeof symbol);
+    stacks_unloads_seen = is_own(dlsym(RTLD_DEFAULT, "dlclose"));
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     program[n > 0 ? n : 0] = '\0';
 }
@@ -167,7 +183,7 @@ static struct stacks_module *take_slot(struct stacks_modules *modules,
                                        const struct stacks_module *wanted)
 {
     uint32_t count = atomic_load(&modules->count);
-    for (uint32_t i = 0; i < count && i < MODULES; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct stacks_module *slot = &modules->slots[i];
         if (atomic_load_explicit(&slot->state, memory_order_acquire) == MODULE_GONE &&
             slot->start == wanted->start && slot->end == wanted->end &&
@@ -175,9 +191,19 @@ static struct stacks_module *take_slot(struct stacks_modules *modules,
             take(slot, MODULE_GONE))
             return slot;
     }
-    uint32_t fresh = atomic_fetch_add(&modules->count, 1);
-    return fresh < MODULES && take(&modules->slots[fresh], MODULE_UNUSED) ? &modules->slots[fresh]
-                                                                          : NULL;
+    while (count < MODULES) {
+        if (atomic_compare_exchange_weak(&modules->count, &count, count + 1))
+            return take(&modules->slots[count], MODULE_UNUSED) ? &modules->slots[count] : NULL;
+    }
+    return NULL;
+}
+
+static uint64_t hash_of(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return hash;
 }
 
 /* Two threads may add the same one at once: it then has two numbers, and one row in the file. */
@@ -189,24 +215,28 @@ static uint32_t add(struct stacks_modules *modules, const struct object *object,
         .start = start,
         .end = end,
         .loaded_as = object->loaded_as,
+        .name = hash_of(name),
+        .path = full_path(name),
         .driver = name[0] && is_driver(name, start, end),
     };
-    if (atomic_load(&modules->count) >= MODULES || (module.path = full_path(name)) == 0)
+    if (module.path == 0)
         return 0;
     module.build_id = find_build_id(&module, object);
     find_tables(&module, object);
-    struct stacks_module *slot = define(&module, 0) ? take_slot(modules, &module) : NULL;
+    struct stacks_module *slot = take_slot(modules, &module);
     if (!slot)
-        return 0;
+        return MODULE_BEYOND;
     slot->start = module.start;
     slot->end = module.end;
     slot->tables = module.tables;
     slot->loaded_as = module.loaded_as;
+    slot->name = module.name;
     slot->path = module.path;
     slot->build_id = module.build_id;
     slot->driver = module.driver;
-    atomic_store_explicit(&slot->state, MODULE_LOADED, memory_order_release);
-    return (uint32_t)(slot - modules->slots) + 1;
+    bool told = define(&module, 0);
+    atomic_store_explicit(&slot->state, told ? MODULE_LOADED : MODULE_GONE, memory_order_release);
+    return told ? (uint32_t)(slot - modules->slots) + 1 : 0;
 }
 
 /* The headers lie at the object's first byte: all linkers put them into the first segment. */
@@ -229,11 +259,6 @@ static bool describe(const struct found_object *found, struct object *object)
     return true;
 }
 
-static bool ask_loader(uint64_t pc, struct found_object *found)
-{
-    return find_object && find_object((void *)(uintptr_t)pc, found) == 0 && found->map;
-}
-
 static void gone(struct stacks_modules *modules, struct stacks_module *module)
 {
     if (!take(module, MODULE_LOADED))
@@ -246,7 +271,7 @@ static void gone(struct stacks_modules *modules, struct stacks_module *module)
 static uint32_t known_at(const struct stacks_modules *modules, uint64_t pc)
 {
     uint32_t count = atomic_load_explicit(&modules->count, memory_order_acquire);
-    for (uint32_t i = 0; i < count && i < MODULES; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct stacks_module *slot = &modules->slots[i];
         if (atomic_load_explicit(&slot->state, memory_order_acquire) == MODULE_LOADED &&
             pc >= slot->start && pc < slot->end)
@@ -255,17 +280,26 @@ static uint32_t known_at(const struct stacks_modules *modules, uint64_t pc)
     return 0;
 }
 
+/* The loader reuses its own memory too, so its name for the object is compared as well: only of one
+ * that a stack leads through, and that is therefore not just being unloaded. */
+static bool has_its_name(const struct stacks_module *module, const char *name)
+{
+    return module->name == hash_of(name);
+}
+
 static bool is_still_there(const struct stacks_module *module, const struct found_object *found)
 {
     return found->map == module->loaded_as && (uint64_t)(uintptr_t)found->start == module->start;
 }
 
-/* The loader reuses its own memory too. Only of an object that a stack leads through, and that is
- * therefore not just being unloaded. */
-static bool has_its_name(const struct stacks_module *module, const char *name)
+bool stacks_module_is_at(const struct stacks_modules *modules, uint32_t number, uint64_t pc)
 {
-    uint32_t path = name[0] == '/' ? collector_text(name) : 0;
-    return path == 0 || path == module->path;
+    const struct stacks_module *module = &modules->slots[number - 1];
+    struct found_object found;
+    if (!find_object) /* who went is known no sooner than the helper thread looks */
+        return atomic_load_explicit(&module->state, memory_order_acquire) == MODULE_LOADED;
+    return ask_loader(pc, &found) && is_still_there(module, &found) &&
+           has_its_name(module, found.map->l_name);
 }
 
 uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc)
@@ -329,7 +363,7 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *data)
     }
     if (!number && start < end)
         number = add(listing->modules, &object, start, end);
-    if (number)
+    if (number && number != MODULE_BEYOND)
         listing->seen[number - 1] = true;
     return 0;
 }
@@ -339,7 +373,7 @@ static void list_all(struct stacks_modules *modules)
     struct listing listing = {.modules = modules};
     uint32_t count = atomic_load(&modules->count); /* what another thread adds meanwhile stays */
     dl_iterate_phdr(list_one, &listing);
-    for (uint32_t i = 0; i < count && i < MODULES; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (!listing.seen[i])
             gone(modules, &modules->slots[i]);
     }
@@ -352,7 +386,7 @@ void stacks_modules_look(struct stacks_modules *modules)
         return;
     }
     uint32_t count = atomic_load(&modules->count);
-    for (uint32_t i = 0; i < count && i < MODULES; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct stacks_module *module = &modules->slots[i];
         struct found_object found;
         if (atomic_load_explicit(&module->state, memory_order_acquire) == MODULE_LOADED &&

@@ -9,12 +9,14 @@
 
 #include "collectors/stacks/cfi.h"
 
-#define MODULES 2048u
+#define MODULES 4094u
+#define MODULE_BEYOND 0xfffu /* the number of all those for which there is no slot */
 
 struct stacks_module {
     uint64_t start, end;      /* addresses */
     struct cfi_tables tables; /* header 0: it has none */
     const void *loaded_as;    /* the loader's name for it (struct link_map), NULL = not known */
+    uint64_t name;            /* hash of the loader's name */
     uint32_t path, build_id;  /* string ids */
     _Atomic uint32_t state;   /* enum stacks_module_state */
     bool driver; /* of the driver or of perfkit: the stack of the program starts with its caller */
@@ -28,9 +30,17 @@ struct stacks_modules {
     struct stacks_module slots[MODULES];
 };
 
-/* The number (1 ...) of the module at `pc`, 0 = none or not known yet. Any thread, signal handlers
- * too; defines it at first sight. */
+/* The number (1 ...) of the module at `pc`, 0 = none or not known yet, MODULE_BEYOND = there is one
+ * and no slot for it. Any thread, signal handlers too; defines it at first sight. */
 uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc);
+
+/* Does module `number` still lie at `pc`, as far as the loader can be asked? For what was learned
+ * of it where nobody tells that it went. */
+bool stacks_module_is_at(const struct stacks_modules *modules, uint32_t number, uint64_t pc);
+
+/* Is dlclose ours, so that what the program unloads is known before anything else can lie there?
+ * The C library's own unloading passes it by. Set by stacks_modules_start. */
+extern bool stacks_unloads_seen;
 
 /* What went away since: called after dlclose, and by the helper thread now and then. On a C library
  * without _dl_find_object (before glibc 2.35) new ones are found here too. */

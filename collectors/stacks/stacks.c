@@ -129,13 +129,18 @@ __attribute__((constructor)) static void start(void)
     errno = saved;
 }
 
+static bool of_driver(const struct stacks_state *stacks, uint64_t frame)
+{
+    uint32_t module = unwind_module(frame);
+    return module != 0 && module != MODULE_BEYOND && stacks->modules.slots[module - 1].driver;
+}
+
 /* Without the frames of perfkit and the driver that the call went through. What consists of nothing
  * else is left as it is: a thread of the driver's own. */
 static uint32_t first_of_program(const struct stacks_state *stacks, const struct unwound *unwound)
 {
     for (uint32_t i = 0; i < unwound->count; i++) {
-        uint32_t module = unwind_module(unwound->frame[i]);
-        if (module == 0 || !stacks->modules.slots[module - 1].driver)
+        if (!of_driver(stacks, unwound->frame[i]))
             return i;
     }
     return 0;
@@ -239,9 +244,9 @@ static uint32_t take(struct stacks_state *stacks, const struct unwind_start *sta
     if (unwound.cut)
         collector_count(WIRE_COUNT_STACK_CUT, 1);
     if (unwound.ended)
-        collector_count(WIRE_COUNT_STACK_ENDED, 1);
-    uint32_t number =
-        number_of(stacks, entries, count, unwound.cut || unwound.ended ? WIRE_STACK_CUT : 0);
+        collector_count(unwound.beyond ? WIRE_COUNT_STACK_BEYOND : WIRE_COUNT_STACK_ENDED, 1);
+    uint8_t flags = (unwound.cut ? WIRE_STACK_CUT : 0) | (unwound.ended ? WIRE_STACK_ENDED : 0);
+    uint32_t number = number_of(stacks, entries, count, flags);
     if (!number)
         collector_count(WIRE_COUNT_STACK_UNSENT, 1);
     return number;

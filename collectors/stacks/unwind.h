@@ -49,7 +49,7 @@ struct unwind_start {
 #endif
 
 /* A frame: its kind (WIRE_ENTRY_RETURN, WIRE_ENTRY_PC) at WIRE_ENTRY_SHIFT, its module's number (0
- * = none), its address. */
+ * = none, MODULE_BEYOND), its address. */
 #define UNWIND_MODULE_SHIFT 48u
 #define UNWIND_ADDRESS ((1ull << UNWIND_MODULE_SHIFT) - 1)
 static inline uint32_t unwind_module(uint64_t frame)
@@ -61,6 +61,7 @@ struct unwound {
     uint32_t count;
     bool cut;                     /* deeper than asked for */
     bool ended;                   /* a caller could not be found */
+    bool beyond;                  /* ... because it is in a module without a slot */
     uint64_t frame[UNWIND_DEPTH]; /* innermost first */
     uint64_t cfa[UNWIND_DEPTH];   /* stack pointer of the caller after the return; 0 = not known */
 };

@@ -178,6 +178,8 @@ static const struct {
     {"record", "stacks_unsent", PROF_TRUST_WARNING},
     {"record", "stacks_cut", PROF_TRUST_WARNING},
     {"record", "stacks_ended", PROF_TRUST_WARNING},
+    {"record", "stacks_beyond", PROF_TRUST_WARNING},
+    {"record", "python_untold", PROF_TRUST_WARNING},
     {"process", "dropped", PROF_TRUST_LOSS},
     {"part", "incomplete", PROF_TRUST_LOSS}, /* of a merged capture */
     {"part", "missing", PROF_TRUST_LOSS},

@@ -144,6 +144,8 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
         {"stacks_unsent", WIRE_COUNT_STACK_UNSENT},
         {"stacks_cut", WIRE_COUNT_STACK_CUT},
         {"stacks_ended", WIRE_COUNT_STACK_ENDED},
+        {"stacks_beyond", WIRE_COUNT_STACK_BEYOND},
+        {"python_untold", WIRE_COUNT_PYTHON_UNTOLD},
     };
     for (size_t i = 0; ok && i < sizeof counters / sizeof counters[0]; i++) {
         uint64_t value = prof_spool_count(reader, counters[i].count);

@@ -34,7 +34,9 @@
     X(OUTSIDE, "records left out because nothing was to be recorded at their time")                \
     X(STACK_UNSENT, "stacks left out because the table of stacks or the spool had no room")        \
     X(STACK_CUT, "stacks deeper than the limit: their outermost frames are missing")               \
-    X(STACK_ENDED, "stacks that ended early because a caller could not be found")
+    X(STACK_ENDED, "stacks that ended early because a caller could not be found")                  \
+    X(STACK_BEYOND, "stacks that ended in an object file beyond the most that are told apart")     \
+    X(PYTHON_UNTOLD, "Python frames without a name because there was no room for their code")
 
 enum wire_count {
 #define X(name, text) WIRE_COUNT_##name,
