@@ -14,6 +14,11 @@ has_nccl=false
 "$program" --ranks 1 --backend cuda $quick --variant overlap >"$dir/out" 2>&1 &&
     ! grep -q 'not available' "$dir/out" && has_nccl=true
 
+# Looked at in the end: a rank whose others never come says whom it waits for, and goes.
+RANK=0 WORLD_SIZE=3 MASTER_PORT=$((30000 + $$ % 10000)) "$program" $quick --backend cpu --patience 4 \
+    >"$dir/alone.out" 2>"$dir/alone.err" &
+alone=$!
+
 # Losses, gradients and weights are those of one process on the whole batch, the same on all ranks, and
 # the loss falls: --verify checks all of it. Sides that fill no tile, buckets that cut through matrices.
 expect 0 $quick --verify --backend cpu
@@ -132,6 +137,32 @@ if [ -n "$ranks" ]; then
     grep -q 'rank 1: ended by signal 9' "$dir/err" || fail 'a rank that was killed goes unnamed'
 else
     kill $launcher # a kernel that does not list children
+fi
+
+wait $alone
+[ $? -eq 2 ] || fail 'a rank that is alone'
+grep -q 'rank 0 has waited 3 s at port 3.* for 2 of 2 other ranks; it waits 4 s in all' "$dir/alone.err" &&
+    grep -q '1 of 3 ranks came to port 3.* within 4 s; rank 1, for one, did not' "$dir/alone.err" || {
+    cat "$dir/alone.err"
+    fail 'whom a rank waits for goes unsaid'
+}
+RANK=1 WORLD_SIZE=2 MASTER_PORT=1 expect 2 $quick --backend cpu --patience 1
+grep -q 'rank 1: no rank 0 at 127.0.0.1, port 1 .* within 1 s' "$dir/err" || fail 'no rank 0 goes unnamed'
+for words in 'RANK=2 WORLD_SIZE=2' 'RANK=-1 WORLD_SIZE=2' 'RANK=one WORLD_SIZE=2' 'RANK=0 WORLD_SIZE=0' 'RANK=0' \
+    'WORLD_SIZE=2' 'RANK=0 WORLD_SIZE=99999' 'OMPI_COMM_WORLD_RANK=7 OMPI_COMM_WORLD_SIZE=4'; do
+    env $words "$program" $quick --backend cpu >"$dir/out" 2>"$dir/err"
+    [ $? -eq 2 ] || fail "$words was taken"
+    grep -q 'RANK is .* and .*SIZE is .*: take a rank from 0 on' "$dir/err" || fail "$words goes unexplained"
+done
+RANK=0 WORLD_SIZE=2 MASTER_PORT=http expect 2 $quick --backend cpu
+grep -q 'MASTER_PORT=http: take one from 1' "$dir/err" || fail 'a port that is none'
+RANK='' WORLD_SIZE='' expect 0 $quick --backend cpu --variant host-overlap --ranks 1
+if [ -w /dev/full ]; then
+    for words in "$quick --backend cpu --variant host-overlap" --help; do
+        "$program" $words >/dev/full 2>"$dir/err"
+        [ $? -eq 2 ] || fail "what cannot be written: $words"
+        grep -q 'cannot write the results: No space left on device' "$dir/err" || fail 'a full disk goes unnamed'
+    done
 fi
 
 expect 2 --variant nosuch

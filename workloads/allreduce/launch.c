@@ -11,10 +11,13 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "workloads/allreduce/meet.h"
 
+#define MOMENT_NS 10000000
+#define MOMENTS 100
 #define SOCKETS "PERFKIT_ALLREDUCE_SOCKETS" /* a rank's descriptors, separated by commas */
 
 bool launch_inherited(struct meet *meet)
@@ -97,20 +100,32 @@ static void end_others(const pid_t *pids, uint32_t count)
             kill(pids[i], SIGKILL);
 }
 
+/* What became of the ranks, of which `pid` ended: the status of the first that failed. */
+static int note_end(const char *program, pid_t *pids, uint32_t ranks, pid_t pid, int status)
+{
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        if (pids[rank] == pid) {
+            pids[rank] = 0;
+            return status == 0 ? 0 : status_of(program, rank, status);
+        }
+    return 0;
+}
+
+/* Once one has failed the others have a moment to say what they know of it. */
 static int wait_for_ranks(const char *program, pid_t *pids, uint32_t ranks)
 {
-    int result = 0, status;
+    int result = 0, status, moments = MOMENTS;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR) {
-        for (uint32_t rank = 0; pid > 0 && rank < ranks; rank++) {
-            if (pids[rank] != pid)
-                continue;
-            pids[rank] = 0;
-            if (status != 0 && result == 0) {
-                result = status_of(program, rank, status);
+    while ((pid = waitpid(-1, &status, result && moments ? WNOHANG : 0)) >= 0 || errno == EINTR) {
+        if (pid > 0) {
+            int one = note_end(program, pids, ranks, pid, status);
+
+            result = result ? result : one;
+        } else if (pid == 0) {
+            nanosleep(&(struct timespec){.tv_nsec = MOMENT_NS}, NULL);
+            if (--moments == 0)
                 end_others(pids, ranks);
-            }
         }
     }
     return result;

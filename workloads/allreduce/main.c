@@ -35,6 +35,8 @@ static const struct option_row rows[] = {
      "more work of its device, or a host that sleeps", 0, 0},
     {"slow-amount", OPTION_U32, "N", OWN(slow_amount), NULL,
      "forward passes more in each step, or milliseconds of sleep", 1, 10000},
+    {"patience", OPTION_U32, "SECONDS", OWN(meet.patience_s), NULL,
+     "to wait for ranks that another launcher starts", 1, 86400},
 };
 
 static void apply_preset(int preset, void *values)
@@ -76,8 +78,14 @@ static int check_options(void *values)
     struct allreduce_options *options = values;
     struct shape shape;
     uint32_t ranks = options->ranks;
+    char why[160] = "";
+    int known = meet_identity(&options->meet, why, sizeof why);
 
-    if (meet_identity(&options->meet))
+    if (known < 0) {
+        fprintf(stderr, "allreduce: %s\n", why);
+        return -1;
+    }
+    if (known > 0)
         ranks = options->meet.ranks;
     options->sequences = (options->sequences + ranks - 1) / ranks * ranks;
     shape = whole_shape(options);
@@ -238,6 +246,7 @@ int main(int argc, char **argv)
         .bucket_bytes = 512 << 10,
         .slow_rank = SLOW_LAST_RANK,
         .slow_amount = 4,
+        .meet = {.patience_s = 60},
     };
     int status = program_main(&program, argc, argv, &options, sizeof options);
 

@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,51 +18,8 @@
 #include "workloads/allreduce/launch.h"
 
 #define WHY_BYTES 160
-#define PATIENCE_NS 60000000000u /* ranks of a scheduler do not start at the same moment */
-
-/* ---- who this is ----------------------------------------------------------------------------- */
-
-/* The number in a variable; false where there is none. */
-static bool variable(const char *name, uint32_t *out)
-{
-    const char *text = getenv(name);
-    char *end;
-    unsigned long number;
-
-    if (!text || *text < '0' || *text > '9')
-        return false;
-    number = strtoul(text, &end, 10);
-    *out = (uint32_t)number;
-    return !*end && number <= MEET_RANKS;
-}
-
-bool meet_identity(struct meet *meet)
-{
-    static const struct {
-        const char *rank, *ranks, *local_rank, *local_ranks;
-    } launchers[] = {
-        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-         "OMPI_COMM_WORLD_LOCAL_SIZE"},
-        {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
-    };
-
-    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
-        *meet = (struct meet){.ranks = 0};
-        if (!variable(launchers[i].rank, &meet->rank) ||
-            !variable(launchers[i].ranks, &meet->ranks) || meet->rank >= meet->ranks)
-            continue;
-        /* Slurm's own variables are also in a job's only shell, from which ranks are to start. */
-        if (meet->ranks == 1 && i > 0)
-            continue;
-        if (!variable(launchers[i].local_rank, &meet->local_rank))
-            meet->local_rank = meet->rank;
-        variable(launchers[i].local_ranks, &meet->local_ranks);
-        return true;
-    }
-    *meet = (struct meet){.ranks = 0};
-    return false;
-}
+#define SILENT_NS 3000000000u /* ranks of a scheduler do not start at the same moment */
+#define HELLO_MS 2000         /* who connects and says nothing is no rank */
 
 /* ---- sockets --------------------------------------------------------------------------------- */
 
@@ -105,17 +63,64 @@ static int refuse(char *why, size_t why_bytes, const char *what)
     return -1;
 }
 
+struct place {
+    char host[256], port[16];
+};
+
 /* torchrun's own store keeps MASTER_PORT for itself when its agent holds it. */
-static void master(char *host, size_t host_bytes, char *port, size_t port_bytes)
+static int find_master(struct place *place, char *why, size_t why_bytes)
 {
     const char *address = getenv("MASTER_ADDR"), *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
     const char *number = getenv("MASTER_PORT");
-    unsigned long at = number ? strtoul(number, NULL, 10) : 29500;
+    char *end = "";
+    unsigned long at = number ? strtoul(number, &end, 10) : 29500;
 
+    at += agent && strcmp(agent, "True") == 0;
+    if (*end || at == 0 || at > UINT16_MAX) {
+        snprintf(why, why_bytes, "MASTER_PORT=%s: take one from 1 to 65534", number ? number : "");
+        return -1;
+    }
     if (!address)
         address = getenv("SLURM_LAUNCH_NODE_IPADDR");
-    snprintf(host, host_bytes, "%s", address ? address : "127.0.0.1");
-    snprintf(port, port_bytes, "%lu", at + (agent && strcmp(agent, "True") == 0));
+    snprintf(place->host, sizeof place->host, "%s", address ? address : "127.0.0.1");
+    snprintf(place->port, sizeof place->port, "%lu", at);
+    return 0;
+}
+
+/* How long there is to wait, and whether it was said. */
+struct patience {
+    uint64_t begin_ns, end_ns;
+    bool said;
+};
+
+static struct patience patience_of(const struct meet *meet)
+{
+    uint64_t now = now_ns();
+
+    return (struct patience){now, now + meet->patience_s * UINT64_C(1000000000), false};
+}
+
+/* Whether to go on; says once for whom it waits when that takes long. */
+static bool wait_on(struct patience *patience, const struct meet *meet, uint32_t come,
+                    const struct place *place)
+{
+    uint64_t now = now_ns();
+
+    if (!patience->said && now - patience->begin_ns >= SILENT_NS) {
+        patience->said = true;
+        if (meet->rank == 0)
+            fprintf(
+                stderr,
+                "allreduce: rank 0 has waited 3 s at port %s for %u of %u other ranks; it waits "
+                "%u s in all\n",
+                place->port, meet->ranks - come, meet->ranks - 1, meet->patience_s);
+        else
+            fprintf(stderr,
+                    "allreduce: rank %u has waited 3 s for rank 0 at %s, port %s; it waits %u s in "
+                    "all\n",
+                    meet->rank, place->host, place->port, meet->patience_s);
+    }
+    return now < patience->end_ns;
 }
 
 static void pause_ms(long ms)
@@ -123,51 +128,58 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* Tries again until rank 0 listens. */
-static int dial(struct meet *meet, char *why, size_t why_bytes)
+/* A descriptor, or -1. */
+static int try_master(const struct place *place)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    uint64_t deadline = now_ns() + PATIENCE_NS;
-    char host[256], port[16];
+    struct addrinfo *found = NULL;
     int fd = -1;
 
-    master(host, sizeof host, port, sizeof port);
-    while (fd < 0 && now_ns() < deadline) {
-        struct addrinfo *found = NULL;
+    if (getaddrinfo(place->host, place->port, &hints, &found) != 0)
+        return -1;
+    for (struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
+        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(found);
+    return fd;
+}
 
-        if (getaddrinfo(host, port, &hints, &found) == 0)
-            for (struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
-                fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-                if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) != 0) {
-                    close(fd);
-                    fd = -1;
-                }
-            }
-        if (found)
-            freeaddrinfo(found);
-        if (fd < 0)
-            pause_ms(50);
+/* Tries again until rank 0 listens. */
+static int dial(struct meet *meet, const struct place *place, char *why, size_t why_bytes)
+{
+    struct patience patience = patience_of(meet);
+    int fd = try_master(place);
+
+    while (fd < 0 && wait_on(&patience, meet, 0, place)) {
+        pause_ms(50);
+        fd = try_master(place);
     }
     if (fd < 0 || send_all(fd, &meet->rank, sizeof meet->rank) != 0) {
-        snprintf(why, why_bytes, "no rank 0 at %s, port %s (MASTER_ADDR, MASTER_PORT)", host, port);
+        snprintf(why, why_bytes, "no rank 0 at %s, port %s (MASTER_ADDR, MASTER_PORT) within %u s",
+                 place->host, place->port, meet->patience_s);
+        if (fd >= 0)
+            close(fd);
         return -1;
     }
     meet->peers[0] = fd;
     return 0;
 }
 
-static int listen_at(char *why, size_t why_bytes)
+static int listen_at(const struct place *place, char *why, size_t why_bytes)
 {
     const struct addrinfo hints = {
         .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
-    char host[256], port[16];
     int fd, on = 1;
 
-    master(host, sizeof host, port, sizeof port);
-    if (getaddrinfo(NULL, port, &hints, &found) != 0)
+    if (getaddrinfo(NULL, place->port, &hints, &found) != 0)
         return refuse(why, why_bytes, "MASTER_PORT");
-    fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
+    fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                found->ai_protocol);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
         bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, MEET_RANKS) != 0) {
         refuse(why, why_bytes, "MASTER_PORT");
@@ -179,38 +191,64 @@ static int listen_at(char *why, size_t why_bytes)
     return fd;
 }
 
-static int welcome(struct meet *meet, char *why, size_t why_bytes)
+static bool readable(int fd, int ms)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_NS / 1000000000u};
-    int listener = listen_at(why, why_bytes);
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+    return poll(&poll_fd, 1, ms) == 1;
+}
+
+/* One who connected; not when it is somebody else. */
+static bool take_in(struct meet *meet, int fd)
+{
+    uint32_t rank = 0;
+
+    if (fd < 0)
+        return false;
+    if (readable(fd, HELLO_MS) && receive_all(fd, &rank, sizeof rank) == 0 && rank > 0 &&
+        rank < meet->ranks && meet->peers[rank] < 0) {
+        meet->peers[rank] = fd;
+        return true;
+    }
+    close(fd);
+    return false;
+}
+
+/* The first that did not come, for the sentence. */
+static uint32_t first_missing(const struct meet *meet)
+{
+    uint32_t rank = 1;
+
+    while (rank < meet->ranks && meet->peers[rank] >= 0)
+        rank++;
+    return rank;
+}
+
+static int welcome(struct meet *meet, const struct place *place, char *why, size_t why_bytes)
+{
+    struct patience patience = patience_of(meet);
+    int listener = listen_at(place, why, why_bytes);
+    uint32_t come = 1;
 
     if (listener < 0)
         return -1;
-    setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    for (uint32_t come = 1; come < meet->ranks;) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        uint32_t rank = 0;
-
-        if (fd < 0) {
-            refuse(why, why_bytes, "not all ranks came");
-            close(listener);
-            return -1;
-        }
-        if (receive_all(fd, &rank, sizeof rank) != 0 || rank == 0 || rank >= meet->ranks ||
-            meet->peers[rank] >= 0) {
-            close(fd); /* somebody else */
-            continue;
-        }
-        meet->peers[rank] = fd;
-        come++;
+    while (come < meet->ranks && wait_on(&patience, meet, come, place)) {
+        if (readable(listener, 100))
+            come += take_in(meet, accept4(listener, NULL, NULL, SOCK_CLOEXEC));
     }
     close(listener);
-    return 0;
+    if (come == meet->ranks)
+        return 0;
+    snprintf(why, why_bytes,
+             "%u of %u ranks came to port %s within %u s; rank %u, for one, did not", come,
+             meet->ranks, place->port, meet->patience_s, first_missing(meet));
+    return -1;
 }
 
 int meet_open(struct meet *meet, char *why, size_t why_bytes)
 {
     size_t count = meet->rank == 0 ? meet->ranks : 1;
+    struct place place;
 
     meet->peers = malloc(count * sizeof meet->peers[0]);
     if (!meet->peers)
@@ -219,7 +257,10 @@ int meet_open(struct meet *meet, char *why, size_t why_bytes)
         meet->peers[i] = -1;
     if (meet->ranks == 1 || launch_inherited(meet))
         return 0;
-    return meet->rank == 0 ? welcome(meet, why, why_bytes) : dial(meet, why, why_bytes);
+    if (find_master(&place, why, why_bytes) != 0)
+        return -1;
+    return meet->rank == 0 ? welcome(meet, &place, why, why_bytes)
+                           : dial(meet, &place, why, why_bytes);
 }
 
 void meet_close(struct meet *meet)

@@ -13,15 +13,18 @@ struct meet {
     uint32_t rank, ranks;
     uint32_t local_rank;  /* among those of this machine */
     uint32_t local_ranks; /* as the launcher says; 0: it does not */
+    uint32_t patience_s;  /* for the others to come */
     int *peers;           /* rank 0: of each rank, -1 for itself; others: that of rank 0 */
 };
 
 /* Is this process a rank already, as our own launcher, torchrun, Slurm or Open MPI say by its
- * environment? Then who it is stands in `meet`. */
-bool meet_identity(struct meet *meet);
+ * environment? 1: who it is stands in `meet`. 0: no. -1: what the environment says makes no sense,
+ * the reason in `why`. */
+int meet_identity(struct meet *meet, char *why, size_t why_bytes);
 
 /* Connects to the others: by the sockets that our launcher left, else over TCP to MASTER_ADDR,
- * MASTER_PORT. 0, or -1 and the reason in `why`. */
+ * MASTER_PORT. Waits `patience_s` for them, and says so on stderr after some seconds. 0, or -1 and
+ * the reason in `why`. */
 int meet_open(struct meet *meet, char *why, size_t why_bytes);
 void meet_close(struct meet *meet);
 

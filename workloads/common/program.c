@@ -1,6 +1,8 @@
 /* Every workload's main; see program.h. */
 #include "workloads/common/program.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +26,8 @@ static int read_options(const struct program *program, int argc, char **argv, vo
     return status;
 }
 
-int program_main(const struct program *program, int argc, char **argv, void *values, size_t bytes)
+static int run_program(const struct program *program, int argc, char **argv, void *values,
+                       size_t bytes)
 {
     const struct common_options *common = values;
     int status = read_options(program, argc, argv, values, bytes);
@@ -43,4 +46,15 @@ int program_main(const struct program *program, int argc, char **argv, void *val
     status = program->run(values, dev);
     close_device(dev);
     return status;
+}
+
+int program_main(const struct program *program, int argc, char **argv, void *values, size_t bytes)
+{
+    int status = run_program(program, argc, argv, values, bytes);
+
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "%s: cannot write the results: %s\n", program->options.program,
+            strerror(errno));
+    return status ? status : 2;
 }

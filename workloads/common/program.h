@@ -20,7 +20,8 @@ struct program {
     int (*run)(const void *values, struct dev *dev);
 };
 
-/* `values` holds the defaults, `bytes` of them, and begins with a struct common_options. */
+/* `values` holds the defaults, `bytes` of them, and begins with a struct common_options. The exit
+ * status; 2 also when what was printed cannot be written. */
 int program_main(const struct program *program, int argc, char **argv, void *values, size_t bytes);
 
 #endif
