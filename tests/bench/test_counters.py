@@ -1,4 +1,6 @@
 """bench/counters.py: reading ncu's CSV, and the comparison, on made-up figures."""
+import contextlib
+import io
 import os
 import sys
 import unittest
@@ -9,8 +11,8 @@ import counters
 NCU = '''==PROF== Connected to process 1
 {"kernel": "copy"}
 "ID","Process ID","Kernel Name","Block Size","Grid Size","Metric Name","Metric Unit","Metric Value"
-"0","1","copy(uint4 *, const uint4 *)","(256, 1, 1)","(1056, 1, 1)","dram__bytes_read.sum","Gbyte","1.07"
-"1","1","copy(uint4 *, const uint4 *)","(256, 1, 1)","(1056, 1, 1)","dram__bytes_read.sum","Mbyte","1,080"
+"0","1","copy(uint4 *, const uint4 *)","(256, 1, 1)","(1056, 1, 1)","dram__bytes_read.sum","byte","1,070,000,128"
+"1","1","copy(uint4 *, const uint4 *)","(256, 1, 1)","(1056, 1, 1)","dram__bytes_read.sum","byte","1,080,000,000"
 "0","1","copy(uint4 *, const uint4 *)","(256, 1, 1)","(1056, 1, 1)","sm__inst_executed.sum","inst","2,000,000"
 '''
 
@@ -25,19 +27,33 @@ class Counters(unittest.TestCase):
         found = counters.read_ncu(NCU)
         self.assertEqual(list(found), [("copy", (1056, 1, 1), (256, 1, 1))])
         (metrics,) = found.values()
-        self.assertAlmostEqual(metrics["dram__bytes_read.sum"], 1.075e9)
-        self.assertEqual(metrics["sm__inst_executed.sum"], 2e6)
+        self.assertEqual(metrics["dram__bytes_read.sum"], [1070000128, 1080000000])
+        self.assertEqual(metrics["sm__inst_executed.sum"], [2e6])
 
     def test_comparison(self):
         rows = counters.compare(
             [value("dram_read_bytes", "byte", 1.05e9), value("fma", "instruction", 2e6, error=None),
              value("pcie_read_bytes", "byte", 12.0), value("fp64", "cycle", None)],
-            {"dram__bytes_read.sum": 1e9}, {"fma": 2.5e6})
+            {"dram__bytes_read.sum": [0.99e9, 1.01e9]}, {"fma": 2.5e6})
         self.assertEqual([row["counter"] for row in rows], ["dram_read_bytes", "fma"])
         self.assertAlmostEqual(rows[0]["ncu_off"], 0.05)
         self.assertAlmostEqual(rows[0]["ncu_errors"], 5)  # an error of one per cent
+        self.assertAlmostEqual(rows[0]["ncu_error"], 0.01)
         self.assertAlmostEqual(rows[1]["source_off"], -0.2)
         self.assertIsNone(rows[1]["source_errors"])
+
+    def test_every_counter_that_is_off_is_listed(self):
+        rows = counters.compare(
+            [value("dram_read_bytes", "byte", 1.05e9), value("dram_write_bytes", "byte", 1.01e9),
+             value("l2_bytes", "byte", 9e9, samples=100)],
+            {"dram__bytes_read.sum": [1e9], "dram__bytes_write.sum": [1e9], "lts__t_bytes.sum": [1e9]},
+            {})
+        rows = [dict(row, case="x", kernel="k") for row in rows]
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            summary = counters.summarise(rows)
+        self.assertEqual([row["counter"] for row in summary["far"]], ["dram_read_bytes"])
+        self.assertEqual((summary["compared"], summary["within_two_errors"]), (2, 1))
+        self.assertIn("1 of 2 within 3 %", said.getvalue())
 
     def test_share_of_the_sampler(self):
         said = "counters note: 9 samples in 1 burst, 2.0% of the time; the sampler used 9.8% of a core"
