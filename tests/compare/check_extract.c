@@ -87,6 +87,54 @@ START_TEST(step_by_name)
 }
 END_TEST
 
+/* A range that only queues work takes as long as the device needs for it. */
+START_TEST(step_that_queues)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    for (int i = 0; i < 10; i++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 200 * US);
+        scene_kernel(&s, 0, config, 300 * US);
+        scene_pop(&s);
+    }
+    scene_sync(&s);
+    struct prof_run run = extract(&s, NULL);
+    const struct prof_metric *wall = find(&run, PROF_METRIC_WALL, "", NULL);
+    const struct prof_metric *busy = find(&run, PROF_METRIC_BUSY, "", NULL);
+    ck_assert_int_eq(wall->sketch.count, 9);
+    ck_assert_int_eq(busy->inside, 9 * 500 * US);
+    ck_assert_int_ge(wall->inside, busy->inside);
+    ck_assert_int_le(wall->inside, busy->inside + 9 * 20 * US); /* gaps between kernels */
+    ck_assert_int_eq(run.steady_ns, wall->inside);
+    prof_run_free(&run);
+}
+END_TEST
+
+/* Where some iterations queue nothing, and are over before the device is, ranges are what they are. */
+START_TEST(steps_that_queue_nothing)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    for (int i = 0; i < 10; i++) {
+        scene_push(&s, "step");
+        if (i % 2)
+            scene_host(&s, 7 * US);
+        else
+            scene_kernel(&s, 0, config, 500 * US);
+        scene_pop(&s);
+    }
+    scene_sync(&s);
+    struct prof_run run = extract(&s, NULL);
+    const struct prof_metric *wall = find(&run, PROF_METRIC_WALL, "", NULL);
+    ck_assert_int_ge(wall->inside, 5 * 7 * US);
+    ck_assert_int_le(wall->inside, 9 * 100 * US);
+    prof_run_free(&run);
+}
+END_TEST
+
 START_TEST(iteration_asked_for)
 {
     struct scene s;
@@ -261,5 +309,6 @@ START_TEST(copies_and_memory)
 }
 END_TEST
 
-CHECK_MAIN("extract", step_by_name, iteration_asked_for, iteration_not_there, longest_repeating,
+CHECK_MAIN("extract", step_by_name, step_that_queues, steps_that_queue_nothing,
+           iteration_asked_for, iteration_not_there, longest_repeating,
            whole_run, empty, declared_work, places_of_allocations, copies_and_memory)

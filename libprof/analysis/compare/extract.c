@@ -7,7 +7,6 @@
 
 #include "libprof/analysis/compare/extract.h"
 #include "libprof/analysis/compare/metric.h"
-#include "libprof/analysis/compare/metric.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 
@@ -132,8 +131,7 @@ static void finish(struct prof_extract *x)
     run->steady_ns = 0;
     for (size_t i = 0; i < it->list.count; i++) {
         if (it->list.data[i].steady)
-            run->steady_ns =
-                prof_add(run->steady_ns, it->list.data[i].end - it->list.data[i].begin);
+            run->steady_ns = prof_add(run->steady_ns, it->list.data[i].time_ns);
     }
     if (x->metrics.count)
         qsort(x->metrics.data, x->metrics.count, sizeof *x->metrics.data, prof_metric_order);
@@ -151,6 +149,7 @@ static enum prof_status make_all(struct prof_extract *x, const struct prof_run_o
         return prof_out_of_memory(err);
     *none = "";
     prof_extract_device(x);
+    prof_iterations_time(&x->iterations);
     prof_extract_ranges(x);
     enum prof_status status = prof_extract_host(x, err);
     if (!status && !(options && options->no_findings))

@@ -48,7 +48,7 @@ static void add_iterations(struct prof_extract *x)
     for (size_t i = 0; i < it->list.count; i++) {
         if (!sorted[i].steady)
             continue;
-        wall[count] = (double)(sorted[i].end - sorted[i].begin);
+        wall[count] = (double)sorted[i].time_ns;
         busy[count] = (double)sorted[i].busy_ns;
         idle[count] = wall[count] > busy[count] ? wall[count] - busy[count] : 0;
         worked = worked || busy[count] > 0;
@@ -111,7 +111,7 @@ static double steady_time(const struct prof_extract *x)
     double sum = 0;
     for (size_t i = 0; i < x->iterations.list.count; i++) {
         const struct prof_iteration *it = &x->iterations.list.data[i];
-        sum += it->steady ? (double)(it->end - it->begin) : 0;
+        sum += it->steady ? (double)it->time_ns : 0;
     }
     return sum;
 }

@@ -230,6 +230,32 @@ enum prof_status prof_iterations_find(struct prof_iterations *it, const struct p
     return ok ? PROF_OK : prof_out_of_memory(err);
 }
 
+/* False: one has no time of its own. */
+static bool time_to_completion(struct prof_iterations *it)
+{
+    int64_t done = INT64_MIN;
+    for (size_t i = 0; i < it->list.count; i++) {
+        struct prof_iteration *one = &it->list.data[i];
+        if (i && one->thread != it->list.data[i - 1].thread)
+            done = INT64_MIN;
+        int64_t from = one->begin > done ? one->begin : done;
+        int64_t to = one->end > one->covered ? one->end : one->covered;
+        if (to <= from && one->steady)
+            return false;
+        one->time_ns = prof_subtract(to, from);
+        done = to > done ? to : done;
+    }
+    return true;
+}
+
+void prof_iterations_time(struct prof_iterations *it)
+{
+    if (time_to_completion(it))
+        return;
+    for (size_t i = 0; i < it->list.count; i++)
+        it->list.data[i].time_ns = prof_subtract(it->list.data[i].end, it->list.data[i].begin);
+}
+
 void prof_iterations_free(struct prof_iterations *it)
 {
     prof_array_free(&it->list);

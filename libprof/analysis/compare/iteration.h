@@ -13,6 +13,7 @@ struct prof_iteration {
     bool steady;     /* not warm-up */
     int64_t busy_ns; /* union of the device work asked for inside */
     int64_t covered; /* while summing that: where it ends so far */
+    int64_t time_ns; /* set by prof_iterations_time */
 };
 
 struct prof_iterations {
@@ -31,6 +32,12 @@ enum prof_status prof_iterations_find(struct prof_iterations *iterations,
                                       const struct prof_run_options *options,
                                       struct prof_error *err);
 void prof_iterations_free(struct prof_iterations *iterations);
+
+/* How long each took, once device work is summed: from its begin, or from when the one before was done
+ * where that is later, until it and all that it asked devices for is done. For a range that waits for
+ * its work that is the range; one that only queues work takes as long as devices need, not as long as
+ * queueing. Where one of them would take no time at all (some queue nothing), the ranges themselves. */
+void prof_iterations_time(struct prof_iterations *iterations);
 
 /* Ranges that declare a launch's FLOP and bytes (perfkit/annotate.h) are no place in the program.
  */
