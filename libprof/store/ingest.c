@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_record.h"
+#include "libprof/store/ingest_state.h"
 
 #define BATCH_RECORDS 262144u
 

@@ -8,6 +8,7 @@
 #define PERFKIT_STORE_INGEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "libprof/base/error.h"

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_record.h"
+#include "libprof/store/ingest_state.h"
 #include "libprof/store/ingest_stack.h"
 
 #define SUFFIX ".blocks"

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "libprof/base/pattern.h"
+#include "libprof/store/ingest_foreign.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_state.h"
 
 static char *read_line(const char *path)
 {

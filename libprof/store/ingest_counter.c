@@ -4,7 +4,9 @@
 #include <math.h>
 #include <signal.h>
 
+#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_record.h"
 
 static bool device(struct prof_ingest *ingest, struct ingest_spool *spool,
                    const struct wire_counter_device *record)

@@ -1,6 +1,9 @@
 /* Samples of the target's threads, by perfkit's own sampler. It sees processes from outside, also those
  * that say nothing of themselves (static programs, shells): they get rows here, and their threads. */
+#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_record.h"
+#include "libprof/store/ingest_stack.h"
 
 static bool process_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                                const struct wire_cpu_process *record)

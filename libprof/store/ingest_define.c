@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "libprof/base/demangle.h"
+#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_record.h"
+#include "libprof/store/ingest_stack.h"
+#include "libprof/store/ingest_state.h"
 
 /* Ids are given out one by one, so an id far beyond the number of definitions is damage. */
 #define MAX_LOST_IDS (1u << 20)

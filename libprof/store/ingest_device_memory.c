@@ -2,6 +2,7 @@
  * allocations that were seen can be held against. */
 #include "libprof/base/format.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_record.h"
 
 /* 0 = none, -1 = failed */
 static int64_t number_of(struct prof_ingest *ingest, enum ingest_sql which)

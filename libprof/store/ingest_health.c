@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_state.h"
 
 bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char *subject,
                         const char *item, const int64_t *value, const char *note)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_stack.h"
 
 #define KEY_BYTES (4096 + 64)
 

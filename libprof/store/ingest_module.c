@@ -13,6 +13,7 @@
 
 #include "libprof/base/elf_note.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_stack.h"
 
 #define MODULE_PERIOD_NS 1000000000u
 #define MAX_NOTE_BYTES (1u << 20)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_state.h"
 
 #define RESERVE_AHEAD 2048u /* entries: 512 KiB */
 #define STATUS_PATIENCE_NS 300000000u

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "libprof/base/python_lines.h"
+#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_stack.h"
 
 #define MOST_TABLE (1u << 20) /* bytes; the collector sends no more than 64 KiB */
 static const char unnamed[] = "(Python)";

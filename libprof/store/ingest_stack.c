@@ -3,7 +3,9 @@
  * addresses as of the module that is mapped there; names come after the run (symbolize.c). */
 #include <string.h>
 
+#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_stack.h"
 
 /* What makes two frames the same row. */
 struct frame_key {
