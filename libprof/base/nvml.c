@@ -1,53 +1,23 @@
 /* See nvml.h: looked for by name when it is needed, so that nothing depends on the driver. Names
  * and layouts as in nvml.h of the driver's development files. */
-#include "libprof/base/nvml.h"
+#include "libprof/base/nvml_private.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/clock.h"
 #include "libprof/base/format.h"
-
-struct utilization {
-    unsigned gpu, memory;
-};
-
-struct memory {
-    unsigned long long total, free, used;
-};
-
-struct process { /* nvmlProcessInfo_t of the _v3 call */
-    unsigned pid;
-    unsigned long long used_bytes;
-    unsigned gpu_instance, compute_instance;
-};
-
-struct prof_nvml {
-    void *library;
-    int (*init)(void);
-    int (*shutdown)(void);
-    int (*by_uuid)(const char *uuid, void **device);
-    int (*by_index)(unsigned index, void **device);
-    int (*uuid)(void *device, char *uuid, unsigned size);
-    int (*processes)(void *device, unsigned *count, struct process *processes);
-    int (*utilization)(void *device, struct utilization *rates);
-    int (*memory)(void *device, struct memory *memory);
-    int (*power)(void *device, unsigned *milliwatts);
-    int (*power_limit)(void *device, unsigned *milliwatts);
-    int (*clock)(void *device, int type, unsigned *mhz);
-    int (*max_clock)(void *device, int type, unsigned *mhz);
-    int (*temperature)(void *device, int sensor, unsigned *celsius);
-    int (*throttle)(void *device, unsigned long long *reasons);
-    int (*pcie)(void *device, int counter, unsigned *kb_per_s);
-};
 
 #define CLOCK_SM 1
 #define CLOCK_MEMORY 2
 #define SENSOR_GPU 0
 #define PCIE_TX 0
 #define PCIE_RX 1
+#define PCIE_PAUSE_NS 200000000u /* between two GPUs whose PCIe is measured */
 
 static const struct {
     const char *name;
@@ -73,6 +43,11 @@ static const struct {
     ROW("nvmlDeviceGetTemperature", temperature, false),
     ROW("nvmlDeviceGetCurrentClocksThrottleReasons", throttle, false),
     ROW("nvmlDeviceGetPcieThroughput", pcie, false),
+    ROW("nvmlGpmQueryDeviceSupport", gpm_support, false),
+    ROW("nvmlGpmSampleAlloc", gpm_alloc, false),
+    ROW("nvmlGpmSampleFree", gpm_free, false),
+    ROW("nvmlGpmSampleGet", gpm_sample, false),
+    ROW("nvmlGpmMetricsGet", gpm_metrics, false),
 #undef ROW
 };
 
@@ -105,6 +80,7 @@ void prof_nvml_close(struct prof_nvml *nvml)
 {
     if (!nvml)
         return;
+    prof_nvml_free_activity(nvml);
     nvml->shutdown();
     dlclose(nvml->library);
     free(nvml);
@@ -122,19 +98,87 @@ static int64_t typed(int (*ask)(void *, int, unsigned *), void *device, int type
     return ask && ask(device, type, &value) == 0 ? (int64_t)value : PROF_UNKNOWN;
 }
 
+/* What is remembered of a GPU; NULL = there are too many. */
+static struct prof_nvml_device *remembered(struct prof_nvml *nvml, void *handle)
+{
+    for (unsigned i = 0; i < nvml->device_count; i++) {
+        if (nvml->devices[i].handle == handle)
+            return &nvml->devices[i];
+    }
+    if (nvml->device_count == PROF_NVML_DEVICES)
+        return NULL;
+    struct prof_nvml_device *fresh = &nvml->devices[nvml->device_count++];
+    *fresh = (struct prof_nvml_device){
+        .handle = handle, .pcie_rx_bytes_s = PROF_UNKNOWN, .pcie_tx_bytes_s = PROF_UNKNOWN};
+    return fresh;
+}
+
 static int64_t pcie(struct prof_nvml *nvml, void *device, int counter)
 {
     int64_t kb = typed(nvml->pcie, device, counter);
     return kb == PROF_UNKNOWN ? kb : kb * 1000;
 }
 
-struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid)
+/* Its turn: it was not measured for longest, and no other just now. */
+static bool has_turn(const struct prof_nvml *nvml, const struct prof_nvml_device *device)
+{
+    uint64_t now = prof_now_ns();
+    for (unsigned i = 0; i < nvml->device_count; i++) {
+        const struct prof_nvml_device *other = &nvml->devices[i];
+        if (other->pcie_ns && now - other->pcie_ns < PCIE_PAUSE_NS)
+            return false;
+        if (!other->has_gpm && other->pcie_ns < device->pcie_ns)
+            return false;
+    }
+    return true;
+}
+
+static void read_pcie(struct prof_nvml *nvml, struct prof_nvml_device *device)
+{
+    if (!nvml->pcie || !has_turn(nvml, device))
+        return;
+    device->pcie_rx_bytes_s = pcie(nvml, device->handle, PCIE_RX);
+    device->pcie_tx_bytes_s = pcie(nvml, device->handle, PCIE_TX);
+    device->pcie_ns = prof_now_ns();
+}
+
+static int64_t whole(double value)
+{
+    return isnan(value) || value > 1e18 ? PROF_UNKNOWN : (int64_t)value;
+}
+
+static void read_activity(struct prof_nvml *nvml, void *handle, struct prof_nvml_reading *r)
+{
+    struct prof_nvml_device *device = remembered(nvml, handle);
+    if (!device)
+        return;
+    r->has_activity = prof_nvml_has_activity(nvml, device);
+    if (r->has_activity) {
+        prof_nvml_sample_activity(nvml, device);
+        device->pcie_rx_bytes_s = whole(device->activity.pcie_rx);
+        device->pcie_tx_bytes_s = whole(device->activity.pcie_tx);
+    } else
+        read_pcie(nvml, device);
+    r->activity = device->activity;
+    r->pcie_rx_bytes_s = device->pcie_rx_bytes_s;
+    r->pcie_tx_bytes_s = device->pcie_tx_bytes_s;
+}
+
+static struct prof_nvml_reading unknown_reading(void)
 {
     const int64_t none = PROF_UNKNOWN;
-    struct prof_nvml_reading r = {none, none, none, none, none, none, none,
-                                  none, none, none, none, none, none};
-    struct utilization rates;
-    struct memory memory;
+    const double no = NAN;
+    return (struct prof_nvml_reading){
+        none, none, none, none,  none,
+        none, none, none, none,  none,
+        none, none, none, false, {no, no, no, no, no, no, no, no, no, no, no, none}};
+}
+
+struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid)
+{
+    struct prof_nvml_reading r = unknown_reading();
+    struct prof_nvml_utilization rates;
+    struct prof_nvml_memory memory;
     unsigned long long reasons;
     void *device;
     if (!nvml || !uuid || nvml->by_uuid(uuid, &device) != 0)
@@ -155,8 +199,7 @@ struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid
     r.temperature_c = typed(nvml->temperature, device, SENSOR_GPU);
     if (nvml->throttle && nvml->throttle(device, &reasons) == 0)
         r.throttle = (int64_t)reasons;
-    r.pcie_rx_bytes_s = pcie(nvml, device, PCIE_RX);
-    r.pcie_tx_bytes_s = pcie(nvml, device, PCIE_TX);
+    read_activity(nvml, device, &r);
     return r;
 }
 
@@ -170,7 +213,7 @@ bool prof_nvml_uuid(struct prof_nvml *nvml, unsigned index, char uuid[PROF_NVML_
 bool prof_nvml_memory(struct prof_nvml *nvml, const char *uuid, int64_t *used_bytes,
                       int64_t *total_bytes)
 {
-    struct memory memory;
+    struct prof_nvml_memory memory;
     void *device;
     if (!nvml || !nvml->memory || nvml->by_uuid(uuid, &device) != 0 ||
         nvml->memory(device, &memory) != 0)
@@ -183,7 +226,7 @@ bool prof_nvml_memory(struct prof_nvml *nvml, const char *uuid, int64_t *used_by
 int prof_nvml_processes(struct prof_nvml *nvml, const char *uuid, struct prof_nvml_process *list,
                         int room)
 {
-    struct process processes[128];
+    struct prof_nvml_process_info processes[128];
     unsigned count = sizeof processes / sizeof processes[0];
     void *device;
     if (!nvml || !nvml->processes || nvml->by_uuid(uuid, &device) != 0 ||

@@ -8,6 +8,18 @@
 
 struct prof_nvml;
 
+/* What its units did between two readings of Hopper and later GPUs (GPM): shares 0..1 of the time
+ * or of the most that is possible, rates in bytes/s; NaN = not known. */
+struct prof_nvml_activity {
+    double units;                    /* multiprocessors that were busy */
+    double occupancy;                /* warps that were there, of all that fit on all units */
+    double tensor, fp64, fp32, fp16; /* pipes at work; the latter without the tensor cores */
+    double dram;                     /* bandwidth, of the theoretical one */
+    double pcie_rx, pcie_tx;         /* to and from the GPU */
+    double nvlink_rx, nvlink_tx;     /* over all links */
+    int64_t span_ns;                 /* how long that was; PROF_UNKNOWN = nothing is known */
+};
+
 struct prof_nvml_reading {               /* PROF_UNKNOWN = the GPU, or the driver, does not tell */
     int64_t gpu_percent, memory_percent; /* busy, of the last sampling period */
     int64_t used_bytes, total_bytes;
@@ -16,6 +28,8 @@ struct prof_nvml_reading {               /* PROF_UNKNOWN = the GPU, or the drive
     int64_t temperature_c;
     int64_t throttle; /* nvmlClocksThrottleReasons bits */
     int64_t pcie_rx_bytes_s, pcie_tx_bytes_s;
+    bool has_activity; /* the GPU tells it, from the second reading on */
+    struct prof_nvml_activity activity;
 };
 
 #define PROF_NVML_UUID 96 /* room for one, with its NUL */
@@ -27,7 +41,10 @@ struct prof_nvml_process {
 
 /* NULL where there is no NVML or it cannot be used. */
 struct prof_nvml *prof_nvml_open(void);
-/* A call of some milliseconds. NULL nvml or uuid: all unknown. */
+/* What the GPU does. Below a millisecond where it has GPM. Without, the driver measures PCIe for 40
+ * ms: one GPU in turn is measured in one look at several, the others are as they were then. NULL
+ * nvml or uuid: all unknown. `activity` is of the time since the last reading, where that was 0.1
+ * to 5 s ago. */
 struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid);
 /* The UUID ("GPU-...") of the GPU with this index; false beyond the last, and when it is not known.
  */

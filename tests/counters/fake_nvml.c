@@ -1,6 +1,8 @@
-/* A libnvidia-ml.so.1 that lists the processes of FAKE_NVML ("PID,PID,..."). */
+/* A libnvidia-ml.so.1 whose GPUs have UUIDs that begin with G; it lists the processes of FAKE_NVML
+ * ("PID,PID,...") on each, and counts as FAKE_GPM says. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -19,8 +21,8 @@ int nvmlInit_v2(void)
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
-    static int handle;
-    *device = &handle;
+    static int handles[256]; /* one a GPU */
+    *device = &handles[(unsigned char)uuid[strlen(uuid) - 1]];
     return uuid[0] == 'G' ? 0 : 6;
 }
 
@@ -40,4 +42,91 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
         at = *end == ',' ? end + 1 : end;
     }
     return 0;
+}
+
+/* GPM, where FAKE_GPM is set: each sample is one later than the last of its GPU, and a metric
+ * between two of them is its own number times their distance. FAKE_GPM=none: not of this GPU. */
+struct gpm_support {
+    unsigned version, is_supported;
+};
+
+struct gpm_sample {
+    unsigned number;
+};
+
+struct gpm_metric {
+    unsigned id;
+    int status;
+    double value;
+    const char *names[3];
+};
+
+struct gpm_request {
+    unsigned version, count;
+    const struct gpm_sample *earlier, *later;
+    struct gpm_metric metrics[98];
+};
+
+EXPORT int nvmlShutdown(void);
+int nvmlShutdown(void)
+{
+    return 0;
+}
+
+EXPORT int nvmlGpmQueryDeviceSupport(void *device, struct gpm_support *support);
+int nvmlGpmQueryDeviceSupport(void *device, struct gpm_support *support)
+{
+    const char *set = getenv("FAKE_GPM");
+    if (!device || support->version != 1 || !set)
+        return 3;
+    support->is_supported = set[0] != 'n';
+    return 0;
+}
+
+EXPORT int nvmlGpmSampleAlloc(struct gpm_sample **sample);
+int nvmlGpmSampleAlloc(struct gpm_sample **sample)
+{
+    *sample = calloc(1, sizeof **sample);
+    return *sample ? 0 : 20;
+}
+
+EXPORT int nvmlGpmSampleFree(struct gpm_sample *sample);
+int nvmlGpmSampleFree(struct gpm_sample *sample)
+{
+    free(sample);
+    return 0;
+}
+
+EXPORT int nvmlGpmSampleGet(void *device, struct gpm_sample *sample);
+int nvmlGpmSampleGet(void *device, struct gpm_sample *sample)
+{
+    static unsigned number;
+    const char *set = getenv("FAKE_GPM");
+    if (!device || !set || set[0] == 'f') /* fails */
+        return 999;
+    sample->number = ++number;
+    return 0;
+}
+
+EXPORT int nvmlGpmMetricsGet(struct gpm_request *request);
+int nvmlGpmMetricsGet(struct gpm_request *request)
+{
+    if (request->version != 1 || !request->earlier || !request->later)
+        return 2;
+    for (unsigned i = 0; i < request->count; i++) {
+        struct gpm_metric *metric = &request->metrics[i];
+        metric->status = metric->id == 12 ? 3 : 0; /* one that this GPU does not have */
+        metric->value =
+            metric->id * (double)(int)(request->later->number - request->earlier->number);
+    }
+    return 0;
+}
+
+/* 40 ms on a real GPU; counts how often it is asked. */
+EXPORT int nvmlDeviceGetPcieThroughput(void *device, int counter, unsigned *kb_per_s);
+int nvmlDeviceGetPcieThroughput(void *device, int counter, unsigned *kb_per_s)
+{
+    static unsigned asked;
+    *kb_per_s = ++asked * 2 + (unsigned)counter;
+    return device ? 0 : 3;
 }
