@@ -25,6 +25,10 @@ static const struct option_row rows[] = {
      (uint64_t)1 << 33},
     {"gemm-size", OPTION_U32, "N", OWN(gemm_size), NULL, "rows and columns of the small matrices",
      1, 16384},
+    {"gemm-depth", OPTION_U32, "N", OWN(gemm_depth), NULL,
+     "columns of the left and rows of the right ones: more make the same launch slower; 0: as "
+     "--gemm-size",
+     0, 1 << 20},
     {"gemm-count", OPTION_U32, "N", OWN(gemm_count), NULL, "how many of them are multiplied", 1,
      65536},
     {"gemm", OPTION_CHOICE, NULL, OWN(gemm), gemm_names,

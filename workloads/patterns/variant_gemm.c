@@ -75,8 +75,9 @@ static void set_shape(struct state *s, const struct pattern_options *options, en
         s->products = (options->samples + rows - 1) / rows;
     } else {
         uint32_t size = mode == NONE ? 1 : options->gemm_size;
+        uint32_t depth = mode != NONE && options->gemm_depth ? options->gemm_depth : size;
 
-        s->shape = (struct gemm_shape){size, size, size, false, 0};
+        s->shape = (struct gemm_shape){size, size, depth, false, 0};
         s->products = mode == NONE ? 1 : options->gemm_count;
     }
     s->per_launch = mode == BATCHED ? s->products : 1;

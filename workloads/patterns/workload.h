@@ -12,7 +12,7 @@ struct pattern_options {
     uint64_t copy_bytes;
     uint64_t batch_bytes;
     uint32_t batches;
-    uint32_t gemm_size, gemm_count;
+    uint32_t gemm_size, gemm_depth, gemm_count;
     uint32_t width, samples;
     uint32_t floats;
     uint32_t launches, chain_floats;
