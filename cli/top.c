@@ -167,6 +167,12 @@ static enum prof_status print_once(struct tui_app *app, const struct top_options
     app->stale = true;
     for (int i = 0; app->stale && i < 10; i++)
         tui_app_fill(app);
+    if (app->view == TUI_VIEW_DEVICES && tui_model_is_live(app->model)) {
+        pause_for(TICK_NS); /* loads are of the time between two looks */
+        status = tui_app_refresh(app, 0, err);
+    }
+    if (status)
+        return status;
     if (!width)
         width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : 120;
     return tui_app_print(app, width < 4000 ? (int)width : 4000, options->rows, stdout, err);

@@ -26,7 +26,8 @@ struct tui_column {
     const char *title; /* on the screen; NULL = not there */
     enum tui_kind kind;
     int width;
-    int rank; /* the higher, the sooner it is left out of a narrow screen; 0 = never */
+    int rank;      /* the higher, the sooner it is left out of a narrow screen; 0 = never */
+    bool if_known; /* left out of the screen while no row has it */
 };
 
 struct tui_value {

@@ -14,9 +14,15 @@ struct layout {
     int x[MOST_COLUMNS], width[MOST_COLUMNS]; /* width 0: left out */
 };
 
-static bool on_screen(const struct tui_column *column)
+static bool on_screen(const struct tui_table *table, size_t column)
 {
-    return column->title != NULL;
+    if (!table->columns[column].title || !table->columns[column].if_known)
+        return table->columns[column].title != NULL;
+    for (size_t row = 0; row < table->rows.count; row++) {
+        if (tui_table_value(table, row, column)->known)
+            return true;
+    }
+    return false;
 }
 
 static int width_of(const struct tui_column *column, int name)
@@ -38,8 +44,7 @@ static void lay_out(const struct tui_table *table, int width, struct layout *lay
     *layout = (struct layout){0};
     size_t count = table->column_count < MOST_COLUMNS ? table->column_count : MOST_COLUMNS;
     for (size_t c = 0; c < count; c++)
-        layout->width[c] =
-            on_screen(&table->columns[c]) ? width_of(&table->columns[c], LEAST_NAME) : 0;
+        layout->width[c] = on_screen(table, c) ? width_of(&table->columns[c], LEAST_NAME) : 0;
     while (needed(table, layout) > width) {
         size_t worst = count;
         for (size_t c = 0; c < count; c++) {

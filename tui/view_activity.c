@@ -39,7 +39,7 @@ static const struct tui_column stream_columns[] = {
     [S_COPIES] = {"copies_per_s", "copies/s", TUI_REAL, 8, 2},
     [S_IDLE] = {"idle_s", "idle for", TUI_NS, 9, 0},
     [S_TIME] = {"total_ns", "all time", TUI_NS, 9, 4},
-    [S_PRIORITY] = {"priority", "prio", TUI_ID, 5, 6},
+    [S_PRIORITY] = {"priority", "prio", TUI_ID, 5, 6, .if_known = true},
     [S_API] = {"api", "api", TUI_TEXT, 8, 5},
 };
 
@@ -58,6 +58,25 @@ void tui_stream_name(const struct tui_stream *stream, char *out, size_t size)
                              : "");
 }
 
+void tui_device_name(const struct tui_model *model, int64_t device, char *out, size_t size)
+{
+    const struct tui_device *d = tui_model_device(model, device);
+    size_t number = 0, count = 0;
+    for (size_t i = 0; i < model->devices.count; i++) {
+        const struct prof_device *other = &model->devices.data[i].values;
+        if (other->physical != other->id)
+            continue; /* seen by another process */
+        if (d && other->id == d->values.physical)
+            number = count;
+        count++;
+    }
+    const char *name = !d ? NULL : d->values.label ? d->values.label : d->values.name;
+    if (count > 1 && d)
+        snprintf(out, size, "%zu %s", number, name ? name : "");
+    else
+        snprintf(out, size, "%s", name ? name : "n/a");
+}
+
 /* Devices by unions of intervals: side by side, idle. Out of the last events. */
 static void note_concurrency(struct tui_table *table, const struct tui_view_input *input)
 {
@@ -66,14 +85,15 @@ static void note_concurrency(struct tui_table *table, const struct tui_view_inpu
         return;
     for (size_t i = 0; i < use.count && i < 4; i++) {
         const struct prof_utilisation_row *row = &use.rows[i];
-        const struct tui_device *device = tui_model_device(input->model, row->device);
+        char device[120];
+        tui_device_name(input->model, row->device, device, sizeof device);
         double window = row->window_ns > 0 ? (double)row->window_ns : NAN;
         tui_table_note(
             table,
             "%s, last %s of events: busy %s, idle %s, copies under kernels %s, at most "
             "%s side by side, longest gap %s",
-            device && device->values.name ? device->values.name : "device",
-            prof_duration_ns(row->window_ns).text, prof_percent((double)row->busy_ns / window).text,
+            device, prof_duration_ns(row->window_ns).text,
+            prof_percent((double)row->busy_ns / window).text,
             prof_percent((double)row->idle_ns / window).text,
             prof_duration_ns(row->overlap_ns).text,
             prof_counted(row->max_concurrent_kernels, "kernel", "kernels").text,
@@ -89,7 +109,8 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
     table->sort = S_BUSY;
     for (size_t i = 0; i < model->streams.count; i++) {
         const struct tui_stream *s = &model->streams.data[i];
-        const struct tui_device *device = tui_model_device(model, s->values.device);
+        char device[120];
+        tui_device_name(model, s->values.device, device, sizeof device);
         int64_t ns = prof_add(s->window_ns, s->window_copy_ns);
         int64_t now = tui_last_second(model);
         char name[120];
@@ -97,7 +118,7 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
         tui_stream_name(s, name, sizeof name);
         tui_table_text(table, S_NAME, name);
         tui_table_number(table, S_PID, pid_of(model, s->values.process));
-        tui_table_text(table, S_DEVICE, device ? device->values.name : NULL);
+        tui_table_text(table, S_DEVICE, device);
         tui_table_spark(table, S_SPARK, s->spark_us, 1e6);
         tui_table_real(table, S_BUSY, tui_wall_share(model, ns));
         tui_table_real(table, S_KERNELS, tui_per_second(model, s->window_kernels));
@@ -137,11 +158,11 @@ static const struct tui_column copy_columns[] = {
     [T_WAY] = {"kind", "Copy", TUI_TEXT, 9, 0},
     [T_KINDS] = {"memory", "memory", TUI_TEXT, 19, 0},
     [T_COUNT] = {"copies_per_s", "copies/s", TUI_REAL, 8, 0},
-    [T_BYTES] = {"bytes", "bytes", TUI_BYTES, 10, 0},
+    [T_BYTES] = {"bytes", "bytes", TUI_BYTES, 9, 0},
     [T_BYTES_S] = {"bytes_per_s", "of wall", TUI_RATE, 10, 3},
     [T_RATE] = {"rate", "while copying", TUI_RATE, 13, 0},
-    [T_CEILING] = {"ceiling", "ceiling", TUI_RATE, 10, 2},
-    [T_OF] = {"ceiling_share", "of it", TUI_SHARE, 6, 1},
+    [T_CEILING] = {"ceiling", "ceiling", TUI_RATE, 10, 2, .if_known = true},
+    [T_OF] = {"ceiling_share", "of it", TUI_SHARE, 7, 1, .if_known = true},
     [T_TIME] = {"time_ns", "time", TUI_NS, 9, 2},
     [T_RUN] = {"total_copies", "all", TUI_COUNT, 10, 4},
     [T_RUN_BYTES] = {"total_bytes", "all bytes", TUI_BYTES, 10, 5},
@@ -272,6 +293,8 @@ enum {
     P_COMMAND,
     P_PID,
     P_RANK,
+    P_LOCAL,
+    P_WORLD,
     P_STATE,
     P_TIME,
     P_SHARE,
@@ -286,14 +309,16 @@ enum {
 static const struct tui_column process_columns[] = {
     [P_COMMAND] = {"command", "Process", TUI_NAME, 0, 0},
     [P_PID] = {"pid", "pid", TUI_ID, 8, 0},
-    [P_RANK] = {"rank", "rank", TUI_ID, 5, 2},
+    [P_RANK] = {"rank", "rank", TUI_ID, 4, 0, .if_known = true},
+    [P_LOCAL] = {"local_rank", "local", TUI_ID, 5, 6, .if_known = true},
+    [P_WORLD] = {"world_size", "of", TUI_ID, 4, 2, .if_known = true},
     [P_STATE] = {"state", "state", TUI_TEXT, 11, 0},
     [P_TIME] = {"kernel_ns", "kernels", TUI_NS, 9, 0},
-    [P_SHARE] = {"wall_share", "wall%", TUI_SHARE, 6, 0},
+    [P_SHARE] = {"wall_share", "wall%", TUI_SHARE, 7, 0},
     [P_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 1},
     [P_COPIED] = {"copied_bytes", "copied", TUI_BYTES, 10, 3},
     [P_LIVE] = {"live_bytes", "memory", TUI_BYTES, 10, 1},
-    [P_HOST] = {"host", "host", TUI_TEXT, 14, 5},
+    [P_HOST] = {"host", "host", TUI_TEXT, 14, 5, .if_known = true},
     [P_RUN_KERNELS] = {"total_kernels", "all kernels", TUI_COUNT, 12, 6},
     [P_RUN_NS] = {"total_kernel_ns", "all time", TUI_NS, 9, 7},
 };
@@ -326,6 +351,8 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
         tui_table_text(table, P_COMMAND, p->values.command);
         tui_table_number(table, P_PID, p->values.pid);
         tui_table_number(table, P_RANK, p->values.rank);
+        tui_table_number(table, P_LOCAL, p->values.local_rank);
+        tui_table_number(table, P_WORLD, p->values.world_size);
         tell_state(table, &p->values);
         tui_table_number(table, P_TIME, p->window_ns);
         tui_table_real(table, P_SHARE, tui_wall_share(model, p->window_ns));

@@ -151,7 +151,7 @@ static const struct tui_column finding_columns[] = {
     [F_LEVEL] = {"severity", "", TUI_TEXT, 8, 0},
     [F_TITLE] = {"title", "Finding", TUI_TEXT, 42, 0},
     [F_SAVES] = {"bound_ns", "at most", TUI_NS, 9, 0},
-    [F_SHARE] = {"bound_share", "share", TUI_SHARE, 6, 0},
+    [F_SHARE] = {"bound_share", "share", TUI_SHARE, 7, 0},
     [F_SEEN] = {"seen", "what was seen (Enter: all of it)", TUI_NAME, 0, 1},
     [F_RULE] = {"rule", NULL, TUI_TEXT, 0, 0},
 };

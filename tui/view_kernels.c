@@ -177,7 +177,7 @@ void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *inpu
 
 /* ---- one kernel ---------------------------------------------------------------------------- */
 
-const struct tui_column tui_text_column[1] = {{"text", "", TUI_TEXT, 4000, 0}};
+const struct tui_column tui_text_column[1] = {{"text", "", TUI_TEXT, 4000, 0, false}};
 
 static void show_histogram(struct tui_table *table, const struct tui_sum *sum, bool ascii)
 {
@@ -231,8 +231,8 @@ static void show_cells(struct tui_table *table, const struct tui_model *model, u
                              : PROF_UNKNOWN;
         char where[80];
         tui_stream_name(stream, where, sizeof where);
-        tui_table_line(table, TUI_NORMAL, "  %-22s %11s %9s %8s %5s %8s %7s  %s", launch_shape(c).text,
-                       prof_count(list[i]->total.count).text,
+        tui_table_line(table, TUI_NORMAL, "  %-22s %11s %9s %8s %5s %8s %7s  %s",
+                       launch_shape(c).text, prof_count(list[i]->total.count).text,
                        prof_duration_ns(list[i]->total.sum_ns).text,
                        prof_duration(mean_of(&list[i]->total)).text,
                        prof_count(c ? c->registers : PROF_UNKNOWN).text, prof_bytes_of(shared).text,

@@ -61,6 +61,8 @@ double tui_wall_share(const struct tui_model *model, int64_t ns);
 double tui_per_second(const struct tui_model *model, int64_t count);
 /* Its number in the API and its name; a handle says nothing: the number of its row. */
 void tui_stream_name(const struct tui_stream *stream, char *out, size_t size);
+/* The label that the program gave it, or its name, after its number where there are several. */
+void tui_device_name(const struct tui_model *model, int64_t device, char *out, size_t size);
 
 void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "libprof/base/utf8.h"
 #include "tests/tui/scene.h"
@@ -333,6 +334,53 @@ START_TEST(json_is_the_table)
 }
 END_TEST
 
+static bool known(const struct tui_app *of, const char *key)
+{
+    size_t column = 0;
+    while (!of->table.columns[column].key || strcmp(of->table.columns[column].key, key) != 0)
+        column++;
+    return tui_table_value(&of->table, 0, column)->known;
+}
+
+/* Columns that nobody can fill take no room; the driver (tests/counters/fake_nvml.c) fills some. */
+START_TEST(devices_as_the_driver_tells)
+{
+    struct scene live;
+    struct tui_app other;
+    for (int with = 0; with < 2; with++) {
+        struct tui_grid grid;
+        char *text = NULL;
+        size_t size = 0;
+        setenv("FAKE_GPM", with ? "yes" : "none", 1);
+        scene_make(&live, "devices");
+        scene_second(&live, 0, true);
+        ck_assert(tui_app_make(&other, live.path, true));
+        tui_app_show(&other, TUI_VIEW_DEVICES);
+        ck_ok(tui_app_refresh(&other, 0, err));
+        /* two samples, however slow the machine is */
+        for (int i = 0; i < 20 && other.table.rows.count && !known(&other, "sm_share"); i++) {
+            nanosleep(&(struct timespec){.tv_nsec = 110000000}, NULL);
+            ck_ok(tui_app_refresh(&other, 0, err));
+            if (!with)
+                break;
+        }
+        ck_assert(tui_grid_make(&grid, 200, 24, true));
+        tui_app_draw(&other, &grid);
+        FILE *out = open_memstream(&text, &size);
+        tui_grid_print(&grid, out);
+        fclose(out);
+        ck_assert_msg(!strstr(text, "    SM%") == !with, "%s", text);
+        ck_assert_msg(!strstr(text, "  2.0 %   3.0 %   5.0 %  10.0 %") == !with, "%s", text);
+        ck_assert_ptr_null(strstr(text, "FP32% ")); /* an error of this GPU's */
+        ck_assert_ptr_null(strstr(text, "temp C")); /* not in the fake */
+        free(text);
+        tui_grid_free(&grid);
+        tui_app_free(&other);
+        scene_remove(&live);
+    }
+}
+END_TEST
+
 static void recorder(void *context, struct tui_health *health)
 {
     *health = (struct tui_health){.dropped = 0,
@@ -393,4 +441,4 @@ END_TEST
 CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_are_text,
            any_size_will_do, layout_uses_every_line_once, keys_move_sort_and_filter,
            windows_and_pause, clicks_choose, the_cursor_stays_on_its_row, json_is_the_table,
-           health_of_the_recorder, cells_take_what_they_get)
+           devices_as_the_driver_tells, health_of_the_recorder, cells_take_what_they_get)

@@ -10,8 +10,9 @@
 static const char base[] =
     "INSERT INTO capture(state, command, host, start_mono_ns, spool) "
     "VALUES('recording', './train --steps 7', 'box', 1000, '/nowhere');"
-    "INSERT INTO process(pid, command, birth, start, spool, rank) "
-    "VALUES(100, './train', 'start', 0, '100-1', 0), (101, './train', 'fork', 0, '101-1', 1);"
+    "INSERT INTO process(pid, command, birth, start, spool, rank, world_size) "
+    "VALUES(100, './train', 'start', 0, '100-1', 0, 2), "
+    "(101, './train', 'fork', 0, '101-1', 1, 2);"
     "INSERT INTO thread(process, tid, name) VALUES(1, 100, 'main'), (2, 101, NULL);"
     "INSERT INTO device(process, api, ordinal, name, uuid, kind, units, warp, compute_major, "
     "compute_minor, registers_per_unit, max_threads_per_unit, shared_per_unit_bytes) VALUES"
