@@ -26,7 +26,8 @@ struct row {
     const char *name;
     int (*run)(struct bench *bench, const struct row *row, struct ceiling_result *result);
     const char *kernel;
-    enum { ANYWHERE, WITH_HALF, CUDA, CUDA_TENSOR } where; /* CUDA_TENSOR: in the tensor module */
+    /* CUDA_TENSOR: in the tensor module */
+    enum { ANYWHERE, WITH_HALF, WITH_PEERS, CUDA, CUDA_TENSOR } where;
 };
 
 /* ---- one launch, many times ------------------------------------------------------------------ */
@@ -284,6 +285,30 @@ static int run_transfer(struct bench *bench, const struct row *row, struct ceili
     return status;
 }
 
+/* ---- device and device ----------------------------------------------------------------------- */
+
+/* To the nearest one: what links two of them, not what links all. */
+static int run_peer(struct bench *bench, const struct row *row, struct ceiling_result *result)
+{
+    size_t bytes = (size_t)(bench->plan->quick ? 1 : 256) << 20;
+    struct dev_peer best = {.best_ns = UINT64_MAX};
+    int status = 0;
+
+    for (uint32_t i = 0; i < dev_peers(bench->dev) && status == 0; i++) {
+        struct dev_peer peer;
+
+        status = dev_peer_copy(bench->queue, i, bytes, ROUNDS, &peer);
+        if (status == 0 && peer.best_ns < best.best_ns)
+            best = peer;
+    }
+    if (status == 0 && best.best_ns == UINT64_MAX)
+        return dev_fail(bench->dev, row->name, "there is no other device");
+    result->value = per_second((double)bytes, best.best_ns);
+    snprintf(result->how, sizeof result->how, "%zu MiB at once to device %u, %s", bytes >> 20,
+             best.ordinal, best.direct ? "directly" : "by way of the host");
+    return status;
+}
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 #define LAUNCHES 512 /* fewer than a queue holds, so that none waits for room */
@@ -337,6 +362,7 @@ static const struct row rows[] = {
     {"dtoh_pinned", run_transfer, NULL, ANYWHERE},
     {"htod_pageable", run_transfer, NULL, ANYWHERE},
     {"dtoh_pageable", run_transfer, NULL, ANYWHERE},
+    {"peer_copy", run_peer, NULL, WITH_PEERS},
     {"launch", run_launch, "ceiling_empty", ANYWHERE},
     {"launch_latency", run_launch, "ceiling_empty", ANYWHERE},
 };
@@ -354,10 +380,14 @@ bool ceiling_wanted(const struct ceiling_plan *plan, const char *name)
 }
 
 /* NULL: the device may have it. */
-static const char *lacks(const struct dev_info *info, const struct row *row)
+static const char *lacks(const struct dev *dev, const struct row *row)
 {
+    const struct dev_info *info = dev_info(dev);
+
     if (row->where == WITH_HALF && (!info->fp16 || info->backend == DEV_CPU))
         return "no arithmetic in half precision here";
+    if (row->where == WITH_PEERS && dev_peers(dev) == 0)
+        return "no other device to copy to";
     if (row->where >= CUDA && info->backend != DEV_CUDA)
         return "reached through CUDA only";
     return NULL;
@@ -368,7 +398,7 @@ static void measure_row(struct bench *bench, const struct row *row, ceiling_seen
     struct ceiling_result result = {.name = row->name};
 
     dev_clear_error(bench->dev);
-    const char *why = lacks(dev_info(bench->dev), row);
+    const char *why = lacks(bench->dev, row);
     if (why && !bench->plan->only)
         return; /* nobody expects it */
     result.ok = !why && row->run(bench, row, &result) == 0;

@@ -32,6 +32,9 @@ struct dev_ops {
     int (*elapsed_ns)(struct dev_event *from, struct dev_event *to, uint64_t *out_ns);
     int (*call)(struct dev_queue *queue, int (*call)(void *stream, void *context), void *context,
                 struct dev_event *event); /* NULL: not available, as the next ones */
+    uint32_t (*peers)(void);
+    int (*peer_copy)(struct dev_queue *queue, uint32_t peer, size_t bytes, int rounds,
+                     struct dev_peer *out);
     int (*kernel_shape)(struct dev_kernel *kernel, uint32_t group_items, size_t dynamic_bytes,
                         struct dev_kernel_shape *out);
     int (*graph_begin)(struct dev_queue *queue);
@@ -106,5 +109,10 @@ struct dev_kernel {
 struct dev *dev_open_cuda(uint32_t nth, char *why, size_t why_bytes);
 struct dev *dev_open_opencl(uint32_t nth, char *why, size_t why_bytes);
 struct dev *dev_open_cpu(uint32_t threads, char *why, size_t why_bytes);
+
+/* cuda_peer.c: of the CUDA backend's table. */
+uint32_t cuda_peers(void);
+int cuda_peer_copy(struct dev_queue *queue, uint32_t peer, size_t bytes, int rounds,
+                   struct dev_peer *out);
 
 #endif

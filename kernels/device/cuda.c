@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernels/device/backend.h"
+#include "kernels/device/cuda_check.h"
 
 #define EVENT_STOCK 256
 #define BALLAST_BLOCKS 32
@@ -27,14 +28,6 @@ struct cuda_dev {
 static struct cuda_dev *self(struct dev *dev)
 {
     return (struct cuda_dev *)dev;
-}
-
-static int check(struct dev *dev, const char *call, cudaError_t status)
-{
-    if (status == cudaSuccess)
-        return 0;
-    cudaGetLastError(); /* or the next unrelated call would report it again */
-    return dev_fail(dev, call, "%s (%d)", cudaGetErrorString(status), (int)status);
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -466,6 +459,8 @@ static const struct dev_ops cuda_ops = {
     .mark = cuda_mark,
     .elapsed_ns = cuda_elapsed_ns,
     .call = cuda_call,
+    .peers = cuda_peers,
+    .peer_copy = cuda_peer_copy,
     .kernel_shape = cuda_kernel_shape,
     .graph_begin = cuda_graph_begin,
     .graph_end = cuda_graph_end,

@@ -271,6 +271,22 @@ int dev_call(struct dev_queue *queue, int (*call)(void *stream, void *context), 
  * NULL on OpenCL. */
 void *dev_buffer_address(const struct dev_buffer *buffer);
 
+/* ---- other devices --------------------------------------------------------------------------- */
+
+/* Devices of the same kind beside this one; 0 where the backend cannot copy to them (all but CUDA). */
+uint32_t dev_peers(const struct dev *dev);
+
+struct dev_peer {
+    uint64_t best_ns; /* of the rounds, by the device's clock */
+    uint32_t ordinal; /* as dev_open_nth counts */
+    bool direct;      /* else by way of the host's memory */
+};
+
+/* Copies `bytes` of this device's memory to that of its peer 0 ... dev_peers - 1, `rounds` times one
+ * after the other, each waited for. */
+int dev_peer_copy(struct dev_queue *queue, uint32_t peer, size_t bytes, int rounds,
+                  struct dev_peer *out);
+
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
 /* Commands of a queue recorded once and replayed with one call. While recording, commands are not

@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* Kind, name in files and JSON, unit, words for people. Bandwidths count bytes read plus written.
- */
+/* Kind, name in files and JSON, unit, words for people. Bandwidths of memory count bytes read plus
+ * written, those between memories bytes moved. */
 #define PROF_CEILING_KINDS(X)                                                                      \
     X(DRAM_COPY, "dram_copy", BYTES, "device memory, copy")                                        \
     X(DRAM_READ, "dram_read", BYTES, "device memory, read")                                        \
@@ -33,6 +33,7 @@ extern "C" {
     X(DTOH_PINNED, "dtoh_pinned", BYTES, "device to host, pinned")                                 \
     X(HTOD_PAGEABLE, "htod_pageable", BYTES, "host to device, pageable")                           \
     X(DTOH_PAGEABLE, "dtoh_pageable", BYTES, "device to host, pageable")                           \
+    X(PEER_COPY, "peer_copy", BYTES, "device to another device, copy")                             \
     X(LAUNCH, "launch", NS, "launch, one of many")                                                 \
     X(LAUNCH_LATENCY, "launch_latency", NS, "launch, until seen done")
 

@@ -31,6 +31,7 @@ wanted='dram_copy dram_read dram_triad fp32 htod_pinned dtoh_pinned htod_pageabl
         launch launch_latency'
 if [ "$backend" = cuda ]; then
     wanted="$wanted l2_read shared fp64 fp16"
+    [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')" -gt 1 ] && wanted="$wanted peer_copy"
     # Compute capability 9.0 with code for it: all of them, and by wgmma.
     if grep -q 'wgmma' "$dir/out"; then
         wanted="$wanted tensor_fp64 tensor_tf32 tensor_fp16 tensor_bf16 tensor_fp8"
@@ -45,6 +46,11 @@ done
 for name in $(sed -n 's/^\(ceiling\|library\|none\)	\([a-z0-9_]*\)	.*/\2/p' "$dir/out"); do
     [ "$name" = libraries ] || grep -q "\"name\": \"$name\"" "$dir/known" || fail "perfkit knows no $name"
 done
+
+if [ "$backend" != cuda ]; then # asked for by its name, what a device lacks is told with the reason
+    "$measure" --backend "$backend" --quick --only peer_copy >"$dir/out"
+    grep -q '^none	peer_copy		peer_copy: no other device to copy to$' "$dir/out" || fail 'peer_copy without a peer'
+fi
 
 # By name, and nothing else; a device that is not there; a command line that is wrong.
 [ "$("$measure" --backend "$backend" --quick --only launch,fp32 | cut -f 1,2 | tail -n +2 | sort | tr '\t\n' '. ')" = \
