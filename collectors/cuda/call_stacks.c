@@ -4,9 +4,11 @@
  * nothing is told.
  *
  * The stack is that of the outermost call: a runtime function calls the driver's, which is told
- * too, because programs (Triton) call it directly. Frames of libcudart and libcuda are left out by
- * collectors/stacks: both have unwind tables. A runtime that is linked statically is part of the
- * program: its frames stay, innermost, under their own names. */
+ * too, because programs (Triton) call it directly. Nothing else nests, so that no more than one
+ * open call is kept of a thread, and one whose end was never told is over with the next. Frames of
+ * libcudart and libcuda are left out by collectors/stacks: both have unwind tables. A runtime that
+ * is linked statically is part of the program: its frames stay, innermost, under their own names.
+ */
 #include <stdatomic.h>
 
 #include "collectors/core/collector.h"
@@ -21,7 +23,7 @@ static _Atomic uint64_t taken[SLOTS]; /* at correlation % SLOTS: correlation << 
 
 /* This thread's outermost call that is told. */
 static _Thread_local struct {
-    uint32_t depth;
+    enum { OUTSIDE, IN_RUNTIME, IN_DRIVER } where;
     uint32_t stack;
 } inside __attribute__((tls_model("initial-exec")));
 
@@ -54,11 +56,13 @@ void cuda_stacks_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Callba
 {
     if (!cuda_stacks_concern(domain, cbid))
         return;
+    if (domain == CUDA_DOMAIN_DRIVER && inside.where == IN_RUNTIME)
+        return;
+    inside.where = OUTSIDE;
+    inside.stack = 0;
     if (call->callbackSite == CUPTI_API_ENTER) {
-        if (inside.depth++ == 0)
-            enter(domain, cbid, call->correlationId);
-    } else if (inside.depth > 0 && --inside.depth == 0) {
-        inside.stack = 0;
+        inside.where = domain == CUDA_DOMAIN_RUNTIME ? IN_RUNTIME : IN_DRIVER;
+        enter(domain, cbid, call->correlationId);
     }
 }
 
@@ -66,7 +70,7 @@ uint32_t cuda_stacks_node(void)
 {
     if (!stacks_wanted(STACKS_LAUNCH))
         return 0;
-    return inside.depth > 0 ? inside.stack : stacks_take(STACKS_LAUNCH);
+    return inside.where != OUTSIDE ? inside.stack : stacks_take(STACKS_LAUNCH);
 }
 
 static uint32_t look_up(uint32_t correlation)
@@ -85,7 +89,8 @@ uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own)
 
 void cuda_stacks_forked(void)
 {
-    inside.depth = inside.stack = 0;
+    inside.where = OUTSIDE;
+    inside.stack = 0;
     if (!any_wanted())
         return;
     for (uint32_t i = 0; i < SLOTS; i++)

@@ -24,9 +24,15 @@
 #define MOST_OWN (64ull << 20) /* asked for at once: 16384 system calls, about 1 ms, once */
 #define MOST_OTHER (8ull << 20)
 
+#define OTHERS 4u
+
+struct range {
+    uint64_t low, high;
+};
 struct known_stack {
-    uint64_t low, high;             /* the thread's own, as far as it was asked for */
-    uint64_t other_low, other_high; /* known not to lead to it */
+    uint64_t low, high;          /* the thread's own, as far as it was asked for */
+    struct range others[OTHERS]; /* readable, and known not to lead to it */
+    unsigned next;               /* of them, to be forgotten */
 };
 static __thread struct known_stack known __attribute__((tls_model("initial-exec")));
 
@@ -84,6 +90,35 @@ static uint64_t readable_until(uint64_t from, uint64_t to)
     return from < to ? from : to;
 }
 
+static struct range *other_at(uint64_t address)
+{
+    for (unsigned i = 0; i < OTHERS; i++) {
+        if (address >= known.others[i].low && address < known.others[i].high)
+            return &known.others[i];
+    }
+    return NULL;
+}
+
+/* Can all be read from `page` up to `to`? If not, what can is another stack's, or one's that lies
+ * below it: no page is asked for twice, however many coroutines there are. */
+static bool leads_to(uint64_t page, uint64_t to)
+{
+    uint64_t until = page;
+    while (until < to) {
+        struct range *other = other_at(until);
+        if (other) {
+            other->low = page;
+            return false;
+        }
+        if (!stack_readable(until)) {
+            known.others[known.next++ % OTHERS] = (struct range){page, until};
+            return false;
+        }
+        until += PAGE;
+    }
+    return true;
+}
+
 /* Where the thread's own stack ends, if `sp` is on it: the lower of the two ends above sp. */
 static uint64_t own_end(uint64_t sp)
 {
@@ -101,14 +136,8 @@ static bool find_own(uint64_t sp)
     if (!below)
         end = own_end(sp) & ~7ull;
     uint64_t to = below ? known.low : page_of(end);
-    if (end == 0 || to - page > MOST_OWN || (sp >= known.other_low && sp < known.other_high))
+    if (end == 0 || to - page > MOST_OWN || other_at(sp) || !leads_to(page, to))
         return false;
-    uint64_t until = readable_until(page, to);
-    if (until < to) {
-        known.other_low = page;
-        known.other_high = until;
-        return false;
-    }
     known.low = page;
     known.high = end;
     return true;

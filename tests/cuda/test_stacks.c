@@ -150,6 +150,25 @@ START_TEST(allocations)
 }
 END_TEST
 
+/* The end of a call is not told, once: the thread's next ones have their stacks all the same, and a
+ * driver's call within them none of its own. */
+START_TEST(an_end_that_is_not_told)
+{
+    begin(STACKS_LAUNCH, 1);
+    told(CUDA_DOMAIN_RUNTIME, "cudaLaunchKernel_", CUPTI_API_ENTER, 10);
+    launch_here(20, 21);
+    told(CUDA_DOMAIN_DRIVER, "cuLaunchKernel", CUPTI_API_ENTER, 30);
+    launch_here(40, 40);
+    for (uint32_t id = 20; id <= 40; id += 20)
+        record(CUDA_DOMAIN_RUNTIME, "cudaLaunchKernel_", id, 100 + id, 110 + id);
+    decode(2000);
+    ck_assert_uint_ne(call_of(20)->stack, 0);
+    ck_assert_uint_ne(call_of(40)->stack, 0);
+    ck_assert_uint_ne(call_of(20)->stack, call_of(40)->stack);
+    ck_assert_uint_eq(number(WIRE_STACK), 4);
+}
+END_TEST
+
 static __attribute__((noinline)) void make_node(void)
 {
     CUpti_GraphData graph = {.nodeType = CU_GRAPH_NODE_TYPE_KERNEL};
@@ -203,6 +222,7 @@ void add_stack_tests(TCase *cases)
     tcase_add_test(cases, by_the_inner_call);
     tcase_add_test(cases, one_in_three);
     tcase_add_test(cases, allocations);
+    tcase_add_test(cases, an_end_that_is_not_told);
     tcase_add_test(cases, nodes_of_graphs);
     tcase_add_test(cases, outside_of_windows);
 }

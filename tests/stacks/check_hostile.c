@@ -324,12 +324,65 @@ START_TEST(bounds_of_stacks)
 }
 END_TEST
 
+/* ---- how often the kernel is asked */
+
+static _Thread_local unsigned asked;
+
+long __real_syscall(long number, long a, long b, long c, long d);
+long __wrap_syscall(long number, long a, long b, long c, long d);
+
+long __wrap_syscall(long number, long a, long b, long c, long d)
+{
+    asked++;
+    return __real_syscall(number, a, b, c, d);
+}
+
+#define COROUTINES 16u
+#define COROUTINE_BYTES (128u << 10)
+
+/* A thread right above a block of coroutines' stacks, which have no guards between them, as from a
+ * pool: what lies there is asked for once, however the thread goes to and fro. */
+static void *among_coroutines(void *block)
+{
+    uint64_t low = (uint64_t)(uintptr_t)block;
+    asked = 0;
+    for (unsigned round = 0; round < 100; round++) {
+        for (unsigned i = COROUTINES; i-- > 0;) {
+            uint64_t sp = low + i * COROUTINE_BYTES + COROUTINE_BYTES / 2;
+            struct stack_bounds bounds = stack_bounds_at(sp);
+            ck_assert(bounds.grows);
+            ck_assert(stack_bounds_hold(&bounds, sp, 8));
+        }
+    }
+    ck_assert_uint_gt(asked, 0);
+    ck_assert_uint_le(asked, COROUTINES * COROUTINE_BYTES / 4096 + 1);
+    ck_assert(!stack_bounds_at((uint64_t)(uintptr_t)__builtin_frame_address(0)).grows);
+    return NULL;
+}
+
+START_TEST(many_coroutines)
+{
+    size_t bytes = COROUTINES * COROUTINE_BYTES, own = 1 << 20;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    char *block =
+        mmap(NULL, bytes + 4096 + own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_int_eq(mprotect(block + bytes, 4096, PROT_NONE), 0);
+    stack_bounds_start();
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, block + bytes + 4096, own);
+    ck_assert_int_eq(pthread_create(&thread, &attributes, among_coroutines, block), 0);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("hostile");
     TCase *tests = tcase_create("hostile");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, bounds_of_stacks);
+    tcase_add_test(tests, many_coroutines);
 #if defined(__x86_64__)
     tcase_add_test(tests, good_tables);
     tcase_add_test(tests, garbled_tables);

@@ -298,11 +298,18 @@ END_TEST
 /* ... and another one was loaded before that. */
 START_TEST(library_is_replaced_unseen)
 {
-    struct plugin plugin = load("small.so");
-    ck_assert_uint_ne(take_through(&plugin), 0);
-    dlclose(plugin.handle);
-    plugin = load("large.so");
-    const struct fake_stack *stack = stack_of(take_through(&plugin));
+    uint32_t numbers[2] = {0};
+    struct plugin plugin;
+    for (unsigned i = 0; i + 1 < several; i++) { /* the same code, but for the size of its frame */
+        plugin = load(i == 0 ? "medium.so" : "large.so");
+        numbers[i] = take_through(&plugin);
+        ck_assert_uint_ne(numbers[i], 0);
+        if (i == 0)
+            dlclose(plugin.handle);
+    }
+    ck_assert_uint_ne(numbers[0], numbers[1]);
+    const struct fake_stack *stack = stack_of(numbers[1]);
+    ck_assert_uint_eq(stack->count, stack_of(numbers[0])->count);
     const struct wire_module *module = module_of(&plugin);
     ck_assert_ptr_nonnull(strstr(fake_core_text(module->path), "large.so"));
     ck_assert_uint_eq(stack->flags, 0);
@@ -404,7 +411,8 @@ START_TEST(in_signal_handlers)
     for (unsigned i = 0; handled < 300; i++)
         ck_assert_uint_ne(deep(i % 40), 0);
     setitimer(ITIMER_REAL, &never, NULL);
-    ck_assert_uint_eq(fake_core.counts[WIRE_COUNT_STACK_ENDED], 0);
+    /* One ends in a module that nothing was known of when its definition was turned away. */
+    ck_assert_uint_le(fake_core.counts[WIRE_COUNT_STACK_ENDED], fake_core.turned_away);
 }
 END_TEST
 

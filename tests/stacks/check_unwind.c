@@ -93,7 +93,8 @@ static chain_run *const ways[] = {
 
 START_TEST(every_way)
 {
-    for (unsigned known = 0; known < 2; known++) { /* rules that are new, and that are known */
+    for (unsigned known = 0; known < 4; known++) { /* rules that are new, and that are known */
+        stacks_unloads_seen = known >= 2;
         struct chain chain = chain_of(40, innermost);
         ways[_i](&chain);
         ck_assert_uint_gt(chain.count, 80);
@@ -350,6 +351,53 @@ static uint64_t load_plugin(const char *path, void **handle)
     return (uint64_t)(uintptr_t)dlsym(*handle, "plugin_call");
 }
 
+static int take_inside(void *unused)
+{
+    (void)unused;
+    take(UNWIND_DEPTH);
+    return (int)seen.count;
+}
+
+static bool take_through(uint64_t function)
+{
+    int (*call)(int (*)(void *), void *);
+    memcpy(&call, &function, sizeof call);
+    call(take_inside, NULL);
+    return !seen.ended;
+}
+
+/* A module that finds no slot: the stack ends in it and says so, no word is sent of it. One that
+ * has a slot keeps it, also when it comes back; and what has one may be asked whether it is there.
+ */
+START_TEST(beyond_the_table)
+{
+    void *small, *large;
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t at = load_plugin(PLUGINS "/small.so", &small);
+        ck_assert(take_through(at));
+        uint32_t number = stacks_module_at(&modules, at);
+        ck_assert_uint_ne(number, MODULE_BEYOND);
+        ck_assert(stacks_module_is_at(&modules, number, at));
+        atomic_store(&modules.count, MODULES);
+        uint64_t other = load_plugin(PLUGINS "/large.so", &large);
+        unsigned told = fake_core.module_count;
+        for (unsigned again = 0; again < 2; again++) {
+            ck_assert(!take_through(other));
+            ck_assert(seen.beyond);
+            ck_assert_uint_eq(seen.count, 3); /* take, take_inside, the plugin */
+            ck_assert_uint_eq(unwind_module(seen.frame[2]), MODULE_BEYOND);
+            ck_assert(!seen.cut);
+        }
+        ck_assert_uint_eq(fake_core.module_count, told);
+        dlclose(large);
+        dlclose(small);
+        ck_assert(!stacks_module_is_at(&modules, number, at));
+        stacks_modules_look(&modules);
+        ck_assert_uint_eq(stacks_module_at(&modules, at), 0);
+    }
+}
+END_TEST
+
 /* There too nothing goes by the tables of a library that is gone: after dlclose, and when another
  * one has its place before anybody looked. */
 START_TEST(listed_modules_go)
@@ -392,6 +440,7 @@ int main(void)
 #endif
     tcase_add_test(tests, no_module_twice);
     tcase_add_test(tests, vdso);
+    tcase_add_test(tests, beyond_the_table);
     suite_add_tcase(suite, tests);
     TCase *old = tcase_create("old C library"); /* stacks_modules_start did not find the function */
     tcase_add_test(old, listed_modules);

@@ -16,8 +16,10 @@ static _Thread_local volatile int busy; /* a signal handler that comes now is tu
 
 static bool lock(void)
 {
-    if (busy)
+    if (busy) {
+        fake_core.turned_away++;
         return false;
+    }
     busy = 1;
     while (atomic_exchange(&locked, 1))
         ;

@@ -21,8 +21,9 @@ extern struct fake_core {
     unsigned module_count;
     struct fake_stack stacks[FAKE_DEFINED]; /* the last ones when there are more */
     unsigned stack_count;
-    bool refuse;         /* definitions */
-    const char *options; /* PERFKIT_OPTIONS */
+    unsigned turned_away; /* calls of handlers that interrupted another one */
+    bool refuse;          /* definitions */
+    const char *options;  /* PERFKIT_OPTIONS */
     const struct collector_source *source;
 } fake_core;
 
