@@ -349,6 +349,7 @@ static const struct {
     [WIRE_COUNTER] = SINCE_EVER(wire_counter),
     [WIRE_COUNTER_BURST] = SINCE_EVER(wire_counter_burst),
     [WIRE_COUNTER_SAMPLE] = SINCE_EVER(wire_counter_sample),
+    [WIRE_EXACT_COUNT] = SINCE_EVER(wire_exact_count),
     [WIRE_CPU_PROCESS] = SINCE_EVER(wire_cpu_process),
     [WIRE_CPU_MODULE] = SINCE_EVER(wire_cpu_module),
     [WIRE_CPU_SAMPLE] = SINCE_EVER(wire_cpu_sample),

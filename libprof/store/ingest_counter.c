@@ -1,5 +1,6 @@
 /* Samples of hardware counters, by perfkit's own sampler. They belong to devices and to no process
- * of the target; which kernels they belong to is for the analysis to find, from the times. */
+ * of the target; which kernels they belong to is for the analysis to find, from the times. And what
+ * single launches counted (--counters=exact), which comes from the process that made them. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -113,6 +114,24 @@ bool ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool 
     const void *record = head;
     return head->type == WIRE_COUNTER_BURST ? burst(ingest, spool, record)
                                             : sample(ingest, spool, record);
+}
+
+bool ingest_exact_count(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                        const struct wire_exact_count *record)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_EXACT_COUNT];
+    int64_t config = ingest_global(spool, record->head.aux, WIRE_CONFIG);
+    if (!config || record->time > INT64_MAX || !isfinite(record->value))
+        return true;
+    ingest_bind(sql, 1, (int64_t)(record->time - ingest->zero_ns));
+    ingest_bind(sql, 2, config);
+    ingest_bind_known(sql, 3, ingest_global(spool, record->stream, WIRE_STREAM));
+    ingest_bind_known(sql, 4, (int64_t)record->correlation);
+    ingest_bind_local_text(ingest, spool, sql, 5, record->name);
+    ingest_bind_local_text(ingest, spool, sql, 6, record->unit);
+    ingest_bind_local_text(ingest, spool, sql, 7, record->metric);
+    sqlite3_bind_double(sql, 8, record->value);
+    return ingest_run(ingest, INGEST_SQL_EXACT_COUNT);
 }
 
 /* It says so, or it is gone: it has no entry among the processes, and nobody else asks after it. */

@@ -240,6 +240,8 @@ bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
         return ingest_activity(ingest, spool, tid, head);
     case WIRE_CPU_SAMPLE:
         return ingest_cpu_sample(ingest, spool, record);
+    case WIRE_EXACT_COUNT:
+        return ingest_exact_count(ingest, spool, record);
     case WIRE_COUNTER_BURST:
     case WIRE_COUNTER_SAMPLE:
         return ingest_counter_event(ingest, spool, head);

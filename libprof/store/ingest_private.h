@@ -9,7 +9,7 @@
  *   ingest_event.c     calls and device records, joined by correlation id
  *   ingest_command.c   the rows made of them
  *   ingest_activity.c  graph nodes, events, pools, managed memory, JIT, overhead, recording windows
- *   ingest_counter.c   samples of hardware counters     ingest_cpu.c   samples of threads
+ *   ingest_counter.c   hardware counters   ingest_cpu.c   samples of threads
  *   ingest_range.c     NVTX   ingest_memory.c  allocations   rollup_sums.c    per-second sums
  *   ingest_module.c    object files a process has mapped, asked of the kernel
  *   ingest_image.c     what is mapped where   ingest_stack.c    call stacks (ingest_stack.h)

@@ -34,6 +34,8 @@ bool ingest_counter_definition(struct prof_ingest *ingest, struct ingest_spool *
                                const struct wire_head *head);
 bool ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool *spool,
                           const struct wire_head *head);
+bool ingest_exact_count(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                        const struct wire_exact_count *record);
 bool ingest_sampler_is_over(const struct ingest_spool *spool);
 
 /* ingest_cpu.c */

@@ -104,6 +104,8 @@ struct prof_ingest;
       "c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,c19,c20,c21,c22,c23) "                      \
       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"                     \
       "?19,?20,?21,?22,?23,?24,?25,?26,?27)")                                                      \
+    X(EXACT_COUNT, "INSERT INTO exact_count(start,config,stream,correlation,name,unit,metric,"     \
+                   "value) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")                                        \
     X(CPU_SAMPLE, "INSERT INTO cpu_sample(start,thread,cpu,kind,duration,weight,stack) "           \
                   "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                  \
     X(PROCESS_CLAIM, "UPDATE process SET pid=?2,parent_pid=?3,command=?4,birth=?5 WHERE id=?1")    \

@@ -57,7 +57,8 @@
     X(CPU_STACK, 1, "a call stack of such a process")                                              \
     X(CPU_SAMPLE, 0, "where a thread was on a processor, or off it")                               \
     X(PYTHON_CODE, 1, "a code object of a Python interpreter")                                     \
-    X(ALLOC_FAILED, 0, "an allocation that the API refused")
+    X(ALLOC_FAILED, 0, "an allocation that the API refused")                                       \
+    X(EXACT_COUNT, 0, "what a launch counted by one hardware counter, exactly")
 
 enum wire_type {
 #define X(name, definition, text) WIRE_##name,

@@ -80,6 +80,17 @@ struct wire_counter_sample {
     double values[WIRE_COUNTER_SLOTS]; /* as many as the device has counters, then 0 */
 };
 
+/* head.aux = config id. Not sampled: the counter was read before and after the kernel, which ran
+ * alone. By the process that launched it. */
+struct wire_exact_count {
+    struct wire_head head;
+    uint64_t correlation; /* of the launch */
+    uint64_t time;        /* of the launch */
+    double value;
+    uint32_t stream;             /* stream id */
+    uint32_t name, unit, metric; /* string ids: perfkit's name of it, and the vendor's */
+};
+
 /* Also the `kind` column of the capture file. */
 enum wire_cpu_kind {
     WIRE_CPU_USER = 1,  /* it ran */
@@ -105,6 +116,7 @@ WIRE_ASSERT(wire_counter_device, 40);
 WIRE_ASSERT(wire_counter, 40);
 WIRE_ASSERT(wire_counter_burst, 40);
 WIRE_ASSERT(wire_counter_sample, 216);
+WIRE_ASSERT(wire_exact_count, 48);
 WIRE_ASSERT(wire_cpu_process, 32);
 WIRE_ASSERT(wire_cpu_module, 48);
 WIRE_ASSERT(wire_cpu_stack, 16);

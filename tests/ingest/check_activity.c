@@ -2,6 +2,7 @@
  * windows; names given by handle and by the kernel; the kernel filter; what is said of a process that
  * was killed; records as an older writer made them. */
 #include <check.h>
+#include <math.h>
 #include <pthread.h>
 #include <regex.h>
 #include <signal.h>
@@ -128,6 +129,17 @@ static void activities(void *unused)
     collector_emit(&failed);
     failed.bytes = 0;
     collector_emit(&failed);
+    struct wire_exact_count count = {
+        .head = {sizeof count, WIRE_EXACT_COUNT, 0, define_config("measured", 7, 32)},
+        .correlation = 5, .time = t + 11, .value = 3e15, .stream = stream,
+        .name = collector_text("fp32_fma"), .unit = collector_text("instruction"),
+        .metric = collector_text("sm__ffma.sum")};
+    collector_emit(&count);
+    count.value = NAN;
+    collector_emit(&count);
+    count.value = 1;
+    count.head.aux = 0xbad;
+    collector_emit(&count);
     struct wire_window window = {.head = {sizeof window, WIRE_WINDOW, 1, WIRE_WINDOW_CONTROL},
                                  .time = t};
     collector_emit(&window);
@@ -146,6 +158,12 @@ START_TEST(every_record_has_its_row)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM graph_node n JOIN graph_node o ON "
                             "n.original=o.node WHERE n.node=12 AND n.graph=5 AND o.graph=4 AND "
                             "o.original IS NULL AND o.class=1 AND o.thread NOT NULL"), 1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM exact_count"), 1); /* neither NaN nor nobody's */
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM exact_count e JOIN launch_config c "
+                            "ON c.id=e.config JOIN string s ON s.id=c.name "
+                            "WHERE s.value='measured' AND c.grid_x=7 AND e.value=3e15 AND "
+                            "e.name='fp32_fma' AND e.unit='instruction' AND e.correlation=5 AND "
+                            "e.metric='sm__ffma.sum' AND e.start>0 AND e.stream NOT NULL"), 1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM overhead WHERE kind=7 AND duration=700 AND "
                             "thread NOT NULL AND stream NOT NULL AND correlation=3"), 1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM overhead WHERE kind=2 AND duration=0 AND "
