@@ -1,10 +1,10 @@
 /* How often the gate is wrong, and how small a change it finds:
  *
  *     bench_gate_power [--trials N] [--seed N] [--model NAME]     simulated programs
- *     bench_gate_power --corpus FILE [--skip N]                   runs of real programs against
- * each other bench_gate_power --reduce FILE CAPTURE...                   make such a file
- *     bench_gate_power --check [--corpus FILE]                    a small number of each, judged: a
- * test
+ *     bench_gate_power --corpus FILE [--skip N]                   runs of real programs against each other
+ *     bench_gate_power --changed FILE                             and against slower ones
+ *     bench_gate_power --reduce FILE CAPTURE...                   make such a file
+ *     bench_gate_power --check [--corpus FILE]                    a small number of each, judged: a test
  *
  * A false alarm is a FAIL where nothing was changed. Power is the share of FAIL where one kernel of
  * a tenth of the time or more was made slower, by multiplying its recorded times, which keeps their
@@ -17,7 +17,6 @@
 #include "bench/gate_power.h"
 
 #define MOST_RUNS 16
-#define LARGE 0.1
 
 static const double effects[] = {0.01, 0.03, 0.05, 0.10};
 #define EFFECTS (sizeof effects / sizeof effects[0])
@@ -90,7 +89,7 @@ static const struct prof_metric *choose(const struct prof_comparison *result, st
     size_t count = 0;
     for (size_t i = 0; i < result->count && count < 64; i++) {
         const struct prof_compared *row = &result->rows[i];
-        if (row->family == PROF_METRIC_KERNEL && row->gated && row->share >= LARGE && row->cand)
+        if (row->family == PROF_METRIC_KERNEL && row->gated && row->share >= GATE_LARGE && row->cand)
             large[count++] = row->cand;
     }
     return count ? large[(size_t)(dice_uniform(dice) * (double)count)] : NULL;
@@ -370,6 +369,8 @@ int main(int argc, char **argv)
     }
     if (checks)
         return check(corpus, skip, trials ? trials : 200) ? 0 : 1;
+    if (value_of(argc, argv, "--changed"))
+        return changed_all(value_of(argc, argv, "--changed")) ? 0 : 2;
     if (corpus)
         return replay_all(corpus, skip, seed) ? 0 : 2;
     simulate_all(value_of(argc, argv, "--model"), trials ? trials : 1000, seed);

@@ -62,6 +62,13 @@ void corpus_free(struct corpus *corpus);
 /* Reduce captures, given in the order in which they were recorded, into a corpus. */
 bool corpus_write(const char *path, char **captures, int count);
 
+/* ---- real slowdowns (gate_changed.c) */
+
+#define GATE_LARGE 0.1 /* of the time: a kernel that must be judged */
+
+/* Print, for a corpus of commands in pairs, how often the changed kernel is found. */
+bool changed_all(const char *path);
+
 /* ---- counting (gate_trials.c) */
 
 struct tally {
