@@ -73,6 +73,39 @@ START_TEST(each_instant_has_its_state)
 }
 END_TEST
 
+/* A wait's bubble ends with the first launch after it; each stretch between two calls is launching
+ * or the host's own work by its own length. */
+START_TEST(what_the_host_does_between_calls)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    scene_config(&s, "k", 8, 256, 32);
+    scene_sql(&s, "INSERT INTO string(id, value) VALUES(50, 'cudaLaunchKernel'), "
+                  "(51, 'cudaMalloc'), (52, 'cudaDeviceSynchronize')");
+    scene_sql(&s, "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
+                  "api_duration, thread) VALUES"
+                  "(1005000, 95000, 1, 1, 50, 5000, 2000, 1),"
+                  "(1115000, 2000, 1, 1, 50, 3000, 2000, 1),"  /* call 1,112,000 */
+                  "(1128000, 2000, 1, 1, 50, 3000, 2000, 1),"  /* call 1,125,000 */
+                  "(1173000, 2000, 1, 1, 50, 3000, 2000, 1)"); /* call 1,170,000 */
+    scene_sql(&s, "INSERT INTO sync(start, duration, kind, api_name, api_lead, api_duration, "
+                  "thread) VALUES(1002000, 108000, 4, 52, 0, 108000, 1)"); /* to 1,110,000 */
+    scene_sql(&s, "INSERT INTO api_call(start, duration, thread, name, source) "
+                  "VALUES(1140000, 5000, 1, 51, 1)");
+    s.host = 1175000;
+    load(&s, &capture, &f);
+    const int64_t *slice = f.devices.data[0].slice_ns;
+    ck_assert_int_eq(slice[PROF_SLICE_SYNC], 12000); /* 1,100,000 to 1,112,000 */
+    ck_assert_int_eq(slice[PROF_SLICE_ALLOC], 5000);
+    ck_assert_int_eq(slice[PROF_SLICE_LAUNCH], 5000 + 3000 + 8000 + 3000 + 10000 + 3000);
+    ck_assert_int_eq(slice[PROF_SLICE_HOST], 25000 + f.end - 1175000);
+    ck_assert_int_eq(sum_of(&f.devices.data[0]), f.end - f.begin);
+    unload(capture, &f);
+}
+END_TEST
+
 /* Whatever a program does, the states add up and a replay takes as long. */
 START_TEST(states_add_up_and_the_replay_reproduces)
 {
@@ -250,6 +283,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 60);
     tcase_add_test(all, each_instant_has_its_state);
+    tcase_add_test(all, what_the_host_does_between_calls);
     tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
     tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
     tcase_add_test(all, findings_tell_the_waterfall);

@@ -31,6 +31,7 @@ struct sweep {
     uint32_t last_stream, last_shape; /* of the operation before; UINT32_MAX = none */
     uint32_t in_a_row;                /* operations of last_shape, one after the other */
     bool waited;                      /* the host waited since the operation before */
+    int64_t last_call;                /* when the latest of the operations so far was asked for */
     uint32_t floors[FLOOR_BUCKETS];   /* gaps before queued work, by size */
     struct prof_map streams;
 };
@@ -147,6 +148,22 @@ static size_t calls_before(const struct prof_call *calls, size_t count, int64_t 
     return low;
 }
 
+/* The host's own way from one call to the next. */
+static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_t end,
+                          const struct prof_op *op)
+{
+    enum prof_slice slice =
+        end - begin < BETWEEN_LAUNCHES_NS ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
+    spend(w, s, slice, begin, end, op, op->shape);
+}
+
+/* What follows a wait is its cost until the host has launched something again. */
+static int64_t bubble_of(const struct sweep *s, const struct prof_call *call, int64_t call_end)
+{
+    bool waits = call->class_ == PROF_CALL_SYNC || call->class_ == PROF_CALL_COPY;
+    return waits && call_end > s->last_call ? AFTER_SYNC_NS : 0;
+}
+
 /* The host's own time from `begin` to `end`, where the call that launches begins: backwards over
  * the thread's calls. */
 static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
@@ -155,24 +172,21 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
     size_t count;
     const struct prof_call *calls = prof_facts_calls(w->facts, op->thread, &count);
     size_t at = calls_before(calls, count, end);
-    enum prof_slice own_time =
-        end - begin < BETWEEN_LAUNCHES_NS ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
     for (int looked = 0; at && end > begin && looked < CALLS_PER_GAP; looked++) {
         const struct prof_call *call = &calls[--at];
         int64_t call_end = prof_add(call->start, call->duration);
-        int64_t after =
-            call->class_ == PROF_CALL_SYNC || call->class_ == PROF_CALL_COPY ? AFTER_SYNC_NS : 0;
+        int64_t after = bubble_of(s, call, call_end);
         if (prof_add(call_end, after) <= begin)
             break; /* earlier ones may be longer, but calls of a thread do not overlap */
         int64_t bubble_end = prof_add(call_end, after) < end ? prof_add(call_end, after) : end;
         int64_t own_end = call_end < end ? call_end : end;
         int64_t own = call->start > begin ? call->start : begin;
-        spend(w, s, own_time, bubble_end, end, op, op->shape);
+        spend_between(w, s, bubble_end, end, op);
         spend(w, s, PROF_SLICE_SYNC, own_end > begin ? own_end : begin, bubble_end, op, op->shape);
         spend(w, s, call_slice(call->class_), own, own_end, op, op->shape);
         end = own;
     }
-    spend(w, s, own_time, begin, end, op, op->shape);
+    spend_between(w, s, begin, end, op);
 }
 
 static void note_floor(struct sweep *s, int64_t gap)
@@ -263,6 +277,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
     s->last_stream = op->stream;
     s->last_shape = op->shape;
     s->waited = false;
+    s->last_call = op->call > s->last_call ? op->call : s->last_call;
     if (!inside)
         return true;
     count_op(w, s, op);
