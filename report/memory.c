@@ -46,7 +46,7 @@ static bool list_sites(struct prof_report_memory *m)
         return false;
     for (size_t i = 0; i < p->site_count; i++) {
         const struct prof_memory_site *site = &p->sites[i];
-        if (site->use.held_count)
+        if (site->use.held_bytes) /* blocks take all of some segments */
             m->held[m->held_count++] = *site;
         if (site->use.kept_count)
             m->kept[m->kept_count++] = *site;

@@ -110,7 +110,7 @@ static const void *held_rows(const struct prof_report_data *data, size_t *count)
 static const struct prof_report_column kept_columns[] = {
     COMPUTED("verdict", "Verdict", WORD, 1, site_verdict),
     REAL("growth_bytes", "A step", BYTES, 1, prof_memory_site, growth_bytes),
-    USE(prof_memory_site, "kept_bytes", "Never freed", BYTES, 1, kept_bytes),
+    USE(prof_memory_site, "kept_bytes", "Kept", BYTES, 1, kept_bytes),
     USE(prof_memory_site, "kept_count", "Blocks", COUNT, 2, kept_count),
     INT64("steps_keeping", "Steps", COUNT, 3, prof_memory_site, steps_keeping),
     USE(prof_memory_site, "count", "Allocations", COUNT, 5, count),
@@ -331,9 +331,9 @@ const struct prof_report_table prof_report_memory_tables[] = {
     {.name = "held", .title = "Held at the peak", .none = "nothing",
      .help = "By call path: what was alive when its device's memory was fullest.",
      .name_cells = PATHS, .screen_rows = 12, ROWS(prof_memory_site, held)},
-    {.name = "kept", .title = "Never freed", .none = "nothing",
-     .help = "Leak: steps after warm-up go on keeping more. State: they do not. A step: bytes kept in "
-             "each.",
+    {.name = "kept", .title = "Kept", .none = "nothing",
+     .help = "Leak: steps after warm-up go on keeping more, until the last one is over. State: they do "
+             "not. A step: bytes kept in each.",
      .name_cells = PATHS, .screen_rows = 10, .totals = kept_totals, ROWS(prof_memory_site, kept)},
     {.name = "brief", .title = "Freed at once", .none = "nothing lives briefly",
      .help = "Allocations freed in the step that made them, or within a millisecond, and the host's "

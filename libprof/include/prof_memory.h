@@ -32,7 +32,7 @@ enum prof_memory_verdict {
     PROF_MEMORY_FREED, /* all of it was freed */
     PROF_MEMORY_KEPT,  /* some never was; the program does not repeat itself enough to say more */
     PROF_MEMORY_STATE, /* some never was, but steps do not go on keeping more */
-    PROF_MEMORY_LEAK,  /* steps after warm-up go on keeping more */
+    PROF_MEMORY_LEAK,  /* steps after warm-up go on keeping more, until the last one is over */
 };
 
 /* What is said of the allocations of a place and of a call path alike. Static variables of modules
@@ -40,7 +40,8 @@ enum prof_memory_verdict {
 struct prof_memory_use {
     int64_t count, bytes;           /* allocations, and their sizes together */
     int64_t held_count, held_bytes; /* alive at the peak of the device */
-    int64_t kept_count, kept_bytes; /* never freed */
+    int64_t kept_count, kept_bytes; /* never freed; of a call path that leaks, also what was freed
+                                       only when the last step was over */
     /* Churn: freed in the step that made it or within PROF_MEMORY_BRIEF_NS, and the host's time in
      * the calls that did both (PROF_UNKNOWN = none of the calls is known). */
     int64_t brief_count, brief_bytes, brief_call_ns;

@@ -113,6 +113,36 @@ START_TEST(a_leak_is_found_where_it_is_made)
 }
 END_TEST
 
+/* The forgotten blocks and the buffers that live for four steps are all freed when the steps are
+ * over: only the first were kept by all of the run. */
+START_TEST(what_is_freed_in_the_end_was_kept_too)
+{
+    enum { AFTER = 10000 + (STEPS + 1) * STEP_NS };
+    struct program p;
+    begin(&p);
+    for (int i = 0; i < STEPS; i++) {
+        int at = 10000 + i * STEP_NS;
+        range(&p, STEP, at, at + STEP_NS - 100, 0);
+        memory(&p, at + 1000, AFTER, 1000, 3);
+        range(&p, TRAIN, at + 1500, at + 2500, 1);
+        memory(&p, at + 2000, i + 4 < STEPS ? at + 4 * STEP_NS + 3000 : AFTER, 5000, 3);
+    }
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_str_eq(m.step_name, "step");
+    const struct prof_memory_site *forgotten = site(&m, "step > cudaMalloc", 3);
+    ck_assert_int_eq(forgotten->verdict, PROF_MEMORY_LEAK);
+    ck_assert_int_eq(forgotten->use.kept_count, STEPS);
+    ck_near(forgotten->growth_bytes, 1000);
+    const struct prof_memory_site *turns = site(&m, "step > train > cudaMalloc", 3);
+    ck_assert_int_eq(turns->verdict, PROF_MEMORY_FREED);
+    ck_assert_int_eq(turns->use.kept_count, 0);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(the_peak_is_shared_out)
 {
     struct prof_capture *c = training();
@@ -272,7 +302,7 @@ START_TEST(what_did_not_fit)
     call(&p, MALLOC, 2990, 20);
     fputs("UPDATE api_call SET result = 2 WHERE start = 2990;" /* told with its size */
           "INSERT INTO allocation_failure(process, start, thread, device, kind, bytes, result, "
-          "source) VALUES(1, 3000, 1, 1, 3, 600000, 2, 1);"
+          "source) VALUES(1, 3012, 1, 1, 3, 600000, 2, 1);"
           "INSERT INTO device_memory(device, start, total, used) VALUES(1, 10, 1000000, 5), "
           "(1, 2900, 1000000, 750000);"
           "INSERT INTO api_call(start, duration, thread, name, source, result) VALUES"
@@ -379,7 +409,7 @@ START_TEST(blocks_are_inside_segments)
           "INSERT INTO block(process, device, start, \"end\", bytes, address, stack) VALUES"
           "(1, 1, 4500, NULL, 60000, 5000, 1), (1, 1, 4600, 900000, 10000, 65000, NULL), "
           "(1, 1, 90000, NULL, 31000, 70000, NULL), " /* no room: of later */
-          "(1, 1, 4700, NULL, 512, 900000, NULL);", /* in no segment that is known */
+          "(1, 1, 4700, NULL, 512, 900000, NULL);",   /* in no segment that is known */
           p.out);
     struct prof_capture *c = end(&p);
     struct prof_memory_profile m;
@@ -437,5 +467,6 @@ END_TEST
 CHECK_MAIN("memory profile", own_lines_come_before_those_of_libraries, blocks_are_inside_segments,
            host_stacks_tell_lines, what_did_not_fit, the_driver_counts_too,
            pools_count_by_what_they_reserve, a_leak_is_found_where_it_is_made,
-           the_peak_is_shared_out, what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
+           what_is_freed_in_the_end_was_kept_too, the_peak_is_shared_out,
+           what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
            without_steps_nothing_is_accused, filters_choose_allocations)

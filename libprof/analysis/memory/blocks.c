@@ -154,6 +154,8 @@ static bool add_block(void *user, sqlite3_stmt *row)
     if (!slot)
         return false;
     *slot = item;
+    if (item.inside != MEMORY_NONE)
+        w->items.data[item.inside].segment = true;
     memory_gather(w, slot, !item.kept && memory_in_one_step(w, item.thread, start, item.until),
                   NULL, NULL);
     return true;

@@ -60,6 +60,21 @@ static bool in_scope(const struct memory_work *w, const struct prof_memory_failu
            prof_scope_called(w->scope, f->thread, f->time_ns, 0, PROF_UNKNOWN);
 }
 
+/* The row is written when the call has returned, in its thread: the call that was the last to begin
+ * may be over by then. */
+#define LATE_NS 1000000
+
+static const struct prof_call *call_that_failed(const struct prof_facts *f, uint32_t thread,
+                                                int64_t time)
+{
+    const struct prof_call *around = memory_call_around(f, thread, time);
+    const struct prof_call *last = around ? NULL : memory_call_before(f, thread, time);
+    if (!last || prof_subtract(time, prof_add(last->start, last->duration)) > LATE_NS ||
+        (last->class_ != PROF_CALL_ALLOC && last->class_ != PROF_CALL_ALLOC_HOST))
+        return around;
+    return memory_call_around(f, thread, last->start);
+}
+
 static struct span span_of(const struct prof_memory_failure *failure, const struct prof_call *call)
 {
     int64_t begin = call ? call->start : failure->time_ns;
@@ -162,7 +177,7 @@ static bool add_failure(void *user, sqlite3_stmt *row)
     if (!in_scope(w, &failure))
         return true;
     const struct prof_call *call =
-        memory_call_around(w->facts, (uint32_t)failure.thread, failure.time_ns);
+        call_that_failed(w->facts, (uint32_t)failure.thread, failure.time_ns);
     struct span *span = prof_array_add(&rows->spans);
     if (!span)
         return false;

@@ -80,11 +80,10 @@ uint32_t memory_site_of(struct memory_work *w, uint32_t node, int64_t device, in
 
 /* ---- the calls that allocate and free -------------------------------------------------------- */
 
-const struct prof_call *memory_call_around(const struct prof_facts *f, uint32_t thread,
-                                           int64_t time)
+/* How many of the calls, in order, began until then. */
+static size_t begun(const struct prof_call *calls, size_t count, int64_t time)
 {
-    size_t count, low = 0;
-    const struct prof_call *calls = prof_facts_calls(f, thread, &count);
+    size_t low = 0;
     for (size_t high = count; low < high;) {
         size_t middle = low + (high - low) / 2;
         if (calls[middle].start <= time)
@@ -92,6 +91,24 @@ const struct prof_call *memory_call_around(const struct prof_facts *f, uint32_t 
         else
             high = middle;
     }
+    return low;
+}
+
+const struct prof_call *memory_call_before(const struct prof_facts *f, uint32_t thread,
+                                           int64_t time)
+{
+    size_t count;
+    const struct prof_call *calls = prof_facts_calls(f, thread, &count);
+    size_t low = begun(calls, count, time);
+    return low ? &calls[low - 1] : NULL;
+}
+
+const struct prof_call *memory_call_around(const struct prof_facts *f, uint32_t thread,
+                                           int64_t time)
+{
+    size_t count;
+    const struct prof_call *calls = prof_facts_calls(f, thread, &count);
+    size_t low = begun(calls, count, time);
     /* A call of the runtime has calls of the driver in it, which may be over: the outermost counts.
      */
     const struct prof_call *found = NULL;
@@ -353,23 +370,6 @@ static void free_work(struct memory_work *w)
     prof_array_free(&w->failure_nodes);
 }
 
-/* No allocations are no proof that there were none in a merged capture without events. */
-static enum prof_status find_summary(struct memory_work *w, struct prof_memory_profile *result,
-                                     struct prof_error *err)
-{
-    sqlite3_stmt *row;
-    if (result->why_none || w->items.count)
-        return PROF_OK;
-    enum prof_status status = prof_query(
-        w->capture, "SELECT 1 FROM capture_health WHERE subject = 'part' AND item = 'summary'",
-        &row, err);
-    if (status)
-        return status;
-    if (prof_row(row))
-        result->why_none = "a summary (perfkit merge --summary) has no allocations";
-    return prof_query_end(w->capture, row, err);
-}
-
 enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
                                         const struct prof_filter *filter,
                                         struct prof_memory_profile *result, struct prof_error *err)
@@ -393,8 +393,8 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
         status = prof_call_tree_open(&w.tree, facts->capture, &own->ranges, &own->range_texts, err);
     if (!status && !result->why_none)
         status = work_through(&w, result, err);
-    if (!status)
-        status = find_summary(&w, result, err);
+    if (!status && !result->why_none && !w.items.count && prof_info(w.capture)->summary)
+        result->why_none = "a summary (perfkit merge --summary) has no allocations";
     result->steps = memory_has_steps(&w) ? w.iterations.steady : facts->steps;
     result->warm_up = w.iterations.skipped;
     result->step_name = memory_has_steps(&w) ? w.iterations.name : facts->step_name;

@@ -19,6 +19,7 @@ struct memory_item {
     uint32_t lifetime; /* of facts.lifetimes; nothing for blocks */
     uint32_t inside;   /* blocks: the item that they lie in, MEMORY_NONE = not found */
     bool kept, fixed;  /* never freed; a static variable */
+    bool segment;      /* blocks lie in it, which tell more */
     bool block;        /* of a framework's allocator: its bytes are those of another item */
 };
 
@@ -29,6 +30,8 @@ struct memory_site {
     struct prof_gather lifetime;
     int64_t kept_early, kept_late; /* steps of either half of the run that kept some */
     int64_t kept_steady_bytes;     /* kept by steps after warm-up */
+    /* Made in a step and freed only when the last one was over. */
+    int64_t outlived_count, outlived_bytes;
 };
 
 struct memory_place {
@@ -95,6 +98,10 @@ enum prof_status memory_drivers(struct memory_work *work, struct prof_memory_pro
 
 /* The call of a thread that a moment lies in; NULL when it is not known. */
 const struct prof_call *memory_call_around(const struct prof_facts *facts, uint32_t thread,
+                                           int64_t time);
+
+/* The call of a thread that was the last to begin until then; NULL when there is none. */
+const struct prof_call *memory_call_before(const struct prof_facts *facts, uint32_t thread,
                                            int64_t time);
 
 /* The host's memory, not a device's. */

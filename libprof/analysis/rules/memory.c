@@ -140,16 +140,16 @@ static void memory_pressure(struct prof_judge *judge)
     place_holders(judge, draft, &peak);
 }
 
-/* ---- never freed ----------------------------------------------------------------------------- */
+/* ---- kept ------------------------------------------------------------------------------------ */
 
-/* Which of the blocks of a path are told as places: the largest that are never freed. */
+/* Which of the blocks of a path are told as places: the largest that outlive the steps. */
 static void spot_kept(const struct prof_judge *judge, struct prof_spots *spots)
 {
     const struct prof_facts *f = judge->facts;
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (on_device(judge, l) && l->end == INT64_MAX && l->start >= f->begin &&
-            l->start < f->end && l->kind != WIRE_MEMORY_DEVICE_STATIC)
+        if (on_device(judge, l) && l->end >= f->end && l->start >= f->begin && l->start < f->end &&
+            l->kind != WIRE_MEMORY_DEVICE_STATIC)
             prof_spots_add(spots,
                            (struct prof_spot){l->start, f->end_ns - l->start, 0, l->thread, 0});
     }
@@ -191,8 +191,8 @@ static void memory_leak(struct prof_judge *judge)
     spot_kept(judge, &spots);
     struct prof_draft *draft = prof_found(
         judge, 0.7,
-        "%s blocks (%s) of %s are never freed, and every step keeps %s more: memory grows without "
-        "end. Most of it: %s.",
+        "%s blocks (%s) of %s are kept, and every step keeps %s more: memory grows without end. "
+        "Most of it: %s.",
         prof_count(leaks.count).text, prof_bytes_of(leaks.bytes).text,
         prof_counted(leaks.paths, "call path", "call paths").text, prof_bytes(leaks.growth).text,
         leaks.worst->brief);
