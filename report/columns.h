@@ -65,6 +65,9 @@ PROF_REPORT_MORE(prof_report_pool);
 PROF_REPORT_MORE(prof_report_stream);
 PROF_REPORT_MORE(prof_report_context);
 PROF_REPORT_MORE(prof_report_thread);
+/* tables_lines.c */
+PROF_REPORT_MORE(prof_report_line);
+void prof_report_line_totals(const struct prof_report_data *data, char *out, size_t size);
 /* tables_cpu.c */
 PROF_REPORT_MORE(prof_report_host);
 PROF_REPORT_MORE(prof_report_host_thread);

@@ -129,6 +129,8 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
     if (!status)
         status = prof_memory_summary(capture, filter, LEAKS, &data->memory, err);
     if (!status)
+        status = prof_launch_lines(capture, filter, &data->lines, err);
+    if (!status)
         status = prof_cpu(capture, filter, &data->cpu, err);
     for (size_t i = 0; !status && i < sizeof few / sizeof few[0]; i++)
         status = prof_activity_summary(capture, filter, few[i], &data->activities[few[i]], err);
@@ -187,6 +189,7 @@ void prof_report_unload(struct prof_report_data *data)
         prof_activity_summary_free(&data->activities[i]);
     prof_pool_summary_free(&data->pools);
     prof_report_unload_memory(data);
+    prof_launch_lines_free(&data->lines);
     prof_cpu_free(&data->cpu);
     prof_roofline_free(&data->roofline);
     prof_roofline_free(&data->roofline_configs);

@@ -4,6 +4,7 @@
 #define PERFKIT_REPORT_DATA_H
 
 #include "libprof/include/prof_cpu.h"
+#include "libprof/include/prof_launch_lines.h"
 #include "libprof/include/prof_ranks.h"
 #include "report/report.h"
 
@@ -46,6 +47,7 @@ struct prof_report_data {
     struct prof_memory_summary memory;
     struct prof_activity_summary activities[PROF_ACTIVITIES];
     struct prof_pool_summary pools;
+    struct prof_launch_lines lines;
     struct prof_cpu cpu;
     struct prof_roofline roofline; /* of kernels */
     struct prof_roofline roofline_configs; /* empty when no kernel's work is known */

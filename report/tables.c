@@ -507,6 +507,11 @@ const struct prof_report_table prof_report_tables[] = {
      .help = "Executions of CUDA graphs that were recorded as a whole, without their nodes.",
      .screen_rows = 6, .optional = true, .totals = prof_report_graph_totals,
      ROWS(prof_activity_row, prof_report_graph)},
+    {.name = "lines", .title = "Launched from", .none = "no host stacks were taken (--stacks)",
+     .help = "Device work by the line of the program that asked for it (perfkit run --stacks); "
+             "backward: by the line that called PyTorch's operator forward.",
+     .screen_rows = 8, .optional = true, .totals = prof_report_line_totals,
+     ROWS(prof_launch_line, prof_report_line)},
     {.name = "transfers", .title = "Transfers", .none = "no transfers",
      .help = "Speed is bytes over the time of the same transfers, in powers of 1000.",
      .screen_rows = 6, .totals = transfer_totals, ROWS(prof_transfer_row, transfer)},

@@ -287,7 +287,8 @@ static const struct part all_parts[] = {
     {"ranks", 2, 0},            {"collectives", 1, 0}, {"late_ranks", 1, 0}, {"rank_links", 1, 0},
     {"rank_differences", 1, 0}, {"rank_iterations", 1, 0},
     {"kernels", 0, 0},          {"counters", 1, 0},  {"roofline", 1, 0}, {"roofline_configs", 1, 0},
-    {"roofline_ranges", 1, 0},  {"graphs", 1, 0},    {"transfers", 0, 0}, {"migrations", 1, 0},
+    {"roofline_ranges", 1, 0},  {"graphs", 1, 0},    {"lines", 1, 0},    {"transfers", 0, 0},
+    {"migrations", 1, 0},
     {"api", 0, 0},              {"waits", 0, 0},     {"overhead", 1, 0}, {"jit", 1, 0},
     {"ranges", 0, 0},           {"host", 1, 0},      {"host_threads", 1, 0}, {"memory", 0, 0},
     {"leaks", 1, 0},            {"pools", 1, 0},
@@ -295,7 +296,8 @@ static const struct part all_parts[] = {
 };
 
 static const struct part screen_parts[] = {
-    {"ranks", 2, 8}, {"collectives", 1, 3}, {"kernels", 0, 5}, {"graphs", 1, 3}, {"transfers", 0, 3},
+    {"ranks", 2, 8}, {"collectives", 1, 3}, {"kernels", 0, 5}, {"graphs", 1, 3}, {"lines", 1, 4},
+    {"transfers", 0, 3},
     {"host", 1, 3}, {"memory", 0, PROF_HEADING_ONLY}, {0}};
 
 /* Tables stand apart from each other; the lines that stand for empty ones stand together. */

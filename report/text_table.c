@@ -11,6 +11,7 @@
 #define MAX_COLUMNS 48
 /* Below this a name says too little; the least important number goes first. */
 #define LEAST_NAME 24
+#define LAST_RESORT 8
 
 struct layout {
     const struct prof_report_column *columns[MAX_COLUMNS];
@@ -122,33 +123,52 @@ static void drop(struct layout *layout, size_t index, size_t full_count)
     layout->count--;
 }
 
-/* Bring the line down to `width`: names give first, to `least` cells; then columns leave by rank. */
+/* The widest name of a layout; layout->count when there is none. */
+static size_t widest_name(const struct layout *layout)
+{
+    size_t name = layout->count;
+    for (size_t c = 0; c < layout->count; c++) {
+        if (is_name(layout->columns[c]) &&
+            (name == layout->count || layout->widths[c] > layout->widths[name]))
+            name = c;
+    }
+    return name;
+}
+
+/* Names give in to `width`, the widest first, none below `least` cells. */
+static void shorten_names(struct layout *layout, size_t width, size_t least)
+{
+    size_t name = widest_name(layout);
+    for (size_t now = line_width(layout); name < layout->count && now > width; now--) {
+        if (layout->widths[name] <= least)
+            return;
+        layout->widths[name]--;
+        name = widest_name(layout);
+    }
+}
+
+/* Bring the line down to `width`: names give first, to `least` cells; then columns leave by rank, and
+ * in the end names say next to nothing. */
 static void squeeze(struct layout *layout, size_t width, size_t full_count, size_t least)
 {
+    size_t natural[MAX_COLUMNS];
     for (;;) {
-        size_t now = line_width(layout), name = layout->count, worst = layout->count;
-        if (now <= width)
+        size_t worst = layout->count;
+        memcpy(natural, layout->widths, sizeof natural);
+        shorten_names(layout, width, least);
+        if (line_width(layout) <= width)
             return;
         for (size_t c = 0; c < layout->count; c++) {
-            if (is_name(layout->columns[c]) &&
-                (name == layout->count || layout->widths[c] > layout->widths[name]))
-                name = c;
             if (layout->columns[c]->rank > 1 &&
                 (worst == layout->count || layout->columns[c]->rank > layout->columns[worst]->rank))
                 worst = c;
         }
-        if (name < layout->count) {
-            size_t excess = now - width, has = layout->widths[name];
-            bool last_resort = worst == layout->count;
-            if (has > excess && (has - excess >= least || last_resort)) {
-                layout->widths[name] = has - excess > 8 ? has - excess : 8;
-                return;
-            }
-        }
         if (worst == layout->count)
-            return; /* nothing left to give: the line is longer than the terminal */
+            break;
+        memcpy(layout->widths, natural, sizeof natural);
         drop(layout, worst, full_count);
     }
+    shorten_names(layout, width, LAST_RESORT);
 }
 
 static void pad(FILE *out, size_t cells)
@@ -214,7 +234,7 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
     fprintf(page->out, "%s%s%s", prof_report_tone(page, PROF_TONE_HEAD), table->title,
             prof_report_plain(page));
     if (!total) {
-        fprintf(page->out, ": %s\n", table->none);
+        fprintf(page->out, ": %s\n", prof_report_none(data, table));
         return PROF_OK;
     }
     if (table->totals) {

@@ -1,181 +1,33 @@
-/* PyTorch's operators with their device work, backward operators brought home to the forward
- * operator that asked for them.
- *
- * Autograd runs backward operators on threads of its own, where no Python frame says whose they
- * are. But the forward operator and the backward one carry the same sequence number, counted by
- * each thread of the program for itself. So: index all ranges, look up the range around each
- * operation's call, and for one inside of the engine's evaluation find the forward operator by
- * number. */
+/* PyTorch's operators with their device work, that of the backward pass brought home to the forward
+ * operator that asked for it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/device_ops.h"
-#include "libprof/analysis/range_index.h"
+#include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_pytorch.h"
 #include "libprof/include/prof_stack.h"
 
-#define ENGINE "autograd::engine::evaluate_function: "
 #define NO_PLACE UINT32_MAX
 
-/* Of a range; index as in the index of ranges. */
-struct torch_range {
-    int64_t sequence; /* PROF_UNKNOWN = it is no operator that autograd counts */
-    int64_t thread, process;
-    uint32_t text;  /* number of its name */
+/* Work of a forward operator; index as in prof_torch.operators. */
+struct torch_work {
     uint32_t place; /* of the first of its operations that has one, or NO_PLACE */
-    bool engine;    /* the engine's own range around a backward operator */
-    bool backward;  /* inside of one */
     int64_t forward_ns, backward_ns, forward_operations, backward_operations;
 };
 
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
-    struct prof_map sequences; /* range.id -> sequence number */
-    struct prof_texts texts;
-    struct prof_range_index index;
-    PROF_ARRAY(struct torch_range) operators;
-    PROF_ARRAY(uint32_t) forward; /* operators by process, sequence, start */
-    struct prof_stacks *stacks;   /* the capture's; NULL = it has none */
-    struct prof_map places;       /* stack.id -> place */
+    struct prof_torch torch;
+    struct torch_work *operators;
+    struct prof_stacks *stacks; /* the capture's; NULL = it has none */
+    struct prof_map places;     /* stack.id -> place */
     struct prof_names rows_by_key;
     PROF_ARRAY(struct prof_pytorch_row) rows;
     struct prof_pytorch_summary *result;
 };
-
-/* ---- reading ranges ----------------------------------------------------------------------------
- */
-
-static bool add_sequence(void *user, sqlite3_stmt *row)
-{
-    struct work *w = user;
-    return prof_map_put(&w->sequences, (uint64_t)sqlite3_column_int64(row, 0),
-                        (uint64_t)sqlite3_column_int64(row, 1));
-}
-
-static uint32_t take_range(void *user, const struct prof_range_row_read *row)
-{
-    struct work *w = user;
-    const struct prof_thread *thread = prof_thread(w->capture, row->thread);
-    const uint64_t *sequence = prof_map_get(&w->sequences, (uint64_t)row->id);
-    struct torch_range *made = prof_array_add(&w->operators);
-    uint32_t text = prof_texts_number(&w->texts, w->capture, row->name);
-    if (!made || text == PROF_NO_GROUP)
-        return PROF_NO_GROUP;
-    const char *name = w->texts.list.data[text];
-    *made = (struct torch_range){
-        .sequence = sequence ? (int64_t)*sequence : PROF_UNKNOWN,
-        .thread = row->thread,
-        .process = thread ? thread->process : 0,
-        .text = text,
-        .place = NO_PLACE,
-        .engine = name && strncmp(name, ENGINE, sizeof ENGINE - 1) == 0,
-    };
-    return (uint32_t)(w->operators.count - 1);
-}
-
-/* qsort has no place for it. */
-static _Thread_local const struct work *ordered;
-
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    const struct torch_range *p = &ordered->operators.data[x], *q = &ordered->operators.data[y];
-    if (p->process != q->process)
-        return p->process < q->process ? -1 : 1;
-    if (p->sequence != q->sequence)
-        return p->sequence < q->sequence ? -1 : 1;
-    return x < y ? -1 : x > y; /* ranges are read in order of start */
-}
-
-/* Which ranges are of the backward pass, and the others in order of their numbers. */
-static bool sort_out(struct work *w)
-{
-    for (uint32_t i = 0; i < w->operators.count; i++) {
-        struct torch_range *op = &w->operators.data[i];
-        uint32_t parent = w->index.nodes.data[i].parent;
-        op->backward =
-            op->engine || (parent != PROF_NO_RANGE && w->operators.data[parent].backward);
-        if (op->backward || op->sequence == PROF_UNKNOWN)
-            continue;
-        uint32_t *slot = prof_array_add(&w->forward);
-        if (!slot)
-            return false;
-        *slot = i;
-    }
-    ordered = w;
-    if (w->forward.count)
-        qsort(w->forward.data, w->forward.count, sizeof *w->forward.data, by_number);
-    return true;
-}
-
-static enum prof_status read_ranges(struct work *w, struct prof_error *err)
-{
-    enum prof_status status =
-        prof_scan(w->capture,
-                  "SELECT f.range, f.value FROM range_field f JOIN string s ON s.id = f.name "
-                  "WHERE s.value = 'seq' AND typeof(f.value) = 'integer'",
-                  add_sequence, w, err);
-    struct prof_scope places = prof_scope_of_ranges(&w->scope);
-    if (!status)
-        status = prof_range_index_open(&w->index, w->capture, &places, take_range, w, err);
-    if (!status && !sort_out(w))
-        status = prof_out_of_memory(err);
-    return status;
-}
-
-/* ---- operations --------------------------------------------------------------------------------
- */
-
-/* The innermost operator around a call, or PROF_NO_RANGE. */
-static uint32_t operator_at(struct work *w, int64_t thread, int64_t time)
-{
-    struct prof_range_thread *lanes = prof_range_thread(&w->index, thread);
-    for (size_t i = 0; lanes && i < lanes->lanes.count; i++) {
-        uint32_t at = prof_range_at(&w->index, &lanes->lanes.data[i], time);
-        while (at != PROF_NO_RANGE && w->operators.data[at].sequence == PROF_UNKNOWN)
-            at = w->index.nodes.data[at].parent;
-        if (at != PROF_NO_RANGE)
-            return at;
-    }
-    return PROF_NO_RANGE;
-}
-
-static uint32_t engine_around(const struct work *w, uint32_t at)
-{
-    while (at != PROF_NO_RANGE && !w->operators.data[at].engine)
-        at = w->index.nodes.data[at].parent;
-    return at;
-}
-
-/* The last forward operator of that number that began before the backward one; PROF_NO_RANGE when
- * there is none, or those of two threads have the number. */
-static uint32_t forward_of(const struct work *w, uint32_t backward)
-{
-    const struct torch_range *wanted = &w->operators.data[backward];
-    size_t low = 0, high = w->forward.count;
-    while (low < high) { /* the first one that is later, greater, or of a later process */
-        size_t middle = low + (high - low) / 2;
-        const struct torch_range *op = &w->operators.data[w->forward.data[middle]];
-        bool before = op->process != wanted->process     ? op->process < wanted->process
-                      : op->sequence != wanted->sequence ? op->sequence < wanted->sequence
-                                                         : w->forward.data[middle] < backward;
-        low = before ? middle + 1 : low;
-        high = before ? high : middle;
-    }
-    uint32_t found = PROF_NO_RANGE;
-    for (size_t i = low; i-- > 0;) {
-        const struct torch_range *op = &w->operators.data[w->forward.data[i]];
-        if (op->process != wanted->process || op->sequence != wanted->sequence)
-            break;
-        if (found == PROF_NO_RANGE)
-            found = w->forward.data[i];
-        else if (op->thread != w->operators.data[found].thread)
-            return PROF_NO_RANGE;
-    }
-    return found;
-}
 
 static bool of_pytorch(const char *file)
 {
@@ -203,28 +55,36 @@ static uint32_t place_of(struct work *w, int64_t stack)
 static bool take_operation(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
+    uint32_t at;
     if (op->call_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0)
         return true;
-    uint32_t at = operator_at(w, op->thread, op->call_ns);
-    if (at == PROF_NO_RANGE)
+    enum prof_torch_part part = prof_torch_find(&w->torch, op->thread, op->call_ns, &at);
+    if (part == PROF_TORCH_OUTSIDE)
         return true;
-    bool backward = w->operators.data[at].backward;
-    if (backward) {
-        uint32_t engine = engine_around(w, at);
-        at = engine == PROF_NO_RANGE ? PROF_NO_RANGE : forward_of(w, engine);
-    }
     if (at == PROF_NO_RANGE) {
         w->result->unmatched_operations++;
         w->result->unmatched_ns = prof_add(w->result->unmatched_ns, op->duration_ns);
         return true;
     }
-    struct torch_range *found = &w->operators.data[at];
+    bool backward = part == PROF_TORCH_BACKWARD;
+    struct torch_work *found = &w->operators[at];
     int64_t *sum = backward ? &found->backward_ns : &found->forward_ns;
     *sum = prof_add(*sum, op->duration_ns);
     (*(backward ? &found->backward_operations : &found->forward_operations))++;
     if (!backward && found->place == NO_PLACE)
         found->place = place_of(w, op->stack);
     return true;
+}
+
+static enum prof_status read_work(struct work *w, struct prof_error *err)
+{
+    size_t count = w->torch.operators.count;
+    w->operators = calloc(count + 1, sizeof *w->operators);
+    if (!w->operators)
+        return prof_out_of_memory(err);
+    for (size_t i = 0; i < count; i++)
+        w->operators[i].place = NO_PLACE;
+    return prof_device_ops(w->capture, &w->scope, take_operation, w, err);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------
@@ -240,17 +100,17 @@ struct key {
  * that; a place is taken from whichever has one. */
 static struct key key_of(const struct work *w, uint32_t at)
 {
-    const struct torch_range *op = &w->operators.data[at];
-    struct key key = {op->text, NO_MODULE, op->place};
-    for (uint32_t up = w->index.nodes.data[at].parent; up != PROF_NO_RANGE;
-         up = w->index.nodes.data[up].parent) {
-        const struct torch_range *outer = &w->operators.data[up];
+    const struct prof_torch *t = &w->torch;
+    struct key key = {t->operators.data[at].text, NO_MODULE, w->operators[at].place};
+    for (uint32_t up = t->index.nodes.data[at].parent; up != PROF_NO_RANGE;
+         up = t->index.nodes.data[up].parent) {
+        const struct prof_torch_operator *outer = &t->operators.data[up];
         if (outer->sequence == PROF_UNKNOWN) {
             key.module = outer->text;
             break;
         }
         key.op = outer->text;
-        key.place = key.place == NO_PLACE ? outer->place : key.place;
+        key.place = key.place == NO_PLACE ? w->operators[up].place : key.place;
     }
     return key;
 }
@@ -268,8 +128,8 @@ static struct prof_pytorch_row *row_of(struct work *w, const struct key *key)
                                 (uint32_t)(w->rows.count - 1)))
         return NULL;
     *row = (struct prof_pytorch_row){
-        .op = w->texts.list.data[key->op],
-        .module = key->module == NO_MODULE ? NULL : w->texts.list.data[key->module],
+        .op = w->torch.texts.list.data[key->op],
+        .module = key->module == NO_MODULE ? NULL : w->torch.texts.list.data[key->module],
         .function = place ? place->function : NULL,
         .file = place ? place->file : NULL,
         .line = place ? place->line : PROF_UNKNOWN,
@@ -279,8 +139,8 @@ static struct prof_pytorch_row *row_of(struct work *w, const struct key *key)
 
 static bool add_rows(struct work *w)
 {
-    for (uint32_t i = 0; i < w->operators.count; i++) {
-        const struct torch_range *op = &w->operators.data[i];
+    for (uint32_t i = 0; i < w->torch.operators.count; i++) {
+        const struct torch_work *op = &w->operators[i];
         if (!op->forward_operations && !op->backward_operations)
             continue;
         struct key key = key_of(w, i);
@@ -329,11 +189,8 @@ static void finish(struct work *w, const struct prof_filter *filter,
 
 static void close_work(struct work *w)
 {
-    prof_map_free(&w->sequences);
-    prof_texts_free(&w->texts);
-    prof_range_index_close(&w->index);
-    prof_array_free(&w->operators);
-    prof_array_free(&w->forward);
+    prof_torch_close(&w->torch);
+    free(w->operators);
     prof_map_free(&w->places);
     prof_names_free(&w->rows_by_key);
     prof_array_free(&w->rows);
@@ -353,9 +210,9 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
         return status;
     status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
-        status = read_ranges(&w, err);
-    if (!status && w.sequences.count)
-        status = prof_device_ops(capture, &w.scope, take_operation, &w, err);
+        status = prof_torch_open(&w.torch, capture, &w.scope, err);
+    if (!status && w.torch.sequences.count)
+        status = read_work(&w, err);
     prof_end(capture);
     if (!status && !add_rows(&w))
         status = prof_out_of_memory(err);

@@ -1,5 +1,6 @@
 /* Host call stacks by name, read from the tables stack, frame, symbol and module at once: they are
  * as large as the program's code paths, not as its run. See prof_stack.h. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,23 +347,69 @@ static bool is_glue(const struct prof_frame *frame, const struct prof_frame *cal
            (begins(name, "cuda") && name[4] >= 'A' && name[4] <= 'Z') || is_of_stub(frame, callee);
 }
 
+static bool contains_any(const char *path, const char *const *parts)
+{
+    for (; path && *parts; parts++) {
+        if (strstr(path, *parts))
+            return true;
+    }
+    return false;
+}
+
+static bool is_installed(const struct prof_frame *frame)
+{
+    static const char *const python[] = {"/site-packages/", "/dist-packages/", "/lib/python",
+                                         "<frozen ", NULL};
+    const char *module = frame->module ? frame->module : "";
+    return begins(module, "/usr/") || begins(module, "/lib") || contains_any(module, python) ||
+           contains_any(frame->file, python);
+}
+
+enum prof_nearness prof_frame_nearness(const struct prof_frame *frame)
+{
+    bool installed = is_installed(frame);
+    if (frame->file && frame->line != PROF_UNKNOWN)
+        return installed ? PROF_NEAR_LIBRARY_LINE : PROF_NEAR_OWN_LINE;
+    if (frame->named)
+        return installed ? PROF_NEAR_LIBRARY_NAME : PROF_NEAR_OWN_NAME;
+    return PROF_NEAR_NOTHING;
+}
+
+/* As far from a reader as frames are that stand between the program and the device. */
+#define BEYOND (PROF_NEAR_NOTHING + 1)
+
+static int distance(const struct prof_frame *frame, const struct prof_frame *callee)
+{
+    if (frame->kind == PROF_FRAME_MISSING)
+        return BEYOND + 2;
+    if (is_runtime(frame) || is_glue(frame, callee))
+        return frame->named ? BEYOND : BEYOND + 1;
+    return (int)prof_frame_nearness(frame);
+}
+
+size_t prof_stack_near(struct prof_stacks *s, int64_t stack, const struct prof_frame **frames)
+{
+    size_t count = prof_stack_frames(s, stack, frames), kept = 0;
+    int nearest = INT_MAX;
+    reverse(s->result.data, count);
+    for (size_t i = 0; i < count; i++) {
+        int far = distance(&s->result.data[i], i ? &s->result.data[i - 1] : NULL);
+        nearest = far < nearest ? far : nearest;
+    }
+    struct prof_frame callee; /* as it was before frames moved */
+    for (size_t i = 0; i < count; i++) {
+        struct prof_frame frame = s->result.data[i];
+        if (distance(&frame, i ? &callee : NULL) == nearest)
+            s->result.data[kept++] = frame;
+        callee = frame;
+    }
+    return kept;
+}
+
 const struct prof_frame *prof_stack_place(struct prof_stacks *s, int64_t stack)
 {
-    const struct prof_frame *frames, *named = NULL, *runtime = NULL;
-    size_t count = prof_stack_frames(s, stack, &frames);
-    for (size_t i = count; i-- > 0;) {
-        const struct prof_frame *frame = &frames[i];
-        if (is_runtime(frame) || is_glue(frame, i + 1 < count ? &frames[i + 1] : NULL)) {
-            runtime = !runtime && frame->named ? frame : runtime;
-            continue;
-        }
-        if (frame->file && frame->line != PROF_UNKNOWN)
-            return frame;
-        named = !named && frame->named ? frame : named;
-    }
-    for (size_t i = count; i-- > 0 && !named;)
-        named = is_runtime(&frames[i]) || frames[i].kind == PROF_FRAME_MISSING ? NULL : &frames[i];
-    return named ? named : runtime ? runtime : count ? &frames[count - 1] : NULL;
+    const struct prof_frame *frames;
+    return prof_stack_near(s, stack, &frames) ? frames : NULL;
 }
 
 size_t prof_frame_text(const struct prof_frame *frame, char *out, size_t size)

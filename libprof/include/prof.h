@@ -12,9 +12,9 @@
  *     prof_close(capture);
  *
  * Each family of results has a header of its own; this one brings those below. Beside it, to be
- * included by name: prof_compare.h, prof_counter_lines.h, prof_cpu.h, prof_live.h, prof_memory.h,
- * prof_overview.h, prof_pytorch.h, prof_ranks.h, prof_stack.h, prof_stack_sums.h, prof_stats.h,
- * prof_waterfall.h.
+ * included by name: prof_compare.h, prof_counter_lines.h, prof_cpu.h, prof_launch_lines.h,
+ * prof_live.h, prof_memory.h, prof_overview.h, prof_pytorch.h, prof_ranks.h, prof_stack.h,
+ * prof_stack_sums.h, prof_stats.h, prof_waterfall.h.
  *
  * Conventions, for all of them:
  * - Times are nanoseconds since the start of the capture (CLOCK_MONOTONIC; prof_info gives the wall

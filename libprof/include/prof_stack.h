@@ -59,11 +59,26 @@ size_t prof_stacks_places(const struct prof_stacks *stacks, const struct prof_fr
 size_t prof_stack_frames(struct prof_stacks *stacks, int64_t stack,
                          const struct prof_frame **frames);
 
-/* The frame that tells a person best where a stack is: the innermost one whose source line is
- * known, else the innermost with a name, else the innermost; outside of the C library and the like,
- * of nvcc's launch stubs, and of a CUDA runtime that is part of the program. Where there is nothing
- * else, one of the C library. NULL as above. Valid until the next call. */
+/* How near a frame is to the person who reads: lines of the program itself, then of what is installed
+ * (the system's libraries, Python's packages), then functions without a line in the same order. By the
+ * paths of the module and the file. */
+enum prof_nearness {
+    PROF_NEAR_OWN_LINE,
+    PROF_NEAR_LIBRARY_LINE,
+    PROF_NEAR_OWN_NAME,
+    PROF_NEAR_LIBRARY_NAME,
+    PROF_NEAR_NOTHING, /* an address */
+};
+enum prof_nearness prof_frame_nearness(const struct prof_frame *frame);
+
+/* The frame that tells a person best where a stack is: the innermost of the nearest; outside of the C
+ * library and the like, of nvcc's launch stubs, and of a CUDA runtime that is part of the program.
+ * Where there is nothing else, one of the C library. NULL as above. Valid until the next call. */
 const struct prof_frame *prof_stack_place(struct prof_stacks *stacks, int64_t stack);
+
+/* The place and those of its callers that are as near, innermost first; otherwise as
+ * prof_stack_frames. */
+size_t prof_stack_near(struct prof_stacks *stacks, int64_t stack, const struct prof_frame **frames);
 
 /* "function (file.c:42)", "function (libx.so)" or "libx.so+0x1f3", the folders of paths left out.
  * Writes at most `size` bytes, NUL included; returns the length that it would have, as snprintf. */

@@ -76,42 +76,17 @@ static bool append_path(struct text *text, const struct prof_flame *tree, uint32
     return ok && append(text, "", 1);
 }
 
-/* How near to the person who reads: the program's own lines, then those of libraries, then the
- * rest. */
-enum nearness { OWN_LINE, LIBRARY_LINE, NO_LINE };
-
-static bool contains_any(const char *path, const char *const *parts)
-{
-    for (; path && *parts; parts++) {
-        if (strstr(path, *parts))
-            return true;
-    }
-    return false;
-}
-
-static enum nearness nearness_of(const struct prof_frame *frame)
-{
-    static const char *const installed[] = {"/site-packages/", "/dist-packages/", "/lib/python",
-                                            "<frozen ", NULL};
-    const char *module = frame->module ? frame->module : "";
-    if (!frame->file || frame->line == PROF_UNKNOWN)
-        return NO_LINE;
-    bool system = !strncmp(module, "/usr/", 5) || !strncmp(module, "/lib", 4);
-    return system || contains_any(frame->file, installed) || contains_any(module, installed)
-               ? LIBRARY_LINE
-               : OWN_LINE;
-}
-
-/* The innermost frame that is nearest, else the node itself. */
+/* The innermost frame that is nearest to the person who reads and has a line, else the node itself.
+ */
 static uint32_t place_of(const struct prof_flame *tree, uint32_t at)
 {
     uint32_t best = at;
-    enum nearness nearest = NO_LINE;
+    enum prof_nearness nearest = PROF_NEAR_OWN_NAME;
     for (uint32_t node = at; node; node = tree->nodes[node].parent) {
         const struct prof_frame *frame = tree->nodes[node].frame;
-        if (frame && nearness_of(frame) < nearest) {
+        if (frame && prof_frame_nearness(frame) < nearest) {
             best = node;
-            nearest = nearness_of(frame);
+            nearest = prof_frame_nearness(frame);
         }
     }
     return best;
@@ -132,7 +107,8 @@ static bool append_brief(struct text *text, const struct prof_flame *tree, uint3
         const struct prof_frame *frame = tree->nodes[path[i]].frame;
         if (frame && !inner)
             inner = path[i];
-        if (frame && frames < CALLERS && (!first || nearness_of(frame) == nearness_of(first)))
+        if (frame && frames < CALLERS &&
+            (!first || prof_frame_nearness(frame) == prof_frame_nearness(first)))
             ok = append_node(text, tree, path[i], frames++ ? " < " : "");
     }
     if (!frames)

@@ -1,0 +1,343 @@
+/* Device work by the line that asked for it. A program has few stacks beside its launches:
+ * operations are summed by stack and name as they pass, and stacks are looked at once, at the end.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/graph_nodes.h"
+#include "libprof/analysis/launch_wrappers.h"
+#include "libprof/analysis/pytorch_operators.h"
+#include "libprof/base/saturate.h"
+#include "libprof/include/prof_launch_lines.h"
+
+/* Work of one name from one stack. */
+struct line_work {
+    int64_t stack;
+    bool backward;
+    uint32_t name;    /* number of it */
+    const char *text; /* itself */
+    int64_t count, ns, bytes;
+    uint32_t row; /* at the end */
+};
+
+struct work {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    struct prof_stacks *stacks;
+    struct prof_node_stacks nodes; /* of CUDA graphs */
+    struct prof_torch torch;
+    int64_t
+        *forward_stacks;   /* of the first work of each forward operator, by its number; 0 = none */
+    struct prof_map names; /* address of a name -> its number: a kernel's name has one address */
+    PROF_ARRAY(const char *) name_list;
+    struct prof_names works_of; /* struct work_key -> place in works */
+    PROF_ARRAY(struct line_work) works;
+    struct prof_launch_wrappers wrappers;
+    struct prof_names rows_of; /* struct row_key -> row */
+    PROF_ARRAY(struct prof_launch_line) rows;
+    struct prof_launch_lines *result;
+};
+
+/* ---- summing up ------------------------------------------------------------------------------ */
+
+static int64_t stack_of(struct work *w, const struct prof_device_op *op)
+{
+    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
+    int64_t made_by = op->graph_node == PROF_UNKNOWN || !stream
+                          ? 0
+                          : prof_node_stack_of(&w->nodes, stream->process, op->graph_node);
+    return made_by ? made_by : op->stack;
+}
+
+/* The stack of an operation; in the backward pass that of the forward operator, where it is known.
+ */
+static int64_t find_stack(struct work *w, const struct prof_device_op *op, bool *backward)
+{
+    uint32_t at;
+    int64_t stack = stack_of(w, op);
+    *backward = false;
+    if (op->call_ns == PROF_UNKNOWN)
+        return stack;
+    enum prof_torch_part part = prof_torch_find(&w->torch, op->thread, op->call_ns, &at);
+    if (part == PROF_TORCH_OUTSIDE || at == PROF_NO_RANGE)
+        return stack;
+    if (part == PROF_TORCH_FORWARD) {
+        if (!w->forward_stacks[at])
+            w->forward_stacks[at] = stack;
+        return stack;
+    }
+    for (; at != PROF_NO_RANGE; at = w->torch.index.nodes.data[at].parent) {
+        if (w->forward_stacks[at]) {
+            *backward = true;
+            return w->forward_stacks[at];
+        }
+    }
+    return stack;
+}
+
+static const char *name_of(const struct work *w, const struct prof_device_op *op)
+{
+    if (op->kind == PROF_OP_GRAPH)
+        return "CUDA graph";
+    if (op->kind != PROF_OP_KERNEL)
+        return prof_copy_kind_text(op->copy_kind);
+    const struct prof_config *config = prof_config(w->capture, op->config);
+    return config && config->name ? config->name : "unknown kernel";
+}
+
+/* What counts as different work: kernels by their name, copies and fills also by the power of two
+ * that their size is of. */
+static uint64_t kind_of_work(const char *name, const struct prof_device_op *op)
+{
+    unsigned size = 0;
+    if (op->kind != PROF_OP_KERNEL && op->bytes > 0)
+        size = 64 - (unsigned)__builtin_clzll((unsigned long long)op->bytes);
+    return (uint64_t)(uintptr_t)name << 7 | size; /* addresses have 57 bits at most */
+}
+
+static uint32_t number_of(struct work *w, const struct prof_device_op *op)
+{
+    const char *name = name_of(w, op);
+    uint64_t kind = kind_of_work(name, op);
+    const uint64_t *known = prof_map_get(&w->names, kind);
+    if (known)
+        return (uint32_t)*known;
+    const char **slot = prof_array_add(&w->name_list);
+    if (!slot || !prof_map_put(&w->names, kind, w->name_list.count - 1))
+        return PROF_NO_GROUP;
+    *slot = name;
+    return (uint32_t)(w->name_list.count - 1);
+}
+
+struct work_key {
+    int64_t stack;
+    uint32_t name, backward;
+};
+
+static struct line_work *work_of(struct work *w, int64_t stack, bool backward, uint32_t name)
+{
+    struct work_key key = {stack, name, backward};
+    const uint32_t *known = prof_names_get(&w->works_of, (const char *)&key, sizeof key);
+    if (known)
+        return &w->works.data[*known];
+    struct line_work *work = prof_array_add(&w->works);
+    if (!work || !prof_names_put(&w->works_of, (const char *)&key, sizeof key,
+                                 (uint32_t)(w->works.count - 1)))
+        return NULL;
+    *work = (struct line_work){
+        .stack = stack, .backward = backward, .name = name, .text = w->name_list.data[name]};
+    return work;
+}
+
+static bool add_op(void *user, const struct prof_device_op *op)
+{
+    struct work *w = user;
+    bool backward;
+    int64_t ns = op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0 ? 0 : op->duration_ns;
+    int64_t stack = find_stack(w, op, &backward);
+    uint32_t name = number_of(w, op);
+    struct line_work *work = name == PROF_NO_GROUP ? NULL : work_of(w, stack, backward, name);
+    if (!work)
+        return false;
+    work->count++;
+    work->ns = prof_add(work->ns, ns);
+    if (op->bytes != PROF_UNKNOWN)
+        work->bytes = prof_add(work->bytes, op->bytes);
+    return true;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static bool make_text(struct prof_launch_line *row, const struct prof_frame *place)
+{
+    const char *before = row->backward ? "backward of " : "";
+    size_t length = prof_frame_text(place, NULL, 0), used = strlen(before);
+    row->where = malloc(used + length + 1);
+    if (!row->where)
+        return false;
+    memcpy(row->where, before, used);
+    prof_frame_text(place, row->where + used, length + 1);
+    return true;
+}
+
+struct row_key {
+    uint32_t place, via, backward;
+};
+
+static uint32_t row_of(struct work *w, const struct prof_launch_place *place, bool backward)
+{
+    struct row_key key = {place->place, place->via, backward};
+    const uint32_t *known = prof_names_get(&w->rows_of, (const char *)&key, sizeof key);
+    if (known)
+        return *known;
+    const struct prof_frame *places;
+    prof_stacks_places(w->stacks, &places);
+    const struct prof_frame *frame = &places[place->place];
+    const char *via = place->via == place->place ? NULL : places[place->via].function;
+    struct prof_launch_line *row = prof_array_add(&w->rows);
+    if (!row)
+        return PROF_NO_GROUP;
+    *row = (struct prof_launch_line){.function = frame->function,
+                                     .file = frame->file,
+                                     .line = frame->line,
+                                     .module = frame->module,
+                                     .via = via,
+                                     .backward = backward};
+    uint32_t number = (uint32_t)(w->rows.count - 1);
+    return make_text(row, frame) &&
+                   prof_names_put(&w->rows_of, (const char *)&key, sizeof key, number)
+               ? number
+               : PROF_NO_GROUP;
+}
+
+static bool settle(struct work *w, struct line_work *work)
+{
+    struct prof_launch_lines *result = w->result;
+    struct prof_launch_place place;
+    result->operations += work->count;
+    result->device_ns = prof_add(result->device_ns, work->ns);
+    if (!prof_launch_wrappers_find(&w->wrappers, work->stack, &place)) {
+        result->unknown_operations += work->count;
+        result->unknown_ns = prof_add(result->unknown_ns, work->ns);
+        return true;
+    }
+    uint32_t at = row_of(w, &place, work->backward);
+    if (at == PROF_NO_GROUP)
+        return false;
+    struct prof_launch_line *row = &w->rows.data[at];
+    row->count += work->count;
+    row->device_ns = prof_add(row->device_ns, work->ns);
+    row->bytes = prof_add(row->bytes, work->bytes);
+    work->row = at + 1;
+    return true;
+}
+
+/* A name has one address: texts of the capture are read once. */
+static int by_row_and_name(const void *a, const void *b)
+{
+    const struct line_work *x = a, *y = b;
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    return (uintptr_t)x->text < (uintptr_t)y->text ? -1 : x->text != y->text;
+}
+
+/* Which name takes most of each row; of equal ones the first by the alphabet. */
+static void find_most(struct work *w)
+{
+    const struct line_work *works = w->works.data;
+    size_t count = w->works.count;
+    if (count)
+        qsort(w->works.data, count, sizeof *works, by_row_and_name);
+    for (size_t i = 0, next; i < count; i = next) {
+        int64_t ns = 0;
+        for (next = i; next < count && !by_row_and_name(&works[i], &works[next]); next++)
+            ns = prof_add(ns, works[next].ns);
+        struct prof_launch_line *row = works[i].row ? &w->rows.data[works[i].row - 1] : NULL;
+        if (!row)
+            continue;
+        row->works++;
+        if (!row->work || prof_order(ns, row->work_ns, works[i].text, row->work) < 0) {
+            row->work = works[i].text;
+            row->work_ns = ns;
+        }
+    }
+}
+
+static bool make_rows(struct work *w)
+{
+    prof_launch_wrappers_init(&w->wrappers, w->stacks);
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->works.count; i++)
+        ok = prof_launch_wrappers_add(&w->wrappers, w->works.data[i].stack, w->works.data[i].name);
+    for (size_t i = 0; ok && i < w->works.count; i++)
+        ok = settle(w, &w->works.data[i]);
+    if (ok)
+        find_most(w);
+    return ok;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct prof_launch_line *x = a, *y = b;
+    int order = prof_order(x->device_ns, y->device_ns, x->where, y->where);
+    return order ? order : strcmp(x->file ? x->file : "", y->file ? y->file : "");
+}
+
+static void finish(struct work *w, const struct prof_filter *filter)
+{
+    struct prof_launch_lines *result = w->result;
+    int64_t wall_ns = prof_wall_ns(w->capture, filter);
+    result->rows = w->rows.data;
+    result->count = w->rows.count;
+    w->rows.data = NULL;
+    w->rows.count = 0;
+    if (result->count)
+        qsort(result->rows, result->count, sizeof *result->rows, by_time);
+    for (size_t i = 0; i < result->count; i++) {
+        result->rows[i].share = prof_share(result->rows[i].device_ns, result->device_ns);
+        result->rows[i].wall_share = prof_share(result->rows[i].device_ns, wall_ns);
+    }
+}
+
+static enum prof_status scan(struct work *w, const struct prof_filter *filter,
+                             struct prof_error *err)
+{
+    enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
+    if (!status)
+        status = prof_node_stacks_read(&w->nodes, w->capture, err);
+    if (!status)
+        status = prof_torch_open(&w->torch, w->capture, &w->scope, err);
+    size_t count = w->torch.operators.count;
+    w->forward_stacks = calloc(count + 1, sizeof *w->forward_stacks);
+    if (!status && !w->forward_stacks)
+        status = prof_out_of_memory(err);
+    return status ? status : prof_device_ops(w->capture, &w->scope, add_op, w, err);
+}
+
+static void close_work(struct work *w)
+{
+    for (size_t i = 0; i < w->rows.count; i++)
+        free(w->rows.data[i].where);
+    prof_array_free(&w->rows);
+    prof_names_free(&w->rows_of);
+    prof_launch_wrappers_free(&w->wrappers);
+    prof_array_free(&w->works);
+    prof_names_free(&w->works_of);
+    prof_array_free(&w->name_list);
+    prof_map_free(&w->names);
+    free(w->forward_stacks);
+    prof_torch_close(&w->torch);
+    prof_node_stacks_free(&w->nodes);
+    prof_scope_close(&w->scope);
+}
+
+enum prof_status prof_launch_lines(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct prof_launch_lines *result, struct prof_error *err)
+{
+    struct work w = {.capture = capture, .result = result};
+    *result = (struct prof_launch_lines){0};
+    enum prof_status status = prof_capture_stacks(capture, &w.stacks, err);
+    if (status || !w.stacks)
+        return status;
+    status = prof_begin(capture, err);
+    if (status)
+        return status;
+    status = scan(&w, filter, err);
+    prof_end(capture);
+    if (!status && !make_rows(&w))
+        status = prof_out_of_memory(err);
+    if (!status)
+        finish(&w, filter);
+    close_work(&w);
+    return status;
+}
+
+void prof_launch_lines_free(struct prof_launch_lines *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        free(result->rows[i].where);
+    free(result->rows);
+    *result = (struct prof_launch_lines){0};
+}

@@ -1,0 +1,184 @@
+/* Device work by the line that asked for it: functions that only launch give way to their callers,
+ * lines of packages to the program's, the backward pass of PyTorch to the line that called forward.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/include/prof_launch_lines.h"
+#include "libprof/include/prof_pytorch.h"
+#include "tests/analysis/fixture.h"
+
+static const struct prof_launch_line *row_of(const struct prof_launch_lines *lines,
+                                             const char *where)
+{
+    for (size_t i = 0; i < lines->count; i++) {
+        if (!strcmp(lines->rows[i].where, where))
+            return &lines->rows[i];
+    }
+    ck_abort_msg("no row %s", where);
+    return NULL;
+}
+
+/* main calls one (line 10) and two (11); both launch through helper (30), one alpha, two beta. main
+ * itself launches both from one line (12), and nobody but main reaches it. Stacks: 3 = one, 5 =
+ * two, 6 = main. */
+static const char wrapper_sql[] =
+    "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'one'), (22, 'two'), (23, 'helper'), "
+    "(24, '/src/a.c'), (30, 'cuLaunchKernel');"
+    "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2), (3, 1, 1, 3), "
+    "(4, 1, 1, 4), (5, 1, 1, 5), (6, 1, 1, 6);"
+    "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 24, 10), "
+    "(2, 0, 21, 24, 20), (3, 0, 23, 24, 30), (4, 0, 20, 24, 11), (5, 0, 22, 24, 25), "
+    "(6, 0, 20, 24, 12);"
+    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, "
+    "3), "
+    "(4, NULL, 4, 1), (5, 4, 5, 2), (6, 5, 3, 3), (7, NULL, 6, 1);";
+
+START_TEST(a_function_that_only_launches_gives_way)
+{
+    char sql[4096];
+    snprintf(sql, sizeof sql, "%s%s", wrapper_sql,
+             "INSERT INTO kernel(start, duration, stream, config, thread, stack) VALUES"
+             "(1000, 100, 1, 1, 1, 3), (2000, 100, 1, 2, 1, 3), (3000, 50, 1, 3, 1, 6), "
+             "(4000, 7, 1, 1, 1, 7), (5000, 6, 1, 3, 1, 7), (6000, 5, 1, 3, 1, NULL);");
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_launch_lines lines;
+    ck_ok(prof_launch_lines(c, NULL, &lines, &err));
+    ck_assert_uint_eq(lines.count, 3);
+    ck_assert_int_eq(lines.operations, 6);
+    ck_assert_int_eq(lines.device_ns, 268);
+    ck_assert_int_eq(lines.unknown_operations, 1);
+    ck_assert_int_eq(lines.unknown_ns, 5);
+    const struct prof_launch_line *one = row_of(&lines, "one (a.c:20)");
+    ck_assert_ptr_eq(one, &lines.rows[0]); /* most time first */
+    ck_assert_str_eq(one->via, "helper");
+    ck_assert_int_eq(one->device_ns, 200);
+    ck_assert_int_eq(one->count, 2);
+    ck_assert_int_eq(one->works, 1); /* two configurations of one kernel */
+    ck_assert_str_eq(one->work, "alpha");
+    ck_near(one->share, 200.0 / 268);
+    ck_assert_str_eq(row_of(&lines, "two (a.c:25)")->work, "beta");
+    const struct prof_launch_line *main_line = row_of(&lines, "main (a.c:12)");
+    ck_assert_ptr_null(main_line->via);
+    ck_assert_int_eq(main_line->works, 2);
+    ck_assert_str_eq(main_line->work, "alpha");
+    ck_assert_int_eq(main_line->work_ns, 7);
+    prof_launch_lines_free(&lines);
+    prof_close(c);
+}
+END_TEST
+
+/* A helper for copies is known by their sizes: there is but one name. */
+START_TEST(so_does_one_that_only_copies)
+{
+    char sql[4096];
+    snprintf(sql, sizeof sql, "%s%s", wrapper_sql,
+             "INSERT INTO transfer(start, duration, stream, bytes, kind, thread, stack) VALUES"
+             "(1000, 9, 1, 4096, 1, 1, 3), (2000, 4, 1, 1000000, 1, 1, 6);");
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_launch_lines lines;
+    ck_ok(prof_launch_lines(c, NULL, &lines, &err));
+    ck_assert_uint_eq(lines.count, 2);
+    ck_assert_int_eq(row_of(&lines, "one (a.c:20)")->bytes, 4096);
+    ck_assert_int_eq(row_of(&lines, "two (a.c:25)")->bytes, 1000000);
+    ck_assert_str_eq(lines.rows[0].work, "HtoD");
+    prof_launch_lines_free(&lines);
+    prof_close(c);
+}
+END_TEST
+
+/* train.py:36 -> a package's relu -> aten; the engine's thread has frames of libraries alone. */
+static const char torch_sql[] =
+    "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'relu'), (22, '/home/me/train.py'), "
+    "(23, '/venv/lib/python3.12/site-packages/torch/nn/functional.py'), (24, 'torch::engine'), "
+    "(25, 'seq'), (26, 'aten::relu'), (27, 'ReluBackward0'), "
+    "(28, 'autograd::engine::evaluate_function: ReluBackward0'), "
+    "(29, 'autograd::engine::evaluate_function: AccumulateGrad');"
+    "INSERT INTO module(id, process, path, address, bytes) VALUES"
+    "(1, 1, '/venv/lib/python3.12/site-packages/torch/lib/libtorch.so', 4096, 8192);"
+    "INSERT INTO frame(id, process, kind, address, module, offset) VALUES(1, 1, 2, NULL, NULL, "
+    "NULL), "
+    "(2, 1, 2, NULL, NULL, NULL), (3, 1, 1, 4100, 1, 4);"
+    "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 22, 36), "
+    "(2, 0, 21, 23, 1723), (3, 0, 24, NULL, NULL);"
+    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), "
+    "(3, NULL, 3, 1);"
+    "INSERT INTO range(id, start, duration, thread, name, depth) VALUES(1, 100, 100, 1, 26, 0), "
+    "(2, 500, 100, 2, 28, 0), (3, 510, 50, 2, 27, 1), (4, 700, 100, 2, 29, 0);"
+    "INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread, stack) "
+    "VALUES"
+    "(150, 10, 1, 1, 10, 5, 1, 2), (550, 20, 1, 2, 10, 5, 2, 3), (750, 3, 1, 3, 10, 5, 2, 3);";
+
+/* The sequence number stands on the engine's range in some versions, inside of it in others. */
+static void backward_has_its_line(const char *numbers)
+{
+    char sql[4096];
+    snprintf(sql, sizeof sql, "%s%s", torch_sql, numbers);
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_launch_lines lines;
+    ck_ok(prof_launch_lines(c, NULL, &lines, &err));
+    ck_assert_uint_eq(lines.count, 3);
+    ck_assert_int_eq(row_of(&lines, "main (train.py:36)")->device_ns, 10);
+    const struct prof_launch_line *backward = row_of(&lines, "backward of main (train.py:36)");
+    ck_assert(backward->backward);
+    ck_assert_int_eq(backward->device_ns, 20);
+    ck_assert_int_eq(row_of(&lines, "torch::engine (libtorch.so)")->device_ns, 3);
+    prof_launch_lines_free(&lines);
+    struct prof_pytorch_summary torch;
+    ck_ok(prof_pytorch_summary(c, NULL, &torch, &err));
+    ck_assert_uint_eq(torch.count, 1);
+    ck_assert_int_eq(torch.rows[0].forward_ns, 10);
+    ck_assert_int_eq(torch.rows[0].backward_ns, 20);
+    ck_assert_int_eq(torch.rows[0].line, 36);
+    ck_assert_int_eq(torch.unmatched_ns, 3);
+    prof_pytorch_summary_free(&torch);
+    prof_close(c);
+}
+
+START_TEST(backward_work_belongs_to_the_forward_line)
+{
+    backward_has_its_line(
+        "INSERT INTO range_field(range, name, value) VALUES(1, 25, 5), (3, 25, 5);");
+    backward_has_its_line(
+        "INSERT INTO range_field(range, name, value) VALUES(1, 25, 5), (2, 25, 5), "
+        "(3, 25, 5);");
+}
+END_TEST
+
+START_TEST(nodes_of_graphs_belong_to_where_they_were_made)
+{
+    char sql[4096];
+    snprintf(sql, sizeof sql, "%s%s", wrapper_sql,
+             "INSERT INTO graph_node(start, thread, node, graph, original, class, stack) VALUES"
+             "(10, 1, 7, 1, NULL, 1, 2), (20, 1, 8, 2, 7, 1, NULL);"
+             "INSERT INTO api_call(start, duration, thread, name, correlation, stack) "
+             "VALUES(2990, 5, 1, 30, 77, 7);"
+             "INSERT INTO kernel(start, duration, stream, config, correlation, graph_node) VALUES"
+             "(3000, 7, 1, 3, 77, 8), (3010, 3, 1, 3, 77, 9);");
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_launch_lines lines;
+    ck_ok(prof_launch_lines(c, NULL, &lines, &err));
+    ck_assert_int_eq(row_of(&lines, "one (a.c:20)")->device_ns, 7);
+    ck_assert_int_eq(row_of(&lines, "main (a.c:12)")->device_ns, 3); /* its launch */
+    prof_launch_lines_free(&lines);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(without_stacks_there_are_no_lines)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO kernel(start, duration, stream, config) VALUES(5, 5, 1, 1);");
+    struct prof_launch_lines lines;
+    ck_ok(prof_launch_lines(c, NULL, &lines, &err));
+    ck_assert_uint_eq(lines.count, 0);
+    ck_assert_int_eq(lines.operations, 0);
+    prof_launch_lines_free(&lines);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("launch lines", a_function_that_only_launches_gives_way, so_does_one_that_only_copies,
+           backward_work_belongs_to_the_forward_line,
+           nodes_of_graphs_belong_to_where_they_were_made, without_stacks_there_are_no_lines)
