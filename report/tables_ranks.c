@@ -130,6 +130,8 @@ const struct prof_report_column prof_report_collective_columns[] = {
     INT64("matched", "Matched", COUNT, 0, prof_collective_row, matched),
     REAL("algorithm_bytes_per_s", "Algorithm", RATE, 5, prof_collective_row, algorithm_rate),
     REAL("bus_bytes_per_s", "Bus", RATE, 1, prof_collective_row, bus_rate),
+    REAL("link_bytes_per_s", "Link", RATE, 6, prof_collective_row, link_rate),
+    REAL("link_share", "Of link", SHARE, 3, prof_collective_row, link_share),
     INT64("ranks", "Ranks", COUNT, 2, prof_collective_row, ranks),
     INT64("seen_ranks", "Seen ranks", COUNT, 0, prof_collective_row, seen_ranks),
     STRING("reduction", "Reduction", WORD, 6, prof_collective_row, reduction),
@@ -313,6 +315,7 @@ static struct prof_report_value link_communicator(const struct prof_report_data 
 
 const struct prof_report_column prof_report_link_columns[] = {
     REAL("bus_bytes_per_s", "Bus", RATE, 1, prof_rank_link, bus_rate),
+    REAL("link_bytes_per_s", "Link", RATE, 4, prof_rank_link, link_rate),
     REAL("usual_bytes_per_s", "Usual", RATE, 1, prof_rank_link, usual_rate),
     COMPUTED("share", "Of usual", SHARE, 1, link_share),
     INT64("count", "Count", COUNT, 2, prof_rank_link, count),

@@ -83,6 +83,9 @@ struct prof_collective_row {
     /* bytes/s, as nccl-tests define them, of transfer_ns (of the median duration where nothing was
      * matched: then waiting is in it); NaN = not known. */
     double algorithm_rate, bus_rate;
+    /* The slowest of peer_copy (prof_ceilings.h) of its ranks' devices; NaN where one was not
+     * measured or a rank is not on the same host. */
+    double link_rate, link_share; /* bytes/s; bus_rate of it */
 };
 
 /* A collective that began late because of one rank. */
@@ -131,6 +134,7 @@ struct prof_rank_link {
     int64_t ranks;
     int64_t count, bytes; /* of operations that have a rate */
     double bus_rate;      /* median over large ones (1 MiB and more) */
+    double link_rate;     /* as in prof_collective_row */
     double usual_rate;    /* median of the other links of as many ranks; NaN = no other */
 };
 

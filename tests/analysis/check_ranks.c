@@ -364,6 +364,52 @@ START_TEST(clocks_of_several_hosts)
 }
 END_TEST
 
+/* Bus bandwidth is held against the slowest link of the ranks, where all are known and on one host.
+ */
+START_TEST(the_share_of_the_links)
+{
+    const double bus = 1.5 * 8 * MEBI / 100e-6;
+    static const struct {
+        const char *change;
+        bool known;
+    } cases[] = {
+        {"SELECT 1", true},
+        {"DELETE FROM ceiling WHERE device = 3", false},
+        {"UPDATE process SET host = 'two' WHERE rank = 3", false},
+        {"UPDATE process SET boot_id = 'before' WHERE rank = 0", false},
+        {"UPDATE range_field SET value = 8 WHERE name = (SELECT id FROM string WHERE value = 'No. "
+         "of "
+         "ranks')",
+         false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scene_training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
+        for (int r = 0; r < 4; r++)
+            scene_comm_init(r, (long long)COMMUNICATOR, 4);
+        scene_add(
+            "INSERT INTO ceiling(device, name, value, measured_at) VALUES (1, 'peer_copy', 4.5e11, "
+            "1), "
+            "(2, 'peer_copy', 4e11, 1), (3, 'peer_copy', 4.5e11, 1), (4, 'peer_copy', 4.5e11, 1), "
+            "(2, 'dram_copy', 1, 1)");
+        scene_add("%s", cases[i].change);
+        struct prof_capture *capture = scene_made();
+        const struct prof_ranks *ranks = ranks_of(capture);
+        const struct prof_collective_row *all = &ranks->collectives[0];
+        ck_assert_uint_eq(ranks->link_count, 1);
+        if (cases[i].known) {
+            ck_near(all->bus_rate, bus);
+            ck_near(all->link_rate, 4e11);
+            ck_near(all->link_share, bus / 4e11);
+            ck_near(ranks->links[0].link_rate, 4e11);
+        } else {
+            ck_assert(isnan(all->link_rate) && isnan(all->link_share));
+            ck_assert(isnan(ranks->links[0].link_rate));
+        }
+        done(capture, ranks);
+    }
+}
+END_TEST
+
 /* Three pairs of ranks, of which one takes four times as long. */
 START_TEST(a_slow_link_is_first)
 {
@@ -466,5 +512,5 @@ CHECK_MAIN("ranks", who_comes_last_is_told_with_the_cause, a_late_host_is_no_slo
            captured_calls_serve_every_launch, launches_of_another_thread_go_by_order,
            operations_of_the_host, a_rank_that_began_later_is_counted_from_the_end,
            groups_that_cannot_be_told_apart_are_not_matched, a_rank_that_does_otherwise_is_named,
-           clocks_of_several_hosts, a_slow_link_is_first, one_process_with_several_devices,
-           nothing_and_nonsense, a_filter_by_time)
+           clocks_of_several_hosts, the_share_of_the_links, a_slow_link_is_first,
+           one_process_with_several_devices, nothing_and_nonsense, a_filter_by_time)

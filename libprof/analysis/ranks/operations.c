@@ -1,4 +1,6 @@
 /* What each rank's device did, as sets of intervals, and counts of what is exact. */
+#include <math.h>
+
 #include "libprof/analysis/device_ops.h"
 #include "libprof/analysis/ranks/private.h"
 
@@ -175,7 +177,7 @@ static uint32_t communicator_of(struct rank_work *w, uint64_t number)
         return PROF_NO_GROUP;
     if (fresh)
         w->communicators.data[w->communicators.count++] =
-            (struct rank_communicator){number, PROF_UNKNOWN};
+            (struct rank_communicator){number, PROF_UNKNOWN, NAN};
     return at;
 }
 

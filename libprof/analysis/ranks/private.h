@@ -6,6 +6,7 @@
  *   operations.c   what each rank's device did, as sets of intervals
  *   match.c        the same operation on all ranks: who came last, who waited
  *   causes.c       why a rank came last
+ *   ceilings.c     what the links between ranks were measured at
  *   tables.c       sums of collectives and of ways between ranks
  *   differences.c  what a rank did otherwise than most
  *   ranks.c        in which order */
@@ -67,6 +68,7 @@ struct rank_event {
 struct rank_communicator {
     uint64_t number; /* 0 = not known */
     int64_t ranks;
+    double link_rate; /* bytes/s that the links of its ranks were measured at; NaN */
 };
 
 /* A set of intervals with what lies before each of them. */
@@ -160,6 +162,9 @@ bool rank_is_synchronising(enum prof_collective operation);
 
 /* causes.c */
 bool rank_causes(struct rank_work *w, struct prof_ranks *result);
+
+/* ceilings.c: fills link_rate of the communicators, when events are in their order. */
+enum prof_status rank_link_rates(struct rank_work *w, struct prof_error *err);
 
 /* tables.c */
 bool rank_collectives(struct rank_work *w, struct prof_ranks *result);

@@ -330,8 +330,12 @@ enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filt
     status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = read_all(&w, err);
-    if (!status && (!rank_events_make(&w) || !sort_units(&w) || !rank_windows(&w) ||
-                    !rank_match(&w) || !fill_result(&w, result)))
+    if (!status &&
+        (!rank_events_make(&w) || !sort_units(&w) || !rank_windows(&w) || !rank_match(&w)))
+        status = prof_out_of_memory(err);
+    if (!status)
+        status = rank_link_rates(&w, err);
+    if (!status && !fill_result(&w, result))
         status = prof_out_of_memory(err);
     prof_scope_close(&w.scope);
     prof_end(capture);

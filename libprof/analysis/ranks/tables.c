@@ -6,8 +6,9 @@
 #include "libprof/analysis/ranks/private.h"
 #include "libprof/analysis/spread.h"
 
-#define LEAST_LINK_BYTES (INT64_C(1) << 20) /* smaller messages tell of latency, not of the link   \
-                                             */
+#define LEAST_LINK_BYTES                                                                           \
+    (INT64_C(1) << 20) /* smaller messages tell of latency, not of the link                        \
+                        */
 
 /* Ranks of a communicator: as it was told, else those that were seen in it. */
 static int64_t ranks_of(const struct rank_work *w, uint32_t communicator, int64_t seen)
@@ -105,6 +106,8 @@ static void finish_row(struct tables *t, size_t i)
     row->algorithm_rate =
         ns > 0 ? prof_collective_bytes(row->operation, b->bytes, row->ranks) * 1e9 / ns : NAN;
     row->bus_rate = row->algorithm_rate * prof_collective_bus_factor(row->operation, row->ranks);
+    row->link_rate = t->w->communicators.data[b->communicator].link_rate;
+    row->link_share = row->bus_rate / row->link_rate;
     prof_gather_free(&b->duration);
     prof_gather_free(&b->transfer);
     prof_gather_free(&b->skew);
@@ -171,18 +174,19 @@ static bool add_rate(struct links *l, uint32_t communicator, int64_t from, int64
         return true;
     const uint32_t *known = prof_names_get(&l->at, (const char *)&key, sizeof key);
     size_t at = known ? *known : l->list.count;
-    uint64_t number = l->w->communicators.data[communicator].number;
+    const struct rank_communicator *c = &l->w->communicators.data[communicator];
     if (!known) {
         if (!prof_array_reserve(&l->list, 1) || !prof_array_reserve(&l->rates, 1) ||
             !prof_names_put(&l->at, (const char *)&key, sizeof key, (uint32_t)at))
             return false;
         l->rates.data[l->rates.count++] = (struct link_rates){0};
-        l->list.data[l->list.count++] = (struct prof_rank_link){.has_communicator = number != 0,
-                                                                .communicator = number,
+        l->list.data[l->list.count++] = (struct prof_rank_link){.has_communicator = c->number != 0,
+                                                                .communicator = c->number,
+                                                                .link_rate = c->link_rate,
                                                                 .from = from,
                                                                 .to = to,
                                                                 .ranks = ranks};
-        name_communicator(number, l->list.data[at].communicator_text);
+        name_communicator(c->number, l->list.data[at].communicator_text);
     }
     struct link_rates *rates = &l->rates.data[at];
     if (!prof_array_room(&rates->values, &rates->capacity, rates->count + 1, sizeof *rates->values))
