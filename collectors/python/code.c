@@ -1,6 +1,10 @@
 /* Code objects, told to the spool once each: names, and the table by which perfkit turns
  * instructions into lines afterwards. A fixed table from address to id; reading it takes no lock.
  *
+ * What finds no place stays without a name and is counted: to send it again and again would fill
+ * the spool. A place is only given away to other code at the same address, and no process sends
+ * more than MOST_TOLD.
+ *
  * Addresses are used again after code is freed, often for code that differs in a line or two (a
  * loop around exec, a recompiled cell). So each entry has a print of the code: the number that 3.12
  * and later give every code object of a process, else a hash over what its lines and names are made
@@ -11,8 +15,10 @@
 #include "collectors/core/collector.h"
 #include "collectors/python/interpreter.h"
 
-#define SLOTS (1u << 13)
-#define PROBES 16u
+#define SLOTS (1u << 16)
+#define PROBES 64u
+#define NO_SLOT UINT32_MAX
+#define MOST_TOLD (1u << 18)
 #define MOST_TEXT 2000u   /* bytes of a name */
 #define MOST_LINES 65536u /* bytes of a table of lines */
 #define PATIENCE 65536u
@@ -24,23 +30,27 @@ struct entry {
     uint32_t reserved;
 };
 
-static _Atomic(struct entry *) table; /* wiped in a forked child */
+struct table {
+    struct entry entries[SLOTS];
+    uint32_t told; /* definitions; of who writes */
+};
+static _Atomic(struct table *) the_table; /* wiped in a forked child */
 static _Atomic bool writing;
 
-static struct entry *get_table(void)
+static struct table *get_table(void)
 {
-    struct entry *entries = atomic_load_explicit(&table, memory_order_acquire);
-    if (entries)
-        return entries;
-    size_t bytes = SLOTS * sizeof *entries;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct table *table = atomic_load_explicit(&the_table, memory_order_acquire);
+    if (table)
+        return table;
+    void *memory = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    madvise(memory, bytes, MADV_WIPEONFORK);
-    if (atomic_compare_exchange_strong(&table, &entries, memory))
+    madvise(memory, sizeof *table, MADV_WIPEONFORK);
+    if (atomic_compare_exchange_strong(&the_table, &table, memory))
         return memory;
-    munmap(memory, bytes);
-    return entries;
+    munmap(memory, sizeof *table);
+    return table;
 }
 
 void python_code_forget(void)
@@ -181,15 +191,14 @@ static uint32_t slot_of(uint64_t code)
     return (uint32_t)(mix(0, code >> 4) >> 40) & (SLOTS - 1);
 }
 
-/* The id, or 0 with the slot where it belongs: that of the same address, a free one, or the first.
- */
-static uint32_t find(struct entry *entries, uint64_t code, uint64_t print, uint32_t *slot)
+/* The id, or 0 with the slot where it belongs: that of the same address, a free one, or NO_SLOT. */
+static uint32_t find(struct table *table, uint64_t code, uint64_t print, uint32_t *slot)
 {
     uint32_t first = slot_of(code);
-    *slot = first;
+    *slot = NO_SLOT;
     for (uint32_t i = 0; i < PROBES; i++) {
         uint32_t at = (first + i) & (SLOTS - 1);
-        struct entry *entry = &entries[at];
+        struct entry *entry = &table->entries[at];
         uint64_t key = atomic_load_explicit(&entry->code, memory_order_acquire);
         if (key != code && key != 0)
             continue;
@@ -206,15 +215,16 @@ static uint32_t find(struct entry *entries, uint64_t code, uint64_t print, uint3
     return 0;
 }
 
-static uint32_t add(struct entry *entries, uint64_t code, uint64_t print)
+static uint32_t add(struct table *table, uint64_t code, uint64_t print)
 {
-    uint32_t slot, id = find(entries, code, print, &slot);
-    if (id)
+    uint32_t slot, id = find(table, code, print, &slot);
+    if (id || slot == NO_SLOT || table->told >= MOST_TOLD)
         return id;
     id = collector_new_id();
     if (!id || id > WIRE_PYTHON_CODE_MOST || !define(python_interpreter.layout, code, id))
         return 0;
-    struct entry *entry = &entries[slot];
+    table->told++;
+    struct entry *entry = &table->entries[slot];
     atomic_store_explicit(&entry->id, 0, memory_order_release);
     atomic_store_explicit(&entry->code, code, memory_order_release);
     atomic_store_explicit(&entry->print, print, memory_order_release);
@@ -224,12 +234,12 @@ static uint32_t add(struct entry *entries, uint64_t code, uint64_t print)
 
 uint32_t python_code_id(uint64_t code)
 {
-    struct entry *entries = get_table();
-    if (!entries)
+    struct table *table = get_table();
+    if (!table)
         return 0;
     uint64_t print = print_of(python_interpreter.layout, code);
-    uint32_t slot, id = find(entries, code, print, &slot);
-    if (id)
+    uint32_t slot, id = find(table, code, print, &slot);
+    if (id || slot == NO_SLOT)
         return id;
     /* Waits for another thread's definition, but not for ever: a signal handler may have
      * interrupted the one that writes. */
@@ -239,7 +249,7 @@ uint32_t python_code_id(uint64_t code)
         if (tries % 64 == 0)
             sched_yield();
     }
-    id = add(entries, code, print);
+    id = add(table, code, print);
     atomic_store_explicit(&writing, false, memory_order_release);
     return id;
 }

@@ -56,7 +56,10 @@ static size_t spanning(const struct merging *m, uint64_t address)
 static void put_python(struct merging *m, const struct python_frame *frame)
 {
     /* One without an id, for want of room, is a Python frame still. */
-    uint64_t id = m->used < m->room ? python_code_id(frame->code) : 0;
+    bool ending = python_interpreter.finalizing(), fits = m->used < m->room;
+    uint64_t id = fits && !ending ? python_code_id(frame->code) : 0;
+    if (id == 0 && fits)
+        collector_count(WIRE_COUNT_PYTHON_UNTOLD, 1);
     put(m, (uint64_t)WIRE_ENTRY_PYTHON << WIRE_ENTRY_SHIFT | id << 32 | frame->offset);
 }
 
@@ -75,23 +78,21 @@ static size_t merge(struct merging *m, const struct python_walk *walk)
     return m->used;
 }
 
-/* Proved already, or by this call. */
+/* Proved already, or by this call. Threads that come meanwhile prove it too, each for itself: none
+ * goes without its frames, and a thread that has none to prove it on keeps nobody from it. */
 static bool proved(uint64_t thread)
 {
+    static _Atomic unsigned failures;
     unsigned phase = atomic_load_explicit(&python_phase, memory_order_acquire);
-    if (phase == PYTHON_READY)
-        return true;
-    if (phase != PYTHON_FOUND ||
-        !atomic_compare_exchange_strong(&python_phase, &phase, PYTHON_CHECKING))
-        return false;
+    if (phase != PYTHON_FOUND)
+        return phase == PYTHON_READY;
     const char *why;
     int result = python_check(thread, &why);
-    static unsigned failures; /* of the one thread that checks */
-    if (result < 0 && ++failures == MOST_FAILURES)
+    if (result > 0)
+        atomic_compare_exchange_strong(&python_phase, &phase, PYTHON_READY);
+    else if (result < 0 && atomic_fetch_add(&failures, 1) + 1 == MOST_FAILURES &&
+             atomic_load(&python_phase) == PYTHON_FOUND)
         python_refuse(python_interpreter.layout->version, why);
-    else
-        atomic_store_explicit(&python_phase, result > 0 ? PYTHON_READY : PYTHON_FOUND,
-                              memory_order_release);
     return result > 0;
 }
 

@@ -18,8 +18,6 @@ static void tick(void)
 /* What another thread of the parent was at, nobody is at in the child. */
 static void forked(void)
 {
-    unsigned checking = PYTHON_CHECKING;
-    atomic_compare_exchange_strong(&python_phase, &checking, PYTHON_FOUND);
     python_look_forget();
     python_code_forget();
 }

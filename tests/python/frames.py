@@ -23,6 +23,9 @@ def load(kind):
         getattr(library, "probe_" + name).restype = ctypes.c_char_p
     for name in ("function", "file", "line", "is_python"):
         getattr(library, "probe_" + name).argtypes = [ctypes.c_uint64]
+    library.probe_untold.restype = ctypes.c_uint64
+    library.probe_copies.restype = ctypes.c_size_t
+    library.probe_copies.argtypes = [ctypes.c_uint64, ctypes.c_size_t, ctypes.c_size_t]
     library.probe_table_line.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t,
                                          ctypes.c_uint, ctypes.c_uint]
     return library
@@ -31,6 +34,7 @@ def load(kind):
 WITHOUT_LOCK = load(ctypes.CDLL)  # gives the interpreter's lock away during the call, as PyTorch does
 WITH_LOCK = load(ctypes.PyDLL)
 CALLBACK = ctypes.CFUNCTYPE(None)
+NAMELESS = ("", "", 0)
 
 
 def name_of(code):
@@ -49,6 +53,8 @@ def told(library, entry):
     """One entry: a frame, or None for a native one."""
     if not library.probe_is_python(entry):
         return None
+    if library.probe_function(entry) is None:
+        return NAMELESS
     return (library.probe_function(entry).decode(), os.fsdecode(library.probe_file(entry)),
             library.probe_line(entry))
 
@@ -92,6 +98,18 @@ class Resource:
         if name == "missing":
             return self.body()
         raise AttributeError(name)
+
+
+def in_child(body):
+    """The status with which a forked process ends that returns what `body` does."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = body()
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1]
 
 
 class Frames(unittest.TestCase):
@@ -323,6 +341,36 @@ class Frames(unittest.TestCase):
         self.assertEqual(WITHOUT_LOCK.probe_definitions(), before)
         self.checked += 1
 
+    def test_more_code_than_there_is_room_for(self):
+        """Each is told once or never; what was told stays told, what was not is counted."""
+        code = look.__code__
+
+        def fill():
+            return WITHOUT_LOCK.probe_copies(id(code), code.__sizeof__(), 90000)
+
+        def body():
+            look()
+            before = WITHOUT_LOCK.probe_definitions()
+            told = fill()
+            after, scope = WITHOUT_LOCK.probe_definitions(), {}
+            for i in range(20):
+                exec(compile("def f%d(look): return look()" % i, "late", "exec"), scope)
+            late = [scope["f%d" % i](look)[:2] for i in range(20)]
+            nameless = sum(python_frames(seen).count(NAMELESS) for seen, _ in late)
+            late_told = WITHOUT_LOCK.probe_definitions() - after
+            if not 50000 < told < 70000 or after - before != told or fill() != told:
+                return 2
+            if WITHOUT_LOCK.probe_untold() != nameless:
+                return 3
+            for seen, frames in late:
+                if [f for f in zip(python_frames(seen), frames) if f[0] not in (NAMELESS, f[1])]:
+                    return 4
+                if len(python_frames(seen)) != len(frames):
+                    return 5
+            return 0 if nameless > 0 and late_told + nameless >= 20 else 6
+        self.assertEqual(os.WEXITSTATUS(in_child(body)), 0)
+        self.checked += 1
+
     def test_names(self):
         for name in ("fünf", "数字", "𝔘𝔫𝔦"):
             scope = {}
@@ -405,16 +453,6 @@ def argparse_file():
 class Refusals(unittest.TestCase):
     """What is not as expected ends the reading, never the program."""
 
-    def in_child(self, body):
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                status = body()
-            finally:
-                os._exit(status)
-        return os.waitpid(child, 0)[1]
-
     def test_wrong_layouts(self):
         refused = 0
         for at in range(2, WITHOUT_LOCK.probe_layout_bytes(), 2):
@@ -429,7 +467,7 @@ class Refusals(unittest.TestCase):
                     # The field is not of this version, or tells one name for another.
                     lines = [line for _, _, line in found]
                     return 2 if lines == [line for _, _, line in frames[:len(found)]] else 4
-                status = self.in_child(body)
+                status = in_child(body)
                 self.assertTrue(os.WIFEXITED(status), (at, by, status))
                 self.assertIn(os.WEXITSTATUS(status), (0, 2), (at, by))
                 refused += os.WEXITSTATUS(status) == 0
@@ -459,7 +497,29 @@ class Refusals(unittest.TestCase):
             failed = interpreters.run_string(create(), code)
             seen, frames, _ = look()
             return 0 if python_frames(seen) == frames and not failed else 1
-        self.assertEqual(self.in_child(body), 0)
+        self.assertEqual(in_child(body), 0)
+
+    def test_the_end_comes_during_a_walk(self):
+        """It is looked for before each frame and each code object: what is left is not read."""
+        def down(levels):
+            return down(levels - 1) if levels else look()
+
+        def body():
+            whole = len(down(20)[1])
+            WITHOUT_LOCK.probe_end_after(1000)
+            down(20)
+            asked = 1000 - WITHOUT_LOCK.probe_asks_left()
+            if asked < 2 * whole:
+                return 2
+            walked = asked - whole  # then the code of each frame
+            for left in range(1, asked + 1):
+                WITHOUT_LOCK.probe_end_after(left)
+                found = python_frames(down(20)[0])
+                told = [frame for frame in found if frame != NAMELESS]
+                if left <= walked and found or left > walked and len(told) != left - walked - 1:
+                    return 3
+            return 0
+        self.assertEqual(os.WEXITSTATUS(in_child(body)), 0)
 
     def test_the_end(self):
         """Threads that go on while the interpreter is taken down around them."""

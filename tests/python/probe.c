@@ -17,8 +17,8 @@
 /* Called by way of ctypes only. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #define EXPORT __attribute__((visibility("default")))
-#define MOST_CODES 4096u
-#define MOST_STRINGS 8192u
+#define MOST_CODES (1u << 17)
+#define MOST_STRINGS (1u << 18)
 #define MOST_FRAMES 512u
 
 /* ---- a core that remembers --------------------------------------------------------------------
@@ -65,6 +65,14 @@ bool collector_define(const void *record)
     return true;
 }
 
+static _Atomic uint64_t untold;
+
+void collector_count(enum wire_count which, uint64_t n)
+{
+    if (which == WIRE_COUNT_PYTHON_UNTOLD)
+        atomic_fetch_add(&untold, n);
+}
+
 void collector_health(enum wire_source source, enum wire_health_state state, const char *why,
                       uint32_t value)
 {
@@ -109,7 +117,8 @@ static _Unwind_Reason_Code see(struct _Unwind_Context *context, void *argument)
         native->cfas[native->count - 1] = _Unwind_GetCFA(context);
     if (native->count == MOST_FRAMES)
         return _URC_END_OF_STACK;
-    uint64_t ip = _Unwind_GetIP(context), module = _Unwind_FindEnclosingFunction((void *)ip) != NULL;
+    uint64_t ip = _Unwind_GetIP(context),
+             module = _Unwind_FindEnclosingFunction((void *)ip) != NULL;
     native->entries[native->count] = module << UNWIND_MODULE_SHIFT | ip;
     native->cfas[native->count++] = 0;
     return _URC_NO_REASON;
@@ -137,6 +146,27 @@ EXPORT const char *probe_health(void)
 EXPORT unsigned probe_definitions(void)
 {
     return atomic_load(&definitions);
+}
+
+EXPORT uint64_t probe_untold(void)
+{
+    return atomic_load(&untold);
+}
+
+/* As many code objects as asked for, all like the one at `code`, of which `bytes` are looked at.
+ * Returns how many of them have ids. */
+EXPORT size_t probe_copies(uint64_t code, size_t bytes, size_t copies)
+{
+    static unsigned char *memory; /* the same addresses in every call */
+    size_t stride = (bytes + 15) & ~(size_t)15, told = 0;
+    if (!memory)
+        memory = calloc(copies, stride);
+    for (size_t i = 0; memory && i < copies; i++) {
+        unsigned char *copy = memory + i * stride;
+        memcpy(copy, (const void *)(uintptr_t)code, bytes);
+        told += python_code_id((uint64_t)(uintptr_t)copy) != 0;
+    }
+    return told;
 }
 
 static const struct code *code_of(uint64_t entry)
@@ -173,8 +203,8 @@ EXPORT unsigned probe_table_line(unsigned version, const uint8_t *table, size_t 
     return prof_python_line(version, table, bytes, first_line, offset);
 }
 
-/* For bench/python_stacks: ns of CLOCK_MONOTONIC that `rounds` walks with their definitions take, without
- * native frames. */
+/* For bench/python_stacks: ns of CLOCK_MONOTONIC that `rounds` walks with their definitions take,
+ * without native frames. */
 EXPORT uint64_t probe_time(unsigned rounds)
 {
     uint64_t out[PYTHON_MOST], begin = prof_now_ns();
@@ -187,6 +217,25 @@ EXPORT uint64_t probe_time(unsigned rounds)
 EXPORT void probe_call(void (*function)(void))
 {
     function();
+}
+
+/* The interpreter's end comes when it is asked for the `left`th time from now. */
+static int asks_left = -1;
+
+static int ends_after_a_while(void)
+{
+    return asks_left == 0 || --asks_left == 0;
+}
+
+EXPORT void probe_end_after(int left)
+{
+    asks_left = left;
+    python_interpreter.finalizing = ends_after_a_while;
+}
+
+EXPORT int probe_asks_left(void)
+{
+    return asks_left;
 }
 
 /* A broken interpreter: the offset of a field in this process's layout is moved by `by`. */

@@ -11,6 +11,7 @@ import test_frames
 
 FAKE_TORCH = os.path.join(HERE, "fake_torch")
 TARGETS = os.path.join(HERE, "targets")
+STUCK = os.path.join(e2e.BUILD, "targets", "python", "libpython_stuck.so")
 NVTX_CLIENT = os.path.join(e2e.BUILD, "targets", "python", "libtorch_python.so")
 STACK = """WITH RECURSIVE up(id, level) AS (SELECT ?1, 0 UNION ALL
            SELECT parent, level + 1 FROM up JOIN stack USING (id) WHERE parent NOT NULL)
@@ -206,6 +207,16 @@ class PyTorch(e2e.Case):
             self.assertEqual(self.ranges(db), [(0, "mine", None)])
             self.assertEqual([note.partition(":")[0] for note in self.notes(db)],
                              ["PyTorch's operators and modules are not named"])
+
+    def test_an_end_while_a_library_is_being_loaded(self):
+        """Whether PyTorch was there is found out without the loader, whose lock another thread has."""
+        code = "import ctypes; ctypes.CDLL(%r).client_push(b'mine'); ctypes.CDLL(%r)" % (NVTX_CLIENT, STUCK)
+        result = self.record(sys.executable, "-I", "-c", code, options=["--pytorch"], status=7,
+                             env=self.environment())
+        db = self.open(result.capture)
+        self.assertEqual(self.ranges(db), [(0, "mine", None)])
+        self.assertEqual([note.partition(":")[0] for note in self.notes(db)],
+                         ["PyTorch's operators and modules are not named"])
 
     def operators(self, *words, options=("--pytorch", "--stacks"), **more):
         """Rows of the table of operators: {(operator, module, function, line): (calls, ops, backward ops)}"""
