@@ -108,7 +108,31 @@ void prof_report_finding_place(const struct prof_report_data *data, const struct
     free(name);
 }
 
+/* The lines of the program behind a finding's places, each once: "launch (a.c:5) < step; before ...".
+ * "" where they are not known. */
+static void lines_of(const struct prof_finding *finding, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < finding->place_count; i++) {
+        const struct prof_place *place = &finding->places[i];
+        bool told = false;
+        for (size_t k = 0; k < i; k++)
+            told |= !strcmp(finding->places[k].line, place->line);
+        if (place->line[0] && !told && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%s%s", used ? "; " : "",
+                                     place->line_ends_it ? "before " : "", place->line);
+    }
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
+
+static void text_lines(const struct prof_report_page *page, const char *lines)
+{
+    char *clean = prof_report_clean(lines);
+    prof_report_wrap(page, 11, "    at", clean ? clean : "");
+    free(clean);
+}
 
 /* `whole`: with the place, the replay and the call; without, what was seen and what to do. */
 static void text_finding(const struct prof_report_page *page, const struct prof_report_data *data,
@@ -124,6 +148,9 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
             prof_report_plain(page), severities[finding->severity], line[0] ? ": " : "", line);
     prof_report_wrap(page, 4, "", seen ? seen : "");
     free(seen);
+    lines_of(finding, line, sizeof line);
+    if (line[0])
+        text_lines(page, line);
     if (whole && finding->place_count) {
         prof_report_finding_place(data, &finding->places[0], line, sizeof line);
         prof_report_wrap(page, 11, "    worst", line);
@@ -209,6 +236,11 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
         if (line[0]) {
             fputs("\n- replay: ", out);
             put_prose(out, line);
+        lines_of(finding, line, sizeof line);
+        if (line[0]) {
+            fputs("\n- at: ", out);
+            put_prose(out, line);
+        }
         }
         if (call) {
             fputs("\n- with: ", out);
@@ -241,6 +273,8 @@ static void json_places(struct prof_json *json, const struct prof_report_data *d
     }
     prof_json_end(json);
 }
+        prof_json_string(json, "line", place->line[0] ? place->line : NULL);
+        prof_json_bool(json, "line_ends_it", place->line_ends_it);
 
 static void json_finding(struct prof_json *json, const struct prof_report_data *data,
                          const struct prof_finding *finding)

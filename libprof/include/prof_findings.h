@@ -56,6 +56,9 @@ struct prof_place {
     const char *name;       /* kernel, copy or call; NULL = none */
     int64_t stream, thread; /* ids, 0 = unknown */
     int64_t start_ns, duration_ns;
+    char line[160]; /* what the host called it from, innermost first: "launch (a.c:5) < step"; "" =
+                       not known */
+    bool line_ends_it; /* the line is that of what comes right behind it: who let a device wait */
 };
 #define PROF_FINDING_PLACES 3
 

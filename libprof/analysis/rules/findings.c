@@ -7,6 +7,7 @@
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/analysis/rules/judge.h"
+#include "libprof/analysis/rules/place_lines.h"
 #include "libprof/analysis/utilisation.h"
 #include "libprof/include/prof_overview.h"
 
@@ -297,7 +298,7 @@ enum prof_status prof_overview(struct prof_capture *capture, const struct prof_f
         status = prof_utilisation(capture, filter, gaps, buckets, utilisation, err);
     if (status)
         prof_findings_free(findings);
-    return status;
+    return status ? status : prof_place_lines(capture, result, err);
 }
 
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
