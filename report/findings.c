@@ -177,10 +177,14 @@ void prof_report_text_findings(const struct prof_report_page *page,
         prof_report_findings_judged(findings, line, sizeof line);
     bool told = findings->why_none || findings->window_ns > 0;
     struct prof_text count_text = prof_count((int64_t)findings->count);
-    const char *how_much = findings->count ? count_text.text : "none";
+    const char *how_much = findings->count      ? count_text.text
+                           : findings->why_none ? "n/a"
+                                                : "none";
+    const char *between = findings->why_none ? ": " : "; ";
     bool fits = strlen("Findings: ; ") + strlen(how_much) + prof_report_cells(line) <= page->width;
     fprintf(page->out, "\n%sFindings%s: %s%s%s\n", prof_report_tone(page, PROF_TONE_HEAD),
-            prof_report_plain(page), how_much, told && fits ? "; " : "", told && fits ? line : "");
+            prof_report_plain(page), how_much, told && fits ? between : "",
+            told && fits ? line : "");
     if (told && !fits)
         prof_report_wrap(page, 2, "", line);
     size_t count = shown(findings, how_many);

@@ -46,11 +46,12 @@ void prof_html_put_summary(struct prof_json *json, const struct prof_html_page *
     prof_json_bool(json, "filtered", data->filter != NULL);
     prof_json_known(json, "wall_ns", data->wall_ns);
     prof_json_int(json, "kernels", data->kernels.kernels);
-    prof_json_int(json, "transfers", data->transfers.transfers);
-    prof_json_known(json, "transfer_bytes", data->transfers.bytes);
-    prof_json_known(json, "peak_bytes", data->memory.total.peak_bytes);
-    prof_json_known(json, "leaks", data->memory.total.leaks);
-    prof_json_known(json, "leaked_bytes", data->memory.total.leaked_bytes);
+    bool blind = data->info->summary;
+    prof_json_known(json, "transfers", blind ? PROF_UNKNOWN : data->transfers.transfers);
+    prof_json_known(json, "transfer_bytes", blind ? PROF_UNKNOWN : data->transfers.bytes);
+    prof_json_known(json, "peak_bytes", blind ? PROF_UNKNOWN : data->memory.total.peak_bytes);
+    prof_json_known(json, "leaks", blind ? PROF_UNKNOWN : data->memory.total.leaks);
+    prof_json_known(json, "leaked_bytes", blind ? PROF_UNKNOWN : data->memory.total.leaked_bytes);
     prof_report_json_trust(json, data);
     prof_report_json_devices(json, data);
     prof_json_array(json, "next");

@@ -51,7 +51,7 @@ static void put_table(FILE *out, const struct prof_report_data *data,
     size_t shown = t->count < ROWS ? t->count : ROWS;
     prof_html_element(out, "h3", NULL, t->table->title);
     if (!t->count) {
-        prof_html_element(out, "p", "class=\"none\"", t->table->none);
+        prof_html_element(out, "p", "class=\"none\"", prof_report_none(data, t->table));
         return;
     }
     fputs("\n<p class=\"faint\">", out);

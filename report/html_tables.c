@@ -120,7 +120,7 @@ static void put_table(struct prof_json *json, const char *key, const struct prof
     prof_json_object(json, key);
     prof_json_string(json, "name", t->table->name);
     prof_json_string(json, "title", t->table->title);
-    prof_json_string(json, "none", t->table->none);
+    prof_json_string(json, "none", prof_report_none(data, t->table));
     prof_json_string(json, "help", t->table->help);
     prof_json_string(json, "totals", t->totals);
     put_columns(json, t->table);

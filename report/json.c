@@ -46,6 +46,7 @@ void prof_report_json_capture(struct prof_json *json, const struct prof_report_d
     prof_json_string(json, "ending", ending);
     prof_json_string(json, "trace", info->trace);
     prof_json_string(json, "kernel_filter", info->kernel_filter);
+    prof_json_bool(json, "summary", info->summary);
     prof_json_end(json);
 }
 

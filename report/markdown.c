@@ -65,7 +65,7 @@ void prof_report_markdown_table(FILE *out, const struct prof_report_data *data,
     const char *rows = table->rows(data, &count);
     fprintf(out, "\n## %s\n\n", table->title);
     if (!count) {
-        fprintf(out, "%s\n", table->none);
+        fprintf(out, "%s\n", prof_report_none(data, table));
         return;
     }
     if (table->totals) {

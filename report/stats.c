@@ -9,7 +9,12 @@
 
 #define STAT(name, function, title, summary)                                                       \
     {                                                                                              \
-        name, title, summary, prof_stat_##function##_columns, prof_stat_##function                 \
+        name, title, summary, prof_stat_##function##_columns, prof_stat_##function, NULL           \
+    }
+#define STAT_BY(name, function, title, summary, needs)                                             \
+    {                                                                                              \
+        name, title, summary " (run " needs ")", prof_stat_##function##_columns,                   \
+            prof_stat_##function, needs                                                            \
     }
 
 /* clang-format off */
@@ -52,16 +57,18 @@ const struct prof_report_stat prof_report_stats[] = {
          "every NVTX range with device work, as the device saw it"),
     STAT("nvtx_kern_sum", nvtx_kern_sum, "NVTX GPU Kernel Summary",
          "kernels by the NVTX ranges around their launch"),
-    STAT("pytorch_sum", pytorch_sum, "PyTorch Operator Summary",
-         "device work of PyTorch's operators by the line that called them, the backward pass "
-         "included (run --pytorch --stacks)"),
-    STAT("stack_api_sum", stack_api_sum, "API Calls by Host Stack",
-         "API calls by name and by the host stack that made them: where the host launches, allocates "
-         "and waits (run --stacks)"),
-    STAT("stack_kern_sum", stack_kern_sum, "Kernels and Copies by Host Stack (Bottom-up)",
-         "kernels, copies and fills by name and by the host stack that asked for them (run --stacks)"),
-    STAT("stack_line_sum", stack_line_sum, "Device Work by Host Line (Top-down)",
-         "lines of the program by the device work asked for through them and by them (run --stacks)"),
+    STAT_BY("pytorch_sum", pytorch_sum, "PyTorch Operator Summary",
+            "device work of PyTorch's operators by the line that called them, the backward pass "
+            "included", "--pytorch --stacks"),
+    STAT_BY("stack_api_sum", stack_api_sum, "API Calls by Host Stack",
+            "API calls by name and by the host stack that made them: where the host launches, "
+            "allocates and waits", "--stacks"),
+    STAT_BY("stack_kern_sum", stack_kern_sum, "Kernels and Copies by Host Stack (Bottom-up)",
+            "kernels, copies and fills by name and by the host stack that asked for them",
+            "--stacks"),
+    STAT_BY("stack_line_sum", stack_line_sum, "Device Work by Host Line (Top-down)",
+            "lines of the program by the device work asked for through them and by them",
+            "--stacks"),
     STAT("um_sum", um_sum, "Unified Memory Analysis Summary",
          "unified memory by address: what moved, and page faults"),
     STAT("um_total_sum", um_total_sum, "Unified Memory Totals Summary",

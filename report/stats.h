@@ -16,6 +16,7 @@ struct prof_report_stat_walk {
     void *user;
     /* Set before the first row by tables whose "Time (%)" is a share of the rows. */
     int64_t listed_ns, wall_ns;
+    bool stackless; /* set by tables that tell where work was called from: no row does */
 };
 
 struct prof_report_stat {
@@ -26,6 +27,8 @@ struct prof_report_stat {
      * stands in text where a value is absent: */
     const struct prof_report_column *columns;
     enum prof_status (*walk)(struct prof_report_stat_walk *walk, struct prof_error *err);
+    /* What a capture has it by: options of perfkit run that are not its defaults; NULL = none. */
+    const char *needs;
 };
 enum {
     PROF_STAT_KNOWN, /* "n/a": every row should have it */

@@ -113,6 +113,7 @@ enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
     struct prof_caller_sums sums;
     struct prof_stat_text text = {0};
     enum prof_status status = prof_caller_sums(walk->capture, walk->filter, &sums, err);
+    walk->stackless = true;
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_caller_row *row = &sums.rows[i];
         if (!path_text(sums.places, row->path, row->depth, &text))
@@ -121,6 +122,7 @@ enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
                                    .share = share_of(row->cost.device_ns, sums.all.device_ns),
                                    .work_share = share_of(row->cost.device_ns, row->work_ns),
                                    .stack = row->depth ? text.text : NULL};
+        walk->stackless &= !line.stack;
         if (status || !walk->row(walk->user, &line))
             break;
     }
@@ -152,6 +154,7 @@ enum prof_status prof_stat_stack_api_sum(struct prof_report_stat_walk *walk, str
     struct prof_call_sums sums;
     struct prof_stat_text text = {0};
     enum prof_status status = prof_call_sums(walk->capture, walk->filter, &sums, err);
+    walk->stackless = true;
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_call_row *row = &sums.rows[i];
         if (!path_text(sums.places, row->path, row->depth, &text))
@@ -160,6 +163,7 @@ enum prof_status prof_stat_stack_api_sum(struct prof_report_stat_walk *walk, str
                                  .share = share_of(row->total_ns, sums.total_ns),
                                  .average = (double)row->total_ns / (double)row->count,
                                  .stack = row->depth ? text.text : NULL};
+        walk->stackless &= !line.stack;
         if (status || !walk->row(walk->user, &line))
             break;
     }

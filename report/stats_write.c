@@ -249,15 +249,41 @@ static void print_shares(const struct output *o)
     fputc('\n', o->out);
 }
 
+/* In place of rows: what is not there, and which option of perfkit run would have brought it. */
+static void print_nothing(const struct output *o)
+{
+    const char *trace = o->data.info->trace;
+    if (o->data.info->summary) {
+        fputs(PROF_REPORT_NO_EVENTS ".\n", o->out);
+        return;
+    }
+    fputs("Nothing of this kind was recorded", o->out);
+    if (o->stat->needs)
+        fprintf(o->out, "; it takes perfkit run %s", o->stat->needs);
+    else if (trace && *trace && strcmp(trace, "cuda,nvtx,opencl"))
+        fprintf(o->out, "; perfkit run --trace=%s records no other sources", trace);
+    fputs(".\n", o->out);
+}
+
+/* Rows are there, but the column that they were asked for is empty. */
+static void print_missing(const struct output *o)
+{
+    if (o->rows && o->stat->needs && o->walk->stackless)
+        fprintf(o->out, "\n Called From is n/a: it takes perfkit run %s.\n", o->stat->needs);
+}
+
 static void text_tail(struct output *o)
 {
-    if (o->rows)
+    if (o->rows) {
         begin_printing(o);
-    else
-        fputs(" Nothing of this kind was recorded.\n", o->out);
+    } else {
+        fputc(' ', o->out);
+        print_nothing(o);
+    }
     if (o->more)
         fputs(" ... and more (--top)\n", o->out);
     print_shares(o);
+    print_missing(o);
 }
 
 static void text_close(struct output *o)
@@ -379,11 +405,14 @@ static bool markdown_row(struct output *o, const void *row)
 
 static void markdown_tail(struct output *o)
 {
-    if (!o->rows)
-        fputs("\nNothing of this kind was recorded.\n", o->out);
+    if (!o->rows) {
+        fputc('\n', o->out);
+        print_nothing(o);
+    }
     if (o->more)
         fputs("\n... and more\n", o->out);
     print_shares(o);
+    print_missing(o);
 }
 
 static void markdown_open(struct output *o)

@@ -108,6 +108,12 @@ void prof_report_json_value(struct prof_json *json, const char *key, struct prof
     }
 }
 
+const char *prof_report_none(const struct prof_report_data *data, const struct prof_report_table *table)
+{
+    bool known = !strcmp(table->name, "kernels"); /* by the sums per second */
+    return data->info->summary && !known ? PROF_REPORT_NO_EVENTS : table->none;
+}
+
 bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table)
 {
     size_t count = 0;

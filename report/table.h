@@ -78,6 +78,12 @@ extern const struct prof_report_table prof_report_tables[];
 /* Has a page for people something to say with this table? */
 bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table);
 
+#define PROF_REPORT_NO_EVENTS "n/a: a summary (perfkit merge --summary) has no single events"
+
+/* The line that stands for an empty table: that there was none of it, or that this capture cannot
+ * tell. Static. */
+const char *prof_report_none(const struct prof_report_data *data, const struct prof_report_table *table);
+
 /* NULL when there is none of that name. */
 const struct prof_report_table *prof_report_table(const char *name);
 

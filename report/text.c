@@ -226,7 +226,9 @@ static void print_devices(const struct prof_report_page *page, const struct prof
     if (!all->count)
         fprintf(page->out, "\n%sDevices%s: %s\n", prof_report_tone(page, PROF_TONE_HEAD),
                 prof_report_plain(page),
-                data->kernels.count ? "n/a: no single events are here" : "no device was used");
+                data->info->summary    ? PROF_REPORT_NO_EVENTS
+                : data->kernels.count ? "n/a: no single events are here"
+                                       : "no device was used");
     if (page->all || all->count <= SCREEN_DEVICES) {
         for (size_t i = 0; i < all->count; i++)
             print_device(page, data, &all->rows[i]);

@@ -294,6 +294,7 @@ static void read_info(struct reader *r)
     info->trace = next_text(r);
     info->spool = next_text(r);
     info->kernel_filter = next_text(r);
+    info->summary = next_int(r) == 1;
 }
 
 static enum prof_status load_info(struct reader *r, struct prof_error *err)
@@ -315,7 +316,9 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
                    "SELECT state, perfkit_version, command, directory, host, "
                    "boot_id, kernel, cpu, cpu_count, start_realtime_ns, "
                    "start_mono_ns, duration, exit_status, exit_signal, trace, "
-                   "spool, kernel_filter FROM capture ORDER BY id LIMIT 1",
+                   "spool, kernel_filter, state = 'merged' AND EXISTS(SELECT 1 FROM "
+                   "capture_health WHERE subject = 'part' AND item = 'summary') "
+                   "FROM capture ORDER BY id LIMIT 1",
                    &r->row, err);
     if (status)
         return status;

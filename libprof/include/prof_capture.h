@@ -63,6 +63,7 @@ struct prof_info {
     const char *trace;         /* domains asked for, comma separated */
     const char *kernel_filter; /* only kernels whose name matches it have rows; NULL = all */
     const char *spool;         /* spool folder while it is recorded, else NULL */
+    bool summary; /* made by perfkit merge --summary: what kernels took, no rows of single events */
 };
 
 /* Never NULL. Lives until prof_close or prof_refresh, as everything from the lookups below. */

@@ -44,19 +44,20 @@
     const busiest = data.busy.slice().sort((a, b) => b.busy_ns - a.busy_ns)[0];
     const share = busiest && busiest.window_ns > 0 ? busiest.busy_ns / busiest.window_ns : null;
     const complete = data.trust.complete, counted = data.trust.totals.length;
+    const unseen = data.capture.summary ? 'a summary has no single events' : null;
     const losses = data.trust.statements.filter((s) => s.level === 'loss').length;
     return el('div', { class: 'cards' },
       card('Wall time', f.duration(data.wall_ns), null, 'wall'),
       card(busiest ? busiest.label + ' busy' : 'Device busy', f.percent(share),
         busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device')
-          : 'no device was used', 'busy'),
+          : unseen || 'no device was used', 'busy'),
       card('Kernels', f.count(data.kernels), 'launches', 'kernels'),
-      card('Transfers', f.bytes(data.transfer_bytes), P.plural(data.transfers, 'copy or fill', 'copies and fills'),
-        'transfers'),
+      card('Transfers', f.bytes(data.transfer_bytes),
+        unseen || P.plural(data.transfers, 'copy or fill', 'copies and fills'), 'transfers'),
       card('Peak memory', f.bytes(data.peak_bytes), data.leaks > 0
         ? P.plural(data.leaks, 'allocation') + ' (' + f.bytes(data.leaked_bytes) + ') ' +
           (data.capture.ending === 'still running' ? 'not freed so far' : 'never freed')
-        : data.peak_bytes > 0 ? 'everything freed' : 'no allocations', 'memory'),
+        : unseen || (data.peak_bytes > 0 ? 'everything freed' : 'no allocations'), 'memory'),
       card('Capture', complete ? (counted ? 'complete' : 'no loss known') : 'INCOMPLETE',
         complete ? (counted ? 'every call counted is accounted for' : 'no calls were counted to prove it') : P.plural(losses, 'loss', 'losses') + ', see Trust',
         !complete ? 'bad' : counted ? 'good' : 'open', '#trust'));

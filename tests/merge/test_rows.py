@@ -201,7 +201,12 @@ class Rows(unittest.TestCase):
         # that events are left out is no news of the program
         told = subprocess.run([perfkit, "report", out], capture_output=True, text=True, check=True).stdout
         self.assertIn("summary: no single events, as asked", " ".join(told.split()))
-        self.assertIn("Devices: n/a", told)
+        for nothing in ("Devices", "Transfers", "Memory"):
+            self.assertIn(nothing + ": n/a: a summary", told)
+        self.assertIn("Findings: n/a: a summary", told)
+        self.assertTrue(report["capture"]["summary"])
+        told = subprocess.run([perfkit, "report", out, "--stats", "cuda_api_sum"], capture_output=True, text=True, check=True).stdout
+        self.assertIn("n/a: a summary", told)
         told = subprocess.run([perfkit, "report", out, "--memory"], capture_output=True, text=True, check=True).stdout
         self.assertIn("Nothing is told: a summary", told)
         self.assertNotIn("Never freed", told)

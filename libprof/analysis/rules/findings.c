@@ -222,6 +222,8 @@ static const char *why_not(const struct prof_capture *capture, const struct prof
     if (filter && (filter->kernel || filter->kernel_pattern || filter->stream ||
                    filter->stream_count || filter->thread || filter->range))
         return "only a part of the device's work was chosen";
+    if (capture->info.summary)
+        return "a summary (perfkit merge --summary) has no single events";
     return capture->info.kernel_filter ? "only some kernels were recorded" : NULL;
 }
 
