@@ -12,6 +12,7 @@
 #include "libprof/base/clock.h"
 #include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
+#include "libprof/store/ingest_rank.h"
 #include "libprof/store/ingest_record.h"
 #include "libprof/store/ingest_state.h"
 
@@ -489,7 +490,8 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
     if (!step(ingest, true) || !ingest_begin(ingest) || !ingest_processes_finish(ingest) ||
         !ingest_blocks_finish(ingest) ||
         !ingest_health_finish(ingest) || !ingest_capture_end(ingest, state) ||
-        !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest))
+        !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
+        !ingest_ranks_of_nccl(ingest->db))
         return retreat(ingest, err);
     /* The means to go on are dropped in the transaction that closes the capture: a failure, or a death
      * in between, leaves one that can be finished once more, from the state before. */

@@ -3,6 +3,7 @@
  *   ingest.c           open, step, commit, finish
  *   ingest_capture.c   the row of the capture, the kernel filter
  *   ingest_process.c   the lifecycle table: processes, who is alive
+ *   ingest_rank.c      ranks that only NCCL was told
  *   ingest_pid.c       pids of containers
  *   ingest_define.c    the definition stream of a spool: local ids to rows
  *   ingest_name.c      names of threads, and of objects known by the program's handles
