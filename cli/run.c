@@ -96,7 +96,9 @@ static const struct cli_option run_options[] = {
      .words = pytorch_words},
     {.name = "counters", .type = CLI_TEXT, AT(counters.set), .argument = "SET",
      .text = "also sample hardware counters of NVIDIA GPUs: roofline (bytes through each level of "
-             "memory, activity of each pipe) or memory (the bytes only, which costs less to read)"},
+             "memory, activity of each pipe) or memory (the bytes only, which costs less to read); "
+             "or count FLOP and bytes of single launches: exact:KERNEL, those of kernels whose name "
+             "matches the pattern"},
     {.name = "counters-interval", .type = CLI_TIME, AT(counters.interval_ns), .argument = "TIME",
      .fallback = "20us", .text = "time between two samples within a burst"},
     {.name = "counters-duty", .type = CLI_TEXT, AT(counters.duty), .argument = "PERCENT",
@@ -278,6 +280,7 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
         .target = &run->target,
         .scope = &run->scope,
         .stacks = &options->stacks,
+        .counters = &options->counters,
         .pytorch = options->pytorch,
     };
     if (!environment_build(&run->environment, &injection))

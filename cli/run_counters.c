@@ -24,6 +24,7 @@
 #define SAMPLER "perfkit_sampler"
 #define START_MS 15000 /* initialising CUDA on a machine with many GPUs takes seconds */
 #define LOOK_MS 50
+#define MOST_PATTERN_BYTES 300u /* each may take three in the collector's options */
 #define STOP_NS 5000000000ull   /* to decode the last burst */
 #define LEAST_INTERVAL_NS 5000u /* what the hardware was seen to keep up with */
 #define MOST_INTERVAL_NS 100000000u
@@ -46,6 +47,47 @@ static double duty_of(const char *text)
     return end != text && !*end && percent > 0 && percent <= 100 ? percent / 100 : 0;
 }
 
+/* The pattern of exact:PATTERN, or NULL. */
+static const char *exact_pattern(const struct counters_options *options)
+{
+    size_t length = strlen(COUNTERS_EXACT);
+    return options->set && strncmp(options->set, COUNTERS_EXACT, length) == 0
+               ? options->set + length
+               : NULL;
+}
+
+static bool check_exact(const char *command, const struct counters_options *options,
+                        const char *trace)
+{
+    const char *pattern = exact_pattern(options);
+    if (!*pattern || strlen(pattern) > MOST_PATTERN_BYTES) {
+        cli_say(command,
+                "--counters=exact: %s: give a pattern of the kernels' names, as in exact:gemm",
+                *pattern ? "the pattern is too long" : "which kernels?");
+        return false;
+    }
+    if (options->interval_ns != COUNTERS_OWN_INTERVAL || options->duty) {
+        cli_say(command, "--counters=exact samples nothing: leave out --counters-interval and "
+                         "--counters-duty");
+        return false;
+    }
+    if (!trace_has(trace, "cuda")) {
+        cli_say(command, "--counters=exact counts kernels of CUDA: add cuda to --trace");
+        return false;
+    }
+    return scope_check_pattern(command, "--counters=exact:", pattern);
+}
+
+bool counters_hand_over(const struct counters_options *options, char *text, size_t size)
+{
+    const char *pattern = exact_pattern(options);
+    text[0] = '\0';
+    if (!pattern)
+        return true;
+    size_t used = (size_t)snprintf(text, size, ",exact=");
+    return used < size && scope_append_escaped(text, used, size, pattern, strlen(pattern)) < size;
+}
+
 bool counters_check(const char *command, const struct counters_options *options, const char *trace)
 {
     bool own_interval = options->interval_ns == COUNTERS_OWN_INTERVAL;
@@ -55,10 +97,13 @@ bool counters_check(const char *command, const struct counters_options *options,
                              "counters, as in --counters=roofline");
         return own_interval && !options->duty;
     }
+    if (exact_pattern(options))
+        return check_exact(command, options, trace);
     if (!counter_set_find(options->set)) {
         char sets[256];
         list_sets(sets, sizeof sets);
-        cli_say(command, "--counters: there is no set '%s': give one of %s", options->set, sets);
+        cli_say(command, "--counters: there is no set '%s': give one of %s, or exact:KERNEL",
+                options->set, sets);
         return false;
     }
     if (!trace_has(trace, "cuda") && !trace_has(trace, "opencl")) {
@@ -201,7 +246,7 @@ void counters_start(struct counters *counters, const struct counters_options *op
                                          "../lib/*/perfkit/" SAMPLER, NULL};
     struct arguments arguments = {0};
     int ready = -1;
-    if (!options->set)
+    if (!options->set || exact_pattern(options))
         return;
     if (!beside_self(places, arguments.path)) {
         note(run->ingest,

@@ -11,6 +11,8 @@
 
 #define COUNTERS_OWN_INTERVAL UINT64_MAX
 
+#define COUNTERS_EXACT "exact:" /* --counters=exact:KERNEL: no sampler; the collector counts */
+
 struct counters_options {
     const char *set;      /* --counters; NULL = none */
     uint64_t interval_ns; /* COUNTERS_OWN_INTERVAL = the sampler's choice */
@@ -25,6 +27,9 @@ struct counters {
 /* False, said on stderr, when an option is wrong. `trace`: --trace, or NULL. */
 bool counters_check(const char *command, const struct counters_options *options, const char *trace);
 
+/* ",name=value" for PERFKIT_OPTIONS. False when it does not fit. */
+bool counters_hand_over(const struct counters_options *options, char *text, size_t size);
+
 /* The run that the sampler is for. */
 struct counters_run {
     const char *spool;
@@ -32,7 +37,7 @@ struct counters_run {
     struct prof_ingest *ingest;
 };
 
-/* Start the sampler and wait until it samples, has said why it cannot, or the user wants perfkit to
+/* Start the sampler, where one is asked for, and wait until it samples, has said why it cannot, or the user wants perfkit to
  * end (signals_asked_early). What goes wrong is a note of the capture: the run goes on. */
 void counters_start(struct counters *counters, const struct counters_options *options,
                     const struct counters_run *run);

@@ -10,6 +10,7 @@
 
 #include "cli/build.h"
 #include "cli/opencl_loader.h"
+#include "cli/run_counters.h"
 #include "cli/run_environment.h"
 #include "cli/run_pytorch.h"
 #include "cli/run_stacks.h"
@@ -266,6 +267,11 @@ static bool add_options(struct run_environment *environment, const struct run_in
     }
     used += strlen(text + used);
     if (!stacks_hand_over(injection->stacks, text + used, sizeof text - used)) {
+        errno = E2BIG;
+        return false;
+    }
+    used += strlen(text + used);
+    if (!counters_hand_over(injection->counters, text + used, sizeof text - used)) {
         errno = E2BIG;
         return false;
     }

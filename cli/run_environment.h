@@ -36,6 +36,7 @@ struct run_injection {
     const struct elf_facts *target;
     const struct scope *scope;
     const struct stacks_options *stacks;
+    const struct counters_options *counters;
     const char *pytorch; /* as given, NULL = not asked for */
 };
 

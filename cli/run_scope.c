@@ -79,12 +79,12 @@ static bool check_range(const char *command, const char *range, const char *trac
     return true;
 }
 
-static bool check_kernel(const char *command, const char *pattern, const char *trace)
+bool scope_check_pattern(const char *command, const char *option, const char *pattern)
 {
     regex_t regex;
     const char *too_much = prof_pattern_excess(pattern);
     if (too_much) {
-        cli_say(command, "--kernel='%.100s': %s: give a simpler pattern", pattern, too_much);
+        cli_say(command, "%s'%.100s': %s: give a simpler pattern", option, pattern, too_much);
         return false;
     }
     int failed = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
@@ -92,12 +92,19 @@ static bool check_kernel(const char *command, const char *pattern, const char *t
         char why[128];
         regerror(failed, &regex, why, sizeof why);
         cli_say(command,
-                "--kernel='%s' is not a POSIX extended regular expression: %s: put a backslash "
+                "%s'%s' is not a POSIX extended regular expression: %s: put a backslash "
                 "before characters that mean themselves",
-                pattern, why);
+                option, pattern, why);
         return false;
     }
     regfree(&regex);
+    return true;
+}
+
+static bool check_kernel(const char *command, const char *pattern, const char *trace)
+{
+    if (!scope_check_pattern(command, "--kernel=", pattern))
+        return false;
     if (trace_has(trace, "cuda") || trace_has(trace, "opencl"))
         return true;
     cli_say(command, "--kernel needs a source that has kernels: add cuda or opencl to --trace");
@@ -197,8 +204,7 @@ enum prof_status scope_prepare(struct scope *scope, const struct scope_options *
     return !status && options->dump ? prepare_dump(scope, options->dump, err) : status;
 }
 
-/* '%', ',' and what could end a variable, as %XX. */
-static size_t append_escaped(char *text, size_t used, size_t size, const char *from, size_t bytes)
+size_t scope_append_escaped(char *text, size_t used, size_t size, const char *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes && used < size; i++) {
         unsigned char byte = (unsigned char)from[i];
@@ -222,9 +228,9 @@ bool scope_hand_over(const struct scope *scope, char *text, size_t size)
         size_t bytes;
         const char *domain = split_range(asked->range, &bytes);
         APPEND(",capture=nvtx,capture-name=");
-        used = append_escaped(text, used, size, asked->range + strlen(NVTX_WORD), bytes);
+        used = scope_append_escaped(text, used, size, asked->range + strlen(NVTX_WORD), bytes);
         APPEND(",capture-domain=");
-        used = append_escaped(text, used, size, domain, strlen(domain));
+        used = scope_append_escaped(text, used, size, domain, strlen(domain));
     }
     if (asked->cupti)
         APPEND(",cupti=%s", scope_cupti[asked->cupti]);

@@ -40,6 +40,13 @@ bool scope_check(const char *command, struct scope_options *options, const char 
 enum prof_status scope_prepare(struct scope *scope, const struct scope_options *options,
                                const char *folder, struct prof_error *err);
 
+/* False, said on stderr, when a regular expression cannot be used; `option` as in "--kernel=". */
+bool scope_check_pattern(const char *command, const char *option, const char *pattern);
+
+/* Append text to an option of the collector: '%', ',' and what could end a variable as %XX. Returns
+ * the bytes used then, more than fit in `size` when it did not fit. */
+size_t scope_append_escaped(char *text, size_t used, size_t size, const char *from, size_t bytes);
+
 /* ",name=value..." for PERFKIT_OPTIONS. False when it does not fit. */
 bool scope_hand_over(const struct scope *scope, char *text, size_t size);
 

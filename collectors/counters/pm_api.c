@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collectors/counters/pm_api.h"
+#include "collectors/counters/remedy.h"
 
 struct pm_api pm;
 
@@ -59,30 +60,10 @@ bool pm_load(const char *chosen, char *why, size_t size)
 
 void pm_explain(int result, const char *call, char *why, size_t size)
 {
-    static const struct {
-        int result;
-        const char *text;
-    } known[] = {
-        {PM_NO_PRIVILEGE, "this user may not read the GPU's counters: run as root or with "
-                          "CAP_SYS_ADMIN, or load the "
-                          "driver with NVreg_RestrictProfilingToAdminUsers=0"},
-        {PM_VIRTUAL_NO_PRIVILEGE, "this virtual GPU does not allow profiling: its host must enable "
-                                  "it (vGPU plugin parameter "
-                                  "enable_profiling)"},
-        {PM_HARDWARE_BUSY,
-         "another tool holds the GPU's counters: end it, or pause DCGM (dcgmi profile --pause)"},
-        {PM_INVALID_OPERATION,
-         "another tool holds the GPU's counters: end it, or pause DCGM (dcgmi profile --pause)"},
-        {PM_NOT_SUPPORTED, "this GPU or driver has no sampling of counters"},
-        {PM_CONFIDENTIAL, "the GPU's counters are off in confidential computing mode"},
-        {PM_MIG, "the GPU's counters cannot be sampled while it is divided (MIG)"},
-        {PM_WSL, "the GPU's counters cannot be sampled under WSL"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (known[i].result == result) {
-            snprintf(why, size, "%s (%s: %d)", known[i].text, call, result);
-            return;
-        }
+    const char *remedy = counter_remedy(result);
+    if (remedy) {
+        snprintf(why, size, "%s (%s: %d)", remedy, call, result);
+        return;
     }
     const char *name = NULL;
     if (!pm.GetResultString || pm.GetResultString(result, &name) != PM_OK || !name)

@@ -8,7 +8,7 @@
  * known. Resource callbacks run with CUPTI's locks held: they ask for a number or two and leave.
  *
  * API callbacks come for a handful of functions: marks of the program's own profiling, allocations,
- * which may fail, those whose call stacks are asked for, and those that unload code. The names in kernel records are CUPTI's
+ * which may fail, those whose call stacks are asked for, launches that may be counted one by one, and those that unload code. The names in kernel records are CUPTI's
  * and die with the code, so before that happens the helper thread is let read what CUPTI has. The
  * program waits for it a fifth of a second at most. */
 #include <errno.h>
@@ -213,13 +213,6 @@ static void profiler(const CUpti_CallbackData *call)
         collector_window(start, WIRE_WINDOW_PROFILER);
 }
 
-/* Results of both APIs are enums whose 0 is success. */
-static bool succeeded(const CUpti_CallbackData *call)
-{
-    const int *result = call->functionReturnValue;
-    return !result || *result == 0;
-}
-
 static void resource_told(CUpti_CallbackId id, const CUpti_ResourceData *resource)
 {
     switch ((int)id) {
@@ -256,6 +249,7 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                                .site = call->callbackSite,
                                                .correlation = call->correlationId});
     cuda_stacks_told(ours, id, call);
+    cuda_exact_told(ours, id, call);
     switch (action) {
     case MARK:
         profiler(call);
@@ -264,7 +258,7 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
         unload(call);
         break;
     case MANAGED:
-        if (call->callbackSite == CUPTI_API_EXIT && succeeded(call))
+        if (call->callbackSite == CUPTI_API_EXIT && cuda_call_succeeded(call))
             cuda_managed_configure();
         cuda_failures_told(ours, id, call);
         break;
@@ -310,7 +304,7 @@ static void tell_allocations_and_stacks(void)
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
             if (cuda_failures_concern(cuda_function(domain, cbid)->name))
                 tell_calls(domain, cbid, ALLOC);
-            else if (cuda_stacks_concern(domain, cbid))
+            else if (cuda_stacks_concern(domain, cbid) || cuda_exact_concern(domain, cbid))
                 tell(domain, cbid);
         }
     }

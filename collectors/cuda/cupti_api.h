@@ -11,6 +11,8 @@
 #include <cuda.h>
 #include <cupti.h>
 
+#include "collectors/cuda/range_api.h"
+
 /* The parameter block of cuptiSubscribe_v2; our own, because older headers lack it. */
 struct cupti_subscriber {
     size_t size;
@@ -53,7 +55,25 @@ typedef void (*cupti_complete_fn)(CUcontext context, uint32_t stream, uint8_t *b
     X(0, GetContextId, (CUcontext, uint32_t *))                                                    \
     X(0, GetStreamIdEx, (CUcontext, CUstream, uint8_t, uint32_t *))                                \
     X(0, GetGraphId, (CUgraph, uint32_t *))                                                        \
-    X(0, GetGraphNodeId, (CUgraphNode, uint64_t *))
+    X(0, GetGraphNodeId, (CUgraphNode, uint64_t *))                                                \
+    X(0, DeviceGetChipName, (struct pm_chip_name *))                                               \
+    X(0, ProfilerInitialize, (struct pm_nothing *))                                                \
+    X(0, ProfilerGetCounterAvailability, (struct range_availability *))                            \
+    X(0, ProfilerHostInitialize, (struct pm_host_open *))                                          \
+    X(0, ProfilerHostConfigAddMetrics, (struct pm_host_add *))                                     \
+    X(0, ProfilerHostGetConfigImageSize, (struct pm_host_config_size *))                           \
+    X(0, ProfilerHostGetConfigImage, (struct pm_host_config *))                                    \
+    X(0, ProfilerHostGetNumOfPasses, (struct pm_host_passes *))                                    \
+    X(0, ProfilerHostEvaluateToGpuValues, (struct pm_host_evaluate *))                             \
+    X(0, RangeProfilerEnable, (struct range_enable *))                                             \
+    X(0, RangeProfilerDisable, (struct range_object *))                                            \
+    X(0, RangeProfilerGetCounterDataSize, (struct range_image_size *))                             \
+    X(0, RangeProfilerCounterDataImageInitialize, (struct range_image_init *))                     \
+    X(0, RangeProfilerSetConfig, (struct range_config *))                                          \
+    X(0, RangeProfilerStart, (struct range_object *))                                              \
+    X(0, RangeProfilerStop, (struct range_stop *))                                                 \
+    X(0, RangeProfilerDecodeData, (struct range_decode *))                                         \
+    X(0, RangeProfilerGetCounterDataInfo, (struct range_image_info *))
 
 struct cupti_api {
 #define X(required, name, parameters) CUptiResult(*name) parameters;

@@ -92,6 +92,8 @@ static void kernel(const struct record_kernel *record)
     out.times.submitted = record->submitted;
     count_batched(out.correlation, out.graph_node, WIRE_COUNT_LAUNCH_CALLED);
     collector_emit(&out);
+    if (!out.graph_node)
+        cuda_exact_kernel(record->correlation, out.config, out.head.aux, correlation);
 }
 
 static uint8_t copy_kind(uint8_t kind)

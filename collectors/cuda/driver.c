@@ -16,6 +16,7 @@ void cuda_driver_start(void)
         const char *name;
         void *function; /* the pointer to fill */
     } wanted[] = {
+        {"cuCtxGetDevice", &cuda_driver.CtxGetDevice},
         {"cuDeviceGetCount", &cuda_driver.DeviceGetCount},
         {"cuFuncGetName", &cuda_driver.FuncGetName},
         {"cuKernelGetName", &cuda_driver.KernelGetName},

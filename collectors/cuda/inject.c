@@ -30,6 +30,7 @@ static void forked(void)
     cuda_kinds_forked();
     cuda_callback_forked();
     cuda_stacks_forked();
+    cuda_exact_forked();
     cuda_names_forked();
     cuda_launch_names_forked();
 }
@@ -186,6 +187,7 @@ static void start(void)
     }
     cuda_driver_start();
     cuda_classes_start();
+    cuda_exact_start();
     cuda_callback_start(subscriber);
     cuda_flush_start();
     cuda_managed_start();

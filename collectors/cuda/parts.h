@@ -140,9 +140,19 @@ uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own);
 void cuda_stacks_forked(void);
 
+/* ---- exact.c: --counters=exact. The program's thread, but where helper is said. */
+void cuda_exact_start(void);                                      /* within cuInit */
+bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
+void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+/* The record of a kernel is read, by CUPTI's correlation id of its launch. Helper. */
+void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation);
+void cuda_exact_end(void); /* the last records are read. Helper. */
+void cuda_exact_forked(void);
+
 /* ---- driver.c */
 /* NULL: the driver has no such function (names: before CUDA 12.3). Any thread, after the start. */
 extern struct cuda_driver {
+    CUresult (*CtxGetDevice)(CUdevice *device); /* of the thread's context */
     CUresult (*DeviceGetCount)(int *count);
     CUresult (*FuncGetName)(const char **name, const void *function);
     CUresult (*KernelGetName)(const char **name, const void *kernel);
@@ -174,6 +184,12 @@ void cuda_kinds_forked(void);
 void cuda_decode(struct cuda_buffer *list, uint64_t now);
 
 /* ---- callback.c */
+/* Of a call that returned: results of both APIs are enums whose 0 is success. */
+static inline bool cuda_call_succeeded(const CUpti_CallbackData *call)
+{
+    const int *result = call->functionReturnValue;
+    return !result || *result == 0;
+}
 void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                    const void *data);
 void cuda_callback_start(CUpti_SubscriberHandle subscriber);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "collectors/core/option_text.h"
 #include "collectors/nvtx/nvtx.h"
 
 #define MOST_STARTED 64u /* ranges by start and end that hold windows open at a time */
@@ -16,28 +17,6 @@ static bool any_domain;
 static _Atomic uint32_t started;
 static _Atomic uint64_t started_ids[MOST_STARTED]; /* 0 = free */
 
-static unsigned digit(char c)
-{
-    return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-           : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-                                  : 16;
-}
-
-/* %XX to bytes, in place. */
-static void decode(char *text)
-{
-    char *to = text;
-    for (const char *at = text; *at; at++) {
-        if (at[0] == '%' && digit(at[1]) < 16 && digit(at[2]) < 16) {
-            *to++ = (char)(digit(at[1]) << 4 | digit(at[2]));
-            at += 2;
-        } else {
-            *to++ = *at;
-        }
-    }
-    *to = '\0';
-}
-
 void nvtx_capture_start(void)
 {
     char kind[16];
@@ -48,8 +27,8 @@ void nvtx_capture_start(void)
     if (!collector_option("capture-domain", wanted_domain, sizeof wanted_domain))
         wanted_domain[0] = '\0';
     any_domain = strcmp(wanted_domain, "*") == 0;
-    decode(wanted_name);
-    decode(wanted_domain);
+    option_decode(wanted_name);
+    option_decode(wanted_domain);
     nvtx_capturing = true;
 }
 

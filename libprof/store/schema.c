@@ -409,7 +409,7 @@ const struct prof_table prof_tables[] = {
     {"exact_count", "What single launches counted by one counter each (--counters=exact).",
      C(ID, {"start", "INTEGER", "ns since capture start, of the call"},
        {"config", "INTEGER", "launch_config.id"}, {"stream", "INTEGER", "stream.id or NULL"},
-       {"correlation", "INTEGER", "as kernel.correlation"},
+       {"correlation", "INTEGER", "the API's number of the call, the same for all of a launch"},
        {"name", "TEXT", "the same on every device"}, {"unit", "TEXT", "instruction, flop or byte"},
        {"metric", "TEXT", "CUPTI's name of it on this device"},
        {"value", "REAL", "in this launch"}),

@@ -1,13 +1,14 @@
-/* The parameter blocks that perfkit declares itself (collectors/counters/pm_api.h) against CUPTI's
+/* The parameter blocks that perfkit declares itself (pm_api.h, range_api.h) against CUPTI's
  * headers: same size, same places. Compiling is the test. */
 #include <cuda.h>
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
-#include "collectors/counters/pm_api.h"
+#include "collectors/cuda/range_api.h"
 
 #define SIZE(ours, last, theirs)                                                                   \
     _Static_assert(PM_SIZE(ours, last) == theirs##_STRUCT_SIZE, "size of " #ours)
@@ -141,3 +142,60 @@ _Static_assert(PM_INVALID_OPERATION == (int)CUPTI_ERROR_INVALID_OPERATION &&
                    PM_MIG == (int)CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED &&
                    PM_WSL == (int)CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED,
                "results");
+
+SIZE(range_availability, image, CUpti_Profiler_GetCounterAvailability_Params);
+AT(range_availability, context, CUpti_Profiler_GetCounterAvailability_Params, ctx);
+AT(range_availability, bytes, CUpti_Profiler_GetCounterAvailability_Params,
+   counterAvailabilityImageSize);
+AT(range_availability, image, CUpti_Profiler_GetCounterAvailability_Params,
+   pCounterAvailabilityImage);
+
+SIZE(range_enable, profiler, CUpti_RangeProfiler_Enable_Params);
+AT(range_enable, context, CUpti_RangeProfiler_Enable_Params, ctx);
+AT(range_enable, profiler, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject);
+SIZE(range_object, profiler, CUpti_RangeProfiler_Disable_Params);
+SIZE(range_object, profiler, CUpti_RangeProfiler_Start_Params);
+AT(range_object, profiler, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject);
+
+SIZE(range_image_size, bytes, CUpti_RangeProfiler_GetCounterDataSize_Params);
+AT(range_image_size, metrics, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames);
+AT(range_image_size, count, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics);
+AT(range_image_size, ranges, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumOfRanges);
+AT(range_image_size, nodes, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumRangeTreeNodes);
+AT(range_image_size, bytes, CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize);
+
+SIZE(range_image_init, image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+AT(range_image_init, bytes, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+   counterDataSize);
+AT(range_image_init, image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pCounterData);
+
+SIZE(range_config, level, CUpti_RangeProfiler_SetConfig_Params);
+AT(range_config, config, CUpti_RangeProfiler_SetConfig_Params, pConfig);
+AT(range_config, bytes, CUpti_RangeProfiler_SetConfig_Params, configSize);
+AT(range_config, image_bytes, CUpti_RangeProfiler_SetConfig_Params, counterDataImageSize);
+AT(range_config, image, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage);
+AT(range_config, range, CUpti_RangeProfiler_SetConfig_Params, range);
+AT(range_config, replay, CUpti_RangeProfiler_SetConfig_Params, replayMode);
+AT(range_config, ranges, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass);
+AT(range_config, levels, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels);
+AT(range_config, first_level, CUpti_RangeProfiler_SetConfig_Params, minNestingLevel);
+AT(range_config, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
+AT(range_config, level, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel);
+
+SIZE(range_stop, all_passes, CUpti_RangeProfiler_Stop_Params);
+AT(range_stop, pass, CUpti_RangeProfiler_Stop_Params, passIndex);
+AT(range_stop, level, CUpti_RangeProfiler_Stop_Params, targetNestingLevel);
+AT(range_stop, all_passes, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted);
+
+SIZE(range_decode, dropped, CUpti_RangeProfiler_DecodeData_Params);
+AT(range_decode, dropped, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped);
+
+SIZE(range_image_info, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params);
+AT(range_image_info, image, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage);
+AT(range_image_info, bytes, CUpti_RangeProfiler_GetCounterDataInfo_Params, counterDataImageSize);
+AT(range_image_info, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges);
+
+_Static_assert(RANGE_OF_KERNEL == (int)CUPTI_AutoRange &&
+                   RANGE_REPLAY_OF_KERNEL == (int)CUPTI_KernelReplay &&
+                   RANGE_PROFILER == (int)CUPTI_PROFILER_TYPE_RANGE_PROFILER,
+               "modes");

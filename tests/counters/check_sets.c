@@ -7,6 +7,9 @@
 
 #include "collectors/counters/pm_api.h"
 #include "collectors/counters/sets.h"
+#include "collectors/cuda/exact_sets.h"
+#include "collectors/cuda/kernel_name.h"
+#include "collectors/cuda/range_api.h"
 #include "tests/check_main.h"
 
 /* The metrics of a set on a chip; returns how many. */
@@ -24,10 +27,10 @@ static size_t metrics_of(const struct counter_set *set, enum counter_family fami
 }
 
 /* Passes that the metrics need on the chip; a negative result of CUPTI when they cannot be. */
-static int passes(const char *chip, const char *const *metrics, size_t count)
+static int passes_of(int profiler, const char *chip, const char *const *metrics, size_t count)
 {
     struct pm_host_open open = {
-        .size = PM_SIZE(pm_host_open, host), .profiler = PM_PROFILER_PM_SAMPLING, .chip = chip};
+        .size = PM_SIZE(pm_host_open, host), .profiler = profiler, .chip = chip};
     int result = pm.ProfilerHostInitialize(&open);
     if (result)
         return -result;
@@ -51,6 +54,11 @@ static int passes(const char *chip, const char *const *metrics, size_t count)
     return result ? -result : (int)ask.passes;
 }
 
+static int passes(const char *chip, const char *const *metrics, size_t count)
+{
+    return passes_of(PM_PROFILER_PM_SAMPLING, chip, metrics, count);
+}
+
 START_TEST(every_set_is_one_pass_on_every_chip)
 {
     for (size_t s = 0; s < counter_set_count; s++) {
@@ -63,6 +71,24 @@ START_TEST(every_set_is_one_pass_on_every_chip)
                 ck_assert_msg(passes(chip, &metrics[i], 1) == 1, "%s: %s", chip, metrics[i]);
             int needed = passes(chip, metrics, count);
             ck_assert_msg(needed == 1, "%s on %s: %d passes", counter_sets[s].name, chip, needed);
+        }
+    }
+}
+END_TEST
+
+START_TEST(every_exact_pass_is_one_run_of_a_kernel)
+{
+    static const char *const chips[] = {"GA100", "GA102", "AD102", "AD107", "GH100"};
+    for (size_t c = 0; c < sizeof chips / sizeof chips[0]; c++) {
+        size_t count;
+        const struct exact_pass *all = exact_passes_of(chips[c], &count);
+        ck_assert_ptr_nonnull(all);
+        for (size_t i = 0; i < count; i++) {
+            const char *metrics[EXACT_MOST_COUNTS];
+            for (size_t k = 0; k < all[i].count; k++)
+                metrics[k] = all[i].counters[k].metric;
+            int needed = passes_of(RANGE_PROFILER, chips[c], metrics, all[i].count);
+            ck_assert_msg(needed == 1, "%s on %s: %d", metrics[0], chips[c], needed);
         }
     }
 }
@@ -103,16 +129,75 @@ START_TEST(tables_are_sound)
 }
 END_TEST
 
+/* The pass that tells of tensors comes before those that are for such kernels only, and no counter
+ * is in two passes: its launches would be counted twice. */
+START_TEST(exact_passes_are_sound)
+{
+    static const char *const chips[] = {"GA100", "AD102", "GH100"};
+    size_t count;
+    ck_assert_ptr_null(exact_passes_of("GB100", &count));
+    ck_assert_ptr_null(exact_passes_of("", &count));
+    for (size_t c = 0; c < sizeof chips / sizeof chips[0]; c++) {
+        const struct exact_pass *all = exact_passes_of(chips[c], &count);
+        const char *names[EXACT_MOST_PASSES * EXACT_MOST_COUNTS];
+        size_t seen = 0;
+        bool told = false;
+        ck_assert_uint_le(count, EXACT_MOST_PASSES);
+        for (size_t i = 0; i < count; i++) {
+            ck_assert(all[i].tensor == (i > 1) && all[i].count <= EXACT_MOST_COUNTS);
+            for (size_t k = 0; k < all[i].count; k++) {
+                for (size_t n = 0; n < seen; n++)
+                    ck_assert_str_ne(names[n], all[i].counters[k].name);
+                names[seen++] = all[i].counters[k].name;
+                told |= i < 2 && strcmp(all[i].counters[k].name, EXACT_TENSOR) == 0;
+            }
+        }
+        ck_assert(told);
+    }
+}
+END_TEST
+
+START_TEST(symbols_have_the_names_of_their_source)
+{
+    static const struct {
+        const char *symbol, *name; /* NULL = none */
+    } cases[] = {
+        {"_Z4gemmPf", "gemm"},
+        {"_ZN2at6native13reduce_kernelILi512ELi1EEEvT_", "at::native::reduce_kernel"},
+        {"_ZN12_GLOBAL__N_13addEPf", "(anonymous namespace)::add"},
+        {"_ZL6staticPf", "static"},
+        {"_ZNK3box3runEv", "box::run"},
+        {"_ZSt4swapIfEvRT_S1_", "std::swap"},
+        {"gemm", NULL},
+        {"_Z", NULL},
+        {"_Z99gemm", NULL},
+        {"_ZN", NULL},
+        {"_Z99999999999999999999gemm", NULL},
+    };
+    char name[32], little[6];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool found = cuda_kernel_plain_name(cases[i].symbol, name, sizeof name);
+        ck_assert_msg(found == (cases[i].name != NULL), "%s", cases[i].symbol);
+        if (found)
+            ck_assert_str_eq(name, cases[i].name);
+    }
+    ck_assert(!cuda_kernel_plain_name("_ZN3abc3defEv", little, sizeof little));
+}
+END_TEST
+
 static int run(void)
 {
-    const TTest *const real[] = {every_set_is_one_pass_on_every_chip, cupti_does_count_passes};
+    const TTest *const real[] = {every_set_is_one_pass_on_every_chip, cupti_does_count_passes,
+                                 every_exact_pass_is_one_run_of_a_kernel};
     char why[256];
     Suite *suite = suite_create("counter sets");
     TCase *core = tcase_create("core");
     tcase_set_timeout(core, 60);
     tcase_add_test(core, tables_are_sound);
+    tcase_add_test(core, exact_passes_are_sound);
+    tcase_add_test(core, symbols_have_the_names_of_their_source);
     bool there = pm_load(NULL, why, sizeof why);
-    for (size_t i = 0; there && i < 2; i++)
+    for (size_t i = 0; there && i < sizeof real / sizeof real[0]; i++)
         tcase_add_test(core, real[i]);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);

@@ -12,6 +12,7 @@ import replay
 
 OPTIONS = ("--counters=roofline",)
 COUNTERS = 19  # of the roofline set on a GH100
+GEMM = "_ZN3lib4gemmIfEEvPT_"  # lib::gemm<float>, of fakes/program.c
 CYCLES, PEAK = 2, 100  # fakes/fake_pm.h
 
 
@@ -171,7 +172,7 @@ class Counters(replay.Case):
         self.assert_not_sampled(self.sampled("enable=26"), "dcgmi profile --pause")
 
     def test_not_supported(self):
-        self.assert_not_sampled(self.sampled("available=27"), "has no sampling of counters")
+        self.assert_not_sampled(self.sampled("available=27"), "has no such counters")
 
     def test_mig(self):
         self.assert_not_sampled(self.sampled("enable=43"), "MIG")
@@ -353,6 +354,86 @@ class Counters(replay.Case):
         self.assertGreater(self.count(outer, "process", "command LIKE '%perfkit run %'"), 0)
         self.assertGreater(self.count(self.open(capture), "counter_sample"), 0)
 
+    # ---- single launches
+
+    def exact(self, pattern, pm=""):
+        result = self.fake_run("exact", options=["--counters=exact:" + pattern],
+                               env=dict(FAKE_PM=pm))
+        db = self.open(result.capture)
+        self.assertEqual(self.count(db, "kernel"), 127)
+        return db
+
+    def counted(self, db):
+        """{(kernel, blocks): {counter: (launches, value)}}"""
+        found = {}
+        for name, grid, counter, launches, least, most in db.execute(
+                "SELECT s.value, c.grid_x, e.name, count(DISTINCT e.correlation), min(e.value), "
+                "max(e.value) FROM exact_count e JOIN launch_config c ON c.id = e.config "
+                "JOIN string s ON s.id = c.name GROUP BY 1, 2, 3"):
+            self.assertEqual(least, most)
+            found.setdefault((name, grid), {})[counter] = (launches, most)
+        return found
+
+    def test_exact_counts_of_single_launches(self):
+        db = self.exact("gemm")
+        found = self.counted(db)
+        self.assertEqual(sorted(found), [("_Z4gemmPf", 10), (GEMM, 10),
+                                         (GEMM, 20)])
+        # Each pass in three launches: number k of it counted (k + 1) x blocks.
+        often = found[GEMM, 10]
+        self.assertEqual(often, dict(
+            {"dram_read_bytes": (3, 10), "dram_write_bytes": (3, 20), "l2_bytes": (3, 30),
+             "tensor_instructions": (3, 40), "fp64_add": (3, 10), "fp64_mul": (3, 20),
+             "fp64_fma": (3, 30), "fp32_add": (3, 40), "fp32_mul": (3, 50), "fp32_fma": (3, 60),
+             "fp16_add": (3, 70), "fp16_mul": (3, 80), "fp16_fma": (3, 90)},
+            **{"tensor_" + kind: (3, 10) for kind in ("bf16", "tf32", "fp64", "fp16_wgmma",
+                                                      "fp16_fp32", "fp16", "fp8")}))
+        # Four launches: one pass each. The first pass says that the tensor pipe is used.
+        self.assertEqual({name: launches for name, (launches, _) in
+                          found[GEMM, 20].items()},
+                         dict.fromkeys(["dram_read_bytes", "dram_write_bytes",
+                                        "l2_bytes", "tensor_instructions", "fp64_add", "fp64_mul",
+                                        "fp64_fma", "fp32_add", "fp32_mul", "fp32_fma", "fp16_add",
+                                        "fp16_mul", "fp16_fma", "tensor_bf16", "tensor_tf32"], 1))
+        # Not while a graph is made, but before and after it.
+        self.assertEqual(found["_Z4gemmPf", 10]["l2_bytes"], (1, 30))
+        self.assertEqual(found["_Z4gemmPf", 10]["fp32_fma"], (1, 60))
+        self.assertEqual(found["_Z4gemmPf", 10]["tensor_bf16"], (1, 10))
+        (note,) = self.notes(db, "note")
+        self.assertIn("34 launches were counted one by one", note)
+        self.assertEqual(self.notes(db, "degraded"), [])
+        self.assertEqual(self.count(db, "exact_count", "config IN (SELECT config FROM kernel) AND "
+                                    "stream IN (SELECT stream FROM kernel)"),
+                         self.count(db, "exact_count"))
+
+    def test_exact_without_tensors_asks_for_none(self):
+        found = self.counted(self.exact("^lib::gemm$", "no_tensor=1"))
+        self.assertEqual(list({name for name, _ in found}), [GEMM])
+        self.assertEqual(len(found[GEMM, 10]), 13)
+        self.assertEqual(found[GEMM, 10]["tensor_instructions"], (3, 0))
+
+    def test_exact_without_permission(self):
+        db = self.exact("gemm", "range_available=35")
+        self.assertEqual(self.count(db, "exact_count"), 0)
+        (note,) = self.notes(db, "degraded")
+        self.assertIn("NVreg_RestrictProfilingToAdminUsers=0", note)
+
+    def test_exact_while_somebody_else_counts(self):
+        db = self.exact("gemm", "range_enable=26")
+        self.assertEqual(self.count(db, "exact_count"), 0)
+        (note,) = self.notes(db, "degraded")
+        self.assertIn("dcgmi profile --pause", note)
+
+    def test_exact_on_an_unknown_chip(self):
+        (note,) = self.notes(self.exact("gemm", "chip=TU102"), "degraded")
+        self.assertIn("no exact counters are known for the chip TU102", note)
+
+    def test_exact_of_nothing(self):
+        db = self.exact("nothing,here")
+        self.assertEqual(self.count(db, "exact_count"), 0)
+        (note,) = self.notes(db, "note")
+        self.assertIn("0 launches were counted", note)
+
     # ---- options
 
     def test_wrong_options(self):
@@ -363,6 +444,10 @@ class Counters(replay.Case):
                               (["--counters=roofline", "--counters-duty=101%"], b"not a share"),
                               (["--counters=roofline", "--counters-interval=0"], b"out of range"),
                               (["--counters-interval=0"], b"need --counters"),
+                              (["--counters=exact:"], b"which kernels?"),
+                              (["--counters=exact:("], b"not a POSIX extended"),
+                              (["--counters=exact:k", "--counters-duty=5"], b"samples nothing"),
+                              (["--counters=exact:k", "--trace=nvtx"], b"add cuda to --trace"),
                               (["--counters=roofline", "--counters-interval=1us"], b"out of range")):
             with self.subTest(options):
                 result = self.plain(self.run_line(["/bin/true"], self.new_capture(), options))

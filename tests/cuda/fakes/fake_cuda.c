@@ -55,6 +55,13 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
     return 0;
 }
 
+EXPORT int cuCtxGetDevice(int *device);
+int cuCtxGetDevice(int *device)
+{
+    *device = 0;
+    return 0;
+}
+
 EXPORT int cuCtxSetCurrent(void *context);
 int cuCtxSetCurrent(void *context)
 {

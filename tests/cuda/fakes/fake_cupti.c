@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/cuda/fakes/fake_pm.h"
 #include "tests/cuda/fakes/internal.h"
 
 #define MAX_KIND 128
@@ -507,6 +508,32 @@ int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
                                .correlationId = correlation};
     return fake_call_back((CUpti_CallbackDomain)domain, cbid, &data);
 }
+
+#ifndef FAKE_CUPTI_OLD
+EXPORT int fake_cupti_launch(const char *symbol, uint32_t cbid, const uint32_t shape[7],
+                             uint32_t correlation);
+int fake_cupti_launch(const char *symbol, uint32_t cbid, const uint32_t shape[7],
+                      uint32_t correlation)
+{
+    struct {
+        const void *function;
+        uint32_t shape[7];
+    } parameters = {.function = symbol};
+    int result = 0, told = 0;
+    memcpy(parameters.shape, shape, sizeof parameters.shape);
+    CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER,
+                               .functionParams = &parameters,
+                               .symbolName = symbol,
+                               .context = (CUcontext)(uintptr_t)0x1001,
+                               .correlationId = correlation};
+    told += fake_call_back(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+    fake_range_kernel(shape[0] * shape[1] * shape[2]);
+    data.callbackSite = CUPTI_API_EXIT;
+    data.functionReturnValue = &result;
+    told += fake_call_back(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+    return told;
+}
+#endif
 
 EXPORT uint64_t fake_cupti_stat(enum fake_cupti_stat which);
 uint64_t fake_cupti_stat(enum fake_cupti_stat which)

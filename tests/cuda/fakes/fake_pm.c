@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectors/counters/pm_api.h"
+#include "collectors/cuda/range_api.h"
 #include "tests/cuda/fakes/fake_pm.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -63,7 +63,7 @@ static const char *knob_at(const char *name)
     return NULL;
 }
 
-static long knob(const char *name, long otherwise)
+long fake_pm_knob(const char *name, long otherwise)
 {
     const char *at = knob_at(name);
     return at ? atol(at) : otherwise;
@@ -99,7 +99,7 @@ CALL(DeviceGetChipName, struct pm_chip_name)
 
 CALL(ProfilerHostInitialize, struct pm_host_open)
 {
-    if (p->profiler != PM_PROFILER_PM_SAMPLING || !p->chip)
+    if ((p->profiler != PM_PROFILER_PM_SAMPLING && p->profiler != RANGE_PROFILER) || !p->chip)
         return 1;
     p->host = calloc(1, 1);
     return 0;
@@ -118,7 +118,7 @@ CALL(ProfilerHostConfigAddMetrics, struct pm_host_add)
     snprintf(text, sizeof text, "%.*s", missing ? (int)strcspn(missing, ",") : 0,
              missing ? missing : "");
     for (size_t i = 0; i < p->count; i++) {
-        if (text[0] && state.enables >= knob("lost", 0) && strstr(p->metrics[i], text))
+        if (text[0] && state.enables >= fake_pm_knob("lost", 0) && strstr(p->metrics[i], text))
             return 999;
     }
     state.count = p->count < MOST_METRICS ? p->count : MOST_METRICS;
@@ -141,7 +141,7 @@ CALL(ProfilerHostGetConfigImage, struct pm_host_config)
 
 CALL(ProfilerHostGetNumOfPasses, struct pm_host_passes)
 {
-    p->passes = (size_t)knob("passes", 1);
+    p->passes = (size_t)fake_pm_knob("passes", 1);
     return 0;
 }
 
@@ -153,7 +153,7 @@ static bool ends_with(const char *text, const char *tail)
 
 static double value_of(const char *metric, double length)
 {
-    if (ends_with(metric, ".peak_sustained") && knob("peaks", 0))
+    if (ends_with(metric, ".peak_sustained") && fake_pm_knob("peaks", 0))
         abort();
     if (ends_with(metric, ".peak_sustained"))
         return FAKE_PM_PEAK;
@@ -169,8 +169,10 @@ static double value_of(const char *metric, double length)
 CALL(ProfilerHostEvaluateToGpuValues, struct pm_host_evaluate)
 {
     const struct image *image = (const void *)p->image;
-    if (knob("evaluate", 0))
-        return (int)knob("evaluate", 0);
+    if (fake_pm_knob("evaluate", 0))
+        return (int)fake_pm_knob("evaluate", 0);
+    if (fake_range_evaluate(p))
+        return 0;
     if (image->magic != MAGIC || p->sample >= image->count)
         return 1;
     for (size_t i = 0; i < p->count; i++)
@@ -183,8 +185,8 @@ CALL(ProfilerHostEvaluateToGpuValues, struct pm_host_evaluate)
 
 CALL(PmSamplingGetCounterAvailability, struct pm_availability)
 {
-    if (knob("available", 0))
-        return (int)knob("available", 0);
+    if (fake_pm_knob("available", 0))
+        return (int)fake_pm_knob("available", 0);
     if (p->image)
         memset(p->image, 1, p->bytes);
     p->bytes = 64;
@@ -193,8 +195,8 @@ CALL(PmSamplingGetCounterAvailability, struct pm_availability)
 
 CALL(PmSamplingEnable, struct pm_enable)
 {
-    if (knob("enable", 0))
-        return (int)knob("enable", 0);
+    if (fake_pm_knob("enable", 0))
+        return (int)fake_pm_knob("enable", 0);
     if (state.enabled)
         return PM_INVALID_OPERATION;
     state.enabled = true;
@@ -233,8 +235,8 @@ CALL(PmSamplingStart, struct pm_object)
 {
     if (state.started || p->sampling != &state)
         return PM_INVALID_OPERATION;
-    if (knob("start", 0) && ++state.starts > knob("after", 0))
-        return (int)knob("start", 0);
+    if (fake_pm_knob("start", 0) && ++state.starts > fake_pm_knob("after", 0))
+        return (int)fake_pm_knob("start", 0);
     state.started = state.first = true;
     state.ended = false;
     state.from = now();
@@ -247,7 +249,7 @@ CALL(PmSamplingStop, struct pm_object)
         return PM_INVALID_OPERATION;
     state.started = false;
     state.to = now();
-    return (int)knob("stop", 0);
+    return (int)fake_pm_knob("stop", 0);
 }
 
 /* As the real one (CUPTI 13.0 on an H200): the first sample of a burst reaches far back; a call may
@@ -256,15 +258,15 @@ CALL(PmSamplingStop, struct pm_object)
 CALL(PmSamplingDecodeData, struct pm_decode)
 {
     struct image *image = (void *)p->image;
-    long portion = knob("portion", 1024);
-    if (knob("decode", 0) && ++state.decodes > knob("after", 0) &&
-        state.decodes % knob("every", 1) == 0)
-        return (int)knob("decode", 0);
-    while (knob("hang", 0))
+    long portion = fake_pm_knob("portion", 1024);
+    if (fake_pm_knob("decode", 0) && ++state.decodes > fake_pm_knob("after", 0) &&
+        state.decodes % fake_pm_knob("every", 1) == 0)
+        return (int)fake_pm_knob("decode", 0);
+    while (fake_pm_knob("hang", 0))
         pause();
-    if (knob("crash", 0))
+    if (fake_pm_knob("crash", 0))
         abort();
-    p->overflow = knob("overflow", 0) != 0;
+    p->overflow = fake_pm_knob("overflow", 0) != 0;
     p->stop_reason = PM_STOP_OTHER;
     while (image->count < image->room && image->count < portion &&
            state.from + state.interval <= state.to) {

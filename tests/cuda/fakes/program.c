@@ -29,6 +29,7 @@ enum {
 enum { MEMSET_CBID = 49, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165 };
 enum { MANAGED_CBID = 206, DRIVER_MANAGED_CBID = 371 };
 enum { MODULE_UNLOAD_CBID = 22 };
+enum { BEGIN_CAPTURE_CBID = 539, END_CAPTURE_CBID = 497 };
 enum { START_CBID = 171, STOP_CBID = 172, UNKNOWN_CBID = FAKE_UNKNOWN_FUNCTION };
 
 static fake_cupti_record_fn record;
@@ -37,6 +38,7 @@ static fake_cupti_stat_fn stat_of;
 static fake_cupti_api_fn api_call;
 static fake_cupti_stream_fn new_stream;
 static fake_cupti_replay_fn replay_dump;
+static fake_cupti_launch_fn driver_launch;
 static _Atomic uint32_t next_id = 1;
 
 /* The replayer's clock (fake_clock_fn). Ours comes before the C library's for the whole process, so
@@ -90,7 +92,7 @@ static void runtime(uint32_t cbid, uint32_t id, uint64_t start)
     call(CUPTI_ACTIVITY_KIND_RUNTIME, cbid, id, start, start + 1000, 0);
 }
 
-static void kernel(const char *name, uint32_t id, uint64_t start, uint64_t end)
+static void kernel_of(const char *name, uint32_t blocks, uint32_t id, uint64_t start, uint64_t end)
 {
     CUpti_ActivityKernel10 k;
     memset(&k, 0, sizeof k);
@@ -100,13 +102,18 @@ static void kernel(const char *name, uint32_t id, uint64_t start, uint64_t end)
     k.end = end;
     k.contextId = 1;
     k.streamId = 7;
-    k.gridX = 10, k.gridY = k.gridZ = 1;
+    k.gridX = (int32_t)blocks, k.gridY = k.gridZ = 1;
     k.blockX = 256, k.blockY = k.blockZ = 1;
     k.dynamicSharedMemory = 1024;
     k.correlationId = id;
     k.name = name;
     k.isDeviceLaunched = 0;
     record(&k, sizeof k);
+}
+
+static void kernel(const char *name, uint32_t id, uint64_t start, uint64_t end)
+{
+    kernel_of(name, 10, id, start, end);
 }
 
 static void launch(const char *name)
@@ -478,6 +485,40 @@ static int counted(void)
     return 0;
 }
 
+/* Launches of kernel `name` in a grid of so many blocks, by the driver's function. */
+static int launch_by_driver(const char *name, unsigned times, uint32_t blocks)
+{
+    int told = 0;
+    for (unsigned i = 0; i < times; i++) {
+        uint32_t id = next_id++, shape[7] = {blocks, 1, 1, 256, 1, 1, 1024};
+        uint64_t start = now();
+        told += driver_launch(name, DRIVER_LAUNCH_CBID, shape, id);
+        call(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, id, start, now(), 0);
+        kernel_of(name, blocks, id, start + 2000, start + 3000);
+    }
+    return told;
+}
+
+/* Kernels that are counted one by one: some of them, some in a graph. */
+static int exact(void)
+{
+    topology();
+    launch_by_driver("_ZN3lib4gemmIfEEvPT_", 60, 10);
+    launch_by_driver("_ZN3lib4gemmIfEEvPT_", 4, 20);
+    launch_by_driver("_Z5otherPf", 20, 10);
+    launch_by_driver("_Z15ncclDevKernel_gemmv", 20, 10);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, BEGIN_CAPTURE_CBID, 0, 0);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, BEGIN_CAPTURE_CBID, 0, 2); /* failed */
+    launch_by_driver("_Z4gemmPf", 2, 10);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, BEGIN_CAPTURE_CBID, 0, 0);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, BEGIN_CAPTURE_CBID, 0, 1);
+    launch_by_driver("_Z4gemmPf", 20, 10);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, END_CAPTURE_CBID, 0, 0);
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, END_CAPTURE_CBID, 0, 1);
+    launch_by_driver("_Z4gemmPf", 1, 10);
+    return 0;
+}
+
 static int replay(void)
 {
     return replay_dump();
@@ -502,6 +543,7 @@ static const struct {
     {"wrap", wrap},       {"graph", graph},     {"twice", twice},       {"fork", forking},
     {"refused", refused}, {"nothing", nothing}, {"profiler", profiler}, {"streams", streams},
     {"replay", replay},   {"counted", counted}, {"managed", managed},
+    {"exact", exact},
     {"managed_in_child", managed_in_child},
     {"managed_in_plugin", managed_in_plugin},
     {"unload_in_plugin", unload_in_plugin},
@@ -535,6 +577,7 @@ int main(int argc, char **argv)
         {"fake_cupti_record", &record},     {"fake_cupti_node", &node},
         {"fake_cupti_stat", &stat_of},      {"fake_cupti_api", &api_call},
         {"fake_cupti_stream", &new_stream}, {"fake_cupti_replay", &replay_dump},
+        {"fake_cupti_launch", &driver_launch},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         found = symbol(cupti, wanted[i].name);

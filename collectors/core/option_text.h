@@ -1,0 +1,27 @@
+/* Options that may hold any text: '%' and ',' come as %XX (cli/run_scope.c). */
+#ifndef PERFKIT_COLLECTORS_CORE_OPTION_TEXT_H
+#define PERFKIT_COLLECTORS_CORE_OPTION_TEXT_H
+
+static inline unsigned option_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+           : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
+                                  : 16;
+}
+
+/* %XX to bytes, in place. */
+static inline void option_decode(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        if (at[0] == '%' && option_digit(at[1]) < 16 && option_digit(at[2]) < 16) {
+            *to++ = (char)(option_digit(at[1]) << 4 | option_digit(at[2]));
+            at += 2;
+        } else {
+            *to++ = *at;
+        }
+    }
+    *to = '\0';
+}
+
+#endif

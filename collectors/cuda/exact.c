@@ -1,0 +1,395 @@
+/* Counting single launches exactly (--counters=exact:KERNEL): of kernels whose name matches, the
+ * first launches of each configuration are counted, one pass of counters a launch, between the
+ * entry into the driver's launch function and its return. CUPTI runs the kernel alone meanwhile and
+ * waits for its end, so a measured launch takes milliseconds; all others are as they were.
+ *
+ * This is the one place that calls CUPTI at length on the program's thread, because ranges belong
+ * to the thread that launches. Nobody waits for another: a thread that finds another one counting
+ * lets its launch pass uncounted. Not counted are launches while any stream is being captured into
+ * a graph, where waiting would spoil the capture, kernels of graphs, and NCCL's, which wait for
+ * each other. */
+#include <regex.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/core/option_text.h"
+#include "collectors/cuda/exact_ranges.h"
+#include "collectors/cuda/kernel_name.h"
+#include "collectors/cuda/parts.h"
+
+#define REPEATS 3u      /* launches that each pass is counted of */
+#define TRIES 12u       /* launches that may fail before a configuration is given up */
+#define SUBJECTS 4096u  /* configurations of kernels: a power of 2 */
+#define WAITING 256u    /* counted launches whose kernel records have not come yet */
+#define MOST_REGEX 1024 /* bytes of the option */
+
+/* The parameters that all of the driver's launch functions have. */
+struct shape {
+    uint32_t grid[3], block[3], shared;
+};
+struct plain_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
+    const void *function;
+    struct shape shape;
+};
+struct extended_launch { /* cuLaunchKernelEx; CUlaunchConfig begins so */
+    const struct shape *config;
+    const void *function;
+};
+
+/* A kernel in a launch configuration. */
+struct subject {
+    uint32_t name; /* string id; 0 = free */
+    struct shape shape;
+    bool wanted, given_up, tensor;
+    uint8_t failures;
+    uint8_t done[EXACT_MOST_PASSES];
+};
+
+/* What a launch counted, until its kernel record tells the configuration. */
+struct waiting {
+    _Atomic uint32_t state; /* FREE, FILLING, FULL */
+    uint32_t own, outer;    /* correlation ids of the driver's and of the runtime's call */
+    uint64_t time;
+    const struct exact_pass *pass;
+    double values[EXACT_MOST_COUNTS];
+};
+enum { FREE, FILLING, FULL };
+
+static regex_t wanted_name;
+static bool on;                           /* asked for, and the pattern is good */
+static _Atomic bool broken;               /* nothing can be counted in this process */
+static _Atomic uint32_t busy;             /* a thread counts, or looks up */
+static _Atomic uint32_t capturing;        /* streams that are being captured */
+static _Atomic uint32_t launches;         /* begun */
+static struct subject subjects[SUBJECTS]; /* of whoever is busy */
+static uint32_t subject_count;
+static struct waiting waiting[WAITING];
+static _Atomic uint32_t measured, unmatched;
+static _Atomic uint64_t spent_ns;
+
+/* Of the launching thread. */
+static _Thread_local struct {
+    struct exact_ranges *ranges; /* counting; NULL = not */
+    struct subject *subject;
+    size_t pass;
+    uint32_t begun; /* `launches` at its own */
+    uint32_t outer; /* the runtime's call around */
+    uint64_t since;
+} mine __attribute__((tls_model("initial-exec")));
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool is_launch(enum cuda_domain domain, uint32_t cbid)
+{
+    const struct cuda_function *function = cuda_function(domain, cbid);
+    return function->klass == WIRE_CLASS_LAUNCH && function->expects == WIRE_EXPECTS_ONE;
+}
+
+static bool is_capture(enum cuda_domain domain, uint32_t cbid, const char *what)
+{
+    return domain == CUDA_DOMAIN_DRIVER && starts(cuda_function(domain, cbid)->name, what);
+}
+
+bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid)
+{
+    return on && (is_launch(domain, cbid) || is_capture(domain, cbid, "cuStreamBeginCapture") ||
+                  is_capture(domain, cbid, "cuStreamEndCapture"));
+}
+
+void cuda_exact_start(void)
+{
+    static char pattern[MOST_REGEX], why[MOST_REGEX + 128];
+    if (!collector_option("exact", pattern, sizeof pattern))
+        return;
+    option_decode(pattern);
+    int failed = regcomp(&wanted_name, pattern, REG_EXTENDED | REG_NOSUB);
+    on = failed == 0;
+    if (on)
+        return;
+    snprintf(why, sizeof why, "no launch was counted: '%s' is no regular expression", pattern);
+    collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, why, (uint32_t)failed);
+}
+
+static void give_up(const char *why)
+{
+    char text[EXACT_WHY_BYTES + 64];
+    atomic_store(&broken, true);
+    snprintf(text, sizeof text, "no single launches are counted: %s", why);
+    collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, 0);
+}
+
+/* ---- which launches -------------------------------------------------------------------------- */
+
+static bool read_launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call,
+                        struct shape *out)
+{
+    const char *name = cuda_function(domain, cbid)->name;
+    if (!call->functionParams || !call->symbolName)
+        return false;
+    if (starts(name, "cuLaunchKernelEx")) {
+        const struct extended_launch *from = call->functionParams;
+        if (!from->config)
+            return false;
+        *out = *from->config;
+        return true;
+    }
+    if (!starts(name, "cuLaunchKernel") && !starts(name, "cuLaunchCooperativeKernel"))
+        return false;
+    const struct plain_launch *from = call->functionParams;
+    *out = from->shape;
+    return true;
+}
+
+static bool is_wanted(const char *symbol)
+{
+    char name[512];
+    if (strstr(symbol, "nccl"))
+        return false;
+    return regexec(&wanted_name, symbol, 0, NULL, 0) == 0 ||
+           (cuda_kernel_plain_name(symbol, name, sizeof name) &&
+            regexec(&wanted_name, name, 0, NULL, 0) == 0);
+}
+
+static struct subject *subject_of(const char *symbol, const struct shape *shape)
+{
+    uint32_t words[sizeof *shape / sizeof(uint32_t)], hash = collector_text(symbol), id = hash;
+    memcpy(words, shape, sizeof words);
+    if (!id)
+        return NULL;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        hash = (hash ^ words[i]) * 0x9E3779B1u;
+    for (uint32_t at = hash >> 7;; at++) {
+        struct subject *s = &subjects[at % SUBJECTS];
+        if (s->name == id && memcmp(&s->shape, shape, sizeof *shape) == 0)
+            return s;
+        if (s->name)
+            continue;
+        if (subject_count >= SUBJECTS / 2)
+            return NULL;
+        subject_count++;
+        *s = (struct subject){.name = id, .shape = *shape, .wanted = is_wanted(symbol)};
+        return s;
+    }
+}
+
+/* The pass that was counted least; SIZE_MAX when there is enough. */
+static size_t next_pass(const struct subject *s, const struct exact_pass *passes, size_t count)
+{
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (s->done[i] >= REPEATS || (passes[i].tensor && !s->tensor))
+            continue;
+        if (least == SIZE_MAX || s->done[i] < s->done[least])
+            least = i;
+    }
+    return least;
+}
+
+/* ---- a launch -------------------------------------------------------------------------------- */
+
+static void end_turn(void)
+{
+    mine.ranges = NULL;
+    atomic_store(&busy, 0);
+}
+
+static bool begin(struct subject *subject, void *context, char *why)
+{
+    size_t count;
+    struct exact_ranges *ranges = exact_ranges_of(context, why);
+    if (!ranges) {
+        subject->given_up = true;
+        return false;
+    }
+    const struct exact_pass *passes = exact_ranges_passes(ranges, &count);
+    size_t pass = next_pass(subject, passes, count);
+    if (pass == SIZE_MAX) {
+        subject->given_up = true; /* enough is known */
+        return false;
+    }
+    mine.subject = subject;
+    mine.pass = pass;
+    mine.begun = atomic_load(&launches);
+    mine.since = collector_now();
+    if (exact_ranges_begin(ranges, pass, why)) {
+        mine.ranges = ranges;
+        return true;
+    }
+    /* Another process may hold the counters just now; who holds them always is told of once. */
+    subject->given_up = ++subject->failures >= TRIES;
+    if (!subject->given_up || atomic_load(&measured))
+        why[0] = '\0';
+    return false;
+}
+
+static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    struct shape shape;
+    uint32_t nobody = 0;
+    char why[EXACT_WHY_BYTES] = "";
+    atomic_fetch_add(&launches, 1);
+    if (atomic_load(&broken) || atomic_load(&capturing) || !collector_recording() ||
+        !read_launch(domain, cbid, call, &shape) ||
+        !atomic_compare_exchange_strong(&busy, &nobody, 1))
+        return;
+    struct subject *subject = subject_of(call->symbolName, &shape);
+    if (!subject || !subject->wanted || subject->given_up)
+        end_turn();
+    else if (!begin(subject, call->context, why)) {
+        if (why[0])
+            give_up(why);
+        end_turn();
+    }
+}
+
+static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
+                 const double *values)
+{
+    for (size_t i = 0; i < WAITING; i++) {
+        uint32_t is_free = FREE;
+        struct waiting *w = &waiting[i];
+        if (!atomic_compare_exchange_strong(&w->state, &is_free, FILLING))
+            continue;
+        w->own = call->correlationId;
+        w->outer = mine.outer;
+        w->time = mine.since;
+        w->pass = pass;
+        memcpy(w->values, values, pass->count * sizeof *values);
+        atomic_store_explicit(&w->state, FULL, memory_order_release);
+        return;
+    }
+    atomic_fetch_add(&unmatched, 1);
+}
+
+static bool uses_tensors(const struct exact_pass *pass, const double *values)
+{
+    for (size_t i = 0; i < pass->count; i++) {
+        if (strcmp(pass->counters[i].name, EXACT_TENSOR) == 0)
+            return values[i] > 0;
+    }
+    return false;
+}
+
+static void leave(const CUpti_CallbackData *call)
+{
+    size_t count;
+    double values[EXACT_MOST_COUNTS];
+    char why[EXACT_WHY_BYTES];
+    struct subject *subject = mine.subject;
+    const struct exact_pass *pass = &exact_ranges_passes(mine.ranges, &count)[mine.pass];
+    bool ok = exact_ranges_end(mine.ranges, mine.pass, values, why) &&
+              atomic_load(&launches) == mine.begun;
+    atomic_fetch_add(&spent_ns, collector_now() - mine.since);
+    if (ok) {
+        subject->done[mine.pass]++;
+        subject->tensor |= uses_tensors(pass, values);
+        atomic_fetch_add(&measured, 1);
+        keep(call, pass, values);
+    } else if (++subject->failures >= TRIES) {
+        subject->given_up = true;
+    }
+    if (why[0])
+        give_up(why);
+    end_turn();
+}
+
+static void begin_capture(const CUpti_CallbackData *call, bool entering)
+{
+    if (entering)
+        atomic_fetch_add(&capturing, 1);
+    else if (!cuda_call_succeeded(call))
+        atomic_fetch_sub(&capturing, 1);
+}
+
+void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    if (!on || !cuda_exact_concern(domain, cbid))
+        return;
+    bool entering = call->callbackSite == CUPTI_API_ENTER;
+    if (is_capture(domain, cbid, "cuStreamBeginCapture"))
+        begin_capture(call, entering);
+    else if (is_capture(domain, cbid, "cuStreamEndCapture"))
+        atomic_fetch_sub(&capturing, !entering && atomic_load(&capturing));
+    else if (domain == CUDA_DOMAIN_RUNTIME)
+        mine.outer = entering ? call->correlationId : 0;
+    else if (entering)
+        enter(domain, cbid, call);
+    else if (mine.ranges)
+        leave(call);
+}
+
+/* ---- the helper thread ----------------------------------------------------------------------- */
+
+static void emit(const struct waiting *w, uint32_t config, uint32_t stream, uint64_t correlation)
+{
+    for (size_t i = 0; i < w->pass->count; i++) {
+        const struct exact_counter *counter = &w->pass->counters[i];
+        struct wire_exact_count out = {
+            .head = {sizeof out, WIRE_EXACT_COUNT, 0, config},
+            .correlation = correlation,
+            .time = w->time,
+            .value = w->values[i],
+            .stream = stream,
+            .name = collector_text(counter->name),
+            .unit = collector_text(counter->unit),
+            .metric = collector_text(counter->metric),
+        };
+        collector_emit(&out);
+    }
+}
+
+void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation)
+{
+    if (!on || !id)
+        return;
+    for (size_t i = 0; i < WAITING; i++) {
+        struct waiting *w = &waiting[i];
+        if (atomic_load_explicit(&w->state, memory_order_acquire) != FULL ||
+            (w->own != id && w->outer != id))
+            continue;
+        emit(w, config, stream, correlation);
+        atomic_store(&w->state, FREE);
+        return;
+    }
+}
+
+void cuda_exact_end(void)
+{
+    char text[200];
+    uint32_t count = atomic_exchange(&measured, 0), lost = atomic_exchange(&unmatched, 0);
+    if (!on)
+        return;
+    for (size_t i = 0; i < WAITING; i++)
+        lost += atomic_load(&waiting[i].state) == FULL;
+    snprintf(text, sizeof text,
+             "%u launches were counted one by one, which took %.0f ms of the program's time", count,
+             (double)atomic_load(&spent_ns) / 1e6);
+    collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE, text, count);
+    if (!lost)
+        return;
+    snprintf(text, sizeof text, "%u counted launches have no kernel record and were left out",
+             lost);
+    collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, lost);
+}
+
+void cuda_exact_forked(void)
+{
+    mine.ranges = NULL;
+    mine.outer = 0;
+    atomic_store(&busy, 0);
+    atomic_store(&capturing, 0);
+    atomic_store(&broken, false);
+    atomic_store(&measured, 0);
+    atomic_store(&unmatched, 0);
+    atomic_store(&spent_ns, 0);
+    subject_count = 0;
+    memset(subjects, 0, sizeof subjects);
+    for (size_t i = 0; i < WAITING; i++)
+        atomic_store(&waiting[i].state, FREE);
+    exact_ranges_forked();
+}

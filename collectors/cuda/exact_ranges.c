@@ -1,0 +1,289 @@
+/* The range profiler of a context. Every pass is prepared once (metric names to a configuration, by
+ * CUPTI's host library) and counted in one run of a kernel, which CUPTI makes a range by itself.
+ *
+ * The counters are taken and given back around each launch: while they are held no other tool, and
+ * no other process, can have the device's. Memory comes from mmap and stays, CUPTI goes on reading
+ * it. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collectors/counters/remedy.h"
+#include "collectors/cuda/cupti_api.h"
+#include "collectors/cuda/exact_ranges.h"
+#include "collectors/cuda/parts.h"
+
+#define CONTEXTS 32u
+#define RANGES 2u /* kernels to make room for: a second one shows that the first was not alone */
+
+struct pass {
+    const char *metrics[EXACT_MOST_COUNTS];
+    void *host;
+    uint8_t *config, *image;
+    size_t config_bytes, image_bytes;
+};
+
+struct exact_ranges {
+    void *context;
+    const struct exact_pass *passes;
+    size_t count;
+    struct pass prepared[EXACT_MOST_PASSES];
+    void *profiler;
+    bool failed;
+};
+static struct exact_ranges all[CONTEXTS];
+static size_t all_count;
+
+static bool explain(CUptiResult result, const char *call, char *why)
+{
+    const char *remedy = counter_remedy((int)result);
+    if (remedy)
+        snprintf(why, EXACT_WHY_BYTES, "%s (%s: %d)", remedy, call, (int)result);
+    else
+        snprintf(why, EXACT_WHY_BYTES, "%s: %s (%d)", call, cupti_result(result), (int)result);
+    return false;
+}
+
+#define TRY(function, block)                                                                       \
+    do {                                                                                           \
+        CUptiResult result_ = cupti.function(block);                                               \
+        if (result_ != CUPTI_SUCCESS)                                                              \
+            return explain(result_, "cupti" #function, why);                                       \
+    } while (0)
+
+static bool has_functions(char *why)
+{
+    if (cupti.RangeProfilerEnable && cupti.RangeProfilerDecodeData && cupti.ProfilerInitialize &&
+        cupti.ProfilerHostInitialize && cupti.ProfilerGetCounterAvailability &&
+        cupti.DeviceGetChipName)
+        return true;
+    snprintf(why, EXACT_WHY_BYTES, "counting single launches needs CUPTI 12.6 or newer");
+    return false;
+}
+
+static uint8_t *room(size_t bytes, char *why)
+{
+    void *at = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at != MAP_FAILED)
+        return at;
+    snprintf(why, EXACT_WHY_BYTES, "no memory for counting single launches");
+    return NULL;
+}
+
+/* What this device has free. Missing permission shows here. */
+static bool availability(void *context, uint8_t **image, char *why)
+{
+    struct range_availability ask = {.size = PM_SIZE(range_availability, image),
+                                     .context = context};
+    TRY(ProfilerGetCounterAvailability, &ask);
+    *image = ask.image = room(ask.bytes, why);
+    if (!ask.image)
+        return false;
+    TRY(ProfilerGetCounterAvailability, &ask);
+    return true;
+}
+
+static bool make_config(struct pass *pass, const char *chip, const struct exact_pass *what,
+                        const uint8_t *available, char *why)
+{
+    for (size_t i = 0; i < what->count; i++)
+        pass->metrics[i] = what->counters[i].metric;
+    struct pm_host_open open = {.size = PM_SIZE(pm_host_open, host),
+                                .profiler = RANGE_PROFILER,
+                                .chip = chip,
+                                .availability = available};
+    TRY(ProfilerHostInitialize, &open);
+    pass->host = open.host;
+    struct pm_host_add add = {.size = PM_SIZE(pm_host_add, count),
+                              .host = pass->host,
+                              .metrics = pass->metrics,
+                              .count = what->count};
+    TRY(ProfilerHostConfigAddMetrics, &add);
+    struct pm_host_config_size size = {.size = PM_SIZE(pm_host_config_size, bytes),
+                                       .host = pass->host};
+    TRY(ProfilerHostGetConfigImageSize, &size);
+    pass->config_bytes = size.bytes;
+    pass->config = room(size.bytes, why);
+    if (!pass->config)
+        return false;
+    struct pm_host_config get = {.size = PM_SIZE(pm_host_config, config),
+                                 .host = pass->host,
+                                 .bytes = size.bytes,
+                                 .config = pass->config};
+    TRY(ProfilerHostGetConfigImage, &get);
+    struct pm_host_passes passes = {
+        .size = PM_SIZE(pm_host_passes, passes), .bytes = size.bytes, .config = pass->config};
+    TRY(ProfilerHostGetNumOfPasses, &passes);
+    if (passes.passes == 1)
+        return true;
+    snprintf(why, EXACT_WHY_BYTES, "%s needs %zu runs of a kernel on this %s; one can be counted",
+             what->counters[0].name, passes.passes, chip);
+    return false;
+}
+
+static bool prepare(struct exact_ranges *ranges, char *why)
+{
+    int ordinal = 0;
+    uint8_t *available = NULL;
+    if (!has_functions(why))
+        return false;
+    struct pm_nothing nothing = {.size = PM_SIZE(pm_nothing, priv)};
+    TRY(ProfilerInitialize, &nothing);
+    if (!cuda_driver.CtxGetDevice || cuda_driver.CtxGetDevice(&ordinal) != CUDA_SUCCESS) {
+        snprintf(why, EXACT_WHY_BYTES, "the launch has no device that counters could be read of");
+        return false;
+    }
+    struct pm_chip_name name = {.size = PM_SIZE(pm_chip_name, name), .device = (size_t)ordinal};
+    TRY(DeviceGetChipName, &name);
+    ranges->passes = exact_passes_of(name.name ? name.name : "", &ranges->count);
+    if (!ranges->passes) {
+        snprintf(why, EXACT_WHY_BYTES, "no exact counters are known for the chip %s",
+                 name.name ? name.name : "");
+        return false;
+    }
+    if (!availability(ranges->context, &available, why))
+        return false;
+    for (size_t i = 0; i < ranges->count; i++)
+        if (!make_config(&ranges->prepared[i], name.name, &ranges->passes[i], available, why))
+            return false;
+    return true;
+}
+
+struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
+{
+    why[0] = '\0';
+    for (size_t i = 0; i < all_count; i++) {
+        if (all[i].context == context)
+            return all[i].failed ? NULL : &all[i];
+    }
+    if (all_count == CONTEXTS)
+        return NULL;
+    struct exact_ranges *ranges = &all[all_count++];
+    *ranges = (struct exact_ranges){.context = context};
+    ranges->failed = !prepare(ranges, why);
+    return ranges->failed ? NULL : ranges;
+}
+
+const struct exact_pass *exact_ranges_passes(const struct exact_ranges *ranges, size_t *count)
+{
+    *count = ranges->count;
+    return ranges->passes;
+}
+
+static bool enable(struct exact_ranges *ranges, char *why)
+{
+    struct range_enable on = {.size = PM_SIZE(range_enable, profiler), .context = ranges->context};
+    TRY(RangeProfilerEnable, &on);
+    ranges->profiler = on.profiler;
+    return true;
+}
+
+static void disable(struct exact_ranges *ranges)
+{
+    struct range_object off = {.size = PM_SIZE(range_object, profiler),
+                               .profiler = ranges->profiler};
+    if (ranges->profiler)
+        cupti.RangeProfilerDisable(&off);
+    ranges->profiler = NULL;
+}
+
+static bool empty_image(const struct exact_ranges *ranges, struct pass *pass, size_t count,
+                        char *why)
+{
+    if (!pass->image) {
+        struct range_image_size size = {.size = PM_SIZE(range_image_size, bytes),
+                                        .profiler = ranges->profiler,
+                                        .metrics = pass->metrics,
+                                        .count = count,
+                                        .ranges = RANGES,
+                                        .nodes = RANGES};
+        TRY(RangeProfilerGetCounterDataSize, &size);
+        pass->image_bytes = size.bytes;
+        pass->image = room(size.bytes, why);
+        if (!pass->image)
+            return false;
+    }
+    struct range_image_init init = {.size = PM_SIZE(range_image_init, image),
+                                    .profiler = ranges->profiler,
+                                    .bytes = pass->image_bytes,
+                                    .image = pass->image};
+    TRY(RangeProfilerCounterDataImageInitialize, &init);
+    return true;
+}
+
+static bool start(struct exact_ranges *ranges, struct pass *pass, char *why)
+{
+    struct range_config set = {.size = PM_SIZE(range_config, level),
+                               .profiler = ranges->profiler,
+                               .bytes = pass->config_bytes,
+                               .config = pass->config,
+                               .image_bytes = pass->image_bytes,
+                               .image = pass->image,
+                               .range = RANGE_OF_KERNEL,
+                               .replay = RANGE_REPLAY_OF_KERNEL,
+                               .ranges = RANGES,
+                               .levels = 1,
+                               .first_level = 1,
+                               .level = 1};
+    TRY(RangeProfilerSetConfig, &set);
+    struct range_object on = {.size = PM_SIZE(range_object, profiler),
+                              .profiler = ranges->profiler};
+    TRY(RangeProfilerStart, &on);
+    return true;
+}
+
+bool exact_ranges_begin(struct exact_ranges *ranges, size_t pass, char why[EXACT_WHY_BYTES])
+{
+    struct pass *prepared = &ranges->prepared[pass];
+    why[0] = '\0';
+    if (enable(ranges, why) && empty_image(ranges, prepared, ranges->passes[pass].count, why) &&
+        start(ranges, prepared, why))
+        return true;
+    disable(ranges);
+    return false;
+}
+
+static bool stop(struct exact_ranges *ranges, char *why)
+{
+    struct range_stop off = {.size = PM_SIZE(range_stop, all_passes), .profiler = ranges->profiler};
+    TRY(RangeProfilerStop, &off);
+    struct range_decode decode = {.size = PM_SIZE(range_decode, dropped),
+                                  .profiler = ranges->profiler};
+    TRY(RangeProfilerDecodeData, &decode);
+    return true;
+}
+
+static bool read_values(const struct pass *pass, size_t count, double *values, char *why)
+{
+    struct range_image_info info = {.size = PM_SIZE(range_image_info, ranges),
+                                    .image = pass->image,
+                                    .bytes = pass->image_bytes};
+    TRY(RangeProfilerGetCounterDataInfo, &info);
+    if (info.ranges != 1)
+        return false;
+    struct pm_host_evaluate ask = {.size = PM_SIZE(pm_host_evaluate, values),
+                                   .host = pass->host,
+                                   .image = pass->image,
+                                   .image_bytes = pass->image_bytes,
+                                   .metrics = pass->metrics,
+                                   .count = count,
+                                   .values = values};
+    TRY(ProfilerHostEvaluateToGpuValues, &ask);
+    return true;
+}
+
+bool exact_ranges_end(struct exact_ranges *ranges, size_t pass, double *values,
+                      char why[EXACT_WHY_BYTES])
+{
+    why[0] = '\0';
+    bool ok = stop(ranges, why) &&
+              read_values(&ranges->prepared[pass], ranges->passes[pass].count, values, why);
+    disable(ranges);
+    return ok;
+}
+
+void exact_ranges_forked(void)
+{
+    all_count = 0;
+}

@@ -1,0 +1,32 @@
+/* Counting what one launch does, by CUPTI's range profiler: a context and the passes of its chip.
+ * For one thread at a time, the one that launches; nothing here waits for anybody but CUPTI. */
+#ifndef PERFKIT_COLLECTORS_CUDA_EXACT_RANGES_H
+#define PERFKIT_COLLECTORS_CUDA_EXACT_RANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collectors/cuda/exact_sets.h"
+
+#define EXACT_WHY_BYTES 256u
+
+struct exact_ranges;
+
+/* That of a context, which is current; made at the first call, which takes about a second. NULL:
+ * nothing can be counted there, and `why` is a sentence the first time, "" later. */
+struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES]);
+
+/* Passes of the context's chip, those that are not of tensors first. */
+const struct exact_pass *exact_ranges_passes(const struct exact_ranges *ranges, size_t *count);
+
+/* Before the launch and after it, on the same thread. End: values[count of the pass]; false also
+ * when not exactly one kernel ran in between. False: `why`, "" where the next launch may do better.
+ */
+bool exact_ranges_begin(struct exact_ranges *ranges, size_t pass, char why[EXACT_WHY_BYTES]);
+bool exact_ranges_end(struct exact_ranges *ranges, size_t pass, double *values,
+                      char why[EXACT_WHY_BYTES]);
+
+/* In a forked child: what was made is the parent's. */
+void exact_ranges_forked(void);
+
+#endif
