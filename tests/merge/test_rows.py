@@ -172,7 +172,7 @@ class Rows(unittest.TestCase):
 
     def test_summary(self):
         files = [rank_capture(f"v-{r}.sqlite", r, 3, A, steps=300, begin_ns=900_000_000 + r * 1_000_000_000) for r in range(3)]
-        for f in files:  # as a recording leaves it
+        for f in files[1:]:  # as a recording leaves it; the first has no sums, as what is imported
             db = sqlite3.connect(f)
             db.execute("INSERT INTO rollup(second, stream, config, count, sum, min, max, histogram) SELECT start / 1000000000, "
                        "stream, config, count(*), sum(duration), min(duration), max(duration), x'00' FROM kernel GROUP BY 1, 2, 3")
@@ -188,7 +188,9 @@ class Rows(unittest.TestCase):
             self.assertEqual(one(out, f"SELECT count(*) FROM {table}"), 0, table)
         sums = "SELECT p.rank, n.value, sum(r.count), sum(r.sum), min(r.min), max(r.max) FROM rollup r JOIN stream s ON s.id=r.stream " \
                "JOIN process p ON p.id=s.process JOIN launch_config c ON c.id=r.config JOIN string n ON n.id=c.name GROUP BY 1, 2 ORDER BY 1, 2"
-        self.assertEqual(ask(out, sums), [row for f in files for row in ask(f, sums)])
+        kernels = sums.replace("sum(r.count), sum(r.sum), min(r.min), max(r.max) FROM rollup r",
+                               "count(*), sum(duration), min(duration), max(duration) FROM kernel r")
+        self.assertEqual(ask(out, sums), [row for f in files for row in ask(f, kernels)])
         self.assertEqual(one(out, "SELECT count(*) FROM capture_health WHERE process NOT NULL"), 6)
         done = subprocess.run([perfkit, "report", out, "--format", "json"], capture_output=True, check=True)
         report = json.loads(done.stdout)

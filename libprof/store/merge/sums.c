@@ -1,18 +1,28 @@
 /* Rows of `rollup` where no kernels are to make them of: in a summary, and of files that are
- * summaries. Their seconds began with their file; they go to the second that they mostly overlap.
+ * summaries. Their seconds began with their file; they go to the second that they mostly overlap. A
+ * file that has kernels and no sums of them (made by another program, or cut off) is summed up here.
  */
 #include "libprof/store/merge/parts.h"
 
 #define SECOND_NS INT64_C(1000000000)
 
-static bool has_kernels(const struct merge_input *in)
+static bool finds(const struct merge_input *in, const char *sql)
 {
     sqlite3_stmt *row = NULL;
-    bool any =
-        sqlite3_prepare_v2(in->db, "SELECT 1 FROM kernel LIMIT 1", -1, &row, NULL) == SQLITE_OK &&
-        sqlite3_step(row) == SQLITE_ROW;
+    bool any = sqlite3_prepare_v2(in->db, sql, -1, &row, NULL) == SQLITE_OK &&
+               sqlite3_step(row) == SQLITE_ROW;
     sqlite3_finalize(row);
     return any;
+}
+
+static bool has_kernels(const struct merge_input *in)
+{
+    return finds(in, "SELECT 1 FROM kernel LIMIT 1");
+}
+
+static bool has_sums(const struct merge_input *in)
+{
+    return finds(in, "SELECT 1 FROM rollup LIMIT 1");
 }
 
 static int64_t floor_second(int64_t time_ns)
@@ -59,6 +69,33 @@ static enum prof_status copy_sums(struct merge *m, struct merge_input *in, sqlit
     return status;
 }
 
+static enum prof_status sum_kernels(struct merge *m, struct merge_input *in, sqlite3_stmt *insert)
+{
+    sqlite3_stmt *row = NULL;
+    const struct merge_ids *streams = &in->ids[merge_plan_find(&m->plan, "stream")],
+                           *configs = &in->ids[merge_plan_find(&m->plan, "launch_config")];
+    enum prof_status status = PROF_OK;
+    sqlite3_prepare_v2(in->db,
+                       "SELECT start, duration, stream, config FROM kernel "
+                       "WHERE start NOT NULL AND duration >= 0",
+                       -1, &row, NULL);
+    while (row && !status && sqlite3_step(row) == SQLITE_ROW) {
+        if (!rollup_sums_add(&m->rollup, merge_ids_now(streams, sqlite3_column_int64(row, 2)),
+                             merge_ids_now(configs, sqlite3_column_int64(row, 3)),
+                             merge_time(in, sqlite3_column_int64(row, 0)),
+                             (uint64_t)sqlite3_column_int64(row, 1)))
+            status = prof_fail(m->err, PROF_NOMEM, "out of memory");
+        else if (m->rollup.list.count >= ROLLUP_MOST && !rollup_sums_flush(&m->rollup, insert))
+            status = merge_write_fail(m);
+    }
+    if (!status && !rollup_sums_flush(&m->rollup, insert))
+        status = merge_write_fail(m);
+    rollup_sums_free(&m->rollup);
+    if (!row || (sqlite3_finalize(row) != SQLITE_OK && !status))
+        merge_input_damaged(in);
+    return status;
+}
+
 enum prof_status merge_sums(struct merge *m)
 {
     sqlite3_stmt *insert;
@@ -67,7 +104,9 @@ enum prof_status merge_sums(struct merge *m)
         return merge_write_fail(m);
     for (size_t i = 0; !status && i < m->count; i++) {
         struct merge_input *in = &m->inputs[i];
-        if (in->db && (m->options->summary || in->passing || !has_kernels(in)))
+        if (in->db && m->options->summary && !has_sums(in))
+            status = sum_kernels(m, in, insert);
+        else if (in->db && (m->options->summary || in->passing || !has_kernels(in)))
             status = copy_sums(m, in, insert);
         status = status ? status : merge_look_up(m);
     }
