@@ -16,6 +16,7 @@ struct prof_report_stat_walk {
     void *user;
     /* Set before the first row by tables whose "Time (%)" is a share of the rows. */
     int64_t listed_ns, wall_ns;
+    bool brief; /* where people read: stacks without what stands between their lines */
     bool stackless; /* set by tables that tell where work was called from: no row does */
 };
 

@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/utf8.h"
 #include "libprof/include/prof_stack_sums.h"
 #include "report/stats_columns.h"
+
+#define FUNCTION_CELLS 48 /* of a function's name where people read */
+#define OWN_FRAMES 6      /* of the program, and ... */
+#define LIBRARY_FRAMES 3  /* ... of libraries where it has none */
 
 static double share_of(int64_t part, int64_t whole)
 {
@@ -42,12 +47,28 @@ const struct prof_report_column prof_stat_stack_line_sum_columns[] = {
     STAT_TEXT("Module", line_line, module),
     {0}};
 
+/* Lines of the program itself before all else, in their order otherwise: a stack of a framework has
+ * dozens of frames that nobody wrote. */
+static int own_first(const void *a, const void *b)
+{
+    const struct prof_line_row *x = a, *y = b;
+    enum prof_nearness near_x = prof_frame_nearness(x->place);
+    enum prof_nearness near_y = prof_frame_nearness(y->place);
+    if (near_x != near_y)
+        return near_x < near_y ? -1 : 1;
+    if (x->total.device_ns != y->total.device_ns)
+        return x->total.device_ns > y->total.device_ns ? -1 : 1;
+    return x->place->number < y->place->number ? -1 : x->place->number > y->place->number;
+}
+
 enum prof_status prof_stat_stack_line_sum(struct prof_report_stat_walk *walk,
                                           struct prof_error *err)
 {
     struct prof_line_sums sums;
     struct prof_stat_text text = {0};
     enum prof_status status = prof_line_sums(walk->capture, walk->filter, &sums, err);
+    if (walk->brief && sums.count)
+        qsort(sums.rows, sums.count, sizeof *sums.rows, own_first);
     for (size_t i = 0; i < sums.count; i++) {
         const struct prof_frame *place = sums.rows[i].place;
         struct line_line line = {.row = sums.rows[i],
@@ -83,28 +104,82 @@ const struct prof_report_column prof_stat_stack_kern_sum_columns[] = {
     STAT_TEXT("Called From", caller_line, stack),
     {0}};
 
-/* "launch (a.c:5) < step (a.c:9) < main (a.c:20)". False: out of memory. */
-static bool path_text(const struct prof_frame *places, const uint32_t *path, size_t depth,
-                      struct prof_stat_text *text)
+static bool append(struct prof_stat_text *text, size_t *used, const char *what)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < depth; i++) {
-        const struct prof_frame *place = &places[path[i]];
-        size_t need = prof_frame_text(place, NULL, 0) + 4;
-        if (used + need > text->room) {
-            char *grown = realloc(text->text, (used + need) * 2);
-            if (!grown)
-                return false;
-            text->text = grown;
-            text->room = (used + need) * 2;
-        }
-        if (i) {
-            memcpy(text->text + used, " < ", 3);
-            used += 3;
-        }
-        used += prof_frame_text(place, text->text + used, text->room - used);
+    size_t length = strlen(what);
+    if (*used + length + 1 > text->room) {
+        size_t room = (*used + length + 1) * 2;
+        char *grown = realloc(text->text, room);
+        if (!grown)
+            return false;
+        text->text = grown;
+        text->room = room;
     }
+    memcpy(text->text + *used, what, length + 1);
+    *used += length;
     return true;
+}
+
+static bool append_place(struct prof_stat_text *text, size_t *used, const struct prof_frame *place,
+                         bool brief)
+{
+    struct prof_frame frame = *place;
+    char *name = brief ? prof_report_fit(place->function, FUNCTION_CELLS) : NULL;
+    if (name)
+        frame.function = name;
+    size_t length = prof_frame_text(&frame, NULL, 0);
+    char *whole = malloc(length + 1);
+    bool ok = whole && (name || !brief);
+    if (ok) {
+        prof_frame_text(&frame, whole, length + 1);
+        ok = append(text, used, whole);
+    }
+    free(whole);
+    free(name);
+    return ok;
+}
+
+/* Which frames of a stack are told. */
+struct telling {
+    enum prof_nearness farthest; /* but for the innermost one */
+    size_t most;
+};
+
+static struct telling telling_of(const struct prof_frame *places, const uint32_t *path,
+                                 size_t depth, bool brief)
+{
+    struct telling telling = {PROF_NEAR_RUNTIME, depth};
+    for (size_t i = 0; brief && i < depth; i++) {
+        enum prof_nearness near = prof_frame_nearness(&places[path[i]]);
+        telling.farthest = near < telling.farthest ? near : telling.farthest;
+    }
+    if (brief)
+        telling.most = telling.farthest <= PROF_NEAR_OWN_NAME ? OWN_FRAMES : LIBRARY_FRAMES;
+    return telling;
+}
+
+/* "launch (a.c:5) < step (a.c:9) < main (a.c:20)". In brief what is not the program's own is left
+ * out behind the innermost named frame: "gemm (libx.so) < ... < main (a.c:20)". False: out of
+ * memory. */
+static bool path_text(const struct prof_frame *places, const uint32_t *path, size_t depth,
+                      bool brief, struct prof_stat_text *text)
+{
+    struct telling telling = telling_of(places, path, depth, brief);
+    size_t used = 0, told = 0;
+    bool gap = false, ok = true;
+    for (size_t i = 0; ok && i < depth; i++) {
+        const struct prof_frame *place = &places[path[i]];
+        bool first = !told && (place->named || !brief);
+        if (told == telling.most || (!first && prof_frame_nearness(place) > telling.farthest)) {
+            gap = told > 0;
+            continue;
+        }
+        if (told++)
+            ok = append(text, &used, gap ? " < ... < " : " < ");
+        ok = ok && append_place(text, &used, place, brief);
+        gap = false;
+    }
+    return ok && (!gap || told < telling.most || append(text, &used, " < ..."));
 }
 
 enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
@@ -116,7 +191,7 @@ enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
     walk->stackless = true;
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_caller_row *row = &sums.rows[i];
-        if (!path_text(sums.places, row->path, row->depth, &text))
+        if (!path_text(sums.places, row->path, row->depth, walk->brief, &text))
             status = prof_fail(err, PROF_NOMEM, "out of memory");
         struct caller_line line = {.row = *row,
                                    .share = share_of(row->cost.device_ns, sums.all.device_ns),
@@ -157,7 +232,7 @@ enum prof_status prof_stat_stack_api_sum(struct prof_report_stat_walk *walk, str
     walk->stackless = true;
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_call_row *row = &sums.rows[i];
-        if (!path_text(sums.places, row->path, row->depth, &text))
+        if (!path_text(sums.places, row->path, row->depth, walk->brief, &text))
             status = prof_fail(err, PROF_NOMEM, "out of memory");
         struct call_line line = {.row = *row,
                                  .share = share_of(row->total_ns, sums.total_ns),

@@ -16,6 +16,7 @@
 struct output;
 
 struct format {
+    bool brief; /* for people: names and stacks are shortened */
     void (*open)(struct output *output);
     void (*head)(struct output *output);
     bool (*row)(struct output *output, const void *row); /* false: out of memory */
@@ -131,7 +132,9 @@ static char *make_cell(const struct output *o, const struct prof_report_column *
     char number[96];
     struct prof_report_value value = prof_report_stat_value(&o->data, column, row);
     if (value.kind == PROF_VALUE_TEXT)
-        return prof_report_clean(value.text);
+        return column[1].key && column->unit == PROF_UNIT_NAME
+                   ? prof_report_fit(value.text, WIDEST_NAME)
+                   : prof_report_clean(value.text);
     if (value.kind == PROF_VALUE_NONE)
         return strdup(absent(column));
     print_number(column, value, number);
@@ -435,10 +438,10 @@ static void markdown_close(struct output *o)
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static const struct format formats[] = {
-    [PROF_REPORT_TEXT] = {text_open, text_head, text_row, text_tail, text_close},
-    [PROF_REPORT_JSON] = {json_open, json_head, json_row, json_tail, json_close},
-    [PROF_REPORT_CSV] = {nothing, csv_head, csv_row, nothing, nothing},
-    [PROF_REPORT_MARKDOWN] = {markdown_open, markdown_head, markdown_row, markdown_tail,
+    [PROF_REPORT_TEXT] = {true, text_open, text_head, text_row, text_tail, text_close},
+    [PROF_REPORT_JSON] = {false, json_open, json_head, json_row, json_tail, json_close},
+    [PROF_REPORT_CSV] = {false, nothing, csv_head, csv_row, nothing, nothing},
+    [PROF_REPORT_MARKDOWN] = {true, markdown_open, markdown_head, markdown_row, markdown_tail,
                               markdown_close},
 };
 
@@ -466,6 +469,7 @@ static enum prof_status write_table(struct output *o, const struct prof_report_s
                                          .filter = o->data.filter,
                                          .row = take_row,
                                          .user = o,
+                                         .brief = o->format->brief,
                                          .listed_ns = PROF_UNKNOWN,
                                          .wall_ns = PROF_UNKNOWN};
     o->stat = stat;

@@ -368,6 +368,8 @@ static bool is_installed(const struct prof_frame *frame)
 enum prof_nearness prof_frame_nearness(const struct prof_frame *frame)
 {
     bool installed = is_installed(frame);
+    if (is_runtime(frame))
+        return PROF_NEAR_RUNTIME;
     if (frame->file && frame->line != PROF_UNKNOWN)
         return installed ? PROF_NEAR_LIBRARY_LINE : PROF_NEAR_OWN_LINE;
     if (frame->named)
@@ -375,16 +377,14 @@ enum prof_nearness prof_frame_nearness(const struct prof_frame *frame)
     return PROF_NEAR_NOTHING;
 }
 
-/* As far from a reader as frames are that stand between the program and the device. */
-#define BEYOND (PROF_NEAR_NOTHING + 1)
-
+/* What stands between the program and the device is as far from a reader as the C library. */
 static int distance(const struct prof_frame *frame, const struct prof_frame *callee)
 {
+    enum prof_nearness near =
+        is_glue(frame, callee) ? PROF_NEAR_RUNTIME : prof_frame_nearness(frame);
     if (frame->kind == PROF_FRAME_MISSING)
-        return BEYOND + 2;
-    if (is_runtime(frame) || is_glue(frame, callee))
-        return frame->named ? BEYOND : BEYOND + 1;
-    return (int)prof_frame_nearness(frame);
+        return INT_MAX;
+    return near == PROF_NEAR_RUNTIME && !frame->named ? (int)near + 1 : (int)near;
 }
 
 size_t prof_stack_near(struct prof_stacks *s, int64_t stack, const struct prof_frame **frames)

@@ -68,6 +68,7 @@ enum prof_nearness {
     PROF_NEAR_OWN_NAME,
     PROF_NEAR_LIBRARY_NAME,
     PROF_NEAR_NOTHING, /* an address */
+    PROF_NEAR_RUNTIME, /* the C library and the like, which every program has */
 };
 enum prof_nearness prof_frame_nearness(const struct prof_frame *frame);
 

@@ -68,10 +68,10 @@ START_TEST(kinds_of_frames)
     text_is(&f[2], "0x3e7");
     ck_assert_int_eq(f[3].kind, PROF_FRAME_KERNEL);
     text_is(&f[3], "0xfffffffffffff000");
-    text_is(prof_stack_place(s, 7), "forward (model.py:77)");
     char two[2];
     ck_assert_uint_eq(prof_frame_text(&f[2], two, sizeof two), 5);
     ck_assert_str_eq(two, "0");
+    text_is(prof_stack_place(s, 7), "forward (model.py:77)");
     prof_stacks_close(s);
     prof_close(c);
 }
@@ -97,6 +97,43 @@ START_TEST(launches_of_nvcc)
     text_is(prof_stack_place(s, 3), "main (axpy.cu:40)");
     text_is(prof_stack_place(s, 2), "main (axpy.cu:40)");
     text_is(prof_stack_place(s, 4), "cudart_helper (axpy.cu:9)"); /* one of the program's own */
+    prof_stacks_close(s);
+    prof_close(c);
+}
+END_TEST
+
+/* What a person would call their own: __libc_start_main (with a line, as where its debug information is
+ * installed) -> main (no line) -> train.py:8 -> torch's functional.py -> a library's launch. */
+START_TEST(the_program_is_nearer_than_what_is_installed)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO string(id, value) VALUES(20, '__libc_start_main'), (21, 'main'), (22, 'step'), "
+        "(23, 'relu'), (24, 'launch'), (30, 'libc-start.c'), (31, '/home/me/train.py'), "
+        "(32, '/venv/lib/python3.12/site-packages/torch/functional.py');"
+        "INSERT INTO module(id, process, path, address, bytes) VALUES"
+        "(1, 1, '/lib/x86_64-linux-gnu/libc.so.6', 4096, 8192), (2, 1, '/home/me/prog', 65536, 4096), "
+        "(3, 1, '/usr/lib/libblas.so.3', 131072, 4096);"
+        "INSERT INTO frame(id, process, kind, address, module) VALUES(1, 1, 1, 4100, 1), "
+        "(2, 1, 1, 65540, 2), (3, 1, 2, NULL, NULL), (4, 1, 2, NULL, NULL), (5, 1, 1, 131080, 3);"
+        "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 30, 360), "
+        "(2, 0, 21, NULL, NULL), (3, 0, 22, 31, 8), (4, 0, 23, 32, 1700), (5, 0, 24, NULL, NULL);"
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, 3), "
+        "(4, 3, 4, 4), (5, 4, 5, 5), (6, 1, 5, 2), (7, 2, 5, 3), (8, 7, 4, 4);");
+    struct prof_stacks *s;
+    const struct prof_frame *f;
+    ck_ok(prof_stacks_open(c, &s, &err));
+    text_is(prof_stack_place(s, 5), "step (train.py:8)");
+    text_is(prof_stack_place(s, 8), "relu (functional.py:1700)"); /* a line, if not one's own */
+    text_is(prof_stack_place(s, 7), "main (prog)");
+    text_is(prof_stack_place(s, 6), "launch (libblas.so.3)");
+    text_is(prof_stack_place(s, 1), "__libc_start_main (libc-start.c:360)");
+    static const enum prof_nearness expected[] = {PROF_NEAR_RUNTIME, PROF_NEAR_OWN_NAME,
+                                                  PROF_NEAR_OWN_LINE, PROF_NEAR_LIBRARY_LINE,
+                                                  PROF_NEAR_LIBRARY_NAME};
+    ck_assert_uint_eq(prof_stack_frames(s, 5, &f), 5);
+    for (size_t i = 0; i < 5; i++)
+        ck_assert_int_eq(prof_frame_nearness(&f[i]), expected[i]);
+    ck_assert_uint_eq(prof_stack_near(s, 5, &f), 1);
     prof_stacks_close(s);
     prof_close(c);
 }
@@ -172,5 +209,6 @@ START_TEST(a_capture_without_stacks)
 }
 END_TEST
 
-CHECK_MAIN("stacks", frames_come_outermost_first, kinds_of_frames, launches_of_nvcc, places_are_numbered,
+CHECK_MAIN("stacks", frames_come_outermost_first, kinds_of_frames, launches_of_nvcc,
+           the_program_is_nearer_than_what_is_installed, places_are_numbered,
            damaged_tables_end_the_stack, a_capture_without_stacks)
