@@ -5,6 +5,8 @@
 
 Each program runs bare first: its output and messages must be the same when it is recorded. Needs
 PyTorch and a GPU, else exit 77. Set PERFKIT_PYTHON to the python3 that has PyTorch."""
+import collections
+import glob
 import json
 import os
 import re
@@ -13,7 +15,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cuda"))
+sys.path.insert(0, os.path.join(HERE, "..", "stacks"))
 sys.dont_write_bytecode = True
+import witness
 from checking import Check, Recorder, Skip, main, run, trusted
 
 PYTHON = os.environ.get("PERFKIT_PYTHON", "python3")
@@ -201,12 +205,74 @@ def pytorch_lines(name, *arguments):
         made = told(result.out)
         report.equal("exit status", result.status, status)
         report.equal("says", made, expected)
-        report.equal("messages", plain(result.err), plain(err))
+        if not arguments:  # a profiler of the program's own complains that CUPTI is taken (--cupti=own)
+            report.equal("messages", plain(result.err), plain(err))
         report.observed("Python, PyTorch", (made.get("python"), made.get("torch")))
         if made:
             compare_names(report, result, made, recorder)
             trusted(report, result.capture)
     return check
+
+
+INTERPRETER = ("python3", "libpython3")
+
+
+def different(got, expected):
+    """The first three of each side that the other has not."""
+    return list((got - expected).items())[:3], list((expected - got).items())[:3]
+
+
+def python_stacks(db, made, report):
+    """Each counted launch, in order of time, has the frames that Python itself told."""
+    frames = {}
+    for leaf, *frame in db.rows(PLACES):
+        frames.setdefault(leaf, []).append([frame[0], os.path.basename(frame[1] or ""), frame[2]])
+    got = [frames.get(stack, []) for stack, in db.rows(
+        "SELECT k.stack FROM kernel k JOIN launch_config c ON c.id = k.config JOIN string s ON "
+        "s.id = coalesce(c.demangled, c.name) WHERE s.value LIKE ? ORDER BY k.start", f"%{COUNTED}%")]
+    report.equal("launches of the counted kernel", len(got), made["counted"])
+    wrong = [(number, ours, theirs) for number, (ours, theirs) in enumerate(zip(got, made["stacks"]))
+             if ours != theirs]
+    report.equal("launches whose Python frames are not those that Python has", wrong[:2], [])
+
+
+def native_stacks(db, prefix, report):
+    """Native frames of PyTorch's own launches, fills and copies, and how many came that way."""
+    compared = {"kernel": ("cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchKernelExC"),
+                "memset": ("cudaMemsetAsync",), "transfer": ("cudaMemcpyAsync",)}
+    for table, functions in compared.items():
+        theirs = witness.told(prefix, functions, INTERPRETER)
+        ours = witness.recorded(db.db, table, "stack NOT NULL", INTERPRETER)
+        seen_by_both = collections.Counter({frames: n for frames, n in ours.items() if frames in theirs or (
+            frames and "libtorch" in os.path.basename(frames[0][0]))})
+        report.equal(f"native stacks of {table}s, where they differ", different(seen_by_both, theirs),
+                     ([], []))
+        report.observed(f"{table}s compared", (sum(theirs.values()), len(theirs)))
+    deepest = max(witness.told(prefix, compared["kernel"]), key=len, default=())
+    report.true("frames of libtorch below the interpreter's", len(deepest) > 20, len(deepest))
+
+
+def pytorch_stacks(report, recorder):
+    """Whole stacks: Python's frames as Python has them, native ones as the C++ runtime has them."""
+    prefix = os.path.join(os.path.abspath(recorder.folder), "witness")
+    for old in glob.glob(prefix + ".*"):
+        os.unlink(old)
+    library = os.path.join(recorder.bin, "..", "lib", "libstack_witness.so")
+    if not os.path.exists(library):
+        raise Skip("the build has no witness")
+    _, _, _, expected = bare(recorder, "pytorch_stacks")
+    result = recorder.record("pytorch_stacks", command("pytorch_stacks"), ["--stacks=launch"], TIMEOUT,
+                             env={**environment(recorder), "LD_PRELOAD": os.path.abspath(library),
+                                  "STACK_WITNESS": prefix})
+    made, db = told(result.out), result.capture
+    report.equal("exit status", result.status, 0)
+    report.equal("the program's places", made.get("stacks"), expected["stacks"])
+    if made:
+        python_stacks(db, made, report)
+        native_stacks(db, prefix, report)
+    report.equal("what was lost of stacks", {k: v for k, v in db.health("record").items()
+                                             if k.startswith(("stacks", "python"))}, {})
+    trusted(report, db)
 
 
 def memory_holders(report, recorder):
@@ -256,6 +322,7 @@ CHECKS = [
     Check("cublas_cudnn", 25, program("cublas_cudnn")),
     Check("triton_add", 30, program("triton_add")),
     Check("memory_holders", 30, memory_holders),
+    Check("pytorch_stacks", 30, pytorch_stacks),
     Check("pytorch_lines", 30, pytorch_lines("pytorch_lines")),
     Check("pytorch_profiler", 30, pytorch_lines("pytorch_profiler", "profiler")),
     Check("ddp", 50, program("ddp")),
