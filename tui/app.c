@@ -11,6 +11,8 @@
 #define MOST_TAIL 131072
 #define DETAIL_NS 10000000 /* what a look at details should take */
 #define DETAIL_PAUSE 60    /* times as long until the next: below 2 % of a core */
+#define KEPT_PAUSE 300     /* likewise, for what is kept: it is shown all the time */
+#define LEAST_KEPT_NS 1000000000
 
 bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
 {
@@ -41,6 +43,7 @@ void tui_app_free(struct tui_app *app)
     tui_model_free(app->model);
     tui_table_free(&app->table);
     prof_nvml_close(app->nvml);
+    tui_kept_free(&app->kept);
     *app = (struct tui_app){0};
 }
 
@@ -131,23 +134,58 @@ static void fill_with(struct tui_app *app, struct tui_view_input *input)
     keep_place(app);
 }
 
+/* When the view that is shown may ask the end of the file for what is kept; NULL = it wants
+ * nothing. */
+static uint64_t *kept_due(struct tui_app *app)
+{
+    struct tui_kept *kept = &app->kept;
+    bool is_final = kept->of_finished && kept->has_bounds;
+    if (app->drilled)
+        return NULL;
+    return app->view == TUI_VIEW_KERNELS && !is_final           ? &kept->bounds_due_ns
+           : app->view == TUI_VIEW_MEMORY && kept->wanted.count ? &kept->places_due_ns
+                                                                : NULL;
+}
+
+static void ask_kept(struct tui_app *app, struct tui_view_input *input)
+{
+    uint64_t now = prof_now_ns(), *due = kept_due(app);
+    struct tui_view_input asked = *input;
+    if (!due || now < *due || !open_tail(app, &asked))
+        return;
+    if (app->view == TUI_VIEW_KERNELS)
+        tui_kept_ask_bounds(&app->kept, asked.tail, &asked.filter);
+    else
+        tui_kept_ask_places(&app->kept, asked.tail);
+    prof_close(asked.tail);
+    int64_t cost = (int64_t)(prof_now_ns() - now), pause = cost * KEPT_PAUSE;
+    adapt(app, cost);
+    *due = now + (uint64_t)(pause > LEAST_KEPT_NS ? pause : LEAST_KEPT_NS);
+    fill_with(app, input);
+}
+
 void tui_app_fill(struct tui_app *app)
 {
     const struct tui_view *view = &tui_views[app->view];
-    struct tui_view_input input = {
-        .model = app->model, .health = &app->health, .target = app->target, .ascii = app->ascii};
+    struct tui_view_input input = {.model = app->model,
+                                   .health = &app->health,
+                                   .kept = &app->kept,
+                                   .target = app->target,
+                                   .ascii = app->ascii};
     uint64_t now = prof_now_ns();
     if (app->view == TUI_VIEW_DEVICES && !app->nvml_tried) {
         app->nvml = prof_nvml_open();
         app->nvml_tried = true;
     }
     input.nvml = app->nvml;
+    bool finished = app->model->phase == TUI_FINISHED && app->model->caught_up;
+    tui_kept_check(&app->kept, app->model->info.start_mono_ns, finished);
     if (!view->details && !app->drilled) {
         app->stale = false;
         fill_with(app, &input);
+        ask_kept(app, &input);
         return;
     }
-    bool finished = app->model->phase == TUI_FINISHED && app->model->caught_up;
     if (!app->stale && (now < app->next_detail_ns || finished || !can_open(app->model)))
         return;
     bool opened = open_tail(app, &input);

@@ -48,6 +48,7 @@ struct tui_app {
     struct tui_health health;
     void (*measure)(void *context, struct tui_health *health); /* NULL = nothing can be said */
     void *measure_context;
+    struct tui_kept kept;
     struct prof_nvml *nvml; /* owned; opened when the view of devices is */
     bool nvml_tried;
 

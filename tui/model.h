@@ -11,8 +11,8 @@
 #include "libprof/include/prof_live.h"
 
 #define TUI_MOST_SECONDS (INT64_MAX / 4000000000) /* a damaged capture may say any number */
-#define TUI_RING_SECONDS 64 /* what windows and sparklines are made from */
-#define TUI_SPARK 60        /* seconds of a sparkline */
+#define TUI_RING_SECONDS 64                       /* what windows and sparklines are made from */
+#define TUI_SPARK 60                              /* seconds of a sparkline */
 
 struct tui_histogram {
     uint64_t counts[PROF_LIVE_BUCKETS];
@@ -24,8 +24,8 @@ struct tui_sum {
     struct tui_histogram histogram;
 };
 
-/* From a log histogram: the geometric middle of what min and max leave of the bucket (off by a factor
- * of sqrt(2) at most). NaN without values. */
+/* From a log histogram: the geometric middle of what min and max leave of the bucket (off by a
+ * factor of sqrt(2) at most). NaN without values. */
 double tui_quantile(const struct tui_sum *sum, double share);
 
 struct tui_kernel {
@@ -97,6 +97,7 @@ struct tui_memory {
 
 struct tui_allocation {
     int64_t id, process, start_ns, bytes;
+    int64_t stack; /* 0 = not known */
     int kind;
     uint32_t group;
 };
@@ -170,8 +171,8 @@ struct tui_model {
     struct prof_map memory_keys;
 
     PROF_ARRAY(struct tui_second)
-    seconds;         /* by id when from_rollup: the young ones are read again */
-    int64_t settled; /* rollup.id up to which rows are final */
+    seconds;               /* by id when from_rollup: the young ones are read again */
+    int64_t settled;       /* rollup.id up to which rows are final */
     int64_t newest_second; /* -TUI_MOST_SECONDS = none yet */
     PROF_ARRAY(struct tui_copy_second) copy_seconds;
     PROF_ARRAY(struct tui_memory_second) memory_seconds;

@@ -104,8 +104,14 @@ static bool count_second(struct tui_model *model, int64_t second, uint32_t group
     return true;
 }
 
-static bool allocate(struct tui_model *model, const struct prof_allocation *a)
+struct read_allocation {
+    struct prof_allocation values;
+    int64_t stack;
+};
+
+static bool allocate(struct tui_model *model, const struct read_allocation *read)
 {
+    const struct prof_allocation *a = &read->values;
     int64_t bytes = a->bytes == PROF_UNKNOWN || a->bytes < 0 ? 0 : a->bytes;
     uint32_t number = group_of(model, a->process, a->kind);
     if (number == UINT32_MAX)
@@ -121,32 +127,34 @@ static bool allocate(struct tui_model *model, const struct prof_allocation *a)
         return push(model, (struct tui_end){a->end_ns, bytes, number});
     struct tui_allocation *live = prof_array_add(&model->live);
     if (live)
-        *live = (struct tui_allocation){a->id, a->process, a->start_ns, bytes, a->kind, number};
+        *live = (struct tui_allocation){a->id,       a->process, a->start_ns, bytes,
+                                        read->stack, a->kind,    number};
     return live;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
 struct chunk {
-    struct prof_allocation rows[CHUNK];
+    struct read_allocation rows[CHUNK];
     size_t count;
     int64_t last;
     size_t seen;
 };
 
-static bool keep(void *context, const struct prof_allocation *allocation)
+static bool keep(void *context, const struct prof_allocation *allocation, int64_t stack)
 {
     struct chunk *chunk = context;
     chunk->last = allocation->id;
     chunk->seen++;
     if (allocation->start_ns != PROF_UNKNOWN && chunk->count < CHUNK)
-        chunk->rows[chunk->count++] = *allocation;
+        chunk->rows[chunk->count++] = (struct read_allocation){*allocation, stack};
     return true;
 }
 
 static int by_start(const void *a, const void *b)
 {
-    const struct prof_allocation *x = a, *y = b;
+    const struct prof_allocation *x = &((const struct read_allocation *)a)->values;
+    const struct prof_allocation *y = &((const struct read_allocation *)b)->values;
     if (x->start_ns != y->start_ns)
         return x->start_ns < y->start_ns ? -1 : 1;
     return (x->id > y->id) - (x->id < y->id);

@@ -285,6 +285,20 @@ static void scroll_to(struct tui_place *place, int lines, size_t count)
         place->scroll = count > room ? count - room : 0;
 }
 
+/* Of a page of text, whose one column has no title: how much of it is on the screen. */
+static void draw_extent(const struct tui_table *table, struct tui_grid *grid,
+                        const struct tui_layout *l, size_t scroll)
+{
+    char text[60];
+    size_t end = scroll + (size_t)l->row_lines, count = table->order.count;
+    if (table->columns != tui_text_column || end - scroll >= count)
+        return;
+    int length = snprintf(text, sizeof text, "lines %zu-%zu of %zu", scroll + 1,
+                          end < count ? end : count, count);
+    tui_grid_put(grid, grid->width > length ? grid->width - length : 0, l->titles, length,
+                 TUI_HEADER, text);
+}
+
 void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
 {
     struct tui_place *place = app->drilled ? &app->drill_place : &app->places[app->view];
@@ -303,6 +317,7 @@ void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
     scroll_to(place, l.row_lines, app->table.order.count);
     tui_table_draw(&app->table, grid, l.titles, l.row_lines, place->scroll, place->chosen,
                    place->sort, place->rising);
+    draw_extent(&app->table, grid, &l, place->scroll);
     draw_notes(&app->table, grid, l.notes, l.note_lines);
     if (l.keys >= 0)
         (app->prompt ? draw_prompt : draw_keys)(app, grid, l.keys);

@@ -88,6 +88,11 @@ void tui_table_spark(struct tui_table *table, size_t column, const uint32_t valu
     value->known = add_text(table, values, TUI_SPARK * sizeof *values, &value->text);
 }
 
+void tui_table_blank(struct tui_table *table, size_t column)
+{
+    last(table, column)->blank = true;
+}
+
 static char *formatted(const char *format, va_list arguments)
 {
     char *text;

@@ -25,13 +25,14 @@ struct tui_column {
     const char *key;   /* in JSON; NULL = not there */
     const char *title; /* on the screen; NULL = not there */
     enum tui_kind kind;
-    int width;
+    int width;     /* of a NAME: the least; 0 = 20 */
     int rank;      /* the higher, the sooner it is left out of a narrow screen; 0 = never */
     bool if_known; /* left out of the screen while no row has it */
 };
 
 struct tui_value {
     bool known;
+    bool blank;     /* unknown because there is no such thing: nothing is drawn */
     double real;    /* SHARE, RATE, REAL; SPARKLINE: what fills a cell */
     int64_t number; /* COUNT, ID, NS, BYTES */
     size_t text;    /* TEXT, NAME: offset in texts; SPARKLINE: its values */
@@ -66,6 +67,8 @@ void tui_table_row(struct tui_table *table, int64_t id, int depth, enum tui_styl
 void tui_table_text(struct tui_table *table, size_t column, const char *text);
 void tui_table_number(struct tui_table *table, size_t column, int64_t number);
 void tui_table_real(struct tui_table *table, size_t column, double real);
+/* There is no such thing in the last row. */
+void tui_table_blank(struct tui_table *table, size_t column);
 void tui_table_spark(struct tui_table *table, size_t column, const uint32_t values[TUI_SPARK],
                      double full);
 void tui_table_format(struct tui_table *table, size_t column, const char *format, ...)

@@ -25,9 +25,9 @@ static bool on_screen(const struct tui_table *table, size_t column)
     return false;
 }
 
-static int width_of(const struct tui_column *column, int name)
+static int width_of(const struct tui_column *column)
 {
-    return column->kind == TUI_NAME ? name : column->width;
+    return column->kind == TUI_NAME && !column->width ? LEAST_NAME : column->width;
 }
 
 static int needed(const struct tui_table *table, const struct layout *layout)
@@ -44,7 +44,7 @@ static void lay_out(const struct tui_table *table, int width, struct layout *lay
     *layout = (struct layout){0};
     size_t count = table->column_count < MOST_COLUMNS ? table->column_count : MOST_COLUMNS;
     for (size_t c = 0; c < count; c++)
-        layout->width[c] = on_screen(table, c) ? width_of(&table->columns[c], LEAST_NAME) : 0;
+        layout->width[c] = on_screen(table, c) ? width_of(&table->columns[c]) : 0;
     while (needed(table, layout) > width) {
         size_t worst = count;
         for (size_t c = 0; c < count; c++) {
@@ -142,6 +142,8 @@ static void draw_value(const struct tui_table *table, struct tui_grid *grid, int
     const struct tui_value *value = tui_table_value(table, row, column);
     enum tui_kind kind = table->columns[column].kind;
     const char *text = tui_table_text_of(table, value);
+    if (value->blank)
+        return;
     if (kind == TUI_NAME)
         draw_name(table, grid, x, y, width, &table->rows.data[row], text, style);
     else if (kind == TUI_SPARKLINE && value->known)

@@ -212,10 +212,22 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-enum { M_WHAT, M_PID, M_LIVE, M_COUNT, M_PEAK, M_PEAK_AT, M_RATE, M_BYTES_S, M_ALL, M_FREED };
+enum {
+    M_WHAT,
+    M_PID,
+    M_LIVE,
+    M_COUNT,
+    M_PEAK,
+    M_PEAK_AT,
+    M_RATE,
+    M_BYTES_S,
+    M_ALL,
+    M_FREED,
+    M_WHERE
+};
 
 static const struct tui_column memory_columns[] = {
-    [M_WHAT] = {"what", "Memory", TUI_NAME, 0, 0},
+    [M_WHAT] = {"what", "Memory", TUI_NAME, 32, 0},
     [M_PID] = {"pid", "pid", TUI_ID, 8, 0},
     [M_LIVE] = {"live_bytes", "live", TUI_BYTES, 10, 0},
     [M_COUNT] = {"live", "number", TUI_COUNT, 8, 1},
@@ -225,6 +237,7 @@ static const struct tui_column memory_columns[] = {
     [M_BYTES_S] = {"bytes_per_s", "bytes/s", TUI_RATE, 10, 2},
     [M_ALL] = {"allocations", "all", TUI_COUNT, 10, 4},
     [M_FREED] = {"freed", "freed", TUI_COUNT, 10, 5},
+    [M_WHERE] = {"where", NULL, TUI_TEXT, 0, 0},
 };
 
 static int by_bytes(const void *a, const void *b)
@@ -273,16 +286,21 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
     size_t count = largest_live(model, largest);
     for (size_t i = 0; i < count; i++) {
         const struct tui_allocation *a = largest[i];
+        const char *place = tui_kept_place(input->kept, a->stack);
         tui_table_row(table, -a->id, 1, TUI_DIM);
-        tui_table_format(table, M_WHAT, "%s, %s", prof_duration_ns(a->start_ns).text,
-                         prof_memory_kind_text(a->kind));
+        tui_table_format(table, M_WHAT, "%s since %s",
+                         place ? place : prof_memory_kind_text(a->kind),
+                         prof_duration_ns(a->start_ns).text);
+        tui_table_text(table, M_WHERE, place);
         tui_table_number(table, M_PID, pid_of(model, a->process));
         tui_table_number(table, M_LIVE, a->bytes);
         tui_table_number(table, M_COUNT, 1);
+        for (size_t column = M_PEAK; column <= M_FREED; column++)
+            tui_table_blank(table, column);
     }
     tui_table_note(table,
                    "All processes: %s live now, most %s at %s. Set in: the largest live "
-                   "allocations, since when",
+                   "allocations",
                    prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text,
                    prof_duration_ns(model->peak_bytes ? model->peak_ns : PROF_UNKNOWN).text);
 }

@@ -1,4 +1,4 @@
-/* Kernels, and all about one of them: how long, how launched, from where. */
+/* The kernels: how often, how long, how launched, what bounds them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,8 @@ enum {
     P95,
     SHAPE,
     OCCUPANCY,
+    BOUND,
+    ROOF,
     SPARK,
     CALLS,
     RUN_CALLS,
@@ -37,6 +39,8 @@ static const struct tui_column columns[] = {
     [P95] = {"p95_ns", "~p95", TUI_NS, 8, 1},
     [SHAPE] = {"shape", "grid x block", TUI_TEXT, 20, 3},
     [OCCUPANCY] = {"occupancy", "occ%", TUI_SHARE, 7, 4},
+    [BOUND] = {"bound", "bound", TUI_TEXT, 8, 4, .if_known = true},
+    [ROOF] = {"roof_share", "roof%", TUI_SHARE, 7, 6, .if_known = true},
     [SPARK] = {NULL, "last minute", TUI_SPARKLINE, 20, 5},
     [CALLS] = {"calls", "calls", TUI_COUNT, 11, 2},
     [RUN_CALLS] = {"total_calls", "all calls", TUI_COUNT, 12, 6},
@@ -46,8 +50,7 @@ static const struct tui_column columns[] = {
     [CONFIGS] = {"configurations", NULL, TUI_COUNT, 0, 0},
 };
 
-/* "4 x 2 x 1 x 256": grid and block of a launch. */
-static struct prof_text launch_shape(const struct prof_config *config)
+struct prof_text tui_launch_shape(const struct prof_config *config)
 {
     struct prof_text out = {""};
     size_t used = 0;
@@ -95,13 +98,13 @@ static const struct prof_device *device_of(const struct tui_model *model, int64_
     return d ? &d->values : NULL;
 }
 
-static double occupancy_of(const struct tui_model *model, const struct tui_cell *cell)
+double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell)
 {
     const struct tui_config *config = tui_model_config(model, cell->config);
     return prof_live_occupancy(device_of(model, cell->stream), config ? &config->values : NULL);
 }
 
-static double mean_of(const struct tui_sum *sum)
+double tui_mean(const struct tui_sum *sum)
 {
     return sum->count > 0 ? (double)sum->sum_ns / (double)sum->count : NAN;
 }
@@ -134,9 +137,18 @@ static uint32_t spark_full(const struct tui_kernel *kernel)
     return most;
 }
 
-static void add_kernel(struct tui_table *table, const struct tui_model *model, size_t i,
+static void add_bound(struct tui_table *table, const struct tui_bound *bound)
+{
+    if (!bound)
+        return;
+    tui_table_text(table, BOUND, prof_bound_text(bound->bound));
+    tui_table_real(table, ROOF, bound->roof_share);
+}
+
+static void add_kernel(struct tui_table *table, const struct tui_view_input *input, size_t i,
                        const struct tui_cell *cell)
 {
+    const struct tui_model *model = input->model;
     const struct tui_kernel *k = &model->kernels.data[i];
     const struct tui_config *config = cell ? tui_model_config(model, cell->config) : NULL;
     const struct tui_sum *w = &k->window;
@@ -148,11 +160,13 @@ static void add_kernel(struct tui_table *table, const struct tui_model *model, s
                    model->window.sum_ns > 0 ? (double)w->sum_ns / (double)model->window.sum_ns
                                             : NAN);
     tui_table_real(table, WALL, tui_wall_share(model, w->sum_ns));
-    tui_table_number(table, MEAN, rounded(mean_of(w)));
+    tui_table_number(table, MEAN, rounded(tui_mean(w)));
     tui_table_number(table, P95, rounded(tui_quantile(w, 0.95)));
     tui_table_format(table, SHAPE, k->configs > 1 ? "%s +%lld" : "%s",
-                     launch_shape(config ? &config->values : NULL).text, (long long)k->configs - 1);
-    tui_table_real(table, OCCUPANCY, cell ? occupancy_of(model, cell) : NAN);
+                     tui_launch_shape(config ? &config->values : NULL).text,
+                     (long long)k->configs - 1);
+    tui_table_real(table, OCCUPANCY, cell ? tui_occupancy(model, cell) : NAN);
+    add_bound(table, tui_kept_bound(input->kept, k->name));
     tui_table_spark(table, SPARK, k->spark_us, spark_full(k));
     tui_table_number(table, CALLS, w->count);
     tui_table_number(table, RUN_CALLS, k->total.count);
@@ -169,165 +183,8 @@ void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *inpu
     table->sort = TOTAL;
     const struct tui_cell **largest = largest_cells(model);
     for (size_t i = 0; i < model->kernels.count; i++)
-        add_kernel(table, model, i, largest ? largest[i] : NULL);
+        add_kernel(table, input, i, largest ? largest[i] : NULL);
     free(largest);
     if (!model->kernels.count && model->ever_read)
         tui_table_note(table, "No kernel has ended so far.");
-}
-
-/* ---- one kernel ---------------------------------------------------------------------------- */
-
-const struct tui_column tui_text_column[1] = {{"text", "", TUI_TEXT, 4000, 0, false}};
-
-static void show_histogram(struct tui_table *table, const struct tui_sum *sum, bool ascii)
-{
-    uint64_t most = 1;
-    int first = -1, last = -1;
-    for (int i = 0; i < PROF_LIVE_BUCKETS; i++) {
-        if (!sum->histogram.counts[i])
-            continue;
-        first = first < 0 ? i : first;
-        last = i;
-        most = sum->histogram.counts[i] > most ? sum->histogram.counts[i] : most;
-    }
-    tui_table_line(table, TUI_STRONG, "Durations (from a histogram of powers of two)");
-    for (int i = first; first >= 0 && i <= last; i++) {
-        char bar[200] = "";
-        uint64_t count = sum->histogram.counts[i];
-        int length = (int)ceil((double)count * 40 / (double)most);
-        for (int k = 0; k < length; k++)
-            strcat(bar, ascii ? "#" : "\xe2\x96\x88");
-        tui_table_line(table, TUI_NORMAL, "  from %8s  %12s  %s", prof_duration(ldexp(1, i)).text,
-                       prof_count((int64_t)count).text, bar);
-    }
-}
-
-static int by_window(const void *a, const void *b)
-{
-    const struct tui_cell *x = *(const struct tui_cell *const *)a;
-    const struct tui_cell *y = *(const struct tui_cell *const *)b;
-    return (x->total.sum_ns < y->total.sum_ns) - (x->total.sum_ns > y->total.sum_ns);
-}
-
-static void show_cells(struct tui_table *table, const struct tui_model *model, uint32_t kernel)
-{
-    const struct tui_cell **list = calloc(model->cells.count + 1, sizeof(const struct tui_cell *));
-    size_t count = 0;
-    for (size_t i = 0; list && i < model->cells.count; i++) {
-        if (model->cells.data[i].kernel == kernel)
-            list[count++] = &model->cells.data[i];
-    }
-    if (list)
-        qsort(list, count, sizeof *list, by_window);
-    tui_table_line(table, TUI_STRONG, "Launch configurations and streams (since the start)");
-    tui_table_line(table, TUI_DIM, "  %-22s %11s %9s %8s %5s %8s %7s  %s", "grid x block", "calls",
-                   "time", "mean", "regs", "shared", "occ%", "stream");
-    for (size_t i = 0; i < count && i < 20; i++) {
-        const struct tui_config *config = tui_model_config(model, list[i]->config);
-        const struct tui_stream *stream = tui_model_stream(model, list[i]->stream);
-        const struct prof_config *c = config ? &config->values : NULL;
-        int64_t shared = c && c->shared_static != PROF_UNKNOWN && c->shared_dynamic != PROF_UNKNOWN
-                             ? prof_add(c->shared_static, c->shared_dynamic)
-                             : PROF_UNKNOWN;
-        char where[80];
-        tui_stream_name(stream, where, sizeof where);
-        tui_table_line(table, TUI_NORMAL, "  %-22s %11s %9s %8s %5s %8s %7s  %s",
-                       launch_shape(c).text, prof_count(list[i]->total.count).text,
-                       prof_duration_ns(list[i]->total.sum_ns).text,
-                       prof_duration(mean_of(&list[i]->total)).text,
-                       prof_count(c ? c->registers : PROF_UNKNOWN).text, prof_bytes_of(shared).text,
-                       prof_percent(occupancy_of(model, list[i])).text, where);
-    }
-    if (count > 20)
-        tui_table_line(table, TUI_DIM, "  and %zu more", count - 20);
-    free(list);
-}
-
-struct way {
-    size_t node;
-    int64_t ns, count;
-};
-
-static int by_time(const void *a, const void *b)
-{
-    const struct way *x = a, *y = b;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
-
-/* Who launched it: NVTX path and API call, out of the last events. */
-static void show_ways(struct tui_table *table, const struct tui_view_input *input, const char *name)
-{
-    struct prof_flame flame;
-    struct way ways[256];
-    size_t count = 0;
-    if (!input->tail ||
-        prof_flame_of_ranges(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, NULL)) {
-        tui_table_line(table, TUI_DIM, "  n/a: the file cannot be read at present");
-        return;
-    }
-    for (size_t i = 0; i < flame.count && count < 256; i++) {
-        const struct prof_flame_node *node = &flame.nodes[i];
-        if (node->kind == PROF_FLAME_KERNEL && node->name && !strcmp(node->name, name))
-            ways[count++] = (struct way){i, node->self, node->count};
-    }
-    qsort(ways, count, sizeof *ways, by_time);
-    for (size_t i = 0; i < count && i < 12; i++) {
-        char path[400];
-        prof_flame_path(&flame, flame.nodes[ways[i].node].parent, path, sizeof path);
-        tui_table_line(table, TUI_NORMAL, "  %9s %10s  %s", prof_duration_ns(ways[i].ns).text,
-                       prof_count(ways[i].count).text, *path ? path : "(no call known)");
-    }
-    if (!count)
-        tui_table_line(table, TUI_DIM, "  none among the last events");
-    prof_flame_free(&flame);
-}
-
-/* What holds it back, under the roofline; or what is missing to say so. */
-static void show_bound(struct tui_table *table, const struct tui_view_input *input,
-                       const char *name)
-{
-    struct prof_roofline roofline;
-    if (!input->tail ||
-        prof_roofline(input->tail, &input->filter, PROF_ROOFLINE_KERNELS, &roofline, NULL))
-        return;
-    for (size_t i = 0; i < roofline.count; i++) {
-        const struct prof_roofline_point *p = &roofline.points[i];
-        if (!p->name || strcmp(p->name, name) != 0)
-            continue;
-        if (p->bound == PROF_BOUND_NONE)
-            tui_table_line(table, TUI_NORMAL, "bound by:        n/a (%s)", p->why ? p->why : "");
-        else
-            tui_table_line(table, TUI_NORMAL, "bound by:        %s, at %s of the nearest roof",
-                           prof_bound_text(p->bound), prof_percent(p->roof_share).text);
-    }
-    prof_roofline_free(&roofline);
-}
-
-void tui_fill_kernel(struct tui_table *table, const struct tui_view_input *input)
-{
-    const struct tui_model *model = input->model;
-    tui_table_begin(table, tui_text_column, 1);
-    table->in_order = true;
-    if (input->target < 0 || (size_t)input->target >= model->kernels.count)
-        return;
-    const struct tui_kernel *k = &model->kernels.data[input->target];
-    tui_table_line(table, TUI_STRONG, "%s", *k->name ? k->name : "n/a");
-    tui_table_line(table, TUI_NORMAL, "since the start: %s, %s, mean %s, min %s, max %s",
-                   prof_counted(k->total.count, "call", "calls").text,
-                   prof_duration_ns(k->total.sum_ns).text, prof_duration(mean_of(&k->total)).text,
-                   prof_duration_ns(k->total.count ? k->total.min_ns : PROF_UNKNOWN).text,
-                   prof_duration_ns(k->total.count ? k->total.max_ns : PROF_UNKNOWN).text);
-    tui_table_line(table, TUI_NORMAL, "in the window:   %s, %s, mean %s, ~p95 %s",
-                   prof_counted(k->window.count, "call", "calls").text,
-                   prof_duration_ns(k->window.sum_ns).text, prof_duration(mean_of(&k->window)).text,
-                   prof_duration(tui_quantile(&k->window, 0.95)).text);
-    show_bound(table, input, k->name);
-    tui_table_line(table, TUI_NORMAL, "%s", "");
-    show_histogram(table, &k->window, input->ascii);
-    tui_table_line(table, TUI_NORMAL, "%s", "");
-    show_cells(table, model, (uint32_t)input->target);
-    tui_table_line(table, TUI_NORMAL, "%s", "");
-    tui_table_line(table, TUI_STRONG, "Launched from (NVTX ranges; API call), %s",
-                   input->filter.begin_ns ? "of the last events" : "all of the capture");
-    show_ways(table, input, k->name);
 }

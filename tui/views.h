@@ -4,6 +4,7 @@
 #define PERFKIT_TUI_VIEWS_H
 
 #include "libprof/base/nvml.h"
+#include "tui/kept.h"
 #include "tui/table.h"
 
 /* What only the recorder's side can say; filled by the caller of the library, unknown otherwise. */
@@ -23,6 +24,7 @@ struct tui_view_input {
     struct tui_model *model;
     const struct tui_health *health;
     struct prof_nvml *nvml;
+    struct tui_kept *kept;
     /* Details: a capture that shows its last rows only (prof_live_tail), and the filter with the
      * time that it covers. NULL = none can be had now. */
     struct prof_capture *tail;
@@ -59,6 +61,11 @@ extern const struct tui_view tui_views[TUI_VIEWS];
 double tui_wall_share(const struct tui_model *model, int64_t ns);
 /* A number a second of the window. */
 double tui_per_second(const struct tui_model *model, int64_t count);
+/* "8,2 x 256": grid and block of a launch; "n/a" for NULL. */
+struct prof_text tui_launch_shape(const struct prof_config *config);
+/* Theoretical occupancy, 0..1; NaN. */
+double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell);
+double tui_mean(const struct tui_sum *sum);
 /* Its number in the API and its name; a handle says nothing: the number of its row. */
 void tui_stream_name(const struct tui_stream *stream, char *out, size_t size);
 /* The label that the program gave it, or its name, after its number where there are several. */

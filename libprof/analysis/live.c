@@ -198,7 +198,7 @@ enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t aft
     enum prof_status status =
         query_after(capture,
                     "SELECT id, process, thread, device, context, start, \"end\", bytes, address, "
-                    "kind FROM allocation WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    "kind, stack FROM allocation WHERE id > ?1 ORDER BY id LIMIT ?2",
                     after, limit, &row, err);
     if (status)
         return status;
@@ -216,7 +216,7 @@ enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t aft
             .address = prof_column_int(row, 8),
             .kind = small(row, 9),
         };
-        ok = on_allocation(context, &allocation);
+        ok = on_allocation(context, &allocation, prof_column_id(row, 10));
     }
     return end_rows(capture, row, ok, err);
 }
@@ -275,7 +275,31 @@ static bool run(struct prof_capture *capture, char *sql)
     return ok;
 }
 
-static bool cut_table(struct prof_capture *capture, const char *table, int64_t rows, int64_t *begin)
+/* Tables of events; those without a start of their own follow the ranges that they belong to. */
+static const struct {
+    const char *name;
+    bool has_start;
+} event_tables[] = {
+    {"kernel", true},       {"transfer", true}, {"memset", true},       {"sync", true},
+    {"api_call", true},     {"range", true},    {"marker", true},       {"graph_launch", true},
+    {"event_record", true}, {"overhead", true}, {"allocation", true},   {"counter_sample", true},
+    {"migration", true},    {"jit", true},      {"memory_pool", true},  {"cpu_sample", true},
+    {"block", true},        {"work", false},    {"range_field", false},
+};
+
+/* Rows are nearly in order: what the rows just before the cut began with is all but the latest that
+ * was cut off. */
+static int64_t begin_of(struct prof_capture *capture, const char *table, int64_t first)
+{
+    return ask(capture,
+               sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
+                               "id < %lld ORDER BY id DESC LIMIT 256)",
+                               table, (long long)first),
+               0);
+}
+
+static bool cut_table(struct prof_capture *capture, const char *table, bool has_start, int64_t rows,
+                      int64_t *begin)
 {
     if (ask(capture,
             sqlite3_mprintf("SELECT 1 FROM sqlite_temp_master WHERE type = 'table' AND "
@@ -287,14 +311,7 @@ static bool cut_table(struct prof_capture *capture, const char *table, int64_t r
     int64_t first = last - rows + 1;
     if (last <= rows)
         return true;
-    /* Rows are nearly in order: what the rows just before the cut began with is all but the latest
-     * that was cut off. */
-    int64_t from =
-        ask(capture,
-            sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
-                            "id < %lld ORDER BY id DESC LIMIT 256)",
-                            table, (long long)first),
-            0);
+    int64_t from = has_start ? begin_of(capture, table, first) : 0;
     *begin = from > *begin ? from : *begin;
     char *select = select_text(capture, table);
     bool ok = select && run(capture, sqlite3_mprintf("DROP VIEW IF EXISTS temp.\"%w\"", table)) &&
@@ -307,13 +324,10 @@ static bool cut_table(struct prof_capture *capture, const char *table, int64_t r
 enum prof_status prof_live_tail(struct prof_capture *capture, int64_t rows, int64_t *begin_ns,
                                 struct prof_error *err)
 {
-    static const char *const tables[] = {"kernel",       "transfer", "memset",     "sync",
-                                         "api_call",     "range",    "marker",     "graph_launch",
-                                         "event_record", "overhead", "allocation", "counter_sample",
-                                         "migration",    "jit",      "memory_pool"};
     *begin_ns = 0;
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        if (!cut_table(capture, tables[i], rows > 1 ? rows : 1, begin_ns))
+    for (size_t i = 0; i < sizeof event_tables / sizeof event_tables[0]; i++) {
+        if (!cut_table(capture, event_tables[i].name, event_tables[i].has_start,
+                       rows > 1 ? rows : 1, begin_ns))
             return prof_store_fail(capture->store, "read", err);
     }
     return PROF_OK;

@@ -66,7 +66,9 @@ enum prof_status prof_live_copies(struct prof_capture *capture, bool fills, int6
                                   size_t limit, prof_live_on_copy on_copy, void *context,
                                   struct prof_error *err);
 
-typedef bool (*prof_live_on_allocation)(void *context, const struct prof_allocation *allocation);
+/* `stack`: stack.id of who allocated, 0 = not known. */
+typedef bool (*prof_live_on_allocation)(void *context, const struct prof_allocation *allocation,
+                                        int64_t stack);
 
 /* Rows of `allocation`. Their end may become known later: prof_live_ends. */
 enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t after, size_t limit,

@@ -334,6 +334,46 @@ START_TEST(json_is_the_table)
 }
 END_TEST
 
+/* Call stacks name the lines: of who launches a kernel, of who holds memory. */
+START_TEST(lines_of_stacks)
+{
+    scene_make(&scene, "lines");
+    scene_second(&scene, 0, true);
+    scene_sql(
+        &scene,
+        "INSERT INTO string(id, value) VALUES(50, 'step'), (51, '/src/train.c'), (52, 'main'),"
+        "(53, '\033[31mred');"
+        "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 4096), (2, 1, 1, 8192), "
+        "(3, 1, 1, 9000);"
+        "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 52, 51, 80), "
+        "(2, 0, 50, 51, 36), (3, 0, 53, 51, 7);"
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), "
+        "(3, 2, 3, 3);"
+        "UPDATE kernel SET stack = 2 WHERE config = 1;"
+        "UPDATE kernel SET stack = 3 WHERE config = 2;"
+        "UPDATE allocation SET stack = 2;");
+    for (int i = 0; i < 200; i++) /* shorter than their launches */
+        scene_kernel(&scene, 900000000 + i * 4000, 1000, 1, 4, true);
+    scene_state(&scene, "complete", 1000000000);
+    scene_publish(&scene);
+    ck_assert(tui_app_make(&app, scene.path, true));
+    app.model->window_s = 0;
+    ck_ok(tui_app_refresh(&app, 0, err));
+    shows("bound", 160, 24);
+    shows(" launch ", 160, 24); /* of the hostile one; the others are not known */
+    tui_app_key(&app, TUI_KEY_ENTER);
+    shows("Launched by (call stacks), all of the capture", 100, 60);
+    shows("  step (train.c:36)", 100, 60);
+    shows("by main (train.c:80)", 100, 60);
+    shows("\\x1b[31mred (train.c:7)", 100, 60);
+    lacks("by which lines", 100, 60);
+    tui_app_show(&app, TUI_VIEW_MEMORY);
+    tui_app_fill(&app);
+    shows("step (train.c:36) since 10 ns", 120, 24);
+    done();
+}
+END_TEST
+
 static bool known(const struct tui_app *of, const char *key)
 {
     size_t column = 0;
@@ -441,4 +481,5 @@ END_TEST
 CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_are_text,
            any_size_will_do, layout_uses_every_line_once, keys_move_sort_and_filter,
            windows_and_pause, clicks_choose, the_cursor_stays_on_its_row, json_is_the_table,
-           devices_as_the_driver_tells, health_of_the_recorder, cells_take_what_they_get)
+           devices_as_the_driver_tells, lines_of_stacks, health_of_the_recorder,
+           cells_take_what_they_get)
