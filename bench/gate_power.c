@@ -46,6 +46,7 @@ struct figures {
     long found[EFFECTS]; /* the changed metric itself is called slower */
     double mde_sum, wall_mde_sum;
     long told, wrong[PROF_METRICS]; /* false alarms by family */
+    long limited;                   /* PASS that says nothing of the host's time */
     long fails, improvements;       /* rows, where nothing was changed: as many of each */
 };
 
@@ -114,6 +115,7 @@ static void try_gate(struct figures *f, struct gate *gate, size_t changes, struc
     const struct prof_metric *chosen = choose(&same, dice);
     struct prof_metric which = chosen ? *chosen : (struct prof_metric){0};
     tally_add(&f->same, same.verdict);
+    f->limited += same.verdict == PROF_VERDICT_PASS && same.limited;
     count_rows(f, &same);
     prof_comparison_free(&same);
     double now = 1;
@@ -156,6 +158,7 @@ static void print_figures(const char *title, const struct figures *f)
                                                PROF_VERDICT_ENV};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         print_share(prof_verdict_name(others[i]), f->same.verdicts[others[i]], gates);
+    print_share("PASS, wall time too noisy", f->limited, gates);
     printf("    rows FAIL %ld, IMPROVED %ld; smallest slowdown found: median metric %.1f %%, wall "
            "%.1f %%\n",
            f->fails, f->improvements, f->told ? 100 * f->mde_sum / (double)f->told : NAN,

@@ -16,7 +16,7 @@
 struct options {
     struct gate_options gate;
     const char *lines[2], *keep, *warmup;
-    unsigned runs;
+    unsigned runs, max_runs;
 };
 
 enum { BASE, CAND };
@@ -44,6 +44,13 @@ static const struct cli_option options_table[] = {
      .argument = "N",
      .fallback = "5",
      .text = "runs of each"},
+    {.name = "max-runs",
+     .type = CLI_COUNT,
+     AT(max_runs),
+     .argument = "N",
+     .fallback = "as --runs",
+     .text = "when nothing can be decided, and so many runs of each may do it, make them and judge "
+             "all together"},
     {.name = "warmup",
      .letter = 'w',
      .type = CLI_TEXT,
@@ -67,6 +74,8 @@ static const struct cli_text_row examples[] = {
      "Five runs of each, in turns."},
     {"perfkit ab -n 8 --base ./old --cand ./new --strict --markdown ab.md",
      "More runs find smaller changes; undecided is not good enough."},
+    {"perfkit ab -n 5 --max-runs 10 --base ./old --cand ./new",
+     "Five runs of each, and five more where those leave a doubt that they can settle."},
     {0},
 };
 
@@ -88,13 +97,15 @@ static enum prof_status warm_up(struct gate_recorder *recorder, const struct opt
     return status;
 }
 
-static enum prof_status record_all(struct gate_recorder *recorder, const struct options *asked,
-                                   struct gate_runs sides[2], struct prof_error *err)
+/* Pairs until there are `runs` of each. */
+static enum prof_status record_up_to(struct gate_recorder *recorder, const struct options *asked,
+                                     unsigned runs, struct gate_runs sides[2],
+                                     struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
-    for (unsigned turn = 0; !status && turn < 2 * asked->runs; turn++) {
+    for (unsigned turn = 2 * (unsigned)sides[BASE].count; !status && turn < 2 * runs; turn++) {
         unsigned pair = turn / 2, side = first_of(pair) ^ (turn % 2);
-        cli_say("ab", "run %u of %u: %s", turn + 1, 2 * asked->runs, side_names[side]);
+        cli_say("ab", "run %u of %u: %s", turn + 1, 2 * runs, side_names[side]);
         status = gate_record(recorder, side_names[side], pair + 1, asked->lines[side],
                              asked->gate.iteration, SESSION, &sides[side], err);
         if (status && !recorder->signal) {
@@ -106,29 +117,40 @@ static enum prof_status record_all(struct gate_recorder *recorder, const struct 
     return status;
 }
 
-static int compare_and_tell(const struct options *asked, const struct gate_config *config,
-                            const struct gate_runs sides[2])
+/* Record and judge; where that does not decide, once more with more runs. */
+static enum prof_status judge(struct gate_recorder *recorder, const struct options *asked,
+                              const struct gate_config *config, struct gate_runs sides[2],
+                              struct prof_comparison *result, struct prof_error *err)
 {
-    struct prof_comparison result = {0};
-    struct prof_error err = {0};
-    char texts[2][400];
-    if (gate_compare(&asked->gate, config, &sides[BASE], &sides[CAND], true, &result, &err)) {
-        cli_say("ab", "%s", err.message);
-        return CLI_USAGE;
+    unsigned looks = asked->max_runs > asked->runs ? 2 : 1;
+    enum prof_status status = PROF_OK;
+    for (unsigned look = 0; !status && look < looks; look++) {
+        if (look && !gate_wants_runs(result, asked->max_runs))
+            break;
+        prof_comparison_free(result);
+        status = record_up_to(recorder, asked, look ? asked->max_runs : asked->runs, sides, err);
+        status = status ? status
+                        : gate_compare(&asked->gate, config, &sides[BASE], &sides[CAND], true,
+                                       looks, result, err);
     }
+    return status;
+}
+
+static int tell(const struct options *asked, const struct gate_config *config,
+                const struct gate_runs sides[2], const struct prof_comparison *result)
+{
+    char texts[2][400];
     for (int side = BASE; side <= CAND; side++)
         snprintf(texts[side], sizeof texts[side], "%s of: %.300s",
                  prof_counted((int64_t)sides[side].count, "run", "runs").text, asked->lines[side]);
     struct prof_gate_report report = {
-        .comparison = &result,
+        .comparison = result,
         .base = texts[BASE],
         .cand = texts[CAND],
         .files = (const char *const *)sides[CAND].names,
         .file_count = asked->keep ? sides[CAND].count : 0,
     };
-    int exit_status = gate_tell("ab", &asked->gate, config, &report);
-    prof_comparison_free(&result);
-    return exit_status;
+    return gate_tell("ab", &asked->gate, config, &report);
 }
 
 static bool options_make_sense(const struct options *asked, unsigned *warmup)
@@ -137,6 +159,11 @@ static bool options_make_sense(const struct options *asked, unsigned *warmup)
     *warmup = asked->warmup ? (unsigned)strtoul(asked->warmup, &end, 10) : 1;
     if (!asked->lines[BASE] || !asked->lines[CAND]) {
         cli_say("ab", "give both commands: --base CMD --cand CMD");
+        return false;
+    }
+    if (asked->max_runs && asked->max_runs < asked->runs) {
+        cli_say("ab", "--max-runs %u is less than the %u of --runs: give more, or leave it out",
+                asked->max_runs, asked->runs);
         return false;
     }
     if (end && (*asked->warmup < '0' || *asked->warmup > '9' || *end || *warmup > 1000)) {
@@ -153,6 +180,7 @@ static int ab_run(const struct cli_command *command, int argc, char **argv)
     struct gate_config config;
     struct gate_recorder recorder;
     struct gate_runs sides[2] = {0};
+    struct prof_comparison result = {0};
     struct prof_error err = {0};
     int exit_status;
     unsigned warmup;
@@ -163,11 +191,12 @@ static int ab_run(const struct cli_command *command, int argc, char **argv)
         return CLI_USAGE;
     enum prof_status status = gate_record_open(&recorder, command->name, asked.keep, &err);
     status = status ? status : warm_up(&recorder, &asked, warmup, &err);
-    status = status ? status : record_all(&recorder, &asked, sides, &err);
+    status = status ? status : judge(&recorder, &asked, &config, sides, &result, &err);
     if (status)
         cli_say(command->name, "%s", err.message);
     gate_record_close(&recorder);
-    exit_status = status ? CLI_USAGE : compare_and_tell(&asked, &config, sides);
+    exit_status = status ? CLI_USAGE : tell(&asked, &config, sides, &result);
+    prof_comparison_free(&result);
     gate_runs_free(&sides[BASE]);
     gate_runs_free(&sides[CAND]);
     gate_config_free(&config);
@@ -182,8 +211,9 @@ const struct cli_command ab_command = {
         "Records both commands N times in the order ABBA BAAB ..., so that drift falls on both "
         "alike, and judges the second against the first as perfkit gate does, with each run as a "
         "unit. The honest comparison for a CI job that can build both versions; no baseline is "
-        "needed. A command that does not end with 0 ends the comparison. What the commands print "
-        "goes to standard error.",
+        "needed. With --max-runs it is judged twice where need be, at half the risk of a false "
+        "alarm each time. A command that does not end with 0 ends the comparison. What the "
+        "commands print goes to standard error.",
     .options = options_table,
     .examples = examples,
     .statuses = gate_statuses,

@@ -109,7 +109,7 @@ static enum prof_status compare(const struct options *asked, char *const files[2
         if (status)
             return status;
     }
-    return gate_compare(&none, &config, &sides[0], &sides[1], false, result, err);
+    return gate_compare(&none, &config, &sides[0], &sides[1], false, 1, result, err);
 }
 
 static enum prof_status tell(const struct options *asked, char *const files[2],

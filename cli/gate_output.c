@@ -30,13 +30,22 @@ bool gate_undecided(const struct prof_comparison *comparison)
            comparison->verdict == PROF_VERDICT_ENV;
 }
 
+/* Where noise needs more runs than that, they are saved. */
+bool gate_wants_runs(const struct prof_comparison *comparison, size_t runs)
+{
+    if (comparison->verdict != PROF_VERDICT_UNDERPOWERED)
+        return gate_undecided(comparison);
+    return comparison->runs_needed != PROF_UNKNOWN && (size_t)comparison->runs_needed <= runs;
+}
+
 int gate_exit_status(const struct prof_comparison *comparison, bool strict)
 {
     if (comparison->verdict == PROF_VERDICT_FAIL)
         return CLI_REGRESSION;
     if (comparison->verdict == PROF_VERDICT_REFUSED)
         return CLI_REFUSED;
-    return strict && gate_undecided(comparison) ? CLI_UNDECIDED : CLI_OK;
+    bool undecided = gate_undecided(comparison) || comparison->limited;
+    return strict && undecided ? CLI_UNDECIDED : CLI_OK;
 }
 
 static bool files_are_free(const char *command, const struct gate_options *options)
@@ -76,11 +85,12 @@ bool gate_configure(const char *command, struct gate_options *options, const cha
 
 enum prof_status gate_compare(const struct gate_options *options, const struct gate_config *config,
                               const struct gate_runs *base, const struct gate_runs *cand,
-                              bool interleaved, struct prof_comparison *result,
+                              bool interleaved, unsigned looks, struct prof_comparison *result,
                               struct prof_error *err)
 {
     struct prof_compare_options how = {
         .alpha = config->alpha,
+        .looks = looks,
         .interleaved = interleaved,
         .allow_single = options->allow_single,
         .overrides = config->overrides,
@@ -147,6 +157,10 @@ static void warn(const char *command, const struct prof_gate_report *report)
     if (gate_undecided(c))
         cli_say(command, "warning: %s: %s%s", prof_verdict_name(c->verdict),
                 prof_verdict_text(c->verdict),
+                report->strict ? "" : " (--strict ends with 4 for it)");
+    else if (c->limited && c->verdict != PROF_VERDICT_FAIL)
+        cli_say(command, "warning: wall time was not judged: %s%s",
+                prof_reason_text(PROF_REASON_HOST_NOISE),
                 report->strict ? "" : " (--strict ends with 4 for it)");
     else if (c->times_refused)
         cli_say(command, "times were not compared: %s", c->note ? c->note : "see the report");

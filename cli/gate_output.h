@@ -86,17 +86,20 @@ extern const char *const gate_formats[];
 /* Exit statuses of gate and ab, for help. */
 extern const struct cli_text_row gate_statuses[];
 
-/* Compare as the options and the configuration say. `interleaved`: see prof_compare.h. */
+/* Compare as the options and the configuration say. `interleaved`, `looks`: see prof_compare.h. */
 enum prof_status gate_compare(const struct gate_options *options, const struct gate_config *config,
                               const struct gate_runs *base, const struct gate_runs *cand,
-                              bool interleaved, struct prof_comparison *result,
+                              bool interleaved, unsigned looks, struct prof_comparison *result,
                               struct prof_error *err);
 
 /* The exit status that a comparison asks for. */
 int gate_exit_status(const struct prof_comparison *comparison, bool strict);
 
-/* Would more runs help? */
+/* Is it neither worse nor not? */
 bool gate_undecided(const struct prof_comparison *comparison);
+
+/* Is it worth while to make up to `runs` a side? */
+bool gate_wants_runs(const struct prof_comparison *comparison, size_t runs);
 
 /* Fill in what report the options ask for, write it to standard output and into files. Returns the
  * exit status: gate_exit_status, or CLI_USAGE when something could not be written. */

@@ -110,6 +110,7 @@ static void put_sensitivity(struct prof_json *json, const struct prof_comparison
     prof_json_real(json, "median_mde", c->median_mde);
     prof_json_real(json, "wall_mde", c->wall_mde);
     prof_json_known(json, "runs_needed", c->runs_needed);
+    prof_json_bool(json, "limited", c->limited);
     prof_json_real(json, "shift", c->shift);
     prof_json_real(json, "shift_removed", c->shift_removed);
     prof_json_real(json, "shift_p", c->shift_p);

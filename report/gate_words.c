@@ -348,6 +348,9 @@ char *prof_gate_headline(const struct prof_gate_report *report)
         fprintf(text.out, "%s (%zu of %zu gated metrics)", prof_verdict_text(c->verdict), same,
                 all);
     }
+    if (c->limited && (c->verdict == PROF_VERDICT_PASS || c->verdict == PROF_VERDICT_IMPROVED))
+        fprintf(text.out, "; but the host's noise would hide that wall time is less than %s slower",
+                slowdown_text(c->wall_mde).text);
     if (c->times_refused && c->verdict == PROF_VERDICT_FAIL)
         fputs("; times were not compared", text.out);
     return end(&text);
@@ -439,7 +442,8 @@ enum prof_gate_group prof_gate_group(const struct prof_compared *row)
     case PROF_VERDICT_SUSPECT:
     case PROF_VERDICT_ENV:
     case PROF_VERDICT_UNDERPOWERED:
-        return row->gated ? PROF_GATE_UNSURE : PROF_GATE_GROUPS;
+        return row->gated && row->reason != PROF_REASON_COVERED ? PROF_GATE_UNSURE
+                                                                : PROF_GATE_GROUPS;
     case PROF_VERDICT_IMPROVED:
         return PROF_GATE_BETTER;
     case PROF_VERDICT_CHANGED:

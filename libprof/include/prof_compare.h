@@ -224,6 +224,8 @@ struct prof_policy prof_policy_default(enum prof_metric_family family);
 
 struct prof_compare_options {
     double alpha;     /* false alarms per comparison, all metrics together; 0 = 0.01 */
+    unsigned looks;   /* how often the comparison may be made, with more runs each time, until it is
+                         decided: each has an equal part of alpha; 0 = once */
     bool interleaved; /* the runs of both sides took turns on one machine: each run is a unit. False:
                          sessions are, runs of one session are averaged first */
     bool allow_single; /* let fewer than three units fail by times (weaker: see reason SINGLE) */
@@ -268,6 +270,10 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(FASTER, "faster", "faster by more than noise explains")                                      \
     X(NO_CHANGE, "no-change", "a change of the target's size would have been seen")                \
     X(NOISE, "noise", "differences between runs hide a change of the target's size")               \
+    X(HOST_NOISE, "host-noise", "the host's noise hides a change of the target's size; device times " \
+                                "are judged")                                                      \
+    X(COVERED, "covered", "too noisy by itself; the iteration's time, of which it is part, is "    \
+                          "judged")                                                                \
     X(FEW_RUNS, "few-runs", "slower, but fewer than three units of the candidate")                 \
     X(SINGLE, "single", "one unit on each side: spread between runs is guessed from that between " \
                         "metrics")                                                                 \
@@ -328,6 +334,7 @@ struct prof_compared {
     double p, p_adjusted;     /* one-sided, of "slower"; Holm over the gated ones */
     double p_faster;          /* adjusted, of "faster" */
     double mde;               /* smallest slowdown that would be found in 95 of 100 comparisons */
+    bool noisy;               /* that is more than the target: it must show more before it fails */
     double df;
     int64_t runs_needed;      /* units a side for the target; PROF_UNKNOWN = more than 1000 */
     double share;             /* of the baseline's time: devices' for device time, iterations' else */
@@ -355,7 +362,7 @@ struct prof_comparison {
                            worked though one did in all of the baseline's, or options.refuse_times */
     size_t base_units, cand_units;       /* runs, or sessions */
     size_t base_runs, cand_runs;
-    double alpha;
+    double alpha; /* of this look */
     const char *iteration; /* as in the runs of the baseline */
     enum prof_iteration_source iteration_source;
     double base_iterations, cand_iterations; /* steady ones, per run */
@@ -368,6 +375,8 @@ struct prof_comparison {
                               underpowered; PROF_UNKNOWN = more than 1000, 0 = enough */
     size_t small_underpowered; /* underpowered ones below a tenth of the time: they do not make the
                                   whole UNDERPOWERED */
+    bool limited; /* nor does wall time that the host's noise hides, where the device's time is judged:
+                     the whole says nothing about the host */
     void *texts;           /* private */
 };
 
@@ -377,8 +386,9 @@ struct prof_runs {
 };
 
 /* Compare. The verdict of the whole is the first of: FAIL, REFUSED (times), ENV, SUSPECT,
- * UNDERPOWERED (wall, busy, or a metric of a tenth of the time or more), IMPROVED, PASS. With fewer
- * than three units of the candidate, or two of the baseline, times end in SUSPECT at most.
+ * UNDERPOWERED (wall, busy, or a metric of a tenth of the time or more; a range only where wall time is
+ * not judged; wall time only where busy time is not: see `limited`), IMPROVED, PASS. With fewer than
+ * three units of the candidate, or two of the baseline, times end in SUSPECT at most.
  * PROF_INVALID: a side without runs, runs whose iterations are different ranges, the same run twice.
  * PROF_NOMEM. */
 enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,

@@ -128,6 +128,17 @@ class Turns(Case):
         self.assertEqual({row["verdict"] for row in result["rows"] if row["class"] == "exact"
                           and row["metric"] not in depends}, {"PASS"})
 
+    def test_a_second_look(self):
+        line = EXACT + " --rounds 2"
+        done = self.ab("-n", "2", "--max-runs", "3", "--warmup", "0", "--json", "--base", line, "--cand", line,
+                       status=None)
+        result = self.result(done.out)
+        self.assertEqual(result["alpha"], 0.005)  # half of the risk for each look
+        self.assertIn(result["cand"]["runs"], (2, 3))
+        self.assertEqual(result["base"]["runs"], result["cand"]["runs"])
+        if result["cand"]["runs"] == 2:
+            self.assertNotEqual(result["verdict"], "SUSPECT")
+
     def call(self, *words, status=0, **more):
         if status is None:  # times decide
             done = self.plain(words, env=self.environment(**more))
@@ -155,7 +166,9 @@ class Failures(Case):
                               (("--base", "no-such-command", "--cand", "true"), b"status 127"),
                               (("--base", "true", "--cand", "kill -SEGV $$"), b"signal 11"),
                               (("--base", "true"), b"give both commands"),
-                              (("--base", "true", "--cand", "true", "--warmup", "x"), b"not a count")):
+                              (("--base", "true", "--cand", "true", "--warmup", "x"), b"not a count"),
+                              (("-n", "2", "--max-runs", "1", "--base", "true", "--cand", "true"),
+                               b"--max-runs 1 is less than the 2")):
             done = self.call(e2e.PERFKIT, "ab", "-n", "1", *words, status=2)
             self.assertIn(saying, done.err.splitlines()[-1])
             self.assertEqual(done.out, b"")

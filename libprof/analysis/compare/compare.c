@@ -1,6 +1,6 @@
-/* Two sets of runs, compared: lays their metrics side by side, lets the parts judge them, and sums
- * their verdicts up. Runs are put in an order of their own first, so that nothing depends on the
- * order in which they were given. */
+/* Two sets of runs, compared: lays their metrics side by side and lets the parts judge them. Runs
+ * are put in an order of their own first, so that nothing depends on the order in which they were
+ * given. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,10 +9,8 @@
 
 #include "libprof/analysis/compare/compare.h"
 #include "libprof/analysis/compare/metric.h"
-#include "libprof/analysis/compare/noise.h"
 
 #define ALPHA 0.01
-#define LARGE_SHARE 0.1 /* of the time: must be judged for the whole to be */
 
 /* ---- before -------------------------------------------------------------------------------------
  */
@@ -410,98 +408,6 @@ static size_t *make_rows(struct prof_compare *c)
 /* ---- the whole
  * ------------------------------------------------------------------------------------- */
 
-/* Worst first, as people read them. */
-static int severity(enum prof_verdict verdict)
-{
-    static const enum prof_verdict order[] = {
-        PROF_VERDICT_FAIL,         PROF_VERDICT_ENV,     PROF_VERDICT_SUSPECT,
-        PROF_VERDICT_UNDERPOWERED, PROF_VERDICT_CHANGED, PROF_VERDICT_IMPROVED,
-        PROF_VERDICT_REFUSED,      PROF_VERDICT_PASS,    PROF_VERDICT_NONE,
-    };
-    int at = 0;
-    while ((size_t)at < sizeof order / sizeof order[0] && order[at] != verdict)
-        at++;
-    return at;
-}
-
-static int worst_first(const void *a, const void *b)
-{
-    const struct prof_compared *x = a, *y = b;
-    int order = severity(x->verdict) - severity(y->verdict);
-    if (order)
-        return order;
-    if (x->gated != y->gated)
-        return x->gated ? -1 : 1;
-    double dx = isnan(x->delta_ns) ? 0 : fabs(x->delta_ns);
-    double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
-    if (dx != dy)
-        return dx > dy ? -1 : 1;
-    return prof_metric_order(x->base ? x->base : x->cand, y->base ? y->base : y->cand);
-}
-
-static bool decides(const struct prof_compared *row)
-{
-    return row->gated && (row->verdict != PROF_VERDICT_UNDERPOWERED || row->share >= LARGE_SHARE);
-}
-
-static void sum_up(struct prof_comparison *result)
-{
-    static const enum prof_verdict counted[] = {PROF_VERDICT_FAIL, PROF_VERDICT_ENV,
-                                                PROF_VERDICT_SUSPECT, PROF_VERDICT_UNDERPOWERED,
-                                                PROF_VERDICT_IMPROVED};
-    bool any[PROF_VERDICT_COUNT] = {false};
-    size_t gated = 0;
-    for (size_t i = 0; i < result->count; i++) {
-        const struct prof_compared *row = &result->rows[i];
-        if (!row->gated)
-            continue;
-        gated++;
-        result->verdicts[row->verdict]++;
-        any[row->verdict] |= decides(row);
-        result->small_underpowered += row->verdict == PROF_VERDICT_UNDERPOWERED && !decides(row);
-    }
-    /* A gate that judges nothing (all ignored, or empty runs) is undecided: it could never fail. */
-    result->verdict = gated ? PROF_VERDICT_PASS : PROF_VERDICT_UNDERPOWERED;
-    for (size_t i = sizeof counted / sizeof counted[0]; i--;) {
-        if (any[counted[i]])
-            result->verdict = counted[i];
-    }
-    if (result->times_refused && result->verdict != PROF_VERDICT_FAIL) {
-        result->verdict = PROF_VERDICT_REFUSED;
-        result->reason = PROF_REASON_TIMES_REFUSED;
-    }
-    for (size_t i = 0; i < result->count; i++) {
-        if (result->rows[i].verdict == result->verdict && decides(&result->rows[i])) {
-            result->reason = result->rows[i].reason;
-            break;
-        }
-    }
-}
-
-/* How small a change would have been found, and how many units it takes for those that matter. */
-static bool tell_power(struct prof_comparison *result)
-{
-    double *mdes = malloc((result->count + 1) * sizeof *mdes);
-    size_t count = 0;
-    result->median_mde = result->wall_mde = NAN;
-    for (size_t i = 0; mdes && i < result->count; i++) {
-        const struct prof_compared *row = &result->rows[i];
-        if (!row->gated || isnan(row->mde))
-            continue;
-        mdes[count++] = row->mde;
-        if (row->family == PROF_METRIC_WALL)
-            result->wall_mde = row->mde;
-        if (row->verdict != PROF_VERDICT_UNDERPOWERED || !decides(row) ||
-            result->runs_needed == PROF_UNKNOWN)
-            continue;
-        if (row->runs_needed == PROF_UNKNOWN || row->runs_needed > result->runs_needed)
-            result->runs_needed = row->runs_needed;
-    }
-    result->median_mde = mdes ? prof_median(mdes, count) : NAN;
-    free(mdes);
-    return mdes != NULL;
-}
-
 static void tell_head(struct prof_compare *c)
 {
     struct prof_comparison *result = c->result;
@@ -541,10 +447,7 @@ static enum prof_status compare(struct prof_compare *c, struct prof_error *err)
     if (!c->result->times_refused)
         prof_judge_times(c, of_row);
     free(of_row);
-    if (c->result->count)
-        qsort(c->result->rows, c->result->count, sizeof *c->result->rows, worst_first);
-    sum_up(c->result);
-    return c->failed || !tell_power(c->result) ? prof_out_of_memory(err) : PROF_OK;
+    return c->failed || !prof_sum_up(c->result) ? prof_out_of_memory(err) : PROF_OK;
 }
 
 enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,
@@ -555,6 +458,7 @@ enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,
     struct prof_compare c = {.options = options ? options : &defaults, .result = result};
     *result = (struct prof_comparison){0};
     c.alpha = c.options->alpha > 0 ? c.options->alpha : ALPHA;
+    c.alpha /= c.options->looks ? c.options->looks : 1;
     c.texts = calloc(1, sizeof *c.texts);
     result->texts = c.texts;
     enum prof_status status = c.texts ? take_runs(&c, base, cand, err) : prof_out_of_memory(err);

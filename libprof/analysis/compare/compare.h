@@ -69,4 +69,8 @@ bool prof_value_outside(const struct prof_compare *c, const struct prof_pair *pa
 void prof_judge_exact(struct prof_compare *c, const size_t *of_row);
 void prof_judge_times(struct prof_compare *c, const size_t *of_row);
 
+/* Sort the rows, find the verdict of the whole, and how small a change would have been found. False:
+ * out of memory. */
+bool prof_sum_up(struct prof_comparison *result);
+
 #endif

@@ -1,0 +1,152 @@
+/* The verdict of a comparison from those of its metrics: which of them decide, what is let pass and
+ * said, and how small a change would have been found. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "libprof/analysis/compare/compare.h"
+#include "libprof/analysis/compare/metric.h"
+#include "libprof/analysis/compare/noise.h"
+
+#define MOST_HIDDEN 1.0 /* of wall time: twice as long must be seen, or the gate is blind */
+#define LARGE_SHARE 0.1 /* of the time: must be judged for the whole to be */
+
+/* Worst first, as people read them. */
+static int severity(enum prof_verdict verdict)
+{
+    static const enum prof_verdict order[] = {
+        PROF_VERDICT_FAIL,         PROF_VERDICT_ENV,     PROF_VERDICT_SUSPECT,
+        PROF_VERDICT_UNDERPOWERED, PROF_VERDICT_CHANGED, PROF_VERDICT_IMPROVED,
+        PROF_VERDICT_REFUSED,      PROF_VERDICT_PASS,    PROF_VERDICT_NONE,
+    };
+    int at = 0;
+    while ((size_t)at < sizeof order / sizeof order[0] && order[at] != verdict)
+        at++;
+    return at;
+}
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct prof_compared *x = a, *y = b;
+    int order = severity(x->verdict) - severity(y->verdict);
+    if (order)
+        return order;
+    if (x->gated != y->gated)
+        return x->gated ? -1 : 1;
+    double dx = isnan(x->delta_ns) ? 0 : fabs(x->delta_ns);
+    double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
+    if (dx != dy)
+        return dx > dy ? -1 : 1;
+    return prof_metric_order(x->base ? x->base : x->cand, y->base ? y->base : y->cand);
+}
+
+static struct prof_compared *gated_one(struct prof_comparison *result,
+                                       enum prof_metric_family family)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        if (result->rows[i].family == family && result->rows[i].gated)
+            return &result->rows[i];
+    }
+    return NULL;
+}
+
+static bool is_judged(const struct prof_compared *row)
+{
+    return row && row->verdict != PROF_VERDICT_UNDERPOWERED;
+}
+
+/* What is too noisy need not leave all undecided. A range is part of the iteration: where that is
+ * judged, a range that grew enough to matter shows there. And where the host's noise hides wall
+ * time, device times still say what they say: no number of runs that anybody makes would do better.
+ */
+static void find_limits(struct prof_comparison *result)
+{
+    struct prof_compared *wall = gated_one(result, PROF_METRIC_WALL);
+    if (wall && !is_judged(wall) && wall->reason == PROF_REASON_NOISE && wall->mde <= MOST_HIDDEN &&
+        is_judged(gated_one(result, PROF_METRIC_BUSY))) {
+        wall->reason = PROF_REASON_HOST_NOISE;
+        result->limited = true;
+    }
+    for (size_t i = 0; i < result->count; i++) {
+        struct prof_compared *row = &result->rows[i];
+        if (row->family == PROF_METRIC_RANGE && row->gated && row->reason == PROF_REASON_NOISE &&
+            (is_judged(wall) || result->limited))
+            row->reason = result->limited ? PROF_REASON_HOST_NOISE : PROF_REASON_COVERED;
+    }
+}
+
+static bool decides(const struct prof_compared *row)
+{
+    return row->gated && (row->verdict != PROF_VERDICT_UNDERPOWERED ||
+                          (row->share >= LARGE_SHARE && row->reason != PROF_REASON_HOST_NOISE &&
+                           row->reason != PROF_REASON_COVERED));
+}
+
+static void find_verdict(struct prof_comparison *result)
+{
+    static const enum prof_verdict counted[] = {PROF_VERDICT_FAIL, PROF_VERDICT_ENV,
+                                                PROF_VERDICT_SUSPECT, PROF_VERDICT_UNDERPOWERED,
+                                                PROF_VERDICT_IMPROVED};
+    bool any[PROF_VERDICT_COUNT] = {false};
+    size_t gated = 0;
+    find_limits(result);
+    for (size_t i = 0; i < result->count; i++) {
+        const struct prof_compared *row = &result->rows[i];
+        if (!row->gated)
+            continue;
+        gated++;
+        result->verdicts[row->verdict]++;
+        any[row->verdict] |= decides(row);
+        result->small_underpowered +=
+            row->verdict == PROF_VERDICT_UNDERPOWERED && row->share < LARGE_SHARE;
+    }
+    /* A gate that judges nothing (all ignored, or empty runs) is undecided: it could never fail. */
+    result->verdict = gated ? PROF_VERDICT_PASS : PROF_VERDICT_UNDERPOWERED;
+    for (size_t i = sizeof counted / sizeof counted[0]; i--;) {
+        if (any[counted[i]])
+            result->verdict = counted[i];
+    }
+    if (result->times_refused && result->verdict != PROF_VERDICT_FAIL) {
+        result->verdict = PROF_VERDICT_REFUSED;
+        result->reason = PROF_REASON_TIMES_REFUSED;
+    }
+    for (size_t i = 0; i < result->count; i++) {
+        if (result->rows[i].verdict == result->verdict && decides(&result->rows[i])) {
+            result->reason = result->rows[i].reason;
+            break;
+        }
+    }
+    if (result->verdict == PROF_VERDICT_PASS && result->limited)
+        result->reason = PROF_REASON_HOST_NOISE;
+}
+
+/* How small a change would have been found, and how many units it takes for those that matter. */
+static bool tell_power(struct prof_comparison *result)
+{
+    double *mdes = malloc((result->count + 1) * sizeof *mdes);
+    size_t count = 0;
+    result->median_mde = result->wall_mde = NAN;
+    for (size_t i = 0; mdes && i < result->count; i++) {
+        const struct prof_compared *row = &result->rows[i];
+        if (!row->gated || isnan(row->mde))
+            continue;
+        mdes[count++] = row->mde;
+        if (row->family == PROF_METRIC_WALL)
+            result->wall_mde = row->mde;
+        if (row->verdict != PROF_VERDICT_UNDERPOWERED || !decides(row) ||
+            result->runs_needed == PROF_UNKNOWN)
+            continue;
+        if (row->runs_needed == PROF_UNKNOWN || row->runs_needed > result->runs_needed)
+            result->runs_needed = row->runs_needed;
+    }
+    result->median_mde = mdes ? prof_median(mdes, count) : NAN;
+    free(mdes);
+    return mdes != NULL;
+}
+
+bool prof_sum_up(struct prof_comparison *result)
+{
+    if (result->count)
+        qsort(result->rows, result->count, sizeof *result->rows, worst_first);
+    find_verdict(result);
+    return tell_power(result);
+}
