@@ -5,8 +5,8 @@
 
 A copy of CAPTURE for each rank. Ranks of a host share a clock; the clock of every host is hours off, drifts by up to 50 ppm,
 and so does its wall clock. Every hundredth kernel becomes an all-reduce that ends at the same true moment on all ranks, give
-or take 3 us. Prints what the merge took, whether every rank's kernels are all there, and how far ends of the same
-all-reduce lie apart in the result. A capture of 100,000 events:
+or take 3 us. Prints what the merge took (and how long it waited for a core that other work had), whether every rank's kernels are
+all there, and how far ends of the same all-reduce lie apart in the result. A capture of 100,000 events:
 
     perfkit run -o launches.sqlite -- build/release/bin/bench_opencl_launch --launches 100000
 """
@@ -63,15 +63,23 @@ def make_rank(base, path, rank, arguments, rows):
     db.close()
 
 
+def waited_for_core(pid):
+    """Seconds that the main thread of an ended process, not yet waited for, could have run and did not: others had the cores."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1]) / 1e9
+
+
 def merge(perfkit, files, out, *options):
     before = time.monotonic()
-    child = subprocess.Popen([perfkit, "merge", *options, *files, "-o", out])
+    child = subprocess.Popen([perfkit, "merge", *options, *files, "-o", out], stderr=subprocess.DEVNULL)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    waited = waited_for_core(child.pid)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = status
     if status:
         raise SystemExit(f"perfkit merge failed with {status}")
     print(f"merge {' '.join(options)}: {time.monotonic() - before:.1f} s, {used.ru_utime + used.ru_stime:.1f} s of CPU, "
-          f"at most {used.ru_maxrss / 1024:.0f} MiB; {os.path.getsize(out) / 1e6:.0f} MB", flush=True)
+          f"{waited:.1f} s waiting for a core, at most {used.ru_maxrss / 1024:.0f} MiB; {os.path.getsize(out) / 1e6:.0f} MB", flush=True)
 
 
 def compare_counts(base, out, files):

@@ -1,6 +1,7 @@
 /* What is wrong with the set of files: the same one twice, a rank that no file has, two files of
  * one rank, files of different runs. A merged capture that looks whole and is not would be
  * believed. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,9 +241,10 @@ static bool say_twice(struct merge *m, struct ranks *r)
         return true;
     qsort(r->twice.data, r->twice.count, sizeof *r->twice.data, by_number);
     char *list = ranges_of(r->twice.data, r->twice.count, MOST_NAMED);
-    bool ok = list && merge_note(m, "part", "twice", "rank%s %s in more than one file, as in %s",
-                                 strpbrk(list, ",-") ? "s" : "", list,
-                                 r->example ? r->example : "two of them");
+    bool ok =
+        list && merge_note(m, "part", "twice", "rank%s %s %s in more than one file, as in %s",
+                           strpbrk(list, ",-") ? "s" : "", list, strpbrk(list, ",-") ? "are" : "is",
+                           r->example ? r->example : "two of them");
     free(list);
     return ok;
 }
@@ -264,20 +266,23 @@ static enum prof_status check_ranks(struct merge *m)
     return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
 }
 
-static enum prof_status check_jobs(struct merge *m)
+/* What all files that say it say alike: the first that does not is named. `offset`: of the text. */
+static enum prof_status check_alike(struct merge *m, size_t offset, const char *what)
 {
     const struct merge_input *first = NULL;
+    const char *said = NULL;
     for (size_t i = 0; i < m->count; i++) {
         const struct merge_input *in = &m->inputs[i];
-        if (in->gone || !in->job)
+        const char *text = *(char *const *)(const void *)((const char *)in + offset);
+        if (in->gone || !text)
             continue;
+        if (first && strcmp(text, said) != 0)
+            return merge_note(m, "part", "mixed", "files of different %s: %s of %s, %s of %s", what,
+                              first->path, said, in->path, text)
+                       ? PROF_OK
+                       : prof_fail(m->err, PROF_NOMEM, "out of memory");
         first = first ? first : in;
-        if (strcmp(in->job, first->job) == 0)
-            continue;
-        return merge_note(m, "part", "mixed", "files of different jobs: %s of %s, %s of %s",
-                          first->path, first->job, in->path, in->job)
-                   ? PROF_OK
-                   : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        said = said ? said : text;
     }
     return PROF_OK;
 }
@@ -311,5 +316,7 @@ enum prof_status merge_check(struct merge *m)
         status = status ? status : say_ranks(m, in);
     }
     status = status ? status : check_ranks(m);
-    return status ? status : check_jobs(m);
+    status = status ? status : check_alike(m, offsetof(struct merge_input, job), "jobs");
+    return status ? status
+                  : check_alike(m, offsetof(struct merge_input, version), "versions of perfkit");
 }
