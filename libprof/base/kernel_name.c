@@ -1,6 +1,9 @@
 /* Kernel names as demanglers write them, "void gemm<float, 128>(Params<float>, int)": both the
- * sentences of findings and the tables of reports shorten them, and must do it alike. */
+ * sentences of findings and the tables of reports shorten them, and must do it alike. And what a
+ * name tells of the type that is computed in. */
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "libprof/base/kernel_name.h"
 
@@ -29,4 +32,62 @@ size_t prof_name_without_arguments(const char *name)
             return p[-1] != ' ' ? (size_t)(p - name) : length;
     }
     return length;
+}
+
+/* Of CUDA, PyTorch, Triton, cuBLAS, cuDNN and CUTLASS; the instruction shapes are those of mma. */
+static const struct {
+    const char *word;
+    enum prof_precision precision;
+} words[] = {
+    {"half", PROF_PRECISION_NARROW},       {"half2", PROF_PRECISION_NARROW},
+    {"fp16", PROF_PRECISION_NARROW},       {"f16", PROF_PRECISION_NARROW},
+    {"bf16", PROF_PRECISION_NARROW},       {"bfloat16", PROF_PRECISION_NARROW},
+    {"bfloat162", PROF_PRECISION_NARROW},  {"hgemm", PROF_PRECISION_NARROW},
+    {"fp8", PROF_PRECISION_NARROW},        {"e4m3", PROF_PRECISION_NARROW},
+    {"e5m2", PROF_PRECISION_NARROW},       {"tf32", PROF_PRECISION_NARROW},
+    {"tf32f32", PROF_PRECISION_NARROW},    {"tf32tf32", PROF_PRECISION_NARROW},
+    {"f16f16", PROF_PRECISION_NARROW},     {"f16f32", PROF_PRECISION_NARROW},
+    {"bf16f32", PROF_PRECISION_NARROW},    {"bf16bf16", PROF_PRECISION_NARROW},
+    {"hmma", PROF_PRECISION_NARROW},       {"wgmma", PROF_PRECISION_NARROW},
+    {"tensorop", PROF_PRECISION_NARROW},   {"s16816gemm", PROF_PRECISION_NARROW},
+    {"h16816gemm", PROF_PRECISION_NARROW}, {"s1688gemm", PROF_PRECISION_NARROW},
+    {"h1688gemm", PROF_PRECISION_NARROW},  {"h884gemm", PROF_PRECISION_NARROW},
+    {"s884gemm", PROF_PRECISION_NARROW},   {"float", PROF_PRECISION_WIDE},
+    {"float2", PROF_PRECISION_WIDE},       {"float4", PROF_PRECISION_WIDE},
+    {"fp32", PROF_PRECISION_WIDE},         {"f32", PROF_PRECISION_WIDE},
+    {"f32f32", PROF_PRECISION_WIDE},       {"double", PROF_PRECISION_WIDE},
+    {"fp64", PROF_PRECISION_WIDE},         {"f64", PROF_PRECISION_WIDE},
+    {"f64f64", PROF_PRECISION_WIDE},       {"sgemm", PROF_PRECISION_WIDE},
+    {"dgemm", PROF_PRECISION_WIDE},        {"ffma", PROF_PRECISION_WIDE},
+    {"simt", PROF_PRECISION_WIDE},
+};
+
+static enum prof_precision word_precision(const char *word, size_t length)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i].word) == length && !strncasecmp(words[i].word, word, length))
+            return words[i].precision;
+    }
+    return PROF_PRECISION_UNKNOWN;
+}
+
+enum prof_precision prof_name_precision(const char *name)
+{
+    enum prof_precision found = PROF_PRECISION_UNKNOWN;
+    while (name && *name) {
+        size_t length = 0;
+        /* Mangled names put a word's length in front of it: no word here begins with a digit. */
+        while (isdigit((unsigned char)*name))
+            name++;
+        while (isalnum((unsigned char)name[length]))
+            length++;
+        enum prof_precision precision = length ? word_precision(name, length) : found;
+        if (precision == PROF_PRECISION_NARROW)
+            return precision;
+        found = precision ? precision : found;
+        name += length;
+        while (*name && !isalnum((unsigned char)*name))
+            name++;
+    }
+    return found;
 }

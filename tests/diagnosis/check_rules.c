@@ -503,7 +503,8 @@ static const struct program programs[] = {
     {"low-occupancy", "cuda", "gpu", held_back, registers, false, 1, 2},
     {"fusion-candidate", "cuda", "gpu", chain, four_kernels, false, 1, 2},
     {"memory-bound", "cuda", "gpu", at_the_roof, two_kernels, false, 0.95, 2},
-    {"low-precision", "cuda", "gpu", in_half_the_bytes, two_kernels, false, 0.95, 2},
+    {"low-precision", "cuda", "gpu", in_half_the_bytes, two_kernels, false, 0.8, 2}, /* memory-bound
+                                                                                is paid before */
     {"hot-kernel", "cuda", "gpu", hot, two_parts, false, 1, 2},
     {"dead-memset", "cuda", "gpu", fill_first, big_kernel, false, 0.9, 2},
     {"memory-leak", "cuda", "gpu", leak, big_kernel, true, 0, 0},
@@ -566,7 +567,8 @@ START_TEST(it_speaks_on_the_fault_only)
 {
     const struct program *program = &programs[_i];
     int64_t wall[3];
-    int64_t bound = 0, whatif = PROF_UNKNOWN;
+    int64_t bound = 0, alone = 0, whatif = PROF_UNKNOWN;
+    bool hint = false; /* where the fault is more than a hint, a hint is no wrong answer elsewhere */
     for (enum version which = BAD; which <= NEAR; which++) {
         struct prof_findings findings;
         struct prof_error err = {0};
@@ -576,10 +578,12 @@ START_TEST(it_speaks_on_the_fault_only)
         if ((which == BAD) != (finding != NULL))
             list(&findings);
         ck_assert_msg(which != BAD || finding, "%s: silent on the fault", program->rule);
-        ck_assert_msg(which == BAD || !finding, "%s: speaks on the %s", program->rule,
-                      which == FIXED ? "mended program" : "near miss");
+        hint = which == BAD ? finding->hint : hint;
+        ck_assert_msg(which == BAD || !finding || (finding->hint && !hint), "%s: speaks on the %s",
+                      program->rule, which == FIXED ? "mended program" : "near miss");
         check_sums(&findings);
-        if (finding) {
+        if (which == BAD) {
+            alone = finding->alone_ns;
             bound = finding->bound_ns;
             whatif = finding->whatif_ns;
         }
@@ -590,6 +594,7 @@ START_TEST(it_speaks_on_the_fault_only)
         ck_assert_int_eq(bound, PROF_UNKNOWN);
         return;
     }
+    ck_assert_int_ge(alone, bound);
     double ratio = (double)bound / (double)(wall[BAD] - wall[FIXED]);
     double replayed = (double)whatif / (double)(wall[BAD] - wall[FIXED]);
     ck_assert_msg(whatif == PROF_UNKNOWN || (replayed >= 0.9 && replayed <= 1.6),
@@ -659,6 +664,77 @@ START_TEST(low_precision_needs_a_float_pipe)
     ck_assert_int_eq(finding ? (int)finding->severity : -1, precisions[_i].severity);
     ck_assert_int_eq(abstained, precisions[_i].fma < 0.01);
     ck_assert_int_eq(find(&findings, "memory-bound") != NULL, precisions[_i].dram > 0.5);
+    check_sums(&findings);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
+/* Without counters the declared work and the name tell: computing at two fifths of the roof of 32
+ * bits is told where the name says so, silent where it says 16, a hint where it says nothing. */
+static const struct {
+    const char *name;
+    double flop_rate; /* of the device's peak of 32 bits, 67e12 */
+    int severity;
+} named[] = {
+    {"conv2d_f32", 0.4, PROF_SEVERITY_CRITICAL},
+    {"cutlass_80_simt_sgemm_64x64", 0.4, PROF_SEVERITY_CRITICAL},
+    {"void conv<float, 3>(float const*)", 0.4, PROF_SEVERITY_CRITICAL},
+    {"conv2d_f16", 0.4, -1},
+    {"sm80_xmma_gemm_f16f32_s16816gemm", 0.4, -1},
+    {"conv2d", 0.4, PROF_SEVERITY_INFO},
+    {"conv2d_f32", 0.05, -1}, /* something else holds it back */
+};
+
+START_TEST(low_precision_by_name)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    k[0] = scene_config(&s, named[_i].name, 13200, 256, 32);
+    scene_sql(&s, "INSERT INTO ceiling(device, name, value) VALUES(1, 'fp32', 6e13), "
+                  "(1, 'fp64', 3e13), (1, 'tensor_fp16', 9e14), (1, 'dram_copy', 4e12)");
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "launch");
+        scene_kernel(&s, 0, k[0], 500 * US);
+        scene_pop(&s);
+        scene_work(&s, named[_i].flop_rate * 6e13 * 500e-6, 64e6);
+        scene_sync(&s);
+    }
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    const struct prof_finding *finding = find(&findings, "low-precision");
+    list(&findings);
+    ck_assert_int_eq(finding ? (int)finding->severity : -1, named[_i].severity);
+    /* Tensor cores need 24/900 of the time. */
+    if (finding)
+        ck_assert(finding->alone_share > 0.9);
+    check_sums(&findings);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
+/* Two rules that blame the same kernel are paid once for it: what each leaves less of it. */
+START_TEST(a_kernel_is_paid_for_once)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    /* 168 registers: one block a unit, 140 blocks in 1.06 rounds, an eighth of the threads */
+    k[0] = scene_config(&s, "tile", 140, 256, 168);
+    for (int i = 0; i < STEPS; i++)
+        plain(&s, BAD, i);
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    const struct prof_finding *tail = find(&findings, "tail-effect");
+    const struct prof_finding *hot_one = find(&findings, "hot-kernel");
+    ck_assert_ptr_nonnull(tail);
+    ck_assert_ptr_nonnull(hot_one);
+    ck_assert_int_eq(tail->bound_ns, tail->alone_ns);
+    ck_assert_int_lt(hot_one->bound_ns, hot_one->alone_ns);
     check_sums(&findings);
     prof_findings_free(&findings);
     prof_close(capture);
@@ -747,6 +823,8 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, PROGRAMS);
     tcase_add_loop_test(all, low_precision_needs_a_float_pipe, 0,
                         sizeof precisions / sizeof precisions[0]);
+    tcase_add_loop_test(all, low_precision_by_name, 0, sizeof named / sizeof named[0]);
+    tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_loop_test(all, damage_makes_no_nonsense, 0, sizeof damages / sizeof damages[0]);
     tcase_add_test(all, every_rule_is_covered);
     suite_add_tcase(suite, each);

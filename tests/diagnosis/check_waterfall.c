@@ -106,6 +106,36 @@ START_TEST(what_the_host_does_between_calls)
 }
 END_TEST
 
+/* After a copy that the host waits for, each launch finds the device idle until one is queued. */
+START_TEST(a_wait_costs_until_the_host_is_ahead)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    int brief = scene_config(&s, "brief", 8, 256, 32), lasts = scene_config(&s, "long", 8, 256, 32);
+    scene_kernel(&s, 0, lasts, 50 * US);
+    scene_copy(&s, 0, SCENE_DOWN, SCENE_PINNED, 4096, 2 * US, true);
+    for (int i = 0; i < 3; i++)
+        scene_kernel(&s, 0, brief, 1 * US);
+    scene_kernel(&s, 0, lasts, 50 * US);
+    scene_kernel(&s, 0, brief, 1 * US); /* queued */
+    scene_host(&s, 60 * US);
+    scene_kernel(&s, 0, brief, 1 * US); /* late, for another reason */
+    load(&s, &capture, &f);
+    const struct prof_shape *copy = NULL;
+    for (size_t i = 0; i < f.shapes.count; i++)
+        copy = prof_is_copy(&f.shapes.data[i]) ? &f.shapes.data[i] : copy;
+    ck_assert_ptr_nonnull(copy);
+    int64_t first = copy->after_ns[PROF_SLICE_LAUNCH];
+    ck_assert_int_gt(first, 0);
+    /* Calls come each 4 us; what they ask for runs for 1 us: 3 us of each are idle. */
+    ck_assert_int_eq(copy->catch_up_ns, 3 * 3 * US);
+    ck_assert_int_eq(f.devices.data[0].relaunch_ns, first + copy->catch_up_ns);
+    unload(capture, &f);
+}
+END_TEST
+
 /* Whatever a program does, the states add up and a replay takes as long. */
 START_TEST(states_add_up_and_the_replay_reproduces)
 {
@@ -261,9 +291,11 @@ START_TEST(what_is_judged_lies_within_the_filter)
     loop(&s, scene_config(&s, "one", 8, 256, 32), 40);
     struct prof_capture *capture = scene_close(&s);
     int64_t end = prof_end_ns(capture);
-    const struct prof_filter filters[] = {
-        {.end_ns = end / 2}, {.begin_ns = end / 2}, {.begin_ns = 1, .end_ns = 2},
-        {.begin_ns = end - 1, .end_ns = end}, {.begin_ns = end + 5}};
+    const struct prof_filter filters[] = {{.end_ns = end / 2},
+                                          {.begin_ns = end / 2},
+                                          {.begin_ns = 1, .end_ns = 2},
+                                          {.begin_ns = end - 1, .end_ns = end},
+                                          {.begin_ns = end + 5}};
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         int64_t last = filters[i].end_ns ? filters[i].end_ns : end;
         ck_assert(!prof_findings(capture, &filters[i], &findings, &err));
@@ -284,6 +316,7 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_test(all, each_instant_has_its_state);
     tcase_add_test(all, what_the_host_does_between_calls);
+    tcase_add_test(all, a_wait_costs_until_the_host_is_ahead);
     tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
     tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
     tcase_add_test(all, findings_tell_the_waterfall);

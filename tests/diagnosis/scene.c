@@ -162,6 +162,7 @@ void scene_copy(struct scene *scene, int stream, enum scene_direction direction,
 {
     int64_t start = start_of(scene, stream), end = start + ns;
     bool up = direction == SCENE_UP;
+    waits |= is_cuda(scene) && !up && memory == SCENE_PAGEABLE; /* whatever it is called by */
     const char *name = !is_cuda(scene) ? (up ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer")
                        : waits         ? "cudaMemcpy"
                                        : "cudaMemcpyAsync";

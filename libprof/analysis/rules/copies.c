@@ -50,6 +50,7 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
                      const struct prof_shape *shape)
 {
     sums->count += shape->count;
+    sums->packable += shape->packable;
     if (shape->bytes > 0)
         sums->bytes += shape->bytes * shape->count;
     sums->sum_ns += shape->sum_ns;
@@ -60,6 +61,7 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
         sums->before[i] += shape->idle_ns[i];
         sums->after[i] += shape->after_ns[i];
     }
+    sums->after[PROF_SLICE_LAUNCH] += shape->catch_up_ns;
     prof_spots_add(&sums->spots, prof_longest_spot(judge, shape));
 }
 

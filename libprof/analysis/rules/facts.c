@@ -7,6 +7,8 @@
 #include "libprof/analysis/rules/facts.h"
 #include "libprof/base/collective_name.h"
 #include "libprof/base/saturate.h"
+#include "libprof/wire/command.h"
+#include "libprof/wire/memory.h"
 
 /* ---- shapes and devices ---------------------------------------------------------------------- */
 
@@ -33,13 +35,17 @@ static uint32_t device_of(struct prof_facts *f, int64_t stream)
     return number;
 }
 
-/* CUDA tells by the function's name whether its call waits, OpenCL by an argument. */
+/* CUDA tells by the function's name whether its call waits, OpenCL by an argument. What goes to
+ * pageable memory CUDA waits for always (CUDA driver API, "API synchronization behavior"). */
 static bool call_waits(const struct prof_facts *f, const struct prof_device_op *op)
 {
+    const char *name = prof_string(f->capture, op->api_name, NULL);
+    bool cuda = name && !strncmp(name, "cu", 2);
+    if (cuda && op->copy_kind == WIRE_COPY_DTOH && op->target_kind == WIRE_MEMORY_PAGEABLE)
+        return true;
     if (op->blocking != PROF_UNKNOWN)
         return op->blocking == 1;
-    const char *name = prof_string(f->capture, op->api_name, NULL);
-    return name && !strstr(name, "Async") && !strstr(name, "Batch") && !strncmp(name, "cu", 2);
+    return cuda && !strstr(name, "Async") && !strstr(name, "Batch");
 }
 
 /* Alike by a 64-bit key: that two of some thousands share one by chance is as good as impossible.

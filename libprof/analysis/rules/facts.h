@@ -79,10 +79,14 @@ struct prof_shape {
                          copies: no kernel runs either */
     int64_t idle_ns[PROF_SLICES];        /* idle time that ended with one of these */
     int64_t after_ns[PROF_SLICES];       /* and that began after one of these */
-    int64_t call_ns;                     /* host time in their calls */
+    int64_t catch_up_ns; /* likewise launching, later: until work is queued again, of those whose
+                            calls wait */
+    int64_t call_ns;     /* host time in their calls */
     int64_t first_call_ns, last_call_ns; /* over the whole capture */
     int64_t total;                       /* likewise: how many */
-    uint32_t runs, longest_run; /* times that its kernel follows another one; most in a row */
+    uint32_t runs, longest_run; /* times that its kernel follows itself; most in a row */
+    uint32_t turns; /* that it comes in turn with another one; in a row they count as one */
+    uint32_t packable; /* copies that follow one of the same direction, with no kernel in between */
     struct prof_op longest;
 };
 
@@ -104,7 +108,7 @@ struct prof_device_facts {
     struct prof_spots spots[PROF_SLICES];
     int64_t kernel_sum_ns, copy_sum_ns; /* plain sums within the window */
     int64_t kernels, copies, gaps;
-    int64_t relaunch_ns;       /* of PROF_SLICE_LAUNCH, what followed a wait */
+    int64_t relaunch_ns; /* of PROF_SLICE_LAUNCH, what followed a wait until work was queued again */
     int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
     uint32_t busiest_thread;   /* launches most */
     size_t streams;            /* with kernels in the window */

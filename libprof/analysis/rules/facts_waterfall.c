@@ -22,6 +22,10 @@
 /* Host calls looked at per gap; more of them in one gap are the same mixture. */
 #define CALLS_PER_GAP 64
 #define FLOOR_BUCKETS 256
+#define NOT_BEHIND UINT32_MAX
+#define BEHIND_A_WAIT (UINT32_MAX - 1)
+/* Kernels that repeat in turn and still are a row: split-K and its reduction. */
+#define PERIODS 2
 
 struct sweep {
     struct prof_device_facts *facts;
@@ -29,10 +33,12 @@ struct sweep {
     int64_t kernel_end, copy_end;
     uint32_t kernel_shape, copy_shape;
     uint32_t last_stream, last_shape; /* of the operation before; UINT32_MAX = none */
-    uint32_t in_a_row;                /* operations of last_shape, one after the other */
+    uint32_t kernels[PERIODS];        /* shapes of the last ones with nothing in between */
+    uint32_t as_before[PERIODS];      /* kernels in a row that are what stood 1, 2 before them */
     bool waited;                      /* the host waited since the operation before */
-    int64_t last_call;                /* when the latest of the operations so far was asked for */
-    uint32_t floors[FLOOR_BUCKETS];   /* gaps before queued work, by size */
+    uint32_t behind; /* shape whose call the host waited in, or a wait; nothing was queued since */
+    int64_t last_call;              /* when the latest of the operations so far was asked for */
+    uint32_t floors[FLOOR_BUCKETS]; /* gaps before queued work, by size */
     struct prof_map streams;
 };
 
@@ -66,6 +72,23 @@ static int64_t within(const struct prof_facts *f, int64_t begin, int64_t end)
     return end > begin ? end - begin : 0;
 }
 
+static void note_wait(struct sweep *s)
+{
+    s->waited = true;
+    if (s->behind == NOT_BEHIND)
+        s->behind = BEHIND_A_WAIT;
+}
+
+/* Until the host is ahead of the device again, a wait costs every launch. */
+static void note_launching(struct work *w, struct sweep *s, int64_t length)
+{
+    if (s->behind == NOT_BEHIND)
+        return;
+    s->facts->relaunch_ns += length;
+    if (s->behind != BEHIND_A_WAIT && s->behind != s->last_shape)
+        w->facts->shapes.data[s->behind].catch_up_ns += length;
+}
+
 static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_t begin,
                   int64_t end, const struct prof_op *op, uint32_t shape)
 {
@@ -74,7 +97,9 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
         return;
     s->facts->slice_ns[slice] += length;
     if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL)
-        s->waited = true;
+        note_wait(s);
+    if (slice == PROF_SLICE_LAUNCH)
+        note_launching(w, s, length);
     if (slice >= PROF_SLICE_FIRST_IDLE && op) {
         w->facts->shapes.data[shape].idle_ns[slice] += length;
         if (s->last_shape != UINT32_MAX)
@@ -152,8 +177,7 @@ static size_t calls_before(const struct prof_call *calls, size_t count, int64_t 
 static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                           const struct prof_op *op)
 {
-    enum prof_slice slice =
-        end - begin < BETWEEN_LAUNCHES_NS ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
+    enum prof_slice slice = end - begin < BETWEEN_LAUNCHES_NS ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
     spend(w, s, slice, begin, end, op, op->shape);
 }
 
@@ -215,12 +239,11 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
         bool other = s->last_stream && s->last_stream != op->stream;
         if (begin >= w->facts->begin)
             note_floor(s, end - begin);
+        s->behind = NOT_BEHIND;
         spend(w, s, other ? PROF_SLICE_DEPENDENCY : PROF_SLICE_DISPATCH, begin, end, op, op->shape);
         return;
     }
     spend_host(w, s, begin, op->call, op);
-    if (s->waited && !shape->waits)
-        s->facts->relaunch_ns += within(w->facts, op->call, end);
     spend(w, s, shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH, op->call, end, op,
           op->shape);
 }
@@ -244,15 +267,40 @@ static void count_op(struct work *w, struct sweep *s, const struct prof_op *op)
     ++*number;
 }
 
-/* How often the same kernel follows itself with nothing else and no wait in between. */
+static void begin_row(struct sweep *s)
+{
+    for (size_t p = 0; p < PERIODS; p++) {
+        s->kernels[p] = UINT32_MAX;
+        s->as_before[p] = 0;
+    }
+}
+
+/* How often the same kernel, or the same two in turn, follow each other with nothing else and no
+ * wait in between. */
 static void count_row(struct work *w, struct sweep *s, uint32_t number)
 {
     struct prof_shape *shape = &w->facts->shapes.data[number];
-    s->in_a_row = s->last_shape == number && !s->waited ? s->in_a_row + 1 : 1;
-    if (s->in_a_row > 1)
-        shape->runs++;
-    if (s->in_a_row > shape->longest_run)
-        shape->longest_run = s->in_a_row;
+    if (s->waited)
+        begin_row(s);
+    for (size_t p = 0; p < PERIODS; p++)
+        s->as_before[p] = s->kernels[p] == number ? s->as_before[p] + 1 : 0;
+    s->kernels[1] = s->kernels[0];
+    s->kernels[0] = number;
+    uint32_t row = s->as_before[0] ? s->as_before[0] + 1 : s->as_before[1] / 2 + 1;
+    shape->runs += s->as_before[0] > 0;
+    shape->turns += !s->as_before[0] && s->as_before[1] > 1;
+    if (row > shape->longest_run)
+        shape->longest_run = row;
+}
+
+/* Copies one after the other could be one, whatever streams they are in. */
+static void count_packable(struct work *w, const struct sweep *s, uint32_t number)
+{
+    struct prof_shape *shape = &w->facts->shapes.data[number];
+    const struct prof_shape *before =
+        s->last_shape == UINT32_MAX ? NULL : &w->facts->shapes.data[s->last_shape];
+    shape->packable +=
+        before && before->kind == PROF_OP_TRANSFER && before->copy_kind == shape->copy_kind;
 }
 
 static bool add_op(struct work *w, const struct prof_op *op)
@@ -264,6 +312,8 @@ static bool add_op(struct work *w, const struct prof_op *op)
     if (s->done < op->start) {
         spend_idle(w, s, op);
         s->done = op->start;
+    } else {
+        s->behind = NOT_BEHIND;
     }
     bool kernel = prof_is_kernel(shape);
     int64_t *until = kernel ? &s->kernel_end : &s->copy_end;
@@ -274,10 +324,15 @@ static bool add_op(struct work *w, const struct prof_op *op)
     bool inside = within(w->facts, op->start, end > op->start ? end : op->start + 1) > 0;
     if (inside && kernel)
         count_row(w, s, op->shape);
+    else if (!kernel)
+        begin_row(s);
+    if (inside && prof_is_copy(shape))
+        count_packable(w, s, op->shape);
     s->last_stream = op->stream;
     s->last_shape = op->shape;
     s->waited = false;
     s->last_call = op->call > s->last_call ? op->call : s->last_call;
+    s->behind = shape->waits ? op->shape : s->behind;
     if (!inside)
         return true;
     count_op(w, s, op);
@@ -330,6 +385,8 @@ bool prof_facts_waterfall(struct prof_facts *f)
         w.sweeps[i].facts = &f->devices.data[i];
         w.sweeps[i].done = f->begin;
         w.sweeps[i].last_shape = UINT32_MAX;
+        w.sweeps[i].behind = NOT_BEHIND;
+        begin_row(&w.sweeps[i]);
     }
     while (ok && (op = prof_facts_next(f, &walk, &kind)))
         ok = add_op(&w, op);

@@ -14,7 +14,7 @@
 static const struct prof_rule *const families[] = {
     prof_rules_ranks,      prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
     prof_rules_fusion,     prof_rules_wait,     prof_rules_launch,
-    prof_rules_roof,       prof_rules_kernel,   prof_rules_memory,
+    prof_rules_roof,       prof_rules_kernel,   prof_rules_precision, prof_rules_memory,
 };
 
 /* Shares of the window from which on a finding is that severe. */
@@ -49,12 +49,50 @@ const struct prof_rule_page *prof_rule_find(const char *id)
 
 /* ---- prices ---------------------------------------------------------------------------------- */
 
-/* Pay a draft's claims out of what is left of the device's states. */
-static int64_t pay(struct prof_draft *draft, int64_t *left)
+/* What is left to be paid for. */
+struct purse {
+    int64_t (*slices)[PROF_SLICES]; /* by device */
+    int64_t *kernels;               /* of the time alone, by shape */
+};
+
+static bool open_purse(struct purse *purse, const struct prof_facts *f)
 {
-    int64_t paid = 0;
+    purse->slices = calloc(f->devices.count + 1, sizeof *purse->slices);
+    purse->kernels = calloc(f->shapes.count + 1, sizeof *purse->kernels);
+    if (!purse->slices || !purse->kernels)
+        return false;
+    for (size_t i = 0; i < f->devices.count; i++)
+        memcpy(purse->slices[i], f->devices.data[i].slice_ns, sizeof purse->slices[i]);
+    for (size_t i = 0; i < f->shapes.count; i++)
+        purse->kernels[i] = f->shapes.data[i].alone_ns;
+    return true;
+}
+
+static void close_purse(struct purse *purse)
+{
+    free(purse->slices);
+    free(purse->kernels);
+}
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Pay a draft's claims out of what is left of the device's states, and of each kernel. */
+static int64_t pay(const struct prof_draft *draft, struct purse *purse)
+{
+    int64_t *left = purse->slices[draft->device], paid = 0, kernels = 0;
+    for (size_t i = 0; i < draft->least.count; i++) {
+        int64_t *kernel = &purse->kernels[draft->least.data[i].shape];
+        if (*kernel <= draft->least.data[i].ns)
+            continue;
+        kernels += *kernel - draft->least.data[i].ns;
+        *kernel = draft->least.data[i].ns;
+    }
     for (int i = 0; i < PROF_SLICES; i++) {
-        int64_t part = draft->claims[i] < left[i] ? draft->claims[i] : left[i];
+        int64_t claim = draft->claims[i] + (i == PROF_SLICE_KERNEL ? kernels : 0);
+        int64_t part = least_of(claim, left[i]);
         left[i] -= part;
         paid += part;
     }
@@ -62,12 +100,15 @@ static int64_t pay(struct prof_draft *draft, int64_t *left)
 }
 
 /* What the draft would be paid if it was the only one. */
-static int64_t worth(const struct prof_draft *draft, const int64_t *slices, int64_t window)
+static int64_t worth(const struct prof_draft *draft, const struct prof_facts *f)
 {
-    int64_t sum = 0;
+    const int64_t *slices = f->devices.data[draft->device].slice_ns;
+    int64_t sum = 0, kernels = 0;
+    for (size_t i = 0; i < draft->least.count; i++)
+        kernels += f->shapes.data[draft->least.data[i].shape].alone_ns - draft->least.data[i].ns;
     for (int i = 0; i < PROF_SLICES; i++)
-        sum += draft->claims[i] < slices[i] ? draft->claims[i] : slices[i];
-    return sum < window ? sum : window;
+        sum += least_of(draft->claims[i] + (i == PROF_SLICE_KERNEL ? kernels : 0), slices[i]);
+    return least_of(sum, prof_facts_window_ns(f));
 }
 
 static enum prof_severity severity_of(double share, enum prof_severity most)
@@ -109,11 +150,11 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
 {
     const struct prof_facts *f = judge->facts;
     int64_t window = prof_facts_window_ns(f), wall = window;
-    int64_t(*left)[PROF_SLICES] = calloc(f->devices.count + 1, sizeof *left);
+    struct purse purse;
+    bool ok = open_purse(&purse, f);
     result->rows = calloc(judge->drafts.count + 1, sizeof *result->rows);
-    for (size_t i = 0; left && i < f->devices.count; i++)
-        memcpy(left[i], f->devices.data[i].slice_ns, sizeof left[i]);
-    for (size_t i = 0; left && result->rows && i < judge->drafts.count; i++) {
+    ok = ok && result->rows;
+    for (size_t i = 0; ok && i < judge->drafts.count; i++) {
         struct prof_draft *draft = &judge->drafts.data[i];
         struct prof_finding *finding = &draft->finding;
         finding->hint = draft->most == PROF_SEVERITY_INFO;
@@ -125,19 +166,19 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             result->rows[result->count++] = *finding;
             continue;
         }
-        int64_t paid = pay(draft, left[draft->device]);
-        finding->alone_ns = worth(draft, f->devices.data[draft->device].slice_ns, window);
+        int64_t paid = pay(draft, &purse);
+        finding->alone_ns = worth(draft, f);
         finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
-        finding->bound_ns = paid < wall ? paid : wall;
+        finding->bound_ns = least_of(paid, wall);
         finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
         finding->severity = severity_of(finding->bound_share, draft->most);
-        if (finding->bound_share < INFO)
+        /* A hint explains, also where others were paid for the same time. */
+        if ((finding->hint ? finding->alone_share : finding->bound_share) < INFO)
             continue;
         wall -= finding->bound_ns;
         result->rows[result->count++] = *finding;
     }
-    bool ok = left && result->rows;
-    free(left);
+    close_purse(&purse);
     return ok;
 }
 
@@ -177,6 +218,13 @@ static void ask_all(struct prof_judge *judge)
     }
 }
 
+static void free_drafts(struct prof_judge *judge)
+{
+    for (size_t i = 0; i < judge->drafts.count; i++)
+        prof_array_free(&judge->drafts.data[i].least);
+    prof_array_free(&judge->drafts);
+}
+
 enum prof_status prof_judge_facts(struct prof_capture *capture, const struct prof_filter *filter,
                                   const struct prof_facts *facts, struct prof_findings *result,
                                   struct prof_error *err)
@@ -208,7 +256,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
         qsort(result->rows, result->count, sizeof *result->rows, worst_first);
     result->abstentions = judge.abstentions.data;
     result->abstention_count = judge.abstentions.count;
-    prof_array_free(&judge.drafts);
+    free_drafts(&judge);
     prof_map_free(&judge.roof_index);
     prof_roofline_free(&roofs);
     prof_ranks_free(&ranks);
@@ -275,7 +323,7 @@ enum prof_status prof_findings_of(struct prof_capture *capture, const struct pro
     result->window_ns = prof_facts_window_ns(facts);
     result->steps = facts->steps;
     result->step_name = facts->step_name;
-    return status;
+    return status ? status : prof_place_lines(capture, result, err);
 }
 
 enum prof_status prof_overview(struct prof_capture *capture, const struct prof_filter *filter,
@@ -300,7 +348,7 @@ enum prof_status prof_overview(struct prof_capture *capture, const struct prof_f
         status = prof_utilisation(capture, filter, gaps, buckets, utilisation, err);
     if (status)
         prof_findings_free(findings);
-    return status ? status : prof_place_lines(capture, result, err);
+    return status;
 }
 
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,

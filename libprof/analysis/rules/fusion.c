@@ -2,14 +2,12 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 
-#define CHAIN 3 /* kernels that follow each other */
-#define STREAMING                                                                                  \
-    4.0                /* FLOP per byte; below, memory and not arithmetic takes the time anywhere  \
-                        */
+#define CHAIN 3        /* different kernels that follow each other */
 #define SHORT_NS 20000 /* without declared work: kernels whose own work cannot be much */
 
 enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH };
@@ -27,20 +25,27 @@ static unsigned char *classify(struct prof_judge *judge)
     unsigned char *classes = calloc(f->shapes.count + 1, 1);
     const struct prof_shape *shape;
     for (size_t at = 0; classes && (shape = prof_next_shape(judge, &at));) {
-        if (shape->kind != PROF_OP_KERNEL)
-            continue;
+        if (shape->kind != PROF_OP_KERNEL || prof_is_unbatched(judge, shape))
+            continue; /* a kernel repeated over pieces is that rule's */
         double intensity = intensity_of(judge, shape);
-        bool low = isfinite(intensity) && intensity < STREAMING;
+        bool low = isfinite(intensity) && intensity < PROF_STREAMING;
         bool brief = isnan(intensity) && shape->sum_ns / shape->count < SHORT_NS;
         classes[shape - f->shapes.data] = low ? BY_WORK : brief ? BY_LENGTH : NOT_FUSIBLE;
     }
     return classes;
 }
 
+struct link {
+    uint32_t shape;
+    int64_t duration;
+};
+
 struct chain {
     uint32_t stream;
     const char *first_name, *last_name;
-    int64_t length, sum_ns, longest_ns, gap_ns;
+    PROF_ARRAY(struct link) links;
+    size_t different; /* neighbours that are: a kernel may come several times in a row */
+    int64_t sum_ns, gap_ns;
     int64_t host_ns, last_call; /* from call to call */
     int64_t begin, end;
     uint32_t thread, shape;
@@ -49,55 +54,83 @@ struct chain {
 
 struct chains {
     int64_t count, kernels, sum_ns, saved_ns, gap_ns, host_ns, longest;
-    bool declared;
+    int64_t *saved; /* by shape */
+    bool declared, failed;
     struct prof_spots spots;
 };
 
+/* All but the longest kernel of a chain are saved. */
+static void save_links(const struct chain *chain, struct chains *all)
+{
+    size_t longest = 0;
+    for (size_t i = 1; i < chain->links.count; i++) {
+        if (chain->links.data[i].duration > chain->links.data[longest].duration)
+            longest = i;
+    }
+    for (size_t i = 0; i < chain->links.count; i++) {
+        const struct link *link = &chain->links.data[i];
+        all->saved_ns += i == longest ? 0 : link->duration;
+        all->saved[link->shape] += i == longest ? 0 : link->duration;
+    }
+}
+
 static void close_chain(struct chain *chain, struct chains *all)
 {
-    if (chain->length >= CHAIN) {
+    int64_t different = (int64_t)chain->different;
+    if (different >= CHAIN) {
         all->count++;
-        all->kernels += chain->length;
+        all->kernels += (int64_t)chain->links.count;
         all->sum_ns += chain->sum_ns;
-        all->saved_ns += chain->sum_ns - chain->longest_ns;
+        save_links(chain, all);
         all->gap_ns += chain->gap_ns;
         all->host_ns += chain->host_ns;
         all->declared |= chain->declared;
-        all->longest = chain->length > all->longest ? chain->length : all->longest;
+        all->longest = different > all->longest ? different : all->longest;
         prof_spots_add(&all->spots, (struct prof_spot){chain->begin, chain->end - chain->begin,
                                                        chain->stream, chain->thread, chain->shape});
     }
-    *chain = (struct chain){0};
+    chain->links.count = chain->different = 0;
 }
 
-/* Names, not configurations, tell neighbours apart: a kernel repeated over pieces is another
- * rule's. A chain that comes back to its first kernel has begun anew. */
+static void begin_chain(struct chain *chain, const struct prof_op *op, const char *name)
+{
+    struct chain fresh = {.stream = op->stream,
+                          .begin = op->start,
+                          .thread = op->thread,
+                          .shape = op->shape,
+                          .first_name = name};
+    memcpy(&fresh.links, &chain->links, sizeof fresh.links);
+    *chain = fresh;
+}
+
+/* Names, not configurations, tell neighbours apart. A chain that comes back to its first kernel has
+ * begun anew. */
 static void extend(const struct prof_facts *f, struct chain *chain, struct chains *all,
                    const struct prof_op *op, bool declared)
 {
     const char *name = prof_shape_name(&f->shapes.data[op->shape]);
-    bool follows = chain->length && chain->stream == op->stream && chain->last_name != name &&
-                   chain->first_name != name && op->start >= chain->end;
+    bool anew = chain->first_name == name && chain->last_name != name;
+    bool follows =
+        chain->links.count && chain->stream == op->stream && !anew && op->start >= chain->end;
     int64_t gap = follows ? op->start - chain->end : 0;
     if (!follows || gap > SHORT_NS)
         close_chain(chain, all);
-    if (!chain->length)
-        *chain = (struct chain){.stream = op->stream,
-                                .begin = op->start,
-                                .thread = op->thread,
-                                .shape = op->shape,
-                                .first_name = name};
+    if (!chain->links.count)
+        begin_chain(chain, op, name);
     else
         chain->gap_ns += gap;
+    chain->different += chain->last_name != name;
     int64_t apart = op->call - chain->last_call;
-    if (chain->length && op->call != PROF_UNKNOWN && op->thread == chain->thread && apart > 0 &&
-        apart < SHORT_NS)
+    if (chain->links.count && op->call != PROF_UNKNOWN && op->thread == chain->thread &&
+        apart > 0 && apart < SHORT_NS)
         chain->host_ns += apart;
     chain->last_call = op->call == PROF_UNKNOWN ? chain->last_call : op->call;
-    chain->length++;
+    struct link *slot = prof_array_add(&chain->links);
+    if (slot)
+        *slot = (struct link){op->shape, op->duration};
+    all->failed |= !slot;
     chain->last_name = name;
     chain->sum_ns += op->duration;
-    chain->longest_ns = op->duration > chain->longest_ns ? op->duration : chain->longest_ns;
     chain->end = op->start + op->duration;
     chain->declared |= declared;
 }
@@ -110,8 +143,8 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     struct chain chain = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    *all = (struct chains){0};
-    while (classes && (op = prof_facts_next(f, &walk, &kind))) {
+    *all = (struct chains){.saved = calloc(f->shapes.count + 1, sizeof *all->saved)};
+    while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || op->start < f->begin ||
             op->start >= f->end)
             continue;
@@ -121,41 +154,57 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
             close_chain(&chain, all);
     }
     close_chain(&chain, all);
+    bool ok = classes && all->saved && !all->failed;
+    prof_array_free(&chain.links);
     free(classes);
-    return classes != NULL;
+    return ok;
+}
+
+static void claim_links(struct prof_judge *judge, struct prof_draft *draft,
+                        const struct chains *all)
+{
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        int64_t saved = all->saved[shape - judge->facts->shapes.data];
+        if (shape->sum_ns > 0)
+            prof_claim_kernel(judge, draft, shape, (double)saved / (double)shape->sum_ns);
+    }
+}
+
+static void tell_chains(struct prof_judge *judge, const struct chains *all)
+{
+    int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
+    dispatch = all->gap_ns < dispatch ? all->gap_ns : dispatch;
+    struct prof_draft *draft = prof_found(
+        judge, all->declared ? 0.7 : 0.3,
+        "%s chains of up to %s different kernels that %s follow each other in one stream: %s in "
+        "all, %s of the time, and %s between them. One kernel could keep what they pass on in "
+        "registers.",
+        prof_count(all->count).text, prof_count(all->longest).text,
+        all->declared ? "move memory rather than compute" : "are short",
+        prof_duration_ns(all->sum_ns).text, prof_percent(prof_of_window(judge, all->sum_ns)).text,
+        prof_duration_ns(all->gap_ns).text);
+    prof_number(draft, "chains", (double)all->count, PROF_NUMBER_COUNT);
+    prof_number(draft, "kernels", (double)all->kernels, PROF_NUMBER_COUNT);
+    prof_number(draft, "kernel_ns", (double)all->sum_ns, PROF_NUMBER_NS);
+    prof_number(draft, "share", prof_of_window(judge, all->sum_ns), PROF_NUMBER_SHARE);
+    claim_links(judge, draft, all);
+    if (all->declared) { /* else what is between them is the launch rules' */
+        int64_t launch = all->gap_ns - dispatch;
+        prof_claim(draft, PROF_SLICE_DISPATCH, dispatch);
+        prof_claim(draft, PROF_SLICE_LAUNCH, launch > all->host_ns ? launch : all->host_ns);
+    }
+    prof_places(judge, draft, &all->spots);
 }
 
 static void fusion_candidate(struct prof_judge *judge)
 {
     struct chains all;
-    if (!find_chains(judge, &all)) {
+    if (!find_chains(judge, &all))
         judge->failed = true;
-        return;
-    }
-    int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
-    dispatch = all.gap_ns < dispatch ? all.gap_ns : dispatch;
-    if (all.count < 3 || prof_of_window(judge, all.saved_ns + all.gap_ns) < 0.02)
-        return;
-    struct prof_draft *draft = prof_found(
-        judge, all.declared ? 0.7 : 0.3,
-        "%s chains of up to %s different kernels that %s follow each other in one stream: %s in "
-        "all, %s of the time, and %s between them. One kernel could keep what they pass on in "
-        "registers.",
-        prof_count(all.count).text, prof_count(all.longest).text,
-        all.declared ? "move memory rather than compute" : "are short",
-        prof_duration_ns(all.sum_ns).text, prof_percent(prof_of_window(judge, all.sum_ns)).text,
-        prof_duration_ns(all.gap_ns).text);
-    prof_number(draft, "chains", (double)all.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernels", (double)all.kernels, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)all.sum_ns, PROF_NUMBER_NS);
-    prof_number(draft, "share", prof_of_window(judge, all.sum_ns), PROF_NUMBER_SHARE);
-    prof_claim(draft, PROF_SLICE_KERNEL, all.saved_ns);
-    if (all.declared) { /* else what is between them is the launch rules' */
-        int64_t launch = all.gap_ns - dispatch;
-        prof_claim(draft, PROF_SLICE_DISPATCH, dispatch);
-        prof_claim(draft, PROF_SLICE_LAUNCH, launch > all.host_ns ? launch : all.host_ns);
-    }
-    prof_places(judge, draft, &all.spots);
+    else if (all.count >= 3 && prof_of_window(judge, all.saved_ns + all.gap_ns) >= 0.02)
+        tell_chains(judge, &all);
+    free(all.saved);
 }
 
 /* ---- registry -------------------------------------------------------------------------------- */

@@ -69,7 +69,7 @@ static void alloc_in_loop(struct prof_judge *judge)
     if (allocations < 3 || allocations < steps / 2 || !churn.allocations)
         return;
     struct prof_draft *draft = prof_found(
-        judge, 0.8,
+        judge, 0.9,
         "%s of device memory (%s) and their frees in the part that repeats%s: %s in %s, %s of it "
         "while the device had nothing to do.",
         prof_counted(churn.allocations, "allocation", "allocations").text,

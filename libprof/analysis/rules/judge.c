@@ -45,6 +45,20 @@ void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns)
         draft->claims[slice] += ns;
 }
 
+void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
+                       const struct prof_shape *shape, double part)
+{
+    if (judge->failed || !(part > 0) || shape->alone_ns <= 0)
+        return;
+    struct prof_least *slot = prof_array_add(&draft->least);
+    if (!slot) {
+        judge->failed = true;
+        return;
+    }
+    double left = part < 1 ? (double)shape->alone_ns * (1 - part) : 0;
+    *slot = (struct prof_least){(uint32_t)(shape - judge->facts->shapes.data), (int64_t)left};
+}
+
 void prof_mend(struct prof_draft *draft, struct prof_edit edit)
 {
     draft->edit = edit;

@@ -10,9 +10,16 @@
 #include "libprof/base/format.h"
 #include "libprof/include/prof_ranks.h"
 
+/* What is left of a kernel's time alone when a fault is mended. */
+struct prof_least {
+    uint32_t shape; /* index into facts.shapes */
+    int64_t ns;
+};
+
 struct prof_draft {
     struct prof_finding finding;
     int64_t claims[PROF_SLICES]; /* ns of each state that mending it would save */
+    PROF_ARRAY(struct prof_least) least; /* likewise of kernels, each once */
     uint32_t device;             /* index into facts.devices */
     enum prof_severity most;     /* never shown as more than this */
     bool about_memory;           /* not about time: no claims */
@@ -44,7 +51,10 @@ struct prof_rule {
 /* Families of rules, each ended by one without an id. */
 extern const struct prof_rule prof_rules_round_trip[], prof_rules_transfer[], prof_rules_wait[],
     prof_rules_fusion[], prof_rules_launch[], prof_rules_host[], prof_rules_kernel[],
-    prof_rules_ranks[], prof_rules_roof[], prof_rules_memory[];
+    prof_rules_ranks[], prof_rules_roof[], prof_rules_precision[], prof_rules_memory[];
+
+/* FLOP per byte: below, memory and not arithmetic takes the time anywhere. */
+#define PROF_STREAMING 4.0
 
 /* A new draft with its sentence; never NULL (without memory: one that is thrown away). Valid until
  * the next call. */
@@ -54,6 +64,10 @@ void prof_number(struct prof_draft *draft, const char *name, double value,
                  enum prof_number_unit unit);
 /* Claim `ns` of a state; negative counts as 0. */
 void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns);
+/* Claim this part, 0..1, of a kernel's time alone; once for each kernel. Rules that blame the same
+ * kernel are paid for what they leave less of it than those before. */
+void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
+                       const struct prof_shape *shape, double part);
 /* What mending it means for the replay. */
 void prof_mend(struct prof_draft *draft, struct prof_edit edit);
 void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spot *spot);
@@ -92,7 +106,7 @@ const struct prof_roofline_point *prof_roof_of(const struct prof_judge *judge,
 bool prof_index_roofs(struct prof_judge *judge);
 
 /* Is the shape a kernel that rule unbatched-kernels tells of where its grids are small? */
-bool prof_is_unbatched(const struct prof_shape *shape);
+bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *shape);
 
 /* Say in what function the host was while the judge's device had nothing to do, where samples of the
  * processors tell (--cpu-sample). */

@@ -1,12 +1,17 @@
 /* Rules about single kernels: grids that do not fill the device, occupancy, and the one that
- * decides. */
+ * decides. Each knows what part of a kernel's time its fault costs at most; the roof that a kernel
+ * is known to stand under caps it. */
 #include <math.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/occupancy.h"
 #include "libprof/base/format.h"
 
+/* The part of a kernel's time, 0..1, that goes when the fault is mended; 0 = it has none. */
+typedef double part_of(const struct prof_judge *judge, const struct prof_shape *shape);
+
 struct hits {
+    part_of *part;
     double saved;
     int64_t time_ns, count;
     const struct prof_shape *worst;
@@ -14,18 +19,45 @@ struct hits {
     struct prof_spots spots;
 };
 
-static void hit(const struct prof_judge *judge, struct hits *hits, const struct prof_shape *shape,
-                double part)
+static struct hits find_hits(const struct prof_judge *judge, part_of *part)
 {
-    double saved = (double)shape->alone_ns * part;
-    hits->saved += saved;
-    hits->time_ns += shape->sum_ns;
-    hits->count += shape->count;
-    prof_spots_add(&hits->spots, prof_longest_spot(judge, shape));
-    if (!hits->worst || saved > hits->worst_saved) {
-        hits->worst = shape;
-        hits->worst_saved = saved;
+    struct hits hits = {.part = part};
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        double gone = shape->kind == PROF_OP_KERNEL ? part(judge, shape) : 0;
+        if (!(gone > 0))
+            continue;
+        double saved = (double)shape->alone_ns * gone;
+        hits.saved += saved;
+        hits.time_ns += shape->sum_ns;
+        hits.count += shape->count;
+        prof_spots_add(&hits.spots, prof_longest_spot(judge, shape));
+        if (!hits.worst || saved > hits.worst_saved) {
+            hits.worst = shape;
+            hits.worst_saved = saved;
+        }
     }
+    return hits;
+}
+
+static void claim_hits(struct prof_judge *judge, struct prof_draft *draft, const struct hits *hits)
+{
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (shape->kind == PROF_OP_KERNEL)
+            prof_claim_kernel(judge, draft, shape, hits->part(judge, shape));
+    }
+    prof_places(judge, draft, &hits->spots);
+}
+
+/* What a kernel's roof leaves to be gained by doing the same work better; 1 where the roof is not
+ * known for sure. */
+static double below_roof(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    const struct prof_roofline_point *point = prof_roof_of(judge, shape);
+    bool sure = point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2 ||
+                          (point->bound == PROF_BOUND_COMPUTE && !point->pipe_assumed));
+    return sure ? 1 - fmin(point->roof_share, 1) : 1;
 }
 
 static int64_t units_of(const struct prof_judge *judge)
@@ -36,20 +68,22 @@ static int64_t units_of(const struct prof_judge *judge)
 
 /* ---- grids ----------------------------------------------------------------------------------- */
 
+static double part_unused(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    int64_t units = units_of(judge), blocks = prof_config_blocks(shape->config);
+    bool small =
+        blocks && blocks < units && !prof_is_unbatched(judge, shape); /* one fault, told once */
+    return small ? 1 - (double)blocks / (double)units : 0;
+}
+
 static void small_grid(struct prof_judge *judge)
 {
     int64_t units = units_of(judge);
-    struct hits hits = {0};
-    const struct prof_shape *shape;
     if (!units) {
         prof_abstain(judge, "needs the device's number of units");
         return;
     }
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        int64_t blocks = shape->kind == PROF_OP_KERNEL ? prof_config_blocks(shape->config) : 0;
-        if (blocks && blocks < units && !prof_is_unbatched(shape)) /* one fault, told once */
-            hit(judge, &hits, shape, 1 - (double)blocks / (double)units);
-    }
+    struct hits hits = find_hits(judge, part_unused);
     if (!hits.worst || prof_of_window(judge, hits.time_ns) < 0.02)
         return;
     int64_t blocks = prof_config_blocks(hits.worst->config);
@@ -63,41 +97,57 @@ static void small_grid(struct prof_judge *judge)
     prof_number(draft, "units", (double)units, PROF_NUMBER_COUNT);
     prof_number(draft, "blocks", (double)blocks, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)hits.saved);
-    prof_places(judge, draft, &hits.spots);
+    claim_hits(judge, draft, &hits);
+}
+
+static bool occupancy_of(const struct prof_judge *judge, const struct prof_shape *shape,
+                         struct prof_occupancy *occupancy)
+{
+    return prof_occupancy_of(judge->device->device, shape->config, occupancy);
+}
+
+static bool knows_occupancy(const struct prof_judge *judge)
+{
+    struct prof_occupancy occupancy;
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (shape->kind == PROF_OP_KERNEL && occupancy_of(judge, shape, &occupancy))
+            return true;
+    }
+    return false;
+}
+
+/* Rounds of blocks; 0 = not known. */
+static double rounds_of(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    struct prof_occupancy occupancy;
+    if (!units_of(judge) || !occupancy_of(judge, shape, &occupancy))
+        return 0;
+    return (double)prof_config_blocks(shape->config) / (double)(units_of(judge) * occupancy.blocks);
+}
+
+static double part_last_round(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    double rounds = rounds_of(judge, shape), full = floor(rounds);
+    if (full < 1 || rounds == full || 1 / (full + 1) < 0.2)
+        return 0;
+    return fmin(1 - rounds / (full + 1), below_roof(judge, shape));
 }
 
 static void tail_effect(struct prof_judge *judge)
 {
-    struct hits hits = {0};
-    const struct prof_shape *shape;
-    double waves_of_worst = 0;
-    bool known = false;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        struct prof_occupancy occupancy;
-        int64_t blocks = shape->kind == PROF_OP_KERNEL ? prof_config_blocks(shape->config) : 0;
-        if (!blocks || !prof_occupancy_of(judge->device->device, shape->config, &occupancy) ||
-            !units_of(judge))
-            continue;
-        known = true;
-        double waves = (double)blocks / (double)(units_of(judge) * occupancy.blocks);
-        double full = floor(waves);
-        if (full < 1 || waves == full || 1 / (full + 1) < 0.2)
-            continue;
-        hit(judge, &hits, shape, 1 - waves / (full + 1));
-        if (hits.worst == shape)
-            waves_of_worst = waves;
-    }
-    if (!known) {
+    if (!units_of(judge) || !knows_occupancy(judge)) {
         prof_abstain(judge, "needs registers and threads per unit, which CUDA tells");
         return;
     }
+    struct hits hits = find_hits(judge, part_last_round);
     if (!hits.worst || prof_of_window(judge, (int64_t)hits.saved) < 0.01)
         return;
     char waves[64];
+    double waves_of_worst = rounds_of(judge, hits.worst);
     prof_print_fixed(waves, waves_of_worst, 2);
     struct prof_draft *draft =
-        prof_found(judge, 0.4,
+        prof_found(judge, 0.3,
                    "The last round of blocks fills only a part of the device: %s, the costliest %s "
                    "with %s rounds.",
                    prof_counted(hits.count, "launch", "launches").text,
@@ -105,40 +155,50 @@ static void tail_effect(struct prof_judge *judge)
     prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
     prof_number(draft, "rounds", waves_of_worst, PROF_NUMBER_PLAIN);
     prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)hits.saved);
-    prof_places(judge, draft, &hits.spots);
+    claim_hits(judge, draft, &hits);
 }
 
 /* ---- occupancy ------------------------------------------------------------------------------- */
 
 #define LOW 0.5
+#define LOWISH 0.8
+
+static double part_latency(const struct prof_judge *judge, const struct prof_shape *shape,
+                           double below)
+{
+    struct prof_occupancy occupancy;
+    if (!occupancy_of(judge, shape, &occupancy) || occupancy.share >= below ||
+        prof_of_window(judge, shape->sum_ns) < 0.02)
+        return 0;
+    /* GPA: hiding latency gains a factor of 2 at most */
+    return fmin(0.5, below_roof(judge, shape));
+}
+
+static double part_low(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    return part_latency(judge, shape, LOW);
+}
+
+static double part_lowish(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    return part_latency(judge, shape, LOWISH);
+}
 
 static void low_occupancy(struct prof_judge *judge)
 {
-    struct hits hits = {0};
-    struct prof_occupancy worst = {0};
-    const struct prof_shape *shape;
-    bool known = false;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        struct prof_occupancy occupancy;
-        if (shape->kind != PROF_OP_KERNEL ||
-            !prof_occupancy_of(judge->device->device, shape->config, &occupancy))
-            continue;
-        known = true;
-        if (occupancy.share >= LOW || prof_of_window(judge, shape->sum_ns) < 0.02)
-            continue;
-        hit(judge, &hits, shape, 0.5); /* GPA: hiding latency gains a factor of 2 at most */
-        if (hits.worst == shape)
-            worst = occupancy;
-    }
-    if (!known) {
+    struct prof_occupancy worst;
+    if (!knows_occupancy(judge)) {
         prof_abstain(judge, "needs registers and threads per unit, which CUDA tells");
         return;
     }
-    if (!hits.worst)
+    struct hits hits = find_hits(judge, part_low);
+    bool low = hits.worst != NULL;
+    if (!low)
+        hits = find_hits(judge, part_lowish);
+    if (!hits.worst || !occupancy_of(judge, hits.worst, &worst))
         return;
     struct prof_draft *draft = prof_found(
-        judge, 0.3,
+        judge, low ? 0.3 : 0.1,
         "%s runs with at most %s of the threads that a unit can hold: limited by %s to %s of %s "
         "threads a unit (%s registers a thread).",
         prof_short_name(prof_shape_name(hits.worst)).text, prof_percent(worst.share).text,
@@ -149,8 +209,9 @@ static void low_occupancy(struct prof_judge *judge)
     prof_number(draft, "registers", (double)hits.worst->config->registers, PROF_NUMBER_COUNT);
     prof_number(draft, "blocks_per_unit", (double)worst.blocks, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)hits.saved);
-    prof_places(judge, draft, &hits.spots);
+    if (!low)
+        draft->most = PROF_SEVERITY_INFO;
+    claim_hits(judge, draft, &hits);
 }
 
 /* ---- the kernel that decides ----------------------------------------------------------------- */
@@ -187,8 +248,7 @@ static void hot_kernel(struct prof_judge *judge)
     prof_number(draft, "kernel_ns", (double)hot->sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "roof_share", reached, PROF_NUMBER_SHARE);
     bool far = isfinite(reached) && reached < 0.5;
-    prof_claim(draft, PROF_SLICE_KERNEL,
-               (int64_t)((double)hot->alone_ns * (isfinite(reached) ? 1 - fmin(reached, 1) : 1)));
+    prof_claim_kernel(judge, draft, hot, isfinite(reached) ? 1 - fmin(reached, 1) : 1);
     if (!far)
         draft->most = PROF_SEVERITY_INFO; /* that it takes the time is no fault */
     struct prof_spot spot = prof_longest_spot(judge, hot);
@@ -225,27 +285,28 @@ const struct prof_rule prof_rules_kernel[] = {
               .cuda = "Persistent kernel with grid-stride loop; another block size; stream-K.",
               .opencl = "Another work-group size, or a loop over groups.",
               .pytorch = "A batch size that fills whole rounds.",
-              .bound = "Sum of time alone x (1 - rounds / rounds rounded up).",
+              .bound = "Sum of time alone x (1 - rounds / rounds rounded up). Not more than a roof "
+                       "leaves that memory or counted arithmetic hits.",
               .limits = "Blocks of unequal work hide or worsen it.",
               .needs = "kernels with registers and shared memory, CUDA device attributes"},
      .judge = tail_effect},
-    {.page = {.id = "low-occupancy",
-              .title = "Registers, shared memory or block size keep threads away",
-              .fires = "Theoretical occupancy below 50 % in kernels of 2 % of the time or more.",
-              .why =
-                  "Few resident threads hide little latency. It does no harm where the kernel is "
-                  "near a roof all the same.",
-              .fix =
-                  "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "
-                  "or another block size.",
-              .cuda = "__launch_bounds__(threads, blocks), -maxrregcount, cudaFuncSetAttribute "
-                      "(preferred shared memory carveout).",
-              .opencl = "reqd_work_group_size, smaller __local arrays.",
-              .pytorch = "Triton: num_warps, num_stages, block sizes; torch.compile max-autotune.",
-              .bound = "Half of the kernels' time alone: hiding latency gains a factor of two at "
-                       "most.",
-              .limits = "Theoretical occupancy only; confidence is low without counters.",
-              .needs = "kernels with registers and shared memory, CUDA device attributes"},
+    {.page =
+         {.id = "low-occupancy",
+          .title = "Registers, shared memory or block size keep threads away",
+          .fires = "Theoretical occupancy below 50 % in kernels of 2 % of the time or more; where "
+                   "there are none, below 80 %, as info.",
+          .why = "Few resident threads hide little latency. It does no harm where the kernel is "
+                 "near a roof all the same.",
+          .fix = "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "
+                 "or another block size.",
+          .cuda = "__launch_bounds__(threads, blocks), -maxrregcount, cudaFuncSetAttribute "
+                  "(preferred shared memory carveout).",
+          .opencl = "reqd_work_group_size, smaller __local arrays.",
+          .pytorch = "Triton: num_warps, num_stages, block sizes; torch.compile max-autotune.",
+          .bound = "Half of the kernels' time alone: hiding latency gains a factor of two at "
+                   "most. Not more than a roof leaves that memory or counted arithmetic hits.",
+          .limits = "Theoretical occupancy only; confidence is low without counters.",
+          .needs = "kernels with registers and shared memory, CUDA device attributes"},
      .judge = low_occupancy},
     {.page =
          {.id = "hot-kernel",

@@ -12,6 +12,7 @@
 #define GRAPH_NODE_NS 600
 #define SHORT_NS 10000
 #define ROW 8 /* launches of one kernel in a row that could be one */
+#define LONG_NS 100000
 
 struct launches {
     int64_t kernels, in_graphs, sum_ns, call_ns;
@@ -81,52 +82,61 @@ static int64_t dispatch_excess(const struct prof_judge *judge, const struct laun
 
 /* ---- many launches of one kernel ------------------------------------------------------------- */
 
-/* By what part n launches of `blocks` blocks each become shorter as one launch of n times as many.
- */
-static double filling_gain(const struct prof_device *device, int64_t blocks, double row)
+/* How many blocks of a kernel the device holds at once; one a unit where that is not known. */
+static int64_t room_for(const struct prof_judge *judge, const struct prof_shape *shape)
 {
+    const struct prof_device *device = judge->device->device;
+    struct prof_occupancy occupancy;
     int64_t units = device && device->units > 0 ? device->units : 0;
-    if (!units || !blocks || blocks >= units)
-        return 0;
-    double share = (double)blocks / (double)units; /* of the device that one launch uses */
-    return row * share <= 1 ? 1 - 1 / row : 1 - share;
+    return prof_occupancy_of(device, shape->config, &occupancy) ? units * occupancy.blocks : units;
 }
 
-/* Launches of a kernel one after the other, in the mean; 0 where they cannot be gathered. */
-static double row_of(const struct prof_shape *shape)
+/* Launches of a kernel one after the other, in the mean; 0 where they cannot be gathered. Two
+ * kernels in turn may well depend on each other: they are a row where this one fills half of the
+ * device at most. */
+static double row_of(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     if (shape->kind != PROF_OP_KERNEL || shape->in_graph)
         return 0;
-    int64_t rows = shape->count - shape->runs; /* runs: launches that follow their like */
+    const struct prof_device *device = judge->device->device;
+    int64_t blocks = prof_config_blocks(shape->config);
+    bool small = device && blocks && 2 * blocks <= device->units;
+    int64_t rows = shape->count - shape->runs - (small ? shape->turns : 0);
     return rows > 0 ? (double)shape->count / (double)rows : (double)shape->count;
 }
 
-bool prof_is_unbatched(const struct prof_shape *shape)
+/* By what part the launches of a row become shorter as one launch of as many blocks; negative where
+ * there is no row to gather. */
+static double gathered_gain(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    return row_of(shape) >= ROW;
+    double row = row_of(judge, shape);
+    if (row < ROW)
+        return -1;
+    int64_t blocks = prof_config_blocks(shape->config), room = room_for(judge, shape);
+    double share = blocks && blocks < room ? (double)blocks / (double)room : 1; /* of the device */
+    double gain = row * share <= 1 ? 1 - 1 / row : 1 - share;
+    bool lasts = (double)shape->sum_ns / (double)shape->count > LONG_NS;
+    return lasts && gain <= 0 ? -1 : gain; /* long and filling the device: nothing to gather */
+}
+
+bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    return row_of(judge, shape) >= ROW;
 }
 
 static void unbatched_kernels(struct prof_judge *judge)
 {
-    struct prof_draft *draft = NULL;
     const struct prof_shape *shape;
-    double saved_kernel = 0;
     int64_t kernels = 0, sum_ns = 0, most = 0, idle[PROF_SLICES] = {0};
     const struct prof_shape *worst = NULL;
     struct prof_spots spots = {0};
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        double row = row_of(shape);
-        if (row < ROW)
+        if (gathered_gain(judge, shape) < 0)
             continue;
-        double mean = (double)shape->sum_ns / (double)shape->count;
-        double gain = filling_gain(judge->device->device, prof_config_blocks(shape->config), row);
-        if (mean > 100000 && gain <= 0)
-            continue; /* long and filling the device: nothing to gather */
-        saved_kernel += gain * (double)shape->alone_ns;
         kernels += shape->count;
         sum_ns += shape->sum_ns;
         for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++)
-            idle[i] += (int64_t)((double)shape->idle_ns[i] * (1 - 1 / row));
+            idle[i] += (int64_t)((double)shape->idle_ns[i] * (1 - 1 / row_of(judge, shape)));
         prof_spots_add(&spots, prof_longest_spot(judge, shape));
         if (!worst || shape->sum_ns > worst->sum_ns)
             worst = shape;
@@ -134,7 +144,7 @@ static void unbatched_kernels(struct prof_judge *judge)
     }
     if (!worst)
         return;
-    draft = prof_found(
+    struct prof_draft *draft = prof_found(
         judge, 0.7,
         "%s launches of the same kernel one after the other, up to %s in a row (%s: %s, %s "
         "each): one launch could do the work of a row.",
@@ -147,7 +157,8 @@ static void unbatched_kernels(struct prof_judge *judge)
     prof_number(draft, "kernel_ns", (double)sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "idle_between_ns",
                 (double)(idle[PROF_SLICE_LAUNCH] + idle[PROF_SLICE_DISPATCH]), PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_KERNEL, (int64_t)saved_kernel);
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        prof_claim_kernel(judge, draft, shape, gathered_gain(judge, shape));
     prof_claim(draft, PROF_SLICE_LAUNCH, idle[PROF_SLICE_LAUNCH]);
     prof_claim(draft, PROF_SLICE_DISPATCH, idle[PROF_SLICE_DISPATCH]);
     prof_places(judge, draft, &spots);
@@ -189,15 +200,16 @@ static void place_kernels(struct prof_judge *judge, struct prof_draft *draft,
     }
 }
 
+/* `dispatch_ns` of the idle time between queued kernels is not needed. */
 static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
-                            const struct launches *l)
+                            const struct launches *l, int64_t dispatch_ns)
 {
-    int64_t gain = l->idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, l);
+    int64_t gain = l->idle[PROF_SLICE_LAUNCH] + dispatch_ns;
     int64_t nodes = GRAPH_NODE_NS * l->kernels - judge->device->kernel_sum_ns;
     double part = gain > 0 && nodes > 0 ? 1 - (double)nodes / (double)gain : 1;
     part = part < 0 ? 0 : part;
     prof_claim(draft, PROF_SLICE_LAUNCH, (int64_t)((double)l->idle[PROF_SLICE_LAUNCH] * part));
-    prof_claim(draft, PROF_SLICE_DISPATCH, (int64_t)((double)dispatch_excess(judge, l) * part));
+    prof_claim(draft, PROF_SLICE_DISPATCH, (int64_t)((double)dispatch_ns * part));
     prof_mend(draft, (struct prof_edit){.free_launch = true});
     prof_number(draft, "kernels", (double)l->kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "median_kernel_ns", l->median_ns, PROF_NUMBER_NS);
@@ -229,7 +241,7 @@ static void graph_candidate(struct prof_judge *judge)
         "kernel takes %s, the call that launches one %s: a graph would launch them with one call.",
         prof_count(per_step).text, prof_duration(l.median_ns).text,
         prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text);
-    claim_launching(judge, draft, &l);
+    claim_launching(judge, draft, &l, l.idle[PROF_SLICE_DISPATCH]); /* in graphs below 0.1 us */
 }
 
 static void launch_bound(struct prof_judge *judge)
@@ -248,7 +260,7 @@ static void launch_bound(struct prof_judge *judge)
         prof_count(l.kernels).text, prof_duration(l.median_ns).text,
         prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text, prof_duration_ns(idle).text,
         prof_percent(prof_of_window(judge, idle)).text);
-    claim_launching(judge, draft, &l);
+    claim_launching(judge, draft, &l, dispatch_excess(judge, &l));
 }
 
 /* ---- registry -------------------------------------------------------------------------------- */
@@ -292,8 +304,8 @@ const struct prof_rule prof_rules_launch[] = {
          {.id = "unbatched-kernels",
           .title = "One kernel launched again and again on small pieces",
           .fires = "Rows of eight launches or more of one kernel with one configuration, none "
-                   "else in between, that are short (100 us) or have fewer blocks than the "
-                   "device has units.",
+                   "else in between, that are short (100 us) or have fewer blocks than the device "
+                   "holds at once; or of two in turn with blocks for half of its units at most.",
           .why = "Each launch fills a part of the device for a short time and pays for its start; "
                  "one launch over all pieces fills it once.",
           .fix = "Give the kernel one dimension more, for the pieces, and launch it once.",
@@ -301,8 +313,8 @@ const struct prof_rule prof_rules_launch[] = {
               "blockIdx.z for the piece; cublasSgemmStridedBatched, cublasGemmGroupedBatchedEx.",
           .opencl = "A third dimension of the NDRange for the piece.",
           .pytorch = "torch.bmm, torch.vmap, torch._foreach_*; stack before the operation.",
-          .bound = "The kernels' time x the part of the device that one launch leaves unused, "
-                   "and the idle time between launches of a row.",
+          .bound = "The kernels' time x the part of the device that one launch leaves unused (by "
+                   "the occupancy formula), and the idle time between launches of a row.",
           .limits = "Launches that depend on each other (a time step after the other) cannot be "
                     "one; kernels that run side by side in streams are not counted as alone.",
           .needs = "kernels with their configuration"},

@@ -81,20 +81,23 @@ static void small_transfers(struct prof_judge *judge)
         if (shape->bytes >= 0 && (double)shape->bytes < half && shape->bytes < BIG_BYTES)
             prof_copies_add(judge, &sums, shape);
     }
-    if (sums.count < 20 || 2 * sums.count < all || sums.count < 4 * steps)
+    if (sums.packable < 20 || 2 * sums.count < all || sums.packable < 3 * steps)
         return;
-    int64_t kept = steps ? steps : 1;
-    double part = 1 - (double)kept / (double)sums.count;
+    double part = (double)sums.packable / (double)sums.count;
     struct prof_draft *draft = prof_found(
         judge, 0.8,
         "%s of %s copies are small%s: %s and with the call %s on average, and the device is idle "
-        "%s around them. Below %s the call and not the bytes takes the time.",
+        "%s around them; %s come right after another one. Below %s the call and not the bytes "
+        "takes "
+        "the time.",
         prof_count(sums.count).text, prof_count(all).text,
         prof_count_a_step(judge, sums.count).text,
         prof_bytes((double)sums.bytes / (double)sums.count).text,
         prof_duration((double)(sums.sum_ns + sums.call_ns) / (double)sums.count).text,
-        prof_duration_ns(prof_copies_idle(judge, &sums, true, true)).text, prof_bytes(half).text);
+        prof_duration_ns(prof_copies_idle(judge, &sums, true, true)).text,
+        prof_count(sums.packable).text, prof_bytes(half).text);
     prof_number(draft, "copies", (double)sums.count, PROF_NUMBER_COUNT);
+    prof_number(draft, "packable", (double)sums.packable, PROF_NUMBER_COUNT);
     prof_number(draft, "mean_bytes", (double)sums.bytes / (double)sums.count, PROF_NUMBER_BYTES);
     prof_number(draft, "worthwhile_bytes", half, PROF_NUMBER_BYTES);
     prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
@@ -106,9 +109,15 @@ static void small_transfers(struct prof_judge *judge)
 
 /* ---- memory that must be staged -------------------------------------------------------------- */
 
+/* So near a measured ceiling comes to what the link can do. */
+#define MEASURED 1.05
+
 /* The best rate that page-locked memory was seen, measured or can be imagined to reach. */
 static double pinned_rate(const struct prof_judge *judge, bool up, const char **source)
 {
+    const struct prof_ceiling *ceiling =
+        prof_ceiling_find(judge->ceilings, judge->device->id,
+                          up ? PROF_CEILING_HTOD_PINNED : PROF_CEILING_DTOH_PINNED);
     const struct prof_shape *shape;
     double rate = 0;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
@@ -118,8 +127,13 @@ static double pinned_rate(const struct prof_judge *judge, bool up, const char **
         double seen = (double)shape->bytes / (double)shape->min_ns * 1e9;
         rate = seen > rate ? seen : rate;
     }
-    *source = rate > 0 ? "as page-locked copies of this capture do" : "the fastest link there is";
-    return rate > 0 ? rate : BEST_LINK;
+    if (rate > 0) {
+        *source = "as page-locked copies of this capture do";
+        return rate;
+    }
+    bool measured = ceiling && ceiling->measured;
+    *source = measured ? "as measured on this device" : "the fastest link there is";
+    return measured ? MEASURED * ceiling->value : BEST_LINK;
 }
 
 static void pageable_copy(struct prof_judge *judge)
@@ -269,10 +283,11 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page =
          {.id = "small-transfers",
           .title = "Many small copies",
-          .fires = "More than half of the copies over the bus, at least twenty and four a step, "
-                   "are smaller than the size at which transferring takes as long as starting: "
-                   "the least cost of a small copy with its call times the best rate of a large "
-                   "one.",
+          .fires = "More than half of the copies over the bus are smaller than the size at which "
+                   "transferring takes as long as starting: the least cost of a small copy with "
+                   "its call times the best rate of a large one. At least twenty of them, and "
+                   "three a step, come right after another one of the same direction, no kernel "
+                   "in between.",
           .why = "Every copy pays for its call and its start; below that size it pays for hardly "
                  "anything else.",
           .fix = "Pack what belongs to a step into one buffer and copy it once.",
@@ -280,8 +295,8 @@ const struct prof_rule prof_rules_transfer[] = {
                   "small constants as kernel arguments.",
           .opencl = "One clEnqueueWriteBuffer of a packed buffer, or clEnqueueMapBuffer once.",
           .pytorch = "Collate into one tensor before `.to(device, non_blocking=True)`.",
-          .bound = "(1 - steps / copies) of the copies' exposed time and of the idle time around "
-                   "them.",
+          .bound = "The part that comes right after another one, of the copies' exposed time and "
+                   "of the idle time around them.",
           .limits = "Whether the pieces could be made at one time is not seen.",
           .needs = "transfers with their calls"},
      .judge = small_transfers},

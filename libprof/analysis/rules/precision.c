@@ -1,0 +1,189 @@
+/* The rule about numbers that are wider than they might be. Which type a kernel computes in is seen
+ * by counters, else told by its name, as libraries and compilers write it; else nobody knows. */
+#include <math.h>
+
+#include "libprof/analysis/rules/judge.h"
+#include "libprof/base/kernel_name.h"
+
+/* Of the roof of 32 bits: below, neither arithmetic nor bytes hold the kernel back, and narrower
+ * numbers alone change little. */
+#define FAR 0.25
+/* Of the time: below, a change of type is not worth its trouble. */
+#define LARGE 0.1
+
+enum evidence {
+    NONE,
+    MAYBE, /* held back by what narrower numbers halve, of a type that nobody knows */
+    NAMED, /* of 32 bits or more by its name, held back by something else */
+    SURE,  /* computes in 32 bits or more, and that counts */
+};
+
+struct narrowed {
+    int64_t time_ns[SURE + 1], kernels[SURE + 1];
+    const struct prof_roofline_point *worst[SURE + 1];
+    struct prof_spots spots[SURE + 1];
+    bool any, moves_only;
+};
+
+static bool is_wide_pipe(const struct prof_roofline_point *point)
+{
+    return point->pipe == PROF_CEILING_FP32 || point->pipe == PROF_CEILING_FP64;
+}
+
+static enum evidence evidence_of(const struct prof_shape *shape,
+                                 const struct prof_roofline_point *point)
+{
+    enum prof_precision named = prof_name_precision(shape->config ? shape->config->name : NULL);
+    if (named == PROF_PRECISION_NARROW || !point ||
+        (point->pipe != PROF_CEILINGS && !is_wide_pipe(point)))
+        return NONE;
+    bool counted = point->pipe != PROF_CEILINGS && !point->pipe_assumed;
+    bool near = point->pipe != PROF_CEILINGS && point->pipe_share >= FAR;
+    bool bound = point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_COMPUTE;
+    if (near && (counted || named == PROF_PRECISION_WIDE))
+        return SURE;
+    if (is_wide_pipe(point) && (bound || near))
+        return MAYBE;
+    return named == PROF_PRECISION_WIDE ? NAMED : NONE;
+}
+
+static void find_wide(struct prof_judge *judge, struct narrowed *found)
+{
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        const struct prof_roofline_point *point = prof_roof_of(judge, shape);
+        enum evidence evidence = evidence_of(shape, point);
+        bool placed = point && (point->bound != PROF_BOUND_NONE || point->flop_source);
+        found->any |= placed;
+        found->moves_only |=
+            placed && point->bound == PROF_BOUND_DRAM && point->pipe == PROF_CEILINGS;
+        if (!evidence)
+            continue;
+        found->time_ns[evidence] += shape->alone_ns;
+        found->kernels[evidence]++;
+        const struct prof_roofline_point **worst = &found->worst[evidence];
+        if (!*worst || point->time_ns > (*worst)->time_ns)
+            *worst = point;
+        prof_spots_add(&found->spots[evidence], prof_longest_spot(judge, shape));
+    }
+}
+
+/* What is computed in a second with 16 bits at most; NaN = not known. */
+static double narrow_rate(const struct prof_judge *judge)
+{
+    static const enum prof_ceiling_kind kinds[] = {PROF_CEILING_TENSOR_FP16, PROF_CEILING_FP16};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const struct prof_ceiling *ceiling =
+            prof_ceiling_find(judge->ceilings, judge->device->id, kinds[i]);
+        if (ceiling)
+            return ceiling->value;
+    }
+    return NAN;
+}
+
+/* Kernels that mostly move bytes keep half of their time. Those that mostly compute keep what their
+ * arithmetic takes in 16 bits, or half of their bytes at the roof that those have. */
+static double part_narrower(const struct prof_judge *judge, const struct prof_roofline_point *point)
+{
+    double rate =
+        isnan(point->flop_rate) ? point->pipe_share * point->pipe_ceiling : point->flop_rate;
+    double bytes = fmax(point->roofs[PROF_ROOF_DRAM].rate, point->roofs[PROF_ROOF_L2].rate);
+    double arithmetic = rate / narrow_rate(judge);
+    if (isnan(arithmetic) || rate < PROF_STREAMING * bytes)
+        return 0.5;
+    double kept = fmax(arithmetic, 0.5 * fmax(point->roofs[PROF_ROOF_DRAM].share,
+                                              point->roofs[PROF_ROOF_L2].share));
+    return 1 - fmin(kept, 1);
+}
+
+static void claim_narrower(struct prof_judge *judge, struct prof_draft *draft, enum evidence least)
+{
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        const struct prof_roofline_point *point = prof_roof_of(judge, shape);
+        enum evidence evidence = evidence_of(shape, point);
+        if (evidence >= least)
+            prof_claim_kernel(judge, draft, shape, part_narrower(judge, point));
+    }
+}
+
+static bool is_large(const struct prof_judge *judge, const struct narrowed *found,
+                     enum evidence evidence)
+{
+    return found->worst[evidence] && prof_of_window(judge, found->time_ns[evidence]) >= LARGE;
+}
+
+static void low_precision(struct prof_judge *judge)
+{
+    const struct prof_device *device = judge->device->device;
+    struct narrowed found = {0};
+    if (!device || device->compute_major < 7) {
+        prof_abstain(judge, "needs a GPU with half-precision units (compute capability 7.0)");
+        return;
+    }
+    find_wide(judge, &found);
+    if (!found.any)
+        prof_abstain(judge, "needs declared work or counters, and the device's ceilings");
+    else if (found.moves_only && !found.worst[SURE] && !found.worst[MAYBE])
+        prof_abstain(judge, "counters show next to no arithmetic where bytes take the time");
+    bool sure = is_large(judge, &found, SURE);
+    enum evidence told = sure ? SURE : MAYBE;
+    if (!is_large(judge, &found, told))
+        return;
+    const struct prof_roofline_point *worst = found.worst[told];
+    struct prof_short name = prof_short_name(worst->name);
+    struct prof_text kernels = prof_counted(found.kernels[told], "kernel", "kernels");
+    struct prof_text share = prof_percent(prof_of_window(judge, found.time_ns[told]));
+    struct prof_draft *draft =
+        sure
+            ? prof_found(judge, 0.4,
+                         "%s compute in 32 bits or more, %s of the time, the costliest %s at %s of "
+                         "what those allow: in 16 bits tensor cores are many times as fast, and "
+                         "bytes halve, where the result allows.",
+                         kernels.text, share.text, name.text, prof_percent(worst->pipe_share).text)
+            : prof_found(judge, 0.2,
+                         "Bytes or arithmetic hold back %s, %s of the time, the costliest %s. If "
+                         "they are numbers of 32 bits, which nothing recorded tells, 16 bits halve "
+                         "both, where the result allows.",
+                         kernels.text, share.text, name.text);
+    prof_number(draft, "kernels", (double)found.kernels[told], PROF_NUMBER_COUNT);
+    prof_number(draft, "kernel_ns", (double)found.time_ns[told], PROF_NUMBER_NS);
+    prof_number(draft, "pipe_share", worst->pipe_share, PROF_NUMBER_SHARE);
+    if (!sure)
+        draft->most = PROF_SEVERITY_INFO;
+    claim_narrower(judge, draft, sure ? NAMED : MAYBE);
+    prof_places(judge, draft, &found.spots[told]);
+}
+
+/* ---- registry -------------------------------------------------------------------------------- */
+
+const struct prof_rule prof_rules_precision[] = {
+    {.page =
+         {.id = "low-precision",
+          .title = "32-bit arithmetic where 16 bits might do",
+          .fires =
+              "Kernels that compute in 32 bits or more at a quarter or more of what those allow "
+              "take "
+              "10 % of the time, on a GPU of compute capability 7.0 or newer; counters of the "
+              "pipes "
+              "say so, or declared FLOP and the kernel's name (f32, float, sgemm). As info kernels "
+              "that memory or arithmetic holds back, where neither tells the type. Kernels in "
+              "which "
+              "counters saw next to no arithmetic are left out.",
+          .why = "Half the bytes and twice (tensor cores: many times) the arithmetic rate.",
+          .fix = "Store in bfloat16 or half, add up in 32 bits, and compare results.",
+          .cuda = "__half2, __nv_bfloat162; cublasGemmEx with CUDA_R_16BF; TF32 by "
+                  "cublasSetMathMode.",
+          .opencl = "cl_khr_fp16: half, vload_half.",
+          .pytorch = "torch.autocast(\"cuda\", torch.bfloat16); "
+                     "torch.set_float32_matmul_precision(\"high\").",
+          .bound = "Half of the time alone of kernels below 4 FLOP per byte; of the others all but "
+                   "what their FLOP take on tensor cores in 16 bits, or half their bytes. With "
+                   "them all others that are of 32 bits by their names.",
+          .limits =
+              "Whether the accuracy suffices only the program knows. Where only the name tells, it "
+              "may lie; integers are multiplied in the pipe of 32 bits too.",
+          .needs = "declared work or counters, and the device's ceilings"},
+     .judge = low_precision},
+    {.judge = NULL},
+};
