@@ -676,6 +676,39 @@ def dormant(report, recorder):
     report.observed("statements", db.statements())
 
 
+def holders(report, recorder):
+    """Who holds the memory at its peak and what leaks, by function, and by line where lines are known."""
+    result = recorded(recorder, "holders", "cuda_holders", 20, options=["--stacks=alloc"])
+    made, db = did(report, result), result.capture
+    if not made:
+        return
+    status, out, err = run([f"{recorder.bin}/perfkit", "report", "--memory", "--json", db.path], 60)
+    report.equal("report", (status, err), (0, ""))
+    told = json.loads(out)
+    known = db.one("SELECT count(*) FROM symbol y JOIN string s ON s.id = y.file "
+                   "WHERE s.value LIKE '%holders.cu'") > 0
+    report.observed("lines are known", known)
+
+    def called(row):
+        """The function of ours that a row begins with, and its line."""
+        place = row["brief"].split(" < ")[0]
+        name = next((name for name in made if name in place), place)
+        return name, f"(holders.cu:{made[name][0]})" in place if known and name in made else True
+
+    held = [(*called(row), row["held_bytes"]) for row in told["held"]["rows"] if row["device_name"] != "host"]
+    expected = [("weights", True, made["weights"][1]), ("activations", True, made["activations"][1])]
+    report.equal("largest holders at the peak", held[:2], expected)
+    kept = {called(row): (row["verdict"], row["kept_bytes"]) for row in told["kept"]["rows"]}
+    report.equal("what is kept", kept, {
+        ("forget", True): ("leak", made["forget"][1] * made["steps"]),
+        ("table", True): ("state", made["table"][1])})
+    report.equal("growth of a step", [row["growth_bytes"] for row in told["kept"]["rows"]
+                                      if row["verdict"] == "leak"], [made["forget"][1]])
+    report.equal("pinned", [(*called(row), row["held_bytes"]) for row in told["held"]["rows"]
+                            if row["device_name"] == "host"], [("staging", True, made["staging"][1])])
+    trusted(report, db)
+
+
 CHECKS = [
     Check("exact 1", 3, exact(1)),
     Check("exact 8", 3, exact(8)),
@@ -684,6 +717,7 @@ CHECKS = [
     Check("parity all", 4, parity(["all"], "all")),
     Check("whole_graphs", 2, whole_graphs),
     Check("stacks", 4, stacks),
+    Check("holders", 4, holders),
     *(Check(f"ends {way}", 2, end(way)) for way in ("return", "exit", "_exit", "threads", "fork")),
     # After a signal: what was complete a flush period earlier (100 ms).
     Check("ends abort", 2, end("abort", settle=600, expected_status=-signal.SIGABRT)),

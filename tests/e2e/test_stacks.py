@@ -6,10 +6,15 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import unittest
 
 import e2e
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stacks"))
+import witness
+
+WITNESS = os.path.join(e2e.BUILD, "lib", "libstack_witness.so")
 PLUGINS = os.path.join(e2e.BUILD, "tests", "stacks", "plugins")
 
 
@@ -128,6 +133,19 @@ class Stacks(e2e.Case):
         ended = db.execute("SELECT count(*) FROM module WHERE path IN (?, ?) AND end IS NOT NULL",
                            (small, large)).fetchone()[0]
         self.assertGreaterEqual(ended, 2)
+
+    @unittest.skipUnless(os.path.exists(WITNESS), "no witness for this processor")
+    def test_as_the_runtime_of_cpp_has_it(self):
+        """Whole stacks with the frames of all libraries, out to the thread's first function."""
+        for words in (("places", 3), ("libraries", os.path.join(PLUGINS, "small.so"),
+                                      os.path.join(PLUGINS, "large.so"))):
+            prefix = self.path("witness-" + words[0])
+            result = self.record(self.program, *words, options=["--stacks=launch"],
+                                 env=e2e.clean_environment(LD_PRELOAD=WITNESS, STACK_WITNESS=prefix))
+            ours = witness.recorded(self.open(result.capture), "memset")
+            theirs = witness.told(prefix, ["clEnqueueFillBuffer"])
+            self.assertEqual(ours, theirs)
+            self.assertEqual(sum(theirs.values()), 12 if words[0] == "places" else 2)
 
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_as_gdb_has_it(self):
