@@ -104,8 +104,8 @@ bool corpus_write(const char *path, char **captures, int count)
 {
     gzFile out = gzopen(path, "wb9");
     bool ok = out;
-    for (int i = 0; ok && i < count; i++)
-        ok = write_run(out, captures[i]);
+    for (int i = 0; out && i < count; i++) /* one that cannot be read does not cost the others */
+        ok = write_run(out, captures[i]) && ok;
     return out && gzclose(out) == Z_OK && ok;
 }
 

@@ -452,8 +452,8 @@ static struct prof_comparison judge_disturbed(enum prof_metric_family family, do
     return judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
 }
 
-/* The host's noise leaves the device's times judged, and is told, as long as a program that takes twice
- * as long would be seen. */
+/* The host's noise leaves the device's times judged, and is told, as long as a program that takes
+ * twice as long would be seen. */
 START_TEST(noisy_host)
 {
     struct prof_comparison r = judge_disturbed(PROF_METRIC_WALL, 0, PROF_METRICS);
