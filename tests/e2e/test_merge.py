@@ -1,6 +1,8 @@
 """A run of several ranks, as launchers start it: all under one perfkit, or a perfkit for each and one
 capture made of theirs afterwards."""
+import shutil
 import subprocess
+import unittest
 
 import e2e
 
@@ -46,6 +48,23 @@ class Merge(e2e.Case):
         missing = self.perfkit("merge", files[0], files[2], "-o", self.path("two.sqlite"))
         self.assertEqual(missing.status, 3, missing.err)
         self.assertIn(b"rank 1 of 3 is in none of the files", missing.err)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
+    def test_mpirun(self):
+        mpirun = ["mpirun", "-n", "3"]
+        alone = environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
+                            OMPI_MCA_hwloc_base_binding_policy="none")
+        result = self.record(*mpirun, e2e.target("names"), "reuse", "10", env=alone)
+        rows = self.open(result.capture).execute("SELECT rank, local_rank, world_size, job NOT NULL FROM process WHERE rank NOT "
+                                                 "NULL ORDER BY rank").fetchall()
+        self.assertEqual([(row[0], row[2]) for row in rows], [(r, 3) for r in range(3)])
+        if b"Open MPI" in subprocess.run(["mpirun", "--version"], capture_output=True, check=True).stdout:
+            self.assertEqual([(row[1], row[3]) for row in rows], [(r, 1) for r in range(3)])
+        self.plain([*mpirun, e2e.PERFKIT, "run", "-q", "-o", self.path("mpi-%r.sqlite"), "--", e2e.target("names"), "reuse", "10"],
+                   env=alone)
+        done = self.perfkit("merge", *[self.path("mpi-%d.sqlite" % r) for r in range(3)], "-o", self.path("mpi.sqlite"))
+        self.assertEqual(done.status, 0, done.err)
+        self.assertIn(b"of 3 files written", done.err)
 
     def test_gate_refuses_what_is_missing(self):
         for name, r in (("base", 0), ("base", 1), ("next", 0)):
