@@ -42,7 +42,7 @@ struct extended_launch { /* cuLaunchKernelEx; CUlaunchConfig begins so */
 struct subject {
     uint32_t name; /* string id; 0 = free */
     struct shape shape;
-    bool wanted, given_up, tensor;
+    bool wanted, given_up, tensor, complete;
     uint8_t failures;
     uint8_t done[EXACT_MOST_PASSES];
 };
@@ -53,6 +53,7 @@ struct waiting {
     uint32_t own, outer;    /* correlation ids of the driver's and of the runtime's call */
     uint64_t time;
     const struct exact_pass *pass;
+    bool completes; /* every pass of the configuration was counted now */
     double values[EXACT_MOST_COUNTS];
 };
 enum { FREE, FILLING, FULL };
@@ -248,7 +249,7 @@ static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackDa
 }
 
 static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
-                 const double *values)
+                 const double *values, bool completes)
 {
     for (size_t i = 0; i < WAITING; i++) {
         uint32_t is_free = FREE;
@@ -259,6 +260,7 @@ static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
         w->outer = mine.outer;
         w->time = mine.since;
         w->pass = pass;
+        w->completes = completes;
         memcpy(w->values, values, pass->count * sizeof *values);
         atomic_store_explicit(&w->state, FULL, memory_order_release);
         return;
@@ -275,13 +277,25 @@ static bool uses_tensors(const struct exact_pass *pass, const double *values)
     return false;
 }
 
+/* Has every pass that the kernel needs been counted, for the first time? */
+static bool completes(struct subject *s, const struct exact_pass *passes, size_t count)
+{
+    if (s->complete)
+        return false;
+    s->complete = true;
+    for (size_t i = 0; i < count; i++)
+        s->complete &= s->done[i] > 0 || (passes[i].tensor && !s->tensor);
+    return s->complete;
+}
+
 static void leave(const CUpti_CallbackData *call)
 {
     size_t count;
     double values[EXACT_MOST_COUNTS];
     char why[EXACT_WHY_BYTES];
     struct subject *subject = mine.subject;
-    const struct exact_pass *pass = &exact_ranges_passes(mine.ranges, &count)[mine.pass];
+    const struct exact_pass *passes = exact_ranges_passes(mine.ranges, &count);
+    const struct exact_pass *pass = &passes[mine.pass];
     bool ok = exact_ranges_end(mine.ranges, mine.pass, values, why) &&
               atomic_load(&launches) == mine.begun;
     atomic_fetch_add(&spent_ns, collector_now() - mine.since);
@@ -289,7 +303,7 @@ static void leave(const CUpti_CallbackData *call)
         subject->done[mine.pass]++;
         subject->tensor |= uses_tensors(pass, values);
         atomic_fetch_add(&measured, 1);
-        keep(call, pass, values);
+        keep(call, pass, values, completes(subject, passes, count));
     } else if (++subject->failures >= TRIES) {
         subject->given_up = true;
     }
@@ -327,18 +341,20 @@ void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Callbac
 
 static void emit(const struct waiting *w, uint32_t config, uint32_t stream, uint64_t correlation)
 {
-    for (size_t i = 0; i < w->pass->count; i++) {
-        const struct exact_counter *counter = &w->pass->counters[i];
-        struct wire_exact_count out = {
-            .head = {sizeof out, WIRE_EXACT_COUNT, 0, config},
-            .correlation = correlation,
-            .time = w->time,
-            .value = w->values[i],
-            .stream = stream,
-            .name = collector_text(counter->name),
-            .unit = collector_text(counter->unit),
-            .metric = collector_text(counter->metric),
-        };
+    static const struct exact_counter complete = {EXACT_COMPLETE, "", ""};
+    struct wire_exact_count out = {
+        .head = {sizeof out, WIRE_EXACT_COUNT, 0, config},
+        .correlation = correlation,
+        .time = w->time,
+        .stream = stream,
+    };
+    for (size_t i = 0; i < w->pass->count + w->completes; i++) {
+        bool counted = i < w->pass->count;
+        const struct exact_counter *counter = counted ? &w->pass->counters[i] : &complete;
+        out.value = counted ? w->values[i] : 1;
+        out.name = collector_text(counter->name);
+        out.unit = collector_text(counter->unit);
+        out.metric = collector_text(counter->metric);
         collector_emit(&out);
     }
 }

@@ -14,6 +14,7 @@ struct gathered {
     int64_t count, time_ns;
     int64_t calls, call_ns;
     struct prof_roofline_sum work;
+    struct prof_roofline_exact exact;
 };
 
 struct prof_roofline_gather {
@@ -28,6 +29,7 @@ struct prof_roofline_gather {
     PROF_ARRAY(struct gathered) points;
     struct prof_declared declared;
     struct prof_roofline_counters counters;
+    struct prof_exact exact;
 };
 
 static uint32_t name_number(struct prof_roofline_gather *w, const struct prof_config *config)
@@ -81,10 +83,17 @@ static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int6
     return number;
 }
 
-static void count_kernel(struct gathered *g, const struct prof_device_op *op)
+static void count_kernel(const struct prof_roofline_gather *w, struct gathered *g,
+                         const struct prof_device_op *op)
 {
     if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN)
         return;
+    const struct prof_exact_row *exact =
+        w->exact.count
+            ? prof_exact_find(&w->exact, prof_config(w->capture, op->config), g->device)
+            : NULL;
+    if (exact)
+        prof_roofline_exact_add(&g->exact, exact, op->duration_ns);
     g->count++;
     g->time_ns = prof_add(g->time_ns, op->duration_ns);
     if (op->call_duration_ns != PROF_UNKNOWN) {
@@ -111,7 +120,7 @@ bool prof_roofline_gather_op(void *user, const struct prof_device_op *op)
         return false;
     bool counted = prof_scope_op(&w->scope, op);
     if (counted)
-        count_kernel(&w->points.data[number], op);
+        count_kernel(w, &w->points.data[number], op);
     if (declaration)
         prof_declared_launch(declaration, number, counted, op->duration_ns);
     return true;
@@ -138,6 +147,7 @@ static void finish_point(struct prof_roofline_gather *w, const struct gathered *
     struct prof_roofline_facts facts = {.launch_ns =
                                             g->calls ? (double)g->call_ns / (double)g->calls : NAN};
     prof_roofline_declared(point, &g->work);
+    prof_roofline_exact_put(point, &facts, &g->exact, ceilings);
     struct prof_roofline_rates rates;
     const struct prof_config *config = w->by == PROF_ROOFLINE_CONFIGS ? g->config : NULL;
     if (prof_roofline_counted(&w->counters, point->name, config, g->device, &rates))
@@ -179,6 +189,8 @@ enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
     if (status)
         return status;
     status = prof_declared_open(&w->declared, capture, err);
+    if (!status)
+        status = prof_exact(capture, &w->exact, err);
     prof_end(capture);
     return status;
 }
@@ -193,6 +205,7 @@ void prof_roofline_gather_close(struct prof_roofline_gather *w)
     prof_names_free(&w->names);
     prof_declared_close(&w->declared);
     prof_roofline_counters_close(&w->counters);
+    prof_exact_free(&w->exact);
     prof_scope_close(&w->scope);
     free(w);
 }

@@ -9,6 +9,7 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_exact.h"
 
 /* What a point's place depends on besides the point itself. */
 struct prof_roofline_facts {
@@ -34,6 +35,22 @@ static inline void prof_roofline_add(struct prof_roofline_sum *sum,
     sum->worked = prof_add(sum->worked, d->launches);
     sum->worked_ns = prof_add(sum->worked_ns, d->duration_ns);
 }
+
+/* Exact counts of single launches, for every launch of their configuration. */
+struct prof_roofline_exact {
+    double flop, dram, l2; /* NaN as soon as one part is not known */
+    double pipe[PROF_CEILINGS];
+    int64_t worked, worked_ns;
+};
+
+/* A launch of this configuration took so long. */
+void prof_roofline_exact_add(struct prof_roofline_exact *sum, const struct prof_exact_row *row,
+                             int64_t duration_ns);
+
+/* Put the sums into the point: they take the place of declared work. */
+void prof_roofline_exact_put(struct prof_roofline_point *point, struct prof_roofline_facts *facts,
+                             const struct prof_roofline_exact *sum,
+                             const struct prof_ceilings *ceilings);
 
 /* Put the declared work into the point: FLOP, bytes of DRAM, their sources. */
 void prof_roofline_declared(struct prof_roofline_point *point, const struct prof_roofline_sum *sum);

@@ -42,6 +42,7 @@
 #include "libprof/include/prof_ceilings.h"
 #include "libprof/include/prof_counters.h"
 #include "libprof/include/prof_events.h"
+#include "libprof/include/prof_exact.h"
 #include "libprof/include/prof_findings.h"
 #include "libprof/include/prof_flame.h"
 #include "libprof/include/prof_rollup.h"

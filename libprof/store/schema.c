@@ -410,7 +410,9 @@ const struct prof_table prof_tables[] = {
      C(ID, {"start", "INTEGER", "ns since capture start, of the call"},
        {"config", "INTEGER", "launch_config.id"}, {"stream", "INTEGER", "stream.id or NULL"},
        {"correlation", "INTEGER", "the API's number of the call, the same for all of a launch"},
-       {"name", "TEXT", "the same on every device"}, {"unit", "TEXT", "instruction, flop or byte"},
+       {"name", "TEXT", "the same on every device; complete = with this launch everything that FLOP are "
+                        "made of was counted once"},
+       {"unit", "TEXT", "instruction, flop or byte"},
        {"metric", "TEXT", "CUPTI's name of it on this device"},
        {"value", "REAL", "in this launch"}),
      .later = true},

@@ -108,6 +108,119 @@ START_TEST(a_rate_above_fp32_is_held_against_the_next_pipe)
 }
 END_TEST
 
+/* A counter of the launch that was called at `start`. */
+static void counted(char *sql, int config, int start, const char *name, double value)
+{
+    sprintf(sql + strlen(sql),
+            "INSERT INTO exact_count(start, config, stream, name, value) "
+            "VALUES(%d, %d, 1, '%s', %.17g);",
+            start, config, name, value);
+}
+
+static char *arithmetic_counted(char *sql, int config, int start, double fma, double half_fma)
+{
+    counted(sql, config, start, "fp32_add", 1e6);
+    counted(sql, config, start, "fp32_fma", fma);
+    counted(sql, config, start, "fp16_fma", half_fma);
+    counted(sql, config, start, "fp64_fma", 0);
+    return sql;
+}
+
+static char *memory_counted(char *sql, int config, int start, double tensor)
+{
+    counted(sql, config, start, "dram_read_bytes", 5e5);
+    counted(sql, config, start, "dram_write_bytes", 5e5);
+    counted(sql, config, start, "l2_bytes", 4e6);
+    counted(sql, config, start, "tensor_instructions", tensor);
+    return sql;
+}
+
+/* FLOP and bytes of some launches stand for all of the configuration, before what is declared. */
+START_TEST(exact_counts_make_a_point)
+{
+    char sql[6000] = ROOFS;
+    declare(sql, 1, 0, "1", "1", "1");
+    kernel(sql, 1, 20000, 10000, 50);
+    kernel(sql, 1, 40000, 10000, 39000);
+    memory_counted(sql, 1, 50, 0);
+    arithmetic_counted(sql, 1, 39000, 3.9e7, 0);
+    arithmetic_counted(sql, 1, 59000, 4.1e7, 0);
+    counted(sql, 1, 59000, "complete", 1);
+    struct prof_roofline_point p = only_point(sql, NULL);
+    ck_assert_int_eq(p.flop_source, PROF_WORK_COUNTERS);
+    ck_assert_int_eq(p.worked, 2);
+    ck_near(p.flop, 2 * 8.1e7); /* a multiply-add is two, an addition one */
+    ck_near(p.flop_rate, 8.1e12);
+    ck_assert_int_eq(p.pipe, PROF_CEILING_FP32);
+    ck_assert(!p.pipe_assumed);
+    ck_near(p.pipe_share, 0.81);
+    ck_assert_int_eq(p.bound, PROF_BOUND_COMPUTE);
+    ck_assert_int_eq(p.roofs[PROF_ROOF_DRAM].source, PROF_WORK_COUNTERS);
+    ck_near(p.roofs[PROF_ROOF_DRAM].bytes, 2e6);
+    ck_near(p.roofs[PROF_ROOF_L2].bytes, 8e6);
+    ck_near(p.roofs[PROF_ROOF_DRAM].intensity, 81);
+}
+END_TEST
+
+/* Not every kind of FLOP was counted yet: the bytes are known, the FLOP are those declared or none. */
+START_TEST(half_counted_is_not_counted)
+{
+    char sql[6000] = ROOFS;
+    kernel(sql, 1, 20000, 10000, 50);
+    memory_counted(sql, 1, 50, 7);
+    arithmetic_counted(sql, 1, 50, 4e7, 0);
+    struct prof_roofline_point p = only_point(sql, NULL);
+    ck_assert_int_eq(p.flop_source, PROF_WORK_NONE);
+    ck_assert(isnan(p.flop));
+    ck_assert_int_eq(p.roofs[PROF_ROOF_DRAM].source, PROF_WORK_COUNTERS);
+    declare(sql, 1, 0, "8e7", "1e6", "1e6");
+    p = only_point(sql, NULL);
+    ck_assert_int_eq(p.flop_source, PROF_WORK_DECLARED);
+    ck_near(p.roofs[PROF_ROOF_DRAM].bytes, 2e6);
+}
+END_TEST
+
+/* By pipe, with the spread between launches; configurations of a name are summed each by its own. */
+START_TEST(exact_counts_by_configuration)
+{
+    char sql[8000] = ROOFS;
+    kernel(sql, 1, 20000, 10000, 50);
+    kernel(sql, 2, 40000, 10000, 39000);
+    for (int i = 0; i < 3; i++) {
+        memory_counted(sql, 1, 100 + i, 9);
+        arithmetic_counted(sql, 1, 200 + i, 1e6 * (i + 1), 1e6);
+        counted(sql, 1, 300 + i, "tensor_bf16", 5e6);
+    }
+    counted(sql, 1, 302, "complete", 1);
+    strcat(sql, "INSERT INTO exact_count(start, config, stream, name, value) VALUES"
+                "(300, 1, 1, 'fp32_fma', NULL), (300, 1, 1, NULL, 1), (300, 99, 1, 'fp32_fma', 1),"
+                "(300, 1, 1, 'fp32_fma', -1);");
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_exact exact;
+    ck_ok(prof_exact(c, &exact, &err));
+    ck_assert_uint_eq(exact.count, 1);
+    const struct prof_exact_row *row = prof_exact_find(&exact, prof_config(c, 1), 1);
+    ck_assert_ptr_eq(row, exact.rows);
+    ck_assert_ptr_null(prof_exact_find(&exact, prof_config(c, 2), 1));
+    ck_assert_ptr_null(prof_exact_find(&exact, prof_config(c, 1), 7));
+    ck_assert_int_eq(row->launches, 9);
+    ck_assert(row->complete);
+    ck_near(row->pipe[PROF_CEILING_FP32], 1e6 + 2 * 2e6);
+    ck_near(row->pipe[PROF_CEILING_FP16], 4e6); /* two halves of two operations each */
+    ck_near(row->pipe[PROF_CEILING_TENSOR_BF16], 5e6);
+    ck_near(row->flop, 14e6);
+    ck_near(row->flop_error, 2 * 1e6 / sqrt(3)); /* 1, 2, 3: their deviation is 1 */
+    ck_near(row->dram_read, 5e5);
+    prof_exact_free(&exact);
+    struct prof_roofline r;
+    ck_ok(prof_roofline(c, NULL, PROF_ROOFLINE_KERNELS, &r, &err));
+    for (size_t i = 0; i < r.count; i++) /* of whatever names they are: one of two launches */
+        ck_assert(r.points[i].flop_source != PROF_WORK_COUNTERS || r.points[i].worked == 1);
+    prof_roofline_free(&r);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(near_no_roof_is_latency_only_when_all_is_known)
 {
     struct prof_roofline_point p = one("1e6", "1e6", "1e6");
@@ -583,7 +696,8 @@ START_TEST(every_kind_has_its_name)
 END_TEST
 
 CHECK_MAIN("roofline", a_stream_is_bound_by_dram, arithmetic_is_bound_by_its_pipe,
-           a_rate_above_fp32_is_held_against_the_next_pipe,
+           a_rate_above_fp32_is_held_against_the_next_pipe, exact_counts_make_a_point,
+           half_counted_is_not_counted, exact_counts_by_configuration,
            near_no_roof_is_latency_only_when_all_is_known,
            precision_that_would_decide_is_not_guessed, bytes_faster_than_dram_came_from_the_cache,
            bytes_that_the_cache_may_hold_are_not_judged, shorter_than_its_launch,

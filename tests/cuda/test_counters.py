@@ -385,7 +385,7 @@ class Counters(replay.Case):
             {"dram_read_bytes": (3, 10), "dram_write_bytes": (3, 20), "l2_bytes": (3, 30),
              "tensor_instructions": (3, 40), "fp64_add": (3, 10), "fp64_mul": (3, 20),
              "fp64_fma": (3, 30), "fp32_add": (3, 40), "fp32_mul": (3, 50), "fp32_fma": (3, 60),
-             "fp16_add": (3, 70), "fp16_mul": (3, 80), "fp16_fma": (3, 90)},
+             "fp16_add": (3, 70), "fp16_mul": (3, 80), "fp16_fma": (3, 90), "complete": (1, 1)},
             **{"tensor_" + kind: (3, 10) for kind in ("bf16", "tf32", "fp64", "fp16_wgmma",
                                                       "fp16_fp32", "fp16", "fp8")}))
         # Four launches: one pass each. The first pass says that the tensor pipe is used.
@@ -409,7 +409,7 @@ class Counters(replay.Case):
     def test_exact_without_tensors_asks_for_none(self):
         found = self.counted(self.exact("^lib::gemm$", "no_tensor=1"))
         self.assertEqual(list({name for name, _ in found}), [GEMM])
-        self.assertEqual(len(found[GEMM, 10]), 13)
+        self.assertEqual(len(found[GEMM, 10]), 14)
         self.assertEqual(found[GEMM, 10]["tensor_instructions"], (3, 0))
 
     def test_exact_without_permission(self):
