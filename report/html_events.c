@@ -58,6 +58,7 @@ static void merge_into(struct prof_html_event *block, const struct prof_html_eve
     block->count += event->count;
     block->busy = prof_add(block->busy, event->busy);
     block->link = 0;
+    block->stack = 0;
     if (event->longest > block->longest) {
         block->longest = event->longest;
         block->name = event->name;
@@ -183,6 +184,15 @@ static void describe(const struct prof_html_events *e, const struct prof_event *
     out->busy = out->longest = out->duration > 0 ? out->duration : 0;
 }
 
+/* A device record whose call is shown has that one's. */
+static bool add_stack(struct prof_html_events *e, const struct prof_event *event,
+                      struct prof_html_event *entry)
+{
+    bool own = entry->kind == PROF_HTML_API || entry->kind == PROF_HTML_WAIT ||
+               (is_device(entry->kind) && !entry->link);
+    return !own || prof_html_stacks_number(&e->stacks, event->stack, &entry->stack);
+}
+
 static bool add_event(struct prof_html_events *e, const struct prof_event *event)
 {
     struct prof_html_event entry = {0};
@@ -204,7 +214,7 @@ static bool add_event(struct prof_html_events *e, const struct prof_event *event
                                    : PROF_HTML_CALLS;
     int64_t id = lane == PROF_HTML_STREAM ? event->stream : event->thread;
     if (!add_track(e, lane, id, event->process, &entry.track) ||
-        !add_name(e, event->name, &entry.name))
+        !add_name(e, event->name, &entry.name) || !add_stack(e, event, &entry))
         return false;
     if (!prof_report_lane(&e->lanes, entry.track, entry.start, end_of(&entry), false, &row, &fresh))
         return false;
@@ -247,7 +257,9 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
     bool ok = true;
     *e = (struct prof_html_events){.capture = capture};
     set_window(e, options);
-    enum prof_status status = prof_report_walk_open(capture, options, kinds, &walk, err);
+    enum prof_status status = prof_html_stacks_open(&e->stacks, capture, err);
+    if (!status)
+        status = prof_report_walk_open(capture, options, kinds, &walk, err);
     if (status)
         return status;
     while (ok && (event = prof_report_walk_next(walk))) {
@@ -274,5 +286,6 @@ void prof_html_events_free(struct prof_html_events *e)
     prof_names_free(&e->name_index);
     prof_map_free(&e->track_index);
     prof_report_lanes_free(&e->lanes);
+    prof_html_stacks_close(&e->stacks);
     prof_array_free(&e->last);
 }

@@ -10,8 +10,9 @@
 #include "report/html.h"
 #include "report/html_events.h"
 
-/* COUNT and BUSY only where events were merged: else each is itself. */
-enum column { START, DURATION, NAME, KIND, EXTRA, CALL, COUNT, BUSY, COLUMNS };
+/* COUNT and BUSY only where events were merged: else each is itself. STACK only where some has one.
+ */
+enum column { START, DURATION, NAME, KIND, EXTRA, CALL, COUNT, BUSY, STACK, COLUMNS };
 
 struct order {
     int64_t process, lane, id;
@@ -164,6 +165,8 @@ static int64_t cell(const struct prof_html_event *event, enum column column)
         return event->count;
     case BUSY:
         return event->busy;
+    case STACK:
+        return event->stack;
     default:
         return 0;
     }
@@ -193,16 +196,26 @@ static void pack_calls(struct prof_html_pack *pack, const struct prof_html_event
     prof_map_free(&calls);
 }
 
+static bool has_column(const struct prof_html_events *e, enum column column)
+{
+    if (column == COUNT || column == BUSY)
+        return e->merge_ns != 0;
+    return column != STACK || e->stacks.list.count;
+}
+
 static void pack_columns(struct prof_json *json, struct prof_html_pack *pack,
                          const struct prof_html_events *e, const struct written *w)
 {
     static const char *const names[] = {
-        [START] = "start", [DURATION] = "duration", [NAME] = "name",   [KIND] = "kind",
-        [EXTRA] = "extra", [CALL] = "call",         [COUNT] = "count", [BUSY] = "busy",
+        [START] = "start", [DURATION] = "duration", [NAME] = "name",
+        [KIND] = "kind",   [EXTRA] = "extra",       [CALL] = "call",
+        [COUNT] = "count", [BUSY] = "busy",         [STACK] = "stack",
     };
     prof_json_object(json, "columns");
-    for (enum column column = START; column < (e->merge_ns ? COLUMNS : COUNT); column++) {
+    for (enum column column = START; column < COLUMNS; column++) {
         size_t before = pack->columns.count;
+        if (!has_column(e, column))
+            continue;
         if (column == START)
             pack_starts(pack, e, w);
         else if (column == CALL)
@@ -289,7 +302,7 @@ static void put_counts(struct prof_json *json, const struct prof_html_events *e)
     prof_json_end(json);
 }
 
-static enum prof_status pack_all(struct prof_html_pack *pack, const struct prof_html_events *e,
+static enum prof_status pack_all(struct prof_html_pack *pack, struct prof_html_events *e,
                                  const struct written *w, const struct prof_report_data *data,
                                  struct prof_error *err)
 {
@@ -300,7 +313,11 @@ static enum prof_status pack_all(struct prof_html_pack *pack, const struct prof_
     put_configs(&head, data->capture);
     put_tracks(&head, e, w);
     pack_columns(&head, pack, e, w);
-    enum prof_status status = prof_html_put_lines(&head, pack, data, err);
+    enum prof_status status = PROF_OK;
+    if (e->stacks.list.count && !prof_html_stacks_put(&head, &e->stacks))
+        status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
+    if (!status)
+        status = prof_html_put_lines(&head, pack, data, err);
     prof_json_end(&head);
     if (!status)
         status = prof_json_finish(&head, err);

@@ -91,6 +91,7 @@
 
     /* ---- the selected event --------------------------------------------------------------- */
 
+    let unfolded = false;
     t.select = function (i, silent) {
       view.selected = i;
       moved = true;
@@ -100,6 +101,12 @@
         if (folded.delete(model.trackOf(i).process)) arrange();
         view.track = model.rowOf(i).t;
         details.append(el('b', { class: 'mono long' }, words.name), el('span', null, words.text));
+        const stack = P.describeStack(model, i);
+        if (stack) {
+          stack.open = unfolded; /* who looked at one wants to see the next one's */
+          stack.addEventListener('toggle', () => { unfolded = stack.open; });
+          details.append(stack);
+        }
         if (!silent) intoSight(i);
       } else {
         details.append(el('span', { class: 'faint' }, 'Click an event, or press Enter with the timeline in focus; ? lists all keys.'));

@@ -72,7 +72,7 @@
     });
     const e = { n, start: new Float64Array(n), end: new Float64Array(n), unended: new Uint8Array(n),
       name: new Uint32Array(n), kind: new Uint8Array(n), extra: new Float64Array(n),
-      other: new Int32Array(n), count: null, busy: null };
+      other: new Int32Array(n), count: null, busy: null, stack: null };
     const fill = (array, reader) => { for (let i = 0; i < n; i++) array[i] = reader.int(); return array; };
     readRows(rows, begin, readers.start, readers.duration, e);
     fill(e.name, readers.name);
@@ -81,6 +81,7 @@
     readCalls(readers.call, n, e.other);
     if (readers.count) e.count = fill(new Uint32Array(n), readers.count);
     if (readers.busy) e.busy = fill(new Float64Array(n), readers.busy);
+    if (readers.stack) e.stack = fill(new Uint32Array(n), readers.stack);
     e.lines = readLines(packed.head.lines, Reader(packed.bytes, at));
     return e;
   };

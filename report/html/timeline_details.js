@@ -2,7 +2,7 @@
 (function (P) {
   'use strict';
   const el = P.el, f = P.format;
-  const NAMES = 25;
+  const NAMES = 25, SHOWN_CALLERS = 4;
 
   P.kinds = (n, kind) => P.plural(n, kind, kind === 'copy' ? 'copies' : undefined);
 
@@ -50,6 +50,33 @@
     }
     parts.push(e.track.label + (model.processes > 1 ? ', process ' + e.track.pid : ''));
     return { name: e.name, text: parts.join(' \u00b7 ') };
+  };
+
+  const baseName = (path) => path.slice(path.lastIndexOf('/') + 1);
+
+  function placeText(frame) {
+    if (frame.file) return baseName(frame.file) + (frame.line === null ? '' : ':' + frame.line);
+    return frame.module ? baseName(frame.module) : '';
+  }
+
+  /* The host's stack of event i as an element, or null: the lines of the program itself at once, all of it
+   * unfolded. */
+  P.describeStack = function (model, i) {
+    const frames = model.stack(i);
+    if (!frames.length) return null;
+    const nearest = Math.min(...frames.map((frame) => frame.nearness));
+    const own = frames.filter((frame) => frame.nearness === nearest);
+    const words = (frame) => {
+      const place = placeText(frame);
+      return frame.name + (place && !frame.name.startsWith(place + '+') ? ' (' + place + ')' : '');
+    };
+    return el('details', { id: 'timeline-stack' },
+      el('summary', null, 'called from ', el('span', { class: 'mono' }, own.slice(0, SHOWN_CALLERS).map(words).join(' < ') +
+        (own.length > SHOWN_CALLERS ? ' < \u2026' : ''))),
+      el('ol', { class: 'frames mono' }, ...frames.map((frame) =>
+        el('li', { class: frame.nearness === nearest ? 'own' : 'faint',
+          title: [frame.file && frame.file + (frame.line === null ? '' : ':' + frame.line), frame.module].filter(Boolean).join('\n') },
+        words(frame)))));
   };
 
   /* The elements that tell a range: sums by device and kind, then the names, most time first. */

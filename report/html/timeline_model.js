@@ -96,6 +96,18 @@
     /* The other end of the arrow between a call and its device record, -1 = none. */
     model.other = (i) => e.other[i] - 1;
 
+    /* The host's frames when it made the call of event i, innermost first; empty where they were not taken. */
+    model.stack = function (i) {
+      const own = e.stack ? e.stack[i] || (e.other[i] ? e.stack[e.other[i] - 1] : 0) : 0, frames = [];
+      if (!own) return frames;
+      const { nodes, places, leaves } = head.stacks;
+      for (let node = leaves[own - 1]; node; node = nodes[2 * (node - 1)]) {
+        const [name, file, line, module, nearness] = places[nodes[2 * (node - 1) + 1]];
+        frames.push({ name, file, line, module, nearness });
+      }
+      return frames;
+    };
+
     model.event = (i) => ({ i, track: model.trackOf(i), name: model.names[e.name[i]], kind: model.kindOf(i),
       start: start[i], duration: e.unended[i] ? -1 : end[i] - start[i], count: model.countOf(i),
       busy: e.busy ? e.busy[i] : end[i] - start[i], extra: e.extra[i] });

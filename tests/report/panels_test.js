@@ -138,6 +138,19 @@ const tests = {
     assert.ok(dom.found.startsWith('1 frame'), dom.found);
     assert.ok(dom.callers.includes('ns::launch<T>(int) (<img src=x>.c:42) \u2190 main (<img src=x>.c:7)'), dom.callers);
     assert.strictEqual(dom.strange, 0);
+    const lines = await browser.run(`return document.getElementById('lines').textContent`);
+    assert.ok(lines.includes('ns::launch<T>(int) (<img src=x>.c:42)'), lines);
+    /* the selected kernel of the timeline: its call's stack, innermost first; it stays unfolded */
+    const stack = await browser.run(`
+      const t = perfkit.timelineView, m = t.model, i = [...Array(m.n).keys()].find((k) => m.kindOf(k) === 'kernel' && m.other(k) >= 0);
+      t.select(i);
+      const first = document.getElementById('timeline-stack'), summary = first.querySelector('summary').textContent;
+      const frames = Array.from(first.querySelectorAll('li'), (li) => li.textContent);
+      const copy = [...Array(m.n).keys()].find((k) => m.kindOf(k) === 'copy');
+      return { summary, frames, own: first.querySelectorAll('li.own').length, call: m.stack(m.other(i)).length, none: m.stack(copy).length,
+        strange: document.querySelectorAll('#timeline-details img').length }`);
+    assert.deepStrictEqual(stack, { summary: 'called from ns::launch<T>(int) (<img src=x>.c:42) < main (<img src=x>.c:7)',
+      frames: ['ns::launch<T>(int) (<img src=x>.c:42)', 'main (<img src=x>.c:7)'], own: 2, call: 2, none: 0, strange: 0 });
     await isQuiet(browser, url);
   },
 
