@@ -17,6 +17,7 @@ void cuda_driver_start(void)
         void *function; /* the pointer to fill */
     } wanted[] = {
         {"cuCtxGetDevice", &cuda_driver.CtxGetDevice},
+        {"cuCtxSynchronize", &cuda_driver.CtxSynchronize},
         {"cuDeviceGetCount", &cuda_driver.DeviceGetCount},
         {"cuFuncGetName", &cuda_driver.FuncGetName},
         {"cuKernelGetName", &cuda_driver.KernelGetName},

@@ -1,7 +1,7 @@
 /* Counting single launches exactly (--counters=exact:KERNEL): of kernels whose name matches, the
  * first launches of each configuration are counted, one pass of counters a launch, between the
- * entry into the driver's launch function and its return. CUPTI runs the kernel alone meanwhile and
- * waits for its end, so a measured launch takes milliseconds; all others are as they were.
+ * entry into the driver's launch function and its return. The context is idle before and after, so
+ * that the kernel runs alone; all other launches are as they were.
  *
  * This is the one place that calls CUPTI at length on the program's thread, because ranges belong
  * to the thread that launches. Nobody waits for another: a thread that finds another one counting
@@ -16,35 +16,21 @@
 #include "collectors/core/collector.h"
 #include "collectors/core/option_text.h"
 #include "collectors/cuda/exact_ranges.h"
+#include "collectors/cuda/exact_subjects.h"
 #include "collectors/cuda/kernel_name.h"
 #include "collectors/cuda/parts.h"
 
-#define REPEATS 3u      /* launches that each pass is counted of */
 #define TRIES 12u       /* launches that may fail before a configuration is given up */
-#define SUBJECTS 4096u  /* configurations of kernels: a power of 2 */
 #define WAITING 256u    /* counted launches whose kernel records have not come yet */
 #define MOST_REGEX 1024 /* bytes of the option */
 
-/* The parameters that all of the driver's launch functions have. */
-struct shape {
-    uint32_t grid[3], block[3], shared;
-};
 struct plain_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
     const void *function;
-    struct shape shape;
+    struct exact_shape shape;
 };
 struct extended_launch { /* cuLaunchKernelEx; CUlaunchConfig begins so */
-    const struct shape *config;
+    const struct exact_shape *config;
     const void *function;
-};
-
-/* A kernel in a launch configuration. */
-struct subject {
-    uint32_t name; /* string id; 0 = free */
-    struct shape shape;
-    bool wanted, given_up, tensor, complete;
-    uint8_t failures;
-    uint8_t done[EXACT_MOST_PASSES];
 };
 
 /* What a launch counted, until its kernel record tells the configuration. */
@@ -59,13 +45,11 @@ struct waiting {
 enum { FREE, FILLING, FULL };
 
 static regex_t wanted_name;
-static bool on;                           /* asked for, and the pattern is good */
-static _Atomic bool broken;               /* nothing can be counted in this process */
-static _Atomic uint32_t busy;             /* a thread counts, or looks up */
-static _Atomic uint32_t capturing;        /* streams that are being captured */
-static _Atomic uint32_t launches;         /* begun */
-static struct subject subjects[SUBJECTS]; /* of whoever is busy */
-static uint32_t subject_count;
+static bool on;                    /* asked for, and the pattern is good */
+static _Atomic bool broken;        /* nothing can be counted in this process */
+static _Atomic uint32_t busy;      /* a thread counts, or looks up */
+static _Atomic uint32_t capturing; /* streams that are being captured */
+static _Atomic uint32_t launches;  /* begun */
 static struct waiting waiting[WAITING];
 static _Atomic uint32_t measured, unmatched;
 static _Atomic uint64_t spent_ns;
@@ -73,7 +57,7 @@ static _Atomic uint64_t spent_ns;
 /* Of the launching thread. */
 static _Thread_local struct {
     struct exact_ranges *ranges; /* counting; NULL = not */
-    struct subject *subject;
+    struct exact_subject *subject;
     size_t pass;
     uint32_t begun; /* `launches` at its own */
     uint32_t outer; /* the runtime's call around */
@@ -127,7 +111,7 @@ static void give_up(const char *why)
 /* ---- which launches -------------------------------------------------------------------------- */
 
 static bool read_launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call,
-                        struct shape *out)
+                        struct exact_shape *out)
 {
     const char *name = cuda_function(domain, cbid)->name;
     if (!call->functionParams || !call->symbolName)
@@ -156,39 +140,13 @@ static bool is_wanted(const char *symbol)
             regexec(&wanted_name, name, 0, NULL, 0) == 0);
 }
 
-static struct subject *subject_of(const char *symbol, const struct shape *shape)
+static struct exact_subject *subject_of(const char *symbol, const struct exact_shape *shape)
 {
-    uint32_t words[sizeof *shape / sizeof(uint32_t)], hash = collector_text(symbol), id = hash;
-    memcpy(words, shape, sizeof words);
-    if (!id)
-        return NULL;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        hash = (hash ^ words[i]) * 0x9E3779B1u;
-    for (uint32_t at = hash >> 7;; at++) {
-        struct subject *s = &subjects[at % SUBJECTS];
-        if (s->name == id && memcmp(&s->shape, shape, sizeof *shape) == 0)
-            return s;
-        if (s->name)
-            continue;
-        if (subject_count >= SUBJECTS / 2)
-            return NULL;
-        subject_count++;
-        *s = (struct subject){.name = id, .shape = *shape, .wanted = is_wanted(symbol)};
-        return s;
-    }
-}
-
-/* The pass that was counted least; SIZE_MAX when there is enough. */
-static size_t next_pass(const struct subject *s, const struct exact_pass *passes, size_t count)
-{
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; i < count; i++) {
-        if (s->done[i] >= REPEATS || (passes[i].tensor && !s->tensor))
-            continue;
-        if (least == SIZE_MAX || s->done[i] < s->done[least])
-            least = i;
-    }
-    return least;
+    bool fresh;
+    struct exact_subject *subject = exact_subject_of(collector_text(symbol), shape, &fresh);
+    if (fresh)
+        subject->wanted = is_wanted(symbol);
+    return subject;
 }
 
 /* ---- a launch -------------------------------------------------------------------------------- */
@@ -199,7 +157,7 @@ static void end_turn(void)
     atomic_store(&busy, 0);
 }
 
-static bool begin(struct subject *subject, void *context, char *why)
+static bool begin(struct exact_subject *subject, void *context, char *why)
 {
     size_t count;
     struct exact_ranges *ranges = exact_ranges_of(context, why);
@@ -208,11 +166,9 @@ static bool begin(struct subject *subject, void *context, char *why)
         return false;
     }
     const struct exact_pass *passes = exact_ranges_passes(ranges, &count);
-    size_t pass = next_pass(subject, passes, count);
-    if (pass == SIZE_MAX) {
-        subject->given_up = true; /* enough is known */
+    size_t pass = exact_choose(subject, passes, count, exact_ranges_ready(ranges));
+    if (pass == SIZE_MAX)
         return false;
-    }
     mine.subject = subject;
     mine.pass = pass;
     mine.begun = atomic_load(&launches);
@@ -230,7 +186,7 @@ static bool begin(struct subject *subject, void *context, char *why)
 
 static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
-    struct shape shape;
+    struct exact_shape shape;
     uint32_t nobody = 0;
     char why[EXACT_WHY_BYTES] = "";
     atomic_fetch_add(&launches, 1);
@@ -238,7 +194,7 @@ static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackDa
         !read_launch(domain, cbid, call, &shape) ||
         !atomic_compare_exchange_strong(&busy, &nobody, 1))
         return;
-    struct subject *subject = subject_of(call->symbolName, &shape);
+    struct exact_subject *subject = subject_of(call->symbolName, &shape);
     if (!subject || !subject->wanted || subject->given_up)
         end_turn();
     else if (!begin(subject, call->context, why)) {
@@ -268,47 +224,27 @@ static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
     atomic_fetch_add(&unmatched, 1);
 }
 
-static bool uses_tensors(const struct exact_pass *pass, const double *values)
-{
-    for (size_t i = 0; i < pass->count; i++) {
-        if (strcmp(pass->counters[i].name, EXACT_TENSOR) == 0)
-            return values[i] > 0;
-    }
-    return false;
-}
-
-/* Has every pass that the kernel needs been counted, for the first time? */
-static bool completes(struct subject *s, const struct exact_pass *passes, size_t count)
-{
-    if (s->complete)
-        return false;
-    s->complete = true;
-    for (size_t i = 0; i < count; i++)
-        s->complete &= s->done[i] > 0 || (passes[i].tensor && !s->tensor);
-    return s->complete;
-}
-
 static void leave(const CUpti_CallbackData *call)
 {
     size_t count;
     double values[EXACT_MOST_COUNTS];
     char why[EXACT_WHY_BYTES];
-    struct subject *subject = mine.subject;
+    struct exact_subject *subject = mine.subject;
     const struct exact_pass *passes = exact_ranges_passes(mine.ranges, &count);
     const struct exact_pass *pass = &passes[mine.pass];
     bool ok = exact_ranges_end(mine.ranges, mine.pass, values, why) &&
               atomic_load(&launches) == mine.begun;
     atomic_fetch_add(&spent_ns, collector_now() - mine.since);
     if (ok) {
-        subject->done[mine.pass]++;
-        subject->tensor |= uses_tensors(pass, values);
         atomic_fetch_add(&measured, 1);
-        keep(call, pass, values, completes(subject, passes, count));
+        keep(call, pass, values, exact_counted(subject, passes, count, mine.pass, values));
     } else if (++subject->failures >= TRIES) {
         subject->given_up = true;
     }
     if (why[0])
         give_up(why);
+    if (why[0] || !exact_anybody_needs(passes, count))
+        exact_ranges_release();
     end_turn();
 }
 
@@ -403,8 +339,7 @@ void cuda_exact_forked(void)
     atomic_store(&measured, 0);
     atomic_store(&unmatched, 0);
     atomic_store(&spent_ns, 0);
-    subject_count = 0;
-    memset(subjects, 0, sizeof subjects);
+    exact_subjects_forget();
     for (size_t i = 0; i < WAITING; i++)
         atomic_store(&waiting[i].state, FREE);
     exact_ranges_forked();

@@ -1,9 +1,12 @@
 /* The range profiler of a context. Every pass is prepared once (metric names to a configuration, by
  * CUPTI's host library) and counted in one run of a kernel, which CUPTI makes a range by itself.
  *
- * The counters are taken and given back around each launch: while they are held no other tool, and
- * no other process, can have the device's. Memory comes from mmap and stays, CUPTI goes on reading
- * it. */
+ * Seen with CUPTI 13.0 on an H200: setting the device up for a pass takes 150 ms, a launch counted
+ * by the same pass again 0.2 ms; another configuration without giving the counters back in between
+ * counts nothing but NaN; and a kernel that has to wait for the work before it is not counted at
+ * all, so the context is made idle first. While the counters are held no other tool, and no other
+ * process, can have the device's. Memory comes from mmap and stays, CUPTI goes on reading it. */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,11 +32,17 @@ struct exact_ranges {
     const struct exact_pass *passes;
     size_t count;
     struct pass prepared[EXACT_MOST_PASSES];
-    void *profiler;
     bool failed;
 };
 static struct exact_ranges all[CONTEXTS];
 static size_t all_count;
+
+/* The counters, while they are held. */
+static struct {
+    struct exact_ranges *by; /* NULL = they are not */
+    size_t pass;
+    void *profiler;
+} held;
 
 static bool explain(CUptiResult result, const char *call, char *why)
 {
@@ -171,29 +180,45 @@ const struct exact_pass *exact_ranges_passes(const struct exact_ranges *ranges, 
     return ranges->passes;
 }
 
-static bool enable(struct exact_ranges *ranges, char *why)
+size_t exact_ranges_ready(const struct exact_ranges *ranges)
+{
+    return held.by == ranges ? held.pass : SIZE_MAX;
+}
+
+void exact_ranges_release(void)
+{
+    struct range_object off = {.size = PM_SIZE(range_object, profiler), .profiler = held.profiler};
+    if (held.by)
+        cupti.RangeProfilerDisable(&off);
+    held.by = NULL;
+}
+
+static bool hold(struct exact_ranges *ranges, size_t pass, char *why)
 {
     struct range_enable on = {.size = PM_SIZE(range_enable, profiler), .context = ranges->context};
+    if (exact_ranges_ready(ranges) == pass)
+        return true;
+    exact_ranges_release();
     TRY(RangeProfilerEnable, &on);
-    ranges->profiler = on.profiler;
+    held.by = ranges;
+    held.pass = pass;
+    held.profiler = on.profiler;
     return true;
 }
 
-static void disable(struct exact_ranges *ranges)
+static bool wait_idle(char *why)
 {
-    struct range_object off = {.size = PM_SIZE(range_object, profiler),
-                               .profiler = ranges->profiler};
-    if (ranges->profiler)
-        cupti.RangeProfilerDisable(&off);
-    ranges->profiler = NULL;
+    if (cuda_driver.CtxSynchronize && cuda_driver.CtxSynchronize() == CUDA_SUCCESS)
+        return true;
+    snprintf(why, EXACT_WHY_BYTES, "the context could not be waited for");
+    return false;
 }
 
-static bool empty_image(const struct exact_ranges *ranges, struct pass *pass, size_t count,
-                        char *why)
+static bool empty_image(struct pass *pass, size_t count, char *why)
 {
     if (!pass->image) {
         struct range_image_size size = {.size = PM_SIZE(range_image_size, bytes),
-                                        .profiler = ranges->profiler,
+                                        .profiler = held.profiler,
                                         .metrics = pass->metrics,
                                         .count = count,
                                         .ranges = RANGES,
@@ -205,17 +230,17 @@ static bool empty_image(const struct exact_ranges *ranges, struct pass *pass, si
             return false;
     }
     struct range_image_init init = {.size = PM_SIZE(range_image_init, image),
-                                    .profiler = ranges->profiler,
+                                    .profiler = held.profiler,
                                     .bytes = pass->image_bytes,
                                     .image = pass->image};
     TRY(RangeProfilerCounterDataImageInitialize, &init);
     return true;
 }
 
-static bool start(struct exact_ranges *ranges, struct pass *pass, char *why)
+static bool start(struct pass *pass, char *why)
 {
     struct range_config set = {.size = PM_SIZE(range_config, level),
-                               .profiler = ranges->profiler,
+                               .profiler = held.profiler,
                                .bytes = pass->config_bytes,
                                .config = pass->config,
                                .image_bytes = pass->image_bytes,
@@ -227,8 +252,7 @@ static bool start(struct exact_ranges *ranges, struct pass *pass, char *why)
                                .first_level = 1,
                                .level = 1};
     TRY(RangeProfilerSetConfig, &set);
-    struct range_object on = {.size = PM_SIZE(range_object, profiler),
-                              .profiler = ranges->profiler};
+    struct range_object on = {.size = PM_SIZE(range_object, profiler), .profiler = held.profiler};
     TRY(RangeProfilerStart, &on);
     return true;
 }
@@ -237,21 +261,22 @@ bool exact_ranges_begin(struct exact_ranges *ranges, size_t pass, char why[EXACT
 {
     struct pass *prepared = &ranges->prepared[pass];
     why[0] = '\0';
-    if (enable(ranges, why) && empty_image(ranges, prepared, ranges->passes[pass].count, why) &&
-        start(ranges, prepared, why))
+    if (wait_idle(why) && hold(ranges, pass, why) &&
+        empty_image(prepared, ranges->passes[pass].count, why) && start(prepared, why))
         return true;
-    disable(ranges);
+    exact_ranges_release();
     return false;
 }
 
-static bool stop(struct exact_ranges *ranges, char *why)
+static bool stop(char *why)
 {
-    struct range_stop off = {.size = PM_SIZE(range_stop, all_passes), .profiler = ranges->profiler};
+    bool idle = wait_idle(why);
+    struct range_stop off = {.size = PM_SIZE(range_stop, all_passes), .profiler = held.profiler};
     TRY(RangeProfilerStop, &off);
     struct range_decode decode = {.size = PM_SIZE(range_decode, dropped),
-                                  .profiler = ranges->profiler};
+                                  .profiler = held.profiler};
     TRY(RangeProfilerDecodeData, &decode);
-    return true;
+    return idle;
 }
 
 static bool read_values(const struct pass *pass, size_t count, double *values, char *why)
@@ -270,6 +295,10 @@ static bool read_values(const struct pass *pass, size_t count, double *values, c
                                    .count = count,
                                    .values = values};
     TRY(ProfilerHostEvaluateToGpuValues, &ask);
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(values[i]))
+            return false;
+    }
     return true;
 }
 
@@ -277,13 +306,14 @@ bool exact_ranges_end(struct exact_ranges *ranges, size_t pass, double *values,
                       char why[EXACT_WHY_BYTES])
 {
     why[0] = '\0';
-    bool ok = stop(ranges, why) &&
-              read_values(&ranges->prepared[pass], ranges->passes[pass].count, values, why);
-    disable(ranges);
-    return ok;
+    if (stop(why) && read_values(&ranges->prepared[pass], ranges->passes[pass].count, values, why))
+        return true;
+    exact_ranges_release();
+    return false;
 }
 
 void exact_ranges_forked(void)
 {
     all_count = 0;
+    held.by = NULL;
 }

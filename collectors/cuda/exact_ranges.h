@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "collectors/cuda/exact_sets.h"
 
@@ -19,12 +20,20 @@ struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES]);
 /* Passes of the context's chip, those that are not of tensors first. */
 const struct exact_pass *exact_ranges_passes(const struct exact_ranges *ranges, size_t *count);
 
-/* Before the launch and after it, on the same thread. End: values[count of the pass]; false also
+/* The pass that the device is set up for in this context; SIZE_MAX = none. Another pass, or another
+ * context, costs a sixth of a second (H200). */
+size_t exact_ranges_ready(const struct exact_ranges *ranges);
+
+/* Before the launch and after it, on the same thread; both wait until the context is idle. The
+ * counters are then held until exact_ranges_release. End: values[count of the pass]; false also
  * when not exactly one kernel ran in between. False: `why`, "" where the next launch may do better.
  */
 bool exact_ranges_begin(struct exact_ranges *ranges, size_t pass, char why[EXACT_WHY_BYTES]);
 bool exact_ranges_end(struct exact_ranges *ranges, size_t pass, double *values,
                       char why[EXACT_WHY_BYTES]);
+
+/* Give the counters back. */
+void exact_ranges_release(void);
 
 /* In a forked child: what was made is the parent's. */
 void exact_ranges_forked(void);

@@ -153,6 +153,7 @@ void cuda_exact_forked(void);
 /* NULL: the driver has no such function (names: before CUDA 12.3). Any thread, after the start. */
 extern struct cuda_driver {
     CUresult (*CtxGetDevice)(CUdevice *device); /* of the thread's context */
+    CUresult (*CtxSynchronize)(void);
     CUresult (*DeviceGetCount)(int *count);
     CUresult (*FuncGetName)(const char **name, const void *function);
     CUresult (*KernelGetName)(const char **name, const void *kernel);

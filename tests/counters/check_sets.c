@@ -7,7 +7,7 @@
 
 #include "collectors/counters/pm_api.h"
 #include "collectors/counters/sets.h"
-#include "collectors/cuda/exact_sets.h"
+#include "collectors/cuda/exact_subjects.h"
 #include "collectors/cuda/kernel_name.h"
 #include "collectors/cuda/range_api.h"
 #include "tests/check_main.h"
@@ -157,6 +157,43 @@ START_TEST(exact_passes_are_sound)
 }
 END_TEST
 
+/* The pass that the device is set up for comes first, and is not taken from others at once. */
+START_TEST(passes_change_when_nobody_needs_them)
+{
+    size_t count;
+    bool fresh;
+    double values[EXACT_MOST_COUNTS] = {1, 1, 1, 0};
+    const struct exact_pass *all = exact_passes_of("GH100", &count);
+    struct exact_shape shape = {{1, 2, 3}, {4, 5, 6}, 7}, other = {{1, 2, 3}, {4, 5, 6}, 8};
+    exact_subjects_forget();
+    struct exact_subject *a = exact_subject_of(5, &shape, &fresh);
+    ck_assert(fresh && a && !exact_anybody_needs(all, count));
+    ck_assert_uint_eq(exact_choose(a, all, count, SIZE_MAX), SIZE_MAX); /* not wanted */
+    ck_assert_ptr_eq(exact_subject_of(5, &shape, &fresh), a);
+    ck_assert(!fresh);
+    struct exact_subject *b = exact_subject_of(5, &other, &fresh);
+    ck_assert(fresh && b != a);
+    a->wanted = b->wanted = true;
+    ck_assert_uint_eq(exact_choose(a, all, count, SIZE_MAX), 0);
+    for (unsigned i = 0; i < EXACT_REPEATS; i++)
+        ck_assert(!exact_counted(a, all, count, 0, values));
+    for (unsigned i = 1; i < EXACT_PATIENCE; i++)
+        ck_assert_uint_eq(exact_choose(a, all, count, 0), SIZE_MAX); /* b needs it */
+    ck_assert_uint_eq(exact_choose(a, all, count, 0), 1);
+    ck_assert_uint_eq(exact_choose(b, all, count, 1), 1); /* it needs both */
+    ck_assert(exact_counted(a, all, count, 1, values));   /* tensors are not used: complete */
+    ck_assert(!exact_counted(a, all, count, 1, values));
+    exact_counted(a, all, count, 1, values);
+    ck_assert_uint_eq(exact_choose(a, all, count, 1), SIZE_MAX);
+    b->given_up = true;
+    ck_assert(!exact_anybody_needs(all, count));
+    exact_subjects_forget();
+    for (uint32_t i = 1; exact_subject_of(i, &shape, &fresh); i++)
+        ck_assert(i < 100000);
+    exact_subjects_forget();
+}
+END_TEST
+
 START_TEST(symbols_have_the_names_of_their_source)
 {
     static const struct {
@@ -195,6 +232,7 @@ static int run(void)
     tcase_set_timeout(core, 60);
     tcase_add_test(core, tables_are_sound);
     tcase_add_test(core, exact_passes_are_sound);
+    tcase_add_test(core, passes_change_when_nobody_needs_them);
     tcase_add_test(core, symbols_have_the_names_of_their_source);
     bool there = pm_load(NULL, why, sizeof why);
     for (size_t i = 0; there && i < sizeof real / sizeof real[0]; i++)

@@ -62,6 +62,12 @@ int cuCtxGetDevice(int *device)
     return 0;
 }
 
+EXPORT int cuCtxSynchronize(void);
+int cuCtxSynchronize(void)
+{
+    return 0;
+}
+
 EXPORT int cuCtxSetCurrent(void *context);
 int cuCtxSetCurrent(void *context)
 {

@@ -1,0 +1,51 @@
+/* Which launches are counted, and by which pass: the kernels in their launch configurations that
+ * were seen, and what was counted of each. No CUDA in here; for one thread at a time. */
+#ifndef PERFKIT_COLLECTORS_CUDA_EXACT_SUBJECTS_H
+#define PERFKIT_COLLECTORS_CUDA_EXACT_SUBJECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectors/cuda/exact_sets.h"
+
+#define EXACT_REPEATS 3u        /* launches that a pass is counted of */
+#define EXACT_TENSOR_REPEATS 2u /* ... that is one of many */
+#define EXACT_PATIENCE 16u      /* launches that go uncounted before a pass is taken from others */
+
+struct exact_shape {
+    uint32_t grid[3], block[3], shared;
+};
+
+struct exact_subject {
+    uint32_t name; /* string id; 0 = free */
+    struct exact_shape shape;
+    bool wanted; /* its name matches */
+    bool given_up;
+    bool tensor; /* it uses the tensor pipe, as far as was counted */
+    bool complete;
+    uint8_t failures;
+    uint8_t done[EXACT_MOST_PASSES];
+};
+
+/* That of a kernel's name and shape; *fresh = it was made now, and `wanted` is to be said. NULL:
+ * there is no room for more. */
+struct exact_subject *exact_subject_of(uint32_t name, const struct exact_shape *shape, bool *fresh);
+
+/* The pass to count a launch by, when the device is set up for pass `ready` (SIZE_MAX = none);
+ * SIZE_MAX = none now. Prefers the one that it is set up for, and lets a few launches go uncounted
+ * while others need that one. */
+size_t exact_choose(const struct exact_subject *subject, const struct exact_pass *passes,
+                    size_t count, size_t ready);
+
+/* The pass was counted. True when with it every one that the kernel needs was, for the first time.
+ */
+bool exact_counted(struct exact_subject *subject, const struct exact_pass *passes, size_t count,
+                   size_t pass, const double *values);
+
+/* Is there anything to count as yet, of all that was seen? */
+bool exact_anybody_needs(const struct exact_pass *passes, size_t count);
+
+void exact_subjects_forget(void);
+
+#endif
