@@ -1,5 +1,5 @@
 """Call stacks (--stacks): every call has the stack of the place that made it, by the program's symbols
-and by gdb."""
+and by another unwinder; against gdb: test_stacks_gdb.py."""
 import collections
 import os
 import re
@@ -146,46 +146,6 @@ class Stacks(e2e.Case):
             theirs = witness.told(prefix, ["clEnqueueFillBuffer"])
             self.assertEqual(ours, theirs)
             self.assertEqual(sum(theirs.values()), 12 if words[0] == "places" else 2)
-
-    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
-    def test_as_gdb_has_it(self):
-        """The program's return addresses of every fill, the distinct ones."""
-        db = self.recorded("places", 3)
-        ours = {tuple(offset + 1 for path, offset in self.frames(db, stack) if path == self.program)
-                for stack, in db.execute("SELECT DISTINCT stack FROM memset")}
-        script = self.path("script.gdb")
-        with open(script, "w") as file:
-            file.write("""
-set pagination off
-set breakpoint pending on
-set backtrace past-main on
-set backtrace past-entry on
-break clEnqueueFillBuffer
-commands
-silent
-python
-base = int(gdb.execute("info proc mappings", to_string=True).split("%s")[0].split("\\n")[-1].split()[0], 16)
-frame, found = gdb.newest_frame().older(), []
-while frame:
-    if frame.type() == gdb.NORMAL_FRAME and gdb.solib_name(frame.pc()) is None:
-        found.append(frame.pc() - base)
-    frame = frame.older()
-print("STACK", *found)
-end
-continue
-end
-run
-""" % self.program)
-        done = subprocess.run(["gdb", "-batch", "-nx", "-x", script, "--args", self.program,
-                               "places", "3"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              stdin=subprocess.DEVNULL, timeout=e2e.TIMEOUT,
-                              env=e2e.clean_environment(DEBUGINFOD_URLS=""))
-        out = done.stdout.decode(errors="replace")
-        theirs = {tuple(map(int, line.split()[1:])) for line in out.splitlines()
-                  if line.startswith("STACK")}
-        if not theirs and ("ptrace" in out or "No symbol table" in out or "Python" in out):
-            self.skipTest("gdb cannot run programs here")
-        self.assertEqual(ours, theirs, out[-2000:])
 
 
 if __name__ == "__main__":
