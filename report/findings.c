@@ -236,15 +236,15 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
         }
         fputs(finding->place_count ? "\n- fix: " : "\n\n- fix: ", out);
         put_prose(out, finding->rule->fix);
-        prof_report_finding_replay(finding, line, sizeof line);
-        if (line[0]) {
-            fputs("\n- replay: ", out);
-            put_prose(out, line);
         lines_of(finding, line, sizeof line);
         if (line[0]) {
             fputs("\n- at: ", out);
             put_prose(out, line);
         }
+        prof_report_finding_replay(finding, line, sizeof line);
+        if (line[0]) {
+            fputs("\n- replay: ", out);
+            put_prose(out, line);
         }
         if (call) {
             fputs("\n- with: ", out);
@@ -273,12 +273,12 @@ static void json_places(struct prof_json *json, const struct prof_report_data *d
         prof_json_known(json, "thread", thread ? thread->tid : PROF_UNKNOWN);
         prof_json_int(json, "start_ns", place->start_ns);
         prof_json_int(json, "duration_ns", place->duration_ns);
+        prof_json_string(json, "line", place->line[0] ? place->line : NULL);
+        prof_json_bool(json, "line_ends_it", place->line_ends_it);
         prof_json_end(json);
     }
     prof_json_end(json);
 }
-        prof_json_string(json, "line", place->line[0] ? place->line : NULL);
-        prof_json_bool(json, "line_ends_it", place->line_ends_it);
 
 static void json_finding(struct prof_json *json, const struct prof_report_data *data,
                          const struct prof_finding *finding)
