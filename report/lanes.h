@@ -12,20 +12,28 @@
 #include "libprof/base/map.h"
 
 struct prof_report_lane {
-    PROF_ARRAY(int64_t) ends; /* of the slices open here, outermost first; one when not nesting */
-    size_t next;              /* index + 1 of the next lane of the same key, 0 = none */
+    PROF_ARRAY(int64_t) ends; /* of the slices open here, outermost first; of those that nest */
     int64_t tid;              /* the caller's */
+};
+
+/* The lanes of a key. */
+struct prof_report_lane_group {
+    PROF_ARRAY(size_t) lanes;  /* indices, the first lane first */
+    PROF_ARRAY(int64_t) least; /* of those that do not nest: a tree of the earliest ends */
+    size_t leaves;
 };
 
 /* Starts as {0}. Memory: the lanes and the depth of what is open in them. */
 struct prof_report_lanes {
     PROF_ARRAY(struct prof_report_lane) lanes;
-    struct prof_map first; /* key -> index + 1 */
+    PROF_ARRAY(struct prof_report_lane_group) groups;
+    struct prof_map groups_of; /* key -> index */
 };
 
 /* Place the slice [start, end) of lane `key`; slices come in order of start, longer ones first.
- * `nests`: slices may lie inside each other. *number says which lane of the key it is (0 = the
- * first), *fresh that it was not used before. NULL: out of memory. Valid until the next call. */
+ * `nests`: slices may lie inside each other; the same for all slices of a key. *number says which
+ * lane of the key it is (0 = the first), *fresh that it was not used before. NULL: out of memory.
+ * Valid until the next call. */
 struct prof_report_lane *prof_report_lane(struct prof_report_lanes *lanes, uint64_t key,
                                           int64_t start, int64_t end, bool nests, size_t *number,
                                           bool *fresh);

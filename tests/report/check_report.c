@@ -115,6 +115,8 @@ START_TEST(slices_that_cross_get_lanes_of_their_own)
     ck_assert_uint_eq(lane_of(&lanes, 20, 30, false), 2);
     ck_assert_uint_eq(lane_of(&lanes, 60, 70, false), 1);
     ck_assert_uint_eq(lane_of(&lanes, 100, 100, false), 0);
+    ck_assert_uint_eq(lane_of(&lanes, 110, INT64_MAX, false), 0);
+    ck_assert_uint_eq(lane_of(&lanes, INT64_MAX, INT64_MAX, false), 0); /* times of a damaged file */
     prof_report_lanes_free(&lanes);
 }
 END_TEST
