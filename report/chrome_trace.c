@@ -4,6 +4,7 @@
  * What its readers need and this file keeps to: microseconds with exactly three decimals relative
  * to baseTimeNanoseconds (absolute times lose nanoseconds in a double); numeric pid and tid; both
  * ends of every flow; `"rank": N` with a blank, which HTA searches for. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,8 @@ static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice
         prof_json_string(json, "s", "t");
     else
         prof_json_us(json, "dur", slice->duration_ns);
+    if (slice->stack)
+        prof_json_uint(json, "sf", slice->stack);
     prof_json_object(json, "args");
 }
 
@@ -243,6 +246,42 @@ static void put_counter(struct prof_trace *t, const struct prof_trace_counter *c
     else
         prof_json_int(json, counter->key, counter->value);
     put_end(t);
+}
+
+/* "/src/train.c:36", else the object file. */
+static void place_text(const struct prof_frame *frame, char *out, size_t size)
+{
+    if (frame->file && frame->line != PROF_UNKNOWN)
+        snprintf(out, size, "%s:%lld", frame->file, (long long)frame->line);
+    else
+        snprintf(out, size, "%s",
+                 frame->file     ? frame->file
+                 : frame->module ? frame->module
+                                 : "n/a");
+}
+
+/* The frames that "sf" of slices names: chrome://tracing shows them, Perfetto passes over them. */
+static void put_frames(struct prof_trace *t)
+{
+    struct prof_json *json = &chrome(t)->json;
+    prof_json_end(json); /* traceEvents */
+    if (!t->stacks.nodes.count)
+        return;
+    prof_json_object(json, "stackFrames");
+    for (uint32_t i = 0; i < t->stacks.nodes.count; i++) {
+        const struct prof_report_stack_node *node = &t->stacks.nodes.data[i];
+        const struct prof_frame *frame = prof_report_stacks_frame(&t->stacks, node->place);
+        char key[16], place[256];
+        place_text(frame, place, sizeof place);
+        snprintf(key, sizeof key, "%u", i + 1);
+        prof_json_object(json, key);
+        prof_json_string(json, "category", place);
+        prof_json_string(json, "name", frame->function);
+        if (node->parent)
+            prof_json_uint(json, "parent", node->parent);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
 }
 
 static bool has_failed(const struct prof_trace *t)
@@ -361,6 +400,7 @@ static const struct prof_trace_sink sink = {
     .end = put_end,
     .arrow = put_arrow,
     .counter = put_counter,
+    .tail = put_frames,
     .failed = has_failed,
 };
 

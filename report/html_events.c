@@ -190,7 +190,7 @@ static bool add_stack(struct prof_html_events *e, const struct prof_event *event
 {
     bool own = entry->kind == PROF_HTML_API || entry->kind == PROF_HTML_WAIT ||
                (is_device(entry->kind) && !entry->link);
-    return !own || prof_html_stacks_number(&e->stacks, event->stack, &entry->stack);
+    return !own || prof_report_stacks_node(&e->stacks, event->stack, &entry->stack);
 }
 
 static bool add_event(struct prof_html_events *e, const struct prof_event *event)
@@ -257,7 +257,7 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
     bool ok = true;
     *e = (struct prof_html_events){.capture = capture};
     set_window(e, options);
-    enum prof_status status = prof_html_stacks_open(&e->stacks, capture, err);
+    enum prof_status status = prof_report_stacks_open(&e->stacks, capture, err);
     if (!status)
         status = prof_report_walk_open(capture, options, kinds, &walk, err);
     if (status)
@@ -286,6 +286,6 @@ void prof_html_events_free(struct prof_html_events *e)
     prof_names_free(&e->name_index);
     prof_map_free(&e->track_index);
     prof_report_lanes_free(&e->lanes);
-    prof_html_stacks_close(&e->stacks);
+    prof_report_stacks_close(&e->stacks);
     prof_array_free(&e->last);
 }

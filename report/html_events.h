@@ -5,9 +5,9 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
-#include "report/html_stacks.h"
 #include "report/lanes.h"
 #include "report/report.h"
+#include "report/stacks.h"
 
 enum prof_html_kind {
     PROF_HTML_KERNEL,
@@ -38,7 +38,7 @@ struct prof_html_event {
     int64_t extra; /* kernel: config id; copy, fill: bytes; call: its error, 0 = none; range: 1 =
                       open at the end */
     uint32_t name, track, row, count;
-    uint32_t stack; /* number in stacks; 0 = none, or that of its call */
+    uint32_t stack; /* node of stacks; 0 = none, or that of its call */
     enum prof_html_kind kind;
 };
 
@@ -50,7 +50,7 @@ struct prof_html_events {
     struct prof_names name_index;
     struct prof_map track_index;
     struct prof_report_lanes lanes;
-    struct prof_html_stacks stacks;
+    struct prof_report_stacks stacks;
     PROF_ARRAY(size_t) last;         /* when merging: by lane, index + 1 of the last event kept */
     int64_t counts[PROF_HTML_KINDS]; /* in the capture, before merging */
     int64_t not_shown;               /* never seen to start, so without a place */

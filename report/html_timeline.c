@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "libprof/base/saturate.h"
+#include "libprof/base/utf8.h"
 #include "report/html.h"
 #include "report/html_events.h"
+
+#define FUNCTION_CELLS 240 /* names of C++ may have kilobytes */
 
 /* COUNT and BUSY only where events were merged: else each is itself. STACK only where some has one.
  */
@@ -200,7 +203,7 @@ static bool has_column(const struct prof_html_events *e, enum column column)
 {
     if (column == COUNT || column == BUSY)
         return e->merge_ns != 0;
-    return column != STACK || e->stacks.list.count;
+    return column != STACK || e->stacks.nodes.count;
 }
 
 static void pack_columns(struct prof_json *json, struct prof_html_pack *pack,
@@ -275,6 +278,37 @@ static void put_names(struct prof_json *json, const struct prof_html_events *e)
     prof_json_end(json);
 }
 
+/* "places": [function, file, line, module, nearness] each; "nodes": caller's node and place of node
+ * 1, of node 2, ... False: out of memory. */
+static bool put_stacks(struct prof_json *json, const struct prof_report_stacks *stacks)
+{
+    bool ok = true;
+    prof_json_object(json, "stacks");
+    prof_json_array(json, "places");
+    for (uint32_t i = 0; ok && i < stacks->places.count; i++) {
+        const struct prof_frame *frame = prof_report_stacks_frame(stacks, i);
+        char *function = prof_report_fit(frame->function, FUNCTION_CELLS);
+        ok = function != NULL;
+        prof_json_array(json, NULL);
+        prof_json_string(json, NULL, function);
+        prof_json_string(json, NULL, frame->file);
+        prof_json_known(json, NULL, frame->line);
+        prof_json_string(json, NULL, frame->module);
+        prof_json_int(json, NULL, prof_frame_nearness(frame));
+        prof_json_end(json);
+        free(function);
+    }
+    prof_json_end(json);
+    prof_json_array(json, "nodes");
+    for (size_t i = 0; i < stacks->nodes.count; i++) {
+        prof_json_uint(json, NULL, stacks->nodes.data[i].parent);
+        prof_json_uint(json, NULL, stacks->nodes.data[i].place);
+    }
+    prof_json_end(json);
+    prof_json_end(json);
+    return ok;
+}
+
 /* ---- the whole ---------------------------------------------------------------------------- */
 
 static void put_counts(struct prof_json *json, const struct prof_html_events *e)
@@ -314,7 +348,7 @@ static enum prof_status pack_all(struct prof_html_pack *pack, struct prof_html_e
     put_tracks(&head, e, w);
     pack_columns(&head, pack, e, w);
     enum prof_status status = PROF_OK;
-    if (e->stacks.list.count && !prof_html_stacks_put(&head, &e->stacks))
+    if (e->stacks.nodes.count && !put_stacks(&head, &e->stacks))
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
     if (!status)
         status = prof_html_put_lines(&head, pack, data, err);

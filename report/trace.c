@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/base/saturate.h"
+#include "libprof/base/utf8.h"
 #include "libprof/include/prof_counter_lines.h"
 #include "report/trace.h"
 #include "report/walk.h"
@@ -34,6 +35,51 @@ const char *prof_trace_keep(struct prof_trace *t, uint64_t key, const char *text
         return "";
     }
     return copy;
+}
+
+/* ---- who called -------------------------------------------------------------------------------
+ */
+
+#define CALLERS 4       /* of the program's own lines; Chrome's stackFrames has all frames */
+#define CALLER_CELLS 48 /* of a function's name */
+#define STACK_TEXTS (UINT64_C(1) << 62) /* keys of texts kept, plus stack.id */
+
+uint32_t prof_trace_stack(struct prof_trace *t, int64_t stack)
+{
+    uint32_t node;
+    if (!prof_report_stacks_node(&t->stacks, stack, &node))
+        t->no_memory = true;
+    return node;
+}
+
+static void write_callers(struct prof_stacks *stacks, int64_t stack, char *out, size_t size)
+{
+    const struct prof_frame *frames;
+    size_t count = prof_stack_near(stacks, stack, &frames), used = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < count && i < CALLERS && used < size; i++) {
+        struct prof_frame frame = frames[i];
+        char text[256], *name = prof_report_fit(frame.function, CALLER_CELLS);
+        if (name)
+            frame.function = name;
+        prof_frame_text(&frame, text, sizeof text);
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? " < " : "", text);
+        free(name);
+    }
+}
+
+void prof_trace_called_from(struct prof_trace *t, int64_t stack)
+{
+    char text[1024];
+    if (!t->stacks.stacks || stack <= 0)
+        return;
+    const char *kept = prof_trace_kept(t, STACK_TEXTS + (uint64_t)stack);
+    if (!kept) {
+        write_callers(t->stacks.stacks, stack, text, sizeof text);
+        kept = prof_trace_keep(t, STACK_TEXTS + (uint64_t)stack, text);
+    }
+    if (kept[0])
+        t->sink->text(t, "called from", kept);
 }
 
 /* Work of a device that nobody described: its pid gets a name with its first track. */
@@ -195,6 +241,8 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
     if (!t->strays || !t->graphs || !prof_trace_names_init(&t->names, t->capture))
         status = out_of_memory(err);
     if (!status)
+        status = prof_report_stacks_open(&t->stacks, t->capture, err);
+    if (!status)
         status = t->sink->head(t, err);
     if (!status) {
         put_processes(t);
@@ -202,6 +250,9 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
     }
     if (!status)
         status = put_events(t, err);
+    if (!status && t->sink->tail)
+        t->sink->tail(t);
+    prof_report_stacks_close(&t->stacks);
     prof_trace_names_free(&t->names);
     prof_report_lanes_free(&t->lanes);
     prof_trace_ranges_free(&t->ranges);

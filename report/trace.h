@@ -11,6 +11,7 @@
 
 #include "report/lanes.h"
 #include "report/report.h"
+#include "report/stacks.h"
 #include "report/trace_names.h"
 #include "report/trace_ranges.h"
 
@@ -24,6 +25,7 @@ struct prof_trace_slice {
     int64_t duration_ns; /* PROF_UNKNOWN: an instant */
     int64_t flow_out;    /* number of the arrows that begin here; 0 = none */
     int64_t flow_in;     /* ... that end here */
+    uint32_t stack;      /* node of prof_trace.stacks: who called; 0 = not known */
     bool flow_on;        /* others may end in the same arrow: nodes of one graph launch */
 };
 
@@ -44,7 +46,7 @@ struct prof_trace_counter {
     bool is_real;
 };
 
-/* One format. All but `arrow` are needed; keys are literals. A sink's state begins with its
+/* One format. All but `arrow` and `tail` are needed; keys are literals. A sink's state begins with its
  * prof_trace.
  */
 struct prof_trace_sink {
@@ -62,6 +64,7 @@ struct prof_trace_sink {
     void (*end)(struct prof_trace *t);
     void (*arrow)(struct prof_trace *t, const struct prof_trace_arrow *arrow);
     void (*counter)(struct prof_trace *t, const struct prof_trace_counter *counter);
+    void (*tail)(struct prof_trace *t); /* behind all events; NULL = nothing */
     bool (*failed)(const struct prof_trace *t);
 };
 
@@ -98,6 +101,7 @@ struct prof_trace {
     struct prof_trace_names names;
     struct prof_report_lanes lanes;
     struct prof_trace_ranges ranges;
+    struct prof_report_stacks stacks;
     bool projects;                  /* ranges onto streams */
     struct prof_trace_call *strays; /* by (kind, id) of the record: calls on an extra track */
     struct prof_trace_call *graphs; /* by (process, correlation): graph launches */
@@ -121,6 +125,9 @@ void prof_trace_launch(struct prof_trace *t, const struct prof_config *config, i
 
 /* An argument that is left out when unknown. */
 void prof_trace_known(struct prof_trace *t, const char *key, int64_t value);
+/* The node of an event's stack, and the argument that tells the program's own lines of it. */
+uint32_t prof_trace_stack(struct prof_trace *t, int64_t stack);
+void prof_trace_called_from(struct prof_trace *t, int64_t stack);
 /* The tid for a slice of track (what, id), which is made known to the sink when it is new. */
 int64_t prof_trace_place(struct prof_trace *t, enum prof_trace_lane what, int64_t id, int64_t pid,
                          int64_t own_tid, int64_t start, int64_t duration);

@@ -100,6 +100,7 @@ static void put_args(struct prof_trace *t, const struct prof_event *event, int64
         prof_trace_known(t, "graph id", event->graph);
     else if (event->kind != PROF_EVENT_KERNEL)
         put_copy_args(t, event);
+    prof_trace_called_from(t, event->stack);
     if (event->duration_ns == PROF_UNKNOWN)
         t->sink->flag(t, "unfinished", true);
 }
@@ -189,6 +190,7 @@ void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)
                                      .start_ns = event->start_ns,
                                      .duration_ns = event->duration_ns,
                                      .flow_in = has_call && ended ? flow : 0,
+                                     .stack = prof_trace_stack(t, event->stack),
                                      .flow_on = of_graph};
     t->sink->begin(t, &slice);
     put_args(t, event, pid, tid, flow);

@@ -75,9 +75,11 @@ static void put_api(struct prof_trace *t, const struct prof_event *event)
                                               .tid = tid,
                                               .start_ns = event->start_ns,
                                               .duration_ns = duration,
-                                              .flow_out = launches_graph || has_record ? flow : 0});
+                                              .flow_out = launches_graph || has_record ? flow : 0,
+                                              .stack = prof_trace_stack(t, event->stack)});
     t->sink->integer(t, "correlation", flow);
     prof_trace_known(t, "result", event->result);
+    prof_trace_called_from(t, event->stack);
     t->sink->end(t);
 }
 
@@ -219,6 +221,7 @@ static void put_memory(struct prof_trace *t, const struct prof_event *event)
     t->sink->integer(t, "Bytes", bytes);
     t->sink->integer(t, "Total Allocated", allocated(t, event));
     t->sink->text(t, "kind", prof_memory_kind_text(event->target_kind));
+    prof_trace_called_from(t, event->stack);
     t->sink->end(t);
     t->sink->counter(
         t, &(struct prof_trace_counter){.name = usage->name,

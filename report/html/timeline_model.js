@@ -98,10 +98,10 @@
 
     /* The host's frames when it made the call of event i, innermost first; empty where they were not taken. */
     model.stack = function (i) {
-      const own = e.stack ? e.stack[i] || (e.other[i] ? e.stack[e.other[i] - 1] : 0) : 0, frames = [];
-      if (!own) return frames;
-      const { nodes, places, leaves } = head.stacks;
-      for (let node = leaves[own - 1]; node; node = nodes[2 * (node - 1)]) {
+      const frames = [];
+      if (!e.stack) return frames;
+      const { nodes, places } = head.stacks, innermost = e.stack[i] || (e.other[i] ? e.stack[e.other[i] - 1] : 0);
+      for (let node = innermost; node; node = nodes[2 * (node - 1)]) {
         const [name, file, line, module, nearness] = places[nodes[2 * (node - 1) + 1]];
         frames.push({ name, file, line, module, nearness });
       }

@@ -34,6 +34,36 @@ db.execute("UPDATE process SET rank = 3")
 db.commit()
 end
 python3 -c 'import re, sys; assert re.search(r"\"rank\":\s+(\d+)", open(sys.argv[1]).read()).group(1) == "3"' "$work/rank.trace" || exit 1
+# Call stacks: "sf" leads to frames, innermost first, and those to nothing; the program's own lines stand in
+# the arguments.
+stacks=$work/stacks
+{
+    cat "$source/normal.sql"
+    echo "INSERT INTO string(id, value) VALUES(9001, 'launch<T>(int)'), (9002, '/src/a b.c'), (9003, 'main');"
+    echo "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2);"
+    echo "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 9003, 9002, 7), (2, 0, 9001, 9002, 42);"
+    echo "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2);"
+    echo "UPDATE kernel SET stack = 2; UPDATE transfer SET stack = 99;"
+} >"$stacks.sql"
+"$tool" make "$stacks.sql" "$stacks.sqlite" && "$tool" write chrome-trace "$stacks.sqlite" "$stacks.trace" &&
+    "$tool" write json "$stacks.sqlite" "$stacks.json" &&
+    python3 "$source/chrome_check.py" "$stacks.trace" "$stacks.json" && python3 - "$stacks.trace" <<'end' || exit 1
+import json, sys
+trace = json.load(open(sys.argv[1], encoding="utf-8"))
+frames, kernels = trace["stackFrames"], 0
+assert len(frames) == 2, frames
+for event in trace["traceEvents"]:
+    kernels += event.get("cat") == "kernel"
+    if event.get("cat") in ("kernel", "gpu_memcpy"):
+        assert ("sf" in event) == (event["cat"] == "kernel"), event
+    if "sf" in event:
+        inner = frames[str(event["sf"])]
+        outer = frames[str(inner["parent"])]
+        assert inner["name"] == "launch<T>(int)" and inner["category"] == "/src/a b.c:42", inner
+        assert outer["name"] == "main" and "parent" not in outer, outer
+        assert event["args"]["called from"] == "launch<T>(int) (a b.c:42) < main (a b.c:7)", event
+assert kernels > 0 and sum("sf" in event for event in trace["traceEvents"]) == 2 * kernels # and their calls
+end
 # A part of it: no arrow may lose an end.
 part() { # fixture filter...
     fixture=$1
