@@ -429,6 +429,8 @@ static const struct {
      "OpenCL queues stand as CUDA streams, their calls as calls of the CUDA runtime"},
     {"SELECT count(*) FROM migration WHERE kind NOT IN (1, 2, 3, 4, 8)",
      "events of unified memory have no table there (thrashing, throttling, remote maps)"},
+    {"SELECT sum(count) FROM rollup WHERE NOT EXISTS (SELECT 1 FROM kernel)",
+     "kernels of a summary have no rows there: it has sums of them only"},
     {"SELECT count(*) FROM work", "declarations of FLOP and bytes have no table there"},
     {"SELECT count(*) FROM symbol WHERE line NOT NULL",
      "files and lines of call stacks have no place there, functions have"},
