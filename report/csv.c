@@ -1,14 +1,27 @@
 /* The summary tables for spreadsheets, by RFC 4180. A capture has several tables with different
  * columns, so the file has one block for each: a line of headings, then the rows, then an empty
- * line. The first field of every line names its table, so that grep takes one block out. */
+ * line. The first field of every line names its table, so that grep takes one block out. On a terminal
+ * control characters of names are escaped, as in text: files and pipes get them as they are. */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/table.h"
 #include "libprof/base/utf8.h"
 #include "report/writers.h"
 
+/* Is it more than plain ASCII, and about to be shown? A terminal would obey what a name tells it. */
+static bool is_to_clean(FILE *out, const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at < 0x20 || *at >= 0x7f)
+            return isatty(fileno(out));
+    }
+    return false;
+}
+
 /* Quotes only where needed; bytes that are not UTF-8 become U+FFFD, as in our JSON. */
-static void put_field(FILE *out, const char *text)
+static void put_exact(FILE *out, const char *text)
 {
     bool quoted = text[strcspn(text, ",\"\r\n")] || text[0] == ' ';
     size_t length = strlen(text);
@@ -27,6 +40,13 @@ static void put_field(FILE *out, const char *text)
     }
     if (quoted)
         fputc('"', out);
+}
+
+static void put_field(FILE *out, const char *text)
+{
+    char *clean = is_to_clean(out, text) ? prof_report_clean(text) : NULL;
+    put_exact(out, clean ? clean : text);
+    free(clean);
 }
 
 void prof_report_csv_value(FILE *out, struct prof_report_value value)

@@ -11,12 +11,14 @@ import html.parser
 import io
 import json
 import os
+import pty
 import re
 import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
+import termios
 
 perfkit, tool, source, work = sys.argv[1:]
 shutil.rmtree(work, ignore_errors=True)
@@ -184,6 +186,28 @@ for option in re.findall(r"^ +(?:-\w, )?(--[\w-]+) (?:OUT|FOLDER)", section, re.
     listed.add(option)
 assert listed == set(OUTPUTS), "give each output a row: %s" % (listed ^ set(OUTPUTS))
 
+
+
+def on_terminal(*words):
+    """What a terminal gets that changes nothing of it itself."""
+    reading, terminal_end = pty.openpty()
+    settings = termios.tcgetattr(terminal_end)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(terminal_end, termios.TCSANOW, settings)
+    with subprocess.Popen([perfkit, "report", *words], stdout=terminal_end, stderr=subprocess.DEVNULL,
+                          stdin=subprocess.DEVNULL, env=ENVIRONMENT) as process:
+        os.close(terminal_end)
+        got = b""
+        try:
+            while piece := os.read(reading, 65536):
+                got += piece
+        except OSError:  # how the end of a terminal reads
+            pass
+        os.close(reading)
+    assert process.returncode == 0 and got, words
+    return got
+
+
 # ---- hostile names ---------------------------------------------------------------------------------
 hostile = capture_of("hostile", CAPTURE)
 roofs = capture_of("roofline", "roofs.sqlite")
@@ -192,6 +216,9 @@ for words, (read, part) in PRINTED.items():
     assert result.returncode == 0, (words, result.stderr)
     text = read(result.stdout)
     assert part in text, (words, part, text[:3000])
+    shown = on_terminal(*words, "--top", "100", hostile).replace(b"\r\n", b"\n")
+    characters(shown.decode("utf-8"), turning="json" in " ".join(words))
+assert b"\x1b" in report("--format", "csv", hostile).stdout  # whole, where nobody looks at it
 for option, (name, read, part) in OUTPUTS.items():
     if option == "--plots" and not HAVE_GNUPLOT:
         continue
