@@ -46,6 +46,12 @@ static enum prof_status add_rank(struct name *name)
 {
     struct prof_rank rank;
     prof_rank_read(&rank);
+    const char *misread = rank.rank < 0 ? prof_rank_misread() : NULL;
+    if (misread)
+        return prof_fail(name->err, PROF_INVALID,
+                         "-o %s: %s=%s is no rank: it is a number from 0 on, below the number of "
+                         "ranks where that is told; mend it, or use %%p",
+                         name->asked, misread, getenv(misread));
     if (rank.rank < 0)
         return prof_fail(name->err, PROF_INVALID,
                          "-o %s: there is no rank in the environment (RANK, OMPI_COMM_WORLD_RANK, "

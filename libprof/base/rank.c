@@ -39,6 +39,15 @@ static int32_t number(const char *name)
     return *text || value >= INT32_MAX ? -1 : (int32_t)value;
 }
 
+const char *prof_rank_misread(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        if (getenv(launchers[i].rank) && (!launchers[i].needs || getenv(launchers[i].needs)))
+            return launchers[i].rank;
+    }
+    return NULL;
+}
+
 static void read_job(char job[PROF_RANK_JOB_BYTES])
 {
     job[0] = '\0';

@@ -21,4 +21,8 @@ struct prof_rank {
  */
 void prof_rank_read(struct prof_rank *rank);
 
+/* Where prof_rank_read finds no rank: the name of a launcher's variable for it that is set all the
+ * same, and means none; NULL = none is set. Static. */
+const char *prof_rank_misread(void);
+
 #endif

@@ -19,6 +19,8 @@ wait $!
 rm -f p-*.sqlite
 ls -R
 try %r.sqlite
+RANK=abc try %r.sqlite
+RANK=8 WORLD_SIZE=8 try %r.sqlite
 try %q{PERFKIT_NOT_SET}.sqlite
 PERFKIT_NOT_SET= perfkit run -o '%q{PERFKIT_NOT_SET}' -- true
 try %qNAME.sqlite
