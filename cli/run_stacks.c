@@ -33,6 +33,16 @@ static bool is_rate(const char *text, const char *end)
     return rest == end && every >= 1 && every <= MOST_EVERY;
 }
 
+/* Does a kind stand before its word already? */
+static bool is_repeated(const char *kinds, const char *word, size_t name)
+{
+    for (const char *other = kinds; other < word; other += strcspn(other, ",") + 1) {
+        if (strcspn(other, ":,") == name && memcmp(other, word, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool check_kinds(const char *command, const char *kinds)
 {
     for (const char *word = kinds;;) {
@@ -42,6 +52,11 @@ static bool check_kinds(const char *command, const char *kinds)
                     "--stacks does not know '%.*s': give launch, alloc and sync, those that are "
                     "wanted, separated by commas",
                     (int)bytes, word);
+            return false;
+        }
+        if (is_repeated(kinds, word, name)) {
+            cli_say(command, "--stacks=%s: %.*s is there twice: give each kind once", kinds,
+                    (int)name, word);
             return false;
         }
         if (name < bytes && !is_rate(word + name + 1, word + bytes)) {
