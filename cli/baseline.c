@@ -17,7 +17,7 @@
 struct options {
     const char *baselines, *config, *label, *iteration;
     unsigned keep;
-    bool force, json;
+    bool force, quiet, json;
 };
 
 #define AT(field) .offset = offsetof(struct options, field)
@@ -60,6 +60,7 @@ static const struct cli_option options_table[] = {
      .type = CLI_FLAG,
      AT(force),
      .text = "export: replace the file if it exists"},
+    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet), .text = "print only errors"},
     {.name = "json", .type = CLI_FLAG, AT(json), .text = "list, show: print JSON"},
     {0},
 };
@@ -145,10 +146,10 @@ static enum prof_status save_runs(struct call *call, const struct gate_runs *run
     status = status ? status : prof_baseline_append(file, name, &session, 1, &added, &call->err);
     prof_baseline_close(file);
     prof_baseline_session_free(&session);
-    if (!status && added < runs->count)
+    if (!status && added < runs->count && !call->asked->quiet)
         cli_say("baseline", "%zu of %zu runs had been saved in '%s' before and were left out",
                 runs->count - added, runs->count, name);
-    if (!status && added)
+    if (!status && added && !call->asked->quiet)
         cli_say("baseline", "saved %s in '%s' (%s)",
                 prof_counted((int64_t)added, "run", "runs").text, name, call->config->baselines);
     return status;
@@ -341,7 +342,7 @@ static int rm(struct call *call)
     enum prof_status status =
         prof_baseline_remove(file, call->values[0], call->asked->keep, &removed, &call->err);
     prof_baseline_close(file);
-    if (!status)
+    if (!status && !call->asked->quiet)
         cli_say("baseline", "removed %s of '%s'",
                 prof_counted((int64_t)removed, "session", "sessions").text, call->values[0]);
     return status ? CLI_USAGE : CLI_OK;
@@ -369,6 +370,10 @@ static int export_one(struct call *call)
     if (status)
         return CLI_USAGE;
     status = prof_baseline_export(&baseline, call->values[1], call->asked->force, &call->err);
+    if (!status && !call->asked->quiet)
+        cli_say("baseline", "wrote %s: %s of '%s'", call->values[1],
+                prof_counted((int64_t)baseline.session_count, "session", "sessions").text,
+                call->values[0]);
     prof_baseline_free(&baseline);
     return status ? CLI_USAGE : CLI_OK;
 }
@@ -384,7 +389,7 @@ static enum prof_status import_one(struct call *call, struct prof_baseline_file 
     status =
         prof_baseline_append(to, as, baseline.sessions, baseline.session_count, &added, &call->err);
     prof_baseline_free(&baseline);
-    if (!status)
+    if (!status && !call->asked->quiet)
         cli_say("baseline", "added %s to '%s'", prof_counted((int64_t)added, "run", "runs").text,
                 as);
     return status;

@@ -245,7 +245,7 @@ static bool store(const struct cli_command *command, const struct cli_option *op
     case CLI_FILE:
     case CLI_FOLDER:
         if (!*text) {
-            cli_say(command->name, "--%s has an empty value: give it a %s", option->name,
+            cli_say(command->name, "--%s %s: the value is empty: give one", option->name,
                     option->argument);
             return false;
         }
@@ -417,6 +417,13 @@ bool cli_parse(const struct cli_command *command, int argc, char **argv, void *v
     if (count > command->most) {
         cli_say(command->name, "'%s' is one argument too many: see perfkit help %s",
                 operands->values[command->most], command->name);
+        return false;
+    }
+    for (unsigned i = 0; command->operand == CLI_FILE && i < count; i++) {
+        if (*operands->values[i])
+            continue;
+        cli_say(command->name, "an argument is empty: give %s (see perfkit help %s)",
+                command->operands, command->name);
         return false;
     }
     return true;

@@ -14,7 +14,7 @@
 struct options {
     const char *iteration, *flamegraph;
     unsigned format, top;
-    bool json;
+    bool json, quiet;
 };
 
 static const char *const formats[] = {"text", "markdown", "json", NULL};
@@ -48,6 +48,11 @@ static const struct cli_option options_table[] = {
      .argument = "OUT",
      .text = "stacks with both times, `stack A B`, for flamegraph.pl and its kin; nothing else is "
              "printed then; `-` is standard output"},
+    {.name = "quiet",
+     .letter = 'q',
+     .type = CLI_FLAG,
+     AT(quiet),
+     .text = "print no notes, only errors"},
     {0},
 };
 
@@ -71,7 +76,8 @@ static enum prof_status write_flame(void *context, FILE *out, struct prof_error 
     return prof_gate_flamegraph(pair->captures[0], pair->captures[1], out, err);
 }
 
-static enum prof_status flamegraph(char *const files[2], const char *path, struct prof_error *err)
+static enum prof_status flamegraph(char *const files[2], const char *path, bool quiet,
+                                   struct prof_error *err)
 {
     struct pair pair = {{NULL, NULL}};
     if (cli_is_database(path))
@@ -86,7 +92,7 @@ static enum prof_status flamegraph(char *const files[2], const char *path, struc
     } else if (!status) {
         cli_leave_no_half_report();
         status = prof_report_save_as(path, &pair, write_flame, err);
-        if (!status)
+        if (!status && !quiet)
             cli_say("diff", "wrote %s", path);
     }
     prof_close(pair.captures[0]);
@@ -142,7 +148,7 @@ static int diff_run(const struct cli_command *command, int argc, char **argv)
         return exit_status;
     enum prof_status status;
     if (asked.flamegraph) {
-        status = flamegraph(files.values, asked.flamegraph, &err);
+        status = flamegraph(files.values, asked.flamegraph, asked.quiet, &err);
     } else {
         status = compare(&asked, files.values, sides, &result, &err);
         status = status ? status : tell(&asked, files.values, &result, &err);

@@ -84,6 +84,8 @@ int exchange_run(const struct cli_command *command, exchange_call *call, const c
         .overwrite = force, .progress = exchange_show, .user = &shown};
     struct prof_exchange_result result;
     struct prof_error err = {0};
+    char one[16];
+    snprintf(one, sizeof one, "%.*s", (int)strlen(what) - 1, what);
     if (!exchange_is_file(command, output))
         return CLI_USAGE;
     exchange_begin(&shown, command->name, what, quiet);
@@ -94,8 +96,8 @@ int exchange_run(const struct cli_command *command, exchange_call *call, const c
     for (int i = 0; !quiet && i < result.note_count; i++)
         cli_say(command->name, "note: %s", result.notes[i]);
     if (!quiet)
-        cli_say(command->name, "%s %s written to %s", prof_count((int64_t)result.rows).text, what,
-                output);
+        cli_say(command->name, "wrote %s: %s", output,
+                prof_counted((int64_t)result.rows, one, what).text);
     prof_exchange_result_free(&result);
     return CLI_OK;
 }

@@ -32,8 +32,8 @@ struct cli_filter_options {
      .text = "what ran on it; its number, cuda:N, opencl:N, its UUID, or a part of its name"},     \
     {.name = "stream", .type = CLI_TEXT, .offset = offsetof(struct options, member.stream),        \
      .argument = "STREAM", .text = "what ran in streams of that number or name"},                  \
-    {.name = "kernel", .type = CLI_TEXT, .offset = offsetof(struct options, member.kernel),        \
-     .argument = "REGEX",                                                                          \
+    {.name = "kernel", .letter = 'k', .type = CLI_TEXT,                                            \
+     .offset = offsetof(struct options, member.kernel), .argument = "REGEX",                       \
      .text = "kernels whose readable name matches it, a POSIX extended regular expression"}
 
 struct cli_filter {

@@ -56,6 +56,7 @@ static const struct cli_option options_table[] = {
      .fallback = "3",
      .text = "runs of the candidate at most"},
     {.name = "keep",
+     .letter = 'k',
      .type = CLI_FOLDER,
      AT(keep),
      .argument = "DIR",

@@ -136,8 +136,9 @@ static void say_result(const char *name, const struct prof_merge_result *result,
     size_t files = 0;
     for (size_t i = 0; i < result->count; i++)
         files += !result->parts[i].left_out;
-    cli_say(name, "%s%s of %zu file%s written to %s", prof_count((int64_t)result->rows).text,
-            result->rows == 1 ? " event" : " events", files, files == 1 ? "" : "s", output);
+    cli_say(name, "wrote %s: %s of %s", output,
+            prof_counted((int64_t)result->rows, "event", "events").text,
+            prof_counted((int64_t)files, "file", "files").text);
 }
 
 static int merge_run(const struct cli_command *command, int argc, char **argv)

@@ -35,7 +35,8 @@ static const struct cli_option recover_options[] = {
     {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force),
      .text = "finish now although processes of the program still run; what they do afterwards is "
              "not recorded"},
-    {.name = "keep", .type = CLI_FLAG, AT(keep), .text = "leave the spool folder where it is"},
+    {.name = "keep", .letter = 'k', .type = CLI_FLAG, AT(keep),
+     .text = "leave the spool folder where it is"},
     {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
      .text = "print no summary, only errors"},
     {0},

@@ -20,7 +20,7 @@
 
 struct report_options {
     unsigned format, top, findings;
-    bool json, all, ranks, memory;
+    bool json, all, ranks, memory, quiet;
     const char *baseline;
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
     const char *prometheus, *roofline, *plots;
@@ -161,7 +161,7 @@ static void say_no_stacks(enum prof_flame_weight weight)
 
 static enum prof_status write_file(struct prof_capture *capture, const char *writer,
                                    const char *path, struct prof_report_options options,
-                                   struct prof_error *err)
+                                   bool quiet, struct prof_error *err)
 {
     struct ticker ticker = {.start_ns = prof_now_ns(), .what = path};
     options.progress = tick;
@@ -173,9 +173,9 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
     enum prof_status status = standard ? to->write(capture, &options, stdout, err)
                                        : prof_report_save(to, capture, &options, path, err);
     tick_end(&ticker);
-    if (!status && !standard)
+    if (!status && !standard && !quiet)
         cli_say("report", "wrote %s", path);
-    if (!status && !stacks)
+    if (!status && !stacks && !quiet)
         say_no_stacks(options.weight);
     return status;
 }
@@ -287,7 +287,7 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
         if (!files[i].path)
             continue;
         any_file = true;
-        enum prof_status status = write_file(capture, files[i].writer, files[i].path, options, err);
+        enum prof_status status = write_file(capture, files[i].writer, files[i].path, options, asked->quiet, err);
         if (status)
             return status;
     }
@@ -298,7 +298,9 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
             prof_report_plots(capture, &options, asked->plots, &pictures, err);
         if (status)
             return status;
-        cli_say("report", "wrote %zu pictures into %s", pictures, asked->plots);
+        if (!asked->quiet)
+            cli_say("report", "wrote %s: %s", asked->plots,
+                    prof_counted((int64_t)pictures, "picture", "pictures").text);
     }
     bool one_part = asked->stats || asked->ranks || asked->memory;
     if (any_file && asked->format == FORMAT_NONE && !one_part)

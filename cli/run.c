@@ -116,7 +116,7 @@ static const struct cli_option run_options[] = {
      .text = "`off` leaves out the time in which threads do not run: for programs that block and "
              "wake very often",
      .words = cpu_blocked_words},
-    {.name = "wait", .type = CLI_CHOICE, AT(wait), .argument = "WHO", .fallback = "all",
+    {.name = "wait", .letter = 'w', .type = CLI_CHOICE, AT(wait), .argument = "WHO", .fallback = "all",
      .text = "end when `all` processes of the program have ended, or when the `primary` one, the "
              "command itself, has",
      .words = wait_words},

@@ -99,11 +99,12 @@ const void *prof_report_host_rows(const struct prof_report_data *data, size_t *c
 void prof_report_host_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_cpu *cpu = &data->cpu;
-    int64_t samples = cpu->launching.samples + cpu->others.samples;
+    struct prof_text counted =
+        prof_counted(cpu->launching.samples + cpu->others.samples, "sample", "samples");
     if (cpu->idle_ns == PROF_UNKNOWN)
-        snprintf(out, size, "%s samples, no device work", prof_count(samples).text);
+        snprintf(out, size, "%s, no device work", counted.text);
     else
-        snprintf(out, size, "%s samples; no device worked for %s of %s", prof_count(samples).text,
+        snprintf(out, size, "%s; no device worked for %s of %s", counted.text,
                  prof_duration_ns(cpu->idle_ns).text, prof_duration_ns(cpu->window_ns).text);
 }
 

@@ -74,7 +74,7 @@ if not shutil.which("gnuplot"):
 for fixture in ("normal", "hostile", "empty", "roofline"):
     made = run(make(fixture), "--plots", fixture)
     assert made.returncode == 0, (fixture, made.stderr)
-    assert made.stderr == "perfkit report: wrote 12 pictures into %s\n" % fixture, made.stderr
+    assert made.stderr == "perfkit report: wrote %s: 12 pictures\n" % fixture, made.stderr
     assert sorted(os.listdir(fixture)) == sorted(f + e for f in FIGURES for e in (".png", ".svg"))
     drawn = has_data(fixture + ".sqlite")
     for figure in FIGURES:

@@ -34,6 +34,7 @@ try perfkit run '--kernel=a(' -- true
 try perfkit run --trace=nvtx --cuda-managed=faults -- true
 try perfkit run --stacks=launch,free -- true
 try perfkit run --stacks=launch:0 -- true
+try perfkit run --stacks=sync,launch,launch:3 -- true
 try perfkit run --stacks --stack-depth=300 -- true
 try perfkit run --stack-depth=30 -- true
 try perfkit run --stacks --trace=nvtx -- true
@@ -44,4 +45,6 @@ try perfkit ctl start absent.sqlite
 try perfkit import absent.json -o -
 try perfkit export absent.sqlite -
 try perfkit merge absent.sqlite -o -
+try perfkit merge absent.sqlite -o ''
+try perfkit export absent.sqlite ''
 ls
