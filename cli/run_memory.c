@@ -1,14 +1,17 @@
-/* Samples of the driver's own count of GPU memory, for the capture. A sample that says what the
- * last one said is left out, but for one a second. perfkit asks, not the target: nothing of it is
- * on the program's threads, and nothing on a machine without an NVIDIA driver. */
+/* Samples of the driver's own count of GPU memory, and of the GPUs' clocks, for the capture. A sample
+ * of memory that says what the last one said is left out, but for one a second. perfkit asks, not
+ * the target: nothing of it is on the program's threads, and nothing on a machine without an NVIDIA
+ * driver. */
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/run_memory.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/format.h"
 
 #define EVERY_NS 50000000u
 #define AT_LEAST_NS 1000000000u
+#define CLOCKS_NS 100000000u
 #define PROCESSES 128
 
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* include/linux/proc_ns.h: PROC_PID_INIT_INO */
@@ -65,6 +68,19 @@ static void look(struct memory_watch *watch, struct watched_device *device,
     device->kept_ns = sample.mono_ns;
 }
 
+/* Clocks are those of a GPU at work: nothing is asked before the program has found it. */
+static void look_at_clocks(struct memory_watch *watch, struct watched_device *device,
+                           struct prof_ingest *ingest)
+{
+    uint64_t now = prof_now_ns();
+    if (!device->known || now - device->clocks_ns < CLOCKS_NS)
+        return;
+    struct prof_nvml_reading reading = prof_nvml_clocks(watch->nvml, device->uuid);
+    if (reading.sm_mhz != PROF_UNKNOWN || reading.throttle != PROF_UNKNOWN)
+        prof_ingest_device_clock(ingest, device->uuid, now, &reading, NULL);
+    device->clocks_ns = now;
+}
+
 void memory_watch_step(struct memory_watch *watch, struct prof_ingest *ingest)
 {
     uint64_t now = prof_now_ns();
@@ -73,8 +89,10 @@ void memory_watch_step(struct memory_watch *watch, struct prof_ingest *ingest)
     watch->next_ns = now + EVERY_NS;
     if (!watch->tried)
         open_driver(watch);
-    for (unsigned i = 0; i < watch->count; i++)
+    for (unsigned i = 0; i < watch->count; i++) {
         look(watch, &watch->devices[i], ingest);
+        look_at_clocks(watch, &watch->devices[i], ingest);
+    }
 }
 
 void memory_watch_end(struct memory_watch *watch)

@@ -1,4 +1,4 @@
-/* `perfkit run` looks now and then how full the GPUs are, by their driver. */
+/* `perfkit run` looks now and then how full the GPUs are and how fast they run, by their driver. */
 #ifndef PERFKIT_CLI_RUN_MEMORY_H
 #define PERFKIT_CLI_RUN_MEMORY_H
 
@@ -13,6 +13,7 @@ struct watched_device {
     bool known; /* the capture has it */
     int64_t used_bytes; /* of the last sample that was kept */
     uint64_t kept_ns;   /* when that was */
+    uint64_t clocks_ns; /* when its clocks were asked for */
     /* As long as the device is not known, its first sample: how full it was before the program. */
     struct prof_ingest_memory before;
     bool has_before;

@@ -174,12 +174,33 @@ static struct prof_nvml_reading unknown_reading(void)
         none, none, none, false, {no, no, no, no, no, no, no, no, no, no, no, none}};
 }
 
+static void read_clocks(struct prof_nvml *nvml, void *device, struct prof_nvml_reading *r)
+{
+    unsigned long long reasons;
+    r->power_mw = number(nvml->power, device);
+    r->power_limit_mw = number(nvml->power_limit, device);
+    r->sm_mhz = typed(nvml->clock, device, CLOCK_SM);
+    r->sm_max_mhz = typed(nvml->max_clock, device, CLOCK_SM);
+    r->memory_mhz = typed(nvml->clock, device, CLOCK_MEMORY);
+    r->temperature_c = typed(nvml->temperature, device, SENSOR_GPU);
+    if (nvml->throttle && nvml->throttle(device, &reasons) == 0)
+        r->throttle = (int64_t)reasons;
+}
+
+struct prof_nvml_reading prof_nvml_clocks(struct prof_nvml *nvml, const char *uuid)
+{
+    struct prof_nvml_reading r = unknown_reading();
+    void *device;
+    if (nvml && uuid && nvml->by_uuid(uuid, &device) == 0)
+        read_clocks(nvml, device, &r);
+    return r;
+}
+
 struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid)
 {
     struct prof_nvml_reading r = unknown_reading();
     struct prof_nvml_utilization rates;
     struct prof_nvml_memory memory;
-    unsigned long long reasons;
     void *device;
     if (!nvml || !uuid || nvml->by_uuid(uuid, &device) != 0)
         return r;
@@ -191,14 +212,7 @@ struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid
         r.used_bytes = (int64_t)memory.used;
         r.total_bytes = (int64_t)memory.total;
     }
-    r.power_mw = number(nvml->power, device);
-    r.power_limit_mw = number(nvml->power_limit, device);
-    r.sm_mhz = typed(nvml->clock, device, CLOCK_SM);
-    r.sm_max_mhz = typed(nvml->max_clock, device, CLOCK_SM);
-    r.memory_mhz = typed(nvml->clock, device, CLOCK_MEMORY);
-    r.temperature_c = typed(nvml->temperature, device, SENSOR_GPU);
-    if (nvml->throttle && nvml->throttle(device, &reasons) == 0)
-        r.throttle = (int64_t)reasons;
+    read_clocks(nvml, device, &r);
     read_activity(nvml, device, &r);
     return r;
 }

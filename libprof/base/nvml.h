@@ -46,6 +46,8 @@ struct prof_nvml *prof_nvml_open(void);
  * nvml or uuid: all unknown. `activity` is of the time since the last reading, where that was 0.1
  * to 5 s ago. */
 struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid);
+/* Of the same only power, clocks, temperature and `throttle`: some tens of microseconds. */
+struct prof_nvml_reading prof_nvml_clocks(struct prof_nvml *nvml, const char *uuid);
 /* The UUID ("GPU-...") of the GPU with this index; false beyond the last, and when it is not known.
  */
 bool prof_nvml_uuid(struct prof_nvml *nvml, unsigned index, char uuid[PROF_NVML_UUID]);

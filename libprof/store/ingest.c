@@ -470,6 +470,17 @@ enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
     return ok ? PROF_OK : retreat(ingest, err);
 }
 
+enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
+                                          uint64_t mono_ns,
+                                          const struct prof_nvml_reading *reading,
+                                          struct prof_error *err)
+{
+    enum prof_status status = refresh(ingest, err);
+    if (!status && !ingest_device_clock(ingest, uuid, mono_ns, reading))
+        status = retreat(ingest, err);
+    return status;
+}
+
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
                                     struct prof_error *err)
 {

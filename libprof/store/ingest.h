@@ -75,6 +75,12 @@ enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
                                            const struct prof_ingest_memory *samples, size_t count,
                                            struct prof_error *err);
 
+/* Likewise for its clocks, what a reading of NVML says of them; one moment. */
+enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
+                                          uint64_t mono_ns,
+                                          const struct prof_nvml_reading *reading,
+                                          struct prof_error *err);
+
 /* The capture has a device of this UUID. */
 bool prof_ingest_has_device(struct prof_ingest *ingest, const char *uuid);
 

@@ -1,5 +1,5 @@
-/* The driver's own count of a device's memory, sampled by perfkit beside the target: what the
- * allocations that were seen can be held against. */
+/* What the driver tells of a device, sampled by perfkit beside the target: its own count of the
+ * memory, which the allocations that were seen can be held against, and the clocks. */
 #include "libprof/base/format.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_record.h"
@@ -55,4 +55,25 @@ bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_m
     else
         ingest_bind(sql, 5, ours);
     return ingest_run(ingest, INGEST_SQL_DEVICE_MEMORY);
+}
+
+bool ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
+                         const struct prof_nvml_reading *reading)
+{
+    int64_t device = device_of(ingest, uuid);
+    if (device <= 0)
+        return device == 0;
+    const int64_t values[] = {reading->sm_mhz,   reading->sm_max_mhz,     reading->memory_mhz,
+                              reading->power_mw, reading->power_limit_mw, reading->temperature_c,
+                              reading->throttle};
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_DEVICE_CLOCK];
+    ingest_bind(sql, 1, device);
+    ingest_bind(sql, 2, (int64_t)(mono_ns - ingest->zero_ns));
+    for (int i = 0; i < (int)(sizeof values / sizeof values[0]); i++) {
+        if (values[i] == PROF_UNKNOWN)
+            sqlite3_bind_null(sql, 3 + i);
+        else
+            ingest_bind(sql, 3 + i, values[i]);
+    }
+    return ingest_run(ingest, INGEST_SQL_DEVICE_CLOCK);
 }

@@ -122,6 +122,8 @@ struct prof_ingest;
     X(PROCESS_OF, "SELECT 1 FROM process WHERE pid = ?1 LIMIT 1")                                  \
     X(DEVICE_MEMORY, "INSERT INTO device_memory(device,start,total,used,process_used) "            \
                      "VALUES(?1,?2,?3,?4,?5)")                                                     \
+    X(DEVICE_CLOCK, "INSERT INTO device_clock(device,start,sm_mhz,sm_max_mhz,memory_mhz,power_mw,"   \
+                    "power_limit_mw,temperature,reasons) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")       \
     X(ALLOCATION_FAILURE, "INSERT INTO allocation_failure(process,start,thread,device,context,"    \
                           "kind,bytes,result,source,stack) "                                       \
                           "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                \

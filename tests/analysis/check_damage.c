@@ -81,6 +81,8 @@ static const char rows[] =
     "INSERT INTO allocation_failure(process, start, thread, device, kind, bytes, result, source) "
     "SELECT 1, id, 1 + id % 2, 1, id % 9, id, 2, 1 FROM string;"
     "INSERT INTO device_memory(device, start, total, used) SELECT 1 + id % 2, id, 900, id FROM string;"
+    "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) "
+    "SELECT 1 + id % 2, id, 900, 1000 + id, id FROM string;"
     "INSERT INTO memory_pool(process, start, pool, operation, device, bytes, used_bytes) "
     "SELECT 1, id, id % 7, id % 5, 1, id * 3, id FROM string;"
     "INSERT INTO block(process, device, start, \"end\", bytes, address) "
@@ -155,6 +157,7 @@ START_TEST(hostile_values)
         "allocation(process, start, \"end\", bytes, kind, device, thread, address, stack)",
         "allocation_failure(process, start, thread, device, kind, bytes, result, source, stack)",
         "device_memory(device, start, total, used, process_used)",
+        "device_clock(device, start, sm_mhz, sm_max_mhz, power_mw, reasons)",
         "memory_pool(process, start, pool, operation, device, bytes, used_bytes, threshold_bytes)",
         "block(process, device, start, \"end\", bytes, address, stack)",
         "rollup(second, stream, config, count, sum, min, max, histogram)",

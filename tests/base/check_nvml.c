@@ -67,6 +67,27 @@ START_TEST(each_gpu_has_its_own_samples)
 }
 END_TEST
 
+/* Without the activity, which takes its time. */
+START_TEST(clocks_alone)
+{
+    setenv("FAKE_CLOCKS", "1", 1);
+    struct prof_nvml *nvml = open_with("yes");
+    struct prof_nvml_reading r = prof_nvml_clocks(nvml, "GPU-1");
+    ck_assert_int_eq(r.sm_mhz, 1400);
+    ck_assert_int_eq(r.sm_max_mhz, 1980);
+    ck_assert_int_eq(r.memory_mhz, 2619);
+    ck_assert_int_eq(r.throttle, 4);
+    ck_assert_int_eq(r.power_mw, PROF_UNKNOWN);
+    ck_assert_int_eq(r.pcie_rx_bytes_s, PROF_UNKNOWN);
+    ck_assert(!r.has_activity);
+    ck_assert_int_eq(prof_nvml_clocks(nvml, "other").sm_mhz, PROF_UNKNOWN);
+    ck_assert_int_eq(prof_nvml_clocks(NULL, "GPU-1").sm_mhz, PROF_UNKNOWN);
+    unsetenv("FAKE_CLOCKS");
+    ck_assert_int_eq(prof_nvml_clocks(nvml, "GPU-1").throttle, PROF_UNKNOWN);
+    prof_nvml_close(nvml);
+}
+END_TEST
+
 START_TEST(what_a_gpu_does_not_have_is_unknown)
 {
     static const char *const kinds[] = {NULL, "none", "fails"};
@@ -109,4 +130,4 @@ START_TEST(pcie_is_asked_of_one_gpu_in_a_look)
 END_TEST
 
 CHECK_MAIN("nvml", two_samples_are_a_stretch, each_gpu_has_its_own_samples,
-           what_a_gpu_does_not_have_is_unknown, pcie_is_asked_of_one_gpu_in_a_look)
+           clocks_alone, what_a_gpu_does_not_have_is_unknown, pcie_is_asked_of_one_gpu_in_a_look)

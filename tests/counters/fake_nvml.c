@@ -130,3 +130,25 @@ int nvmlDeviceGetPcieThroughput(void *device, int counter, unsigned *kb_per_s)
     *kb_per_s = ++asked * 2 + (unsigned)counter;
     return device ? 0 : 3;
 }
+
+/* Clocks, where FAKE_CLOCKS is set: 1,400 of 1,980 MHz by a power cap. */
+EXPORT int nvmlDeviceGetClockInfo(void *device, int clock, unsigned *mhz);
+int nvmlDeviceGetClockInfo(void *device, int clock, unsigned *mhz)
+{
+    *mhz = clock == 1 ? 1400 : 2619;
+    return device && getenv("FAKE_CLOCKS") ? 0 : 3;
+}
+
+EXPORT int nvmlDeviceGetMaxClockInfo(void *device, int clock, unsigned *mhz);
+int nvmlDeviceGetMaxClockInfo(void *device, int clock, unsigned *mhz)
+{
+    *mhz = clock == 1 ? 1980 : 3201;
+    return device && getenv("FAKE_CLOCKS") ? 0 : 3;
+}
+
+EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
+{
+    *reasons = 4;
+    return device && getenv("FAKE_CLOCKS") ? 0 : 3;
+}

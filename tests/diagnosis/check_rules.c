@@ -476,6 +476,23 @@ static void two_kernels(struct scene *s, enum version which)
     k[1] = scene_config(s, "other", 13200, 256, 32);
 }
 
+/* A power cap; the near miss has low clocks only while nothing is to do. */
+static void lowered_clock(struct scene *s, enum version which, int number)
+{
+    (void)number;
+    scene_sql(s,
+              "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) "
+              "VALUES(1, %lld, %d, 1980, %d)",
+              (long long)s->host + 1, which == BAD ? 1400 : 1980, which == BAD ? 4 : 0);
+    scene_kernel(s, 0, k[0], which == BAD ? 500 * US : 354 * US);
+    scene_sync(s);
+    if (which == NEAR)
+        scene_sql(s,
+                  "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) "
+                  "VALUES(1, %lld, 345, 1980, 1)",
+                  (long long)s->host);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* bound / gain: the bound assumes that what is removed costs nothing instead, and that everything
@@ -506,6 +523,7 @@ static const struct program programs[] = {
     {"low-precision", "cuda", "gpu", in_half_the_bytes, two_kernels, false, 0.8, 2}, /* memory-bound
                                                                                 is paid before */
     {"hot-kernel", "cuda", "gpu", hot, two_parts, false, 1, 2},
+    {"clock-throttling", "cuda", "gpu", lowered_clock, big_kernel, false, 0.9, 2},
     {"dead-memset", "cuda", "gpu", fill_first, big_kernel, false, 0.9, 2},
     {"memory-leak", "cuda", "gpu", leak, big_kernel, true, 0, 0},
     {"out-of-memory", "cuda", "gpu", plain, refuse, true, 0, 0},
@@ -794,7 +812,7 @@ END_TEST
 /* Every rule that can speak has a program above; the others say what they miss. */
 START_TEST(every_rule_is_covered)
 {
-    static const char *const silent[] = {"clock-throttling", "host-cache-misses",
+    static const char *const silent[] = {"host-cache-misses",
                                          /* check_rank_rules.c */
                                          "rank-straggler", "exposed-collectives", "uneven-ranks",
                                          "slow-link", "rank-differs"};

@@ -1,5 +1,5 @@
-/* The driver's own count of device memory: samples get rows once the capture knows the device, with
- * what the target's processes use of it. */
+/* The driver's own count of device memory, and the clocks: samples get rows once the capture knows
+ * the device, with what the target's processes use of it. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +39,15 @@ static void take_samples(struct run *run, struct prof_ingest *ingest)
     ck_assert(prof_ingest_has_device(ingest, uuid));
     ck_assert(!prof_ingest_has_device(ingest, "GPU-another"));
     ck_assert_int_eq(prof_ingest_device_memory(ingest, samples, 5, &err), PROF_OK);
+    struct prof_nvml_reading reading = {.sm_mhz = 1400,
+                                        .sm_max_mhz = 1980,
+                                        .memory_mhz = PROF_UNKNOWN,
+                                        .power_mw = 650000,
+                                        .power_limit_mw = 700000,
+                                        .temperature_c = PROF_UNKNOWN,
+                                        .throttle = 4};
+    ck_assert_int_eq(prof_ingest_device_clock(ingest, uuid, now, &reading, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_device_clock(ingest, "GPU-another", now, &reading, &err), PROF_OK);
 }
 
 START_TEST(samples_of_known_devices)
@@ -65,6 +74,10 @@ START_TEST(samples_of_known_devices)
                      "400 300,500 n/a,600 n/a,700 0");
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM device_memory m JOIN device d ON "
                                       "d.id = m.device WHERE total = 1000 AND m.start > 0"), 4);
+    ck_assert_str_eq(run_text(&run, "SELECT group_concat(sm_mhz||' '||sm_max_mhz||' '||ifnull("
+                                    "memory_mhz, 'n/a')||' '||power_mw||' '||power_limit_mw||' '||"
+                                    "ifnull(temperature, 'n/a')||' '||reasons) FROM device_clock"),
+                     "1400 1980 n/a 650000 700000 n/a 4");
     run_done(&run);
 }
 END_TEST

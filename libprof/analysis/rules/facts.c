@@ -492,7 +492,9 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
         return status;
     prof_facts_window(f);
     sum_calls(f);
-    return prof_facts_waterfall(f) ? PROF_OK : prof_out_of_memory(err);
+    if (!prof_facts_waterfall(f))
+        return prof_out_of_memory(err);
+    return prof_facts_clocks(f, err);
 }
 
 void prof_facts_free(struct prof_facts *f)

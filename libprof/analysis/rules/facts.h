@@ -101,6 +101,14 @@ struct prof_spots {
 };
 void prof_spots_add(struct prof_spots *spots, struct prof_spot spot);
 
+/* What the driver told of a device's clocks within the window. */
+struct prof_clock_facts {
+    int64_t samples, lowered; /* lowered: with a reason other than that nothing is to do */
+    int64_t reasons;          /* bits of device_clock.reasons in any of those */
+    int64_t working;          /* samples in which it did not idle, and their means */
+    double mhz, max_mhz;      /* NaN = not told */
+};
+
 struct prof_device_facts {
     int64_t id; /* prof_device.physical, 0 = unknown */
     const struct prof_device *device;
@@ -112,6 +120,7 @@ struct prof_device_facts {
     int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
     uint32_t busiest_thread;   /* launches most */
     size_t streams;            /* with kernels in the window */
+    struct prof_clock_facts clocks;
 };
 
 struct prof_call_totals {
@@ -169,6 +178,7 @@ void prof_facts_free(struct prof_facts *facts);
 /* Parts of the loading. */
 void prof_facts_window(struct prof_facts *facts);
 bool prof_facts_waterfall(struct prof_facts *facts);
+enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
 enum prof_call_class prof_call_classify(const char *name);
 
 /* The i-th operation of a kind, in order of start. */

@@ -4,6 +4,7 @@
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
+#include "libprof/base/nvml.h"
 
 /* ---- under the roofline ---------------------------------------------------------------------- */
 
@@ -68,12 +69,50 @@ static void memory_bound(struct prof_judge *judge)
     prof_places(judge, draft, &placed.spots);
 }
 
-/* ---- what is not recorded yet ---------------------------------------------------------------- */
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+#define CLOCK_SAMPLES 3
+#define CLOCK_LOSS 0.05
+
+/* What a kernel gains by the full clock: nothing where memory holds it back. */
+static double part_of_clock(const struct prof_roofline_point *point, double loss)
+{
+    return point && point->bound == PROF_BOUND_DRAM ? 0 : loss;
+}
 
 static void clock_throttling(struct prof_judge *judge)
 {
-    prof_abstain(judge, "needs the device's clocks over time, which are not recorded");
+    const struct prof_clock_facts *clocks = &judge->device->clocks;
+    double loss = 1 - clocks->mhz / clocks->max_mhz;
+    double lowered = clocks->samples ? (double)clocks->lowered / (double)clocks->samples : 0;
+    char reasons[160];
+    if (clocks->working < CLOCK_SAMPLES) {
+        prof_abstain(judge, "needs samples of the clocks in the part that repeats (NVML, ten a "
+                            "second)");
+        return;
+    }
+    if (!(loss >= CLOCK_LOSS) && lowered < CLOCK_LOSS)
+        return;
+    prof_nvml_throttle_text(clocks->reasons, reasons, sizeof reasons);
+    struct prof_draft *draft = prof_found(
+        judge, 0.6,
+        "The multiprocessors run at %s MHz in the mean while they work, and can do %s; %s of %s tell "
+        "that something lowered the clock (%s).",
+        prof_count((int64_t)(clocks->mhz + 0.5)).text,
+        prof_count((int64_t)(clocks->max_mhz + 0.5)).text, prof_count(clocks->lowered).text,
+        prof_counted(clocks->samples, "sample", "samples").text, reasons);
+    prof_number(draft, "mhz", clocks->mhz, PROF_NUMBER_PLAIN);
+    prof_number(draft, "max_mhz", clocks->max_mhz, PROF_NUMBER_PLAIN);
+    prof_number(draft, "lowered_share", lowered, PROF_NUMBER_SHARE);
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (prof_is_kernel(shape))
+            prof_claim_kernel(judge, draft, shape,
+                              part_of_clock(prof_roof_of(judge, shape), loss));
+    }
 }
+
+/* ---- what is not recorded yet ---------------------------------------------------------------- */
 
 static void host_cache_misses(struct prof_judge *judge)
 {
@@ -103,15 +142,18 @@ const struct prof_rule prof_rules_roof[] = {
      .judge = memory_bound},
     {.page = {.id = "clock-throttling",
               .title = "The device runs below its clock",
-              .fires = "Abstains: clocks are not recorded yet.",
+              .fires = "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % "
+                       "of the samples tell of a power cap, heat or another limit; by ten samples "
+                       "a second of the driver (NVML), those in which the device idles left out.",
               .why = "Power and heat limits slow everything down that computes.",
               .fix = "Cooling, power limit, locked clocks for measurements.",
               .cuda = "nvidia-smi --query-gpu=clocks_throttle_reasons.active; nvidia-smi -lgc.",
               .opencl = NULL,
               .pytorch = NULL,
-              .bound = "Compute-bound time x (1 - clock / reference clock).",
-              .limits = "Memory-bound kernels do not follow the core clock.",
-              .needs = "the device's clocks over time"},
+              .bound = "Time alone of kernels that DRAM does not hold back x (1 - clock / most).",
+              .limits = "Whether the host or the cooling allows more is not seen. Parts that repeat "
+                        "for less than 0.3 s have too few samples.",
+              .needs = "three samples of the device's clocks in the part that repeats"},
      .judge = clock_throttling},
     {.page = {.id = "host-cache-misses",
               .title = "The host's work misses its caches",
