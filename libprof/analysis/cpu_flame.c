@@ -1,5 +1,6 @@
 /* Samples of the processors as a flame graph: process, thread, frames. */
 #include "libprof/analysis/call_tree.h"
+#include "libprof/analysis/cpu_sample_rows.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/include/prof_cpu.h"
 #include "libprof/wire/sampler.h"
@@ -33,52 +34,44 @@ static bool is_meant(enum prof_flame_weight weight, int64_t kind)
                                         : kind == WIRE_CPU_USER || kind == WIRE_CPU_KERNEL;
 }
 
-static enum prof_status read_samples(struct prof_call_tree *tree, const struct prof_scope *scope,
-                                     enum prof_flame_weight weight, struct prof_error *err)
+struct work {
+    struct prof_call_tree tree;
+    enum prof_flame_weight weight;
+};
+
+static bool take_sample(void *user, const struct prof_cpu_sample *sample)
 {
-    sqlite3_stmt *row;
-    bool ok = true;
-    enum prof_status status = prof_query(
-        tree->capture, "SELECT start, thread, kind, weight, stack FROM cpu_sample", &row, err);
-    if (status)
-        return status;
-    while (ok && prof_row(row)) {
-        int64_t thread = prof_column_id(row, 1), ns = prof_column_id(row, 3);
-        if (ns <= 0 || !is_meant(weight, prof_column_int(row, 2)) ||
-            !prof_scope_time(scope, prof_column_int(row, 0)) ||
-            !prof_scope_place(scope, 0, thread, 0, 0))
-            continue;
-        uint32_t node = node_of(tree, thread, prof_column_id(row, 4));
-        ok = node != PROF_NO_GROUP;
-        if (ok) {
-            struct prof_flame_node *leaf = &tree->nodes.data[node];
-            leaf->self = prof_add(leaf->self, ns);
-            leaf->count++;
-        }
-    }
-    status = prof_query_end(tree->capture, row, err);
-    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+    struct work *w = user;
+    if (!is_meant(w->weight, sample->kind))
+        return true;
+    uint32_t node = node_of(&w->tree, sample->thread, sample->stack);
+    if (node == PROF_NO_GROUP)
+        return false;
+    struct prof_flame_node *leaf = &w->tree.nodes.data[node];
+    leaf->self = prof_add(leaf->self, sample->weight);
+    leaf->count++;
+    return true;
 }
 
 enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_filter *filter,
                                 enum prof_flame_weight weight, struct prof_flame *result,
                                 struct prof_error *err)
 {
-    struct prof_call_tree tree;
+    struct work w = {.weight = weight};
     struct prof_scope scope = {0};
     struct prof_filter samples = filter ? *filter : (struct prof_filter){0};
     samples.device = samples.stream = 0; /* the host has none */
     samples.streams = NULL;
     samples.stream_count = 0;
     *result = (struct prof_flame){0};
-    enum prof_status status = prof_call_tree_open(&tree, capture, NULL, NULL, err);
+    enum prof_status status = prof_call_tree_open(&w.tree, capture, NULL, NULL, err);
     if (!status)
         status = prof_scope_open(&scope, capture, &samples, err);
     if (!status)
-        status = read_samples(&tree, &scope, weight, err);
+        status = prof_cpu_sample_rows(capture, &scope, take_sample, &w, err);
     if (!status)
-        prof_call_tree_take(&tree, result);
-    prof_call_tree_close(&tree);
+        prof_call_tree_take(&w.tree, result);
+    prof_call_tree_close(&w.tree);
     prof_scope_close(&scope);
     return status;
 }

@@ -2,6 +2,7 @@
  * stands for a period; one off the processor is a stretch, of which that part counts as idle time in
  * which no device worked. */
 #include "libprof/analysis/cpu_samples.h"
+#include "libprof/analysis/cpu_sample_rows.h"
 #include "libprof/analysis/device_ops.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
@@ -82,7 +83,7 @@ static int64_t idle_within(const struct prof_cpu_device_time *time, int64_t begi
 /* ---- samples ---------------------------------------------------------------------------------- */
 
 struct sample {
-    int64_t start, duration, weight, thread, stack; /* duration: 0 on a processor */
+    const struct prof_cpu_sample *row;
     enum prof_cpu_state state;
 };
 
@@ -128,27 +129,24 @@ static bool state_of(int64_t kind, enum prof_cpu_state *state)
 /* What of the sample's weight lies in idle time. */
 static int64_t idle_weight(const struct work *w, const struct sample *sample)
 {
-    if (sample->duration <= 0)
-        return idle_within(w->time, sample->start, prof_add(sample->start, 1)) > 0 ? sample->weight
+    if (sample->row->duration <= 0)
+        return idle_within(w->time, sample->row->start, prof_add(sample->row->start, 1)) > 0 ? sample->row->weight
                                                                                    : 0;
-    int64_t idle = idle_within(w->time, sample->start, prof_add(sample->start, sample->duration));
-    if (idle >= sample->duration)
-        return sample->weight;
-    return (int64_t)((double)sample->weight * ((double)idle / (double)sample->duration));
+    int64_t idle = idle_within(w->time, sample->row->start, prof_add(sample->row->start, sample->row->duration));
+    if (idle >= sample->row->duration)
+        return sample->row->weight;
+    return (int64_t)((double)sample->row->weight * ((double)idle / (double)sample->row->duration));
 }
-
-/* So that a damaged capture's sums of all states stay within integers. */
-#define MOST_NS (INT64_MAX / 16)
 
 static void add_ns(int64_t *sum, int64_t ns)
 {
-    *sum = ns < MOST_NS - *sum ? *sum + ns : MOST_NS;
+    *sum = ns < PROF_CPU_SAMPLE_MOST_NS - *sum ? *sum + ns : PROF_CPU_SAMPLE_MOST_NS;
 }
 
 static void add_times(struct prof_cpu_times *times, const struct sample *sample, int64_t idle)
 {
     times->samples++;
-    add_ns(&times->ns[sample->state], sample->weight);
+    add_ns(&times->ns[sample->state], sample->row->weight);
     add_ns(&times->idle_ns[sample->state], idle);
 }
 
@@ -215,44 +213,25 @@ static bool place_of(struct work *w, int64_t stack, const struct prof_frame **pl
 
 static bool add_sample(struct work *w, const struct sample *sample)
 {
-    bool launches = prof_map_get(&w->time->launching, (uint64_t)sample->thread) != NULL;
+    bool launches = prof_map_get(&w->time->launching, (uint64_t)sample->row->thread) != NULL;
     int64_t idle = idle_weight(w, sample);
     const struct prof_frame *place;
-    if (!place_of(w, sample->stack, &place))
+    if (!place_of(w, sample->row->stack, &place))
         return false;
-    struct prof_cpu_thread *thread = thread_row(w, sample->thread, launches);
+    struct prof_cpu_thread *thread = thread_row(w, sample->row->thread, launches);
     struct seen *function = thread ? function_row(w, place, launches) : NULL;
     if (!function)
         return false;
     add_times(&thread->times, sample, idle);
     add_times(&function->row.times, sample, idle);
     add_times(launches ? &w->result->launching : &w->result->others, sample, idle);
-    return !place || note_place(w, function, place, sample->weight);
+    return !place || note_place(w, function, place, sample->row->weight);
 }
 
-static enum prof_status read_samples(struct work *w, struct prof_error *err)
+static bool take_sample(void *user, const struct prof_cpu_sample *row)
 {
-    sqlite3_stmt *row;
-    enum prof_status status =
-        prof_query(w->capture, "SELECT start, thread, kind, duration, weight, stack FROM cpu_sample",
-                   &row, err);
-    bool ok = true;
-    if (status)
-        return status;
-    while (ok && prof_row(row)) {
-        struct sample sample = {.start = prof_column_int(row, 0),
-                                .thread = prof_column_id(row, 1),
-                                .duration = prof_column_id(row, 3),
-                                .weight = prof_column_id(row, 4),
-                                .stack = prof_column_id(row, 5)};
-        if (state_of(prof_column_int(row, 2), &sample.state) && sample.weight > 0 &&
-            sample.weight <= MOST_NS && sample.duration <= MOST_NS &&
-            prof_scope_time(w->scope, sample.start) &&
-            prof_scope_place(w->scope, 0, sample.thread, 0, 0))
-            ok = add_sample(w, &sample);
-    }
-    status = prof_query_end(w->capture, row, err);
-    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+    struct sample sample = {.row = row};
+    return !state_of(row->kind, &sample.state) || add_sample(user, &sample);
 }
 
 /* ---- results ---------------------------------------------------------------------------------- */
@@ -314,7 +293,7 @@ static enum prof_status sum_up(struct work *w, struct prof_error *err)
     struct prof_cpu *result = w->result;
     enum prof_status status = prof_stacks_open(w->capture, &result->stacks, err);
     if (!status)
-        status = read_samples(w, err);
+        status = prof_cpu_sample_rows(w->capture, w->scope, take_sample, w, err);
     if (!status && !hand_over(w))
         status = prof_out_of_memory(err);
     prof_array_free(&w->functions);

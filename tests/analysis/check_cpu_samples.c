@@ -119,6 +119,28 @@ START_TEST(without_samples_or_devices)
 }
 END_TEST
 
+/* The sampler does not know of windows that the program opens: recorded from 200 to 270 us. */
+START_TEST(windows_count)
+{
+    struct prof_capture *c = fixture_with_base(
+        DEVICE STACKS SAMPLES
+        "INSERT INTO recording(process, start, begins) VALUES(1, 0, 0), (1, 200000, 1), (1, 270000, 0);");
+    struct prof_cpu cpu;
+    ck_ok(prof_cpu(c, NULL, &cpu, &err));
+    const struct prof_cpu_function *load = function(&cpu, "load", true);
+    ck_assert_int_eq(load->times.samples, 2); /* at 250 and 260 us */
+    ck_assert_int_eq(load->times.ns[PROF_CPU_USER], 10000);
+    const struct prof_cpu_function *wait = function(&cpu, "wait", true);
+    ck_assert_int_eq(wait->times.ns[PROF_CPU_BLOCKED], 20000); /* of 40, from 180 us on */
+    prof_cpu_free(&cpu);
+    struct prof_flame flame;
+    ck_ok(prof_flame(c, NULL, PROF_FLAME_CPU, &flame, &err));
+    ck_assert_int_eq(flame.nodes[0].total, 90000);
+    prof_flame_free(&flame);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(damage_stays_within_integers)
 {
     struct prof_capture *c = fixture_with_base(
@@ -200,6 +222,6 @@ START_TEST(the_finding_names_the_function)
 }
 END_TEST
 
-CHECK_MAIN("cpu samples", idle_time_is_where_no_device_works,
+CHECK_MAIN("cpu samples", idle_time_is_where_no_device_works, windows_count,
            launching_threads_first_and_workers_by_work, filters_choose, without_samples_or_devices,
            damage_stays_within_integers, flame_graphs, the_finding_names_the_function)
