@@ -20,6 +20,7 @@
 #include "cli/run_cpu.h"
 #include "cli/run_environment.h"
 #include "cli/run_memory.h"
+#include "cli/run_network.h"
 #include "cli/run_output.h"
 #include "cli/run_scope.h"
 #include "cli/run_signals.h"
@@ -190,6 +191,7 @@ struct run {
     struct scope scope;
     struct counters counters;
     struct memory_watch memory;
+    struct network_watch network;
     struct cpu cpu;
     struct prof_store *store;
     struct prof_ingest *ingest;
@@ -482,6 +484,7 @@ static void finish(struct run *run, bool abandon)
     counters_stop(&run->counters, run->ingest);
     cpu_stop(&run->cpu);
     memory_watch_end(&run->memory);
+    network_watch_end(&run->network, run->ingest);
     static char last_words[PATH_MAX + 160];
     snprintf(last_words, sizeof last_words,
              "perfkit run: left: `perfkit recover %s` finishes the capture\n", run->spool.path);
@@ -584,6 +587,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     signals_release(run.pid);
     environment_free(&run.environment);
 
+    network_watch_begin(&run.network);
     record(&run);
     finish(&run, wait_for_others(&run));
     if (WIFSIGNALED(run.wait_status))

@@ -79,6 +79,7 @@ PROF_REPORT_MORE(prof_report_late);
 PROF_REPORT_MORE(prof_report_iteration);
 PROF_REPORT_MORE(prof_report_difference);
 PROF_REPORT_MORE(prof_report_link);
+PROF_REPORT_MORE(prof_report_port);
 bool prof_report_rank_worth(const struct prof_report_data *data);
 bool prof_report_link_worth(const struct prof_report_data *data);
 void prof_report_rank_totals(const struct prof_report_data *data, char *out, size_t size);

@@ -14,9 +14,9 @@
 
 #define SHAPE 1
 
-const char *const prof_report_rank_tables[] = {"ranks",      "collectives",      "late_ranks",
-                                               "rank_links", "rank_differences", "rank_iterations",
-                                               NULL};
+const char *const prof_report_rank_tables[] = {"ranks",           "collectives", "late_ranks",
+                                               "rank_links",      "network",     "rank_differences",
+                                               "rank_iterations", NULL};
 
 /* ---- sentences
  * ------------------------------------------------------------------------------------ */
@@ -111,10 +111,12 @@ size_t prof_report_rank_notes(const struct prof_report_data *data,
 static const char *why_nothing(const struct prof_report_data *data)
 {
     for (size_t i = 0; i < data->process_count; i++) {
-        if (data->processes[i].rank != PROF_UNKNOWN)
-            return "ranks are known, but neither device operations nor collectives of them are "
-                   "here: a "
-                   "summary (perfkit merge --summary) has no events";
+        if (data->processes[i].rank == PROF_UNKNOWN)
+            continue;
+        return data->info->summary ? "ranks are known, but a summary (perfkit merge --summary) has "
+                                     "no events of them"
+                                   : "ranks are known, but no device operations or collectives of "
+                                     "them were recorded";
     }
     return "no ranks and no collective operations: no launcher's variables, NCCL or MPI were seen";
 }

@@ -463,6 +463,10 @@ const struct prof_report_table prof_report_tables[] = {
              "median of the others of as many ranks.",
      .screen_rows = 8, .optional = true, .worth = prof_report_link_worth,
      ROWS(prof_rank_link, prof_report_link)},
+    {.name = "network", .title = "Network ports", .none = "no network port carried anything",
+     .help = "Bytes of all programs of the host while perfkit recorded; of link is the larger rate of both "
+             "directions.",
+     .screen_rows = 8, .optional = true, ROWS(prof_rank_port, prof_report_port)},
     {.name = "rank_differences", .title = "What ranks do otherwise", .none = "all do the same",
      .help = "Exact counts within the iterations that differ from those of most ranks.",
      .screen_rows = 8, .optional = true, ROWS(prof_rank_difference, prof_report_difference)},

@@ -338,3 +338,26 @@ bool prof_report_link_worth(const struct prof_report_data *data)
 {
     return data->ranks.link_count > 1;
 }
+
+/* ---- the network
+ * ------------------------------------------------------------------------------------------ */
+
+const struct prof_report_column prof_report_port_columns[] = {
+    STRING("host", "Host", WORD, 1, prof_rank_port, host),
+    STRING("port", "Port", WORD, 1, prof_rank_port, name),
+    STRING("kind", "Kind", WORD, 2, prof_rank_port, kind),
+    INT64("sent_bytes", "Sent", BYTES, 1, prof_rank_port, sent),
+    INT64("received_bytes", "Received", BYTES, 1, prof_rank_port, received),
+    REAL("send_bytes_per_s", "Sends", RATE, 2, prof_rank_port, send_rate),
+    REAL("receive_bytes_per_s", "Receives", RATE, 2, prof_rank_port, receive_rate),
+    REAL("link_bytes_per_s", "Link", RATE, 3, prof_rank_port, link_rate),
+    REAL("link_share", "Of link", SHARE, 2, prof_rank_port, link_share),
+    INT64("duration_ns", "In", NS, 4, prof_rank_port, duration_ns),
+    {0},
+};
+
+const void *prof_report_port_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->ranks.port_count;
+    return data->ranks.ports;
+}

@@ -138,6 +138,17 @@ struct prof_rank_link {
     double usual_rate;    /* median of the other links of as many ranks; NaN = no other */
 };
 
+/* What a port of a host's network carried while perfkit recorded, whoever used it. */
+struct prof_rank_port {
+    int64_t process; /* one of the host's */
+    const char *host, *name;
+    const char *kind;               /* "ethernet", "virtual", "infiniband", "roce"; NULL */
+    int64_t duration_ns;            /* that was recorded */
+    int64_t received, sent;         /* bytes */
+    double receive_rate, send_rate; /* bytes/s, over duration_ns */
+    double link_rate, link_share;   /* of the larger of them; NaN = the port does not tell */
+};
+
 struct prof_ranks {
     struct prof_rank_row *rows; /* by rank, then process and device */
     size_t count;
@@ -153,6 +164,9 @@ struct prof_ranks {
     int64_t differences_left_out;
     struct prof_rank_link *links; /* slowest against the usual first */
     size_t link_count;
+
+    struct prof_rank_port *ports; /* by bytes, most first */
+    size_t port_count;
 
     const char *iteration_name;   /* NVTX range; NULL = none repeats on every rank */
     int64_t world_size;           /* PROF_UNKNOWN */

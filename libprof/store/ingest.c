@@ -481,6 +481,16 @@ enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char
     return status;
 }
 
+enum prof_status prof_ingest_network(struct prof_ingest *ingest,
+                                     const struct prof_network_port *ports, size_t count,
+                                     uint64_t begin_ns, uint64_t end_ns, struct prof_error *err)
+{
+    enum prof_status status = refresh(ingest, err);
+    if (status == PROF_OK && !ingest_network(ingest, ports, count, begin_ns, end_ns))
+        status = retreat(ingest, err);
+    return status;
+}
+
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
                                     struct prof_error *err)
 {

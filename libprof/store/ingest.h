@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "libprof/base/error.h"
+#include "libprof/base/network.h"
 #include "libprof/base/nvml.h"
 #include "libprof/store/store.h"
 
@@ -80,6 +81,12 @@ enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char
                                           uint64_t mono_ns,
                                           const struct prof_nvml_reading *reading,
                                           struct prof_error *err);
+
+/* What each port of the host's network carried between two moments (CLOCK_MONOTONIC): kept where the
+ * program had ranks. */
+enum prof_status prof_ingest_network(struct prof_ingest *ingest,
+                                     const struct prof_network_port *ports, size_t count,
+                                     uint64_t begin_ns, uint64_t end_ns, struct prof_error *err);
 
 /* The capture has a device of this UUID. */
 bool prof_ingest_has_device(struct prof_ingest *ingest, const char *uuid);

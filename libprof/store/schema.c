@@ -298,6 +298,16 @@ const struct prof_table prof_tables[] = {
         "bits of what lowered the clocks: 1 idle, 2 clock setting, 4 power cap, 8 hardware slowdown, 16 "
         "sync boost, 32 software thermal, 64 hardware thermal, 128 power brake, 256 display"}),
      .later = true},
+    {"network_port",
+     "What ports of the host's network carried while perfkit recorded, of all programs there: those that "
+     "carried anything, of runs with ranks.",
+     C(ID, {"process", "INTEGER", "process.id of the program: the port is one of its host"},
+       {"name", "TEXT", "eth0, mlx5_0/1"},
+       {"kind", "TEXT", "ethernet, virtual (an interface without a device), infiniband, roce"},
+       {"start", "INTEGER", "ns since capture start"}, {"duration", "INTEGER", "ns"},
+       {"link_rate", "REAL", "bytes/s in each direction, as the port says; NULL = it does not"},
+       {"received", "INTEGER", "bytes"}, {"sent", "INTEGER", "bytes"}),
+     .later = true},
     {"range", "NVTX ranges.",
      C(ID, {"start", "INTEGER", "ns since capture start"},
        {"duration", "INTEGER", "ns; NULL = still open at the end of the capture"},

@@ -165,7 +165,7 @@
   };
 
   const PARTS = {
-    ranks: ['ranks', 'collectives', 'late_ranks', 'rank_links', 'rank_differences', 'rank_iterations'],
+    ranks: ['ranks', 'collectives', 'late_ranks', 'rank_links', 'network', 'rank_differences', 'rank_iterations'],
     kernels: ['kernels', 'graphs', 'lines', 'counters', 'counter_values', 'jit'],
     roofline: ['roofline', 'roofline_configs', 'roofline_ranges', 'ceilings'],
     transfers: ['transfers', 'transfer_sizes', 'migrations'],

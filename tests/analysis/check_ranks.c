@@ -410,6 +410,39 @@ START_TEST(the_share_of_the_links)
 }
 END_TEST
 
+/* Every rank's perfkit saw the ports of its host: a port is there once, by whoever looked longest.
+ */
+START_TEST(ports_of_the_hosts)
+{
+    scene_training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
+    scene_add("UPDATE process SET host = CASE WHEN rank < 2 THEN 'one' ELSE 'two' END");
+    scene_add("INSERT INTO network_port(process, name, kind, start, duration, link_rate, received, "
+              "sent) VALUES "
+              "(1, 'mlx5_0/1', 'infiniband', 0, 1000000000, 25e9, 2500000000, 5000000000), "
+              "(2, 'mlx5_0/1', 'infiniband', 0, 2000000000, 25e9, 5000000000, 20000000000), "
+              "(3, 'mlx5_0/1', 'infiniband', 0, 1000000000, 25e9, 1, 2), "
+              "(3, 'eth0', 'ethernet', 0, 1000000000, NULL, 10, 20), "
+              "(3, 'eth1', 'ethernet', 0, 0, NULL, 10, 20), (99, 'eth0', 'ethernet', 0, 1, NULL, "
+              "10, 20), "
+              "(1, NULL, NULL, NULL, NULL, NULL, NULL, NULL)");
+    struct prof_capture *capture = scene_made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->port_count, 3);
+    const struct prof_rank_port *port = &ranks->ports[0];
+    ck_assert_str_eq(port->host, "one");
+    ck_assert_str_eq(port->name, "mlx5_0/1");
+    ck_assert_int_eq(port->sent, 20000000000);
+    ck_near(port->send_rate, 1e10);
+    ck_near(port->receive_rate, 2.5e9);
+    ck_near(port->link_share, 0.4);
+    ck_assert_str_eq(ranks->ports[1].name, "eth0");
+    ck_assert_str_eq(ranks->ports[1].host, "two");
+    ck_assert(isnan(ranks->ports[1].link_share));
+    ck_assert_str_eq(ranks->ports[2].name, "mlx5_0/1");
+    done(capture, ranks);
+}
+END_TEST
+
 /* Three pairs of ranks, of which one takes four times as long. */
 START_TEST(a_slow_link_is_first)
 {
@@ -512,5 +545,6 @@ CHECK_MAIN("ranks", who_comes_last_is_told_with_the_cause, a_late_host_is_no_slo
            captured_calls_serve_every_launch, launches_of_another_thread_go_by_order,
            operations_of_the_host, a_rank_that_began_later_is_counted_from_the_end,
            groups_that_cannot_be_told_apart_are_not_matched, a_rank_that_does_otherwise_is_named,
-           clocks_of_several_hosts, the_share_of_the_links, a_slow_link_is_first,
-           one_process_with_several_devices, nothing_and_nonsense, a_filter_by_time)
+           clocks_of_several_hosts, the_share_of_the_links, ports_of_the_hosts,
+           a_slow_link_is_first, one_process_with_several_devices, nothing_and_nonsense,
+           a_filter_by_time)

@@ -37,3 +37,8 @@ INSERT INTO range_field(range, name, value) SELECT id, 9, 'Sum' FROM range WHERE
 INSERT INTO transfer(start, duration, stream, bytes, kind, api_name, api_lead, api_duration, thread)
   SELECT at + 8500000, 300000, 7, 65536, 2, 11, 50000, 400000, p FROM work WHERE r = 3;
 DROP TABLE work;
+-- node1's perfkits both saw its port, node2's likewise; only one of them tells its rate.
+INSERT INTO network_port(process, name, kind, start, duration, link_rate, received, sent) VALUES
+  (1, 'mlx5_0/1', 'infiniband', 0, 150000000, 5e10, 805306368, 805310000),
+  (2, 'mlx5_0/1', 'infiniband', 0, 140000000, 5e10, 805306000, 805309000),
+  (3, 'mlx5_0/1', 'infiniband', 0, 150000000, NULL, 805310000, 805306368);

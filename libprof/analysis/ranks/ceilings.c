@@ -10,8 +10,10 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool same_host(const struct prof_process *a, const struct prof_process *b)
+bool rank_same_host(const struct rank_work *w, int64_t process, int64_t other)
 {
+    const struct prof_process *a = prof_process(w->capture, process);
+    const struct prof_process *b = prof_process(w->capture, other);
     return a && b && same_text(a->host, b->host) && same_text(a->boot_id, b->boot_id);
 }
 
@@ -42,8 +44,7 @@ static void add_unit(const struct rank_work *w, const struct prof_ceilings *ceil
         return;
     if (!reach->first)
         *reach = (struct reach){.first = unit, .slowest = INFINITY};
-    if (same_host(prof_process(w->capture, reach->first->process),
-                  prof_process(w->capture, unit->process)))
+    if (rank_same_host(w, reach->first->process, unit->process))
         rate = rate_of(w, ceilings, unit);
     if (isnan(rate) || rate < reach->slowest) /* what is NaN stays so */
         reach->slowest = rate;

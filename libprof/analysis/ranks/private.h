@@ -7,6 +7,7 @@
  *   match.c        the same operation on all ranks: who came last, who waited
  *   causes.c       why a rank came last
  *   ceilings.c     what the links between ranks were measured at
+ *   ports.c        what the network carried
  *   tables.c       sums of collectives and of ways between ranks
  *   differences.c  what a rank did otherwise than most
  *   ranks.c        in which order */
@@ -165,6 +166,10 @@ bool rank_causes(struct rank_work *w, struct prof_ranks *result);
 
 /* ceilings.c: fills link_rate of the communicators, when events are in their order. */
 enum prof_status rank_link_rates(struct rank_work *w, struct prof_error *err);
+bool rank_same_host(const struct rank_work *w, int64_t process, int64_t other);
+
+/* ports.c */
+enum prof_status rank_ports(struct rank_work *w, struct prof_ranks *result, struct prof_error *err);
 
 /* tables.c */
 bool rank_collectives(struct rank_work *w, struct prof_ranks *result);

@@ -335,6 +335,8 @@ enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filt
         status = prof_out_of_memory(err);
     if (!status)
         status = rank_link_rates(&w, err);
+    if (!status)
+        status = rank_ports(&w, result, err);
     if (!status && !fill_result(&w, result))
         status = prof_out_of_memory(err);
     prof_scope_close(&w.scope);
@@ -353,5 +355,6 @@ void prof_ranks_free(struct prof_ranks *result)
     free(result->iterations);
     free(result->differences);
     free(result->links);
+    free(result->ports);
     *result = (struct prof_ranks){0};
 }
