@@ -191,6 +191,22 @@ static bool read_entry(const struct cfi_tables *tables, uint64_t address, uint64
     return !record.bad && pc >= entry->begin && pc - entry->begin < bytes;
 }
 
+bool cfi_record(const struct cfi_tables *tables, uint64_t address, uint64_t *function,
+                uint64_t *next)
+{
+    struct cursor record = record_at(tables, address);
+    uint64_t here = address_of(tables, &record);
+    uint64_t distance = cursor_take(&record, 4);
+    struct entry entry = {0};
+    if (record.bad)
+        return false;
+    *next = tables->low + (uint64_t)(record.end - tables->memory);
+    *function = distance != 0 && read_common(tables, here - distance, &entry)
+                    ? take_encoded(tables, &record, entry.encoding)
+                    : 0;
+    return !record.bad;
+}
+
 /* Instructions. The first three have an operand in their low six bits. */
 enum instruction {
     ADVANCE_SMALL = 0x40,

@@ -64,6 +64,12 @@ struct cfi_row {
 /* The row of the instruction at `pc`. False: no function there, or none that is understood. */
 bool cfi_find(const struct cfi_tables *tables, uint64_t pc, struct cfi_row *row);
 
+/* The record at `address` of .eh_frame, for who has no search table (`header` is not looked at):
+ * the function that it describes (0 = none: what functions share) and where the next record begins.
+ * False: there is none, or it cannot be understood. */
+bool cfi_record(const struct cfi_tables *tables, uint64_t address, uint64_t *function,
+                uint64_t *next);
+
 struct cfi_registers {
     uint64_t value[CFI_REGISTERS];
     uint32_t known; /* a bit each */

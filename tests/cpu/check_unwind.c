@@ -1,6 +1,7 @@
-/* Callers found from outside: this program's own registers and stack, handed over as the kernel would,
- * against the return addresses that the compiler knows. */
+/* Callers found from outside: this program's own registers and stack, handed over as the kernel
+ * would, against the return addresses that the compiler knows. */
 #include <check.h>
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,19 +67,24 @@ STANDS_ALONE void outer(volatile char *room)
     sink++;
 }
 
-/* What this program has mapped for execution. */
-static void add_mappings(struct cpu_tasks *tasks, struct cpu_process *process)
+/* What this program has mapped for execution; `instead`: another file's path for its own, or NULL.
+ */
+static void add_mappings(struct cpu_tasks *tasks, struct cpu_process *process, const char *instead)
 {
+    char own[256] = "";
+    ck_assert_int_gt(readlink("/proc/self/exe", own, sizeof own - 1), 0);
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[512], path[256];
     unsigned long long start, end, offset;
     char rights[8];
     ck_assert_ptr_nonnull(maps);
     while (fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %255s", &start, &end, rights, &offset, path) == 5 &&
+        if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %255s", &start, &end, rights, &offset, path) ==
+                5 &&
             rights[2] == 'x' && path[0] == '/') {
             struct cpu_mapping mapping = {start, end - start, offset, 0, 0};
-            cpu_tasks_map(tasks, process, path, (const unsigned char *)"", 0, &mapping);
+            const char *file = instead && strcmp(path, own) == 0 ? instead : path;
+            cpu_tasks_map(tasks, process, file, (const unsigned char *)"", 0, &mapping);
         }
     }
     fclose(maps);
@@ -90,16 +96,21 @@ struct scene {
     struct cpu_unwinder unwinder;
 };
 
-static struct scene begin(void)
+static struct scene begin_with(const char *program)
 {
     struct scene scene = {.tasks = {.period_ns = 1}};
     char room[STACK_BYTES * 2]; /* the copy ends inside of it, above all frames that count */
     scene.process = cpu_tasks_process(&scene.tasks, (uint32_t)getpid(), 0);
-    add_mappings(&scene.tasks, scene.process);
+    add_mappings(&scene.tasks, scene.process, program);
     taken = (struct taken){.copy = {.stack = taken.stack}};
     outer(room);
     taken.copy.bytes = STACK_BYTES;
     return scene;
+}
+
+static struct scene begin(void)
+{
+    return begin_with(NULL);
 }
 
 static void end(struct scene *scene)
@@ -121,11 +132,77 @@ START_TEST(callers_are_found)
 }
 END_TEST
 
+static unsigned char bytes[16 << 20]; /* of this program */
+
+static size_t read_self(void)
+{
+    FILE *self = fopen("/proc/self/exe", "r");
+    size_t size = self ? fread(bytes, 1, sizeof bytes, self) : 0;
+    ck_assert_uint_gt(size, 4096);
+    fclose(self);
+    return size;
+}
+
+/* As linkers leave it out of static programs. */
+static void hide_search_table(void)
+{
+    Elf64_Ehdr header;
+    memcpy(&header, bytes, sizeof header);
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr segment;
+        unsigned char *at = bytes + header.e_phoff + i * sizeof segment;
+        memcpy(&segment, at, sizeof segment);
+        segment.p_type = segment.p_type == PT_GNU_EH_FRAME ? PT_NULL : segment.p_type;
+        memcpy(at, &segment, sizeof segment);
+    }
+}
+
+START_TEST(callers_are_found_without_a_search_table)
+{
+    char name[] = "/tmp/perfkit-unwind-XXXXXX";
+    int out = mkstemp(name);
+    size_t size = read_self();
+    hide_search_table();
+    ck_assert(out >= 0 && write(out, bytes, size) == (ssize_t)size);
+    struct scene scene = begin_with(name);
+    struct cpu_chain chain = {.count = 0};
+    cpu_unwind(&scene.unwinder, &scene.tasks, scene.process, &taken.copy, &chain);
+    ck_assert_uint_ge(chain.count, 4);
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(chain.frames[i + 1], taken.callers[i] - 1);
+    end(&scene);
+    close(out);
+    unlink(name);
+}
+END_TEST
+
+/* Code of a file without tables: what rbp leads to must be a call from code. */
+START_TEST(no_caller_but_code)
+{
+    char name[] = "/tmp/perfkit-unwind-XXXXXX";
+    close(mkstemp(name)); /* no program at all */
+    struct scene scene = begin_with(name);
+    uint64_t words[2] = {0, 0x6578742e2e2e2e72};
+    memcpy(taken.stack + 64, words, sizeof words);
+    taken.copy.registers.value[CFI_RBP] = taken.copy.registers.value[CFI_RSP] + 64;
+    for (int right = 0; right < 2; right++) {
+        struct cpu_chain chain = {.count = 0};
+        memcpy(taken.stack + 72, right ? &taken.callers[2] : &words[1], 8);
+        cpu_unwind(&scene.unwinder, &scene.tasks, scene.process, &taken.copy, &chain);
+        ck_assert_uint_eq(chain.count, right ? 2 : 1);
+        ck_assert(chain.cut);
+    }
+    end(&scene);
+    unlink(name);
+}
+END_TEST
+
 START_TEST(a_short_copy_goes_on_by_frame_pointers)
 {
     struct scene scene = begin();
     uint64_t first = taken.callers[0] - 1;
-    struct cpu_chain chain = {.count = 3, .frames = {taken.copy.registers.value[CFI_RIP], first, 0x1234}};
+    struct cpu_chain chain = {.count = 3,
+                              .frames = {taken.copy.registers.value[CFI_RIP], first, 0x1234}};
     uint64_t words[STACK_BYTES / 8];
     memcpy(words, taken.stack, sizeof words);
     for (taken.copy.bytes = 0; words[taken.copy.bytes / 8] != taken.callers[0];)
@@ -165,11 +242,8 @@ START_TEST(broken_files_end_a_stack)
 {
     char name[] = "/tmp/perfkit-unwind-XXXXXX";
     int out = mkstemp(name);
-    FILE *self = fopen("/proc/self/exe", "r");
-    static unsigned char bytes[1 << 20];
-    size_t size = self ? fread(bytes, 1, sizeof bytes, self) : 0;
-    ck_assert(out >= 0 && size > 4096);
-    fclose(self);
+    size_t size = read_self();
+    ck_assert_int_ge(out, 0);
     srandom(3);
     for (int round = 0; round < 60; round++) {
         struct cpu_tasks tasks = {.period_ns = 1};
@@ -177,6 +251,10 @@ START_TEST(broken_files_end_a_stack)
         struct cpu_chain chain = {.count = 0};
         struct cpu_process *process = cpu_tasks_process(&tasks, (uint32_t)getpid(), 0);
         struct cpu_mapping mapping = {0x400000, size, 0, 0, 0};
+        if (round == 20) {
+            read_self();
+            hide_search_table();
+        }
         for (int i = 0; i < 40; i++)
             bytes[random() % (round % 2 ? 1024 : (long)size)] = (unsigned char)random();
         size_t kept = round % 3 ? size : (size_t)random() % size;
@@ -196,7 +274,8 @@ START_TEST(broken_files_end_a_stack)
 }
 END_TEST
 
-CHECK_MAIN("cpu unwind", callers_are_found, a_short_copy_goes_on_by_frame_pointers, nonsense_ends,
+CHECK_MAIN("cpu unwind", callers_are_found, callers_are_found_without_a_search_table,
+           no_caller_but_code, a_short_copy_goes_on_by_frame_pointers, nonsense_ends,
            broken_files_end_a_stack)
 
 #else

@@ -10,6 +10,7 @@ import sys
 import unittest
 
 import e2e
+import test_cpu_sample
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "stacks"))
@@ -36,9 +37,12 @@ def bare(name):
     return name.partition("(")[0].rpartition("::")[2].rpartition(" ")[2]
 
 
-@e2e.needs_opencl
-@unittest.skipUnless(shutil.which("gdb"), "no gdb")
-class Gdb(e2e.Case):
+SAMPLED = """SELECT DISTINCT c.stack FROM cpu_sample c JOIN stack s ON s.id = c.stack
+             JOIN symbol y ON y.frame = s.frame JOIN string t ON t.id = y.function
+             WHERE c.kind = 1 AND y.level = 0 AND t.value = ?"""
+
+
+class Debugged(e2e.Case):
     def gdb(self, function, *command, **more):
         """[frames of a call] as gdb_frames.py describes them."""
         out = self.path("gdb-frames")
@@ -68,6 +72,32 @@ class Gdb(e2e.Case):
             seen[tuple(own[:known])] += 1
         return seen
 
+
+@unittest.skipUnless(shutil.which("gdb"), "no gdb")
+class Static(Debugged):
+    """No stacks of calls in programs that nothing of perfkit gets into; samples have theirs."""
+
+    @unittest.skipIf(test_cpu_sample.WHY_NOT, test_cpu_sample.WHY_NOT)
+    def test_a_static_program(self):
+        program = e2e.target("host_static")
+        result = self.record(program, "compute", 200, options=["--cpu-sample=997"])
+        db = self.open(result.capture)
+        ours = set()
+        for stack, in db.execute(SAMPLED, ("compute_here",)).fetchall():
+            places, stack = [], db.execute("SELECT parent FROM stack WHERE id = ?", (stack,)).fetchone()[0]
+            while stack:
+                stack, path, offset = db.execute(
+                    "SELECT s.parent, m.path, f.offset + coalesce(m.segment, 0) FROM stack s JOIN frame f "
+                    "ON f.id = s.frame LEFT JOIN module m ON m.id = f.module WHERE s.id = ?",
+                    (stack,)).fetchone()
+                places.append((path, offset + 1 if path else None))
+            ours.add(tuple(places))
+        self.assertEqual(ours, set(self.theirs(self.gdb("compute_here", program, "compute", 1))))
+
+
+@e2e.needs_opencl
+@unittest.skipUnless(shutil.which("gdb"), "no gdb")
+class Gdb(Debugged):
     def program(self, name, *words):
         """(the capture, gdb's frames)"""
         path = e2e.target(name)

@@ -53,6 +53,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (cfi_find(&tables, (uint64_t)LOW + input.asked[i] * 4u - 0x8000, &row))
             cfi_step(&tables, &row, &registers, read_word, &stack);
     }
+    uint64_t function;
+    for (uint64_t at = LOW, next; cfi_record(&tables, at, &function, &next); at = next) {
+        if (next <= at || next > tables.high)
+            abort();
+    }
     free(exact);
     return 0;
 }
