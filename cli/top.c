@@ -60,7 +60,7 @@ static const struct cli_option top_options[] = {
      .argument = "NAME[,NAME...]",
      .fallback = "kernels",
      .group = "What is shown",
-     .text = "kernels, streams, transfers, memory, ranges, processes, findings, devices, health; "
+     .text = "kernels, streams, transfers, memory, ranges, processes, findings, devices, health, host; "
              "with --json several, or all"},
     {.name = "window",
      .type = CLI_CHOICE,

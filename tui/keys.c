@@ -239,7 +239,7 @@ static unsigned letter(struct tui_app *app, int key)
     case 'k':
         return move(app, -1);
     default:
-        return key >= '1' && key < '1' + TUI_VIEWS ? show(app, key - '1') : 0;
+        return key >= '0' && key <= '9' ? show(app, (key - '0' + 9) % 10) : 0;
     }
 }
 

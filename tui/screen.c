@@ -41,7 +41,7 @@ static void tab_text(int view, int width, char *out, size_t size)
     int all = 0;
     for (int i = 0; i < TUI_VIEWS; i++)
         all += (int)strlen(tui_views[i].title) + 2;
-    snprintf(out, size, "%d%.*s", view + 1,
+    snprintf(out, size, "%d%.*s", (view + 1) % 10,
              width >= all  ? 40
              : width >= 60 ? 4
                            : 1,
@@ -191,10 +191,9 @@ static void draw_prompt(const struct tui_app *app, struct tui_grid *grid, int y)
 static void draw_help(const struct tui_app *app, struct tui_grid *grid)
 {
     static const char *const lines[] = {
-        "1-9 Tab Left Right   another view",
+        "0-9 Tab Left Right   another view",
         "Up Down PgUp Home .. another row (also j k, the wheel)",
-        "Enter                all about a kernel or a finding",
-        "Esc                  back; no filter",
+        "Enter, Esc           all about a row (in 1, 4, 7); back, or no filter",
         "/ F3, n              search, the next one",
         "\\ f F4               only rows that hold a text",
         "w F5                 window: 1 s, 10 s, 60 s, since the start",
@@ -202,7 +201,6 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
         "r I F8               the other way round",
         "p Space F9           pause: the screen stands still, the program runs on",
         "q F10                leave; a program that is being recorded runs on",
-        "",
         "Shares: kern% of all kernel time, wall% of the time that passed.",
         "~p95: from a histogram of powers of two. n/a: not known, never 0.",
     };
@@ -213,7 +211,7 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
         tui_grid_put(grid, 1, y++, grid->width - 1, TUI_NORMAL, lines[i]);
     for (int i = 0; i < TUI_VIEWS; i++)
         tui_grid_printf(grid, 1, y++, grid->width - 1, i == app->view ? TUI_STRONG : TUI_NORMAL,
-                        "%d %-10s %s", i + 1, tui_views[i].title, tui_views[i].about);
+                        "%d %-10s %s", (i + 1) % 10, tui_views[i].title, tui_views[i].about);
 }
 
 /* ---- notes --------------------------------------------------------------------------------- */

@@ -113,8 +113,7 @@ static void grow(struct tui_table *table, struct tree *tree, size_t node, int de
         grow(table, tree, child, depth + 1, model);
 }
 
-static void say_extent(struct tui_table *table, const struct tui_view_input *input,
-                       const char *what)
+void tui_note_extent(struct tui_table *table, const struct tui_view_input *input, const char *what)
 {
     int64_t begin = input->filter.begin_ns, now = input->model->now_ns;
     if (begin && now != PROF_UNKNOWN)
@@ -140,7 +139,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
         fell(&tree);
     }
     prof_flame_free(&flame);
-    say_extent(table, input, "Device work of");
+    tui_note_extent(table, input, "Device work of");
 }
 
 /* ---- findings ------------------------------------------------------------------------------ */
@@ -189,7 +188,7 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
         tui_table_note(table, "%s could not judge for want of data",
                        prof_counted((int64_t)findings.abstention_count, "rule", "rules").text);
     prof_findings_free(&findings);
-    say_extent(table, input, "Judged was");
+    tui_note_extent(table, input, "Judged was");
 }
 
 /* At words, for pages that have no other way to be wider than the screen. */

@@ -15,8 +15,8 @@ const struct tui_view tui_views[TUI_VIEWS] = {
                          tui_fill_memory, tui_fill_memory_paths},
     [TUI_VIEW_RANGES] = {"ranges", "NVTX", "device time by the ranges that asked for it", true,
                          tui_fill_ranges, NULL},
-    [TUI_VIEW_PROCESSES] = {"processes", "Processes", "processes and ranks", false,
-                            tui_fill_processes, NULL},
+    [TUI_VIEW_PROCESSES] = {"processes", "Procs", "processes and ranks", false, tui_fill_processes,
+                            NULL},
     [TUI_VIEW_FINDINGS] = {"findings", "Findings",
                            "what the rules say of the last events; Enter: why", true,
                            tui_fill_findings, tui_fill_finding},
@@ -24,4 +24,6 @@ const struct tui_view tui_views[TUI_VIEWS] = {
                           tui_fill_devices, NULL},
     [TUI_VIEW_HEALTH] = {"health", "Health", "lost records, delay, and what perfkit itself costs",
                          true, tui_fill_health, NULL},
+    [TUI_VIEW_HOST] = {"host", "Host", "where the host's threads are, which lines launch", true,
+                       tui_fill_host, NULL},
 };

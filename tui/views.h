@@ -53,6 +53,7 @@ enum {
     TUI_VIEW_FINDINGS,
     TUI_VIEW_DEVICES,
     TUI_VIEW_HEALTH,
+    TUI_VIEW_HOST,
     TUI_VIEWS
 };
 extern const struct tui_view tui_views[TUI_VIEWS];
@@ -66,6 +67,8 @@ struct prof_text tui_launch_shape(const struct prof_config *config);
 /* Theoretical occupancy, 0..1; NaN. */
 double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell);
 double tui_mean(const struct tui_sum *sum);
+/* A note that says how far back the events reach that a view of details is made of. */
+void tui_note_extent(struct tui_table *table, const struct tui_view_input *input, const char *what);
 /* Its number in the API and its name; a handle says nothing: the number of its row. */
 void tui_stream_name(const struct tui_stream *stream, char *out, size_t size);
 /* The label that the program gave it, or its name, after its number where there are several. */
@@ -82,6 +85,7 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
 void tui_fill_findings(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_finding(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_devices(struct tui_table *table, const struct tui_view_input *input);
+void tui_fill_host(struct tui_table *table, const struct tui_view_input *input);
 void tui_fill_health(struct tui_table *table, const struct tui_view_input *input);
 
 /* The one column of a page of text. */

@@ -85,7 +85,7 @@ static void compare_views(bool ascii)
     open_finished(ascii);
     for (int view = 0; view < TUI_VIEWS; view++) {
         char name[80];
-        if (view == TUI_VIEW_HEALTH || view == TUI_VIEW_FINDINGS) /* below */
+        if (view == TUI_VIEW_HEALTH || view == TUI_VIEW_FINDINGS || view == TUI_VIEW_HOST)
             continue;
         tui_app_show(&app, view);
         tui_app_fill(&app);
@@ -101,6 +101,9 @@ static void compare_views(bool ascii)
     tui_app_fill(&app);
     shows("complete", 120, 24);
     shows("rollup (sums by second)", 120, 24);
+    tui_app_key(&app, '0');
+    shows("n/a (samples: perfkit run --cpu-sample)", 120, 24);
+    shows("n/a (call stacks: perfkit run --stacks)", 120, 24);
     done();
 }
 
@@ -322,10 +325,10 @@ START_TEST(json_is_the_table)
     ck_assert_ptr_eq(strchr(text, '\n'), text + size - 1); /* one line */
     ck_assert_ptr_null(strchr(text, 27));
     static const char *const parts[] = {
-        "\"state\":\"finished\"", "\"whole\":true", "\"kernels\":[", "\"streams\":[",
-        "\"transfers\":[",        "\"memory\":[",   "\"ranges\":[",  "\"processes\":[",
-        "\"findings\":[",         "\"devices\":[",  "\"health\":[",  "\"total_calls\":",
-        "\"gpu_share\":null"};
+        "\"state\":\"finished\"", "\"whole\":true",    "\"kernels\":[", "\"streams\":[",
+        "\"transfers\":[",        "\"memory\":[",      "\"ranges\":[",  "\"processes\":[",
+        "\"findings\":[",         "\"devices\":[",     "\"health\":[",  "\"host\":[",
+        "\"total_calls\":",       "\"gpu_share\":null"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         ck_assert_msg(strstr(text, parts[i]) != NULL, "no %s in %s", parts[i], text);
     ck_assert_int_eq(app.view, TUI_VIEW_KERNELS);
@@ -351,7 +354,11 @@ START_TEST(lines_of_stacks)
         "(3, 2, 3, 3);"
         "UPDATE kernel SET stack = 2 WHERE config = 1;"
         "UPDATE kernel SET stack = 3 WHERE config = 2;"
-        "UPDATE allocation SET stack = 2;");
+        "UPDATE allocation SET stack = 2;"
+        "INSERT INTO cpu_sample(start, thread, kind, weight, stack) "
+        "VALUES(1000, 1, 1, 1000000, 3), (2000, 1, 1, 1000000, 3);"
+        "INSERT INTO cpu_sample(start, thread, kind, duration, weight, stack) "
+        "VALUES(3000, 1, 2, 5000000, 5000000, 2);");
     for (int i = 0; i < 200; i++) /* shorter than their launches */
         scene_kernel(&scene, 900000000 + i * 4000, 1000, 1, 4, true);
     scene_state(&scene, "complete", 1000000000);
@@ -370,6 +377,11 @@ START_TEST(lines_of_stacks)
     tui_app_show(&app, TUI_VIEW_MEMORY);
     tui_app_fill(&app);
     shows("step (train.c:36) since 10 ns", 120, 24);
+    tui_app_key(&app, '0');
+    shows("GPU idle", 120, 24);
+    shows("\\x1b[31mred (train.c:7)", 120, 24); /* sampled, and it launches */
+    shows("launching", 140, 24);
+    lacks("n/a (", 120, 24);
     done();
 }
 END_TEST
