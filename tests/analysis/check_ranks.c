@@ -446,18 +446,7 @@ END_TEST
 /* Three pairs of ranks, of which one takes four times as long. */
 START_TEST(a_slow_link_is_first)
 {
-    scene_begin();
-    for (int r = 0; r < 6; r++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", r);
-        scene_process(r, number);
-        scene_comm_init(r, 1000 + r / 2, 2);
-        for (int i = 0; i < 4; i++) {
-            scene_all_reduce(r, 100 + 1000 * i, 1000 + r / 2, 8 * MEBI);
-            scene_kernel(r, ALL_REDUCE_CONFIG, 101 + 1000 * i, 110 + 1000 * i,
-                         110 + 1000 * i + (r / 2 == 1 ? 400 : 100));
-        }
-    }
+    scene_pairs(400);
     struct prof_capture *capture = scene_made();
     const struct prof_ranks *ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->link_count, 3);

@@ -97,6 +97,13 @@ void scene_all_reduce(int r, long at, long long communicator, long long bytes)
               F_REDUCTION);
 }
 
+void scene_rank(int r)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", r);
+    scene_process(r, number);
+}
+
 void scene_comm_init(int r, long long communicator, int ranks)
 {
     int call = scene_range(r, INIT, NCCL, 1, 2);
@@ -114,9 +121,7 @@ void scene_training(int count, const long *work, const long *idle, long long com
     for (int r = 0; r < count; r++)
         last = work[r] + idle[r] > last ? work[r] + idle[r] : last;
     for (int r = 0; r < count; r++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", r);
-        scene_process(r, number);
+        scene_rank(r);
         scene_comm_init(r, communicator, count);
         for (long step = 0; step < STEPS; step++) {
             long at = 1000 * (step + 1), arrival = at + 10 + idle[r] + work[r];
@@ -124,6 +129,22 @@ void scene_training(int count, const long *work, const long *idle, long long com
             scene_kernel(r, GEMM_CONFIG, at + 1, at + 10 + idle[r], arrival);
             scene_all_reduce(r, at + 3, communicator, 8 * MEBI);
             scene_kernel(r, ALL_REDUCE_CONFIG, at + 4, arrival, at + 10 + last + 100);
+        }
+    }
+}
+
+void scene_pairs(long slow_us)
+{
+    scene_begin();
+    for (int r = 0; r < 6; r++) {
+        int pair = r / 2;
+        scene_rank(r);
+        scene_comm_init(r, 1000 + pair, 2);
+        for (int i = 0; i < 4; i++) {
+            long at = 1000 * i;
+            scene_all_reduce(r, at + 100, 1000 + pair, 8 * MEBI);
+            scene_kernel(r, ALL_REDUCE_CONFIG, at + 101, at + 110,
+                         at + 110 + (pair == 1 ? slow_us : 100));
         }
     }
 }

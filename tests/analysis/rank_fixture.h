@@ -44,6 +44,8 @@ struct prof_capture *scene_made(void);
 
 /* `rank` as SQL: a number, or NULL; with one, the launcher said that there are 4. */
 void scene_process(int r, const char *rank);
+/* A process whose rank is `r`. */
+void scene_rank(int r);
 /* The launch takes 1 us and begins at `call`. Collective kernels run on the stream to communicate.
  */
 void scene_kernel(int r, int config, long call, long start, long end);
@@ -57,5 +59,9 @@ void scene_comm_init(int r, long long communicator, int ranks);
 /* STEPS steps of 1000 us: rank r computes work[r] us from 10 us on, then an all-reduce of 8 MiB
  * takes 100 us once all have come. idle[r]: its kernel begins so much later. */
 void scene_training(int count, const long *work, const long *idle, long long communicator);
+
+/* Three pairs of ranks, each with a communicator, 1000 and up, and four all-reduces of 8 MiB that take
+ * 100 us; those of the second pair take `slow_us`. */
+void scene_pairs(long slow_us);
 
 #endif

@@ -76,9 +76,7 @@ START_TEST(ranks_that_wait_in_turn)
 {
     scene_begin();
     for (int r = 0; r < 3; r++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", r);
-        scene_process(r, number);
+        scene_rank(r);
         for (long step = 0; step < 9; step++) {
             long at = 1000 * (step + 1), arrival = at + 210 + (step % 3 == r ? 300 : 0);
             scene_range(r, STEP, 0, at, at + 1000);
@@ -104,9 +102,7 @@ static struct prof_findings with_cover(struct prof_capture **capture, bool cover
 {
     scene_begin();
     for (int r = 0; r < 2; r++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", r);
-        scene_process(r, number);
+        scene_rank(r);
         for (long step = 0; step < 6; step++) {
             long at = 1000 * (step + 1);
             scene_range(r, STEP, 0, at, at + 1000);
@@ -141,9 +137,7 @@ START_TEST(collectives_are_not_judged_as_kernels)
 {
     scene_begin();
     for (int r = 0; r < 2; r++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", r);
-        scene_process(r, number);
+        scene_rank(r);
         for (long step = 0; step < 30; step++) {
             long at = 1000 * (step + 1);
             scene_range(r, STEP, 0, at, at + 1000);
@@ -172,18 +166,7 @@ END_TEST
 
 static struct prof_findings with_pairs(struct prof_capture **capture, long slow_us)
 {
-    scene_begin();
-    for (int r = 0; r < 6; r++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", r);
-        scene_process(r, number);
-        scene_comm_init(r, 1000 + r / 2, 2);
-        for (int i = 0; i < 4; i++) {
-            scene_all_reduce(r, 100 + 1000 * i, 1000 + r / 2, 8 * MEBI);
-            scene_kernel(r, ALL_REDUCE_CONFIG, 101 + 1000 * i, 110 + 1000 * i,
-                         110 + 1000 * i + (r / 2 == 1 ? slow_us : 100));
-        }
-    }
+    scene_pairs(slow_us);
     *capture = scene_made();
     return judged(*capture);
 }
