@@ -74,7 +74,7 @@ def compare(values, theirs, told):
         other = statistics.mean(theirs[SAME[name]]) if SAME.get(name) in theirs else None
         if ours is None or max(ours, other or 0) < LEAST.get(value["unit"], 0):
             continue
-        relative = value["rate_error"] / value["rate"] if value["rate_error"] and value["rate"] else None
+        relative = value["per_launch_error"] / ours if value["per_launch_error"] and ours else None
         row = {"counter": name, "samples": value["samples"], "perfkit": ours, "error": relative}
         row["ncu_error"] = spread(theirs[SAME[name]]) if other else None
         for label, right in (("ncu", other), ("source", told.get(name))):

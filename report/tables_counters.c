@@ -139,6 +139,7 @@ COPIED(metric, prof_report_text(VALUE(row)->counter->metric))
 COPIED(rate, real(VALUE(row)->value->rate))
 COPIED(error, real(VALUE(row)->value->rate_error))
 COPIED(per_launch, real(VALUE(row)->value->per_launch))
+COPIED(per_launch_error, real(VALUE(row)->value->per_launch_error))
 COPIED(share, real(VALUE(row)->value->share))
 COPIED(samples, prof_report_int(VALUE(row)->row->samples))
 COPIED(device, prof_report_int(VALUE(row)->row->device))
@@ -150,6 +151,7 @@ const struct prof_report_column prof_report_counter_value_columns[] = {
     COMPUTED("rate", "Per second", NUMBER, 0, value_rate),
     COMPUTED("rate_error", "Error", NUMBER, 0, value_error),
     COMPUTED("per_launch", "Per launch", NUMBER, 0, value_per_launch),
+    COMPUTED("per_launch_error", "Error", NUMBER, 0, value_per_launch_error),
     COMPUTED("share", "Of peak", SHARE, 0, value_share),
     COMPUTED("samples", "Samples", COUNT, 0, value_samples),
     COMPUTED("metric", "Metric", WORD, 0, value_metric),

@@ -28,6 +28,7 @@ static const struct exact_counter memory[] = {
     {"dram_read_bytes", "byte", "dram__bytes_read.sum"},
     {"dram_write_bytes", "byte", "dram__bytes_write.sum"},
     {"l2_bytes", "byte", "lts__t_bytes.sum"},
+    {"instructions", "warp-instruction", "sm__inst_executed.sum"},
     {EXACT_TENSOR, "warp-instruction", "sm__inst_executed_pipe_tensor.sum"},
 };
 static const struct exact_counter fp64[] = {TENSOR("tensor_fp64", "src_fp64")};

@@ -6,7 +6,7 @@
  * recorded) looks idle, and counted all the same: where that can be, a sample must be full of known
  * kernels.
  *
- * Memory: 32 bytes a sample and 12 a kernel in it. */
+ * Memory: 32 bytes a sample and 24 a kernel in it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,14 @@
  * after the other: ends of kernels overlap a little on any busy device. */
 #define TOGETHER_SHARE 0.05
 
+/* A copy or fill of fewer bytes is as if nothing ran: cuBLAS clears a word before each matrix
+ * product, and without the samples between two products their beginnings and ends would be missing.
+ */
+#define FEW_BYTES 65536
+
 enum { KERNELS, TRANSFERS, MEMSETS, GRAPHS, STREAMS_OF_WORK };
 enum { START, ID, DURATION, STREAM, CONFIG, THREAD, LEAD, CORRELATION };
+enum { BYTES = CONFIG }; /* of transfers and fills */
 
 struct op {
     int64_t start_ns, end_ns;
@@ -119,7 +125,9 @@ static void take_op(struct walk *walk, int which, int64_t begin)
         g->time_ns = prof_add(g->time_ns, op.end_ns - op.start_ns);
         op.launch = (uint32_t)g->launches++;
     }
-    if (source != SIZE_MAX && op.end_ns > begin) {
+    bool unseen = (which == TRANSFERS || which == MEMSETS) && row->cells[BYTES] >= 0 &&
+                  row->cells[BYTES] < FEW_BYTES;
+    if (source != SIZE_MAX && !unseen && op.end_ns > begin) {
         struct op *slot = prof_array_add(&walk->active[source].list);
         if (slot)
             *slot = op;
@@ -220,6 +228,7 @@ static bool touch(struct counter_work *work, struct counter_sampled *sampled, st
     }
     uint64_t sum = (uint64_t)slot->overlap_ns + (uint64_t)overlap_ns;
     slot->overlap_ns = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+    slot->launches += (double)overlap_ns / (double)(op->end_ns - op->start_ns);
     slot->launch = op->launch;
     return true;
 }
@@ -230,7 +239,7 @@ static void forget_short_copies(struct counter_work *work, struct counter_sample
     for (uint32_t i = 0; i < sampled->count; i++) {
         struct counter_touch *t = &work->touches.data[sampled->first + i];
         if (t->group != COUNTER_OTHER ||
-            (double)t->overlap_ns >= TOGETHER_SHARE * (double)sampled->busy_ns)
+            (double)t->overlap_ns >= TOGETHER_SHARE * (double)sampled->length_ns)
             continue;
         *t = work->touches.data[--work->touches.count];
         sampled->count--;
@@ -363,8 +372,8 @@ static enum prof_status open_work(struct walk *walk, struct prof_error *err)
         const char *table, *columns;
     } tables[STREAMS_OF_WORK] = {
         [KERNELS] = {"kernel", "duration, stream, config, thread, api_lead, correlation"},
-        [TRANSFERS] = {"transfer", "duration, stream"},
-        [MEMSETS] = {"memset", "duration, stream"},
+        [TRANSFERS] = {"transfer", "duration, stream, bytes"},
+        [MEMSETS] = {"memset", "duration, stream, bytes"},
         [GRAPHS] = {"graph_launch", "duration, stream"},
     };
     enum prof_status status = PROF_OK;

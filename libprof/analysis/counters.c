@@ -3,15 +3,14 @@
  * A device counts for everything that runs on it, so a sample says what one kernel did only as far
  * as that kernel was alone in it. What is said of a kernel rests on such samples; those with a few
  * kernels one after the other are divided by the rates that the kernels have elsewhere, because
- * leaving them out would leave out every kernel's beginning and end. The rate is a ratio of sums,
- * sum of counts over sum of kernel time, and its standard error that of a ratio estimator over
- * clusters (Cochran, Sampling Techniques, 3rd ed., eq. 6.10 and 9.1): samples of one launch are not
- * independent of each other. */
+ * leaving them out would leave out every kernel's beginning and end. What is made of the parts:
+ * counter_estimate.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/counter_estimate.h"
 #include "libprof/analysis/counters.h"
 #include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
@@ -25,46 +24,19 @@ struct slot {
     double peak;
 };
 
-struct tally {
-    int64_t samples;
-    double kernel_ns; /* of the group's kernels, or busy time of the device */
-    double busy_ns;   /* the same without counting twice what ran side by side */
-    double length_ns;
-    double *sums; /* per counter */
-};
-
-/* The ratio estimator's moments over clusters, and the cluster that is being filled. */
-struct clusters {
-    int64_t count;
-    double oo;
-    double *vv, *vo;
-    uint32_t launch, burst;
-    double o;
-    double *v;
-};
-
-struct estimate {
-    struct tally alone; /* the first scan */
-    struct tally own;   /* what the values rest on */
-    struct tally all;   /* whole samples, whatever else ran in them */
-    struct clusters clusters;
-    bool others;
-};
-
 struct work {
     struct counter_work base;
     struct prof_counter_summary *result;
     size_t counters;
-    PROF_ARRAY(struct slot) slots; /* WIRE_COUNTER_SLOTS per source */
-    struct estimate *estimates;    /* per group */
-    double *memory;                /* of all sums */
+    PROF_ARRAY(struct slot) slots;      /* WIRE_COUNTER_SLOTS per source */
+    struct counter_estimate *estimates; /* per group */
+    double *memory;                     /* of all sums */
     size_t at;                     /* sample of the scan */
     bool second;
 };
 
 #define MOST_COUNTERS 64u /* different names in a capture; any more are not looked at */
 #define MOST_SOURCES 256u
-#define SUMS_PER_GROUP 6 /* three tallies; vv, vo and v */
 
 /* ---- small tables ---------------------------------------------------------------------------- */
 
@@ -209,33 +181,6 @@ static enum prof_status read_tables(struct work *w, struct prof_error *err)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static double *take_sums(struct work *w, size_t *used)
-{
-    double *sums = w->memory + *used;
-    *used += w->counters;
-    return sums;
-}
-
-static bool make_estimates(struct work *w)
-{
-    size_t groups = w->base.groups.count, used = 0;
-    w->counters = w->result->counter_count;
-    w->estimates = calloc(groups + 1, sizeof *w->estimates);
-    w->memory = calloc(groups * w->counters * SUMS_PER_GROUP + 1, sizeof *w->memory);
-    if (!w->estimates || !w->memory)
-        return false;
-    for (size_t i = 0; i < groups; i++) {
-        struct estimate *e = &w->estimates[i];
-        e->alone.sums = take_sums(w, &used);
-        e->own.sums = take_sums(w, &used);
-        e->all.sums = take_sums(w, &used);
-        e->clusters.vv = take_sums(w, &used);
-        e->clusters.vo = take_sums(w, &used);
-        e->clusters.v = take_sums(w, &used);
-    }
-    return true;
-}
-
 /* Values of a sample in the order of the result's counters; false when one is missing. */
 static bool read_values(const struct work *w, size_t source, sqlite3_stmt *row, double *values)
 {
@@ -250,47 +195,6 @@ static bool read_values(const struct work *w, size_t source, sqlite3_stmt *row, 
     return true;
 }
 
-/* Levels weigh by time, so that a sum of them over a sum of times is their mean. */
-static void tally_add(const struct work *w, struct tally *tally, const double *values, double ns,
-                      double busy_ns, double length_ns)
-{
-    tally->samples++;
-    tally->kernel_ns += ns;
-    tally->busy_ns += busy_ns;
-    tally->length_ns += length_ns;
-    for (size_t i = 0; i < w->counters; i++)
-        tally->sums[i] +=
-            w->result->counters[i].kind == PROF_COUNTER_MEAN ? values[i] * ns : values[i];
-}
-
-static void close_cluster(const struct work *w, struct clusters *c)
-{
-    if (c->o <= 0)
-        return;
-    c->count++;
-    c->oo += c->o * c->o;
-    for (size_t i = 0; i < w->counters; i++) {
-        c->vv[i] += c->v[i] * c->v[i];
-        c->vo[i] += c->v[i] * c->o;
-        c->v[i] = 0;
-    }
-    c->o = 0;
-}
-
-/* A cluster is one launch in one burst: what a launch does at a time depends on what it did just
- * before, and on the launch. */
-static void cluster_add(const struct work *w, struct clusters *c, uint32_t launch, uint32_t burst,
-                        const double *values, double ns)
-{
-    if (c->launch != launch || c->burst != burst)
-        close_cluster(w, c);
-    c->launch = launch;
-    c->burst = burst;
-    c->o += ns;
-    for (size_t i = 0; i < w->counters; i++)
-        c->v[i] += w->result->counters[i].kind == PROF_COUNTER_MEAN ? values[i] * ns : values[i];
-}
-
 /* ---- the two scans --------------------------------------------------------------------------- */
 
 static const struct counter_touch *touches_of(const struct work *w,
@@ -302,9 +206,14 @@ static const struct counter_touch *touches_of(const struct work *w,
 static void add_own(struct work *w, const struct counter_sampled *sampled,
                     const struct counter_touch *touch, double busy_ns, const double *values)
 {
-    struct estimate *e = &w->estimates[touch->group];
-    tally_add(w, &e->own, values, touch->overlap_ns, busy_ns, sampled->length_ns);
-    cluster_add(w, &e->clusters, touch->launch, sampled->burst, values, touch->overlap_ns);
+    struct counter_part part = {.values = values,
+                                .kernel_ns = touch->overlap_ns,
+                                .busy_ns = busy_ns,
+                                .length_ns = sampled->length_ns,
+                                .launches = touch->launches,
+                                .launch = touch->launch,
+                                .burst = sampled->burst};
+    counter_estimate_add(w->result, &w->estimates[touch->group], &part);
 }
 
 static bool divisible(const struct work *w, const struct counter_sampled *sampled)
@@ -323,7 +232,7 @@ static bool divisible(const struct work *w, const struct counter_sampled *sample
  */
 static double expected(const struct work *w, const struct counter_touch *touch, size_t counter)
 {
-    const struct tally *alone = &w->estimates[touch->group].alone;
+    const struct counter_tally *alone = &w->estimates[touch->group].alone;
     return alone->sums[counter] / alone->kernel_ns * touch->overlap_ns;
 }
 
@@ -353,8 +262,12 @@ static void second_scan(struct work *w, const struct counter_sampled *sampled, c
     for (uint32_t i = 0; i < sampled->count; i++) {
         if (t[i].group == COUNTER_OTHER)
             continue;
-        struct estimate *e = &w->estimates[t[i].group];
-        tally_add(w, &e->all, values, sampled->busy_ns, sampled->busy_ns, sampled->length_ns);
+        struct counter_estimate *e = &w->estimates[t[i].group];
+        struct counter_part whole = {.values = values,
+                                     .kernel_ns = sampled->busy_ns,
+                                     .busy_ns = sampled->busy_ns,
+                                     .length_ns = sampled->length_ns};
+        counter_tally_add(w->result, &e->all, &whole);
         e->others |= sampled->others;
     }
     if (sampled->kind == COUNTER_ALONE)
@@ -377,8 +290,11 @@ static bool add_sample(void *user, sqlite3_stmt *row)
         if (w->second)
             second_scan(w, sampled, values);
         else
-            tally_add(w, &w->estimates[t->group].alone, values, t->overlap_ns, sampled->busy_ns,
-                      sampled->length_ns);
+            counter_tally_add(w->result, &w->estimates[t->group].alone,
+                              &(struct counter_part){.values = values,
+                                                     .kernel_ns = t->overlap_ns,
+                                                     .busy_ns = sampled->busy_ns,
+                                                     .length_ns = sampled->length_ns});
     }
     w->at++;
     return true;
@@ -398,54 +314,26 @@ static enum prof_status scan_values(struct work *w, struct prof_error *err)
         status = prof_scan(w->base.capture, sql, add_sample, w, err);
     }
     for (size_t i = 0; i < w->base.groups.count; i++)
-        close_cluster(w, &w->estimates[i].clusters);
+        counter_estimate_end(w->result, &w->estimates[i]);
     return status;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Standard error of sum(v) / sum(o) over clusters, per second. */
-static double ratio_error(const struct clusters *c, size_t counter, double ratio, double o)
-{
-    if (c->count < 2 || o <= 0)
-        return NAN;
-    double squares = c->vv[counter] - 2 * ratio * c->vo[counter] + ratio * ratio * c->oo;
-    double n = (double)c->count;
-    return sqrt((squares > 0 ? squares : 0) * n / (n - 1)) / o;
-}
-
-static struct prof_counter_value value_of(const struct work *w, const struct estimate *e,
-                                          const struct tally *tally, size_t i)
-{
-    struct prof_counter_value v = {NAN, NAN, NAN, NAN};
-    enum prof_counter_kind kind = w->result->counters[i].kind;
-    double time = kind == PROF_COUNTER_CLOCK ? tally->length_ns : tally->kernel_ns;
-    double scale = kind == PROF_COUNTER_MEAN ? 1 : 1e9;
-    if (time <= 0)
-        return v;
-    double ratio = tally->sums[i] / time;
-    v.rate = ratio * scale;
-    if (tally == &e->own && kind != PROF_COUNTER_CLOCK)
-        v.rate_error = ratio_error(&e->clusters, i, ratio, tally->kernel_ns) * scale;
-    return v;
-}
-
 static void fill_values(const struct work *w, const struct counter_group *g,
-                        const struct estimate *e, struct prof_counter_row *row)
+                        const struct counter_estimate *e, struct prof_counter_row *row)
 {
-    const struct tally *tally = row->joint ? &e->all : &e->own;
-    double mean_s = (double)row->time_ns / (double)row->launches / 1e9;
+    const struct counter_tally *tally = row->joint ? &e->all : &e->own;
     const struct slot *slots = &w->slots.data[(size_t)g->source * WIRE_COUNTER_SLOTS];
     for (size_t i = 0; i < w->counters; i++)
-        row->values[i] = (struct prof_counter_value){NAN, NAN, NAN, NAN};
+        row->values[i] = (struct prof_counter_value){NAN, NAN, NAN, NAN, NAN};
     for (int i = 0; row->known && i < (int)WIRE_COUNTER_SLOTS; i++) {
         if (slots[i].counter < 0)
             continue;
-        struct prof_counter_value v = value_of(w, e, tally, (size_t)slots[i].counter);
-        if (!row->joint && w->result->counters[slots[i].counter].kind != PROF_COUNTER_MEAN)
-            v.per_launch = v.rate * mean_s;
+        struct prof_counter_value v = counter_value(w->result, e, tally, (size_t)slots[i].counter);
         if (slots[i].clock >= 0) {
-            struct prof_counter_value clock = value_of(w, e, tally, (size_t)slots[i].clock);
+            struct prof_counter_value clock =
+                counter_value(w->result, e, tally, (size_t)slots[i].clock);
             double at_once = tally->kernel_ns / tally->busy_ns; /* launches, side by side */
             v.share = v.rate * at_once / (slots[i].peak * clock.rate);
         }
@@ -456,7 +344,7 @@ static void fill_values(const struct work *w, const struct counter_group *g,
 static struct prof_counter_row row_of(const struct work *w, size_t group)
 {
     const struct counter_group *g = &w->base.groups.data[group];
-    const struct estimate *e = &w->estimates[group];
+    const struct counter_estimate *e = &w->estimates[group];
     struct prof_counter_row row = {
         .name = g->config ? g->config->name : NULL,
         .config = g->several_configs ? NULL : g->config,
@@ -517,7 +405,9 @@ static enum prof_status summarise(struct work *w, struct prof_error *err)
     if (status || !w->base.sources.count)
         return status;
     status = counter_touches(&w->base, err);
-    if (!status && !make_estimates(w))
+    w->counters = w->result->counter_count;
+    if (!status &&
+        !counter_estimates_make(w->result, w->base.groups.count, &w->estimates, &w->memory))
         status = prof_out_of_memory(err);
     if (!status)
         status = scan_values(w, err);

@@ -31,8 +31,10 @@ struct prof_counter {
 struct prof_counter_value {
     double rate; /* per second of kernel time: sum over samples / sum of the kernel time in them;
                     CLOCK: per second; MEAN: the mean level */
-    double rate_error; /* its standard error, of the ratio over launches (docs/counters.md) */
-    double per_launch; /* rate x mean duration of the row's launches; MEAN: NaN */
+    double rate_error; /* its standard error (docs/counters.md) */
+    double per_launch; /* sum over samples / launches in them, a part of a launch being that part;
+                          CLOCK: while a launch runs; MEAN: NaN */
+    double per_launch_error; /* its standard error */
     double share; /* of the peak rate at the clock the device had meanwhile, 0..1: of the device
                      while it ran the kernel, also when several launches ran side by side */
 };

@@ -432,7 +432,7 @@ const struct prof_table prof_tables[] = {
        {"correlation", "INTEGER", "the API's number of the call, the same for all of a launch"},
        {"name", "TEXT", "the same on every device; complete = with this launch everything that FLOP are "
                         "made of was counted once"},
-       {"unit", "TEXT", "instruction, flop or byte"},
+       {"unit", "TEXT", "instruction (of a thread), warp-instruction, flop or byte"},
        {"metric", "TEXT", "CUPTI's name of it on this device"},
        {"value", "REAL", "in this launch"}),
      .later = true},

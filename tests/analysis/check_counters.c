@@ -53,7 +53,7 @@ static void put_work(const struct work *work, size_t count)
                 start, duration, work[i].stream, work[i].config);
         else
             put("INSERT INTO transfer(start, duration, stream, bytes, kind) "
-                "VALUES(%lld, %lld, %d, 1, 1);",
+                "VALUES(%lld, %lld, %d, 1000000, 1);",
                 start, duration, work[i].stream);
     }
 }
@@ -288,6 +288,29 @@ START_TEST(a_copy_that_is_over_at_once_is_no_company)
 }
 END_TEST
 
+/* As cuBLAS clears a word before each product. A fill of many bytes is company. */
+START_TEST(a_fill_of_a_word_is_no_company)
+{
+    struct work work[40];
+    for (int i = 0; i < 20; i++) {
+        work[2 * i] = (struct work){1000 + i * 1000, 1950 + i * 1000, 1, 1, 5};
+        work[2 * i + 1] = (struct work){1970 + i * 1000, 1985 + i * 1000, 1, 0, 0};
+    }
+    begin();
+    put_work(work, 40);
+    put_samples(1, work, 40, 900, 21100);
+    strcat(sql, "UPDATE transfer SET bytes = 4;");
+    struct prof_capture *c = open_case();
+    struct prof_counter_summary s;
+    ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    ck_near(s.rows[0].joint_share, 0);
+    ck_assert_int_eq(s.rows[0].samples, 200);
+    ck_near(s.rows[0].values[0].per_launch, 5 * 950);
+    prof_counter_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(short_kernels_are_pooled)
 {
     struct work work[50]; /* 20 ns each, five of them in two samples */
@@ -369,6 +392,35 @@ START_TEST(bursts_of_one_launch_tell_of_its_spread)
     ck_near(s.rows[0].values[0].rate, 5e9);
     /* residuals of -1000 and 1000 counts over 2000 ns, times n / (n - 1) = 2 */
     ck_near(s.rows[0].values[0].rate_error, sqrt(2e6 * 2) / 2000 * 1e9);
+    prof_counter_summary_free(&s);
+    prof_close(c);
+}
+END_TEST
+
+/* A clock that changes between bursts changes the rate, but not what a launch counts: the launches of
+ * a burst are no independent word on the rate, and a slow launch is one launch. */
+START_TEST(a_launch_counts_the_same_at_any_clock)
+{
+    struct work work[40], slow[20];
+    for (int i = 0; i < 20; i++) {
+        work[i] = (struct work){1000 + i * 500, 1500 + i * 500, 1, 1, 6};
+        slow[i] = work[20 + i] = (struct work){20000 + i * 1000, 21000 + i * 1000, 1, 1, 3};
+    }
+    begin();
+    put_work(work, 40);
+    put_samples(1, work, 20, 1300, 10000); /* begins within a launch */
+    put_samples(1, slow, 20, 20000, 40000);
+    struct prof_capture *c = open_case();
+    struct prof_counter_summary s;
+    ck_ok(prof_counter_summary(c, NULL, PROF_BY_NAME, &s, &err));
+    const struct prof_counter_value *v = &s.rows[0].values[0];
+    ck_assert(!s.rows[0].joint);
+    ck_near(v->per_launch, 3000);
+    ck_assert_double_lt(v->per_launch_error, 1e-6 * 3000);
+    /* by its definition over two bursts of 8,700 and 20,000 ns */
+    double rate = (8700. * 6 + 20000. * 3) / 28700, a = 8700 * (6 - rate), b = 20000 * (3 - rate);
+    ck_near(v->rate, rate * 1e9);
+    ck_near(v->rate_error, sqrt((a * a + b * b) * 2) / 28700 * 1e9);
     prof_counter_summary_free(&s);
     prof_close(c);
 }
@@ -670,9 +722,11 @@ CHECK_MAIN("counters", lines_are_sums_over_spans,
            a_kernel_alone_has_its_rate_whatever_its_edges,
            kernels_in_turn_are_told_apart, side_by_side_is_joint,
            a_share_is_of_the_device_and_a_rate_of_a_launch, values_rest_on_the_time_alone,
-           a_copy_that_is_over_at_once_is_no_company, short_kernels_are_pooled,
+           a_copy_that_is_over_at_once_is_no_company,
+           a_fill_of_a_word_is_no_company, short_kernels_are_pooled,
            too_few_samples_say_nothing, the_error_is_that_between_launches,
-           bursts_of_one_launch_tell_of_its_spread, together_is_not_in_turn,
+           bursts_of_one_launch_tell_of_its_spread,
+           a_launch_counts_the_same_at_any_clock, together_is_not_in_turn,
            joint_values_have_no_error, coverage_counts_what_bursts_saw,
            a_sample_that_spans_a_pause_is_left_out,
            what_a_kernel_filter_left_out_is_not_of_its_neighbours,

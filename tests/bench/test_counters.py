@@ -17,9 +17,10 @@ NCU = '''==PROF== Connected to process 1
 '''
 
 
-def value(counter, unit, per_launch, rate=10.0, error=0.1, samples=500):
-    return {"counter": counter, "unit": unit, "per_launch": per_launch, "rate": rate,
-            "rate_error": error, "samples": samples}
+def value(counter, unit, per_launch, error=0.01, samples=500):
+    """`error` is relative."""
+    return {"counter": counter, "unit": unit, "per_launch": per_launch, "samples": samples,
+            "per_launch_error": per_launch * error if per_launch and error else None}
 
 
 class Counters(unittest.TestCase):

@@ -162,7 +162,7 @@ START_TEST(passes_change_when_nobody_needs_them)
 {
     size_t count;
     bool fresh;
-    double values[EXACT_MOST_COUNTS] = {1, 1, 1, 0};
+    double values[EXACT_MOST_COUNTS] = {1, 1, 1, 1, 0};
     const struct exact_pass *all = exact_passes_of("GH100", &count);
     struct exact_shape shape = {{1, 2, 3}, {4, 5, 6}, 7}, other = {{1, 2, 3}, {4, 5, 6}, 8};
     exact_subjects_forget();

@@ -380,7 +380,7 @@ class Counters(replay.Case):
         self.assertEqual(sorted(found), [("_Z4gemmPf", 10), (GEMM, 10),
                                          (GEMM, 20)])
         memory = {"dram_read_bytes": 10, "dram_write_bytes": 20, "l2_bytes": 30,
-                  "tensor_instructions": 40}
+                  "instructions": 40, "tensor_instructions": 50}
         arithmetic = {"fp64_add": 10, "fp64_mul": 20, "fp64_fma": 30, "fp32_add": 40, "fp32_mul": 50,
                       "fp32_fma": 60, "fp16_add": 70, "fp16_mul": 80, "fp16_fma": 90}
         tensor = ("bf16", "tf32", "fp64", "fp16_wgmma", "fp16_fp32", "fp16", "fp8")
@@ -404,7 +404,7 @@ class Counters(replay.Case):
     def test_exact_without_tensors_asks_for_none(self):
         found = self.counted(self.exact("^lib::gemm$", "no_tensor=1"))
         self.assertEqual(list({name for name, _ in found}), [GEMM])
-        self.assertEqual(len(found[GEMM, 10]), 14)
+        self.assertEqual(len(found[GEMM, 10]), 15)
         self.assertEqual(found[GEMM, 10]["tensor_instructions"], (3, 0))
 
     def test_exact_without_permission(self):
