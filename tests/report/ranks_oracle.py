@@ -57,7 +57,8 @@ def check(perfkit, capture):
     db = sqlite3.connect("file:%s?mode=ro" % capture, uri=True)
     assert not on_host(db), "operations of the host are not computed here"
     for rank in told["ranks"]["rows"]:
-        process, = db.execute("SELECT id FROM process WHERE pid = ? AND (rank = ? OR rank IS NULL)",
+        process, = db.execute("SELECT id FROM process WHERE pid = ? AND (rank = ? OR rank IS NULL) AND "
+                              "id IN (SELECT process FROM stream)",
                               (rank["pid"], rank["rank"])).fetchone()
         begin, end = rank["begin_ns"], rank["begin_ns"] + rank["window_ns"]
         sums = spent(marks_of(db, process), begin, end)
