@@ -55,6 +55,15 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y; /* ranges are read in order of start */
 }
 
+/* What the engine does around a counted operator (adding up the gradient of a broadcast bias) is
+ * that operator's too: the engine's range takes its number where it has none. */
+static void number_engine(struct prof_torch *t, uint32_t parent, int64_t sequence)
+{
+    struct prof_torch_operator *outer = parent == PROF_NO_RANGE ? NULL : &t->operators.data[parent];
+    if (outer && outer->engine && outer->sequence == PROF_UNKNOWN)
+        outer->sequence = sequence;
+}
+
 /* Which ranges are of the backward pass, and the others in order of their numbers. */
 static bool sort_out(struct prof_torch *t)
 {
@@ -63,8 +72,12 @@ static bool sort_out(struct prof_torch *t)
         uint32_t parent = t->index.nodes.data[i].parent;
         op->backward =
             op->engine || (parent != PROF_NO_RANGE && t->operators.data[parent].backward);
-        if (op->backward || op->sequence == PROF_UNKNOWN)
+        if (op->sequence == PROF_UNKNOWN)
             continue;
+        if (op->backward) {
+            number_engine(t, parent, op->sequence);
+            continue;
+        }
         uint32_t *slot = prof_array_add(&t->forward);
         if (!slot)
             return false;
