@@ -158,11 +158,14 @@ static enum cfi_stepped step_in_made_code(const struct cpu_process *process, str
                                           struct cfi_registers *registers)
 {
     struct cfi_registers by_frame = *registers;
+    bool beyond = walk->beyond; /* a register that is no frame pointer may point anywhere */
     enum cfi_stepped stepped = step_by_frame_pointer(process, walk, false, &by_frame);
     bool sure =
         stepped == CFI_STEPPED && mapping_at(process, by_frame.value[CFI_RIP] - 1) != NULL;
-    if (!sure && step_over_stub(process, walk, registers) == CFI_STEPPED)
+    if (!sure && step_over_stub(process, walk, registers) == CFI_STEPPED) {
+        walk->beyond = beyond;
         return CFI_STEPPED;
+    }
     *registers = by_frame;
     return stepped;
 }

@@ -309,7 +309,8 @@ static bool is_runtime(const struct prof_frame *frame)
 {
     static const char *const names[] = {
         "libc.so", "ld-linux", "ld-musl",     "libpthread.so", "libm.so",
-        "libc-2.", "[vdso]",   "libgcc_s.so", "libstdc++.so",  "libperfkit_collector.so"};
+        "libc-2.", "[vdso]",   "libgcc_s.so", "libstdc++.so",  "libperfkit_collector.so",
+        "libpython", "python2", "python3"}; /* the interpreter is every Python program's */
     const char *name = frame->module ? base_name(frame->module) : "";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strncmp(name, names[i], strlen(names[i])) == 0)
@@ -368,7 +369,7 @@ static bool is_installed(const struct prof_frame *frame)
 enum prof_nearness prof_frame_nearness(const struct prof_frame *frame)
 {
     bool installed = is_installed(frame);
-    if (is_runtime(frame))
+    if (is_runtime(frame) || is_glue(frame, NULL))
         return PROF_NEAR_RUNTIME;
     if (frame->file && frame->line != PROF_UNKNOWN)
         return installed ? PROF_NEAR_LIBRARY_LINE : PROF_NEAR_OWN_LINE;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -128,6 +129,50 @@ START_TEST(callers_are_found)
     ck_assert_uint_eq(chain.frames[0], taken.copy.registers.value[CFI_RIP]);
     for (int i = 0; i < 3; i++)
         ck_assert_uint_eq(chain.frames[i + 1], taken.callers[i] - 1);
+    end(&scene);
+}
+END_TEST
+
+/* CPython's trampolines (-X perf): code of no file, without tables and without a frame pointer. */
+static void (*stub)(void (*function)(void));
+
+STANDS_ALONE void outer_by_stub(volatile char *room)
+{
+    room[0] = 1;
+    taken.callers[2] = (uint64_t)(uintptr_t)__builtin_return_address(0);
+    stub(middle);
+    sink++;
+}
+
+static void make_stub(void)
+{
+    static const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, /* sub $8, %rsp */
+                                         0xff, 0xd7,             /* call *%rdi */
+                                         0x48, 0x83, 0xc4, 0x08, /* add $8, %rsp */
+                                         0xc3};                  /* ret */
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(page != MAP_FAILED);
+    memcpy(page, code, sizeof code);
+    ck_assert_int_eq(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+    memcpy(&stub, &page, sizeof stub);
+}
+
+START_TEST(callers_are_found_through_a_stub)
+{
+    struct scene scene = begin();
+    struct cpu_chain chain = {.count = 0};
+    char room[STACK_BYTES * 2];
+    make_stub();
+    taken = (struct taken){.copy = {.stack = taken.stack}};
+    outer_by_stub(room);
+    taken.copy.bytes = STACK_BYTES;
+    cpu_unwind(&scene.unwinder, &scene.tasks, scene.process, &taken.copy, &chain);
+    ck_assert_uint_eq(chain.frames[1], taken.callers[0] - 1);
+    ck_assert_uint_eq(chain.frames[2], taken.callers[1] - 1); /* in the stub */
+    bool found = false;
+    for (uint32_t i = 3; i < chain.count; i++)
+        found |= chain.frames[i] == taken.callers[2] - 1;
+    ck_assert(found);
     end(&scene);
 }
 END_TEST
@@ -274,9 +319,9 @@ START_TEST(broken_files_end_a_stack)
 }
 END_TEST
 
-CHECK_MAIN("cpu unwind", callers_are_found, callers_are_found_without_a_search_table,
-           no_caller_but_code, a_short_copy_goes_on_by_frame_pointers, nonsense_ends,
-           broken_files_end_a_stack)
+CHECK_MAIN("cpu unwind", callers_are_found, callers_are_found_through_a_stub,
+           callers_are_found_without_a_search_table, no_caller_but_code,
+           a_short_copy_goes_on_by_frame_pointers, nonsense_ends, broken_files_end_a_stack)
 
 #else
 int main(void)
