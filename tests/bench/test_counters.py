@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
 import counters
+import sampler_memory
 
 NCU = '''==PROF== Connected to process 1
 {"kernel": "copy"}
@@ -60,6 +61,16 @@ class Counters(unittest.TestCase):
         said = "counters note: 9 samples in 1 burst, 2.0% of the time; the sampler used 9.8% of a core"
         self.assertEqual(counters.sampler_share({"trust": {"statements": [{"text": said}]}}), 9.8)
         self.assertIsNone(counters.sampler_share({"trust": {"statements": []}}))
+
+    def test_slope_of_memory(self):
+        times = range(480)
+        each, most = sampler_memory.slope(times, [200 + t / 120 for t in times])  # half a MB a minute
+        self.assertAlmostEqual(each, 0.5)
+        self.assertAlmostEqual(most, 0.5)
+        each, most = sampler_memory.slope(times, [200 + (t // 20 * 7 % 3) for t in times])
+        self.assertLess(abs(each), 0.2)
+        self.assertGreater(most, each)
+        self.assertEqual(sampler_memory.slope([1, 2], [3, 3]), (None, None))
 
 
 if __name__ == "__main__":
