@@ -464,9 +464,34 @@ START_TEST(own_lines_come_before_those_of_libraries)
 }
 END_TEST
 
-CHECK_MAIN("memory profile", own_lines_come_before_those_of_libraries, blocks_are_inside_segments,
-           host_stacks_tell_lines, what_did_not_fit, the_driver_counts_too,
-           pools_count_by_what_they_reserve, a_leak_is_found_where_it_is_made,
-           what_is_freed_in_the_end_was_kept_too, the_peak_is_shared_out,
-           what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
+/* A program without lines whose CUDA runtime is part of it. */
+START_TEST(frames_of_the_runtime_tell_nothing)
+{
+    struct program p;
+    begin(&p);
+    fputs("INSERT INTO string(id, value) VALUES(20, 'cudaMalloc'), (21, 'weights()'), (22, 'main');"
+          "INSERT INTO module(id, process, path) VALUES(1, 1, '/home/me/train');"
+          "INSERT INTO frame(id, process, kind, address, module, offset) VALUES"
+          "(1, 1, 1, 4096, 1, 16), (2, 1, 1, 4128, 1, 48), (3, 1, 1, 4160, 1, 80);"
+          "INSERT INTO symbol(frame, level, function) VALUES(1, 0, 22), (2, 0, 21), (3, 0, 20);"
+          "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), "
+          "(3, 2, 3, 3);",
+          p.out);
+    memory(&p, 1000, -1, 500, 3);
+    fputs("UPDATE allocation SET stack = 3;", p.out);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_uint_eq(m.site_count, 1);
+    ck_assert_str_eq(m.sites[0].brief, "weights() (train) < main (train)");
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("memory profile", own_lines_come_before_those_of_libraries,
+           frames_of_the_runtime_tell_nothing, blocks_are_inside_segments, host_stacks_tell_lines,
+           what_did_not_fit, the_driver_counts_too, pools_count_by_what_they_reserve,
+           a_leak_is_found_where_it_is_made, what_is_freed_in_the_end_was_kept_too,
+           the_peak_is_shared_out, what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
            without_steps_nothing_is_accused, filters_choose_allocations)

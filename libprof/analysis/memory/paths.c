@@ -94,6 +94,14 @@ static uint32_t place_of(const struct prof_flame *tree, uint32_t at)
 
 #define CALLERS 3
 
+/* Does the frame stand for the place `first`? One that is as near; without lines (NULL) every frame
+ * but those of runtimes. */
+static bool belongs(const struct prof_frame *frame, const struct prof_frame *first)
+{
+    enum prof_nearness near = prof_frame_nearness(frame);
+    return first ? near == prof_frame_nearness(first) : near != PROF_NEAR_RUNTIME;
+}
+
 /* The place and its callers that are as near; the frame that called the API where that is another;
  * the ranges. */
 static bool append_brief(struct text *text, const struct prof_flame *tree, uint32_t at)
@@ -107,8 +115,7 @@ static bool append_brief(struct text *text, const struct prof_flame *tree, uint3
         const struct prof_frame *frame = tree->nodes[path[i]].frame;
         if (frame && !inner)
             inner = path[i];
-        if (frame && frames < CALLERS &&
-            (!first || prof_frame_nearness(frame) == prof_frame_nearness(first)))
+        if (frame && frames < CALLERS && belongs(frame, first))
             ok = append_node(text, tree, path[i], frames++ ? " < " : "");
     }
     if (!frames)
