@@ -130,7 +130,7 @@ static void backward_has_its_line(const char *numbers)
     ck_ok(prof_pytorch_summary(c, NULL, &torch, &err));
     ck_assert_uint_eq(torch.count, 1);
     ck_assert_int_eq(torch.rows[0].forward_ns, 10);
-    ck_assert_int_eq(torch.rows[0].backward_ns, 20);
+    ck_assert_int_eq(torch.rows[0].backward_ns, 27);
     ck_assert_int_eq(torch.rows[0].line, 36);
     ck_assert_int_eq(torch.unmatched_ns, 3);
     prof_pytorch_summary_free(&torch);
