@@ -57,6 +57,18 @@ class Counters(unittest.TestCase):
         self.assertEqual((summary["compared"], summary["within_two_errors"]), (2, 1))
         self.assertIn("1 of 2 within 3 %", said.getvalue())
 
+    def test_what_tracing_adds_is_taken_off(self):
+        rows = counters.compare(
+            [value("alu", "instruction", 1.04e6), value("sm_active", "cycle", 2e6),
+             value("fma", "instruction", 2e6), value("fma_fp16", "instruction", 1e6)],
+            {"sm__inst_executed_pipe_alu.sum": [1e6], "sm__cycles_active.sum": [1e6],
+             "sm__inst_executed_pipe_fma.sum": [1e6]}, {}, counters.warps_of((100, 10, 1), (310, 1, 1)))
+        by_name = {row["counter"]: row for row in rows}
+        self.assertAlmostEqual(by_name["alu"]["ncu_errors"], 4)
+        self.assertAlmostEqual(by_name["alu"]["like_errors"], 0)  # 10,000 warps, 4 each
+        self.assertNotIn("like_errors", by_name["sm_active"])
+        self.assertEqual(by_name["fma"]["unlike"], counters.HALF)
+
     def test_share_of_the_sampler(self):
         said = "counters note: 9 samples in 1 burst, 2.0% of the time; the sampler used 9.8% of a core"
         self.assertEqual(counters.sampler_share({"trust": {"statements": [{"text": said}]}}), 9.8)
