@@ -76,7 +76,8 @@ static const struct cli_option report_options[] = {
              "on cpu or blocked",
      .words = weight_words},
     {.name = "speedscope", .type = CLI_FILE, AT(speedscope), .argument = "OUT",
-     .text = "the same stacks for speedscope, by time, bytes, number and idle time, with source lines"},
+     .text = "the same stacks for speedscope, by time, bytes, number and idle time, and the host by "
+             "its samples, with source lines"},
     {.name = "pprof", .type = CLI_FILE, AT(pprof), .argument = "OUT",
      .text = "the same for pprof, compressed (OUT.pb.gz)"},
     {.name = "prometheus", .type = CLI_FILE, AT(prometheus), .argument = "OUT",

@@ -50,8 +50,8 @@ static const char *name_of(const struct prof_report_samples *samples,
     return node->name ? node->name : "unknown";
 }
 
-/* Frames of the host's stacks say where they are, the others what they are: that is what viewers show
- * beside a name. */
+/* Frames of the host's stacks say where they are, the others what they are: that is what viewers
+ * show beside a name. */
 static struct prof_report_frame frame_of(const struct prof_flame_node *node, const char *name)
 {
     const struct prof_frame *place = node->kind == PROF_FLAME_FRAME ? node->frame : NULL;
@@ -130,13 +130,83 @@ static bool order_stacks(struct prof_report_samples *samples)
     return ok;
 }
 
+/* The nodes of `more` behind those that are there, below the same root. */
+static bool append_flame(struct prof_flame *flame, const struct prof_flame *more)
+{
+    if (more->count < 2)
+        return true;
+    struct prof_flame_node *nodes =
+        realloc(flame->nodes, (flame->count + more->count) * sizeof *nodes);
+    if (!nodes)
+        return false;
+    flame->nodes = nodes;
+    uint32_t shift = (uint32_t)flame->count - 1;
+    for (size_t i = 1; i < more->count; i++) {
+        nodes[flame->count] = more->nodes[i];
+        nodes[flame->count++].parent += more->nodes[i].parent ? shift : 0;
+    }
+    return true;
+}
+
+static enum prof_status add_host(struct prof_report_samples *samples, struct prof_capture *capture,
+                                 const struct prof_filter *filter, enum prof_flame_weight weight,
+                                 struct prof_error *err)
+{
+    struct prof_flame flame;
+    enum prof_status status = prof_flame(capture, filter, weight, &flame, err);
+    if (!status && !append_flame(&samples->flame, &flame))
+        status = prof_fail(err, PROF_NOMEM, "cannot write the flame graph: out of memory");
+    prof_flame_free(&flame);
+    return status;
+}
+
+static enum prof_status read_flames(struct prof_report_samples *samples,
+                                    struct prof_capture *capture, const struct prof_filter *filter,
+                                    struct prof_error *err)
+{
+    enum prof_status status = prof_flame(capture, filter, PROF_FLAME_COUNT, &samples->flame, err);
+    samples->cpu = samples->flame.count;
+    if (!status)
+        status = add_host(samples, capture, filter, PROF_FLAME_CPU, err);
+    samples->blocked = samples->flame.count;
+    if (!status)
+        status = add_host(samples, capture, filter, PROF_FLAME_BLOCKED, err);
+    samples->has_host = samples->flame.count > samples->cpu;
+    return status;
+}
+
+int64_t prof_report_sample_weight(const struct prof_report_samples *samples, size_t index,
+                                  enum prof_report_weight weight)
+{
+    uint32_t at = samples->nodes[index];
+    const struct prof_flame_node *node = &samples->flame.nodes[at];
+    if (at >= samples->cpu) {
+        enum prof_report_weight its =
+            at >= samples->blocked ? PROF_REPORT_WEIGHT_BLOCKED_NS : PROF_REPORT_WEIGHT_CPU_NS;
+        return weight == its ? node->self : 0;
+    }
+    switch (weight) {
+    case PROF_REPORT_WEIGHT_COUNT:
+        return node->count;
+    case PROF_REPORT_WEIGHT_DEVICE_NS:
+        return node->device_ns;
+    case PROF_REPORT_WEIGHT_BYTES:
+        return node->bytes;
+    case PROF_REPORT_WEIGHT_IDLE_NS:
+        return node->idle_ns;
+    case PROF_REPORT_WEIGHT_CPU_NS:
+    case PROF_REPORT_WEIGHT_BLOCKED_NS:
+        break;
+    }
+    return 0;
+}
+
 enum prof_status prof_report_samples(struct prof_capture *capture,
                                      const struct prof_report_options *options,
                                      struct prof_report_samples *samples, struct prof_error *err)
 {
     *samples = (struct prof_report_samples){0};
-    enum prof_status status = prof_flame(capture, options ? options->filter : NULL,
-                                         PROF_FLAME_COUNT, &samples->flame, err);
+    enum prof_status status = read_flames(samples, capture, options ? options->filter : NULL, err);
     if (status)
         return status;
     size_t count = samples->flame.count;

@@ -14,8 +14,21 @@ struct prof_report_frame {
 /* Frames of a stack at most; deeper ones lose their outermost frames. */
 #define PROF_REPORT_STACK 512
 
+/* What a stack weighs. Those of the host follow: samples of the processors (perfkit run --cpu-sample), whose
+ * stacks stand beside those of device work. */
+enum prof_report_weight {
+    PROF_REPORT_WEIGHT_COUNT,
+    PROF_REPORT_WEIGHT_DEVICE_NS,
+    PROF_REPORT_WEIGHT_BYTES,
+    PROF_REPORT_WEIGHT_IDLE_NS,
+    PROF_REPORT_WEIGHT_CPU_NS,
+    PROF_REPORT_WEIGHT_BLOCKED_NS,
+};
+
 struct prof_report_samples {
-    struct prof_flame flame; /* every event weighs 1 */
+    struct prof_flame flame; /* of device work every event weighs 1; behind it the host's */
+    size_t cpu, blocked;     /* where their nodes begin in it; all from `blocked` on are of that */
+    bool has_host;
     struct prof_report_frame *frames; /* distinct by name and kind; of the host's stacks by line */
     size_t frame_count;
     char **process_names; /* per process of the capture: its frame's name, told apart by pid */
@@ -30,6 +43,9 @@ enum prof_status prof_report_samples(struct prof_capture *capture,
                                      const struct prof_report_options *options,
                                      struct prof_report_samples *samples, struct prof_error *err);
 void prof_report_samples_free(struct prof_report_samples *samples);
+
+int64_t prof_report_sample_weight(const struct prof_report_samples *samples, size_t index,
+                                  enum prof_report_weight weight);
 
 /* Frames of the stack that ends at samples->nodes[index], innermost first; returns how many. */
 size_t prof_report_sample_stack(const struct prof_report_samples *samples, size_t index,

@@ -1,7 +1,7 @@
 /* The flame graph as a pprof profile (github.com/google/pprof, proto/profile.proto), compressed as
  * its tools expect. A sample is a distinct stack with four values: how many kernels, copies and
- * fills ended there, their time on the device, the bytes that they moved, and how long the device had idled
- * before them. */
+ * fills ended there, their time on the device, the bytes that they moved, and how long the device
+ * had idled before them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,15 +67,29 @@ static int64_t text(struct work *w, const char *raw)
     return number;
 }
 
+static const struct {
+    const char *name, *unit;
+    enum prof_report_weight weight;
+} types[] = {
+    {"operations", "count", PROF_REPORT_WEIGHT_COUNT},
+    {"device_time", "nanoseconds", PROF_REPORT_WEIGHT_DEVICE_NS},
+    {"moved", "bytes", PROF_REPORT_WEIGHT_BYTES},
+    {"idle_before", "nanoseconds", PROF_REPORT_WEIGHT_IDLE_NS},
+    {"cpu", "nanoseconds", PROF_REPORT_WEIGHT_CPU_NS}, /* these two with has_host only */
+    {"blocked", "nanoseconds", PROF_REPORT_WEIGHT_BLOCKED_NS},
+};
+
+static size_t type_count(const struct work *w)
+{
+    return w->samples.has_host ? sizeof types / sizeof types[0] : PROF_REPORT_WEIGHT_CPU_NS;
+}
+
 static void put_sample_types(struct work *w)
 {
-    static const char *const types[][2] = {
-        {"operations", "count"}, {"device_time", "nanoseconds"}, {"moved", "bytes"},
-        {"idle_before", "nanoseconds"}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (size_t i = 0; i < type_count(w); i++) {
         struct prof_protobuf type = {0};
-        prof_protobuf_int(&type, VALUE_TYPE, text(w, types[i][0]));
-        prof_protobuf_int(&type, VALUE_UNIT, text(w, types[i][1]));
+        prof_protobuf_int(&type, VALUE_TYPE, text(w, types[i].name));
+        prof_protobuf_int(&type, VALUE_UNIT, text(w, types[i].unit));
         prof_protobuf_message(&w->profile, PROFILE_SAMPLE_TYPE, &type);
         prof_protobuf_free(&type);
     }
@@ -107,7 +121,6 @@ static void put_samples(struct work *w)
 {
     struct prof_protobuf sample = {0}, packed = {0};
     for (size_t i = 0; i < w->samples.count; i++) {
-        const struct prof_flame_node *node = &w->samples.flame.nodes[w->samples.nodes[i]];
         uint32_t frames[PROF_REPORT_STACK];
         size_t depth = prof_report_sample_stack(&w->samples, i, frames);
         prof_protobuf_clear(&sample);
@@ -116,10 +129,9 @@ static void put_samples(struct work *w)
             prof_protobuf_varint(&packed, (uint64_t)frames[k] + 1);
         prof_protobuf_message(&sample, SAMPLE_LOCATION, &packed);
         prof_protobuf_clear(&packed);
-        prof_protobuf_varint(&packed, (uint64_t)node->count);
-        prof_protobuf_varint(&packed, (uint64_t)node->device_ns);
-        prof_protobuf_varint(&packed, (uint64_t)node->bytes);
-        prof_protobuf_varint(&packed, (uint64_t)node->idle_ns);
+        for (size_t k = 0; k < type_count(w); k++)
+            prof_protobuf_varint(
+                &packed, (uint64_t)prof_report_sample_weight(&w->samples, i, types[k].weight));
         prof_protobuf_message(&sample, SAMPLE_VALUE, &packed);
         prof_protobuf_message(&w->profile, PROFILE_SAMPLE, &sample);
     }

@@ -6,34 +6,16 @@
 #include "report/flame_samples.h"
 #include "report/writers.h"
 
-static int64_t weight_ns(const struct prof_flame_node *node)
-{
-    return node->device_ns;
-}
-
-static int64_t weight_bytes(const struct prof_flame_node *node)
-{
-    return node->bytes;
-}
-
-static int64_t weight_count(const struct prof_flame_node *node)
-{
-    return node->count;
-}
-
-static int64_t weight_idle(const struct prof_flame_node *node)
-{
-    return node->idle_ns;
-}
-
 static const struct profile {
     const char *name, *unit;
-    int64_t (*weight)(const struct prof_flame_node *node);
+    enum prof_report_weight weight;
 } profiles[] = {
-    {"device time", "nanoseconds", weight_ns},
-    {"bytes copied and filled", "bytes", weight_bytes},
-    {"kernels, copies and fills", "none", weight_count},
-    {"device idle before", "nanoseconds", weight_idle},
+    {"device time", "nanoseconds", PROF_REPORT_WEIGHT_DEVICE_NS},
+    {"bytes copied and filled", "bytes", PROF_REPORT_WEIGHT_BYTES},
+    {"kernels, copies and fills", "none", PROF_REPORT_WEIGHT_COUNT},
+    {"device idle before", "nanoseconds", PROF_REPORT_WEIGHT_IDLE_NS},
+    {"host on a processor", "nanoseconds", PROF_REPORT_WEIGHT_CPU_NS},
+    {"host blocked", "nanoseconds", PROF_REPORT_WEIGHT_BLOCKED_NS},
 };
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 
@@ -51,12 +33,6 @@ static void put_frames(struct prof_json *json, const struct prof_report_samples 
     }
     prof_json_end(json);
     prof_json_end(json);
-}
-
-static int64_t weight_at(const struct profile *profile, const struct prof_report_samples *samples,
-                         size_t index)
-{
-    return profile->weight(&samples->flame.nodes[samples->nodes[index]]);
 }
 
 static void put_stack(struct prof_json *json, const struct prof_report_samples *samples,
@@ -79,13 +55,13 @@ static void put_profile(struct prof_json *json, const struct profile *profile,
     prof_json_string(json, "unit", profile->unit);
     prof_json_array(json, "samples");
     for (size_t i = 0; i < samples->count; i++) {
-        if (weight_at(profile, samples, i) > 0)
+        if (prof_report_sample_weight(samples, i, profile->weight) > 0)
             put_stack(json, samples, i);
     }
     prof_json_end(json);
     prof_json_array(json, "weights");
     for (size_t i = 0; i < samples->count; i++) {
-        int64_t weight = weight_at(profile, samples, i);
+        int64_t weight = prof_report_sample_weight(samples, i, profile->weight);
         if (weight <= 0)
             continue;
         total = prof_add(total, weight);
@@ -114,8 +90,10 @@ enum prof_status prof_report_write_speedscope(struct prof_capture *capture,
         prof_json_int(&json, "activeProfileIndex", 0);
         put_frames(&json, &samples);
         prof_json_array(&json, "profiles");
-        for (int i = 0; i < PROFILES; i++)
-            put_profile(&json, &profiles[i], &samples);
+        for (int i = 0; i < PROFILES; i++) {
+            if (profiles[i].weight < PROF_REPORT_WEIGHT_CPU_NS || samples.has_host)
+                put_profile(&json, &profiles[i], &samples);
+        }
         prof_json_end(&json);
         prof_json_end(&json);
         status = prof_json_finish(&json, err);
