@@ -125,7 +125,7 @@ static enum prof_status judge(struct gate_recorder *recorder, const struct optio
     unsigned looks = asked->max_runs > asked->runs ? 2 : 1;
     enum prof_status status = PROF_OK;
     for (unsigned look = 0; !status && look < looks; look++) {
-        if (look && !gate_wants_runs(result, asked->max_runs))
+        if (look && !prof_comparison_wants(result, asked->max_runs))
             break;
         prof_comparison_free(result);
         status = record_up_to(recorder, asked, look ? asked->max_runs : asked->runs, sides, err);

@@ -164,7 +164,8 @@ static enum prof_status judge(const struct options *asked, const struct gate_con
     status = status ? status
                     : gate_compare(&asked->gate, config, &sides->base, &sides->cand, false, looks,
                                    result, err);
-    if (status || !asked->rerun || !gate_undecided(result) || sides->cand.count >= asked->max_units)
+    if (status || !asked->rerun || !prof_comparison_undecided(result) ||
+        sides->cand.count >= asked->max_units)
         return status;
     prof_comparison_free(result);
     status = record_more(asked, recorder, sides, asked->max_units, err);

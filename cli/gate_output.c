@@ -23,28 +23,13 @@ const struct cli_text_row gate_statuses[] = {
     {0},
 };
 
-bool gate_undecided(const struct prof_comparison *comparison)
-{
-    return comparison->verdict == PROF_VERDICT_SUSPECT ||
-           comparison->verdict == PROF_VERDICT_UNDERPOWERED ||
-           comparison->verdict == PROF_VERDICT_ENV;
-}
-
-/* Where noise needs more runs than that, they are saved. */
-bool gate_wants_runs(const struct prof_comparison *comparison, size_t runs)
-{
-    if (comparison->verdict != PROF_VERDICT_UNDERPOWERED)
-        return gate_undecided(comparison);
-    return comparison->runs_needed != PROF_UNKNOWN && (size_t)comparison->runs_needed <= runs;
-}
-
 int gate_exit_status(const struct prof_comparison *comparison, bool strict)
 {
     if (comparison->verdict == PROF_VERDICT_FAIL)
         return CLI_REGRESSION;
     if (comparison->verdict == PROF_VERDICT_REFUSED)
         return CLI_REFUSED;
-    bool undecided = gate_undecided(comparison) || comparison->limited;
+    bool undecided = prof_comparison_undecided(comparison) || comparison->limited;
     return strict && undecided ? CLI_UNDECIDED : CLI_OK;
 }
 
@@ -154,7 +139,7 @@ static bool print(const char *command, const char *writer, const struct prof_gat
 static void warn(const char *command, const struct prof_gate_report *report)
 {
     const struct prof_comparison *c = report->comparison;
-    if (gate_undecided(c))
+    if (prof_comparison_undecided(c))
         cli_say(command, "warning: %s: %s%s", prof_verdict_name(c->verdict),
                 prof_verdict_text(c->verdict),
                 report->strict ? "" : " (--strict ends with 4 for it)");

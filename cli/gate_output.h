@@ -95,12 +95,6 @@ enum prof_status gate_compare(const struct gate_options *options, const struct g
 /* The exit status that a comparison asks for. */
 int gate_exit_status(const struct prof_comparison *comparison, bool strict);
 
-/* Is it neither worse nor not? */
-bool gate_undecided(const struct prof_comparison *comparison);
-
-/* Is it worth while to make up to `runs` a side? */
-bool gate_wants_runs(const struct prof_comparison *comparison, size_t runs);
-
 /* Fill in what report the options ask for, write it to standard output and into files. Returns the
  * exit status: gate_exit_status, or CLI_USAGE when something could not be written. */
 int gate_tell(const char *command, const struct gate_options *options,

@@ -396,6 +396,11 @@ enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,
                               struct prof_comparison *result, struct prof_error *err);
 void prof_comparison_free(struct prof_comparison *result);
 
+/* Is it undecided: SUSPECT, UNDERPOWERED or ENV? */
+bool prof_comparison_undecided(const struct prof_comparison *result);
+/* Is it, and may up to `units` a side decide it? */
+bool prof_comparison_wants(const struct prof_comparison *result, size_t units);
+
 #ifdef __cplusplus
 }
 #endif

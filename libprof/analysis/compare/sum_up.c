@@ -150,3 +150,17 @@ bool prof_sum_up(struct prof_comparison *result)
     find_verdict(result);
     return tell_power(result);
 }
+
+bool prof_comparison_undecided(const struct prof_comparison *result)
+{
+    return result->verdict == PROF_VERDICT_SUSPECT ||
+           result->verdict == PROF_VERDICT_UNDERPOWERED || result->verdict == PROF_VERDICT_ENV;
+}
+
+/* Where noise needs more than that, they are saved. */
+bool prof_comparison_wants(const struct prof_comparison *result, size_t units)
+{
+    if (result->verdict != PROF_VERDICT_UNDERPOWERED)
+        return prof_comparison_undecided(result);
+    return result->runs_needed != PROF_UNKNOWN && (size_t)result->runs_needed <= units;
+}

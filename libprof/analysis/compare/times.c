@@ -16,8 +16,8 @@
 #define WHOLE_TESTS 3 /* wall, busy, common shift */
 #define SUSPECT_P 0.005
 /* Where noise hides a change of the target's size, an effect is large or it is noise with a heavier
- * tail than a t distribution's: such a kernel, copy or range must show more. It could not be gated
- * anyway. */
+ * tail than a t distribution's: a kernel, copy or range that is so noisy has this part of alpha at
+ * most, however few there are. */
 #define NOISY_PART 0.1
 #define LEAST_UNITS 3 /* of the candidate; 2 of the baseline */
 #define LEAST_DELTA_NS 50000
@@ -255,7 +255,7 @@ static void set_flags(const struct prof_compare *c, const struct prof_pair *pair
 struct error {
     double theta, residual, se, df; /* se with the overdispersion */
     double level;                   /* p below which it counts ... */
-    double noisy_part;              /* ... where it is not noisy; else this part of it */
+    double noisy_level;             /* ... and where it is noisy */
     double prior_df, variance;      /* of one unit */
 };
 
@@ -271,8 +271,7 @@ static void set_effect(struct prof_compared *row, const struct error *e)
     row->mde = expm1(prof_noise_mde(e->se, e->df, e->level, row->policy.min_effect));
     row->noisy = row->mde > row->policy.target;
     if (row->noisy)
-        row->mde =
-            expm1(prof_noise_mde(e->se, e->df, e->noisy_part * e->level, row->policy.min_effect));
+        row->mde = expm1(prof_noise_mde(e->se, e->df, e->noisy_level, row->policy.min_effect));
     size_t needed = prof_noise_units_needed(e->variance, e->prior_df, e->level,
                                             row->policy.min_effect, row->policy.target);
     row->runs_needed = needed ? (int64_t)needed : PROF_UNKNOWN;
@@ -353,7 +352,7 @@ static void set_key(const struct pool *pool, size_t item, double level)
                       .se = key->se * noise->overdispersion,
                       .df = key->df,
                       .level = level,
-                      .noisy_part = NOISY_PART,
+                      .noisy_level = fmin(level, NOISY_PART * pool->c->alpha),
                       .prior_df = noise->prior_df};
     e.variance = e.se * e.se / difference_factor(pool->c);
     set_effect(row_of(pool, item), &e);
@@ -380,9 +379,10 @@ static bool adjust(struct pool *pools, size_t count, size_t gated)
     for (size_t i = 0; ok && i < count; i++) {
         for (size_t k = 0; k < pools[i].gated; k++, at++) {
             struct prof_compared *row = row_of(&pools[i], k);
-            double part = row->noisy ? NOISY_PART * KEYS_PART : KEYS_PART;
-            row->p_adjusted = fmin(1, slower[at] / part);
-            row->p_faster = fmin(1, faster[at] / part);
+            double least = row->noisy ? row->p / NOISY_PART : 0;
+            row->p_adjusted = fmin(1, fmax(least, slower[at] / KEYS_PART));
+            least = row->noisy ? (1 - row->p) / NOISY_PART : 0;
+            row->p_faster = fmin(1, fmax(least, faster[at] / KEYS_PART));
         }
     }
     free(p);
@@ -440,7 +440,7 @@ static void judge_alone(struct prof_compare *c, struct pool *pool, size_t item,
                       .se = units > 2 ? key.se : SINGLE_SD * sqrt(2),
                       .df = units > 2 ? key.df : SINGLE_DF,
                       .level = WHOLE_PART * c->alpha / WHOLE_TESTS,
-                      .noisy_part = 1};
+                      .noisy_level = WHOLE_PART * c->alpha / WHOLE_TESTS};
     e.variance = e.se * e.se / difference_factor(c);
     set_effect(row, &e);
     set_flags(c, pool->items.data[item].pair, row);
