@@ -61,6 +61,7 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
         sums->before[i] += shape->idle_ns[i];
         sums->after[i] += shape->after_ns[i];
     }
+    sums->catch_up_ns += shape->catch_up_ns;
     sums->after[PROF_SLICE_LAUNCH] += shape->catch_up_ns;
     prof_spots_add(&sums->spots, prof_longest_spot(judge, shape));
 }

@@ -19,7 +19,8 @@ int64_t prof_own_call_ns(const struct prof_shape *shape);
 
 struct prof_copies {
     int64_t count, bytes, sum_ns, alone_ns, call_ns;
-    int64_t packable; /* of count: see prof_shape */
+    int64_t packable;    /* of count: see prof_shape */
+    int64_t catch_up_ns; /* likewise; part of after[PROF_SLICE_LAUNCH] */
     int64_t alone[PROF_SLICES], before[PROF_SLICES], after[PROF_SLICES];
     struct prof_spots spots;
 };

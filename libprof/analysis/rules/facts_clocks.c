@@ -14,8 +14,7 @@ static bool add_sample(void *user, sqlite3_stmt *row)
     int64_t start = prof_column_int(row, 1), mhz = prof_column_int(row, 2);
     int64_t most = prof_column_int(row, 3), reasons = prof_column_int(row, 4);
     const struct prof_device *device = prof_device(f->capture, prof_column_id(row, 0));
-    const uint64_t *at =
-        device ? prof_map_get(&f->device_index, (uint64_t)device->physical) : NULL;
+    const uint64_t *at = device ? prof_map_get(&f->device_index, (uint64_t)device->physical) : NULL;
     if (!at || start < f->begin || start >= f->end)
         return true;
     struct prof_clock_facts *clocks = &f->devices.data[*at].clocks;
@@ -33,9 +32,9 @@ static bool add_sample(void *user, sqlite3_stmt *row)
 
 enum prof_status prof_facts_clocks(struct prof_facts *f, struct prof_error *err)
 {
-    enum prof_status status = prof_scan(
-        f->capture, "SELECT device, start, sm_mhz, sm_max_mhz, reasons FROM device_clock",
-        add_sample, f, err);
+    enum prof_status status =
+        prof_scan(f->capture, "SELECT device, start, sm_mhz, sm_max_mhz, reasons FROM device_clock",
+                  add_sample, f, err);
     for (size_t i = 0; i < f->devices.count; i++) {
         struct prof_clock_facts *clocks = &f->devices.data[i].clocks;
         clocks->mhz = clocks->working ? clocks->mhz / (double)clocks->working : NAN;

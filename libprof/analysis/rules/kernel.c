@@ -162,6 +162,7 @@ static void tail_effect(struct prof_judge *judge)
 
 #define LOW 0.5
 #define LOWISH 0.8
+#define EMPTY_ROUND 0.2
 
 static double part_latency(const struct prof_judge *judge, const struct prof_shape *shape,
                            double below)
@@ -170,6 +171,8 @@ static double part_latency(const struct prof_judge *judge, const struct prof_sha
     if (!occupancy_of(judge, shape, &occupancy) || occupancy.share >= below ||
         prof_of_window(judge, shape->sum_ns) < 0.02)
         return 0;
+    if (part_last_round(judge, shape) >= EMPTY_ROUND)
+        return 0; /* more blocks a unit are fewer rounds: one fault, told once */
     /* GPA: hiding latency gains a factor of 2 at most */
     return fmin(0.5, below_roof(judge, shape));
 }
@@ -294,7 +297,8 @@ const struct prof_rule prof_rules_kernel[] = {
          {.id = "low-occupancy",
           .title = "Registers, shared memory or block size keep threads away",
           .fires = "Theoretical occupancy below 50 % in kernels of 2 % of the time or more; where "
-                   "there are none, below 80 %, as info.",
+                   "there are none, below 80 %, as info. Not where tail-effect tells of a fifth of "
+                   "the kernel or more: more blocks a unit make fewer rounds.",
           .why = "Few resident threads hide little latency. It does no harm where the kernel is "
                  "near a roof all the same.",
           .fix = "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "

@@ -161,6 +161,7 @@ static void unbatched_kernels(struct prof_judge *judge)
         prof_claim_kernel(judge, draft, shape, gathered_gain(judge, shape));
     prof_claim(draft, PROF_SLICE_LAUNCH, idle[PROF_SLICE_LAUNCH]);
     prof_claim(draft, PROF_SLICE_DISPATCH, idle[PROF_SLICE_DISPATCH]);
+    prof_claim(draft, PROF_SLICE_HOST, idle[PROF_SLICE_HOST]);
     prof_places(judge, draft, &spots);
 }
 
@@ -314,7 +315,8 @@ const struct prof_rule prof_rules_launch[] = {
           .opencl = "A third dimension of the NDRange for the piece.",
           .pytorch = "torch.bmm, torch.vmap, torch._foreach_*; stack before the operation.",
           .bound = "The kernels' time x the part of the device that one launch leaves unused (by "
-                   "the occupancy formula), and the idle time between launches of a row.",
+                   "the occupancy formula), and the idle time between launches of a row, whatever "
+                   "the host does.",
           .limits = "Launches that depend on each other (a time step after the other) cannot be "
                     "one; kernels that run side by side in streams are not counted as alone.",
           .needs = "kernels with their configuration"},

@@ -96,7 +96,8 @@ static void clock_throttling(struct prof_judge *judge)
     prof_nvml_throttle_text(clocks->reasons, reasons, sizeof reasons);
     struct prof_draft *draft = prof_found(
         judge, 0.6,
-        "The multiprocessors run at %s MHz in the mean while they work, and can do %s; %s of %s tell "
+        "The multiprocessors run at %s MHz in the mean while they work, and can do %s; %s of %s "
+        "tell "
         "that something lowered the clock (%s).",
         prof_count((int64_t)(clocks->mhz + 0.5)).text,
         prof_count((int64_t)(clocks->max_mhz + 0.5)).text, prof_count(clocks->lowered).text,
@@ -107,8 +108,7 @@ static void clock_throttling(struct prof_judge *judge)
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         if (prof_is_kernel(shape))
-            prof_claim_kernel(judge, draft, shape,
-                              part_of_clock(prof_roof_of(judge, shape), loss));
+            prof_claim_kernel(judge, draft, shape, part_of_clock(prof_roof_of(judge, shape), loss));
     }
 }
 
@@ -142,17 +142,19 @@ const struct prof_rule prof_rules_roof[] = {
      .judge = memory_bound},
     {.page = {.id = "clock-throttling",
               .title = "The device runs below its clock",
-              .fires = "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % "
-                       "of the samples tell of a power cap, heat or another limit; by ten samples "
-                       "a second of the driver (NVML), those in which the device idles left out.",
+              .fires =
+                  "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % "
+                  "of the samples tell of a power cap, heat or another limit; by ten samples "
+                  "a second of the driver (NVML), those in which the device idles left out.",
               .why = "Power and heat limits slow everything down that computes.",
               .fix = "Cooling, power limit, locked clocks for measurements.",
               .cuda = "nvidia-smi --query-gpu=clocks_throttle_reasons.active; nvidia-smi -lgc.",
               .opencl = NULL,
               .pytorch = NULL,
               .bound = "Time alone of kernels that DRAM does not hold back x (1 - clock / most).",
-              .limits = "Whether the host or the cooling allows more is not seen. Parts that repeat "
-                        "for less than 0.3 s have too few samples.",
+              .limits =
+                  "Whether the host or the cooling allows more is not seen. Parts that repeat "
+                  "for less than 0.3 s have too few samples.",
               .needs = "three samples of the device's clocks in the part that repeats"},
      .judge = clock_throttling},
     {.page = {.id = "host-cache-misses",

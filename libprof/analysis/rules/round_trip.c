@@ -144,6 +144,7 @@ static void repeated_upload(struct prof_judge *judge)
         prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
         prof_copies_claim(draft, &sums, 1);
         prof_copies_claim_around(draft, &sums, true, false, 1);
+        prof_claim(draft, PROF_SLICE_LAUNCH, sums.catch_up_ns);
         prof_places(judge, draft, &sums.spots);
     }
     free(trips.shapes);
@@ -172,6 +173,7 @@ static void host_round_trip(struct prof_judge *judge)
         prof_number(draft, "host_ns", (double)sums.before[PROF_SLICE_HOST], PROF_NUMBER_NS);
         prof_copies_claim(draft, &sums, 1);
         prof_copies_claim_around(draft, &sums, true, false, 1);
+        prof_claim(draft, PROF_SLICE_LAUNCH, sums.catch_up_ns);
         prof_claim(draft, PROF_SLICE_HOST, sums.before[PROF_SLICE_HOST]);
         prof_places(judge, draft, &sums.spots);
     }
@@ -213,8 +215,8 @@ const struct prof_rule prof_rules_round_trip[] = {
           .opencl = "A kernel for the part in between.",
           .pytorch = "Index, embedding and reduction on the device: torch.nn.Embedding on cuda, "
                      "no `.cpu()`, `.numpy()` or `.item()` inside the step.",
-          .bound = "The time of those copies in which no kernel runs, and the idle time until "
-                   "the upload.",
+          .bound = "The time of those copies in which no kernel runs, the idle time until the "
+                   "upload, and that of the launches after it until work is queued again.",
           .limits = "Where no NVTX range tells steps apart, the result of one step and the input "
                     "of the next look like a trip: confidence is low then.",
           .needs = "transfers with their calls; NVTX ranges help"},
