@@ -29,54 +29,24 @@ static float lane_sum(const float lanes[LANES])
     return sum;
 }
 
-/* Mean and sum of squared deviations of `count` parts that follow each other; `parts` make a plane.
- */
-static void join(const float *p, uint32_t count, uint32_t plane, uint32_t parts, double *mean,
-                 double *squares)
-{
-    double sum = 0, elements = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        double n = parts == 1 ? plane : chunk_elements(i % parts, plane);
-
-        sum += (double)p[2 * i] * n;
-        elements += n;
-    }
-    *mean = sum / elements;
-    *squares = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        double d = (double)p[2 * i] - *mean;
-
-        *squares +=
-            (double)p[2 * i + 1] + d * d * (parts == 1 ? plane : chunk_elements(i % parts, plane));
-    }
-}
-
 /* Mean and 1 / deviation of the norm group that plane `index` belongs to. */
-static void group_moments(const float *partial, uint32_t index, uint32_t plane, uint32_t parts,
+static void group_moments(const float *partial, uint32_t index, uint32_t plane, uint32_t chunks,
                           uint32_t group_channels, float eps, float *mean, float *factor)
 {
-    const float *p = partial + 2 * (size_t)(index / group_channels * group_channels * parts);
-    double of_group, squares;
+    uint32_t count = group_channels * chunks;
+    const float *p = partial + 2 * (size_t)(index / group_channels) * count;
+    double elements = (double)group_channels * plane, of_group = 0, squares = 0;
 
-    join(p, group_channels * parts, plane, parts, &of_group, &squares);
-    *mean = (float)of_group;
-    *factor = (float)(1 / sqrt(squares / ((double)group_channels * plane) + (double)eps));
-}
+    for (uint32_t i = 0; i < count; i++)
+        of_group += (double)p[2 * i] * chunk_elements(i % chunks, plane);
+    of_group /= elements;
+    for (uint32_t i = 0; i < count; i++) {
+        double d = (double)p[2 * i] - of_group;
 
-static void norm_join(const struct dev_cpu_launch *launch, uint32_t first, uint32_t last)
-{
-    uint32_t plane = number(launch, 1), chunks = number(launch, 2), planes = number(launch, 3);
-    float *partial = launch->arg[0];
-
-    for (uint32_t index = first; index < last; index++) {
-        float *joined = partial + 2 * ((size_t)planes * chunks + index);
-        double mean, squares;
-
-        join(partial + 2 * (size_t)index * chunks, chunks, plane, chunks, &mean, &squares);
-        joined[0] = (float)mean;
-        joined[1] = (float)squares;
+        squares += (double)p[2 * i + 1] + d * d * chunk_elements(i % chunks, plane);
     }
+    *mean = (float)of_group;
+    *factor = (float)(1 / sqrt(squares / elements + (double)eps));
 }
 
 #define ELEMENT float
@@ -104,6 +74,5 @@ const struct dev_cpu_kernel norm_cpu_kernels[] = {
     {"norm_apply_f32", norm_apply_f32},
     {"norm_apply_f16", norm_apply_f16},
     {"norm_apply_bf16", norm_apply_bf16},
-    {"norm_join", norm_join},
     {NULL, NULL},
 };

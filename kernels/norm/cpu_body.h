@@ -39,8 +39,7 @@ static void NAME(norm_partial)(const struct dev_cpu_launch *launch, uint32_t fir
 static void NAME(norm_apply)(const struct dev_cpu_launch *launch, uint32_t first, uint32_t last)
 {
     const float *scale = launch->arg[2], *shift = launch->arg[3];
-    const float *partial = (const float *)launch->arg[1] + 2 * (size_t)number(launch, 8);
-    uint32_t plane = number(launch, 5), chunks = number(launch, 6), channels = number(launch, 9);
+    uint32_t plane = number(launch, 5), chunks = number(launch, 6), channels = number(launch, 7);
 
     for (uint32_t group = first; group < last; group++) {
         uint32_t index = group / chunks, chunk = group % chunks;
@@ -50,8 +49,8 @@ static void NAME(norm_apply)(const struct dev_cpu_launch *launch, uint32_t first
         uint32_t n = chunk_elements(chunk, plane);
         float mean, a, b;
 
-        group_moments(partial, index, plane, number(launch, 7), number(launch, 10),
-                      *(const float *)launch->arg[11], &mean, &a);
+        group_moments(launch->arg[1], index, plane, chunks, number(launch, 8),
+                      *(const float *)launch->arg[9], &mean, &a);
         a *= scale[index % channels];
         b = shift[index % channels] - mean * a;
         for (uint32_t i = 0; i < n; i++)

@@ -4,16 +4,12 @@
  *
  *   out = (in - mean) / sqrt(variance + eps) * scale[channel] + shift[channel]
  *
- * Kernels, but for norm_join once per storage and with one group per chunk of a plane:
+ * Kernels, each once per storage, with one group per chunk of a plane:
  *   norm_partial (in, partial, plane, chunks, LOCAL NORM_LOCAL_BYTES): mean and sum of squared
  *                deviations of each chunk, two floats
- *   norm_join    (partial, plane, chunks, planes, LOCAL NORM_LOCAL_BYTES): the same of each plane,
- * put together from its chunks' and stored behind all of them; one group per plane norm_apply (in,
- * partial, scale, shift, out, plane, chunks, parts, first, channels, group_channels, eps, LOCAL
- * NORM_LOCAL_BYTES): puts the parts of a group together, `parts` of each plane from pair `first` of
- * `partial` on, and normalises Without norm_join the parts are the chunks; every group of
- * norm_apply then reads those of its norm group again, so planes of many chunks are joined first
- * (norm_joins). Deviations are taken from the chunk's own mean, so that no digits cancel.
+ *   norm_apply   (in, partial, scale, shift, out, plane, chunks, channels, group_channels, eps, LOCAL
+ *                NORM_LOCAL_BYTES): puts the parts of a group together and normalises
+ * Deviations are taken from the chunk's own mean, so that no digits cancel.
  */
 #ifndef KERNELS_NORM_H
 #define KERNELS_NORM_H
@@ -26,7 +22,6 @@
 #define NORM_ITEMS 256
 #define NORM_CHUNK 4096 /* elements of a chunk, fewer at a plane's end */
 #define NORM_LOCAL_BYTES ((NORM_ITEMS + 2) * sizeof(float))
-#define NORM_JOIN 16 /* chunks of a plane, from which on they are joined; not measured yet */
 #define NORM_EPS 1e-5f
 
 /* Operations per element, as declared. */
@@ -55,31 +50,10 @@ static inline struct dev_grid norm_grid(const struct norm_shape *shape)
     return (struct dev_grid){norm_planes(shape) * norm_chunks(shape), NORM_ITEMS};
 }
 
-static inline bool norm_joins(const struct norm_shape *shape)
-{
-    return norm_chunks(shape) >= NORM_JOIN;
-}
-
-static inline struct dev_grid norm_join_grid(const struct norm_shape *shape)
-{
-    return (struct dev_grid){norm_planes(shape), NORM_ITEMS};
-}
-
-/* The arguments `parts` and `first` of norm_apply. */
-static inline uint32_t norm_parts(const struct norm_shape *shape)
-{
-    return norm_joins(shape) ? 1 : norm_chunks(shape);
-}
-
-static inline uint32_t norm_first_part(const struct norm_shape *shape)
-{
-    return norm_joins(shape) ? norm_planes(shape) * norm_chunks(shape) : 0;
-}
-
-/* Of `partial`: a pair for each chunk, and for each plane. */
+/* Of `partial`: a pair for each chunk. */
 static inline size_t norm_partial_floats(const struct norm_shape *shape)
 {
-    return (size_t)2 * norm_planes(shape) * (norm_chunks(shape) + 1);
+    return (size_t)2 * norm_planes(shape) * norm_chunks(shape);
 }
 
 /* In double precision and in place. */

@@ -293,16 +293,6 @@ static void check_norm(const struct norm_shape *shape, enum storage storage)
 
         launch(kernel_of(&norm_module, "norm_partial", storage), norm_grid(shape), args, 5);
     }
-    if (norm_joins(shape)) {
-        const struct dev_arg args[] = {
-            dev_arg_buffer(partial), dev_arg_u32(shape->plane), dev_arg_u32(norm_chunks(shape)),
-            dev_arg_u32(norm_planes(shape)), dev_arg_local(NORM_LOCAL_BYTES)};
-
-        struct dev_kernel *join;
-
-        ck_assert_int_eq(dev_kernel(dev, &norm_module, "norm_join", &join), 0);
-        launch(join, norm_join_grid(shape), args, 5);
-    }
     {
         const struct dev_arg args[] = {dev_arg_buffer(in),
                                        dev_arg_buffer(partial),
@@ -311,14 +301,12 @@ static void check_norm(const struct norm_shape *shape, enum storage storage)
                                        dev_arg_buffer(out),
                                        dev_arg_u32(shape->plane),
                                        dev_arg_u32(norm_chunks(shape)),
-                                       dev_arg_u32(norm_parts(shape)),
-                                       dev_arg_u32(norm_first_part(shape)),
                                        dev_arg_u32(shape->channels),
                                        dev_arg_u32(shape->group_channels),
                                        dev_arg_f32(NORM_EPS),
                                        dev_arg_local(NORM_LOCAL_BYTES)};
 
-        launch(kernel_of(&norm_module, "norm_apply", storage), norm_grid(shape), args, 13);
+        launch(kernel_of(&norm_module, "norm_apply", storage), norm_grid(shape), args, 11);
     }
     norm_reference(shape, scales, shifts, field);
     expect("norm", storage, out, field, count);

@@ -170,7 +170,6 @@ static int find_kernels(struct rollout *r)
             return -1;
     return dev_kernel(dev, &norm_module, names[0][r->storage], &r->norm_partial) ||
            dev_kernel(dev, &norm_module, names[1][r->storage], &r->norm_apply) ||
-           dev_kernel(dev, &norm_module, "norm_join", &r->norm_join) ||
            dev_kernel(dev, &activation_module, names[2][r->storage], &r->gelu) ||
            dev_kernel(dev, &noise_module, names[3][r->storage], &r->noise) ||
            dev_kernel(dev, &noise_module, names[4][r->storage], &r->advance) ||

@@ -31,7 +31,7 @@ struct rollout {
     uint32_t states, hidden; /* elements */
     struct norm_shape norm;
     struct layer layer[MAX_LAYERS];
-    struct dev_kernel *conv[MAX_LAYERS], *norm_partial, *norm_join, *norm_apply, *gelu, *noise, *advance,
+    struct dev_kernel *conv[MAX_LAYERS], *norm_partial, *norm_apply, *gelu, *noise, *advance,
         *count;
     struct dev_buffer *initial_state, *initial_field, *state, *field, *counter; /* states */
     struct dev_buffer *scale, *shift;                                           /* weights */

@@ -91,21 +91,6 @@ static int convolve(struct rollout *r, uint32_t index, struct dev_buffer *in)
     return result;
 }
 
-/* The chunks of each plane together, where a plane has many. */
-static int join_chunks(struct rollout *r)
-{
-    const struct norm_shape *s = &r->norm;
-    double planes = norm_planes(s), chunks = norm_chunks(s), pair = 2 * sizeof(float);
-    struct work work = {"norm statistics of planes", NORM_PARTIAL_FLOP * planes * chunks,
-                        planes * chunks * pair, planes * pair};
-    const struct dev_arg args[] = {dev_arg_buffer(r->partial), dev_arg_u32(s->plane),
-                                   dev_arg_u32(norm_chunks(s)), dev_arg_u32(norm_planes(s)),
-                                   dev_arg_local(NORM_LOCAL_BYTES)};
-
-    return launch(r, PART_NORM, r->norm_join, norm_join_grid(s), args, sizeof args / sizeof args[0],
-                  &work);
-}
-
 static int normalise(struct rollout *r, struct layer *l)
 {
     const struct norm_shape *s = &r->norm;
@@ -117,17 +102,15 @@ static int normalise(struct rollout *r, struct layer *l)
     const struct dev_arg partial[] = {dev_arg_buffer(l->out[CONV]), dev_arg_buffer(r->partial),
                                       dev_arg_u32(s->plane), dev_arg_u32(norm_chunks(s)),
                                       dev_arg_local(NORM_LOCAL_BYTES)};
-    const struct dev_arg apply[] = {dev_arg_buffer(l->out[CONV]),    dev_arg_buffer(r->partial),
-                                    dev_arg_buffer(r->scale),        dev_arg_buffer(r->shift),
-                                    dev_arg_buffer(l->out[NORM]),    dev_arg_u32(s->plane),
-                                    dev_arg_u32(norm_chunks(s)),     dev_arg_u32(norm_parts(s)),
-                                    dev_arg_u32(norm_first_part(s)), dev_arg_u32(s->channels),
-                                    dev_arg_u32(s->group_channels),  dev_arg_f32(NORM_EPS),
+    const struct dev_arg apply[] = {dev_arg_buffer(l->out[CONV]),   dev_arg_buffer(r->partial),
+                                    dev_arg_buffer(r->scale),       dev_arg_buffer(r->shift),
+                                    dev_arg_buffer(l->out[NORM]),   dev_arg_u32(s->plane),
+                                    dev_arg_u32(norm_chunks(s)),    dev_arg_u32(s->channels),
+                                    dev_arg_u32(s->group_channels), dev_arg_f32(NORM_EPS),
                                     dev_arg_local(NORM_LOCAL_BYTES)};
 
     return launch(r, PART_NORM, r->norm_partial, norm_grid(s), partial,
                   sizeof partial / sizeof partial[0], &partial_work) ||
-           (norm_joins(s) && join_chunks(r) != 0) ||
            launch(r, PART_NORM, r->norm_apply, norm_grid(s), apply, sizeof apply / sizeof apply[0],
                   &apply_work);
 }

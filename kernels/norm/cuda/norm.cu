@@ -178,19 +178,19 @@ __device__ void norm_partial(const T *__restrict__ in, float *__restrict__ parti
 }
 
 /* The elements that part i of a norm group stands for. */
-__device__ __forceinline__ float part_elements(uint32_t i, uint32_t plane, uint32_t parts)
+__device__ __forceinline__ float part_elements(uint32_t i, uint32_t plane, uint32_t chunks)
 {
-    return (float)(parts == 1 ? plane : chunk_elements(i % parts, plane));
+    return (float)chunk_elements(i % chunks, plane);
 }
 
 /* Mean and 1 / deviation of a norm group. Each warp computes them by itself: that needs no
  * barrier, and the partial results are in the cache. Few go round more than once, and unrolling
  * would take registers that more groups need. */
-__device__ void group_moments(const float *partial, uint32_t index, uint32_t plane, uint32_t parts,
-                              uint32_t group_channels, float eps, float *mean, float *factor)
+__device__ void group_moments(const float *partial, uint32_t index, uint32_t plane,
+                              uint32_t chunks, uint32_t group_channels, float eps, float *mean, float *factor)
 {
-    const float *p = partial + 2 * (size_t)(index / group_channels * group_channels * parts);
-    uint32_t count = group_channels * parts, lane = threadIdx.x % 32;
+    const float *p = partial + 2 * (size_t)(index / group_channels * group_channels * chunks);
+    uint32_t count = group_channels * chunks, lane = threadIdx.x % 32;
     float total = (float)group_channels * (float)plane, sum = 0.0f, squares = 0.0f;
 
     if (count == 1) { /* nothing to put together */
@@ -200,13 +200,13 @@ __device__ void group_moments(const float *partial, uint32_t index, uint32_t pla
     }
 #pragma unroll 1
     for (uint32_t i = lane; i < count; i += 32)
-        sum += p[2 * i] * part_elements(i, plane, parts);
+        sum += p[2 * i] * part_elements(i, plane, chunks);
     *mean = warp_sum(sum) / total;
 #pragma unroll 1
     for (uint32_t i = lane; i < count; i += 32) {
         float d = p[2 * i] - *mean;
 
-        squares += p[2 * i + 1] + d * d * part_elements(i, plane, parts);
+        squares += p[2 * i + 1] + d * d * part_elements(i, plane, chunks);
     }
     *factor = rsqrtf(warp_sum(squares) / total + eps);
 }
@@ -215,8 +215,8 @@ __device__ void group_moments(const float *partial, uint32_t index, uint32_t pla
 template <typename T>
 __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ partial,
                            const float *__restrict__ scale, const float *__restrict__ shift,
-                           T *__restrict__ out, uint32_t plane, uint32_t chunks, uint32_t parts,
-                           uint32_t first, uint32_t channels, uint32_t group_channels, float eps)
+                           T *__restrict__ out, uint32_t plane, uint32_t chunks,
+                           uint32_t channels, uint32_t group_channels, float eps)
 {
     uint32_t plane_index = blockIdx.x / chunks, chunk_index = blockIdx.x % chunks;
     uint32_t n = chunk_elements(chunk_index, plane);
@@ -226,8 +226,7 @@ __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ p
     float mean, a, b;
 
     read_chunk(in + from, n, got);
-    group_moments(partial + 2 * (size_t)first, plane_index, plane, parts, group_channels, eps,
-                  &mean, &a);
+    group_moments(partial, plane_index, plane, chunks, group_channels, eps, &mean, &a);
     a *= own_scale;
     b = own_shift - mean * a;
 #pragma unroll
@@ -245,35 +244,17 @@ __device__ void norm_apply(const T *__restrict__ in, const float *__restrict__ p
 #define APPLY_SIGNATURE(T)                                                                         \
     (const T *__restrict__ in, const float *__restrict__ partial, const float *__restrict__ scale, \
      const float *__restrict__ shift, T *__restrict__ out, uint32_t plane, uint32_t chunks,        \
-     uint32_t parts, uint32_t first, uint32_t channels, uint32_t group_channels, float eps)
+     uint32_t channels, uint32_t group_channels, float eps)
 
 STORAGE_KERNELS(norm_partial, PARTIAL_SIGNATURE, (in, partial, plane, chunks))
 STORAGE_KERNELS(norm_apply, APPLY_SIGNATURE,
-                (in, partial, scale, shift, out, plane, chunks, parts, first, channels,
-                 group_channels, eps))
-
-extern "C" __global__ void __launch_bounds__(items)
-    norm_join(float *partial, uint32_t plane, uint32_t chunks, uint32_t planes)
-{
-    const float *p = partial + 2 * (size_t)blockIdx.x * chunks;
-    float *joined = partial + 2 * ((size_t)planes * chunks + blockIdx.x);
-    moments m = {0.0f, 0.0f, 0.0f};
-
-    for (uint32_t i = threadIdx.x; i < chunks; i += items)
-        m = join(m, {(float)chunk_elements(i, plane), p[2 * i], p[2 * i + 1]});
-    m = join_group(m);
-    if (threadIdx.x == 0) {
-        joined[0] = m.mean;
-        joined[1] = m.squares;
-    }
-}
+                (in, partial, scale, shift, out, plane, chunks, channels, group_channels, eps))
 
 extern "C" {
 extern const struct dev_cuda_kernel norm_cuda_kernels[];
 const struct dev_cuda_kernel norm_cuda_kernels[] = {
     STORAGE_ROWS(norm_partial),
     STORAGE_ROWS(norm_apply),
-    {"norm_join", (const void *)norm_join},
     {nullptr, nullptr},
 };
 }

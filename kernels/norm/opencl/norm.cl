@@ -32,36 +32,6 @@ uint chunk_elements(uint chunk, uint plane)
 {
     return min((uint)CHUNK, plane - chunk * CHUNK);
 }
-
-__kernel void norm_join(__global float *partial, uint plane, uint chunks, uint planes,
-                        __local float *values)
-{
-    uint index = (uint)get_group_id(0), lane = (uint)get_local_id(0);
-    __global const float *p = partial + 2 * (size_t)index * chunks;
-    float mean = 0.0f, squares = 0.0f;
-
-    for (uint i = lane; i < chunks; i += ITEMS)
-        mean += p[2 * i] * (float)chunk_elements(i, plane);
-    mean = group_sum(values, mean) / (float)plane;
-    for (uint i = lane; i < chunks; i += ITEMS) {
-        float d = p[2 * i] - mean;
-
-        squares += p[2 * i + 1] + d * d * (float)chunk_elements(i, plane);
-    }
-    squares = group_sum(values, squares);
-    if (lane == 0) {
-        __global float *joined = partial + 2 * ((size_t)planes * chunks + index);
-
-        joined[0] = mean;
-        joined[1] = squares;
-    }
-}
-
-/* The elements that part i of a norm group stands for. */
-float part_elements(uint i, uint plane, uint parts)
-{
-    return (float)(parts == 1 ? plane : chunk_elements(i % parts, plane));
-}
 #endif
 
 __kernel void NAME(norm_partial)(__global const element *in, __global float *partial, uint plane,
@@ -95,8 +65,8 @@ __kernel void NAME(norm_partial)(__global const element *in, __global float *par
 
 __kernel void NAME(norm_apply)(__global const element *in, __global const float *partial,
                                __global const float *scale, __global const float *shift,
-                               __global element *out, uint plane, uint chunks, uint parts,
-                               uint first_part, uint channels, uint group_channels, float eps,
+                               __global element *out, uint plane, uint chunks,
+                               uint channels, uint group_channels, float eps,
                                __local float *values)
 {
     uint group = (uint)get_group_id(0), lane = (uint)get_local_id(0);
@@ -106,17 +76,16 @@ __kernel void NAME(norm_apply)(__global const element *in, __global const float 
     float a, b;
 
     if (lane == 0) {
-        uint first = first_part + index / group_channels * group_channels * parts;
-        uint count = group_channels * parts;
+        uint count = group_channels * chunks, first = index / group_channels * count;
         float total = (float)group_channels * (float)plane, mean = 0.0f, squares = 0.0f;
 
         for (uint i = 0; i < count; i++)
-            mean += partial[2 * (first + i)] * part_elements(i, plane, parts);
+            mean += partial[2 * (first + i)] * (float)chunk_elements(i % chunks, plane);
         mean /= total;
         for (uint i = 0; i < count; i++) {
             float d = partial[2 * (first + i)] - mean;
 
-            squares += partial[2 * (first + i) + 1] + d * d * part_elements(i, plane, parts);
+            squares += partial[2 * (first + i) + 1] + d * d * (float)chunk_elements(i % chunks, plane);
         }
         a = rsqrt(squares / total + eps) * scale[channel];
         values[0] = a;
