@@ -15,11 +15,14 @@
 
 #include "cli/run_output.h"
 #include "cli/spool_find.h"
+#include "libprof/base/clock.h"
+#include "libprof/base/format.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof.h"
 
 #define MOST_RUNNING 32
 #define LOOK_NS 20000000l
+#define MOST_COMMAND 60
 
 struct list {
     struct top_capture found[MOST_RUNNING];
@@ -63,21 +66,41 @@ static const char *name_of(const struct top_capture *capture)
     return *capture->final ? capture->final : capture->path;
 }
 
+/* "  2  run.sqlite  ./train --steps 9, for 3.20 s" */
+static void show_choice(size_t number, const struct top_capture *choice)
+{
+    struct prof_capture *capture = NULL;
+    char *name = prof_report_clean(name_of(choice));
+    fprintf(stderr, "  %zu  %s", number, name ? name : "");
+    if (!prof_open(choice->path, &capture, NULL)) {
+        const struct prof_info *info = prof_info(capture);
+        char *command = info->command ? prof_report_cut(info->command, MOST_COMMAND) : NULL;
+        int64_t since = info->start_mono_ns == PROF_UNKNOWN
+                            ? PROF_UNKNOWN
+                            : (int64_t)prof_now_ns() - info->start_mono_ns;
+        fprintf(stderr, "  %s, for %s", command ? command : "n/a", prof_duration_ns(since).text);
+        free(command);
+        prof_close(capture);
+    }
+    fputc('\n', stderr);
+    free(name);
+}
+
 /* The user's answer; -1 = none of them. */
 static int ask_which(const struct list *list)
 {
     char line[32];
     fprintf(stderr, "Captures that are being recorded:\n");
-    for (size_t i = 0; i < list->count; i++) {
-        char *name = prof_report_clean(name_of(&list->found[i]));
-        fprintf(stderr, "  %zu  %s\n", i + 1, name ? name : "");
-        free(name);
+    for (size_t i = 0; i < list->count; i++)
+        show_choice(i + 1, &list->found[i]);
+    for (;;) {
+        fprintf(stderr, "Which one (1-%zu)? ", list->count);
+        if (!fgets(line, sizeof line, stdin) || line[0] == 'q' || line[0] == '\n')
+            return -1;
+        long number = strtol(line, NULL, 10);
+        if (number >= 1 && (size_t)number <= list->count)
+            return (int)number - 1;
     }
-    fprintf(stderr, "Which one? ");
-    if (!fgets(line, sizeof line, stdin))
-        return -1;
-    long number = strtol(line, NULL, 10);
-    return number >= 1 && (size_t)number <= list->count ? (int)number - 1 : -1;
 }
 
 static enum prof_status choose(const struct list *list, bool ask, struct top_capture *capture,

@@ -2,6 +2,7 @@
 it disturbs nothing, however it is left."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import e2e  # noqa: E402
+from test_screen import Terminal  # noqa: E402
 
 FEED = os.path.join(e2e.BUILD, "bin", "bench_top_feed")
 
@@ -97,6 +99,35 @@ class Live(e2e.Case):
         with open(self.path("mine.out")) as file:
             self.assertIn('"events": 2000', file.read())
         self.assert_same_as_report(last, capture)
+
+    def test_one_of_several_is_chosen(self):
+        runs = [self.start(FEED, 2000, 60, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+                for _ in range(2)]
+        for run in runs:
+            self.wait_for_capture(run)
+            top = self.watch(run.capture)
+            while json.loads(top.stdout.readline())["totals"]["kernels"] == 0:
+                pass
+            top.kill()
+            top.wait()
+        terminal = Terminal([e2e.PERFKIT, "top"],
+                            dict(e2e.clean_environment(), TERM="xterm-256color",
+                                 TMPDIR=self.spools), (120, 30))
+        self.addCleanup(terminal.close)
+        terminal.wait_for(b"Which one")
+        wanted = re.search(rb"  (\d+)  %s  \S*bench_top_feed 2000 60, for " %
+                           re.escape(os.path.realpath(runs[1].capture).encode()), terminal.bytes)
+        self.assertTrue(wanted, terminal.bytes)
+        os.write(terminal.fd, b"99\n")
+        terminal.wait_for(b"Which one", terminal.bytes.index(b"Which one") + 1)
+        os.write(terminal.fd, wanted.group(1) + b"\n")
+        terminal.wait_for(b"recording")
+        os.write(terminal.fd, b"q")
+        self.assertEqual(terminal.end(), 0)
+        for run in runs:  # neither has noticed
+            self.assertIsNone(run.poll())
+            run.terminate()
+            run.wait()
 
     def test_a_command_that_is_none(self):
         done = self.perfkit("top", "--json", "-o", self.path("none.sqlite"), "--", "/no/such/program")

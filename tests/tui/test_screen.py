@@ -156,6 +156,22 @@ class Screen(Case):
         for raw in (b"\x1b]0;owned", b"\x1b]", b"\x07", b"\xe2\x80\xae", b"\xff"):
             self.assertNotIn(raw, terminal.bytes)
 
+    def test_the_mouse(self):
+        """As terminals tell it (SGR): the wheel goes to the last row, a click on a tab to its view."""
+        terminal = self.top(size=(100, 30))
+        terminal.wait_for(b"owned")
+        os.write(terminal.fd, b"\x1b[<65;5;8M")
+        os.write(terminal.fd, b"\n")
+        terminal.wait_for(b"since the start")
+        self.assertIn(b"owned\\x07", terminal.bytes)  # its page, with the whole name
+        seen = len(terminal.bytes)
+        os.write(terminal.fd, b"\x1b[<64;5;8M")  # up, in the page: no harm
+        tab = len("1Kernels 2Streams 3Copies ") + 2
+        os.write(terminal.fd, b"\x1b[<0;%d;4M\x1b[<0;%d;4m" % (tab, tab))
+        terminal.wait_for(b"live", seen)
+        os.write(terminal.fd, b"q")
+        self.assertEqual(terminal.end(), 0)
+
     def test_ascii_is_ascii(self):
         for words, more in ((("--ascii",), {}), ((), {"LC_ALL": "C"})):
             terminal = Terminal([PERFKIT, "top", *words, self.capture],
