@@ -1,6 +1,6 @@
-/* Samples of the driver's own count of GPU memory, and of the GPUs' clocks, for the capture. A sample
- * of memory that says what the last one said is left out, but for one a second. perfkit asks, not
- * the target: nothing of it is on the program's threads, and nothing on a machine without an NVIDIA
+/* Samples of the driver's own count of GPU memory, and of the clocks, for the capture. A sample of
+ * memory that says what the last one said is left out, but for one a second. perfkit asks, not the
+ * target: nothing of it is on the program's threads, and nothing on a machine without an NVIDIA
  * driver. */
 #include <string.h>
 #include <sys/stat.h>
