@@ -113,14 +113,14 @@ static bool append_brief(struct text *text, const struct prof_flame *tree, uint3
     bool ok = true;
     for (size_t i = depth; ok && i-- > 0;) {
         const struct prof_frame *frame = tree->nodes[path[i]].frame;
-        if (frame && !inner)
+        if (frame && !inner && belongs(frame, NULL))
             inner = path[i];
         if (frame && frames < CALLERS && belongs(frame, first))
             ok = append_node(text, tree, path[i], frames++ ? " < " : "");
     }
     if (!frames)
         return append_path(text, tree, at);
-    if (ok && first && inner != place)
+    if (ok && first && inner && inner != place)
         ok = append_node(text, tree, inner, " via ");
     for (size_t i = 0; ok && i < depth; i++) {
         if (tree->nodes[path[i]].kind == PROF_FLAME_RANGE)
