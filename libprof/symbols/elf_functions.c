@@ -48,6 +48,22 @@ static bool is_function(const struct elf_image *image, const Elf64_Sym *symbol)
            elf_image_section(image, symbol->st_shndx, &section) && section.sh_flags & SHF_EXECINSTR;
 }
 
+static bool add_candidate(struct candidates *found, const struct elf_symbol *symbol)
+{
+    if (!symbol->name || !*symbol->name || *symbol->name == '$' ||
+        (symbol->name[0] == '.' && symbol->name[1] == 'L'))
+        return true;
+    struct candidate *candidate = prof_array_add(found);
+    if (!candidate)
+        return false;
+    uint64_t room = UINT64_MAX - symbol->start;
+    *candidate = (struct candidate){
+        {symbol->start, symbol->start + (symbol->size < room ? symbol->size : room), symbol->name},
+        rank_of(symbol->info, symbol->size),
+        (uint32_t)found->count};
+    return true;
+}
+
 static bool read_table(const struct elf_image *image, const Elf64_Shdr *table,
                        struct candidates *found)
 {
@@ -60,18 +76,10 @@ static bool read_table(const struct elf_image *image, const Elf64_Shdr *table,
         memcpy(&symbol, bytes + i * sizeof symbol, sizeof symbol);
         if (!is_function(image, &symbol))
             continue;
-        const char *name = elf_image_text(image, &names, symbol.st_name);
-        if (!name || !*name || *name == '$' || (name[0] == '.' && name[1] == 'L'))
-            continue;
-        struct candidate *candidate = prof_array_add(found);
-        if (!candidate)
+        struct elf_symbol one = {symbol.st_value, symbol.st_size, symbol.st_info,
+                                 elf_image_text(image, &names, symbol.st_name)};
+        if (!add_candidate(found, &one))
             return false;
-        uint64_t room = UINT64_MAX - symbol.st_value;
-        *candidate = (struct candidate){
-            {symbol.st_value, symbol.st_value + (symbol.st_size < room ? symbol.st_size : room),
-             name},
-            rank_of(symbol.st_info, symbol.st_size),
-            (uint32_t)found->count};
     }
     return true;
 }
@@ -108,6 +116,18 @@ static void make_list(const struct elf_image *image, struct candidates *found,
     functions->count = kept;
 }
 
+/* Frees the candidates. */
+static bool take_list(const struct elf_image *image, struct candidates *found, bool ok,
+                      struct elf_functions *functions)
+{
+    functions->list = ok && found->count ? malloc(found->count * sizeof *functions->list) : NULL;
+    ok = ok && (functions->list || !found->count);
+    if (functions->list)
+        make_list(image, found, functions);
+    prof_array_free(found);
+    return ok;
+}
+
 bool elf_functions_read(const struct elf_image *image, struct elf_functions *functions)
 {
     struct candidates found = {0};
@@ -121,13 +141,21 @@ bool elf_functions_read(const struct elf_image *image, struct elf_functions *fun
                 ok = read_table(image, &table, &found);
         }
     }
+    ok = take_list(image, &found, ok, functions);
     functions->only_exported = !all;
-    functions->list = ok && found.count ? malloc(found.count * sizeof *functions->list) : NULL;
-    ok = ok && (functions->list || !found.count);
-    if (functions->list)
-        make_list(image, &found, functions);
-    prof_array_free(&found);
     return ok;
+}
+
+bool elf_functions_of(const struct elf_image *image, elf_symbol_next *next, void *user,
+                      struct elf_functions *functions)
+{
+    struct candidates found = {0};
+    struct elf_symbol symbol;
+    bool ok = true;
+    *functions = (struct elf_functions){0};
+    while (ok && next(user, &symbol))
+        ok = add_candidate(&found, &symbol);
+    return take_list(image, &found, ok, functions);
 }
 
 const struct elf_function *elf_functions_at(const struct elf_functions *functions, uint64_t address)

@@ -61,6 +61,18 @@ struct elf_functions {
 /* All functions that the image names: of its symbol table, else of what it exports. False: no
  * memory. */
 bool elf_functions_read(const struct elf_image *image, struct elf_functions *functions);
+
+/* A symbol that is a function, from elsewhere. */
+struct elf_symbol {
+    uint64_t start, size;
+    unsigned char info; /* st_info */
+    const char *name;
+};
+typedef bool elf_symbol_next(void *user, struct elf_symbol *symbol); /* false: no more */
+
+/* The functions of an image by symbols that are not in it, whose names stay the caller's. */
+bool elf_functions_of(const struct elf_image *image, elf_symbol_next *next, void *user,
+                      struct elf_functions *functions);
 const struct elf_function *elf_functions_at(const struct elf_functions *functions,
                                             uint64_t address);
 void elf_functions_free(struct elf_functions *functions);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libprof/symbols/debug_file.h"
+#include "libprof/symbols/mini_debug.h"
 #include "libprof/symbols/jit_names.h"
 #if PERFKIT_HAVE_LIBDW
 #include "libprof/symbols/dwarf_names.h"
@@ -98,6 +99,7 @@ struct object {
     struct elf_functions functions;
 #if PERFKIT_HAVE_LIBDW
     struct dwarf_names *dwarf;
+    struct mini_debug *mini; /* of which functions are, or NULL */
 #endif
 };
 
@@ -145,14 +147,33 @@ static const char *open_object(const struct job *job, struct object *object)
     return object->has_image || object->has_debug ? NULL : why;
 }
 
-static bool read_functions(struct object *object)
+/* A file that is stripped of its names may have them once more, compressed. */
+static void read_mini_debug(const struct job *job, struct object *object)
+{
+#if PERFKIT_HAVE_LIBDW
+    struct elf_functions functions;
+    if (object->functions.only_exported && job->request.source != SYMBOLS_VDSO &&
+        (object->mini = mini_debug_open(job->path, &object->image, &functions))) {
+        elf_functions_free(&object->functions);
+        object->functions = functions;
+    }
+#else
+    (void)job, (void)object;
+#endif
+}
+
+static bool read_functions(const struct job *job, struct object *object)
 {
     if (object->has_debug && !elf_functions_read(&object->debug, &object->functions))
         return false;
     if (object->functions.count && !object->functions.only_exported)
         return true;
     elf_functions_free(&object->functions);
-    return !object->has_image || elf_functions_read(&object->image, &object->functions);
+    if (object->has_image && !elf_functions_read(&object->image, &object->functions))
+        return false;
+    if (object->has_image)
+        read_mini_debug(job, object);
+    return true;
 }
 
 #if PERFKIT_HAVE_LIBDW
@@ -193,7 +214,7 @@ static const char *name_addresses(const struct job *job, struct object *object,
     char note[sizeof object->debug_path + 32] = "";
     bool lines = false;
     uint32_t named = 0;
-    if (!read_functions(object))
+    if (!read_functions(job, object))
         return "there is no memory for its names";
 #if PERFKIT_HAVE_LIBDW
     const char *dwarf = open_dwarf(job, object);

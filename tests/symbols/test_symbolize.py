@@ -1,6 +1,6 @@
 """perfkit symbolize: programs tell where they are and what a reader should find there; captures are made
 of their addresses. Arguments: perfkit, report_tool, this folder, a folder to work in, the C compiler."""
-import os, random, re, shutil, sqlite3, struct, subprocess, sys, time, unittest
+import lzma, os, random, re, shutil, sqlite3, struct, subprocess, sys, time, unittest
 
 PERFKIT, TOOL, SOURCE, WORK, CC = sys.argv[1:6]
 BESIDE = os.path.join(os.path.dirname(PERFKIT), "perfkit_symbolizer")
@@ -167,6 +167,28 @@ class Symbolize(unittest.TestCase):
         self.symbolize(path)
         self.assertEqual(state(path), "exported names")
         self.assertEqual(levels(path, 2), [("visible", None, None)])
+
+    @unittest.skipUnless(OBJCOPY and LINES, "no objcopy, or no elfutils")
+    def test_the_symbol_table_that_is_left_compressed(self):
+        """MiniDebugInfo, as distributions make it: the symbol table in an ELF file of its own, xz, in a section."""
+        program = compile("mini", "-g0")
+        seen = Seen(program)
+        run(OBJCOPY, "--only-keep-debug", program, "mini.symbols")
+        with open("mini.symbols", "rb") as whole, open("mini.xz", "wb") as packed:
+            packed.write(lzma.compress(whole.read()))
+        run(OBJCOPY, "--strip-all", "--add-section=.gnu_debugdata=mini.xz", program)
+        path = of_program("mini.sqlite", seen)
+        self.symbolize(path)
+        self.names(path, seen)
+        self.assertEqual(state(path), "names")
+        for content in (b"", b"xz", lzma.compress(b"no ELF"), lzma.compress(bytes(64 << 20))):
+            with open("mini.xz", "wb") as packed:
+                packed.write(content)
+            run(OBJCOPY, "--remove-section=.gnu_debugdata", program)
+            run(OBJCOPY, "--add-section=.gnu_debugdata=mini.xz", program)
+            path = of_program("mini.sqlite", seen)
+            self.symbolize(path)
+            self.assertTrue(state(path).startswith("none: "), (content[:8], state(path)))
 
     @unittest.skipUnless(OBJCOPY, "no objcopy")
     def test_separate_debug_files(self):
