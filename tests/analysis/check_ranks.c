@@ -105,6 +105,45 @@ START_TEST(a_late_host_is_no_slow_kernel)
 }
 END_TEST
 
+/* Rank 1's device begins every step 400 us late, and computes as long as the other beside three
+ * all-reduces: it comes last to all of them, for one reason, which costs 400 us and not 580. */
+START_TEST(a_rank_that_stays_behind_is_late_once)
+{
+    static const long ends[] = {620, 720, 820};
+    scene_begin();
+    for (int r = 0; r < 2; r++) {
+        long behind = r * 400, free_at = 0;
+        scene_rank(r);
+        scene_comm_init(r, (long long)COMMUNICATOR, 2);
+        for (long step = 0; step < STEPS; step++) {
+            long at = 1000 * (step + 1), ready = at + 10 + behind;
+            scene_range(r, STEP, 0, at, at + 1000);
+            for (int k = 0; k < 3; k++) {
+                long done_at = ready + (k ? 100 : 200);
+                scene_kernel(r, GEMM_CONFIG, at + 1 + 10 * k, ready, done_at);
+                scene_all_reduce(r, at + 4 + 10 * k, (long long)COMMUNICATOR, 8 * MEBI);
+                scene_kernel(r, ALL_REDUCE_CONFIG, at + 5 + 10 * k,
+                             done_at > free_at ? done_at : free_at, at + ends[k]);
+                ready = done_at;
+                free_at = at + ends[k];
+            }
+        }
+    }
+    struct prof_capture *capture = scene_made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    const struct prof_rank_row *late = &ranks->rows[1];
+    ck_assert_int_eq(ranks->matched, 2 * 3 * STEPS);
+    ck_assert_int_eq(late->last_count, 3 * STEPS);
+    ck_assert_int_eq(late->cause, PROF_CAUSE_HOST);
+    ck_assert_int_eq(late->last_ns, STEPS * 400 * US);
+    ck_assert_int_eq(late->caused_ns, STEPS * (400 + 90 + 90) * US);
+    ck_assert_int_eq(late->excess_ns[PROF_CAUSE_COMPUTE], 0);
+    for (size_t i = 0; i < ranks->late_count; i++)
+        ck_assert_int_eq(ranks->late[i].cause, PROF_CAUSE_HOST);
+    done(capture, ranks);
+}
+END_TEST
+
 /* An all-reduce of 300 us, of which a kernel covers 100. */
 START_TEST(what_a_kernel_covers_is_not_exposed)
 {
@@ -530,9 +569,10 @@ START_TEST(a_filter_by_time)
 END_TEST
 
 CHECK_MAIN("ranks", who_comes_last_is_told_with_the_cause, a_late_host_is_no_slow_kernel,
-           what_a_kernel_covers_is_not_exposed, groups_share_kernels,
-           captured_calls_serve_every_launch, launches_of_another_thread_go_by_order,
-           operations_of_the_host, a_rank_that_began_later_is_counted_from_the_end,
+           a_rank_that_stays_behind_is_late_once, what_a_kernel_covers_is_not_exposed,
+           groups_share_kernels, captured_calls_serve_every_launch,
+           launches_of_another_thread_go_by_order, operations_of_the_host,
+           a_rank_that_began_later_is_counted_from_the_end,
            groups_that_cannot_be_told_apart_are_not_matched, a_rank_that_does_otherwise_is_named,
            clocks_of_several_hosts, the_share_of_the_links, ports_of_the_hosts,
            a_slow_link_is_first, one_process_with_several_devices, nothing_and_nonsense,

@@ -1,6 +1,10 @@
-/* Why a rank came last to a collective. From the end of the collective before, which all ranks
- * leave together, each rank's device computes, copies, or waits for its host until it arrives. What
- * the last one did longer than the others (than their median) is the cause. */
+/* Why a rank came last to a collective. Since the last collective of the iteration before, each
+ * rank's device computed, copied, waited for its host, or for others in collectives. What the last
+ * one did longer than the others (than their median), and what did not make it late before, is the
+ * cause.
+ *
+ * Where computing goes on beside collectives, a rank that fell behind comes late to all of them
+ * until the iteration ends: that is one lateness, with the cause that it had at first. */
 #include <math.h>
 
 #include "libprof/analysis/ranks/private.h"
@@ -26,11 +30,28 @@ double rank_median(int64_t *values, size_t count)
                      : ((double)values[count / 2 - 1] + (double)values[count / 2]) / 2;
 }
 
+/* A unit on its way through the collectives of a communicator. */
+struct course {
+    int64_t came;               /* to the collective before; window's begin at first */
+    int64_t iteration;          /* since when: */
+    int64_t base;               /* when it came to the last collective before that iteration */
+    int64_t told[PROF_CAUSES];  /* what it did longer since then, and was late for already */
+    int64_t late;               /* the worst of that iteration, */
+    enum prof_rank_cause cause; /* and its cause */
+};
+
 struct causes {
     struct rank_work *w;
-    int64_t *before; /* per unit: where the collective before ended; window's begin at first */
+    struct course *courses;       /* per unit */
     int64_t *values[PROF_CAUSES]; /* of the other ranks */
 };
+
+static void advance(struct course *course, int64_t iteration)
+{
+    if (iteration != PROF_UNKNOWN && iteration == course->iteration)
+        return;
+    *course = (struct course){.came = course->came, .iteration = iteration, .base = course->came};
+}
 
 /* What the unit's device did in [begin, end). */
 static void split(const struct rank_unit *unit, int64_t begin, int64_t end,
@@ -47,13 +68,14 @@ static enum prof_rank_cause cause_of(const struct causes *c, const struct rank_s
                                      int64_t excess[PROF_CAUSES])
 {
     struct rank_work *w = c->w;
+    struct course *course = &c->courses[w->events.data[set->last].unit];
     int64_t mine[PROF_CAUSES] = {0};
     size_t others = 0;
     for (size_t i = 0; i < set->count; i++) {
         uint32_t number = w->members.data[set->first + i];
         const struct rank_event *event = &w->events.data[number];
         int64_t parts[PROF_CAUSES];
-        split(&w->units.data[event->unit], c->before[event->unit], event->start, parts);
+        split(&w->units.data[event->unit], c->courses[event->unit].base, event->start, parts);
         for (int k = 0; k < PROF_CAUSES; k++) {
             if (number == set->last)
                 mine[k] = parts[k];
@@ -66,7 +88,8 @@ static enum prof_rank_cause cause_of(const struct causes *c, const struct rank_s
     excess[PROF_CAUSE_UNKNOWN] = 0;
     for (int k = PROF_CAUSE_COMPUTE; k < PROF_CAUSES; k++) {
         int64_t more = prof_subtract(mine[k], (int64_t)rank_median(c->values[k], others));
-        excess[k] = more > 0 ? more : 0;
+        excess[k] = more > course->told[k] ? more - course->told[k] : 0;
+        course->told[k] = more > course->told[k] ? more : course->told[k];
         if (excess[k] > excess[cause])
             cause = (enum prof_rank_cause)k;
     }
@@ -99,12 +122,39 @@ static void keep_late(struct prof_ranks *result, const struct prof_rank_late *la
     qsort(result->late, result->late_count, sizeof *result->late, worst_first);
 }
 
+/* Is the unit still late for the reason that it had before? What it did longer since then does not
+ * explain it. */
+static bool is_carried(const struct course *course, const struct rank_set *set, int64_t excess)
+{
+    return course->cause != PROF_CAUSE_UNKNOWN && course->iteration != PROF_UNKNOWN &&
+           excess < set->late / 2 && set->late <= prof_add(course->late, excess);
+}
+
+/* The cause, and in *fresh what of the lateness is new. */
+static enum prof_rank_cause follow(struct course *course, const struct rank_set *set,
+                                   const int64_t excess[PROF_CAUSES], enum prof_rank_cause cause,
+                                   int64_t *fresh)
+{
+    int64_t all = prof_add(excess[PROF_CAUSE_COMPUTE],
+                           prof_add(excess[PROF_CAUSE_COPY], excess[PROF_CAUSE_HOST]));
+    *fresh = set->late;
+    if (is_carried(course, set, excess[cause])) {
+        *fresh = all < set->late ? all : set->late;
+        return course->cause;
+    }
+    if (set->late > course->late) {
+        course->late = set->late;
+        course->cause = cause;
+    }
+    return cause;
+}
+
 static void judge_set(struct causes *c, const struct rank_set *set, struct prof_ranks *result)
 {
     struct rank_work *w = c->w;
     const struct rank_event *last = &w->events.data[set->last];
     struct rank_unit *unit = &w->units.data[last->unit];
-    int64_t excess[PROF_CAUSES];
+    int64_t excess[PROF_CAUSES], fresh;
     if (!in_window(w, last))
         return;
     for (size_t i = 0; i < set->count; i++)
@@ -112,14 +162,15 @@ static void judge_set(struct causes *c, const struct rank_set *set, struct prof_
     if (w->clock_unknown || set->late <= w->clock_error)
         return;
     enum prof_rank_cause cause = cause_of(c, set, excess);
+    cause = follow(&c->courses[last->unit], set, excess, cause, &fresh);
     unit->row.last_count++;
-    unit->row.last_ns = prof_add(unit->row.last_ns, set->late);
+    unit->row.last_ns = prof_add(unit->row.last_ns, fresh);
     unit->row.caused_ns = prof_add(unit->row.caused_ns, set->caused);
     for (int k = 0; k < PROF_CAUSES; k++)
         unit->row.excess_ns[k] = prof_add(unit->row.excess_ns[k], excess[k]);
     struct prof_rank_late late = {.rank = last->unit,
                                   .start_ns = last->start,
-                                  .iteration = rank_iteration_at(unit, last->call),
+                                  .iteration = c->courses[last->unit].iteration,
                                   .operation = last->said.operation,
                                   .bytes = last->said.bytes,
                                   .sequence = last->sequence,
@@ -131,6 +182,14 @@ static void judge_set(struct causes *c, const struct rank_set *set, struct prof_
     keep_late(result, &late);
 }
 
+static void start_courses(struct causes *c)
+{
+    for (size_t u = 0; u < c->w->units.count; u++) {
+        int64_t begin = c->w->units.data[u].begin;
+        c->courses[u] = (struct course){.came = begin, .iteration = PROF_UNKNOWN, .base = begin};
+    }
+}
+
 /* Sets of one communicator stand together, in order. */
 static void judge_sets(struct causes *c, struct prof_ranks *result)
 {
@@ -138,16 +197,20 @@ static void judge_sets(struct causes *c, struct prof_ranks *result)
     uint32_t communicator = PROF_NO_GROUP;
     for (size_t s = 0; s < w->sets.count; s++) {
         const struct rank_set *set = &w->sets.data[s];
-        if (set->communicator != communicator) {
-            for (size_t u = 0; u < w->units.count; u++)
-                c->before[u] = w->units.data[u].begin;
-            communicator = set->communicator;
+        const uint32_t *members = &w->members.data[set->first];
+        if (set->communicator != communicator)
+            start_courses(c);
+        communicator = set->communicator;
+        for (size_t i = 0; i < set->count; i++) {
+            const struct rank_event *event = &w->events.data[members[i]];
+            advance(&c->courses[event->unit],
+                    rank_iteration_at(&w->units.data[event->unit], event->call));
         }
         judge_set(c, set, result);
         for (size_t i = 0; i < set->count; i++) {
-            const struct rank_event *event = &w->events.data[w->members.data[set->first + i]];
-            if (event->end > c->before[event->unit])
-                c->before[event->unit] = event->end;
+            const struct rank_event *event = &w->events.data[members[i]];
+            struct course *course = &c->courses[event->unit];
+            course->came = event->start > course->came ? event->start : course->came;
         }
     }
 }
@@ -164,7 +227,7 @@ bool rank_causes(struct rank_work *w, struct prof_ranks *result)
 {
     struct causes c = {.w = w};
     size_t units = w->units.count + 1;
-    bool ok = (c.before = calloc(units, sizeof *c.before)) != NULL &&
+    bool ok = (c.courses = calloc(units, sizeof *c.courses)) != NULL &&
               (result->late = calloc(PROF_RANKS_LATE, sizeof *result->late)) != NULL;
     for (int k = 0; k < PROF_CAUSES; k++)
         ok = ok && (c.values[k] = calloc(units, sizeof *c.values[k])) != NULL;
@@ -172,7 +235,7 @@ bool rank_causes(struct rank_work *w, struct prof_ranks *result)
         judge_sets(&c, result);
     for (size_t i = 0; ok && i < w->units.count; i++)
         name_cause(&w->units.data[i].row);
-    free(c.before);
+    free(c.courses);
     for (int k = 0; k < PROF_CAUSES; k++)
         free(c.values[k]);
     return ok;
