@@ -100,6 +100,7 @@ def stacks():
     for lines in zip(*runs):
         depth = [json.loads(line) for line in lines]
         for key, what in (("rules", "by known rules"), ("first", "by new rules"),
+                          ("asking", "by known rules, asking whether its modules are there"),
                           ("glibc", "by backtrace(3)"), ("pointers", "by rbp alone")):
             note(f"call stack of {depth[0]['depth']} frames, {what}", [d[key + "_ns"] for d in depth],
                  "ns")

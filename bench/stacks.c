@@ -1,9 +1,9 @@
-/* What a call stack costs: ns per stack by depth and way of unwinding, and bytes per distinct stack.
- *   rules    collectors/stacks as the target uses it (rules known by address)
- *   taken    the same with everything around: hash, table, number; what a launch pays
- *   first    the same where every rule has to be read from the tables
- *   glibc    backtrace(3): _Unwind_Backtrace of libgcc, for comparison
- *   pointers following rbp and nothing else: right only where all code keeps it
+/* What a call stack costs: ns per stack by depth and way of unwinding, and bytes per distinct
+ * stack. rules    collectors/stacks as the target uses it (rules known by address) asking   the
+ * same where dlclose is not seen (--no-preload): whether each module is there still taken    the
+ * same with everything around: hash, table, number; what a launch pays first    the same where
+ * every rule has to be read from the tables glibc    backtrace(3): _Unwind_Backtrace of libgcc, for
+ * comparison pointers following rbp and nothing else: right only where all code keeps it
  *
  *     bench_stacks [REPEATS]      prints JSON, one line a depth */
 #include <execinfo.h>
@@ -90,6 +90,9 @@ static __attribute__((noinline)) void measure(unsigned depth)
            "\"pointers_ns\": %.1f, ",
            depth, time_of(take_rules, depth, repeats), time_of(take_first, depth, repeats / 100),
            time_of(take_glibc, depth, repeats / 10), time_of(take_pointers, depth, repeats));
+    stacks_unloads_seen = false;
+    printf("\"asking_ns\": %.1f, ", time_of(take_rules, depth, repeats));
+    stacks_unloads_seen = true;
 }
 
 static void descend(unsigned left, unsigned depth)
@@ -123,6 +126,7 @@ int main(int argc, char **argv)
     if (repeats < 100)
         return 2;
     stacks_modules_start();
+    stacks_unloads_seen = true; /* as in a program with the library preloaded */
     stacks_every[STACKS_LAUNCH] = 1;
     for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
         uint32_t entries = 0;
