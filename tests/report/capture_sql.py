@@ -2,15 +2,25 @@
 """A capture as SQL that report_tool makes a capture of again: how a recording of a real machine becomes a small
 fixture. Names of the machine, its user and its paths are replaced.
 
-    capture_sql.py CAPTURE >fixture.sql"""
+    capture_sql.py [--ranks] CAPTURE >fixture.sql
+
+--ranks: only what the report about ranks reads."""
 import re
 import sqlite3
 import sys
 
 # What no analysis of a fixture needs, and what tells of the machine alone.
 LEFT_OUT = {"module", "rollup", "clock_sync", "counter", "counter_burst", "counter_device", "counter_sample"}
-REPLACED = {"capture": {"directory": "/home/user", "host": "node1", "boot_id": "boot", "kernel": "Linux", "spool": None},
-            "process": {"host": "node1", "boot_id": "boot", "job": "job"}}
+NOT_OF_RANKS = {"allocation", "allocation_failure", "api_call", "event_record", "sync", "overhead", "work", "device_memory", "frame",
+                "stack"}
+REPLACED = {"capture": {"directory": "/home/user", "kernel": "Linux", "spool": None}, "process": {"job": "job"}}
+NUMBERED = {"host": "node", "boot_id": "boot"}  # different ones stay different
+numbers = {}
+
+
+def numbered(column, value):
+    known = numbers.setdefault(column, {})
+    return "%s%d" % (NUMBERED[column], known.setdefault(value, len(known) + 1))
 
 
 def quoted(value):
@@ -26,17 +36,23 @@ def row_of(table, columns, row):
     for key, new in REPLACED.get(table, {}).items():
         if values.get(key) is not None:
             values[key] = new
-    if values.get("command"):
-        values["command"] = re.sub(r"(?<![^ '])/[^ ']*/", "", values["command"])  # names without their folders
+    for key in NUMBERED:
+        if values.get(key) is not None:
+            values[key] = numbered(key, values[key])
+    for key in ("command", "note"):
+        if values.get(key):
+            values[key] = re.sub(r"(?<![^ '])/[^ ']*/", "", values[key])  # names without their folders
     return values
 
 
 def main():
-    db = sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True)
+    words = [word for word in sys.argv[1:] if word != "--ranks"]
+    left_out = LEFT_OUT | (NOT_OF_RANKS if len(words) < len(sys.argv) - 1 else set())
+    db = sqlite3.connect("file:%s?mode=ro" % words[0], uri=True)
     tables = [row[0] for row in db.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*' ORDER BY rowid")]
     for table in tables:
-        if table in LEFT_OUT:
+        if table in left_out:
             continue
         cursor = db.execute('SELECT * FROM "%s"' % table)
         columns = [column[0] for column in cursor.description]
