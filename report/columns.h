@@ -87,6 +87,7 @@ void prof_report_collective_totals(const struct prof_report_data *data, char *ou
 /* tables_counters.c */
 PROF_REPORT_MORE(prof_report_counter);
 PROF_REPORT_MORE(prof_report_counter_value);
+PROF_REPORT_MORE(prof_report_exact);
 void prof_report_counter_totals(const struct prof_report_data *data, char *out, size_t size);
 bool prof_report_counter_value_worth(const struct prof_report_data *data);
 PROF_REPORT_MORE(prof_report_roofline);

@@ -161,6 +161,8 @@ static enum prof_status load_rest(struct prof_report_data *data, struct prof_err
         status = load_rooflines(data, err);
     if (!status)
         status = load_counters(data, err);
+    if (!status)
+        status = prof_exact(capture, &data->exact, err);
     return status;
 }
 
@@ -196,6 +198,7 @@ void prof_report_unload(struct prof_report_data *data)
     prof_roofline_free(&data->roofline_ranges);
     free(data->counter_values);
     prof_counter_summary_free(&data->counters);
+    prof_exact_free(&data->exact);
     prof_ranks_free(&data->ranks);
     *data = (struct prof_report_data){0};
 }

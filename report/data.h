@@ -53,6 +53,7 @@ struct prof_report_data {
     struct prof_roofline roofline_configs; /* empty when no kernel's work is known */
     struct prof_roofline roofline_ranges;
     struct prof_counter_summary counters; /* by launch configuration */
+    struct prof_exact exact;              /* counts of single launches */
     struct prof_report_counter_value *counter_values;
     size_t counter_value_count;
     struct prof_report_stream *streams;

@@ -488,6 +488,10 @@ const struct prof_report_table prof_report_tables[] = {
      .help = "Every counter of every kernel, per second of kernel time and per launch.",
      .optional = true, .worth = prof_report_counter_value_worth,
      ROWS(prof_report_counter_value, prof_report_counter_value)},
+    {.name = "exact_counts", .title = "Counted launches", .none = "none were counted one by one",
+     .help = "FLOP and bytes of a launch, by counting some of each configuration. Error: of the FLOP; "
+             "n/a: not everything that they are made of was counted.",
+     .screen_rows = 10, .optional = true, ROWS(prof_exact_row, prof_report_exact)},
     {.name = "roofline", .title = "Roofline", .none = "no kernels",
      .help = "How near each kernel is to the nearest roof of its device, and what holds it back; "
              "FLOP/B is of device memory. n/a: work or ceilings are not known, `why` says which.",

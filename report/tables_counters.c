@@ -1,5 +1,6 @@
-/* Hardware counters: one table for people, a row a kernel with what a roofline needs, and one with
- * every counter that was sampled, for programs. */
+/* Hardware counters: one table for people, a row a kernel with what a roofline needs, one with
+ * every counter that was sampled, for programs, and one of launches that were counted one by one.
+ */
 #include <math.h>
 #include <stdio.h>
 
@@ -172,4 +173,71 @@ bool prof_report_counter_value_worth(const struct prof_report_data *data)
 {
     (void)data;
     return false;
+}
+
+/* ---- exact counts of single launches -----------------------------------------------------------
+ */
+
+#define EXACT(row) ((const struct prof_exact_row *)(row))
+
+static struct prof_report_value exact_name(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(EXACT(row)->config->name);
+}
+
+static struct prof_report_value exact_config(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(EXACT(row)->config->id);
+}
+
+static struct prof_report_value exact_error(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return real(EXACT(row)->flop > 0 ? EXACT(row)->flop_error / EXACT(row)->flop : NAN);
+}
+
+/* FLOP of one roof are those of the launch as a whole, or not known either. */
+#define EXACT_PIPE(name, kind)                                                                     \
+    static struct prof_report_value exact_##name(const struct prof_report_data *data,              \
+                                                 const void *row)                                  \
+    {                                                                                              \
+        (void)data;                                                                                \
+        return real(EXACT(row)->complete ? EXACT(row)->pipe[PROF_CEILING_##kind] : NAN);           \
+    }
+EXACT_PIPE(fp64, FP64)
+EXACT_PIPE(fp32, FP32)
+EXACT_PIPE(fp16, FP16)
+EXACT_PIPE(tensor_fp64, TENSOR_FP64)
+EXACT_PIPE(tensor_tf32, TENSOR_TF32)
+EXACT_PIPE(tensor_fp16, TENSOR_FP16)
+EXACT_PIPE(tensor_bf16, TENSOR_BF16)
+EXACT_PIPE(tensor_fp8, TENSOR_FP8)
+
+const struct prof_report_column prof_report_exact_columns[] = {
+    INT64("launches", "Counted", COUNT, 3, prof_exact_row, launches),
+    REAL("flop", "FLOP", RATIO, 1, prof_exact_row, flop),
+    COMPUTED("flop_error", "Error", SHARE, 4, exact_error),
+    COMPUTED("fp64_flop", "FP64", RATIO, 0, exact_fp64),
+    COMPUTED("fp32_flop", "FP32", RATIO, 5, exact_fp32),
+    COMPUTED("fp16_flop", "FP16", RATIO, 0, exact_fp16),
+    COMPUTED("tensor_fp64_flop", "Tensor FP64", RATIO, 0, exact_tensor_fp64),
+    COMPUTED("tensor_tf32_flop", "TF32", RATIO, 0, exact_tensor_tf32),
+    COMPUTED("tensor_fp16_flop", "Tensor FP16", RATIO, 6, exact_tensor_fp16),
+    COMPUTED("tensor_bf16_flop", "BF16", RATIO, 6, exact_tensor_bf16),
+    COMPUTED("tensor_fp8_flop", "FP8", RATIO, 0, exact_tensor_fp8),
+    REAL("dram_read_bytes", "DRAM read", BYTES, 2, prof_exact_row, dram_read),
+    REAL("dram_write_bytes", "DRAM write", BYTES, 2, prof_exact_row, dram_write),
+    REAL("l2_bytes", "L2", BYTES, 5, prof_exact_row, l2),
+    COMPUTED("config", "Config id", NUMBER, 0, exact_config),
+    INT64("device", "Device id", NUMBER, 0, prof_exact_row, device),
+    COMPUTED("name", "Kernel", NAME, 1, exact_name),
+    {0},
+};
+
+const void *prof_report_exact_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->exact.count;
+    return data->exact.rows;
 }

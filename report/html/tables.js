@@ -166,7 +166,7 @@
 
   const PARTS = {
     ranks: ['ranks', 'collectives', 'late_ranks', 'rank_links', 'network', 'rank_differences', 'rank_iterations'],
-    kernels: ['kernels', 'graphs', 'lines', 'counters', 'counter_values', 'jit'],
+    kernels: ['kernels', 'graphs', 'lines', 'counters', 'counter_values', 'exact_counts', 'jit'],
     roofline: ['roofline', 'roofline_configs', 'roofline_ranges', 'ceilings'],
     transfers: ['transfers', 'transfer_sizes', 'migrations'],
     memory: ['memory', 'failures', 'holders', 'held', 'kept', 'brief', 'lifetimes', 'alive', 'leaks', 'pools', 'driver'],

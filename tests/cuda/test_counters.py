@@ -361,6 +361,8 @@ class Counters(replay.Case):
                                env=dict(FAKE_PM=pm))
         db = self.open(result.capture)
         self.assertEqual(self.count(db, "kernel"), 127)
+        self.exact_rows = json.loads(
+            self.perfkit("report", result.capture, "--format=json").out)["exact_counts"]["rows"]
         return db
 
     def counted(self, db):
@@ -394,6 +396,11 @@ class Counters(replay.Case):
             in_launches(3, memory), **in_launches(1, arithmetic)).items()})
         # Two before a graph is made and one after, none of those in it; by the pass that was set up.
         self.assertEqual(found["_Z4gemmPf", 10], in_launches(3, arithmetic))
+        # 90 of FP64, 210 of FP32, 660 of FP16 (packed), 10 of each tensor pass
+        self.assertEqual([(row["flop"], row["launches"], row["l2_bytes"]) for row in self.exact_rows],
+                         [(1030, 20, 30), (None, 4, 60), (None, 3, None)])
+        self.assertEqual((self.exact_rows[0]["tensor_fp16_flop"], self.exact_rows[0]["flop_error"]),
+                         (30, 0))
         (note,) = self.notes(db, "note")
         self.assertIn("27 launches were counted one by one", note)
         self.assertEqual(self.notes(db, "degraded"), [])
