@@ -39,8 +39,8 @@ def row_of(table, columns, row):
     for key in NUMBERED:
         if values.get(key) is not None:
             values[key] = numbered(key, values[key])
-    for key in ("command", "note"):
-        if values.get(key):
+    for key in ("command", "note", "value"):
+        if isinstance(values.get(key), str):
             values[key] = re.sub(r"(?<![^ '])/[^ ']*/", "", values[key])  # names without their folders
     return values
 

@@ -111,7 +111,7 @@ INSERT INTO "capture_health"("id", "process", "subject", "item", "value", "note"
 INSERT INTO "string"("id", "value") VALUES
 (1,'main'),
 (2,'open device'),
-(3,'CUPTI 130001 from /usr/local/cuda/targets/x86_64-linux/lib/libcupti.so.13'),
+(3,'CUPTI 130001 from libcupti.so.13'),
 (4,'NVIDIA H200'),
 (5,'580.159.04'),
 (6,'GPU-1b2cdef2-d965-c8f6-af94-5832135dbfbe'),

@@ -111,7 +111,7 @@ INSERT INTO "capture_health"("id", "process", "subject", "item", "value", "note"
 (108,3,'end','exit',0,'return from main or exit()'),
 (109,4,'end','exit',0,'return from main or exit()');
 INSERT INTO "string"("id", "value") VALUES
-(1,'CUPTI 130001 from /opt/torch/.venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13'),
+(1,'CUPTI 130001 from libcupti.so.13'),
 (2,'NVIDIA H200'),
 (3,'580.159.04'),
 (4,'GPU-1b2cdef2-d965-c8f6-af94-5832135dbfbe'),
