@@ -296,7 +296,6 @@ class Frames(unittest.TestCase):
         self.checked += 1
 
     def test_threads(self):
-        look()  # proves the layout; other threads would go without Python frames meanwhile
         wrong = []
         barrier = threading.Barrier(8)
 
@@ -316,6 +315,28 @@ class Frames(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+        self.checked += 1
+
+    def test_threads_at_the_first_stack(self):
+        """Each proves the layout for itself while it is not proved: none goes without its frames."""
+        def body():
+            wrong = []
+            for _ in range(30):
+                WITHOUT_LOCK.probe_damage(2, 0)  # moves nothing, and forgets the proof
+                barrier = threading.Barrier(6)
+
+                def work():
+                    barrier.wait()
+                    seen, frames, _ = look()
+                    if python_frames(seen) != frames:
+                        wrong.append(seen)
+                threads = [threading.Thread(target=work) for _ in range(6)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            return 2 if wrong else 0
+        self.assertEqual(os.WEXITSTATUS(in_child(body)), 0)
         self.checked += 1
 
     def test_code_at_the_same_address(self):
