@@ -107,9 +107,16 @@ static void name_stacks(struct capture_end *end)
 {
     struct prof_symbolize_result result;
     struct prof_error err = {0};
-    if (stack_names(end->command, end->store, NULL, false, NULL, &result, &err))
-        cli_say(end->command, "the frames of stacks have no names: %s. `perfkit symbolize %s` tries again",
+    if (stack_names(end->command, end->store, NULL, false, end->stop, &result, &err))
+        cli_say(end->command,
+                "the frames of stacks have no names: %s. `perfkit symbolize %s` tries again",
                 err.message, end->final);
+    else if (result.stopped)
+        cli_say(end->command,
+                "naming was stopped: %s of %s frames of stacks have a name. `perfkit symbolize %s` "
+                "names the others",
+                prof_count((int64_t)result.named).text, prof_count((int64_t)result.frames).text,
+                end->final);
 }
 
 static enum prof_status finish(struct capture_end *end, struct prof_error *err)

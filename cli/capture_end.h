@@ -19,7 +19,8 @@ struct capture_end {
     const char *state; /* of capture.state */
     bool abandon;      /* processes still run: do not wait for their last record */
     bool keep_spool;
-    pid_t pid; /* ingest has not been told yet how this one ended; 0 = it has */
+    bool (*stop)(void); /* naming stacks may take long: true ends it. NULL = never */
+    pid_t pid;          /* ingest has not been told yet how this one ended; 0 = it has */
     int wait_status;
     uint64_t full_since_ns; /* private: start with 0 */
 };

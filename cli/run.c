@@ -498,6 +498,7 @@ static void finish(struct run *run, bool abandon)
         .store = run->store,
         .ingest = run->ingest,
         .spool = &run->spool,
+        .stop = signals_asked_to_end,
         .live = run->output.live,
         .final = run->output.final,
         .state = "complete",

@@ -119,6 +119,8 @@ static enum prof_status symbolize(const char *name, const char *path,
     prof_store_close(store);
     if (!status && !asked->quiet)
         say(name, path, &result);
+    if (!status && result.stopped)
+        cli_say(name, "interrupted: what was found until then is kept");
     return status;
 }
 
@@ -157,12 +159,11 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
     sigaction(SIGTERM, &action, NULL);
     enum prof_status status = symbolize(command->name, path, &asked, folders, &err);
     free(list);
-    if (!status)
-        return CLI_OK;
-    cli_say(command->name, "%s", err.message);
+    if (status)
+        cli_say(command->name, "%s", err.message);
     if (interrupted)
         raise(interrupted);
-    return CLI_FAILED;
+    return status ? CLI_FAILED : CLI_OK;
 }
 
 const struct cli_command symbolize_command = {

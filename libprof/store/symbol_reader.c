@@ -203,15 +203,21 @@ static void transmit(struct talk *talk, int fd)
         shutdown(fd, SHUT_WR);
 }
 
+#define STOP_MS 100 /* between two looks whether somebody wants to stop */
+
 /* True when the time was enough. */
 static bool converse(struct talk *talk, int fd)
 {
+    const struct symbol_question *question = talk->question;
     for (;;) {
         uint64_t now = prof_now_ns();
+        if (question->stop && question->stop(question->user))
+            return talk->answer->stopped = true;
         if (now >= talk->deadline_ns)
             return false;
         struct pollfd on = {fd, (short)(POLLIN | (talk->sent < talk->out.count ? POLLOUT : 0)), 0};
         int left_ms = (int)((talk->deadline_ns - now) / 1000000 + 1);
+        left_ms = question->stop && left_ms > STOP_MS ? STOP_MS : left_ms;
         if (poll(&on, 1, left_ms) < 0 && errno != EINTR)
             return true;
         if (on.revents & POLLOUT && talk->sent < talk->out.count)

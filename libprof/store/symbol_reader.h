@@ -20,6 +20,8 @@ struct symbol_question {
     const uint64_t *addresses;                  /* ascending, each once */
     uint32_t count;
     unsigned timeout_ms;
+    bool (*stop)(void *user); /* asked ten times a second: true ends it. NULL = never */
+    void *user;
 };
 
 struct symbol_span {
@@ -35,6 +37,7 @@ struct symbol_answer {
     enum symbols_quality quality;
     char note[1024];           /* the debug file that was used, or why there are no names */
     bool broken;               /* the symboliser crashed, or ran into a limit */
+    bool stopped;              /* by the question's `stop`: what has come is not whole */
     struct symbol_span *spans; /* one an address */
     PROF_ARRAY(struct symbols_level) levels; /* of text numbers from 1; checked */
     PROF_ARRAY(struct symbol_text) texts;

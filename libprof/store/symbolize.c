@@ -39,6 +39,8 @@ struct work {
     struct prof_names strings;     /* -> string.id */
     sqlite3_stmt *add_string, *add_symbol, *add_frame, *set_module;
     bool own_kernel; /* the machine runs the kernel that the capture was made on */
+    size_t done;     /* frames, of files before this one */
+    const char *path; /* of this one */
 };
 
 static const char *text_of(const struct work *w, uint32_t offset)
@@ -270,6 +272,15 @@ static bool say_modules(struct work *w, const struct source *source,
 }
 
 /* Debug information that breaks its reader leaves the symbol table. */
+static bool wants_to_stop(void *user)
+{
+    struct work *w = user;
+    const struct prof_symbolize_options *options = w->options;
+    if (options->progress && !options->progress(options->user, w->done, w->frames.count, w->path))
+        w->result->stopped = true;
+    return w->result->stopped;
+}
+
 static enum prof_status ask(struct work *w, const struct source *source,
                             struct symbol_answer *answer, char trouble[128], struct prof_error *err)
 {
@@ -283,7 +294,9 @@ static enum prof_status ask(struct work *w, const struct source *source,
                                        .not_before_s = source->not_before_s,
                                        .addresses = w->addresses.data,
                                        .count = (uint32_t)w->addresses.count,
-                                       .timeout_ms = TIMEOUT_MS};
+                                       .timeout_ms = TIMEOUT_MS,
+                                       .stop = wants_to_stop,
+                                       .user = w};
     trouble[0] = '\0';
     if (source->kind == SYMBOLS_VDSO && !w->own_kernel) {
         *answer = (struct symbol_answer){0};
@@ -293,7 +306,7 @@ static enum prof_status ask(struct work *w, const struct source *source,
         return answer->spans ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
     }
     enum prof_status status = symbol_ask(&question, answer, err);
-    if (status || !answer->broken || source->kind != SYMBOLS_ELF)
+    if (status || answer->stopped || !answer->broken || source->kind != SYMBOLS_ELF)
         return status;
     snprintf(trouble, 128, "%.127s", answer->note);
     symbol_answer_free(answer);
@@ -350,6 +363,10 @@ static enum prof_status name_file(struct work *w, size_t first, size_t count,
             w->addresses.data[w->addresses.count++] = frames[i].address;
     }
     enum prof_status status = ask(w, source, &answer, trouble, err);
+    if (!status && answer.stopped) {
+        symbol_answer_free(&answer);
+        return PROF_OK;
+    }
     if (!status && (!take_answer(w, frames, count, &answer) ||
                     !say_modules(w, source, &answer, *trouble ? trouble : NULL)))
         status = prof_store_fail(w->store, "write", err);
@@ -372,9 +389,10 @@ static enum prof_status name_files(struct work *w, struct prof_error *err)
         for (count = 1;
              first + count < w->frames.count && w->frames.data[first + count].source == source;)
             count++;
-        if (w->options->progress && !w->options->progress(w->options->user, first, w->frames.count,
-                                                          text_of(w, w->sources.data[source].path)))
-            return prof_fail(err, PROF_INVALID, "interrupted: the names were not changed");
+        w->done = first;
+        w->path = text_of(w, w->sources.data[source].path);
+        if (wants_to_stop(w))
+            return PROF_OK;
         status = name_file(w, first, count, err);
     }
     return status;

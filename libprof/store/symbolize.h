@@ -15,7 +15,8 @@ struct prof_symbolize_options {
     const char *const *folders; /* of debug files, searched before the usual places; ends with NULL;
                                    NULL = none */
     const char *map_folder;     /* where JITs leave perf-PID.map; NULL = /tmp */
-    /* Called before each file: `done` of `all` frames are named. False stops. NULL = none. */
+    /* Called before each file and while it is read: `done` of `all` frames are named. False stops. NULL =
+     * none. */
     bool (*progress)(void *user, uint64_t done, uint64_t all, const char *path);
     void *user;
 };
@@ -37,14 +38,15 @@ struct prof_symbolize_result {
     uint64_t files_broken;  /* of those, files that could not be parsed */
     struct prof_symbolize_gap gaps[PROF_SYMBOLIZE_GAPS]; /* those without, most frames first */
     size_t gap_count;
+    bool stopped; /* by `progress`: the files after that were not read */
 };
 
 /* Has the capture frames that could be named? */
 bool prof_symbolize_has(struct prof_store *store);
 
 /* Fill table symbol and module.symbols. Names that were there are replaced where this finds any,
- * kept where it does not: files may be gone by now. One transaction: all or, after an error or a
- * stop (PROF_INVALID), nothing. Frames of Python have their names already. PROF_NOTFOUND when the
+ * kept where it does not: files may be gone by now. One transaction: all, or after an error nothing;
+ * after a stop what was found until then. Frames of Python have their names already. PROF_NOTFOUND when the
  * helper cannot be run. */
 enum prof_status prof_symbolize(struct prof_store *store,
                                 const struct prof_symbolize_options *options,

@@ -1,6 +1,6 @@
 """perfkit symbolize: programs tell where they are and what a reader should find there; captures are made
 of their addresses. Arguments: perfkit, report_tool, this folder, a folder to work in, the C compiler."""
-import lzma, os, random, re, shutil, sqlite3, struct, subprocess, sys, time, unittest
+import lzma, os, random, re, shutil, signal, sqlite3, struct, subprocess, sys, time, unittest
 
 PERFKIT, TOOL, SOURCE, WORK, CC = sys.argv[1:6]
 BESIDE = os.path.join(os.path.dirname(PERFKIT), "perfkit_symbolizer")
@@ -445,6 +445,30 @@ class Symbolize(unittest.TestCase):
         done = self.symbolize(path, program=self.other_helper(None), ok=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("perfkit_symbolizer", done.stderr)
+
+    def test_an_interrupt_keeps_what_was_found(self):
+        """Two files: the first is read, at the second the reader takes its time."""
+        first, second = (Seen(compile(name, "-g")) for name in ("first", "second"))
+        addresses = [(a, 1) for a, _ in first.places] + [(a, 2) for a, _ in second.places]
+        path = capture("stopped.sqlite", [(s.path, build_id(s.path), s.start, s.size, None) for s in (first, second)],
+                       addresses)
+        program = self.other_helper(f"mkdir once 2>/dev/null && exec {BESIDE}\ntouch waiting\nexec sleep 100")
+        for leftover in ("once", "waiting"):
+            if os.path.exists(leftover):
+                (os.rmdir if os.path.isdir(leftover) else os.unlink)(leftover)
+        with subprocess.Popen([program, "symbolize", path], stderr=subprocess.PIPE, text=True) as running:
+            while not os.path.exists("waiting"):
+                self.assertIsNone(running.poll())
+                time.sleep(0.02)
+            running.send_signal(signal.SIGINT)
+            said = running.communicate(timeout=90)[1]
+        self.assertEqual(running.returncode, -signal.SIGINT, said)
+        self.assertIn("interrupted: what was found until then is kept", said)
+        named = {row[0] for row in ask(path, "SELECT DISTINCT frame FROM symbol")}
+        self.assertIn(len(named), (len(first.places), len(second.places)))
+        self.assertEqual(ask(path, "SELECT count(*) FROM module WHERE symbols IS NULL"), [(1,)])
+        self.symbolize(path)
+        self.assertEqual(ask(path, "SELECT count(DISTINCT frame) FROM symbol"), [(len(addresses),)])
 
     def test_usage(self):
         path = capture("empty.sqlite", [], [])
