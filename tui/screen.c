@@ -96,7 +96,8 @@ static void draw_title(const struct tui_app *app, struct tui_grid *grid, int y)
     int x = grid->width - length;
     tui_grid_put(grid, 0, y, grid->width, TUI_STRONG, "perfkit top");
     if (x > 13) {
-        char *command = prof_report_cut(model->info.command ? model->info.command : model->path,
+        char *command = prof_report_cut(model->info.command ? tui_short_command(model->info.command)
+                                                            : model->path,
                                         (size_t)(x - 14 > 8 ? x - 14 : 8));
         tui_grid_put(grid, 12, y, x - 13, TUI_NORMAL, command ? command : "");
         free(command);
@@ -124,8 +125,13 @@ static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
                             : prof_count((int64_t)tui_per_second(model, model->window.count)).text);
     x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Copies %s",
                          prof_rate(tui_per_second(model, copied)).text);
-    tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Memory %s (peak %s)",
-                    prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text);
+    char memory[80];
+    int length =
+        snprintf(memory, sizeof memory, "  Memory %s (peak %s)",
+                 prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text);
+    if (length > grid->width - x)
+        snprintf(memory, sizeof memory, "  Memory %s", prof_bytes_of(model->live_bytes).text);
+    tui_grid_put(grid, x, y, grid->width - x, TUI_NORMAL, memory);
 }
 
 static void window_text(const struct tui_model *model, char *out, size_t size)

@@ -1,13 +1,13 @@
-/* Streams, copies, memory and processes: what the model adds up beside the kernels. */
+/* Streams, copies and processes: what the model adds up beside the kernels. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 #include "tui/views.h"
 
-static int64_t pid_of(const struct tui_model *model, int64_t process)
+int64_t tui_pid_of(const struct tui_model *model, int64_t process)
 {
     const struct tui_process *p = tui_model_process(model, process);
     return p ? p->values.pid : PROF_UNKNOWN;
@@ -117,7 +117,7 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
         tui_table_row(table, s->values.id, 0, ns ? TUI_NORMAL : TUI_DIM);
         tui_stream_name(s, name, sizeof name);
         tui_table_text(table, S_NAME, name);
-        tui_table_number(table, S_PID, pid_of(model, s->values.process));
+        tui_table_number(table, S_PID, tui_pid_of(model, s->values.process));
         tui_table_text(table, S_DEVICE, device);
         tui_table_spark(table, S_SPARK, s->spark_us, 1e6);
         tui_table_real(table, S_BUSY, tui_wall_share(model, ns));
@@ -210,105 +210,11 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
         tui_table_note(table, "No copy has ended so far.");
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
-
-enum {
-    M_WHAT,
-    M_PID,
-    M_LIVE,
-    M_COUNT,
-    M_PEAK,
-    M_PEAK_AT,
-    M_RATE,
-    M_BYTES_S,
-    M_ALL,
-    M_FREED,
-    M_WHERE
-};
-
-static const struct tui_column memory_columns[] = {
-    [M_WHAT] = {"what", "Memory", TUI_NAME, 32, 0},
-    [M_PID] = {"pid", "pid", TUI_ID, 8, 0},
-    [M_LIVE] = {"live_bytes", "live", TUI_BYTES, 10, 0},
-    [M_COUNT] = {"live", "number", TUI_COUNT, 8, 1},
-    [M_PEAK] = {"peak_bytes", "peak", TUI_BYTES, 10, 0},
-    [M_PEAK_AT] = {"peak_ns", "at", TUI_NS, 9, 3},
-    [M_RATE] = {"allocations_per_s", "alloc/s", TUI_REAL, 8, 0},
-    [M_BYTES_S] = {"bytes_per_s", "bytes/s", TUI_RATE, 10, 2},
-    [M_ALL] = {"allocations", "all", TUI_COUNT, 10, 4},
-    [M_FREED] = {"freed", "freed", TUI_COUNT, 10, 5},
-    [M_WHERE] = {"where", NULL, TUI_TEXT, 0, 0},
-};
-
-static int by_bytes(const void *a, const void *b)
-{
-    const struct tui_allocation *x = *(const struct tui_allocation *const *)a;
-    const struct tui_allocation *y = *(const struct tui_allocation *const *)b;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
-
-#define LARGEST 20
-
-/* The largest of many without sorting all: a short list that is kept in order. */
-static size_t largest_live(const struct tui_model *model, const struct tui_allocation *out[LARGEST])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < model->live.count; i++) {
-        const struct tui_allocation *a = &model->live.data[i];
-        if (count == LARGEST && a->bytes <= out[LARGEST - 1]->bytes)
-            continue;
-        out[count < LARGEST ? count++ : LARGEST - 1] = a;
-        qsort(out, count, sizeof *out, by_bytes);
-    }
-    return count;
-}
-
-void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input)
-{
-    const struct tui_model *model = input->model;
-    const struct tui_allocation *largest[LARGEST];
-    tui_table_begin(table, memory_columns, sizeof memory_columns / sizeof *memory_columns);
-    table->sort = M_LIVE;
-    for (size_t i = 0; i < model->memory.count; i++) {
-        const struct tui_memory *m = &model->memory.data[i];
-        tui_table_row(table, (int64_t)i, 0, TUI_NORMAL);
-        tui_table_text(table, M_WHAT, prof_memory_kind_text(m->kind));
-        tui_table_number(table, M_PID, pid_of(model, m->process));
-        tui_table_number(table, M_LIVE, m->live_bytes);
-        tui_table_number(table, M_COUNT, m->live_count);
-        tui_table_number(table, M_PEAK, m->peak_bytes);
-        tui_table_number(table, M_PEAK_AT, m->peak_ns);
-        tui_table_real(table, M_RATE, tui_per_second(model, m->window_allocations));
-        tui_table_real(table, M_BYTES_S, tui_per_second(model, m->window_bytes));
-        tui_table_number(table, M_ALL, m->allocations);
-        tui_table_number(table, M_FREED, m->freed);
-    }
-    size_t count = largest_live(model, largest);
-    for (size_t i = 0; i < count; i++) {
-        const struct tui_allocation *a = largest[i];
-        const char *place = tui_kept_place(input->kept, a->stack);
-        tui_table_row(table, -a->id, 1, TUI_DIM);
-        tui_table_format(table, M_WHAT, "%s since %s",
-                         place ? place : prof_memory_kind_text(a->kind),
-                         prof_duration_ns(a->start_ns).text);
-        tui_table_text(table, M_WHERE, place);
-        tui_table_number(table, M_PID, pid_of(model, a->process));
-        tui_table_number(table, M_LIVE, a->bytes);
-        tui_table_number(table, M_COUNT, 1);
-        for (size_t column = M_PEAK; column <= M_FREED; column++)
-            tui_table_blank(table, column);
-    }
-    tui_table_note(table,
-                   "All processes: %s live now, most %s at %s. Set in: the largest live "
-                   "allocations",
-                   prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text,
-                   prof_duration_ns(model->peak_bytes ? model->peak_ns : PROF_UNKNOWN).text);
-}
-
 /* ---- processes ----------------------------------------------------------------------------- */
 
 enum {
     P_COMMAND,
+    P_SHORT,
     P_PID,
     P_RANK,
     P_LOCAL,
@@ -325,7 +231,8 @@ enum {
 };
 
 static const struct tui_column process_columns[] = {
-    [P_COMMAND] = {"command", "Process", TUI_NAME, 0, 0},
+    [P_COMMAND] = {"command", NULL, TUI_TEXT, 0, 0},
+    [P_SHORT] = {NULL, "Process", TUI_NAME, 0, 0},
     [P_PID] = {"pid", "pid", TUI_ID, 8, 0},
     [P_RANK] = {"rank", "rank", TUI_ID, 4, 0, .if_known = true},
     [P_LOCAL] = {"local_rank", "local", TUI_ID, 5, 6, .if_known = true},
@@ -352,6 +259,16 @@ static void tell_state(struct tui_table *table, const struct prof_process *p)
                        p->end_ns != PROF_UNKNOWN && p->end_reason ? p->end_reason : "running");
 }
 
+const char *tui_short_command(const char *command)
+{
+    const char *end = command ? command + strcspn(command, " ") : NULL, *base = command;
+    for (const char *c = command; c && c < end; c++) {
+        if (*c == '/' && c + 1 < end)
+            base = c + 1;
+    }
+    return base;
+}
+
 void tui_fill_processes(struct tui_table *table, const struct tui_view_input *input)
 {
     const struct tui_model *model = input->model;
@@ -367,6 +284,7 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
         bool ended = p->values.end_ns != PROF_UNKNOWN;
         tui_table_row(table, p->values.id, 0, ended ? TUI_DIM : TUI_NORMAL);
         tui_table_text(table, P_COMMAND, p->values.command);
+        tui_table_text(table, P_SHORT, tui_short_command(p->values.command));
         tui_table_number(table, P_PID, p->values.pid);
         tui_table_number(table, P_RANK, p->values.rank);
         tui_table_number(table, P_LOCAL, p->values.local_rank);

@@ -1,6 +1,8 @@
 /* The host: where its threads are (samples of the processors), and which lines ask for the devices'
  * work (call stacks). Of the end of the capture that a look can afford. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
@@ -37,25 +39,66 @@ static const struct tui_column columns[] = {
 
 #define MOST_ROWS 200
 
-static void add_function(struct tui_table *table, const struct prof_cpu_function *f, int64_t all_ns)
+/* Functions of one text: those without a name yet are told by their module. */
+struct place {
+    char where[200];
+    bool launches;
+    int64_t cpu_ns, idle_ns, blocked_ns, waiting_ns;
+};
+
+struct places {
+    struct prof_names known; /* text and whether the thread launches -> number */
+    PROF_ARRAY(struct place) list;
+};
+
+static void name_place(const struct prof_cpu_function *f, char *out, size_t size)
 {
-    const int64_t *ns = f->times.ns, *idle = f->times.idle_ns;
-    int64_t cpu = prof_add(ns[PROF_CPU_USER], ns[PROF_CPU_KERNEL]);
     const struct prof_frame frame = {.function = f->function,
                                      .file = f->file,
                                      .line = f->line,
                                      .module = f->module,
                                      .named = true};
-    char where[400];
-    prof_frame_text(&frame, where, sizeof where);
-    tui_table_row(table, (int64_t)table->rows.count, 0, f->launches ? TUI_NORMAL : TUI_DIM);
-    tui_table_text(table, H_WHERE, where);
-    tui_table_number(table, H_CPU, cpu);
-    tui_table_real(table, H_SHARE, all_ns > 0 ? (double)cpu / (double)all_ns : NAN);
-    tui_table_number(table, H_IDLE, prof_cpu_total(idle));
-    tui_table_number(table, H_BLOCKED, ns[PROF_CPU_BLOCKED]);
-    tui_table_number(table, H_WAITING, ns[PROF_CPU_PREEMPTED]);
-    tui_table_text(table, H_THREADS, f->launches ? "launching" : "others");
+    const char *slash = f->module ? strrchr(f->module, '/') : NULL;
+    const char *module = slash ? slash + 1 : f->module;
+    size_t length = module ? strlen(module) : 0;
+    if (length && !strncmp(f->function, module, length) && !strncmp(f->function + length, "+0x", 3))
+        snprintf(out, size, "%s", module);
+    else
+        prof_frame_text(&frame, out, size);
+}
+
+static bool add_function(struct places *places, const struct prof_cpu_function *f)
+{
+    const int64_t *ns = f->times.ns;
+    char key[201] = {f->launches ? 'l' : 'o'};
+    name_place(f, key + 1, sizeof key - 1);
+    uint32_t *known = prof_names_get(&places->known, key, strlen(key));
+    struct place *place = known ? &places->list.data[*known] : prof_array_add(&places->list);
+    if (!place)
+        return false;
+    if (!known) {
+        *place = (struct place){.launches = f->launches};
+        snprintf(place->where, sizeof place->where, "%s", key + 1);
+        if (!prof_names_put(&places->known, key, strlen(key), (uint32_t)places->list.count - 1))
+            return false;
+    }
+    place->cpu_ns = prof_add(place->cpu_ns, prof_add(ns[PROF_CPU_USER], ns[PROF_CPU_KERNEL]));
+    place->idle_ns = prof_add(place->idle_ns, prof_cpu_total(f->times.idle_ns));
+    place->blocked_ns = prof_add(place->blocked_ns, ns[PROF_CPU_BLOCKED]);
+    place->waiting_ns = prof_add(place->waiting_ns, ns[PROF_CPU_PREEMPTED]);
+    return true;
+}
+
+static void add_place(struct tui_table *table, const struct place *place, int64_t all_ns)
+{
+    tui_table_row(table, (int64_t)table->rows.count, 0, place->launches ? TUI_NORMAL : TUI_DIM);
+    tui_table_text(table, H_WHERE, place->where);
+    tui_table_number(table, H_CPU, place->cpu_ns);
+    tui_table_real(table, H_SHARE, all_ns > 0 ? (double)place->cpu_ns / (double)all_ns : NAN);
+    tui_table_number(table, H_IDLE, place->idle_ns);
+    tui_table_number(table, H_BLOCKED, place->blocked_ns);
+    tui_table_number(table, H_WAITING, place->waiting_ns);
+    tui_table_text(table, H_THREADS, place->launches ? "launching" : "others");
     for (size_t column = H_LAUNCHED; column <= H_WORK; column++)
         tui_table_blank(table, column);
 }
@@ -65,16 +108,21 @@ static size_t add_samples(struct tui_table *table, const struct tui_view_input *
 {
     struct prof_cpu cpu;
     struct prof_error err = {0};
+    struct places places = {0};
+    int64_t all = 0;
     if (prof_cpu(input->tail, &input->filter, &cpu, &err)) {
         tui_table_note(table, "%s", err.message);
         return 0;
     }
-    const int64_t *ours = cpu.launching.ns, *others = cpu.others.ns;
-    int64_t all = prof_add(prof_add(ours[PROF_CPU_USER], ours[PROF_CPU_KERNEL]),
-                           prof_add(others[PROF_CPU_USER], others[PROF_CPU_KERNEL]));
-    size_t rows = cpu.function_count < MOST_ROWS ? cpu.function_count : MOST_ROWS;
-    for (size_t i = 0; i < rows; i++)
-        add_function(table, &cpu.functions[i], all);
+    for (size_t i = 0; i < cpu.function_count && places.list.count < MOST_ROWS; i++)
+        table->failed |= !add_function(&places, &cpu.functions[i]);
+    for (size_t i = 0; i < places.list.count; i++)
+        all = prof_add(all, places.list.data[i].cpu_ns);
+    for (size_t i = 0; i < places.list.count; i++)
+        add_place(table, &places.list.data[i], all);
+    size_t rows = places.list.count;
+    prof_names_free(&places.known);
+    prof_array_free(&places.list);
     prof_cpu_free(&cpu);
     return rows;
 }

@@ -67,6 +67,10 @@ struct prof_text tui_launch_shape(const struct prof_config *config);
 /* Theoretical occupancy, 0..1; NaN. */
 double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell);
 double tui_mean(const struct tui_sum *sum);
+/* PROF_UNKNOWN for a process that is not known. */
+int64_t tui_pid_of(const struct tui_model *model, int64_t process);
+/* A command line from the program's name on, without its folder; within `command`. */
+const char *tui_short_command(const char *command);
 /* A note that says how far back the events reach that a view of details is made of. */
 void tui_note_extent(struct tui_table *table, const struct tui_view_input *input, const char *what);
 /* Its number in the API and its name; a handle says nothing: the number of its row. */
