@@ -35,6 +35,18 @@ static double look(struct tui_app *app, struct tui_grid *grid)
     return (double)(prof_now_ns() - start) / 1e6;
 }
 
+/* What Enter on the first row of a view takes, until its page is drawn. */
+static double open_row(struct tui_app *app, struct tui_grid *grid, int view)
+{
+    tui_app_show(app, view);
+    look(app, grid);
+    uint64_t start = prof_now_ns();
+    cpu_ms();
+    tui_app_key(app, TUI_KEY_ENTER);
+    tui_app_draw(app, grid);
+    return (double)(prof_now_ns() - start) / 1e6;
+}
+
 int main(int argc, char **argv)
 {
     struct tui_app app;
@@ -64,6 +76,13 @@ int main(int argc, char **argv)
         *most = ms > *most ? ms : *most;
         *most_cpu = used > *most_cpu ? used : *most_cpu;
     }
+    double opened[TUI_VIEWS] = {0}, opened_cpu[TUI_VIEWS] = {0};
+    for (int i = 0; i < TUI_VIEWS; i++) {
+        if (tui_views[i].drill) {
+            opened[i] = open_row(&app, &grid, i);
+            opened_cpu[i] = cpu_ms();
+        }
+    }
     getrusage(RUSAGE_SELF, &usage);
     printf("{\"kernels\": %lld, \"first_screen_ms\": %.1f, \"looks_until_whole\": %u, "
            "\"whole_after_ms\": %.0f, \"whole_cpu_ms\": %.0f, \"worst_look_ms\": %.1f, "
@@ -72,6 +91,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < TUI_VIEWS; i++)
         printf("%s\"%s\": {\"ms\": %.1f, \"cpu_ms\": %.1f}", i ? ", " : "", tui_views[i].key,
                worst_view[i], worst_view_cpu[i]);
+    printf("}, \"opening_a_row\": {");
+    for (int i = 0, count = 0; i < TUI_VIEWS; i++) {
+        if (tui_views[i].drill)
+            printf("%s\"%s\": {\"ms\": %.1f, \"cpu_ms\": %.1f}", count++ ? ", " : "",
+                   tui_views[i].key, opened[i], opened_cpu[i]);
+    }
     printf("}, \"peak_mib\": %.1f}\n", (double)usage.ru_maxrss / 1024);
     tui_grid_free(&grid);
     tui_app_free(&app);
