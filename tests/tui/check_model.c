@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libprof/include/prof_cpu.h"
 #include "tests/tui/scene.h"
 #include "tui/model.h"
 
@@ -309,8 +310,57 @@ START_TEST(absurd_numbers_do_no_harm)
 }
 END_TEST
 
+/* The end of a capture holds no more of anything than was asked for, also of what has no time of
+ * its own: declared work. */
+START_TEST(the_end_of_a_capture_is_short)
+{
+    struct scene scene;
+    struct prof_capture *whole, *tail;
+    struct prof_cpu all, last;
+    struct prof_roofline declared;
+    int64_t begin = 0;
+    scene_make(&scene, "tail");
+    scene_second(&scene, 0, true);
+    scene_sql(
+        &scene,
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) "
+        "INSERT INTO cpu_sample(start, thread, kind, weight) SELECT i * 1000, 1, 1, 1000 FROM n;"
+        "INSERT INTO range(id, start, duration, thread, name, depth) "
+        "VALUES(500, 899900000, 200000, 1, 4, 0);"
+        "INSERT INTO work(id, range, flop) VALUES(1, 500, 7);"
+        "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 100) "
+        "INSERT INTO work(id, range, flop) SELECT i, NULL, 1 FROM n");
+    scene_kernel(&scene, 900000000, 50000, 1, 4, true);
+    scene_state(&scene, "complete", 1000000000);
+    scene_publish(&scene);
+    ck_ok(prof_open(scene.path, &whole, err));
+    ck_ok(prof_cpu(whole, NULL, &all, err));
+    ck_assert_int_eq(all.launching.samples, 1000);
+    ck_ok(prof_roofline(whole, NULL, PROF_ROOFLINE_KERNELS, &declared, err));
+    size_t known = 0;
+    for (size_t i = 0; i < declared.count; i++)
+        known += declared.points[i].flop > 0;
+    ck_assert_uint_eq(known, 1);
+    prof_roofline_free(&declared);
+    ck_ok(prof_open(scene.path, &tail, err));
+    ck_ok(prof_live_tail(tail, 10, &begin, err));
+    ck_ok(prof_cpu(tail, NULL, &last, err));
+    ck_assert_int_eq(last.launching.samples, 10);
+    ck_assert_int_ge(begin, 989000); /* samples reach back that far only */
+    ck_ok(prof_roofline(tail, NULL, PROF_ROOFLINE_KERNELS, &declared, err));
+    for (size_t i = 0; i < declared.count; i++)
+        ck_assert(!(declared.points[i].flop > 0));
+    prof_roofline_free(&declared);
+    prof_cpu_free(&all);
+    prof_cpu_free(&last);
+    prof_close(whole);
+    prof_close(tail);
+    scene_remove(&scene);
+}
+END_TEST
+
 CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            a_capture_without_rollup_is_read_by_its_kernels, a_finished_capture_is_read_in_pieces,
            a_window_is_its_seconds, what_was_read_survives_the_file,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
-           no_capture_is_an_error, absurd_numbers_do_no_harm)
+           no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short)
