@@ -20,7 +20,9 @@
 #include "collectors/cuda/kernel_name.h"
 #include "collectors/cuda/parts.h"
 
-#define TRIES 12u       /* launches that may fail before a configuration is given up */
+#define TRIES 12u /* launches that may fail before a configuration is given up */
+#define FIRST_PAUSE_NS 500000000ull
+#define LAST_PAUSE_NS 8000000000ull
 #define WAITING 256u    /* counted launches whose kernel records have not come yet */
 #define MOST_REGEX 1024 /* bytes of the option */
 
@@ -53,6 +55,8 @@ static _Atomic uint32_t launches;  /* begun */
 static struct waiting waiting[WAITING];
 static _Atomic uint32_t measured, unmatched;
 static _Atomic uint64_t spent_ns;
+static uint64_t pause_ns, not_before; /* of whoever is busy */
+static char held_elsewhere[EXACT_WHY_BYTES];
 
 /* Of the launching thread. */
 static _Thread_local struct {
@@ -157,12 +161,29 @@ static void end_turn(void)
     atomic_store(&busy, 0);
 }
 
+/* Another process, or a tool, has the counters: look again after a while, which doubles. Told of in
+ * the end, if that was all there was to tell. */
+static void back_off(char *why)
+{
+    snprintf(held_elsewhere, sizeof held_elsewhere, "%s", why);
+    pause_ns = pause_ns ? pause_ns * 2 : FIRST_PAUSE_NS;
+    if (pause_ns > LAST_PAUSE_NS)
+        pause_ns = LAST_PAUSE_NS;
+    not_before = collector_now() + pause_ns;
+    why[0] = '\0';
+}
+
 static bool begin(struct exact_subject *subject, void *context, char *why)
 {
     size_t count;
+    if (not_before && collector_now() < not_before)
+        return false;
     struct exact_ranges *ranges = exact_ranges_of(context, why);
     if (!ranges) {
-        subject->given_up = true;
+        if (exact_ranges_busy())
+            back_off(why);
+        else
+            subject->given_up = true;
         return false;
     }
     const struct exact_pass *passes = exact_ranges_passes(ranges, &count);
@@ -175,12 +196,11 @@ static bool begin(struct exact_subject *subject, void *context, char *why)
     mine.since = collector_now();
     if (exact_ranges_begin(ranges, pass, why)) {
         mine.ranges = ranges;
+        pause_ns = not_before = 0;
         return true;
     }
-    /* Another process may hold the counters just now; who holds them always is told of once. */
-    subject->given_up = ++subject->failures >= TRIES;
-    if (!subject->given_up || atomic_load(&measured))
-        why[0] = '\0';
+    if (exact_ranges_busy())
+        back_off(why);
     return false;
 }
 
@@ -322,6 +342,8 @@ void cuda_exact_end(void)
              "%u launches were counted one by one, which took %.0f ms of the program's time", count,
              (double)atomic_load(&spent_ns) / 1e6);
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE, text, count);
+    if (!count && held_elsewhere[0])
+        give_up(held_elsewhere);
     if (!lost)
         return;
     snprintf(text, sizeof text, "%u counted launches have no kernel record and were left out",
@@ -339,6 +361,8 @@ void cuda_exact_forked(void)
     atomic_store(&measured, 0);
     atomic_store(&unmatched, 0);
     atomic_store(&spent_ns, 0);
+    pause_ns = not_before = 0;
+    held_elsewhere[0] = '\0';
     exact_subjects_forget();
     for (size_t i = 0; i < WAITING; i++)
         atomic_store(&waiting[i].state, FREE);

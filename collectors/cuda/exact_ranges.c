@@ -44,8 +44,16 @@ static struct {
     void *profiler;
 } held;
 
+static bool busy; /* the last failure was that somebody else has the counters */
+
+bool exact_ranges_busy(void)
+{
+    return busy;
+}
+
 static bool explain(CUptiResult result, const char *call, char *why)
 {
+    busy = (int)result == PM_HARDWARE_BUSY;
     const char *remedy = counter_remedy((int)result);
     if (remedy)
         snprintf(why, EXACT_WHY_BYTES, "%s (%s: %d)", remedy, call, (int)result);
@@ -170,7 +178,9 @@ struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
         return NULL;
     struct exact_ranges *ranges = &all[all_count++];
     *ranges = (struct exact_ranges){.context = context};
+    busy = false;
     ranges->failed = !prepare(ranges, why);
+    all_count -= ranges->failed && busy;
     return ranges->failed ? NULL : ranges;
 }
 
@@ -261,6 +271,7 @@ bool exact_ranges_begin(struct exact_ranges *ranges, size_t pass, char why[EXACT
 {
     struct pass *prepared = &ranges->prepared[pass];
     why[0] = '\0';
+    busy = false;
     if (wait_idle(why) && hold(ranges, pass, why) &&
         empty_image(prepared, ranges->passes[pass].count, why) && start(prepared, why))
         return true;

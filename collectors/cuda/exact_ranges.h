@@ -14,8 +14,11 @@
 struct exact_ranges;
 
 /* That of a context, which is current; made at the first call, which takes about a second. NULL:
- * nothing can be counted there, and `why` is a sentence the first time, "" later. */
+ * nothing can be counted there, and `why` is a sentence the first time, "" later; or not now. */
 struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES]);
+
+/* Did what failed last fail because somebody else has the counters? It may do later. */
+bool exact_ranges_busy(void);
 
 /* Passes of the context's chip, those that are not of tensors first. */
 const struct exact_pass *exact_ranges_passes(const struct exact_ranges *ranges, size_t *count);

@@ -421,10 +421,12 @@ class Counters(replay.Case):
         self.assertIn("NVreg_RestrictProfilingToAdminUsers=0", note)
 
     def test_exact_while_somebody_else_counts(self):
-        db = self.exact("gemm", "range_enable=26")
-        self.assertEqual(self.count(db, "exact_count"), 0)
-        (note,) = self.notes(db, "degraded")
-        self.assertIn("dcgmi profile --pause", note)
+        for pm in ("range_enable=26", "range_available=26"):
+            with self.subTest(pm):
+                db = self.exact("gemm", pm)
+                self.assertEqual(self.count(db, "exact_count"), 0)
+                (note,) = self.notes(db, "degraded")
+                self.assertIn("dcgmi profile --pause", note)
 
     def test_exact_on_an_unknown_chip(self):
         (note,) = self.notes(self.exact("gemm", "chip=TU102"), "degraded")
