@@ -53,6 +53,7 @@ static _Atomic uint32_t busy;      /* a thread counts, or looks up */
 static _Atomic uint32_t capturing; /* streams that are being captured */
 static _Atomic uint32_t launches;  /* begun */
 static struct waiting waiting[WAITING];
+static _Atomic uint32_t kept; /* of them are FULL */
 static _Atomic uint32_t measured, unmatched;
 static _Atomic uint64_t spent_ns;
 static uint64_t pause_ns, not_before; /* of whoever is busy */
@@ -239,6 +240,7 @@ static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
         w->completes = completes;
         memcpy(w->values, values, pass->count * sizeof *values);
         atomic_store_explicit(&w->state, FULL, memory_order_release);
+        atomic_fetch_add(&kept, 1);
         return;
     }
     atomic_fetch_add(&unmatched, 1);
@@ -317,7 +319,7 @@ static void emit(const struct waiting *w, uint32_t config, uint32_t stream, uint
 
 void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation)
 {
-    if (!on || !id)
+    if (!atomic_load_explicit(&kept, memory_order_acquire) || !id)
         return;
     for (size_t i = 0; i < WAITING; i++) {
         struct waiting *w = &waiting[i];
@@ -326,6 +328,7 @@ void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t c
             continue;
         emit(w, config, stream, correlation);
         atomic_store(&w->state, FREE);
+        atomic_fetch_sub(&kept, 1);
         return;
     }
 }
@@ -336,8 +339,7 @@ void cuda_exact_end(void)
     uint32_t count = atomic_exchange(&measured, 0), lost = atomic_exchange(&unmatched, 0);
     if (!on)
         return;
-    for (size_t i = 0; i < WAITING; i++)
-        lost += atomic_load(&waiting[i].state) == FULL;
+    lost += atomic_load(&kept);
     snprintf(text, sizeof text,
              "%u launches were counted one by one, which took %.0f ms of the program's time", count,
              (double)atomic_load(&spent_ns) / 1e6);
@@ -353,6 +355,9 @@ void cuda_exact_end(void)
 
 void cuda_exact_forked(void)
 {
+    if (!on) /* the tables stay untouched, and so without memory */
+        return;
+    atomic_store(&kept, 0);
     mine.ranges = NULL;
     mine.outer = 0;
     atomic_store(&busy, 0);
