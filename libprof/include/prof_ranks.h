@@ -75,8 +75,8 @@ struct prof_collective_row {
     int64_t calls;                  /* calls in them: more where calls were grouped; PROF_UNKNOWN */
     int64_t in_graphs;              /* of `count`, nodes of CUDA graphs */
     struct prof_spread duration_ns; /* as each rank saw it, waiting included */
-    int64_t
-        matched; /* operations that were found on all ranks seen; the three below are of these */
+    int64_t matched;    /* operations that were found on all ranks seen, or on both ends; the three
+                           below    are of these, the skew of collectives only */
     double transfer_ns; /* median, from the moment the last rank had come: without waiting */
     double skew_ns;     /* median, first to last arrival */
     int64_t wait_ns;    /* sum over ranks */

@@ -403,6 +403,65 @@ START_TEST(clocks_of_several_hosts)
 }
 END_TEST
 
+static void exchange(int r, int name, int peer, long start, long end)
+{
+    int call = scene_range(r, name, NCCL, start - 20, start - 10);
+    scene_field(call, F_COMMUNICATOR, (long long)COMMUNICATOR);
+    scene_field(call, F_BYTES, 8 * MEBI);
+    scene_field(call, F_PEER, peer);
+    scene_kernel(r, SEND_RECV_CONFIG, start - 15, start, end);
+}
+
+/* Rank 1 of 4 sends to rank 2 what was waited for, what nobody waited for yet, and what lies ready
+ * when it is asked for. The ranks of the communicator are the launcher's in reverse. */
+static void scene_sends(void)
+{
+    static const long sends[][2] = {{300, 400}, {500, 800}, {900, 910}};
+    static const long receives[][2] = {{100, 400}, {700, 800}, {950, 960}};
+    scene_begin();
+    for (int r = 0; r < 4; r++) {
+        scene_rank(r);
+        int call = scene_range(r, INIT, NCCL, 1, 2);
+        scene_field(call, F_COMMUNICATOR, (long long)COMMUNICATOR);
+        scene_field(call, F_RANKS, 4);
+        scene_field(call, F_RANK, 3 - r);
+    }
+    for (int i = 0; i < 3; i++) {
+        exchange(2, SEND, 2, sends[i][0], sends[i][1]);
+        exchange(1, RECV, 1, receives[i][0], receives[i][1]);
+    }
+}
+
+START_TEST(sends_and_receives_wait_for_each_other)
+{
+    scene_sends();
+    struct prof_capture *capture = scene_made();
+    const struct prof_ranks *ranks = ranks_of(capture);
+    ck_assert_uint_eq(ranks->count, 2);
+    ck_assert_int_eq(ranks->matched, 6);
+    ck_assert_int_eq(ranks->rows[0].wait_ns, 200 * US); /* receives */
+    ck_assert_int_eq(ranks->rows[1].wait_ns, 200 * US);
+    ck_assert_int_eq(ranks->rows[0].judged + ranks->rows[1].judged, 0); /* nobody is late */
+    ck_assert_uint_eq(ranks->collective_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct prof_collective_row *row = &ranks->collectives[i];
+        ck_assert_int_eq(row->matched, 3);
+        ck_assert_int_eq(row->wait_ns, 200 * US);
+        ck_near(row->transfer_ns, 100.0 * US);
+        ck_near(row->bus_rate, 8 * MEBI / 100e-6);
+    }
+    done(capture, ranks);
+    /* A send that is not there: nothing says which receive goes with which. */
+    scene_sends();
+    scene_add("DELETE FROM kernel WHERE id = 1");
+    capture = scene_made();
+    ranks = ranks_of(capture);
+    ck_assert_int_eq(ranks->matched, 0);
+    ck_assert_int_eq(ranks->rows[0].wait_ns + ranks->rows[1].wait_ns, 0);
+    done(capture, ranks);
+}
+END_TEST
+
 /* Bus bandwidth is held against the slowest link of the ranks, where all are known and on one host.
  */
 START_TEST(the_share_of_the_links)
@@ -574,6 +633,6 @@ CHECK_MAIN("ranks", who_comes_last_is_told_with_the_cause, a_late_host_is_no_slo
            launches_of_another_thread_go_by_order, operations_of_the_host,
            a_rank_that_began_later_is_counted_from_the_end,
            groups_that_cannot_be_told_apart_are_not_matched, a_rank_that_does_otherwise_is_named,
-           clocks_of_several_hosts, the_share_of_the_links, ports_of_the_hosts,
-           a_slow_link_is_first, one_process_with_several_devices, nothing_and_nonsense,
-           a_filter_by_time)
+           clocks_of_several_hosts, the_share_of_the_links, sends_and_receives_wait_for_each_other,
+           ports_of_the_hosts, a_slow_link_is_first, one_process_with_several_devices,
+           nothing_and_nonsense, a_filter_by_time)

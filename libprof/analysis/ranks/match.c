@@ -6,9 +6,6 @@
  * rank whose recording began later has fewer: then they are counted from the end. */
 #include "libprof/analysis/ranks/private.h"
 
-#define FIT_SLACK_NS 20000 /* clocks of devices of one machine, as CUPTI converts them */
-#define LEAST_FITTING 0.9
-
 bool rank_is_synchronising(enum prof_collective operation)
 {
     return operation == PROF_COLLECTIVE_ALL_REDUCE || operation == PROF_COLLECTIVE_ALL_GATHER ||
@@ -70,7 +67,7 @@ static bool fits(const struct matching *m, size_t set, bool from_end)
     }
     /* Clocks that nobody could compare say nothing against it. */
     return m->w->clock_unknown ||
-           prof_subtract(last_start, first_end) <= prof_add(FIT_SLACK_NS, m->w->clock_error);
+           prof_subtract(last_start, first_end) <= prof_add(RANK_FIT_SLACK_NS, m->w->clock_error);
 }
 
 static size_t count_fitting(const struct matching *m, bool from_end)
@@ -138,7 +135,7 @@ static bool match_lanes(struct matching *m)
         return true;
     size_t fit = count_fitting(m, false), fit_end = even ? 0 : count_fitting(m, true);
     bool from_end = fit_end > fit;
-    if ((double)(from_end ? fit_end : fit) < LEAST_FITTING * (double)m->sets) {
+    if ((double)(from_end ? fit_end : fit) < RANK_LEAST_FITTING * (double)m->sets) {
         m->w->why_unmatched =
             "collectives of the ranks do not go together in order: different ones, "
             "or groups that cannot be told apart, or clocks apart";
@@ -195,6 +192,7 @@ bool rank_match(struct rank_work *w)
     }
     prof_array_free(&m.order);
     prof_array_free(&m.lanes);
+    ok = ok && rank_pairs(w);
     for (size_t i = 0; ok && i < w->units.count; i++)
         ok = rank_cover_finish(&w->units.data[i].waits);
     return ok;

@@ -5,6 +5,7 @@
  *   iterations.c   the range that repeats on every rank
  *   operations.c   what each rank's device did, as sets of intervals
  *   match.c        the same operation on all ranks: who came last, who waited
+ *   pairs.c        sends and their receives
  *   causes.c       why a rank came last
  *   ceilings.c     what the links between ranks were measured at
  *   ports.c        what the network carried
@@ -64,6 +65,7 @@ struct rank_event {
     bool in_graph;
     int64_t sequence; /* in its communicator, PROF_UNKNOWN = not counted */
     int64_t wait;     /* PROF_UNKNOWN = not matched */
+    int64_t transfer; /* of a send or receive that was: without waiting; else 0 */
 };
 
 struct rank_communicator {
@@ -157,8 +159,14 @@ bool rank_events_make(struct rank_work *w);
 bool rank_windows(struct rank_work *w);
 bool rank_count_add(struct rank_work *w, struct rank_count count);
 
+/* What belongs together is believed where this much of it fits, by clocks this good. */
+#define RANK_FIT_SLACK_NS 20000 /* of devices of one machine, as CUPTI converts them */
+#define RANK_LEAST_FITTING 0.9
+
 /* match.c */
 bool rank_match(struct rank_work *w);
+/* pairs.c: of events in their order. */
+bool rank_pairs(struct rank_work *w);
 bool rank_is_synchronising(enum prof_collective operation);
 
 /* causes.c */

@@ -91,6 +91,8 @@ static bool add_event(struct tables *t, size_t number)
     t->building.data[at].last_unit = event->unit;
     prof_gather_add(&t->building.data[at].duration, &t->budget,
                     prof_subtract(event->end, event->start));
+    if (event->transfer > 0)
+        prof_gather_add(&t->building.data[at].transfer, &t->budget, event->transfer);
     return true;
 }
 
@@ -102,7 +104,7 @@ static void finish_row(struct tables *t, size_t i)
     row->duration_ns = prof_gather_result(&b->duration);
     row->transfer_ns = prof_gather_median(&b->transfer);
     row->skew_ns = prof_gather_median(&b->skew);
-    double ns = row->matched ? row->transfer_ns : row->duration_ns.median;
+    double ns = isnan(row->transfer_ns) ? row->duration_ns.median : row->transfer_ns;
     row->algorithm_rate =
         ns > 0 ? prof_collective_bytes(row->operation, b->bytes, row->ranks) * 1e9 / ns : NAN;
     row->bus_rate = row->algorithm_rate * prof_collective_bus_factor(row->operation, row->ranks);
@@ -209,7 +211,7 @@ static bool add_set(struct links *l, const struct rank_set *set)
 
 static bool add_send(struct links *l, const struct rank_event *event)
 {
-    int64_t ns = prof_subtract(event->end, event->start);
+    int64_t ns = event->transfer > 0 ? event->transfer : prof_subtract(event->end, event->start);
     if (event->said.operation != PROF_COLLECTIVE_SEND || event->said.peer == PROF_UNKNOWN ||
         ns <= 0)
         return true;
