@@ -194,4 +194,53 @@ START_TEST(units_needed)
 }
 END_TEST
 
-CHECK_MAIN("noise", functions, golden_vector, symmetric, few, no_spread, units_needed)
+/* Five metrics that all do what their unit does: together they know its spread no better than one.
+ */
+START_TEST(few_and_alike)
+{
+    enum { METRICS = 5, RUNS = 10 };
+    static const double unit[RUNS] = {0.1, -0.1, 0.05, -0.03, -0.02, 0.2, 0.06, 0.1, 0.02, 0.12};
+    double y[METRICS * RUNS], v[METRICS];
+    for (int k = 0; k < METRICS; k++) {
+        v[k] = NAN;
+        for (int u = 0; u < RUNS; u++)
+            y[k * RUNS + u] = k + (1 + 0.01 * k) * unit[u];
+    }
+    struct prof_noise_input input = {METRICS, METRICS, 5, 5, y, v, false};
+    struct prof_noise noise;
+    ck_assert(prof_noise_judge(&input, &noise));
+    for (int k = 0; k < METRICS; k++) {
+        ck_close(noise.keys[k].df, 8, 1e-12);
+        ck_close(noise.keys[k].own_se, noise.keys[k].se, 0.2);
+        ck_assert(noise.keys[k].p > 0.01);
+    }
+    ck_close(noise.prior_df, 0, 1e-12);
+    free(noise.keys);
+}
+END_TEST
+
+/* One that goes with its unit less than the others do: what they have in common does not fit it,
+ * and its own values say how well it is known. */
+START_TEST(own_values)
+{
+    enum { METRICS = 12, RUNS = 10 };
+    static const double unit[RUNS] = {0.1, -0.1, 0.05, -0.03, -0.02, 0.1, -0.1, 0.04, -0.02, -0.02};
+    double y[METRICS * RUNS], v[METRICS];
+    for (int k = 0; k < METRICS; k++) {
+        v[k] = NAN;
+        for (int u = 0; u < RUNS; u++)
+            y[k * RUNS + u] =
+                unit[u] + 0.001 * ((7 * k + 3 * u) % 5) + (k == 3 && u >= 5 ? 0.03 : 0);
+    }
+    struct prof_noise_input input = {METRICS, METRICS, 5, 5, y, v, false};
+    struct prof_noise noise;
+    ck_assert(prof_noise_judge(&input, &noise));
+    ck_assert(noise.keys[3].p < 1e-6);
+    ck_assert(noise.keys[3].own_se > 10 * noise.keys[3].se);
+    ck_assert(prof_t_tail(noise.keys[3].residual / noise.keys[3].own_se, 8) > 0.05);
+    free(noise.keys);
+}
+END_TEST
+
+CHECK_MAIN("noise", functions, golden_vector, symmetric, few, few_and_alike, own_values, no_spread,
+           units_needed)

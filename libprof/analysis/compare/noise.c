@@ -87,6 +87,17 @@ static void find_common(struct work *w)
     w->out->common_variance = d ? squares / (double)d : SINGLE_SHIFT_SD * SINGLE_SHIFT_SD;
 }
 
+/* Variance between units of a side. */
+static double variance_of(const struct work *w, const double *values)
+{
+    double sum = 0;
+    for (size_t u = 0; u < w->units; u++) {
+        double off = values[u] - side_mean(w, values, u);
+        sum += off * off;
+    }
+    return w->out->units_df ? sum / (double)w->out->units_df : NAN;
+}
+
 static void find_residuals(struct work *w)
 {
     const struct prof_noise_input *in = w->in;
@@ -97,12 +108,8 @@ static void find_residuals(struct work *w)
         key->theta = mean_of(y + in->base_units, in->cand_units) - mean_of(y, in->base_units);
         for (size_t u = 0; u < w->units; u++)
             rest[u] = y[u] - w->common[u];
-        key->s2 = 0;
-        for (size_t u = 0; u < w->units; u++) {
-            double off = rest[u] - side_mean(w, rest, u);
-            key->s2 += off * off;
-        }
-        key->s2 = w->out->units_df ? key->s2 / (double)w->out->units_df : NAN;
+        key->s2 = variance_of(w, rest);
+        key->own_se = sqrt(fmax(variance_of(w, y), LEAST_EXCESS) * difference_factor(in));
     }
 }
 
@@ -143,12 +150,17 @@ static void moderate(struct work *w)
 {
     struct prof_noise *out = w->out;
     double d = (double)out->units_df, d0 = out->prior_df, factor = difference_factor(w->in);
+    /* What few metrics have in common is still in them: their variances are those of the same
+     * units, and together they say no more than one of them. */
+    bool few = w->in->fitted < PROF_NOISE_COMMON_KEYS;
     for (size_t k = 0; k < w->in->keys; k++) {
         struct prof_noise_key *key = &out->keys[k];
         double prior = out->prior_scale * (w->floor[k] + out->excess);
-        key->df = d0 + d;
+        key->df = few ? d : d0 + d;
         key->se = sqrt((d0 * prior + d * key->s2) / (d0 + d) * factor);
     }
+    if (few)
+        out->prior_df = 0;
 }
 
 /* A metric alone: its own spread and nothing else. */

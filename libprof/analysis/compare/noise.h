@@ -28,6 +28,7 @@ struct prof_noise_key {
     double theta;    /* difference of the sides' means: ln(cand / base) */
     double s2;       /* variance between units, what they have in common taken out */
     double se, df;   /* of theta, moderated; without the overdispersion */
+    double own_se;   /* of theta, by the metric's own values, with what they have in common */
     double residual; /* theta without the common shift */
     double p;        /* P(T > residual / se), one-sided */
 };

@@ -19,6 +19,9 @@
  * tail than a t distribution's: a kernel, copy or range that is so noisy has this part of alpha at
  * most, however few there are. */
 #define NOISY_PART 0.1
+/* What is taken out as common to all may not fit this metric: it must be seen in its own values
+ * too. */
+#define OWN_P 0.05
 #define LEAST_UNITS 3 /* of the candidate; 2 of the baseline */
 #define LEAST_DELTA_NS 50000
 #define LEAST_DELTA_SHARE 0.0005
@@ -356,11 +359,23 @@ static void set_key(const struct pool *pool, size_t item, double level)
                       .prior_df = noise->prior_df};
     e.variance = e.se * e.se / difference_factor(pool->c);
     set_effect(row_of(pool, item), &e);
+    if (noise->units_df) {
+        double own = 2 * key->own_se * prof_t_quantile(OWN_P, (double)noise->units_df);
+        row_of(pool, item)->mde = fmax(row_of(pool, item)->mde, expm1(own));
+    }
     set_flags(pool->c, pool->items.data[item].pair, row_of(pool, item));
 }
 
 /* ---- all keys
  * ------------------------------------------------------------------------------------- */
+
+/* P of "slower" by the metric's own values; 0 where there is one unit a side. */
+static double own_p(const struct pool *pool, size_t item)
+{
+    const struct prof_noise_key *key = &pool->noise.keys[item];
+    size_t df = pool->noise.units_df;
+    return df ? prof_t_tail(key->residual / key->own_se, (double)df) : 0;
+}
 
 static bool adjust(struct pool *pools, size_t count, size_t gated)
 {
@@ -379,10 +394,12 @@ static bool adjust(struct pool *pools, size_t count, size_t gated)
     for (size_t i = 0; ok && i < count; i++) {
         for (size_t k = 0; k < pools[i].gated; k++, at++) {
             struct prof_compared *row = row_of(&pools[i], k);
-            double least = row->noisy ? row->p / NOISY_PART : 0;
-            row->p_adjusted = fmin(1, fmax(least, slower[at] / KEYS_PART));
-            least = row->noisy ? (1 - row->p) / NOISY_PART : 0;
-            row->p_faster = fmin(1, fmax(least, faster[at] / KEYS_PART));
+            double noisy = row->noisy ? 1 / NOISY_PART : 0, own = own_p(&pools[i], k);
+            double times = pools[i].c->alpha / OWN_P;
+            row->p_adjusted =
+                fmin(1, fmax(own * times, fmax(row->p * noisy, slower[at] / KEYS_PART)));
+            row->p_faster = fmin(1, fmax((own > 0 ? 1 - own : 0) * times,
+                                         fmax((1 - row->p) * noisy, faster[at] / KEYS_PART)));
         }
     }
     free(p);
