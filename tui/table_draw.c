@@ -38,7 +38,22 @@ static int needed(const struct tui_table *table, const struct layout *layout)
     return sum - 1;
 }
 
-/* Leave out the highest rank until the rest fits; the name gets what is left. */
+/* Cells that the longest name takes, as far as `most`: numbers far from their name are hard to
+ * read. */
+static int longest_name(const struct tui_table *table, size_t column, int most)
+{
+    int longest = 0;
+    for (size_t row = 0; row < table->rows.count && longest < most; row++) {
+        const char *text = tui_table_text_of(table, tui_table_value(table, row, column));
+        char *clean = text ? prof_report_clean(text) : NULL; /* escapes are longer */
+        int cells = clean ? (int)prof_report_cells(clean) + table->rows.data[row].depth * 2 : 0;
+        free(clean);
+        longest = cells > longest ? cells : longest;
+    }
+    return longest < most ? longest : most;
+}
+
+/* Leave out the highest rank until the rest fits; the name gets what it needs of what is left. */
 static void lay_out(const struct tui_table *table, int width, struct layout *layout)
 {
     *layout = (struct layout){0};
@@ -58,8 +73,11 @@ static void lay_out(const struct tui_table *table, int width, struct layout *lay
     }
     int left = width - needed(table, layout), x = 0;
     for (size_t c = 0; c < count; c++) {
-        if (layout->width[c] && table->columns[c].kind == TUI_NAME && left > 0)
-            layout->width[c] += left;
+        if (layout->width[c] && table->columns[c].kind == TUI_NAME && left > 0) {
+            int longest = longest_name(table, c, layout->width[c] + left);
+            if (longest > layout->width[c])
+                layout->width[c] = longest;
+        }
         layout->x[c] = x;
         x += layout->width[c] ? layout->width[c] + 1 : 0;
     }
