@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "libprof/analysis/memory/profile.h"
+#include "libprof/base/utf8.h"
 
 #define SEPARATOR " > "
 #define DEPTH 256
@@ -93,6 +94,8 @@ static uint32_t place_of(const struct prof_flame *tree, uint32_t at)
 }
 
 #define CALLERS 3
+#define BRIEF_RANGES 2 /* innermost ones: modules of PyTorch nest by the dozen */
+#define BRIEF_CELLS 40 /* of a function's name */
 
 /* Does the frame stand for the place `first`? One that is as near; without lines (NULL) every frame
  * but those of runtimes. */
@@ -102,12 +105,50 @@ static bool belongs(const struct prof_frame *frame, const struct prof_frame *fir
     return first ? near == prof_frame_nearness(first) : near != PROF_NEAR_RUNTIME;
 }
 
+static bool append_frame(struct text *text, const struct prof_frame *place, const char *before)
+{
+    struct prof_frame frame = *place;
+    char word[WORD], *name = prof_report_fit(place->function, BRIEF_CELLS);
+    if (!name)
+        return false;
+    frame.function = name;
+    size_t length = prof_frame_text(&frame, word, sizeof word);
+    free(name);
+    return append_words(text, before) &&
+           append(text, word, length < sizeof word ? length : sizeof word - 1);
+}
+
+/* The code of a whole Python file calls everything in it. */
+static bool is_whole_file(const struct prof_frame *frame)
+{
+    return frame->kind == PROF_FRAME_PYTHON && !strcmp(frame->function, "<module>");
+}
+
+static bool append_ranges(struct text *text, const struct prof_flame *tree, const uint32_t *path,
+                          size_t depth)
+{
+    size_t count = 0, at = 0;
+    bool ok = true;
+    for (size_t i = 0; i < depth; i++)
+        count += tree->nodes[path[i]].kind == PROF_FLAME_RANGE;
+    for (size_t i = 0; ok && i < depth; i++) {
+        if (tree->nodes[path[i]].kind != PROF_FLAME_RANGE || count - at++ > BRIEF_RANGES)
+            continue;
+        bool first = count <= BRIEF_RANGES ? at == 1 : count - at == BRIEF_RANGES - 1;
+        ok = append_node(text, tree, path[i],
+                         !first                 ? SEPARATOR
+                         : count > BRIEF_RANGES ? " in ..." SEPARATOR
+                                                : " in ");
+    }
+    return ok;
+}
+
 /* The place and its callers that are as near; the frame that called the API where that is another;
  * the ranges. */
 static bool append_brief(struct text *text, const struct prof_flame *tree, uint32_t at)
 {
     uint32_t path[DEPTH], place = place_of(tree, at);
-    size_t depth = path_to(tree, at, path), frames = 0, ranges = 0;
+    size_t depth = path_to(tree, at, path), frames = 0;
     const struct prof_frame *first = place ? tree->nodes[place].frame : NULL;
     uint32_t inner = 0;
     bool ok = true;
@@ -115,18 +156,14 @@ static bool append_brief(struct text *text, const struct prof_flame *tree, uint3
         const struct prof_frame *frame = tree->nodes[path[i]].frame;
         if (frame && !inner && belongs(frame, NULL))
             inner = path[i];
-        if (frame && frames < CALLERS && belongs(frame, first))
-            ok = append_node(text, tree, path[i], frames++ ? " < " : "");
+        if (frame && frames < CALLERS && belongs(frame, first) && !(frames && is_whole_file(frame)))
+            ok = append_frame(text, frame, frames++ ? " < " : "");
     }
     if (!frames)
         return append_path(text, tree, at);
     if (ok && first && inner && inner != place)
-        ok = append_node(text, tree, inner, " via ");
-    for (size_t i = 0; ok && i < depth; i++) {
-        if (tree->nodes[path[i]].kind == PROF_FLAME_RANGE)
-            ok = append_node(text, tree, path[i], ranges++ ? SEPARATOR : " in ");
-    }
-    return ok && append(text, "", 1);
+        ok = append_frame(text, tree->nodes[inner].frame, " via ");
+    return ok && append_ranges(text, tree, path, depth) && append(text, "", 1);
 }
 
 static bool append_name(struct text *text, const struct prof_flame *tree, uint32_t at)
