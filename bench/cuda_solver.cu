@@ -1,8 +1,9 @@
-// What profiling costs a program of the kind that HPC writes in C++: a solver on refined blocks. Every
-// block of every level has its stencils, of some microseconds each, launched through templates on one
-// of four streams, in the three stages of a Runge-Kutta step; the step's width is a reduction that the
-// host waits for. With 32 blocks that is 512 kernels, a fill, a copy and two waits a step. Prints one line of JSON a
-// round; bench/overhead runs it bare, under perfkit and under others (section "solver").
+// What profiling costs a program of the kind that HPC writes in C++: a solver on refined blocks.
+// Every block of every level has its stencils, of some microseconds each, launched through
+// templates on one of four streams, in the three stages of a Runge-Kutta step; the step's width is
+// a reduction that the host waits for. With 32 blocks that is 512 kernels, a fill, a copy and two
+// waits a step. Prints one line of JSON a round; bench/overhead runs it bare, under perfkit and
+// under others (section "solver").
 //
 //     bench_cuda_solver [--rounds R] [BLOCKS [SIDE [STEPS]]]
 #include <cstdint>
@@ -29,8 +30,14 @@ struct box {
     float *now, *next, *flux;
     int side;
     cudaStream_t stream;
-    __host__ __device__ int cells() const { return side * side * side; }
-    __host__ __device__ int values() const { return cells() * components; }
+    __host__ __device__ int cells() const
+    {
+        return side * side * side;
+    }
+    __host__ __device__ int values() const
+    {
+        return cells() * components;
+    }
 };
 
 template <typename Body> __global__ void __launch_bounds__(threads) for_each(int n, Body body)
@@ -90,7 +97,10 @@ struct react {
 struct update {
     box at;
     float width;
-    __device__ void operator()(int i) const { at.now[i] = at.next[i] - width * at.flux[i]; }
+    __device__ void operator()(int i) const
+    {
+        at.now[i] = at.next[i] - width * at.flux[i];
+    }
 };
 
 struct fastest {

@@ -1,7 +1,7 @@
-/* Holds, wastes and forgets device memory in known ways, in steps that are NVTX ranges, and says what
- * and at which of its lines: weights to the end, activations of every step from the driver's pool,
- * pinned staging memory, a table that grows three times (state, no leak), 1 KiB that every step
- * forgets.
+/* Holds, wastes and forgets device memory in known ways, in steps that are NVTX ranges, and says
+ * what and at which of its lines: weights to the end, activations of every step from the driver's
+ * pool, pinned staging memory, a table that grows three times (state, no leak), 1 KiB that every
+ * step forgets.
  *
  *     cuda_holders [STEPS] */
 #include "did.h"
@@ -86,7 +86,8 @@ int main(int argc, char **argv)
         step(i, stream);
     must(cudaFree(model), "cudaFree");
     must(cudaFreeHost(buffer), "cudaFreeHost");
-    printf("{\"steps\": %d, \"weights\": [%d, %zu], \"activations\": [%d, %zu], \"staging\": [%d, %zu], "
+    printf("{\"steps\": %d, \"weights\": [%d, %zu], \"activations\": [%d, %zu], \"staging\": [%d, "
+           "%zu], "
            "\"table\": [%d, %zu], \"forget\": [%d, %zu]}\n",
            steps, lines[AT_WEIGHTS], WEIGHTS, lines[AT_ACTIVATIONS], ACTIVATIONS, lines[AT_STAGING],
            STAGING, lines[AT_TABLE], TABLE * GROWTHS, lines[AT_FORGOTTEN], FORGOTTEN);

@@ -40,8 +40,13 @@ template <typename Kind> APART void apart(Kind times)
 class guard
 {
   public:
-    explicit guard(int times) : times_(times) {}
-    ~guard() { device::fill(times_); }
+    explicit guard(int times) : times_(times)
+    {
+    }
+    ~guard()
+    {
+        device::fill(times_);
+    }
     APART void now() const
     {
         device::fill(times_);
