@@ -10,8 +10,9 @@
 #define LEAST_TAIL 2048
 #define MOST_TAIL 131072
 #define DETAIL_NS 10000000 /* what a look at details should take */
-#define DETAIL_PAUSE 60    /* times as long until the next: below 2 % of a core */
-#define KEPT_PAUSE 300     /* likewise, for what is kept: it is shown all the time */
+#define FINISHED_NS 25000000
+#define DETAIL_PAUSE 60 /* times as long until the next: below 2 % of a core */
+#define KEPT_PAUSE 300  /* likewise, for what is kept: it is shown all the time */
 #define LEAST_KEPT_NS 1000000000
 
 bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
@@ -93,13 +94,15 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
     return true;
 }
 
-/* As many rows next time as fit the time that a look may take. */
+/* As many rows next time as fit the time that a look may take. One at a finished capture is not
+ * followed by others. */
 static void adapt(struct tui_app *app, int64_t cost_ns)
 {
+    int64_t most = app->model->phase == TUI_FINISHED ? FINISHED_NS : DETAIL_NS;
     app->detail_cost_ns = cost_ns;
-    if (cost_ns > 2 * DETAIL_NS && app->tail_rows > LEAST_TAIL)
+    if (cost_ns > 2 * most && app->tail_rows > LEAST_TAIL)
         app->tail_rows /= 2;
-    else if (cost_ns < DETAIL_NS / 3 && app->tail_rows < MOST_TAIL)
+    else if (cost_ns < most / 3 && app->tail_rows < MOST_TAIL)
         app->tail_rows *= 2;
 }
 
@@ -196,8 +199,8 @@ void tui_app_fill(struct tui_app *app)
         adapt(app, cost);
     app->next_detail_ns = now + (uint64_t)cost * DETAIL_PAUSE;
     /* A finished capture is read once: further back while that costs little. */
-    bool more =
-        finished && input.filter.begin_ns > 0 && app->tail_rows < MOST_TAIL && cost < DETAIL_NS / 3;
+    bool more = finished && input.filter.begin_ns > 0 && app->tail_rows < MOST_TAIL &&
+                cost < FINISHED_NS / 3;
     app->stale = opened ? more : can_open(app->model);
 }
 

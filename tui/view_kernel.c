@@ -121,29 +121,92 @@ static void show_ways(struct tui_table *table, const struct tui_view_input *inpu
 #define MOST_CALLERS 8
 #define MOST_FRAMES 5
 
-/* The frames that are nearest to the program's author, innermost first. */
-static void show_stack(struct tui_table *table, const struct prof_caller_sums *sums,
-                       const struct prof_caller_row *row)
+/* Call stacks that are the same in the frames that are shown: those nearest to the program's
+ * author, innermost first. */
+struct caller {
+    uint32_t path[MOST_FRAMES]; /* numbers of places */
+    size_t depth;
+    int64_t ns, count;
+};
+
+struct callers {
+    struct prof_names known; /* path -> number */
+    PROF_ARRAY(struct caller) list;
+};
+
+static void near_frames(const struct prof_caller_sums *sums, const struct prof_caller_row *row,
+                        struct caller *out)
 {
-    char line[400];
-    size_t shown = 0;
     enum prof_nearness nearest = PROF_NEAR_NOTHING;
+    *out = (struct caller){.depth = 0};
     for (size_t i = 0; i < row->depth; i++) {
         enum prof_nearness its = prof_frame_nearness(&sums->places[row->path[i]]);
         nearest = its < nearest ? its : nearest;
     }
-    for (size_t i = 0; i < row->depth && shown < MOST_FRAMES; i++) {
-        const struct prof_frame *frame = &sums->places[row->path[i]];
-        if (prof_frame_nearness(frame) != nearest)
-            continue;
-        prof_frame_text(frame, line, sizeof line);
-        if (!shown++)
-            tui_table_line(table, TUI_NORMAL, "  %9s %10s  %s",
-                           prof_duration_ns(row->cost.device_ns).text,
-                           prof_count(row->cost.count).text, line);
+    for (size_t i = 0; i < row->depth && out->depth < MOST_FRAMES; i++) {
+        if (prof_frame_nearness(&sums->places[row->path[i]]) == nearest)
+            out->path[out->depth++] = row->path[i];
+    }
+}
+
+static bool add_caller(struct callers *callers, const struct prof_caller_sums *sums,
+                       const struct prof_caller_row *row)
+{
+    struct caller caller;
+    near_frames(sums, row, &caller);
+    const char *key = (const char *)caller.path;
+    size_t size = caller.depth * sizeof *caller.path;
+    uint32_t *known = prof_names_get(&callers->known, key, size);
+    struct caller *at = known ? &callers->list.data[*known] : prof_array_add(&callers->list);
+    if (!at ||
+        (!known && !prof_names_put(&callers->known, key, size, (uint32_t)callers->list.count - 1)))
+        return false;
+    if (!known)
+        *at = caller;
+    at->ns = prof_add(at->ns, row->cost.device_ns);
+    at->count = prof_add(at->count, row->cost.count);
+    return true;
+}
+
+static int by_caller_time(const void *a, const void *b)
+{
+    const struct caller *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static void show_caller(struct tui_table *table, const struct prof_frame *places,
+                        const struct caller *caller)
+{
+    char line[400];
+    for (size_t i = 0; i < caller->depth; i++) {
+        prof_frame_text(&places[caller->path[i]], line, sizeof line);
+        if (!i)
+            tui_table_line(table, TUI_NORMAL, "  %9s %10s  %s", prof_duration_ns(caller->ns).text,
+                           prof_count(caller->count).text, line);
         else
             tui_table_line(table, TUI_DIM, "  %9s %10s    by %s", "", "", line);
     }
+}
+
+static void show_all_callers(struct tui_table *table, const struct tui_view_input *input,
+                             const struct prof_frame *places, struct callers *callers)
+{
+    size_t count = callers->list.count;
+    if (!count) {
+        tui_table_line(table, TUI_DIM,
+                       "  by which lines: n/a (no call stacks: perfkit run --stacks)");
+        return;
+    }
+    qsort(callers->list.data, count, sizeof *callers->list.data, by_caller_time);
+    tui_table_line(table, TUI_NORMAL, "%s", "");
+    tui_table_line(table, TUI_STRONG, "Launched by (call stacks), %s", extent_of(input));
+    for (size_t i = 0; i < count && i < MOST_CALLERS; i++)
+        show_caller(table, places, &callers->list.data[i]);
+    if (count > MOST_CALLERS)
+        tui_table_line(table, TUI_DIM, "  and %zu more", count - MOST_CALLERS);
+    if (tui_model_is_live(input->model))
+        tui_table_line(table, TUI_DIM,
+                       "  (native functions get their names when the run has ended)");
 }
 
 /* Which lines launched it, by call stack, out of the last events. */
@@ -151,31 +214,17 @@ static void show_callers(struct tui_table *table, const struct tui_view_input *i
                          const char *name)
 {
     struct prof_caller_sums sums;
-    size_t shown = 0, more = 0;
+    struct callers callers = {0};
     if (!input->tail || prof_caller_sums(input->tail, &input->filter, &sums, NULL))
         return;
     for (size_t i = 0; i < sums.count; i++) {
         const struct prof_caller_row *row = &sums.rows[i];
-        if (row->kind != PROF_FLAME_KERNEL || !row->depth || strcmp(row->work, name) != 0)
-            continue;
-        if (!shown) {
-            tui_table_line(table, TUI_NORMAL, "%s", "");
-            tui_table_line(table, TUI_STRONG, "Launched by (call stacks), %s", extent_of(input));
-        }
-        if (shown < MOST_CALLERS)
-            show_stack(table, &sums, row);
-        else
-            more++;
-        shown++;
+        if (row->kind == PROF_FLAME_KERNEL && row->depth && !strcmp(row->work, name))
+            table->failed |= !add_caller(&callers, &sums, row);
     }
-    if (more)
-        tui_table_line(table, TUI_DIM, "  and %zu more call stacks", more);
-    if (shown && tui_model_is_live(input->model))
-        tui_table_line(table, TUI_DIM,
-                       "  (native functions get their names when the run has ended)");
-    if (!shown)
-        tui_table_line(table, TUI_DIM,
-                       "  by which lines: n/a (no call stacks: perfkit run --stacks)");
+    show_all_callers(table, input, sums.places, &callers);
+    prof_names_free(&callers.known);
+    prof_array_free(&callers.list);
     prof_caller_sums_free(&sums);
 }
 
