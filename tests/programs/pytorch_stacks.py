@@ -80,6 +80,13 @@ def places(tensor):
         exec(compile("\n\nlaunch(tensor)", "made.py", "exec"), {"launch": launch, "tensor": tensor})
 
 
+def copies(tensor):
+    """Counted by the witness alone."""
+    there = tensor.cpu()
+    deeper(there.cuda(), 3)
+    list(map(lambda part: part.to("cuda"), [there[:8], there[8:]]))
+
+
 def modules(tensor):
     model = torch.nn.Sequential(Layer(tensor), torch.nn.Sequential(Layer(tensor)))
     model.register_forward_hook(lambda *_: launch(tensor))
@@ -104,7 +111,7 @@ def main():
     need_gpu()
     import torch.utils.checkpoint
     tensor = torch.zeros(1024, dtype=torch.int32, device="cuda")
-    for act in (places, modules, backward):
+    for act in (places, copies, modules, backward):
         act(tensor)
         in_thread(act, tensor)
     torch.cuda.synchronize()
