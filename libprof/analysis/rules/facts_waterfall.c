@@ -37,6 +37,7 @@ struct sweep {
     uint32_t as_before[PERIODS];      /* kernels in a row that are what stood 1, 2 before them */
     bool waited;                      /* the host waited since the operation before */
     uint32_t behind; /* shape whose call the host waited in, or a wait; nothing was queued since */
+    int64_t launching;              /* since then, but for the first launch */
     int64_t last_call;              /* when the latest of the operations so far was asked for */
     uint32_t floors[FLOOR_BUCKETS]; /* gaps before queued work, by size */
     struct prof_map streams;
@@ -72,21 +73,40 @@ static int64_t within(const struct prof_facts *f, int64_t begin, int64_t end)
     return end > begin ? end - begin : 0;
 }
 
+/* Since when the host is behind the device. One that never gets ahead between two waits is slow at
+ * launching: that is not the wait's fault. */
+static void begin_behind(struct sweep *s, uint32_t whose)
+{
+    s->behind = whose;
+    s->launching = 0;
+}
+
 static void note_wait(struct sweep *s)
 {
+    if (!s->waited && s->behind != s->last_shape)
+        begin_behind(s, BEHIND_A_WAIT);
     s->waited = true;
-    if (s->behind == NOT_BEHIND)
-        s->behind = BEHIND_A_WAIT;
 }
 
 /* Until the host is ahead of the device again, a wait costs every launch. */
-static void note_launching(struct work *w, struct sweep *s, int64_t length)
+static void note_launching(struct sweep *s, int64_t length)
 {
     if (s->behind == NOT_BEHIND)
         return;
-    s->facts->relaunch_ns += length;
-    if (s->behind != BEHIND_A_WAIT && s->behind != s->last_shape)
-        w->facts->shapes.data[s->behind].catch_up_ns += length;
+    if (s->waited || s->behind == s->last_shape)
+        s->facts->relaunch_ns += length;
+    else
+        s->launching += length;
+}
+
+static void note_queued(struct work *w, struct sweep *s)
+{
+    if (s->behind == NOT_BEHIND)
+        return;
+    s->facts->relaunch_ns += s->launching;
+    if (s->behind != BEHIND_A_WAIT)
+        w->facts->shapes.data[s->behind].catch_up_ns += s->launching;
+    begin_behind(s, NOT_BEHIND);
 }
 
 static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_t begin,
@@ -99,7 +119,7 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
     if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL)
         note_wait(s);
     if (slice == PROF_SLICE_LAUNCH)
-        note_launching(w, s, length);
+        note_launching(s, length);
     if (slice >= PROF_SLICE_FIRST_IDLE && op) {
         w->facts->shapes.data[shape].idle_ns[slice] += length;
         if (s->last_shape != UINT32_MAX)
@@ -239,7 +259,7 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
         bool other = s->last_stream && s->last_stream != op->stream;
         if (begin >= w->facts->begin)
             note_floor(s, end - begin);
-        s->behind = NOT_BEHIND;
+        note_queued(w, s);
         spend(w, s, other ? PROF_SLICE_DEPENDENCY : PROF_SLICE_DISPATCH, begin, end, op, op->shape);
         return;
     }
@@ -313,7 +333,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
         spend_idle(w, s, op);
         s->done = op->start;
     } else {
-        s->behind = NOT_BEHIND;
+        note_queued(w, s);
     }
     bool kernel = prof_is_kernel(shape);
     int64_t *until = kernel ? &s->kernel_end : &s->copy_end;
@@ -332,7 +352,8 @@ static bool add_op(struct work *w, const struct prof_op *op)
     s->last_shape = op->shape;
     s->waited = false;
     s->last_call = op->call > s->last_call ? op->call : s->last_call;
-    s->behind = shape->waits ? op->shape : s->behind;
+    if (shape->waits)
+        begin_behind(s, op->shape);
     if (!inside)
         return true;
     count_op(w, s, op);

@@ -171,19 +171,35 @@ static void claim_links(struct prof_judge *judge, struct prof_draft *draft,
     }
 }
 
+/* By what the chains and the whole become faster where each chain is its longest kernel. */
+struct speed_up {
+    char chains[32], whole[32];
+};
+
+static struct speed_up speed_up_of(const struct prof_judge *judge, const struct chains *all)
+{
+    struct speed_up text;
+    double took = (double)(all->sum_ns + all->gap_ns), left = (double)(all->sum_ns - all->saved_ns);
+    double window = (double)prof_facts_window_ns(judge->facts), rest = window - took + left;
+    prof_print_fixed(text.chains, took / fmax(left, 1), 1);
+    prof_print_fixed(text.whole, window / fmax(rest, 1), 2);
+    return text;
+}
+
 static void tell_chains(struct prof_judge *judge, const struct chains *all)
 {
     int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
     dispatch = all->gap_ns < dispatch ? all->gap_ns : dispatch;
+    struct speed_up gain = speed_up_of(judge, all);
     struct prof_draft *draft = prof_found(
         judge, all->declared ? 0.7 : 0.3,
         "%s chains of up to %s different kernels that %s follow each other in one stream: %s in "
-        "all, %s of the time, and %s between them. One kernel could keep what they pass on in "
-        "registers.",
+        "all and %s between them. One kernel could keep what they pass on in registers: at most "
+        "%sx on %s of the time, %sx in all.",
         prof_count(all->count).text, prof_count(all->longest).text,
         all->declared ? "move memory rather than compute" : "are short",
-        prof_duration_ns(all->sum_ns).text, prof_percent(prof_of_window(judge, all->sum_ns)).text,
-        prof_duration_ns(all->gap_ns).text);
+        prof_duration_ns(all->sum_ns).text, prof_duration_ns(all->gap_ns).text, gain.chains,
+        prof_percent(prof_of_window(judge, all->sum_ns + all->gap_ns)).text, gain.whole);
     prof_number(draft, "chains", (double)all->count, PROF_NUMBER_COUNT);
     prof_number(draft, "kernels", (double)all->kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)all->sum_ns, PROF_NUMBER_NS);

@@ -239,7 +239,8 @@ static void no_overlap(struct prof_judge *judge)
     if (!sums.count || prof_of_window(judge, sums.alone_ns) < 0.05 || !kernel ||
         (double)both > 0.1 * (double)less)
         return;
-    int64_t gain = kernel < sums.alone_ns ? kernel : sums.alone_ns;
+    int64_t beside = kernel + d->slice_ns[PROF_SLICE_HOST]; /* the host's own work hides them too */
+    int64_t gain = beside < sums.alone_ns ? beside : sums.alone_ns;
     double part = (double)gain / (double)sums.alone_ns * (1 - 1 / CHUNKS);
     struct prof_draft *draft =
         prof_found(judge, 0.6,
@@ -352,7 +353,8 @@ const struct prof_rule prof_rules_transfer[] = {
               .opencl = "A second queue for copies and event wait lists between the two.",
               .pytorch = "A prefetching loader on torch.cuda.Stream, record_stream, "
                          "non_blocking=True.",
-              .bound = "min(copies alone, kernels alone) x (1 - 1/4), as for four pieces.",
+              .bound = "min(copies alone, kernels alone and the host's own work) x (1 - 1/4), as "
+                       "for four pieces.",
               .limits = "Whether the next step's input is known early enough is not seen.",
               .needs = "kernels and transfers"},
      .judge = no_overlap},
