@@ -47,9 +47,9 @@ static _Atomic uint64_t stats[FAKE_STATS];
 static _Atomic uint64_t told_dropped;
 static _Atomic uint64_t to_tell_dropped;
 
-static const char *knob_at(const char *name)
+const char *fake_knob_in(const char *variable, const char *name)
 {
-    const char *at = getenv("FAKE_CUPTI");
+    const char *at = getenv(variable);
     size_t length = strlen(name);
     while (at && *at) {
         if (strncmp(at, name, length) == 0 && at[length] == '=')
@@ -58,6 +58,11 @@ static const char *knob_at(const char *name)
         at = at ? at + 1 : NULL;
     }
     return NULL;
+}
+
+static const char *knob_at(const char *name)
+{
+    return fake_knob_in("FAKE_CUPTI", name);
 }
 
 long fake_knob(const char *name, long otherwise)

@@ -27,6 +27,7 @@
 
 #include "collectors/cuda/range_api.h"
 #include "tests/cuda/fakes/fake_pm.h"
+#include "tests/cuda/fakes/internal.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALL(name, type)                                                                           \
@@ -52,15 +53,7 @@ static struct {
 
 static const char *knob_at(const char *name)
 {
-    const char *at = getenv("FAKE_PM");
-    size_t length = strlen(name);
-    while (at && *at) {
-        if (strncmp(at, name, length) == 0 && at[length] == '=')
-            return at + length + 1;
-        at = strchr(at, ',');
-        at = at ? at + 1 : NULL;
-    }
-    return NULL;
+    return fake_knob_in("FAKE_PM", name);
 }
 
 long fake_pm_knob(const char *name, long otherwise)

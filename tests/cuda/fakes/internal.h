@@ -13,6 +13,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* What stands behind `name=` in an environment variable ("name=value,..."); NULL = nothing. */
+const char *fake_knob_in(const char *variable, const char *name);
 /* A number of FAKE_CUPTI ("name=value,..."); its text. */
 long fake_knob(const char *name, long otherwise);
 bool fake_knob_text(const char *name, char *value, size_t size);
