@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 
+CLASSES = "kind NOT IN (6, 7)"  # of allocations: without the variables of modules
 Check = collections.namedtuple("Check", "name seconds run")
 
 
@@ -175,6 +176,25 @@ def trusted(report, capture, outstanding=True):
                            "IN ('dropped', 'backend_dropped', 'definitions_dropped', 'damaged')")
     report.equal("dropped", dropped, [])
     report.equal("integrity", capture.one("PRAGMA quick_check"), "ok")
+
+
+def well_timed(report, db):
+    report.equal("kernels without times",
+                 db.count("kernel", "start IS NULL OR duration IS NULL"), 0)
+    report.equal("kernels that start before their call", db.count("kernel", "api_lead < 0"), 0)
+
+
+def recorded(recorder, name, program, *arguments, options=(), **more):
+    return recorder.record(name, [f"{recorder.bin}/{program}", *map(str, arguments)], options, **more)
+
+
+def did(report, result):
+    """What the program says it did; None when it failed."""
+    report.equal("exit status", result.status, 0)
+    if result.status != 0:
+        report.observed("stderr", result.err[-500:])
+        return None
+    return json.loads(result.out)
 
 
 def main(checks, about, prepare):

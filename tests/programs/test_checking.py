@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "cuda"))
 sys.dont_write_bytecode = True
 import checking
 import device_check
+import device_parity
 
 PERFKIT = os.path.join(os.environ["PERFKIT_E2E_BUILD"], "bin", "perfkit")
 SECOND = 10**9
@@ -150,7 +151,7 @@ class Reading(Quiet):
             ("INSERT INTO kernel (config, flags) VALUES (?, ?)", [(1, None), (1, 1), (2, None),
                                                                   (3, 2)]))
         shape = "k(int) grid 2,1,1 block 64,1,1 cluster %d dynamic 0%s"
-        self.assertEqual(device_check.launches(db),
+        self.assertEqual(device_parity.launches(db),
                          {shape % (0, ""): 2, shape % (0, " c"): 1, shape % (4, ""): 1})
         self.assertEqual(db.kernels(), {"k(int)": 4})
         self.assertEqual(device_check.windows(db), [])
