@@ -87,6 +87,8 @@ static const char rows[] =
     "SELECT 1, id, id % 7, id % 5, 1, id * 3, id FROM string;"
     "INSERT INTO block(process, device, start, \"end\", bytes, address) "
     "SELECT 1, 1, id, id + 9, id, id FROM string;"
+    "INSERT INTO exact_count(start, config, stream, name, value) SELECT id, 1 + id % 3, 1 + id % 2, "
+    "CASE id % 4 WHEN 0 THEN 'fp32_fma' WHEN 1 THEN 'complete' ELSE 'l2_bytes' END, id FROM string;"
     "INSERT INTO sync(start, duration, kind) SELECT id, 1, id % 5 FROM string;"
     "INSERT INTO capture_health(process, subject, item, value, note) "
     "SELECT 1, 'launch', 'called', id, 'note' FROM string;"
@@ -157,6 +159,7 @@ START_TEST(hostile_values)
         "allocation(process, start, \"end\", bytes, kind, device, thread, address, stack)",
         "allocation_failure(process, start, thread, device, kind, bytes, result, source, stack)",
         "device_memory(device, start, total, used, process_used)",
+        "exact_count(start, config, stream, correlation, name, unit, metric, value)",
         "device_clock(device, start, sm_mhz, sm_max_mhz, power_mw, reasons)",
         "memory_pool(process, start, pool, operation, device, bytes, used_bytes, threshold_bytes)",
         "block(process, device, start, \"end\", bytes, address, stack)",
