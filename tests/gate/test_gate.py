@@ -489,7 +489,7 @@ class Baselines(Case):
 
     def test_names(self):
         self.refused("baseline", "save", "a\nb", self.capture(1), saying="control characters")
-        self.refused("baseline", "save", "", self.capture(1), saying="needs a name")
+        self.refused("baseline", "save", "", self.capture(1), saying="an argument is empty")
         self.refused("baseline", "sav", "a", saying="did you mean 'save'")
         self.refused("baseline", "save", "a", saying="save NAME FILE")
         self.assertFalse(os.path.exists(self.path(".perfkit")))
