@@ -64,7 +64,7 @@ class Merge(e2e.Case):
                    env=alone)
         done = self.perfkit("merge", *[self.path("mpi-%d.sqlite" % r) for r in range(3)], "-o", self.path("mpi.sqlite"))
         self.assertEqual(done.status, 0, done.err)
-        self.assertIn(b"of 3 files written", done.err)
+        self.assertIn(b" events of 3 files", done.err)
 
     def test_gate_refuses_what_is_missing(self):
         for name, r in (("base", 0), ("base", 1), ("next", 0)):
