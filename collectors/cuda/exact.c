@@ -177,7 +177,8 @@ static void back_off(char *why)
 static bool begin(struct exact_subject *subject, void *context, char *why)
 {
     size_t count;
-    if (not_before && collector_now() < not_before)
+    uint64_t now = collector_now();
+    if (now < not_before)
         return false;
     struct exact_ranges *ranges = exact_ranges_of(context, why);
     if (!ranges) {
@@ -194,7 +195,7 @@ static bool begin(struct exact_subject *subject, void *context, char *why)
     mine.subject = subject;
     mine.pass = pass;
     mine.begun = atomic_load(&launches);
-    mine.since = collector_now();
+    mine.since = now;
     if (exact_ranges_begin(ranges, pass, why)) {
         mine.ranges = ranges;
         pause_ns = not_before = 0;
