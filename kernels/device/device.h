@@ -36,10 +36,10 @@ struct dev_info {
     uint32_t max_group_items;
     size_t local_bytes; /* memory shared by a group */
     size_t global_bytes;
-    uint32_t arch; /* CUDA compute capability, 90 for 9.0; 0 elsewhere */
-    bool fp16;     /* computes in half precision; every backend can store it */
-    bool bf16;     /* computes in bfloat16 */
-    bool graphs;   /* dev_graph_begin works */
+    uint32_t arch;      /* CUDA compute capability, 90 for 9.0; 0 elsewhere */
+    bool fp16;          /* computes in half precision; every backend can store it */
+    bool bf16;          /* computes in bfloat16 */
+    bool graphs;        /* dev_graph_begin works */
     size_t cache_bytes; /* the cache that all compute units share; 0: not known */
 };
 
@@ -262,8 +262,8 @@ int dev_kernel_shape(struct dev_kernel *kernel, uint32_t group_items, size_t dyn
                      struct dev_kernel_shape *out);
 
 /* Lets `call` enqueue work of a library on the queue's native stream (CUDA: cudaStream_t; the CPU
- * backend has none, and the call does its work at once) as one command. `call` returns 0, or -1 after
- * dev_fail. Fails on OpenCL. */
+ * backend has none, and the call does its work at once) as one command. `call` returns 0, or -1
+ * after dev_fail. Fails on OpenCL. */
 int dev_call(struct dev_queue *queue, int (*call)(void *stream, void *context), void *context,
              struct dev_event **event);
 
@@ -273,7 +273,8 @@ void *dev_buffer_address(const struct dev_buffer *buffer);
 
 /* ---- other devices --------------------------------------------------------------------------- */
 
-/* Devices of the same kind beside this one; 0 where the backend cannot copy to them (all but CUDA). */
+/* Devices of the same kind beside this one; 0 where the backend cannot copy to them (all but CUDA).
+ */
 uint32_t dev_peers(const struct dev *dev);
 
 struct dev_peer {
@@ -282,8 +283,8 @@ struct dev_peer {
     bool direct;      /* else by way of the host's memory */
 };
 
-/* Copies `bytes` of this device's memory to that of its peer 0 ... dev_peers - 1, `rounds` times one
- * after the other, each waited for. */
+/* Copies `bytes` of this device's memory to that of its peer 0 ... dev_peers - 1, `rounds` times
+ * one after the other, each waited for. */
 int dev_peer_copy(struct dev_queue *queue, uint32_t peer, size_t bytes, int rounds,
                   struct dev_peer *out);
 

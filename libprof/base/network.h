@@ -16,8 +16,8 @@ struct prof_network_port {
 };
 
 /* Ports that are up, of `sys_class` ("/sys/class"), at most PROF_NETWORK_PORTS; returns how many.
- * Interfaces of /net but loopback and those over InfiniBand, whose bytes are those of its ports too;
- * ports of /infiniband. Bytes: net/NAME/statistics (Linux, Documentation/ABI/testing/
+ * Interfaces of /net but loopback and those over InfiniBand, whose bytes are those of its ports
+ * too; ports of /infiniband. Bytes: net/NAME/statistics (Linux, Documentation/ABI/testing/
  * sysfs-class-net-statistics), and port_rcv_data, port_xmit_data, which count four bytes each
  * (Documentation/ABI/stable/sysfs-class-infiniband). */
 size_t prof_network_read(const char *sys_class, struct prof_network_port ports[PROF_NETWORK_PORTS]);
