@@ -139,7 +139,14 @@ static void put_places(FILE *out, const struct prof_report_data *data,
                 (long long)place->start_ns, (long long)(place->start_ns + place->duration_ns),
                 (long long)place->stream, (long long)place->thread);
         prof_html_text(out, line);
-        fputs("</a></li>\n", out);
+        fputs("</a>", out);
+        if (place->line[0]) {
+            fputs(place->line_ends_it ? ", before " : ", at ", out);
+            fputs("<span class=\"mono\">", out);
+            prof_html_text(out, place->line);
+            fputs("</span>", out);
+        }
+        fputs("</li>\n", out);
     }
     fputs("</ul></dd>\n", out);
 }

@@ -308,9 +308,9 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
 static bool is_runtime(const struct prof_frame *frame)
 {
     static const char *const names[] = {
-        "libc.so", "ld-linux", "ld-musl",     "libpthread.so", "libm.so",
-        "libc-2.", "[vdso]",   "libgcc_s.so", "libstdc++.so",  "libperfkit_collector.so",
-        "libpython", "python2", "python3"}; /* the interpreter is every Python program's */
+        "libc.so",   "ld-linux", "ld-musl",     "libpthread.so", "libm.so",
+        "libc-2.",   "[vdso]",   "libgcc_s.so", "libstdc++.so",  "libperfkit_collector.so",
+        "libpython", "python2",  "python3"}; /* the interpreter is every Python program's */
     const char *name = frame->module ? base_name(frame->module) : "";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strncmp(name, names[i], strlen(names[i])) == 0)
@@ -345,7 +345,8 @@ static bool is_glue(const struct prof_frame *frame, const struct prof_frame *cal
     if (frame->kind != PROF_FRAME_NATIVE || !frame->named)
         return false;
     return begins(name, STUB) || begins(name, "__cuda") || begins(name, "libcudart_static_") ||
-           (begins(name, "cuda") && name[4] >= 'A' && name[4] <= 'Z') || is_of_stub(frame, callee);
+           begins(name, "cudart::") || (begins(name, "cuda") && name[4] >= 'A' && name[4] <= 'Z') ||
+           is_of_stub(frame, callee);
 }
 
 static bool contains_any(const char *path, const char *const *parts)
