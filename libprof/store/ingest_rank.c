@@ -11,9 +11,10 @@
  * each process (SQLite takes the other columns from the row of the max). fit: those that want one.
  */
 #define TOLD                                                                                       \
-    "WITH told AS (SELECT f.range, max(CASE s.value WHEN 'Rank' THEN f.value END) AS rank, "       \
-    "max(CASE s.value WHEN 'No. of ranks' THEN f.value END) AS size FROM range_field f JOIN "      \
-    "string s ON s.id = f.name AND s.value IN ('Rank', 'No. of ranks') GROUP BY 1), "              \
+    "WITH told AS (SELECT f.range, max(CASE WHEN f.name IN (SELECT id FROM string WHERE "          \
+    "value = 'Rank') THEN f.value END) AS rank, max(CASE WHEN f.name IN (SELECT id FROM string "   \
+    "WHERE value = 'No. of ranks') THEN f.value END) AS size FROM range_field f WHERE f.name IN "  \
+    "(SELECT id FROM string WHERE value IN ('Rank', 'No. of ranks')) GROUP BY 1), "                \
     "sizes AS (SELECT t.process, told.size, min(told.rank) AS rank, max(told.rank) AS other "      \
     "FROM told JOIN range r ON r.id = told.range JOIN string d ON d.id = r.domain AND "            \
     "d.value = 'NCCL' JOIN thread t ON t.id = r.thread WHERE typeof(told.rank) = 'integer' AND "   \
