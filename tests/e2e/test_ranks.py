@@ -58,10 +58,22 @@ class Ranks(e2e.Case):
             "p.id = s.process GROUP BY p.rank"))
         return ranks[1] - ranks[0]
 
+    def test_network_of_the_host(self):
+        """Those ports that carried something, if any: what else the host does is not ours to say."""
+        environment = {**e2e.clean_environment(), "RANK": "0", "WORLD_SIZE": "1"}
+        result = self.record(e2e.target("names"), "reuse", "10", env=environment)
+        rows = self.open(result.capture).execute("SELECT p.rank, n.name, n.kind, n.start, n.duration, n.received + n.sent FROM "
+                                                 "network_port n JOIN process p ON p.id = n.process").fetchall()
+        for rank, name, kind, start, duration, carried in rows:
+            self.assertEqual((rank, start >= 0, duration > 0, carried > 0), (0, True, True, True), name)
+            self.assertIn(kind, ("ethernet", "virtual", "infiniband", "roce"))
+            self.assertNotEqual(name, "lo")
+
     def test_without_ranks(self):
         result = self.record("true", quiet=False)
         told = json.loads(self.report(result.capture, "--ranks", "--json"))
         self.assertEqual((told["ranks"]["rows"], told["operations"], told["missing"]), ([], 0, None))
+        self.assertEqual(self.open(result.capture).execute("SELECT count(*) FROM network_port").fetchone(), (0,))
         self.assertIn("no ranks and no collective operations", self.report(result.capture, "--ranks"))
 
 
