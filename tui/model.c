@@ -13,8 +13,9 @@
 
 #include "libprof/base/clock.h"
 
-#define LET_GO_NS                                                                                  \
-    8000000000ull /* then another reader, not the writer, keeps the file in WAL mode */
+/* Longer than naming call stacks and making one file of it take as a rule; after that another
+ * reader, not the writer, keeps the file in WAL mode. */
+#define LET_GO_NS 30000000000ull
 
 struct tui_model *tui_model_new(const char *path)
 {
@@ -298,6 +299,9 @@ enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, stru
     /* The recorder may have ended, and its folder be gone, since the state was read. */
     if (phase == TUI_ABANDONED && prof_live_state(model->capture) != PROF_STATE_RECORDING)
         phase = TUI_WATCHING;
+    /* Complete, but not yet one file: its writer names call stacks. */
+    if (phase == TUI_FINISHED && model->phase == TUI_WATCHING && still_in_wal(model->path))
+        phase = TUI_LET_GO;
     if (phase == TUI_LET_GO)
         let_go(model, phase);
     else if (phase == TUI_ABANDONED || (phase == TUI_FINISHED && model->caught_up))

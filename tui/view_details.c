@@ -113,6 +113,15 @@ static void grow(struct tui_table *table, struct tree *tree, size_t node, int de
         grow(table, tree, child, depth + 1, model);
 }
 
+bool tui_has_events(struct tui_table *table, const struct tui_view_input *input)
+{
+    if (!input->tail && input->model->phase == TUI_LET_GO)
+        tui_table_note(table, "The capture is being finished: its events are shown in a moment");
+    else if (!input->tail && input->model->ever_read)
+        tui_table_note(table, "n/a: the file cannot be read at present");
+    return input->tail != NULL;
+}
+
 void tui_note_extent(struct tui_table *table, const struct tui_view_input *input, const char *what)
 {
     int64_t begin = input->filter.begin_ns, now = input->model->now_ns;
@@ -128,7 +137,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
     struct prof_error err = {0};
     tui_table_begin(table, range_columns, sizeof range_columns / sizeof *range_columns);
     table->in_order = true;
-    if (!input->tail)
+    if (!tui_has_events(table, input))
         return;
     if (prof_flame_of_ranges(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, &err)) {
         tui_table_note(table, "%s", err.message);
@@ -164,7 +173,7 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
     struct prof_error err = {0};
     tui_table_begin(table, finding_columns, sizeof finding_columns / sizeof *finding_columns);
     table->in_order = true;
-    if (!input->tail)
+    if (!tui_has_events(table, input))
         return;
     if (prof_findings(input->tail, &input->filter, &findings, &err)) {
         tui_table_note(table, "%s", err.message);

@@ -154,7 +154,7 @@ static size_t add_launches(struct tui_table *table, const struct tui_view_input 
 void tui_fill_host(struct tui_table *table, const struct tui_view_input *input)
 {
     tui_table_begin(table, columns, sizeof columns / sizeof *columns);
-    if (!input->tail)
+    if (!tui_has_events(table, input))
         return;
     size_t samples = add_samples(table, input), launches = add_launches(table, input);
     table->sort = samples ? H_CPU : H_LAUNCHED;

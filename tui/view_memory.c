@@ -165,7 +165,7 @@ void tui_fill_memory_paths(struct tui_table *table, const struct tui_view_input 
     struct prof_error err = {0};
     tui_table_begin(table, path_columns, sizeof path_columns / sizeof *path_columns);
     table->sort = A_HELD;
-    if (!input->tail)
+    if (!tui_has_events(table, input))
         return;
     if (prof_memory_profile(input->tail, &input->filter, &profile, &err)) {
         tui_table_note(table, "%s", err.message);

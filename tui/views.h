@@ -71,6 +71,8 @@ double tui_mean(const struct tui_sum *sum);
 int64_t tui_pid_of(const struct tui_model *model, int64_t process);
 /* A command line from the program's name on, without its folder; within `command`. */
 const char *tui_short_command(const char *command);
+/* Can events be read? If not, a note says so. */
+bool tui_has_events(struct tui_table *table, const struct tui_view_input *input);
 /* A note that says how far back the events reach that a view of details is made of. */
 void tui_note_extent(struct tui_table *table, const struct tui_view_input *input, const char *what);
 /* Its number in the API and its name; a handle says nothing: the number of its row. */

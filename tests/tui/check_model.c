@@ -310,6 +310,29 @@ START_TEST(absurd_numbers_do_no_harm)
 }
 END_TEST
 
+/* Its writer names call stacks after it is complete, and only then makes one file of it. */
+START_TEST(a_capture_is_finished_when_it_is_one_file)
+{
+    struct scene scene;
+    scene_make(&scene, "naming");
+    scene_second(&scene, 0, true);
+    struct tui_model *model = tui_model_new(scene.path);
+    ck_ok(tui_model_look(model, 0, err));
+    ck_assert_int_eq(model->phase, TUI_WATCHING);
+    scene_state(&scene, "complete", 1000000000);
+    ck_ok(tui_model_look(model, 0, err));
+    ck_assert_int_eq(model->phase, TUI_LET_GO);
+    ck_assert_ptr_null(model->capture);
+    ck_ok(tui_model_look(model, 0, err));
+    ck_assert_int_eq(model->phase, TUI_LET_GO);
+    scene_publish(&scene);
+    ck_ok(tui_model_look(model, 0, err));
+    ck_assert_int_eq(model->phase, TUI_FINISHED);
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
 /* The end of a capture holds no more of anything than was asked for, also of what has no time of
  * its own: declared work. */
 START_TEST(the_end_of_a_capture_is_short)
@@ -363,4 +386,5 @@ CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            a_capture_without_rollup_is_read_by_its_kernels, a_finished_capture_is_read_in_pieces,
            a_window_is_its_seconds, what_was_read_survives_the_file,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
-           no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short)
+           no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
+           a_capture_is_finished_when_it_is_one_file)
