@@ -57,8 +57,8 @@ void prof_report_finding_price(const struct prof_findings *findings,
         snprintf(alone, sizeof alone, "; %s if nothing else is mended",
                  prof_percent(finding->alone_share).text);
     if (finding->bound_ns != PROF_UNKNOWN)
-        snprintf(out, size, "saves at most %s, %s of %s%s", prof_duration_ns(finding->bound_ns).text,
-                 prof_percent(finding->bound_share).text,
+        snprintf(out, size, "saves at most %s, %s of %s%s",
+                 prof_duration_ns(finding->bound_ns).text, prof_percent(finding->bound_share).text,
                  prof_duration_ns(findings->window_ns).text, alone);
     else if (finding->bytes != PROF_UNKNOWN)
         snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
@@ -108,7 +108,8 @@ void prof_report_finding_place(const struct prof_report_data *data, const struct
     free(name);
 }
 
-/* The lines of the program behind a finding's places, each once: "launch (a.c:5) < step; before ...".
+/* The lines of the program behind a finding's places, each once: "launch (a.c:5) < step; before
+ * ...".
  * "" where they are not known. */
 static void lines_of(const struct prof_finding *finding, char *out, size_t size)
 {
@@ -177,9 +178,7 @@ void prof_report_text_findings(const struct prof_report_page *page,
         prof_report_findings_judged(findings, line, sizeof line);
     bool told = findings->why_none || findings->window_ns > 0;
     struct prof_text count_text = prof_count((int64_t)findings->count);
-    const char *how_much = findings->count      ? count_text.text
-                           : findings->why_none ? "n/a"
-                                                : "none";
+    const char *how_much = findings->count ? count_text.text : findings->why_none ? "n/a" : "none";
     const char *between = findings->why_none ? ": " : "; ";
     bool fits = strlen("Findings: ; ") + strlen(how_much) + prof_report_cells(line) <= page->width;
     fprintf(page->out, "\n%sFindings%s: %s%s%s\n", prof_report_tone(page, PROF_TONE_HEAD),

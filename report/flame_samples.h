@@ -14,8 +14,8 @@ struct prof_report_frame {
 /* Frames of a stack at most; deeper ones lose their outermost frames. */
 #define PROF_REPORT_STACK 512
 
-/* What a stack weighs. Those of the host follow: samples of the processors (perfkit run --cpu-sample), whose
- * stacks stand beside those of device work. */
+/* What a stack weighs. Those of the host follow: samples of the processors (perfkit run
+ * --cpu-sample), whose stacks stand beside those of device work. */
 enum prof_report_weight {
     PROF_REPORT_WEIGHT_COUNT,
     PROF_REPORT_WEIGHT_DEVICE_NS,

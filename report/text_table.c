@@ -78,8 +78,8 @@ static enum prof_status fill(struct layout *layout, const struct prof_report_dat
     return PROF_OK;
 }
 
-/* A count that is 0 in every row says nothing, nor a word that no row has; where the column is worth its
- * room, another row has it. */
+/* A count that is 0 in every row says nothing, nor a word that no row has; where the column is
+ * worth its room, another row has it. */
 static bool all_zero(const struct layout *layout, const struct prof_report_data *data,
                      const struct prof_report_table *table, const char *rows, size_t c)
 {
@@ -147,8 +147,8 @@ static void shorten_names(struct layout *layout, size_t width, size_t least)
     }
 }
 
-/* Bring the line down to `width`: names give first, to `least` cells; then columns leave by rank, and
- * in the end names say next to nothing. */
+/* Bring the line down to `width`: names give first, to `least` cells; then columns leave by rank,
+ * and in the end names say next to nothing. */
 static void squeeze(struct layout *layout, size_t width, size_t full_count, size_t least)
 {
     size_t natural[MAX_COLUMNS];

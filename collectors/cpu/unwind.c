@@ -139,8 +139,9 @@ static enum cfi_stepped step_by_frame_pointer(const struct cpu_process *process,
     return CFI_STEPPED;
 }
 
-/* A stub that keeps the stack aligned around one call and touches no register, as CPython makes one for
- * each function of -X perf: what calls it is 8 bytes further up, and known to be code of a file. */
+/* A stub that keeps the stack aligned around one call and touches no register, as CPython makes one
+ * for each function of -X perf: what calls it is 8 bytes further up, and known to be code of a
+ * file. */
 static enum cfi_stepped step_over_stub(const struct cpu_process *process, struct walk *walk,
                                        struct cfi_registers *registers)
 {
@@ -160,8 +161,7 @@ static enum cfi_stepped step_in_made_code(const struct cpu_process *process, str
     struct cfi_registers by_frame = *registers;
     bool beyond = walk->beyond; /* a register that is no frame pointer may point anywhere */
     enum cfi_stepped stepped = step_by_frame_pointer(process, walk, false, &by_frame);
-    bool sure =
-        stepped == CFI_STEPPED && mapping_at(process, by_frame.value[CFI_RIP] - 1) != NULL;
+    bool sure = stepped == CFI_STEPPED && mapping_at(process, by_frame.value[CFI_RIP] - 1) != NULL;
     if (!sure && step_over_stub(process, walk, registers) == CFI_STEPPED) {
         walk->beyond = beyond;
         return CFI_STEPPED;

@@ -138,7 +138,8 @@ uint32_t prof_call_tree_frames(struct prof_call_tree *tree, uint32_t node, int64
 
 uint32_t prof_call_tree_place(struct prof_call_tree *tree, uint32_t node, int64_t stack)
 {
-    const struct prof_frame *found = tree->stacks ? prof_stack_place(tree->stacks, stack) : NULL, *places;
+    const struct prof_frame *found = tree->stacks ? prof_stack_place(tree->stacks, stack) : NULL,
+                            *places;
     if (!found)
         return node;
     prof_stacks_places(tree->stacks, &places);

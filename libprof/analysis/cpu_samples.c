@@ -1,6 +1,6 @@
 /* Where the host was while the devices had nothing to do. A sample on a processor is a point that
- * stands for a period; one off the processor is a stretch, of which that part counts as idle time in
- * which no device worked. */
+ * stands for a period; one off the processor is a stretch, of which that part counts as idle time
+ * in which no device worked. */
 #include "libprof/analysis/cpu_samples.h"
 #include "libprof/analysis/cpu_sample_rows.h"
 #include "libprof/analysis/device_ops.h"
@@ -8,7 +8,8 @@
 #include "libprof/include/prof_stack.h"
 #include "libprof/wire/sampler.h"
 
-/* ---- device time ------------------------------------------------------------------------------ */
+/* ---- device time ------------------------------------------------------------------------------
+ */
 
 bool prof_cpu_device_works(struct prof_cpu_device_time *time, int64_t start, int64_t end,
                            int64_t thread)
@@ -80,7 +81,8 @@ static int64_t idle_within(const struct prof_cpu_device_time *time, int64_t begi
     return prof_subtract(prof_subtract(end, begin), busy);
 }
 
-/* ---- samples ---------------------------------------------------------------------------------- */
+/* ---- samples ----------------------------------------------------------------------------------
+ */
 
 struct sample {
     const struct prof_cpu_sample *row;
@@ -130,9 +132,11 @@ static bool state_of(int64_t kind, enum prof_cpu_state *state)
 static int64_t idle_weight(const struct work *w, const struct sample *sample)
 {
     if (sample->row->duration <= 0)
-        return idle_within(w->time, sample->row->start, prof_add(sample->row->start, 1)) > 0 ? sample->row->weight
-                                                                                   : 0;
-    int64_t idle = idle_within(w->time, sample->row->start, prof_add(sample->row->start, sample->row->duration));
+        return idle_within(w->time, sample->row->start, prof_add(sample->row->start, 1)) > 0
+                   ? sample->row->weight
+                   : 0;
+    int64_t idle = idle_within(w->time, sample->row->start,
+                               prof_add(sample->row->start, sample->row->duration));
     if (idle >= sample->row->duration)
         return sample->row->weight;
     return (int64_t)((double)sample->row->weight * ((double)idle / (double)sample->row->duration));
@@ -234,7 +238,8 @@ static bool take_sample(void *user, const struct prof_cpu_sample *row)
     return !state_of(row->kind, &sample.state) || add_sample(user, &sample);
 }
 
-/* ---- results ---------------------------------------------------------------------------------- */
+/* ---- results ----------------------------------------------------------------------------------
+ */
 
 /* That threads wait which launch nothing is no news: it is what a pool of workers does. */
 static int64_t weigh(bool launches, const int64_t ns[PROF_CPU_STATES])
@@ -332,12 +337,14 @@ void prof_cpu_free(struct prof_cpu *result)
     *result = (struct prof_cpu){.window_ns = PROF_UNKNOWN, .idle_ns = PROF_UNKNOWN};
 }
 
-/* ---- of a capture ----------------------------------------------------------------------------- */
+/* ---- of a capture -----------------------------------------------------------------------------
+ */
 
 bool prof_cpu_sampled(struct prof_capture *capture)
 {
     sqlite3_stmt *row;
-    bool any = !prof_query(capture, "SELECT 1 FROM cpu_sample LIMIT 1", &row, NULL) && prof_row(row);
+    bool any =
+        !prof_query(capture, "SELECT 1 FROM cpu_sample LIMIT 1", &row, NULL) && prof_row(row);
     sqlite3_finalize(row);
     return any;
 }

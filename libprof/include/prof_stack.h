@@ -59,9 +59,9 @@ size_t prof_stacks_places(const struct prof_stacks *stacks, const struct prof_fr
 size_t prof_stack_frames(struct prof_stacks *stacks, int64_t stack,
                          const struct prof_frame **frames);
 
-/* How near a frame is to the person who reads: lines of the program itself, then of what is installed
- * (the system's libraries, Python's packages), then functions without a line in the same order. By the
- * paths of the module and the file. */
+/* How near a frame is to the person who reads: lines of the program itself, then of what is
+ * installed (the system's libraries, Python's packages), then functions without a line in the same
+ * order. By the paths of the module and the file. */
 enum prof_nearness {
     PROF_NEAR_OWN_LINE,
     PROF_NEAR_LIBRARY_LINE,
@@ -72,9 +72,10 @@ enum prof_nearness {
 };
 enum prof_nearness prof_frame_nearness(const struct prof_frame *frame);
 
-/* The frame that tells a person best where a stack is: the innermost of the nearest; outside of the C
- * library and the like, of nvcc's launch stubs, and of a CUDA runtime that is part of the program.
- * Where there is nothing else, one of the C library. NULL as above. Valid until the next call. */
+/* The frame that tells a person best where a stack is: the innermost of the nearest; outside of the
+ * C library and the like, of nvcc's launch stubs, and of a CUDA runtime that is part of the
+ * program. Where there is nothing else, one of the C library. NULL as above. Valid until the next
+ * call. */
 const struct prof_frame *prof_stack_place(struct prof_stacks *stacks, int64_t stack);
 
 /* The place and those of its callers that are as near, innermost first; otherwise as

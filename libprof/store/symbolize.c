@@ -38,8 +38,8 @@ struct work {
     struct prof_names source_keys; /* what makes a source -> number */
     struct prof_names strings;     /* -> string.id */
     sqlite3_stmt *add_string, *add_symbol, *add_frame, *set_module;
-    bool own_kernel; /* the machine runs the kernel that the capture was made on */
-    size_t done;     /* frames, of files before this one */
+    bool own_kernel;  /* the machine runs the kernel that the capture was made on */
+    size_t done;      /* frames, of files before this one */
     const char *path; /* of this one */
 };
 

@@ -15,8 +15,8 @@ struct prof_symbolize_options {
     const char *const *folders; /* of debug files, searched before the usual places; ends with NULL;
                                    NULL = none */
     const char *map_folder;     /* where JITs leave perf-PID.map; NULL = /tmp */
-    /* Called before each file and while it is read: `done` of `all` frames are named. False stops. NULL =
-     * none. */
+    /* Called before each file and while it is read: `done` of `all` frames are named. False stops.
+     * NULL = none. */
     bool (*progress)(void *user, uint64_t done, uint64_t all, const char *path);
     void *user;
 };
@@ -45,9 +45,9 @@ struct prof_symbolize_result {
 bool prof_symbolize_has(struct prof_store *store);
 
 /* Fill table symbol and module.symbols. Names that were there are replaced where this finds any,
- * kept where it does not: files may be gone by now. One transaction: all, or after an error nothing;
- * after a stop what was found until then. Frames of Python have their names already. PROF_NOTFOUND when the
- * helper cannot be run. */
+ * kept where it does not: files may be gone by now. One transaction: all, or after an error
+ * nothing; after a stop what was found until then. Frames of Python have their names already.
+ * PROF_NOTFOUND when the helper cannot be run. */
 enum prof_status prof_symbolize(struct prof_store *store,
                                 const struct prof_symbolize_options *options,
                                 struct prof_symbolize_result *result, struct prof_error *err);

@@ -1,5 +1,5 @@
-/* prof_stack.h over made captures: order, inlined functions, what stands for names that are not known,
- * and damaged tables. */
+/* prof_stack.h over made captures: order, inlined functions, what stands for names that are not
+ * known, and damaged tables. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +11,16 @@
 static const char stacks_sql[] =
     "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'outer'), (22, 'inner'), "
     "(23, '/src/gamma.c'), (24, '/src/step.h'), (25, 'forward'), (26, 'model.py');"
-    "INSERT INTO module(id, process, path, address, bytes) VALUES(1, 1, '/usr/bin/prog', 4096, 8192), "
+    "INSERT INTO module(id, process, path, address, bytes) VALUES(1, 1, '/usr/bin/prog', 4096, "
+    "8192), "
     "(2, 1, '/usr/lib/libx.so.1', 65536, 4096);"
     "INSERT INTO frame(id, process, kind, address, module, offset) VALUES(1, 1, 1, 4100, 1, 4), "
     "(2, 1, 1, 4200, 1, 104), (3, 1, 1, 65552, 2, 16), (4, 1, 2, NULL, NULL, NULL), "
     "(5, 1, 0, NULL, NULL, NULL), (6, 1, 1, 999, NULL, NULL), (7, 1, 3, -4096, NULL, NULL);"
     "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 23, 10), "
     "(2, 1, 21, 23, 30), (2, 0, 22, 24, 5), (4, 0, 25, 26, 77);"
-    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, 3), "
+    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, "
+    "3), "
     "(4, NULL, 5, 1), (5, 4, 4, 2), (6, 5, 6, 3), (7, 6, 7, 4);";
 
 static void text_is(const struct prof_frame *frame, const char *expected)
@@ -77,20 +79,23 @@ START_TEST(kinds_of_frames)
 }
 END_TEST
 
-/* A launch as nvcc compiles it: main calls the kernel's name, which is a stub, which calls a runtime
- * that is part of the program. */
+/* A launch as nvcc compiles it: main calls the kernel's name, which is a stub, which calls a
+ * runtime that is part of the program. */
 START_TEST(launches_of_nvcc)
 {
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'ns::axpy(float, float*)'), "
         "(22, '__device_stub__ZN2ns4axpyEfPf'), (23, '/src/axpy.cu'), (24, 'cudaLaunchKernel'), "
         "(25, 'cudart_helper'), (26, '/tmp/stub.c');"
-        "INSERT INTO module(id, process, path, address, bytes) VALUES(1, 1, '/usr/bin/prog', 4096, 8192);"
-        "INSERT INTO frame(id, process, kind, address, module, offset) VALUES(1, 1, 1, 4100, 1, 4), "
+        "INSERT INTO module(id, process, path, address, bytes) VALUES(1, 1, '/usr/bin/prog', 4096, "
+        "8192);"
+        "INSERT INTO frame(id, process, kind, address, module, offset) VALUES(1, 1, 1, 4100, 1, "
+        "4), "
         "(2, 1, 1, 4200, 1, 104), (3, 1, 1, 4300, 1, 204), (4, 1, 1, 4400, 1, 304);"
         "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 23, 40), "
         "(2, 1, 21, 23, 7), (2, 0, 22, 26, 3), (3, 0, 24, NULL, NULL), (4, 0, 25, 23, 9);"
-        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, 3), "
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, "
+        "3, 3), "
         "(4, 1, 4, 2);");
     struct prof_stacks *s;
     ck_ok(prof_stacks_open(c, &s, &err));
@@ -102,22 +107,26 @@ START_TEST(launches_of_nvcc)
 }
 END_TEST
 
-/* What a person would call their own: __libc_start_main (with a line, as where its debug information is
- * installed) -> main (no line) -> train.py:8 -> torch's functional.py -> a library's launch. */
+/* What a person would call their own: __libc_start_main (with a line, as where its debug
+ * information is installed) -> main (no line) -> train.py:8 -> torch's functional.py -> a library's
+ * launch. */
 START_TEST(the_program_is_nearer_than_what_is_installed)
 {
     struct prof_capture *c = fixture_with_base(
-        "INSERT INTO string(id, value) VALUES(20, '__libc_start_main'), (21, 'main'), (22, 'step'), "
+        "INSERT INTO string(id, value) VALUES(20, '__libc_start_main'), (21, 'main'), (22, "
+        "'step'), "
         "(23, 'relu'), (24, 'launch'), (30, 'libc-start.c'), (31, '/home/me/train.py'), "
         "(32, '/venv/lib/python3.12/site-packages/torch/functional.py');"
         "INSERT INTO module(id, process, path, address, bytes) VALUES"
-        "(1, 1, '/lib/x86_64-linux-gnu/libc.so.6', 4096, 8192), (2, 1, '/home/me/prog', 65536, 4096), "
+        "(1, 1, '/lib/x86_64-linux-gnu/libc.so.6', 4096, 8192), (2, 1, '/home/me/prog', 65536, "
+        "4096), "
         "(3, 1, '/usr/lib/libblas.so.3', 131072, 4096);"
         "INSERT INTO frame(id, process, kind, address, module) VALUES(1, 1, 1, 4100, 1), "
         "(2, 1, 1, 65540, 2), (3, 1, 2, NULL, NULL), (4, 1, 2, NULL, NULL), (5, 1, 1, 131080, 3);"
         "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 30, 360), "
         "(2, 0, 21, NULL, NULL), (3, 0, 22, 31, 8), (4, 0, 23, 32, 1700), (5, 0, 24, NULL, NULL);"
-        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, 3), "
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, "
+        "3, 3), "
         "(4, 3, 4, 4), (5, 4, 5, 5), (6, 1, 5, 2), (7, 2, 5, 3), (8, 7, 4, 4);");
     struct prof_stacks *s;
     const struct prof_frame *f;
@@ -143,7 +152,8 @@ START_TEST(places_are_numbered)
 {
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'a.c');"
-        "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2), (3, 1, 1, 3);"
+        "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2), (3, 1, 1, "
+        "3);"
         "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 21, 10), "
         "(2, 0, 20, 21, 10), (3, 0, 20, 21, 11);"
         "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, NULL, 2, 1), "
@@ -174,7 +184,8 @@ START_TEST(damaged_tables_end_the_stack)
         "(2, 1, 42, NULL, NULL, NULL), (3, 1, NULL, 'text', 'text', 'text');"
         "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 9999, 9998, -5), "
         "(7, 0, 1, 1, 1);"
-        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, 2, 1, 1), (2, 1, 2, 1), (3, 3, 3, 1), "
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, 2, 1, 1), (2, 1, 2, 1), (3, 3, 3, "
+        "1), "
         "(4, 99, 1, 1), (5, NULL, 99, 1), (6, -1, NULL, 1), (-7, NULL, 1, 1);");
     struct prof_stacks *s;
     const struct prof_frame *f;
