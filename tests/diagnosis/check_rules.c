@@ -90,6 +90,8 @@ static const char *const damages[] = {
     "UPDATE launch_config SET grid_x = 9223372036854775807, block_x = 9223372036854775807",
     "UPDATE kernel SET rowid = 4000000000 WHERE rowid = 1",
     "UPDATE kernel SET api_lead = NULL",
+    "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) SELECT 1, start, "
+    "9223372036854775807, 9223372036854775807, 9223372036854775807 FROM kernel",
     "UPDATE kernel SET start = start + 60000000000 WHERE rowid % 2",
     "UPDATE kernel SET duration = 9223372036854775807 WHERE rowid % 5 = 0",
     "UPDATE range SET duration = duration + start + 1000000, start = -1000000 WHERE rowid < 3",

@@ -7,6 +7,7 @@
 /* Bits of device_clock.reasons that are no loss: nothing is to do; the user chose the clocks. */
 #define IDLES 1
 #define BY_CHOICE 2
+#define MOST_MHZ 1000000 /* no clock runs that fast: damaged */
 
 static bool add_sample(void *user, sqlite3_stmt *row)
 {
@@ -22,7 +23,8 @@ static bool add_sample(void *user, sqlite3_stmt *row)
     clocks->samples++;
     clocks->lowered += lowering != 0;
     clocks->reasons |= lowering;
-    if (mhz <= 0 || most <= 0 || (reasons > 0 && reasons & IDLES))
+    bool told = mhz > 0 && mhz < MOST_MHZ && most > 0 && most < MOST_MHZ;
+    if (!told || (reasons > 0 && reasons & IDLES))
         return true;
     clocks->working++; /* sums, for now */
     clocks->mhz += (double)mhz;
