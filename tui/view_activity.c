@@ -181,10 +181,12 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
     const struct tui_model *model = input->model;
     tui_table_begin(table, copy_columns, sizeof copy_columns / sizeof *copy_columns);
     table->sort = T_TIME;
+    bool has_ceiling = false;
     for (size_t i = 0; i < model->copies.count; i++) {
         const struct tui_copies *c = &model->copies.data[i];
         bool fill = c->kind == PROF_COPY_MEMSET;
         double rate = rate_of(c->window_rated_bytes, c->window_rated_ns);
+        has_ceiling |= !isnan(c->ceiling);
         tui_table_row(table, (int64_t)i, 0, c->window_count ? TUI_NORMAL : TUI_DIM);
         tui_table_text(table, T_WAY, prof_copy_kind_text(c->kind));
         tui_table_format(table, T_KINDS, fill ? "%.0s%s" : "%s > %s",
@@ -208,6 +210,8 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
     }
     if (!model->copies.count && model->ever_read)
         tui_table_note(table, "No copy has ended so far.");
+    else if (model->copies.count && !has_ceiling)
+        tui_table_note(table, "How fast copies could be: n/a (perfkit device --measure)");
 }
 
 /* ---- processes ----------------------------------------------------------------------------- */
