@@ -288,7 +288,33 @@ START_TEST(json_has_null_for_what_is_unknown)
 }
 END_TEST
 
-CHECK_MAIN("gate_writers", text_says_what_moved_and_where,
+/* A PASS that says nothing of the host says so where everybody looks. */
+START_TEST(a_limited_pass_says_so)
+{
+    static const char *const formats[] = {"text", "markdown", "junit", "github"};
+    struct prof_comparison c = comparison(0);
+    c.verdict = PROF_VERDICT_PASS;
+    c.reason = PROF_REASON_HOST_NOISE;
+    c.limited = true;
+    c.wall_mde = 0.45;
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        char *text = write_as(formats[i], &c);
+        join_lines(text);
+        ck_has(text, "wall time is less than 45.0");
+        free(text);
+    }
+    char *text = write_as("json", &c);
+    ck_has(text, "\"limited\": true");
+    ck_has(text, "\"reason\": \"host-noise\"");
+    free(text);
+    c.limited = false;
+    text = write_as("text", &c);
+    ck_lacks(text, "wall time is less than");
+    free(text);
+}
+END_TEST
+
+CHECK_MAIN("gate_writers", text_says_what_moved_and_where, a_limited_pass_says_so,
            what_noise_hides_is_told_in_readable_numbers,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown)
