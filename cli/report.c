@@ -89,6 +89,8 @@ static const struct cli_option report_options[] = {
     {.name = "plots", .type = CLI_FILE, AT(plots), .argument = "FOLDER",
      .text = "figures by gnuplot, SVG and PNG: utilisation, kernels, durations, transfers, memory, "
              "roofline"},
+    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
+     .text = "tell only errors, not which files were written"},
     CLI_FILTER_ROWS(report_options, filter),
     {0},
 };

@@ -14,6 +14,7 @@ perfkit report cut.sqlite >/dev/null
 echo $?
 perfkit report first.sqlite --html page.html --flamegraph stacks --chrome-trace trace.json
 ls
+perfkit report -q first.sqlite --html page.html --flamegraph stacks
 perfkit report first.sqlite --html /no/such/page.html
 echo $?
 perfkit report first.sqlite >/dev/full
