@@ -17,12 +17,8 @@
 
 bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
 {
-    *app = (struct tui_app){.model = tui_model_new(path),
-                            .ascii = ascii,
-                            .width = 80,
-                            .height = 24,
-                            .tail_rows = FIRST_TAIL,
-                            .stale = true};
+    *app = (struct tui_app){
+        .model = tui_model_new(path), .ascii = ascii, .width = 80, .height = 24, .stale = true};
     const double unknown = __builtin_nan("");
     app->health = (struct tui_health){.dropped = PROF_UNKNOWN,
                                       .spools = PROF_UNKNOWN,
@@ -35,6 +31,8 @@ bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
                                       .machine_cpu = unknown};
     for (int i = 0; i < TUI_VIEWS; i++)
         app->places[i].sort = SIZE_MAX;
+    for (int i = 0; i < 2 * TUI_VIEWS; i++)
+        app->tail_rows[i] = i < TUI_VIEWS ? FIRST_TAIL : FIRST_TAIL / 2; /* pages ask more of it */
     app->drill_place.sort = SIZE_MAX;
     return app->model != NULL;
 }
@@ -72,6 +70,11 @@ static bool can_open(const struct tui_model *model)
     return model->ever_read && (model->phase == TUI_WATCHING || model->phase == TUI_FINISHED);
 }
 
+static int64_t *tail_rows(struct tui_app *app)
+{
+    return &app->tail_rows[app->view + (app->drilled ? TUI_VIEWS : 0)];
+}
+
 /* A connection that sees the last rows only, for as long as one table takes to fill. */
 static bool open_tail(struct tui_app *app, struct tui_view_input *input)
 {
@@ -84,7 +87,7 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
     if (prof_open(model->path, &tail, NULL))
         return false;
     if (prof_live_state(tail) == PROF_STATE_CLOSING ||
-        prof_live_tail(tail, app->tail_rows, &begin, NULL)) {
+        prof_live_tail(tail, *tail_rows(app), &begin, NULL)) {
         prof_close(tail);
         return false;
     }
@@ -99,11 +102,12 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
 static void adapt(struct tui_app *app, int64_t cost_ns)
 {
     int64_t most = app->model->phase == TUI_FINISHED ? FINISHED_NS : DETAIL_NS;
+    int64_t *rows = tail_rows(app);
     app->detail_cost_ns = cost_ns;
-    if (cost_ns > 2 * most && app->tail_rows > LEAST_TAIL)
-        app->tail_rows /= 2;
-    else if (cost_ns < most / 3 && app->tail_rows < MOST_TAIL)
-        app->tail_rows *= 2;
+    if (cost_ns > 2 * most && *rows > LEAST_TAIL)
+        *rows /= 2;
+    else if (cost_ns < most / 3 && *rows < MOST_TAIL)
+        *rows *= 2;
 }
 
 /* ---- filling ------------------------------------------------------------------------------- */
@@ -199,7 +203,7 @@ void tui_app_fill(struct tui_app *app)
         adapt(app, cost);
     app->next_detail_ns = now + (uint64_t)cost * DETAIL_PAUSE;
     /* A finished capture is read once: further back while that costs little. */
-    bool more = finished && input.filter.begin_ns > 0 && app->tail_rows < MOST_TAIL &&
+    bool more = finished && input.filter.begin_ns > 0 && *tail_rows(app) < MOST_TAIL &&
                 cost < FINISHED_NS / 3;
     app->stale = opened ? more : can_open(app->model);
 }
