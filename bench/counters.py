@@ -234,7 +234,7 @@ def summarise(rows):
         show(far)
         for row in far:
             print("%s, %s: %s" % (row["case"], row["counter"], row["unlike"] or (
-                "tracing adds %d to each warp" % ADDED[row["counter"]] if row["counter"] in ADDED else
+                "%d instructions more in each warp, presumably tracing's" % ADDED[row["counter"]] if row["counter"] in ADDED else
                 "no cause is known")))
         print()
     return {"alike": len(alike), "alike_within_two_errors": sum(r["like_errors"] <= 2 for r in alike),

@@ -21,8 +21,8 @@ struct exact_pass {
     bool tensor; /* wanted of kernels that use the tensor pipe only */
 };
 
-/* What is said beside the counts of the launch with which every pass of a configuration that matters
- * for its kernel was counted once: its FLOP are known from then on. */
+/* What is said beside the counts of the launch with which every pass of a configuration that
+ * matters for its kernel was counted once: its FLOP are known from then on. */
 #define EXACT_COMPLETE "complete"
 
 /* Name of the counter that tells whether a kernel uses the tensor pipe. */

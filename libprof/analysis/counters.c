@@ -31,7 +31,7 @@ struct work {
     PROF_ARRAY(struct slot) slots;      /* WIRE_COUNTER_SLOTS per source */
     struct counter_estimate *estimates; /* per group */
     double *memory;                     /* of all sums */
-    size_t at;                     /* sample of the scan */
+    size_t at;                          /* sample of the scan */
     bool second;
 };
 
