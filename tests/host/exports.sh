@@ -12,7 +12,7 @@ command -v nm >/dev/null || { echo "skipped: no nm"; exit 77; }
 
 allowed="
 __errno_location errno environ __environ syscall getenv
-memchr memcmp memcpy memmove memset strchr strchrnul strcmp strcspn strlen strncmp strnlen strrchr
+memchr memcmp memcpy memmem memmove memset strchr strchrnul strcmp strcspn strlen strncmp strnlen strrchr
 strspn strstr strtol strtoul strtoull snprintf vsnprintf strncat
 open close read pread pwrite write fallocate ftruncate unlink lseek fstat stat access readlink
 mmap munmap madvise mprotect getpid getppid gettid getrlimit prctl sysconf getauxval
