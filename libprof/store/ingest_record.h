@@ -56,11 +56,11 @@ bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
                   const struct wire_alloc *alloc);
 bool ingest_blocks_finish(struct prof_ingest *ingest);
 bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample);
+bool ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
+                         const struct prof_nvml_reading *reading);
 /* ingest_network.c: in a transaction of its own. */
 bool ingest_network(struct prof_ingest *ingest, const struct prof_network_port *ports, size_t count,
                     uint64_t begin_ns, uint64_t end_ns);
-bool ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
-                         const struct prof_nvml_reading *reading);
 bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                          const struct wire_alloc_failed *failed);
 bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
