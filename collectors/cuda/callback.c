@@ -8,9 +8,10 @@
  * known. Resource callbacks run with CUPTI's locks held: they ask for a number or two and leave.
  *
  * API callbacks come for a handful of functions: marks of the program's own profiling, allocations,
- * which may fail, those whose call stacks are asked for, launches that may be counted one by one, and those that unload code. The names in kernel records are CUPTI's
- * and die with the code, so before that happens the helper thread is let read what CUPTI has. The
- * program waits for it a fifth of a second at most. */
+ * which may fail, those whose call stacks are asked for, launches that may be counted one by one,
+ * and those that unload code. The names in kernel records are CUPTI's and die with the code, so
+ * before that happens the helper thread is let read what CUPTI has. The program waits for it a fifth
+ * of a second at most. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -4,14 +4,15 @@
  * that the kernel runs alone; all other launches are as they were.
  *
  * This is the one place that calls CUPTI at length on the program's thread, because ranges belong
- * to the thread that launches. Nobody waits for another: a thread that finds another one counting
- * lets its launch pass uncounted. Not counted are launches while any stream is being captured into
- * a graph, where waiting would spoil the capture, kernels of graphs, and NCCL's, which wait for
- * each other. */
+ * to the thread that launches. A thread that finds another one counting lets its launch pass
+ * uncounted. Not counted are launches while any stream is being captured into a graph, where waiting
+ * would spoil the capture: who begins one waits, not for ever, for whoever counts just then. Nor
+ * kernels of graphs, and NCCL's, which wait for each other. */
 #include <regex.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/core/option_text.h"
@@ -23,7 +24,9 @@
 #define TRIES 12u /* launches that may fail before a configuration is given up */
 #define FIRST_PAUSE_NS 500000000ull
 #define LAST_PAUSE_NS 8000000000ull
-#define WAITING 256u    /* counted launches whose kernel records have not come yet */
+#define WAITING 8192u /* counted launches whose kernel records have not come yet: CUPTI may keep them
+                       * until the end, since they have no times. Memory that is not used is not there. */
+#define CAPTURE_WAIT_MS 2000 /* the first count of a context takes nearly a second */
 #define MOST_REGEX 1024 /* bytes of the option */
 
 struct plain_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
@@ -37,14 +40,14 @@ struct extended_launch { /* cuLaunchKernelEx; CUlaunchConfig begins so */
 
 /* What a launch counted, until its kernel record tells the configuration. */
 struct waiting {
-    _Atomic uint32_t state; /* FREE, FILLING, FULL */
+    _Atomic uint32_t state; /* FREE, FULL */
     uint32_t own, outer;    /* correlation ids of the driver's and of the runtime's call */
     uint64_t time;
     const struct exact_pass *pass;
     bool completes; /* every pass of the configuration was counted now */
     double values[EXACT_MOST_COUNTS];
 };
-enum { FREE, FILLING, FULL };
+enum { FREE, FULL };
 
 static regex_t wanted_name;
 static bool on;                    /* asked for, and the pattern is good */
@@ -53,8 +56,11 @@ static _Atomic uint32_t busy;      /* a thread counts, or looks up */
 static _Atomic uint32_t capturing; /* streams that are being captured */
 static _Atomic uint32_t launches;  /* begun */
 static struct waiting waiting[WAITING];
+static uint32_t next_waiting; /* where a free one may be; of whoever is busy */
 static _Atomic uint32_t kept; /* of them are FULL */
-static _Atomic uint32_t measured, unmatched;
+#define MARKS 65536u
+static _Atomic uint64_t marks[MARKS / 64]; /* bit: a counted launch has this id, modulo MARKS */
+static _Atomic uint32_t measured, unmatched, unknown;
 static _Atomic uint64_t spent_ns;
 static uint64_t pause_ns, not_before; /* of whoever is busy */
 static char held_elsewhere[EXACT_WHY_BYTES];
@@ -83,6 +89,14 @@ static bool is_launch(enum cuda_domain domain, uint32_t cbid)
 static bool is_capture(enum cuda_domain domain, uint32_t cbid, const char *what)
 {
     return domain == CUDA_DOMAIN_DRIVER && starts(cuda_function(domain, cbid)->name, what);
+}
+
+/* Of the functions that cuda_callback has told anyway, because they unload code. */
+static bool ends_context(enum cuda_domain domain, uint32_t cbid)
+{
+    const char *name = cuda_function(domain, cbid)->name;
+    return strstr(name, "DeviceReset") || strstr(name, "CtxReset") || strstr(name, "CtxRelease") ||
+           strstr(name, "CtxDestroy");
 }
 
 bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid)
@@ -145,12 +159,23 @@ static bool is_wanted(const char *symbol)
             regexec(&wanted_name, name, 0, NULL, 0) == 0);
 }
 
+/* NULL: it is not wanted, or there is no room to remember it. Kernels that are not wanted take one
+ * place each, whatever their configurations: that of no blocks at all. */
 static struct exact_subject *subject_of(const char *symbol, const struct exact_shape *shape)
 {
+    static const struct exact_shape any = {.shared = 0};
     bool fresh;
-    struct exact_subject *subject = exact_subject_of(collector_text(symbol), shape, &fresh);
+    uint32_t name = collector_text(symbol);
+    struct exact_subject *kernel = exact_subject_of(name, &any, &fresh);
     if (fresh)
-        subject->wanted = is_wanted(symbol);
+        kernel->given_up = !is_wanted(symbol);
+    if (kernel && kernel->given_up)
+        return NULL;
+    struct exact_subject *subject = kernel ? exact_subject_of(name, shape, &fresh) : NULL;
+    if (!subject)
+        atomic_fetch_add(&unknown, 1);
+    else if (fresh)
+        subject->wanted = true;
     return subject;
 }
 
@@ -216,8 +241,9 @@ static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackDa
         !read_launch(domain, cbid, call, &shape) ||
         !atomic_compare_exchange_strong(&busy, &nobody, 1))
         return;
-    struct exact_subject *subject = subject_of(call->symbolName, &shape);
-    if (!subject || !subject->wanted || subject->given_up)
+    bool captures = atomic_load(&capturing) > 0; /* since: it waits for this turn to end */
+    struct exact_subject *subject = captures ? NULL : subject_of(call->symbolName, &shape);
+    if (!subject || subject->given_up)
         end_turn();
     else if (!begin(subject, call->context, why)) {
         if (why[0])
@@ -226,13 +252,22 @@ static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackDa
     }
 }
 
+static void mark(uint32_t id)
+{
+    atomic_fetch_or(&marks[id % MARKS / 64], 1ull << id % 64);
+}
+
+static bool is_marked(uint32_t id)
+{
+    return atomic_load(&marks[id % MARKS / 64]) >> id % 64 & 1;
+}
+
 static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
                  const double *values, bool completes)
 {
     for (size_t i = 0; i < WAITING; i++) {
-        uint32_t is_free = FREE;
-        struct waiting *w = &waiting[i];
-        if (!atomic_compare_exchange_strong(&w->state, &is_free, FILLING))
+        struct waiting *w = &waiting[next_waiting++ % WAITING];
+        if (atomic_load_explicit(&w->state, memory_order_acquire) != FREE)
             continue;
         w->own = call->correlationId;
         w->outer = mine.outer;
@@ -240,6 +275,8 @@ static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
         w->pass = pass;
         w->completes = completes;
         memcpy(w->values, values, pass->count * sizeof *values);
+        mark(w->own);
+        mark(w->outer);
         atomic_store_explicit(&w->state, FULL, memory_order_release);
         atomic_fetch_add(&kept, 1);
         return;
@@ -271,20 +308,43 @@ static void leave(const CUpti_CallbackData *call)
     end_turn();
 }
 
+static void wait_for_turn(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (unsigned i = 0; atomic_load(&busy) && i < CAPTURE_WAIT_MS; i++)
+        nanosleep(&moment, NULL);
+}
+
 static void begin_capture(const CUpti_CallbackData *call, bool entering)
 {
-    if (entering)
+    if (entering) {
         atomic_fetch_add(&capturing, 1);
-    else if (!cuda_call_succeeded(call))
+        wait_for_turn();
+    } else if (!cuda_call_succeeded(call)) {
         atomic_fetch_sub(&capturing, 1);
+    }
+}
+
+/* A context may end: CUPTI's profiler of it must not be touched afterwards. Whoever counts just now
+ * has another context. */
+static void give_back(void)
+{
+    uint32_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&busy, &nobody, 1))
+        return;
+    exact_ranges_release();
+    atomic_store(&busy, 0);
 }
 
 void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
-    if (!on || !cuda_exact_concern(domain, cbid))
+    if (!on)
         return;
     bool entering = call->callbackSite == CUPTI_API_ENTER;
-    if (is_capture(domain, cbid, "cuStreamBeginCapture"))
+    if (!cuda_exact_concern(domain, cbid)) {
+        if (entering && ends_context(domain, cbid))
+            give_back();
+    } else if (is_capture(domain, cbid, "cuStreamBeginCapture"))
         begin_capture(call, entering);
     else if (is_capture(domain, cbid, "cuStreamEndCapture"))
         atomic_fetch_sub(&capturing, !entering && atomic_load(&capturing));
@@ -320,7 +380,7 @@ static void emit(const struct waiting *w, uint32_t config, uint32_t stream, uint
 
 void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation)
 {
-    if (!atomic_load_explicit(&kept, memory_order_acquire) || !id)
+    if (!atomic_load_explicit(&kept, memory_order_acquire) || !id || !is_marked(id))
         return;
     for (size_t i = 0; i < WAITING; i++) {
         struct waiting *w = &waiting[i];
@@ -338,6 +398,7 @@ void cuda_exact_end(void)
 {
     char text[200];
     uint32_t count = atomic_exchange(&measured, 0), lost = atomic_exchange(&unmatched, 0);
+    uint32_t passed = atomic_exchange(&unknown, 0);
     if (!on)
         return;
     lost += atomic_load(&kept);
@@ -347,11 +408,14 @@ void cuda_exact_end(void)
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE, text, count);
     if (!count && held_elsewhere[0])
         give_up(held_elsewhere);
-    if (!lost)
-        return;
     snprintf(text, sizeof text, "%u counted launches have no kernel record and were left out",
              lost);
-    collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, lost);
+    if (lost)
+        collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, lost);
+    snprintf(text, sizeof text,
+             "%u launches were of kernels or configurations that there was no room for", passed);
+    if (passed)
+        collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, passed);
 }
 
 void cuda_exact_forked(void)
@@ -366,11 +430,14 @@ void cuda_exact_forked(void)
     atomic_store(&broken, false);
     atomic_store(&measured, 0);
     atomic_store(&unmatched, 0);
+    atomic_store(&unknown, 0);
     atomic_store(&spent_ns, 0);
     pause_ns = not_before = 0;
     held_elsewhere[0] = '\0';
     exact_subjects_forget();
-    for (size_t i = 0; i < WAITING; i++)
-        atomic_store(&waiting[i].state, FREE);
+    for (size_t i = 0; i < WAITING; i++) {
+        if (atomic_load(&waiting[i].state) != FREE) /* untouched memory stays so */
+            atomic_store(&waiting[i].state, FREE);
+    }
     exact_ranges_forked();
 }

@@ -88,17 +88,22 @@ static uint8_t *room(size_t bytes, char *why)
     return NULL;
 }
 
-/* What this device has free. Missing permission shows here. */
+/* What this device has free. Missing permission shows here, and that somebody else has the
+ * counters, which is asked for again and again: nothing stays then. */
 static bool availability(void *context, uint8_t **image, char *why)
 {
     struct range_availability ask = {.size = PM_SIZE(range_availability, image),
                                      .context = context};
     TRY(ProfilerGetCounterAvailability, &ask);
-    *image = ask.image = room(ask.bytes, why);
+    size_t bytes = ask.bytes;
+    *image = ask.image = room(bytes, why);
     if (!ask.image)
         return false;
-    TRY(ProfilerGetCounterAvailability, &ask);
-    return true;
+    CUptiResult result = cupti.ProfilerGetCounterAvailability(&ask);
+    if (result == CUPTI_SUCCESS)
+        return true;
+    munmap(*image, bytes + 1);
+    return explain(result, "cuptiProfilerGetCounterAvailability", why);
 }
 
 static bool make_config(struct pass *pass, const char *chip, const struct exact_pass *what,
@@ -170,6 +175,7 @@ static bool prepare(struct exact_ranges *ranges, char *why)
 struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
 {
     why[0] = '\0';
+    busy = false;
     for (size_t i = 0; i < all_count; i++) {
         if (all[i].context == context)
             return all[i].failed ? NULL : &all[i];
@@ -178,7 +184,6 @@ struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
         return NULL;
     struct exact_ranges *ranges = &all[all_count++];
     *ranges = (struct exact_ranges){.context = context};
-    busy = false;
     ranges->failed = !prepare(ranges, why);
     all_count -= ranges->failed && busy;
     return ranges->failed ? NULL : ranges;

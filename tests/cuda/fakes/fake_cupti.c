@@ -388,6 +388,8 @@ EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
     if (flag && fake_knob("stuck", 0))
         sleep((unsigned)fake_knob("stuck", 0));
     long late = fake_knob("late", 0);
+    if (!flag && fake_knob("hold", 0))
+        return CUPTI_SUCCESS;
     if (fake_knob("null", 0)) {
         complete(NULL, 0, NULL, 0, 0);
         complete(NULL, 0, NULL, 4096, 80);
@@ -511,7 +513,12 @@ int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
                                .functionReturnValue = site ? &result : NULL,
                                .correlationData = &scratch,
                                .correlationId = correlation};
-    return fake_call_back((CUpti_CallbackDomain)domain, cbid, &data);
+    int told = fake_call_back((CUpti_CallbackDomain)domain, cbid, &data);
+#ifndef FAKE_CUPTI_OLD
+    if (!site && name && strstr(name, "DeviceReset"))
+        fake_range_context_ends();
+#endif
+    return told;
 }
 
 #ifndef FAKE_CUPTI_OLD

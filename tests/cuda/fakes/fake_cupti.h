@@ -14,6 +14,7 @@
  *   dropped=N     records that CUPTI says it lost, told once
  *   stuck=S       a forced flush takes S seconds
  *   late=MS       a flush leaves the first thread's buffer behind and brings it back MS ms later
+ *   hold=1        only a forced flush brings anything, and buffers that are full
  *   null=1        buffers that are NULL are brought back at every flush
  *   small=B       offer no more than B bytes of each buffer
  *

@@ -16,6 +16,8 @@ long fake_pm_knob(const char *name, long otherwise);
 /* ---- fake_range.c */
 /* A kernel of so many blocks runs now. */
 void fake_range_kernel(uint32_t blocks);
+/* The context ends: its counters must not be held any more. */
+void fake_range_context_ends(void);
 /* Fill the values when the image is one of ranges. */
 bool fake_range_evaluate(const struct pm_host_evaluate *p);
 

@@ -33,6 +33,12 @@ void fake_range_kernel(uint32_t blocks)
         state.image->blocks[state.image->ranges++] = blocks;
 }
 
+void fake_range_context_ends(void)
+{
+    if (state.enabled)
+        abort();
+}
+
 bool fake_range_evaluate(const struct pm_host_evaluate *p)
 {
     const struct image *image = (const void *)p->image;

@@ -28,7 +28,7 @@ enum {
 };
 enum { MEMSET_CBID = 49, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165 };
 enum { MANAGED_CBID = 206, DRIVER_MANAGED_CBID = 371 };
-enum { MODULE_UNLOAD_CBID = 22 };
+enum { MODULE_UNLOAD_CBID = 22, RESET_CBID = 164 };
 enum { BEGIN_CAPTURE_CBID = 539, END_CAPTURE_CBID = 497 };
 enum { START_CBID = 171, STOP_CBID = 172, UNKNOWN_CBID = FAKE_UNKNOWN_FUNCTION };
 
@@ -519,6 +519,24 @@ static int exact(void)
     return 0;
 }
 
+/* More configurations of a kernel, and more of others, than there is room for in small tables; the
+ * device is reset while the counters are held. */
+static int exact_many(void)
+{
+    topology();
+    for (uint32_t blocks = 1; blocks <= 3000; blocks++)
+        launch_by_driver("_Z5otherPf", 1, blocks);
+    for (uint32_t blocks = 1; blocks <= 20; blocks++) {
+        launch_by_driver("_ZN3lib4gemmIfEEvPT_", blocks == 10 ? 10 : 20, blocks);
+        if (blocks != 10)
+            continue;
+        api_call(CUPTI_CB_DOMAIN_RUNTIME_API, RESET_CBID, 0, 0);
+        api_call(CUPTI_CB_DOMAIN_RUNTIME_API, RESET_CBID, 0, 1);
+        launch_by_driver("_ZN3lib4gemmIfEEvPT_", 10, blocks);
+    }
+    return 0;
+}
+
 static int replay(void)
 {
     return replay_dump();
@@ -543,7 +561,7 @@ static const struct {
     {"wrap", wrap},       {"graph", graph},     {"twice", twice},       {"fork", forking},
     {"refused", refused}, {"nothing", nothing}, {"profiler", profiler}, {"streams", streams},
     {"replay", replay},   {"counted", counted}, {"managed", managed},
-    {"exact", exact},
+    {"exact", exact},         {"exact_many", exact_many},
     {"managed_in_child", managed_in_child},
     {"managed_in_plugin", managed_in_plugin},
     {"unload_in_plugin", unload_in_plugin},
