@@ -178,12 +178,12 @@ static bool find_places(const struct cpu_tables *tables, struct places *places)
 }
 
 /* As linkers write it, behind the tables: distances from its own place. */
-static bool add_search(struct cpu_tables *tables, const struct places *places)
+static bool add_search(struct cpu_tables *tables, const struct places *places, uint64_t room)
 {
     const struct search_head head = {1, 0x1b, 0x03, 0x3b, 0, (uint32_t)places->list.count};
     size_t at = (tables->bytes + 7) & ~(size_t)7;
     size_t bytes = at + sizeof head + places->list.count * sizeof(struct search_entry);
-    unsigned char *memory = realloc(tables->memory, bytes);
+    unsigned char *memory = bytes <= room ? realloc(tables->memory, bytes) : NULL;
     if (!memory)
         return false;
     tables->memory = memory;
@@ -211,7 +211,7 @@ static void read_without_search(struct cpu_tables *tables, int fd, uint64_t room
     if (!find_section(fd, &section) || section.sh_size > MOST_BYTES || section.sh_size > room ||
         !keep(tables, fd, section.sh_addr, section.sh_offset, section.sh_size, text))
         return;
-    if (!find_places(tables, &places) || !add_search(tables, &places)) {
+    if (!find_places(tables, &places) || !add_search(tables, &places, room)) {
         free(tables->memory);
         tables->memory = NULL;
     }

@@ -6,6 +6,7 @@
 
 #define REMEMBERED 4u           /* rows on the stack of remember_state; compilers nest one deep */
 #define MOST_BYTES (256u << 10) /* of instructions that are run for one address */
+#define MOST_LETTERS 32u        /* of an augmentation, which is read again for every function */
 
 /* How a pointer is written (DW_EH_PE_*). */
 enum encoding {
@@ -160,7 +161,8 @@ static bool read_common(const struct cfi_tables *tables, uint64_t address, struc
     struct cursor record = record_at(tables, address);
     uint64_t id = cursor_take(&record, 4), version = cursor_take(&record, 1);
     const char *letters = (const char *)record.at;
-    const unsigned char *end = memchr(record.at, 0, cursor_left(&record));
+    const uint64_t left = cursor_left(&record);
+    const unsigned char *end = memchr(record.at, 0, left < MOST_LETTERS ? left : MOST_LETTERS);
     if (record.bad || id != 0 || (version != 1 && version != 3) || !end)
         return false;
     cursor_skip(&record, (uint64_t)(end - record.at) + 1);

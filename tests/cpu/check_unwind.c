@@ -221,6 +221,27 @@ START_TEST(callers_are_found_without_a_search_table)
 }
 END_TEST
 
+/* With the search table that is made: it is more than the file has. */
+START_TEST(no_more_is_kept_than_there_is_room)
+{
+    char name[] = "/tmp/perfkit-unwind-XXXXXX";
+    int out = mkstemp(name);
+    size_t size = read_self();
+    hide_search_table();
+    ck_assert(out >= 0 && write(out, bytes, size) == (ssize_t)size);
+    struct cpu_tables whole = {0}, cut = {0};
+    uint64_t kept = cpu_tables_read(&whole, out, UINT64_MAX);
+    ck_assert_uint_gt(kept, 8);
+    ck_assert_uint_eq(cpu_tables_read(&cut, out, kept - 1), 0);
+    ck_assert_ptr_null(cut.memory);
+    ck_assert_uint_eq(cpu_tables_read(&cut, out, kept), kept);
+    free(whole.memory);
+    free(cut.memory);
+    close(out);
+    unlink(name);
+}
+END_TEST
+
 /* Code of a file without tables: what rbp leads to must be a call from code. */
 START_TEST(no_caller_but_code)
 {
@@ -320,8 +341,9 @@ START_TEST(broken_files_end_a_stack)
 END_TEST
 
 CHECK_MAIN("cpu unwind", callers_are_found, callers_are_found_through_a_stub,
-           callers_are_found_without_a_search_table, no_caller_but_code,
-           a_short_copy_goes_on_by_frame_pointers, nonsense_ends, broken_files_end_a_stack)
+           callers_are_found_without_a_search_table, no_more_is_kept_than_there_is_room,
+           no_caller_but_code, a_short_copy_goes_on_by_frame_pointers, nonsense_ends,
+           broken_files_end_a_stack)
 
 #else
 int main(void)
