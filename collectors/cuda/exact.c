@@ -5,9 +5,9 @@
  *
  * This is the one place that calls CUPTI at length on the program's thread, because ranges belong
  * to the thread that launches. A thread that finds another one counting lets its launch pass
- * uncounted. Not counted are launches while any stream is being captured into a graph, where waiting
- * would spoil the capture: who begins one waits, not for ever, for whoever counts just then. Nor
- * kernels of graphs, and NCCL's, which wait for each other. */
+ * uncounted. Not counted are launches while any stream is being captured into a graph, where
+ * waiting would spoil the capture: who begins one waits, not for ever, for whoever counts just
+ * then. Nor kernels of graphs, and NCCL's, which wait for each other. */
 #include <regex.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,10 +24,11 @@
 #define TRIES 12u /* launches that may fail before a configuration is given up */
 #define FIRST_PAUSE_NS 500000000ull
 #define LAST_PAUSE_NS 8000000000ull
-#define WAITING 8192u /* counted launches whose kernel records have not come yet: CUPTI may keep them
-                       * until the end, since they have no times. Memory that is not used is not there. */
+#define WAITING                                                                                    \
+    8192u /* counted launches whose kernel records have not come yet: CUPTI may keep them          \
+           * until the end, since they have no times. Memory that is not used is not there. */
 #define CAPTURE_WAIT_MS 2000 /* the first count of a context takes nearly a second */
-#define MOST_REGEX 1024 /* bytes of the option */
+#define MOST_REGEX 1024      /* bytes of the option */
 
 struct plain_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
     const void *function;
