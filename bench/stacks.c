@@ -1,9 +1,16 @@
-/* What a call stack costs: ns per stack by depth and way of unwinding, and bytes per distinct
- * stack. rules    collectors/stacks as the target uses it (rules known by address) asking   the
- * same where dlclose is not seen (--no-preload): whether each module is there still taken    the
- * same with everything around: hash, table, number; what a launch pays first    the same where
- * every rule has to be read from the tables glibc    backtrace(3): _Unwind_Backtrace of libgcc, for
- * comparison pointers following rbp and nothing else: right only where all code keeps it
+/* What a call stack costs: ns per stack by depth and way of unwinding, and bytes per distinct stack.
+ *
+ *   rules     collectors/stacks as the target uses it (rules known by address)
+ *
+ *   asking    the same where dlclose is not seen (--no-preload): is each module still there?
+ *
+ *   taken     the same with everything around: hash, table, number; what a launch pays
+ *
+ *   first     the same where every rule has to be read from the tables
+ *
+ *   glibc     backtrace(3): _Unwind_Backtrace of libgcc, for comparison
+ *
+ *   pointers  following rbp and nothing else: right only where all code keeps it
  *
  *     bench_stacks [REPEATS]      prints JSON, one line a depth */
 #include <execinfo.h>
