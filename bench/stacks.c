@@ -1,4 +1,5 @@
-/* What a call stack costs: ns per stack by depth and way of unwinding, and bytes per distinct stack.
+/* What a call stack costs: ns per stack by depth and way of unwinding, and bytes per distinct
+ * stack.
  *
  *   rules     collectors/stacks as the target uses it (rules known by address)
  *
