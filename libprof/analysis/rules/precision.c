@@ -137,8 +137,8 @@ static void low_precision(struct prof_judge *judge)
     struct prof_draft *draft =
         sure
             ? prof_found(judge, 0.4,
-                         "%s compute in 32 bits or more, %s of the time, the costliest %s at %s of "
-                         "what those allow: in 16 bits tensor cores are many times as fast, and "
+                         "Arithmetic of 32 bits or more in %s, %s of the time, the costliest %s at %s "
+                         "of what it allows: in 16 bits tensor cores are many times as fast, and "
                          "bytes halve, where the result allows.",
                          kernels.text, share.text, name.text, prof_percent(worst->pipe_share).text)
             : prof_found(judge, 0.2,
