@@ -136,11 +136,12 @@ static void low_precision(struct prof_judge *judge)
     struct prof_text share = prof_percent(prof_of_window(judge, found.time_ns[told]));
     struct prof_draft *draft =
         sure
-            ? prof_found(judge, 0.4,
-                         "Arithmetic of 32 bits or more in %s, %s of the time, the costliest %s at %s "
-                         "of what it allows: in 16 bits tensor cores are many times as fast, and "
-                         "bytes halve, where the result allows.",
-                         kernels.text, share.text, name.text, prof_percent(worst->pipe_share).text)
+            ? prof_found(
+                  judge, 0.4,
+                  "Arithmetic of 32 bits or more in %s, %s of the time, the costliest %s at %s "
+                  "of what it allows: in 16 bits tensor cores are many times as fast, and "
+                  "bytes halve, where the result allows.",
+                  kernels.text, share.text, name.text, prof_percent(worst->pipe_share).text)
             : prof_found(judge, 0.2,
                          "Bytes or arithmetic hold back %s, %s of the time, the costliest %s. If "
                          "they are numbers of 32 bits, which nothing recorded tells, 16 bits halve "
