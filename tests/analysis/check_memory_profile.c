@@ -334,6 +334,29 @@ START_TEST(what_did_not_fit)
 }
 END_TEST
 
+/* Forty sizes in turns, each asked for three times in a row: what is not listed counts as what is.
+ */
+START_TEST(retries_count_once_beyond_the_list)
+{
+    struct program p;
+    begin(&p);
+    for (int i = 0; i < 120; i++)
+        fprintf(p.out,
+                "INSERT INTO allocation_failure(process, start, thread, device, kind, bytes, "
+                "result, source) VALUES(1, %d, 1, 1, 3, %d, 2, 1);",
+                10000 + i * 100, i / 3 % 2 ? 1000 : 2000);
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_int_eq(m.failed, 40);
+    ck_assert_uint_eq(m.failure_count, 16);
+    for (size_t i = 0; i < m.failure_count; i++)
+        ck_assert_int_eq(m.failures[i].tries, 3);
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+END_TEST
+
 #define MIB (1024 * 1024)
 
 /* 100 MiB of others before, 300 MiB of context, and allocations in granules of 2 MiB. */
@@ -491,7 +514,8 @@ END_TEST
 
 CHECK_MAIN("memory profile", own_lines_come_before_those_of_libraries,
            frames_of_the_runtime_tell_nothing, blocks_are_inside_segments, host_stacks_tell_lines,
-           what_did_not_fit, the_driver_counts_too, pools_count_by_what_they_reserve,
-           a_leak_is_found_where_it_is_made, what_is_freed_in_the_end_was_kept_too,
-           the_peak_is_shared_out, what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
+           what_did_not_fit, retries_count_once_beyond_the_list, the_driver_counts_too,
+           pools_count_by_what_they_reserve, a_leak_is_found_where_it_is_made,
+           what_is_freed_in_the_end_was_kept_too, the_peak_is_shared_out,
+           what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
            without_steps_nothing_is_accused, filters_choose_allocations)

@@ -24,6 +24,8 @@ struct rows {
     struct span last;              /* of the calls told without such a row */
     struct found list[2 * LISTED];
     size_t count, most;
+    struct found latest; /* told last, listed or not */
+    bool latest_is_listed;
     int64_t failed;
 };
 
@@ -118,8 +120,8 @@ static bool is_told(const struct rows *rows, const struct span *span)
 static bool is_again(const struct rows *rows, const struct prof_memory_failure *failure,
                      uint32_t node)
 {
-    const struct found *last = rows->count ? &rows->list[rows->count - 1] : NULL;
-    return last && last->node == node && last->failure.thread == failure->thread &&
+    const struct found *last = &rows->latest;
+    return last->failure.tries && last->node == node && last->failure.thread == failure->thread &&
            last->failure.bytes == failure->bytes &&
            prof_subtract(failure->time_ns, last->failure.time_ns) < AGAIN_NS;
 }
@@ -139,13 +141,16 @@ static bool keep(struct rows *rows, struct prof_memory_failure failure, int64_t 
     if (node == PROF_NO_GROUP)
         return false;
     if (is_again(rows, &failure, node)) {
-        rows->list[rows->count - 1].failure.tries++;
+        if (rows->latest_is_listed)
+            rows->list[rows->count - 1].failure.tries++;
         return true;
     }
-    rows->failed++;
-    if (rows->count == rows->most)
-        return true;
     failure.tries = 1;
+    rows->failed++;
+    rows->latest = (struct found){failure, node};
+    rows->latest_is_listed = rows->count < rows->most;
+    if (!rows->latest_is_listed)
+        return true;
     failure.host = memory_on_host(failure.kind);
     failure.device = failure.host ? 0 : failure.device;
     failure.kind_text = prof_memory_kind_text(failure.kind);
@@ -305,6 +310,7 @@ static enum prof_status find(struct rows *rows, struct prof_error *err)
     enum prof_status status =
         prof_scan(rows->work->capture, select_failures, add_failure, rows, err);
     rows->most = rows->count + LISTED;
+    rows->latest = (struct found){0}; /* time begins again */
     if (rows->spans.count)
         qsort(rows->spans.data, rows->spans.count, sizeof *rows->spans.data, by_thread_and_begin);
     if (!status)
