@@ -112,10 +112,11 @@ static void print_capture(const struct prof_report_page *page, const struct prof
 {
     const struct prof_info *info = data->info;
     char *path = prof_report_cut(info->path, page->width > 60 ? page->width - 40 : 40);
+    char *version = prof_report_cut(info->perfkit_version, 30);
     fprintf(page->out, "%-*s%s (%s, perfkit %s)\n", LABEL, "Capture", path ? path : "",
-            prof_bytes_of(info->file_bytes).text,
-            info->perfkit_version ? info->perfkit_version : "n/a");
+            prof_bytes_of(info->file_bytes).text, version ? version : "n/a");
     free(path);
+    free(version);
     size_t bad = losses(&data->trust);
     if (data->trust.complete && !data->trust.total_count)
         fprintf(page->out, "%-*sno loss is known, but no calls were counted to prove it\n", LABEL,
@@ -171,14 +172,16 @@ static void print_device(const struct prof_report_page *page, const struct prof_
     const struct prof_device *device = prof_device(data->capture, row->device);
     char label[64], line[512];
     char *name = prof_report_cut(device ? device->name : NULL, 60);
+    char *api = prof_report_cut(device ? device->api : NULL, 20);
     double window = row->window_ns > 0 ? (double)row->window_ns : 0.0 / 0.0;
     prof_report_device_label(device, label, sizeof label);
     fprintf(page->out, "\n%s%s%s: %s (%s", prof_report_tone(page, PROF_TONE_HEAD), label,
-            prof_report_plain(page), name ? name : "", device && device->api ? device->api : "n/a");
+            prof_report_plain(page), name ? name : "", api ? api : "n/a");
     if (device && device->memory_bytes > 0)
         fprintf(page->out, ", %s", prof_bytes_of(device->memory_bytes).text);
     fputs(")\n", page->out);
     free(name);
+    free(api);
     snprintf(line, sizeof line, "%s busy: %s of %s; idle %s",
              prof_percent((double)row->busy_ns / window).text, prof_duration_ns(row->busy_ns).text,
              prof_duration_ns(row->window_ns).text, prof_duration_ns(row->idle_ns).text);

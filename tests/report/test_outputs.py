@@ -219,6 +219,17 @@ for words, (read, part) in PRINTED.items():
     shown = on_terminal(*words, "--top", "100", hostile).replace(b"\r\n", b"\n")
     characters(shown.decode("utf-8"), turning="json" in " ".join(words))
 assert b"\x1b" in report("--format", "csv", hostile).stdout  # whole, where nobody looks at it
+# Any text of a file may be one of these, not only what a program can name.
+shutil.copy(hostile, "words.sqlite")
+database = sqlite3.connect("words.sqlite")
+escape = "\x1b]0;title\x07\r\n\x7f\u202e"
+for table, column in (("capture", "perfkit_version"), ("capture", "host"), ("capture", "cpu"),
+                      ("device", "api"), ("process", "end_reason"), ("merged_part", "clock")):
+    database.execute(f'UPDATE "{table}" SET "{column}" = ?', (escape,))
+database.commit()
+database.close()
+for words in ((), ("--all",), ("--memory",), ("--ranks",), ("--format", "markdown")):
+    characters(report(*words, "words.sqlite").stdout.decode("utf-8"))
 for option, (name, read, part) in OUTPUTS.items():
     if option == "--plots" and not HAVE_GNUPLOT:
         continue
