@@ -57,7 +57,7 @@ static void about_idle_time(const struct prof_report_data *data, struct steps *s
             "the host did then.",
             label, prof_percent(1 - busy).text, prof_duration_ns(longest).text,
             prof_duration_ns(row->gaps[0].start_ns).text);
-    if (row->transfer_ns > row->kernel_ns)
+    if (row->kernel_ns > 0 && row->transfer_ns > row->kernel_ns)
         add(steps,
             "%s spent more time on transfers (%s) than on kernels (%s), %s of it while kernels "
             "ran.",
@@ -71,7 +71,10 @@ static void about_kernels(const struct prof_report_data *data, struct steps *ste
         return;
     const struct prof_kernel_row *top = &data->kernels.rows[0];
     char *name = prof_report_fit(top->name, 60);
-    if (name && top->share > 0.4 && top->wall_share > 0.1)
+    if (name && top->share > 0.4 && top->wall_share > 1)
+        add(steps, "%s takes %s of the kernel time: start with it.", name,
+            prof_percent(top->share).text);
+    else if (name && top->share > 0.4 && top->wall_share > 0.1)
         add(steps, "%s takes %s of the kernel time and %s of the wall time: start with it.", name,
             prof_percent(top->share).text, prof_percent(top->wall_share).text);
     free(name);

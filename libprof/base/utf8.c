@@ -170,6 +170,10 @@ static char *cut_middle(char *clean, char *name, size_t cells)
     const char *end = name + strlen(name);
     const char *head = take_head(name, end, room - tail_cells);
     const char *tail = take_tail(head, end, tail_cells);
+    while (head > name && head[-1] == '.') /* the text was cut before: its dots and ours are one */
+        head--;
+    while (*tail == '.')
+        tail++;
     size_t head_bytes = (size_t)(head - name), tail_bytes = (size_t)(end - tail);
     char *cut = malloc(head_bytes + sizeof dots + tail_bytes);
     if (cut) {

@@ -62,6 +62,8 @@ START_TEST(kernel_names_lose_their_least_telling_parts_first)
     /* A bracket inside the template arguments is no argument list. */
     expect_text(prof_report_fit("void gemm<(Layout)0, 1>(int)", 21), "gemm<(Layout)0, 1>");
     expect_text(prof_report_fit("a_plain_c_name_of_some_length", 15), "a_plain_...ngth");
+    expect_text(prof_report_fit("opencl_alloc (opencl.c:71) ... > step", 28),
+                "opencl_alloc (o... > step");
     expect_text(prof_report_fit("operator()(int)", 13), "operator()");
 }
 END_TEST
@@ -116,7 +118,8 @@ START_TEST(slices_that_cross_get_lanes_of_their_own)
     ck_assert_uint_eq(lane_of(&lanes, 60, 70, false), 1);
     ck_assert_uint_eq(lane_of(&lanes, 100, 100, false), 0);
     ck_assert_uint_eq(lane_of(&lanes, 110, INT64_MAX, false), 0);
-    ck_assert_uint_eq(lane_of(&lanes, INT64_MAX, INT64_MAX, false), 0); /* times of a damaged file */
+    ck_assert_uint_eq(lane_of(&lanes, INT64_MAX, INT64_MAX, false),
+                      0); /* times of a damaged file */
     prof_report_lanes_free(&lanes);
 }
 END_TEST
@@ -133,12 +136,13 @@ START_TEST(projections_are_those_of_every_range_around_the_call)
         begin[i] = i * 10 + (int64_t)(seed >> 30);
         end[i] = i % 97 == 96 ? INT64_MAX : begin[i] + (seed >> 8) % (i % 5 ? 60 : 900);
         found[i][0] = found[i][1] = 0;
-        ck_assert(prof_trace_ranges_add(&ranges, i % 2, &(struct prof_trace_range){
-                                                            .start_ns = begin[i], .end_ns = end[i]}));
+        ck_assert(prof_trace_ranges_add(
+            &ranges, i % 2, &(struct prof_trace_range){.start_ns = begin[i], .end_ns = end[i]}));
     }
     for (int i = 0; i < CALLS; i++) {
         seed = seed * 1664525u + 1013904223u;
-        int64_t call = i * 2 - (int64_t)(seed >> 8) % 500, thread = seed >> 31, stream = seed >> 30 & 1;
+        int64_t call = i * 2 - (int64_t)(seed >> 8) % 500, thread = seed >> 31,
+                stream = seed >> 30 & 1;
         ck_assert(prof_trace_ranges_work(&ranges, thread, call, stream, call + 5, call + 9));
         for (int k = (int)thread; k < RANGES; k += 2)
             found[k][stream] += begin[k] <= call && call < end[k];
@@ -172,10 +176,10 @@ START_TEST(every_statistic_is_described)
                 ck_assert_msg(strcmp(a->key, b->key), "%s has %s twice", stat->name, a->key);
             /* The unit stands in the heading. */
             const char *unit = a->unit == PROF_UNIT_NS || a->unit == PROF_UNIT_MOMENT ? "(ns)"
-                               : a->unit == PROF_UNIT_BYTES                            ? "(MB)"
-                               : a->unit == PROF_UNIT_RATE                             ? "(MB/s)"
-                               : a->unit == PROF_UNIT_SHARE                            ? "(%)"
-                                                                                       : "";
+                               : a->unit == PROF_UNIT_BYTES                           ? "(MB)"
+                               : a->unit == PROF_UNIT_RATE                            ? "(MB/s)"
+                               : a->unit == PROF_UNIT_SHARE                           ? "(%)"
+                                                                                      : "";
             ck_assert_msg(strstr(a->title, unit), "%s: %s", stat->name, a->title);
         }
         ck_assert(columns > 1 && columns <= 40); /* what the text writer has room for */
@@ -207,10 +211,9 @@ START_TEST(every_writer_and_column_is_described)
             ck_assert(*a->title);
             ck_assert_msg(a->offset < t->row_bytes, "%s.%s", t->name, a->key);
             /* The unit stands in the key: at its end, or before what is said of the value. */
-            const char *unit = a->unit == PROF_UNIT_NS || a->unit == PROF_UNIT_MOMENT ? "_ns"
-                               : a->unit == PROF_UNIT_RATE || a->unit == PROF_UNIT_FLOPS
-                                   ? "_per_s"
-                                   : "";
+            const char *unit = a->unit == PROF_UNIT_NS || a->unit == PROF_UNIT_MOMENT    ? "_ns"
+                               : a->unit == PROF_UNIT_RATE || a->unit == PROF_UNIT_FLOPS ? "_per_s"
+                                                                                         : "";
             ck_assert_msg(strstr(a->key, unit), "%s.%s", t->name, a->key);
             for (const struct prof_report_column *b = a + 1; b->key; b++)
                 ck_assert_msg(strcmp(a->key, b->key), "%s.%s twice", t->name, a->key);
@@ -351,6 +354,6 @@ CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            a_cut_never_splits_a_character_or_passes_its_width,
            slices_that_cross_get_lanes_of_their_own,
            projections_are_those_of_every_range_around_the_call, every_statistic_is_described,
-           every_writer_and_column_is_described,
-           saving_leaves_a_whole_file_or_the_old_one, an_interrupted_save_leaves_what_was_there,
-           a_name_that_ends_with_gz_is_compressed_once, a_full_disk_and_a_missing_folder_are_told)
+           every_writer_and_column_is_described, saving_leaves_a_whole_file_or_the_old_one,
+           an_interrupted_save_leaves_what_was_there, a_name_that_ends_with_gz_is_compressed_once,
+           a_full_disk_and_a_missing_folder_are_told)
