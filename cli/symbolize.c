@@ -84,11 +84,14 @@ static void say(const char *name, const char *path, const struct prof_symbolize_
         cli_say(name, "%s has no native stacks: record them with `perfkit run --stacks`", path);
         return;
     }
-    cli_say(name, "%s: %s of %s frames have a name, %s a line; %s of %s object files gave none",
-            path, prof_count((int64_t)result->named).text, prof_count((int64_t)result->frames).text,
-            prof_count((int64_t)result->lines).text,
-            prof_count((int64_t)result->files_without).text,
-            prof_count((int64_t)result->files).text);
+    char without_names[160] = "";
+    if (result->files_without)
+        snprintf(without_names, sizeof without_names, "; %s of %s gave none",
+                 prof_count((int64_t)result->files_without).text,
+                 prof_counted((int64_t)result->files, "object file", "object files").text);
+    cli_say(name, "%s: %s of %s frames have a name, %s a line%s", path,
+            prof_count((int64_t)result->named).text, prof_count((int64_t)result->frames).text,
+            prof_count((int64_t)result->lines).text, without_names);
     uint64_t without = 0;
     for (size_t i = 0; i < result->gap_count; i++) {
         without += result->gaps[i].frames;
