@@ -64,7 +64,7 @@ static void say_losses(struct cpu_sampler *sampler)
     if (records->lost)
         say(sampler, WIRE_HEALTH_DEGRADED,
             "%llu records were lost because the sampler was too slow: lower the rate "
-            "(--cpu-sample=99)",
+            "(--cpu-sample=99), or leave out blocked time (--cpu-sample-blocked=off)",
             (unsigned long long)records->lost);
     if (records->throttled)
         say(sampler, WIRE_HEALTH_DEGRADED,
