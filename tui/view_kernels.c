@@ -38,7 +38,7 @@ static const struct tui_column columns[] = {
     [MEAN] = {"mean_ns", "mean", TUI_NS, 8, 0},
     [P95] = {"p95_ns", "~p95", TUI_NS, 8, 1},
     [SHAPE] = {"shape", "grid x block", TUI_TEXT, 20, 3},
-    [OCCUPANCY] = {"occupancy", "occ%", TUI_SHARE, 7, 4},
+    [OCCUPANCY] = {"occupancy", "occ%", TUI_SHARE, 7, 4, .if_known = true},
     [BOUND] = {"bound", "bound", TUI_TEXT, 8, 4, .if_known = true},
     [ROOF] = {"roof_share", "roof%", TUI_SHARE, 7, 6, .if_known = true},
     [SPARK] = {NULL, "last minute", TUI_SPARKLINE, 20, 5},
