@@ -59,7 +59,7 @@ const struct prof_report_stat prof_report_stats[] = {
          "kernels by the NVTX ranges around their launch"),
     STAT_BY("pytorch_sum", pytorch_sum, "PyTorch Operator Summary",
             "device work of PyTorch's operators by the line that called them, the backward pass "
-            "included", "--pytorch --stacks"),
+            "included", "--pytorch --stacks, of a program that uses PyTorch"),
     STAT_BY("stack_api_sum", stack_api_sum, "API Calls by Host Stack",
             "API calls by name and by the host stack that made them: where the host launches, "
             "allocates and waits", "--stacks"),
