@@ -68,18 +68,19 @@ static const struct cli_text_row examples[] = {
 
 struct pair {
     struct prof_capture *captures[2];
+    bool is_empty[2]; /* has no stacks */
 };
 
 static enum prof_status write_flame(void *context, FILE *out, struct prof_error *err)
 {
     struct pair *pair = context;
-    return prof_gate_flamegraph(pair->captures[0], pair->captures[1], out, err);
+    return prof_gate_flamegraph(pair->captures[0], pair->captures[1], out, pair->is_empty, err);
 }
 
 static enum prof_status flamegraph(char *const files[2], const char *path, bool quiet,
                                    struct prof_error *err)
 {
-    struct pair pair = {{NULL, NULL}};
+    struct pair pair = {{NULL, NULL}, {false, false}};
     if (cli_is_database(path))
         return prof_fail(err, PROF_EXISTS,
                          "--flamegraph %s: a capture is there, which a report must not replace: "
@@ -94,6 +95,10 @@ static enum prof_status flamegraph(char *const files[2], const char *path, bool 
         status = prof_report_save_as(path, &pair, write_flame, err);
         if (!status && !quiet)
             cli_say("diff", "wrote %s", path);
+    }
+    for (size_t i = 0; !status && !quiet && i < 2; i++) {
+        if (pair.is_empty[i])
+            cli_say("diff", "note: %s has no stacks: it has no events of a device", files[i]);
     }
     prof_close(pair.captures[0]);
     prof_close(pair.captures[1]);

@@ -50,9 +50,9 @@ enum prof_status prof_gate_save(const struct prof_gate_writer *writer,
                                 struct prof_error *err);
 
 /* The stacks of two captures as `stack BASE CAND`, in ns of device time, the input of difffolded
- * flame graphs. */
+ * flame graphs. is_empty: which of them has none, as all of the other then looks new or gone. */
 enum prof_status prof_gate_flamegraph(struct prof_capture *base, struct prof_capture *cand,
-                                      FILE *out, struct prof_error *err);
+                                      FILE *out, bool is_empty[2], struct prof_error *err);
 
 #ifdef __cplusplus
 }

@@ -10,11 +10,13 @@
 #include "report/writers.h"
 
 enum prof_status prof_gate_flamegraph(struct prof_capture *base, struct prof_capture *cand,
-                                      FILE *out, struct prof_error *err)
+                                      FILE *out, bool is_empty[2], struct prof_error *err)
 {
     struct prof_flame_lines a = {0}, b = {0};
     enum prof_status status = prof_flame_lines(base, NULL, PROF_FLAME_DEVICE_NS, &a, err);
     status = status ? status : prof_flame_lines(cand, NULL, PROF_FLAME_DEVICE_NS, &b, err);
+    is_empty[0] = a.count == 0;
+    is_empty[1] = b.count == 0;
     for (size_t i = 0, j = 0; !status && (i < a.count || j < b.count);) {
         int order = i == a.count ? 1 : j == b.count ? -1 : strcmp(a.rows[i].stack, b.rows[j].stack);
         const char *stack = order <= 0 ? a.rows[i].stack : b.rows[j].stack;

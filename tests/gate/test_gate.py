@@ -542,6 +542,20 @@ class Diff(Case):
                            "(SELECT sum(duration) FROM transfer)").fetchone()[0]
         self.assertEqual(sum(before for before, _ in stacks.values()), total)
 
+    def test_a_side_without_stacks_is_named(self):
+        full, bare = self.capture(1), os.path.join(self.folder, "bare.sqlite")
+        shutil.copy(full, bare)
+        db = sqlite3.connect(bare)
+        for table in ("kernel", "transfer", "memset"):
+            db.execute(f"DELETE FROM {table}")
+        db.commit()
+        db.close()
+        said = self.perfkit("diff", full, bare, "--flamegraph", "-").stderr.decode()
+        self.assertIn("bare.sqlite has no stacks", said)
+        self.assertEqual(said.count("no stacks"), 1)
+        for words in ((full, full), ("-q", full, bare)):
+            self.assertEqual(self.perfkit("diff", *words, "--flamegraph", "-").stderr, b"")
+
     def test_what_cannot_be_read(self):
         self.refused("diff", self.capture(1), "absent", saying="no such file")
         self.write("text", "x" * 200)
