@@ -21,20 +21,12 @@
 #include <thread>
 #include <vector>
 
+#include "bench/must.h"
 #include "bench/turns.h"
 
 __global__ void empty_kernel()
 {
 }
-
-static void must(cudaError_t result, const char *what)
-{
-    if (result == cudaSuccess)
-        return;
-    fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(result));
-    exit(1);
-}
-#define MUST(call) must(call, #call)
 
 enum { MAX_THREADS = 64 };
 

@@ -12,16 +12,8 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/must.h"
 #include "bench/turns.h"
-
-static void must(cudaError_t result, const char *what)
-{
-    if (result == cudaSuccess)
-        return;
-    fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(result));
-    exit(1);
-}
-#define MUST(call) must(call, #call)
 
 constexpr int components = 8, streams = 4, stages = 3, threads = 256;
 constexpr int launches_a_block = stages * 5 + 1;

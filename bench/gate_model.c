@@ -142,8 +142,7 @@ struct prof_run program_run(struct program *p)
     return run;
 }
 
-/* ---- injections
- * ---------------------------------------------------------------------------------- */
+/* ---- injections ------------------------------------------------------------------------------ */
 
 static void scale(struct prof_metric *metric, double factor)
 {

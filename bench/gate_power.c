@@ -56,8 +56,7 @@ struct figures {
     long fails, improvements;       /* rows, where nothing was changed: as many of each */
 };
 
-/* ---- one gate
- * ------------------------------------------------------------------------------------- */
+/* ---- one gate -------------------------------------------------------------------------------- */
 
 static struct prof_comparison look(const struct gate *gate, size_t bases, size_t cands)
 {
@@ -149,8 +148,7 @@ static void try_gate(struct figures *f, struct gate *gate, size_t changes, struc
     }
 }
 
-/* ---- tables
- * --------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void print_share(const char *what, long hits, long trials)
 {
@@ -192,8 +190,7 @@ static void print_figures(const char *title, const struct figures *f)
     }
 }
 
-/* ---- simulation
- * ----------------------------------------------------------------------------------- */
+/* ---- simulation ------------------------------------------------------------------------------ */
 
 static void simulate_gate(struct gate *gate, const struct model *model, const struct design *design,
                           uint64_t seed)
@@ -256,8 +253,7 @@ static void simulate_all(const char *only, long trials, uint64_t seed)
     }
 }
 
-/* ---- replay
- * --------------------------------------------------------------------------------------- */
+/* ---- replay ---------------------------------------------------------------------------------- */
 
 /* Runs of one command, in the order of their recording, taken in turns: A B B A  A B B A ... */
 static void replay_command(struct figures *f, struct corpus_run *runs, size_t count,
@@ -322,8 +318,7 @@ static bool replay_all(const char *path, size_t skip, uint64_t seed)
     return true;
 }
 
-/* ---- as a test
- * ------------------------------------------------------------------------------------- */
+/* ---- as a test ------------------------------------------------------------------------------- */
 
 static bool at_most(const char *what, long hits, long trials, double share)
 {
@@ -373,8 +368,7 @@ static bool check_recorded(const char *corpus, size_t skip, long gates, bool qui
            ok;
 }
 
-/* ---- options
- * --------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static const char *value_of(int argc, char **argv, const char *name)
 {

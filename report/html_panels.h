@@ -47,8 +47,7 @@ enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capt
                                    struct prof_error *err);
 void prof_html_compare_free(struct prof_html_page *page);
 
-/* ---- data: each a member of the open object
- * ------------------------------------------------------ */
+/* ---- data: each a member of the open object -------------------------------------------------- */
 
 void prof_html_put_summary(struct prof_json *json, const struct prof_html_page *page);
 void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page);

@@ -72,8 +72,7 @@ static size_t first_free(const struct prof_report_lane_group *group, int64_t sta
     return number < group->lanes.count ? number : group->lanes.count;
 }
 
-/* ---- both kinds
- * ---------------------------------------------------------------------------------- */
+/* ---- both kinds ------------------------------------------------------------------------------ */
 
 static size_t first_around(struct prof_report_lanes *lanes,
                            const struct prof_report_lane_group *group, int64_t start, int64_t end)

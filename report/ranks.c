@@ -18,8 +18,7 @@ const char *const prof_report_rank_tables[] = {"ranks",           "collectives",
                                                "rank_links",      "network",     "rank_differences",
                                                "rank_iterations", NULL};
 
-/* ---- sentences
- * ------------------------------------------------------------------------------------ */
+/* ---- sentences ------------------------------------------------------------------------------- */
 
 /* "rank 3", or "process 1234" where nobody gave it one. */
 static struct prof_text rank_words(const struct prof_rank_row *row)
@@ -105,8 +104,7 @@ size_t prof_report_rank_notes(const struct prof_report_data *data,
     return count;
 }
 
-/* ---- formats
- * -------------------------------------------------------------------------------------- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 static const char *why_nothing(const struct prof_report_data *data)
 {

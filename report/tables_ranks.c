@@ -23,8 +23,7 @@ static struct prof_report_value rank_pid(const struct prof_report_data *data, ui
     return prof_report_int(row ? row->pid : PROF_UNKNOWN);
 }
 
-/* ---- ranks
- * --------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static struct prof_report_value cause_of(const struct prof_report_data *data, const void *row)
 {
@@ -104,8 +103,7 @@ void prof_report_rank_totals(const struct prof_report_data *data, char *out, siz
                  prof_percent(ranks->imbalance).text);
 }
 
-/* ---- collectives
- * ---------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 static struct prof_report_value communicator_of(const struct prof_report_data *data,
                                                 const void *row)
@@ -159,8 +157,7 @@ void prof_report_collective_totals(const struct prof_report_data *data, char *ou
              prof_duration_ns(time).text);
 }
 
-/* ---- who came late
- * --------------------------------------------------------------------------------- */
+/* ---- who came late --------------------------------------------------------------------------- */
 
 #define LATE(row) ((const struct prof_rank_late *)(row))
 
@@ -208,8 +205,7 @@ const void *prof_report_late_rows(const struct prof_report_data *data, size_t *c
     return data->ranks.late;
 }
 
-/* ---- iterations
- * ------------------------------------------------------------------------------------- */
+/* ---- iterations ------------------------------------------------------------------------------ */
 
 #define ITERATION(row) ((const struct prof_rank_iteration *)(row))
 
@@ -250,8 +246,7 @@ const void *prof_report_iteration_rows(const struct prof_report_data *data, size
     return data->ranks.iterations;
 }
 
-/* ---- differences
- * ------------------------------------------------------------------------------------ */
+/* ---- differences ----------------------------------------------------------------------------- */
 
 #define DIFFERENCE(row) ((const struct prof_rank_difference *)(row))
 
@@ -293,8 +288,7 @@ const void *prof_report_difference_rows(const struct prof_report_data *data, siz
     return data->ranks.differences;
 }
 
-/* ---- links
- * ------------------------------------------------------------------------------------------ */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 #define LINK(row) ((const struct prof_rank_link *)(row))
 
@@ -339,8 +333,7 @@ bool prof_report_link_worth(const struct prof_report_data *data)
     return data->ranks.link_count > 1;
 }
 
-/* ---- the network
- * ------------------------------------------------------------------------------------------ */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 const struct prof_report_column prof_report_port_columns[] = {
     STRING("host", "Host", WORD, 1, prof_rank_port, host),

@@ -18,8 +18,7 @@ static void done(struct prof_capture *capture, const struct prof_ranks *ranks)
     prof_close(capture);
 }
 
-/* ---- waiting
- * --------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 START_TEST(who_comes_last_is_told_with_the_cause)
 {
@@ -168,8 +167,7 @@ START_TEST(what_a_kernel_covers_is_not_exposed)
 }
 END_TEST
 
-/* ---- calls and kernels
- * ------------------------------------------------------------------------------ */
+/* ---- calls and kernels ----------------------------------------------------------------------- */
 
 START_TEST(groups_share_kernels)
 {
@@ -322,8 +320,7 @@ START_TEST(operations_of_the_host)
 }
 END_TEST
 
-/* ---- what does not go together
- * ---------------------------------------------------------------------- */
+/* ---- what does not go together --------------------------------------------------------------- */
 
 START_TEST(a_rank_that_began_later_is_counted_from_the_end)
 {

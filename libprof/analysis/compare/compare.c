@@ -111,8 +111,7 @@ static bool number_units(struct prof_compare *c)
     return true;
 }
 
-/* ---- environment
- * --------------------------------------------------------------------------------- */
+/* ---- environment ----------------------------------------------------------------------------- */
 
 static const struct prof_environment *property(const struct prof_run *run, const char *name)
 {
@@ -223,8 +222,7 @@ static void refuse(struct prof_compare *c)
     result->times_refused = result->note != NULL;
 }
 
-/* ---- rows
- * ----------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void apply(struct prof_policy *policy, const struct prof_override *o)
 {
@@ -405,8 +403,7 @@ static size_t *make_rows(struct prof_compare *c)
     return of_row;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void tell_head(struct prof_compare *c)
 {

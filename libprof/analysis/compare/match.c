@@ -141,8 +141,7 @@ static void join_parts(struct prof_compare *c, int side, const struct lone *one,
     }
 }
 
-/* ---- rules
- * --------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static bool same_place(const struct lone *a, const struct lone *b)
 {

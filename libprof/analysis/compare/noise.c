@@ -176,8 +176,7 @@ static void take_alone(struct work *w)
     }
 }
 
-/* ---- one unit a side
- * ----------------------------------------------------------------------------- */
+/* ---- one unit a side ------------------------------------------------------------------------- */
 
 /* Median of |r| / sqrt(2 (v + q)) over the metrics. */
 static double typical(struct work *w, double q)

@@ -55,8 +55,7 @@ static size_t units_of(const struct prof_compare *c)
     return c->units.count[PROF_BASE] + c->units.count[PROF_CAND];
 }
 
-/* ---- values of units
- * ------------------------------------------------------------------------------ */
+/* ---- values of units ------------------------------------------------------------------------- */
 
 /* ln(time) in one run: of one event; where parts stand against a whole, of an iteration. */
 static bool log_value(const struct prof_compare *c, const struct prof_pair *pair, int side,
@@ -124,8 +123,7 @@ static double variance_within(const struct prof_compare *c, const struct prof_pa
     return runs ? v * (double)units_of(c) / (double)runs : NAN;
 }
 
-/* ---- pools
- * ---------------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 static int gated_first(const void *a, const void *b)
 {
@@ -193,8 +191,7 @@ static void free_pool(struct pool *pool)
     free(pool->noise.keys);
 }
 
-/* ---- what the machine did
- * ------------------------------------------------------------------------- */
+/* ---- what the machine did -------------------------------------------------------------------- */
 
 /* Everything that a run times grew or shrank from its first to its last quarter by this much. */
 static double drift_of(const struct pool *pool, int side, double *scratch)
@@ -239,8 +236,7 @@ static double clock_change(const struct prof_compare *c)
     return isfinite(change) ? change : 0;
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void set_flags(const struct prof_compare *c, const struct prof_pair *pair,
                       struct prof_compared *row)
@@ -366,8 +362,7 @@ static void set_key(const struct pool *pool, size_t item, double level)
     set_flags(pool->c, pool->items.data[item].pair, row_of(pool, item));
 }
 
-/* ---- all keys
- * ------------------------------------------------------------------------------------- */
+/* ---- all keys -------------------------------------------------------------------------------- */
 
 /* P of "slower" by the metric's own values; 0 where there is one unit a side. */
 static double own_p(const struct pool *pool, size_t item)
@@ -429,8 +424,7 @@ static bool judge_keys(struct prof_compare *c, struct pool *pools, size_t count)
     return true;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* One number a unit: its own spread is all there is; with one unit a side, a guess that only a
  * large change gets past. */

@@ -48,8 +48,7 @@ void rank_cover_free(struct rank_cover *cover)
     cover->before = NULL;
 }
 
-/* ---- units
- * --------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t device)
 {
@@ -166,8 +165,7 @@ enum prof_status rank_operations_read(struct rank_work *w, struct prof_error *er
     return prof_device_ops(w->capture, &w->scope, see_operation, w, err);
 }
 
-/* ---- collectives
- * --------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 static uint32_t communicator_of(struct rank_work *w, uint64_t number)
 {
@@ -318,8 +316,7 @@ bool rank_events_make(struct rank_work *w)
     return true;
 }
 
-/* ---- windows
- * ------------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static void span_of(const struct prof_intervals *set, struct prof_interval *span)
 {

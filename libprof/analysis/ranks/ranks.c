@@ -72,8 +72,7 @@ static bool sort_units(struct rank_work *w)
     return true;
 }
 
-/* ---- clocks
- * -------------------------------------------------------------------------------------- */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 static bool see_part(void *user, sqlite3_stmt *row)
 {
@@ -244,8 +243,7 @@ static bool fill_result(struct rank_work *w, struct prof_ranks *result)
     return true;
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool any_rank(const struct prof_capture *capture)
 {

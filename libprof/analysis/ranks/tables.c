@@ -24,8 +24,7 @@ static void name_communicator(uint64_t number, char text[20])
         snprintf(text, 20, "0x%" PRIx64, number);
 }
 
-/* ---- collectives
- * --------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 struct building {
     struct prof_gather duration, transfer, skew;
@@ -150,8 +149,7 @@ bool rank_collectives(struct rank_work *w, struct prof_ranks *result)
     return ok;
 }
 
-/* ---- links
- * ---------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 struct link_rates {
     int64_t *values; /* bytes/s */

@@ -26,8 +26,8 @@ static bool add_sample(void *user, sqlite3_stmt *row)
     bool told = mhz > 0 && mhz < MOST_MHZ && most > 0 && most < MOST_MHZ;
     if (!told || (reasons > 0 && reasons & IDLES))
         return true;
-    clocks->working++; /* sums, for now */
-    clocks->mhz += (double)mhz;
+    clocks->working++;
+    clocks->mhz += (double)mhz; /* sums until all samples are read */
     clocks->max_mhz += (double)most;
     return true;
 }

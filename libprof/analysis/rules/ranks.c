@@ -60,8 +60,7 @@ static int64_t in_window(const struct prof_judge *judge, const struct prof_rank_
     return (int64_t)((double)ns * ((double)window / (double)row->window_ns));
 }
 
-/* ---- a straggler
- * --------------------------------------------------------------------------------- */
+/* ---- a straggler ----------------------------------------------------------------------------- */
 
 static struct prof_text because_of(const struct prof_rank_row *row, struct prof_short *kernel)
 {
@@ -115,8 +114,7 @@ static void straggler(struct prof_judge *judge)
     prof_claim(draft, states[row->cause], in_window(judge, row, row->last_ns));
 }
 
-/* ---- time in collectives
- * ------------------------------------------------------------------------- */
+/* ---- time in collectives --------------------------------------------------------------------- */
 
 static int64_t transfer_exposed(const struct prof_rank_row *row)
 {
@@ -189,8 +187,7 @@ static void uneven(struct prof_judge *judge)
     prof_claim(draft, PROF_SLICE_KERNEL, in_window(judge, row, row->wait_ns));
 }
 
-/* ---- without a price
- * ----------------------------------------------------------------------------- */
+/* ---- without a price ------------------------------------------------------------------------- */
 
 static void slow_link(struct prof_judge *judge)
 {

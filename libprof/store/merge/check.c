@@ -166,8 +166,7 @@ static enum prof_status leave_out_copies(struct merge *m)
     return ok ? status : prof_fail(m->err, PROF_NOMEM, "out of memory");
 }
 
-/* ---- ranks
- * --------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 struct ranks {
     uint32_t *file; /* by rank: index of the first file that has it, + 1 */
@@ -287,8 +286,7 @@ static enum prof_status check_alike(struct merge *m, size_t offset, const char *
     return PROF_OK;
 }
 
-/* ---- each file
- * ------------------------------------------------------------------------------------- */
+/* ---- each file ------------------------------------------------------------------------------- */
 
 static enum prof_status check_state(struct merge *m, struct merge_input *in)
 {

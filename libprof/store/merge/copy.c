@@ -18,8 +18,7 @@ struct copy {
     } row, other;
 };
 
-/* ---- one row
- * ------------------------------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------------------- */
 
 static bool is_null(sqlite3_stmt *row, int at)
 {
@@ -62,8 +61,7 @@ static enum prof_status write_row(struct copy *c, struct merge_input *in, int64_
     return code == SQLITE_DONE || code == SQLITE_CONSTRAINT ? PROF_OK : merge_write_fail(c->m);
 }
 
-/* ---- rows that are alike
- * -------------------------------------------------------------------------- */
+/* ---- rows that are alike --------------------------------------------------------------------- */
 
 static bool put(struct bytes *out, const void *data, size_t size)
 {
@@ -142,8 +140,7 @@ static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite
     return write_row(c, in, *now);
 }
 
-/* ---- one file
- * ---------------------------------------------------------------------------------------- */
+/* ---- one file -------------------------------------------------------------------------------- */
 
 /* Lines of the trust block that are about no process are taken by trust.c. */
 static const char *rows_of(const struct merge_table *table)
@@ -205,8 +202,7 @@ static enum prof_status copy_input(struct copy *c, struct merge_input *in)
     return status;
 }
 
-/* ---- parts and their processes
- * ---------------------------------------------------------------------- */
+/* ---- parts and their processes --------------------------------------------------------------- */
 
 static const char *const clock_names[] = {
 #define X(name, text) [PROF_MERGE_##name] = text,
@@ -301,8 +297,7 @@ enum prof_status merge_finish_parts(struct merge *m)
     return status;
 }
 
-/* ---- all files
- * ----------------------------------------------------------------------------------------- */
+/* ---- all files ------------------------------------------------------------------------------- */
 
 static enum prof_status prepare(struct copy *c)
 {

@@ -35,8 +35,7 @@ struct events {
     int64_t summed_second;
 };
 
-/* ---- writing
- * ------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void bind_row(sqlite3_stmt *sql, int first, const struct merge_row *row, int columns)
 {
@@ -90,8 +89,7 @@ static enum prof_status write_row(struct events *e, const struct merge_row *row)
     return run(e->many) ? PROF_OK : merge_write_fail(e->m);
 }
 
-/* ---- sums per second
- * ---------------------------------------------------------------------------------- */
+/* ---- sums per second ------------------------------------------------------------------------- */
 
 static int column_of(const struct merge_table *table, const char *name)
 {
@@ -121,8 +119,7 @@ static enum prof_status add_to_sums(struct events *e, const struct merge_row *ro
     return rollup_sums_flush(sums, e->sum) ? PROF_OK : merge_write_fail(e->m);
 }
 
-/* ---- merging
- * ------------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 static bool before(const struct source *a, const struct source *b)
 {
@@ -183,8 +180,7 @@ static enum prof_status merge_all(struct events *e)
     return status ? status : flush(e);
 }
 
-/* ---- beginning
- * ------------------------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 /* The rows that others refer to, so that their new numbers are kept. */
 static enum prof_status find_referred(struct events *e, struct merge_input *in)

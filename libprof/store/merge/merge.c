@@ -34,8 +34,7 @@ int64_t merge_mono(const struct merge *m, const struct merge_input *in, int64_t 
     return prof_add(merge_time(in, prof_subtract(mono_ns, zero)), m->zero_mono_ns);
 }
 
-/* ---- the files
- * --------------------------------------------------------------------------------------- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 /* Cut so short that nothing tells a capture from another file: empty, mostly. */
 static bool ends_in_head(const char *path)
@@ -156,8 +155,7 @@ static enum prof_status merge_into(struct merge *m, const char *path, bool last)
     return status;
 }
 
-/* ---- more files than may be open
- * ---------------------------------------------------------------------- */
+/* ---- more files than may be open ------------------------------------------------------------- */
 
 struct passing {
     struct merge_input *inputs; /* of ours */
@@ -236,8 +234,7 @@ static enum prof_status reduce(struct merge *m, struct passing *current)
     return status;
 }
 
-/* ---- all of it
- * -------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum prof_status write_result(struct merge *m, const char *temporary)
 {

@@ -159,8 +159,7 @@ int merge_plan_find(const struct merge_plan *plan, const char *table);
 char *merge_select_sql(const struct merge_table *table, const char *tail);
 char *merge_insert_sql(const struct merge_table *table, int rows);
 
-/* ---- merge.c
- * ------------------------------------------------------------------------------------- */
+/* ---- merge.c --------------------------------------------------------------------------------- */
 
 /* A line of the trust block about the whole, or of several files at once. */
 struct merge_line {

@@ -9,8 +9,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/store/merge/parts.h"
 
-/* ---- lines
- * ------------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static char *copied(const char *text)
 {
@@ -200,8 +199,7 @@ void merge_free_lines(struct merge *m)
     prof_names_free(&m->line_of);
 }
 
-/* ---- the row of capture
- * -------------------------------------------------------------------------------- */
+/* ---- the row of capture ---------------------------------------------------------------------- */
 
 /* What all files say, else NULL. */
 #define COMMON(m, member) common(m, offsetof(struct merge_input, member))
