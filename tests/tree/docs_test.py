@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""The documentation against what it speaks of: every page is reached from README.md, links lead somewhere, and each
+`perfkit` command that is shown exists, with the options it is shown with. Then the same with planted faults.
+
+    docs_test.py PERFKIT ROOT
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"`([^`]+)`")
+COMMAND = re.compile(r"(?<![\w/.<-])(?<!  )perfkit ([a-z]+)((?:\s|$).*)?")
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z])(?![\w-])")
+PROGRAM = re.compile(r"(?<![\w/.-])((?:bench|scripts|examples)/[\w/]+(?:\.\w+)?)((?:\s|$).*)?")
+# What ends the words of a command of ours: the program that it starts, the shell's marks, a remark.
+END = re.compile(r"\s--(?:\s|$)|[|;&>]|\s#|\s\.\.\.")
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def pages(root):
+    docs = os.path.join(root, "docs")
+    return ["README.md", "CONTRIBUTING.md"] + sorted(
+        os.path.join("docs", name) for name in os.listdir(docs) if name.endswith(".md"))
+
+
+def anchors(text):
+    """Of the headings of a page, as the forges make them."""
+    heads = re.findall(r"^#+ (.*)$", FENCED.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def check_links(root):
+    """Yields what is wrong with the links; a page that no link leads to is one such thing."""
+    reached, waiting = set(), ["README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        for target in LINK.findall(FENCED.sub("", read(os.path.join(root, page)))):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            path = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+            if not os.path.exists(os.path.join(root, path)):
+                yield "%s: link to %s: no such file" % (page, target)
+            elif path.endswith(".md"):
+                if anchor and anchor not in anchors(read(os.path.join(root, path))):
+                    yield "%s: link to %s: no such heading" % (page, target)
+                waiting.append(path)
+    for page in pages(root):
+        if page not in reached:
+            yield "%s: no link from README.md leads there" % page
+
+
+def commands(text):
+    """Lines of code and spans of code: what a reader would type."""
+    for block in FENCED.findall(text):
+        yield from block.splitlines()
+    text = FENCED.sub("", text)
+    prose = []
+    for line in text.splitlines():
+        if line.startswith("    "):
+            yield line
+        else:
+            prose.append(line)
+    for paragraph in re.split(r"\n\s*\n", "\n".join(prose)):
+        for span in SPAN.findall(paragraph):
+            yield " ".join(span.split())
+
+
+def options(words):
+    return OPTION.findall(END.split(QUOTED.sub("", words or ""), maxsplit=1)[0])
+
+
+def source_of(program):
+    """Of a program and of what it starts: NAME.sh runs NAME.py."""
+    return "".join(read(path) for path in {program, os.path.splitext(program)[0] + ".py"} if os.path.isfile(path))
+
+
+def check_commands(root, helps):
+    for page in pages(root):
+        for line in commands(read(os.path.join(root, page))):
+            for name, words in COMMAND.findall(re.split(r"\s#", line.strip())[0]):
+                if name not in helps:
+                    yield "%s: `%s`: there is no perfkit %s" % (page, line.strip(), name)
+                    continue
+                for option in options(words):
+                    if option not in helps[name]:
+                        yield "%s: `%s`: perfkit %s has no %s" % (page, line.strip(), name, option)
+            for program, words in PROGRAM.findall(line):
+                path = os.path.join(root, program)
+                if not os.path.exists(path):
+                    yield "%s: `%s`: no such file" % (page, program)
+                    continue
+                source = source_of(path)
+                for option in options(words):
+                    if source and option.startswith("--") and not re.search(re.escape(option) + r"(?![\w-])", source):
+                        yield "%s: `%s`: %s knows no %s" % (page, line.strip(), program, option)
+
+
+def help_of(perfkit, *words):
+    return subprocess.run([perfkit, *words, "--help"], capture_output=True, text=True, check=True,
+                          env={**os.environ, "LC_ALL": "C"}).stdout
+
+
+def known_commands(perfkit):
+    """The options of each command, by name, out of its --help."""
+    listed = re.search(r"^Commands:\n(.*?)\n\n", help_of(perfkit), re.MULTILINE | re.DOTALL).group(1)
+    names = re.findall(r"^  ([a-z]+) ", listed, re.MULTILINE)
+    assert "run" in names and "report" in names, names
+    helps = {}
+    for name in names:
+        rows = re.findall(r"^ {2,6}(-.*)$", help_of(perfkit, name), re.MULTILINE)
+        helps[name] = set(OPTION.findall(" ".join(row.split("  ")[0] for row in rows)))
+    assert {"-o", "--output"} <= helps["run"], helps["run"]
+    return helps
+
+
+def check(root, helps):
+    return list(check_links(root)) + list(check_commands(root, helps))
+
+
+def check_planted(root, helps):
+    """Each fault, added to a copy of README.md, is found."""
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(os.path.join(root, "docs"), os.path.join(copy, "docs"))
+        os.mkdir(os.path.join(copy, "libprof"))
+        for name in ("bench", "scripts", "examples", "libprof/include", "CONTRIBUTING.md", "CHANGELOG.md"):
+            os.symlink(os.path.join(root, name), os.path.join(copy, name))
+        text = read(os.path.join(root, "README.md"))
+        for fault in ("[a page](docs/no_such_page.md)", "[a place](docs/gate.md#no-such-heading)",
+                      "    $ perfkit rum -- ./a", "    $ perfkit report --no-such-option run.sqlite",
+                      "See `perfkit\nrun -z -- ./a`.", "`bench/no_such_bench`", "`bench/overhead build --no-such-option`",
+                      None):
+            with open(os.path.join(copy, "README.md"), "w", encoding="utf-8") as file:
+                file.write(text + "\n\n" + (fault or "") + "\n")
+            if not fault:
+                with open(os.path.join(copy, "docs", "orphan.md"), "w", encoding="utf-8") as file:
+                    file.write("# A page that nothing links to\n")
+            wrong = check(copy, helps)
+            assert len(wrong) == 1, "%s: %s" % (fault or "a page without a link", wrong or "not found")
+
+
+def main():
+    perfkit, root = sys.argv[1], os.path.abspath(sys.argv[2])
+    helps = known_commands(perfkit)
+    wrong = check(root, helps)
+    for line in wrong:
+        print(line)
+    if not wrong:
+        check_planted(root, helps)
+    return 1 if wrong else 0
+
+
+sys.exit(main())
