@@ -115,7 +115,7 @@ static bool adopt_spool(struct prof_ingest *ingest, const char *name)
         return false;
     ingest->last_spool++;
     /* It may have said that it is there after the table was read, but before it made its spool. */
-    if (!ingest_processes_look(ingest))
+    if (!ingest_lifecycle_look(ingest))
         return false;
     const struct spool_header *header = prof_spool_header(spool->reader);
     bool target = !(header->features & SPOOL_OF_SAMPLER);
@@ -277,6 +277,7 @@ static bool step(struct prof_ingest *ingest, bool last)
 static void forget(struct prof_ingest *ingest)
 {
     ingest_processes_close(ingest);
+    ingest_lifecycle_close(ingest);
     for (size_t i = 0; i < ingest->spools.count; i++)
         spool_free(ingest->spools.data[i]);
     prof_array_free(&ingest->spools);
@@ -297,7 +298,7 @@ static void forget(struct prof_ingest *ingest)
 static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
 {
     /* Feeding what waits may write a row (a name's thread), so it is a transaction too. */
-    enum prof_status status = ingest_processes_open(ingest, err);
+    enum prof_status status = ingest_lifecycle_open(ingest, err);
     if (status != PROF_OK)
         return status;
     if (!ingest_begin(ingest))
@@ -383,7 +384,7 @@ enum prof_status prof_ingest_open(struct prof_store *store, const char *director
         if (status == PROF_OK)
             status = ingest_statements_prepare(ingest, err);
         if (status == PROF_OK)
-            status = ingest_processes_open(ingest, err);
+            status = ingest_lifecycle_open(ingest, err);
     } else {
         status = ingest_statements_prepare(ingest, NULL);
         if (status != PROF_OK)

@@ -2,7 +2,8 @@
  *
  *   ingest.c           open, step, commit, finish
  *   ingest_capture.c   the row of the capture, the kernel filter
- *   ingest_process.c   the lifecycle table: processes, who is alive
+ *   ingest_lifecycle.c the table in which processes announce themselves
+ *   ingest_process.c   who they are   ingest_process_end.c  who is alive, how they ended
  *   ingest_rank.c      ranks that only NCCL was told
  *   ingest_pid.c       pids of containers
  *   ingest_define.c    the definition stream of a spool: local ids to rows

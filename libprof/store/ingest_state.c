@@ -467,7 +467,7 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     ingest->last_counter_device = one_number(ingest, "SELECT max(id) FROM counter_device");
     ingest->rollup.last = one_number(ingest, "SELECT max(id) FROM rollup");
     if (!load_strings(ingest) || !load_configs(ingest) || !load_processes(ingest) ||
-        !ingest_processes_gaps(ingest) || !ingest_images_load(ingest) ||
+        !ingest_lifecycle_gaps(ingest) || !ingest_images_load(ingest) ||
         !ingest_thread_rows_load(ingest) ||
         !ingest_stacks_load(ingest) || !load_spools(ingest))
         return prof_store_fail(ingest->store, "go on with", err);
