@@ -127,13 +127,8 @@ static bool append_place(struct prof_stat_text *text, size_t *used, const struct
     char *name = brief ? prof_report_fit(place->function, FUNCTION_CELLS) : NULL;
     if (name)
         frame.function = name;
-    size_t length = prof_frame_text(&frame, NULL, 0);
-    char *whole = malloc(length + 1);
-    bool ok = whole && (name || !brief);
-    if (ok) {
-        prof_frame_text(&frame, whole, length + 1);
-        ok = append(text, used, whole);
-    }
+    char *whole = prof_frame_text_new(&frame, "");
+    bool ok = whole && (name || !brief) && append(text, used, whole);
     free(whole);
     free(name);
     return ok;

@@ -53,18 +53,13 @@ struct places {
 
 static void name_place(const struct prof_cpu_function *f, char *out, size_t size)
 {
-    const struct prof_frame frame = {.function = f->function,
-                                     .file = f->file,
-                                     .line = f->line,
-                                     .module = f->module,
-                                     .named = true};
     const char *slash = f->module ? strrchr(f->module, '/') : NULL;
     const char *module = slash ? slash + 1 : f->module;
     size_t length = module ? strlen(module) : 0;
     if (length && !strncmp(f->function, module, length) && !strncmp(f->function + length, "+0x", 3))
         snprintf(out, size, "%s", module);
     else
-        prof_frame_text(&frame, out, size);
+        snprintf(out, size, "%s", f->where);
 }
 
 static bool add_function(struct places *places, const struct prof_cpu_function *f)

@@ -91,7 +91,8 @@ struct sample {
 
 struct seen {
     struct prof_cpu_function row;
-    int64_t best_ns; /* of the place that is told */
+    struct prof_frame best; /* the place that is told */
+    int64_t best_ns;
 };
 
 struct work {
@@ -175,10 +176,12 @@ static struct seen *function_row(struct work *w, const struct prof_frame *place,
     struct seen *row = prof_array_add(&w->functions);
     if (!row || !prof_map_put(&w->function_at, key, w->functions.count - 1))
         return NULL;
-    *row = (struct seen){.row = {.function = place ? place->function : "(not known)",
-                                 .line = PROF_UNKNOWN,
-                                 .module = place ? place->module : NULL,
-                                 .launches = launches}};
+    row->row = (struct prof_cpu_function){.function = place ? place->function : "(not known)",
+                                          .line = PROF_UNKNOWN,
+                                          .module = place ? place->module : NULL,
+                                          .launches = launches};
+    row->best = place ? *place : (struct prof_frame){.function = row->row.function};
+    row->best_ns = 0;
     return row;
 }
 
@@ -193,6 +196,7 @@ static bool note_place(struct work *w, struct seen *row, const struct prof_frame
         return false;
     if (sum > row->best_ns) {
         row->best_ns = sum;
+        row->best = *place;
         row->row.file = place->file;
         row->row.line = place->line;
     }
@@ -279,9 +283,13 @@ static bool hand_over(struct work *w)
     result->functions = calloc(w->functions.count + 1, sizeof *result->functions);
     if (!result->functions)
         return false;
-    for (size_t i = 0; i < w->functions.count; i++)
-        result->functions[i] = w->functions.data[i].row;
     result->function_count = w->functions.count;
+    for (size_t i = 0; i < w->functions.count; i++) {
+        result->functions[i] = w->functions.data[i].row;
+        result->functions[i].where = prof_frame_text_new(&w->functions.data[i].best, "");
+        if (!result->functions[i].where)
+            return false;
+    }
     result->threads = w->threads.data;
     result->thread_count = w->threads.count;
     w->threads.data = NULL;
@@ -331,6 +339,8 @@ enum prof_status prof_cpu_of(struct prof_capture *capture, const struct prof_sco
 
 void prof_cpu_free(struct prof_cpu *result)
 {
+    for (size_t i = 0; i < result->function_count; i++)
+        free(result->functions[i].where);
     free(result->functions);
     free(result->threads);
     prof_stacks_close(result->stacks);

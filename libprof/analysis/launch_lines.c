@@ -150,18 +150,6 @@ static bool add_op(void *user, const struct prof_device_op *op)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool make_text(struct prof_launch_line *row, const struct prof_frame *place)
-{
-    const char *before = row->backward ? "backward of " : "";
-    size_t length = prof_frame_text(place, NULL, 0), used = strlen(before);
-    row->where = malloc(used + length + 1);
-    if (!row->where)
-        return false;
-    memcpy(row->where, before, used);
-    prof_frame_text(place, row->where + used, length + 1);
-    return true;
-}
-
 struct row_key {
     uint32_t place, via, backward;
 };
@@ -176,20 +164,20 @@ static uint32_t row_of(struct work *w, const struct prof_launch_place *place, bo
     prof_stacks_places(w->stacks, &places);
     const struct prof_frame *frame = &places[place->place];
     const char *via = place->via == place->place ? NULL : places[place->via].function;
+    const char *before = backward ? "backward of " : "";
     struct prof_launch_line *row = prof_array_add(&w->rows);
     if (!row)
         return PROF_NO_GROUP;
-    *row = (struct prof_launch_line){.function = frame->function,
+    *row = (struct prof_launch_line){.where = prof_frame_text_new(frame, before),
+                                     .function = frame->function,
                                      .file = frame->file,
                                      .line = frame->line,
                                      .module = frame->module,
                                      .via = via,
                                      .backward = backward};
     uint32_t number = (uint32_t)(w->rows.count - 1);
-    return make_text(row, frame) &&
-                   prof_names_put(&w->rows_of, (const char *)&key, sizeof key, number)
-               ? number
-               : PROF_NO_GROUP;
+    bool ok = row->where && prof_names_put(&w->rows_of, (const char *)&key, sizeof key, number);
+    return ok ? number : PROF_NO_GROUP;
 }
 
 static bool settle(struct work *w, struct line_work *work)

@@ -427,3 +427,14 @@ size_t prof_frame_text(const struct prof_frame *frame, char *out, size_t size)
         length = snprintf(out, size, "%s", frame->function);
     return length < 0 ? 0 : (size_t)length;
 }
+
+char *prof_frame_text_new(const struct prof_frame *frame, const char *before)
+{
+    size_t length = prof_frame_text(frame, NULL, 0), used = strlen(before);
+    char *text = malloc(used + length + 1);
+    if (text) {
+        memcpy(text, before, used);
+        prof_frame_text(frame, text + used, length + 1);
+    }
+    return text;
+}

@@ -158,6 +158,17 @@ static const char *take_tail(const char *text, const char *end, size_t cells)
     return at;
 }
 
+/* How much of `room` the end of a cut text gets: two fifths, or all of " (train.py:36)" where a
+ * function has enough left to be known by. */
+static size_t tail_room(const char *name, size_t room)
+{
+    enum { LEAST_FUNCTION = 6 };
+    const char *file = strrchr(name, ' ');
+    size_t cells = file ? prof_report_cells(file) : 0;
+    bool whole = file && file[1] == '(' && file[strlen(file) - 1] == ')';
+    return whole && cells + LEAST_FUNCTION <= room && cells > room * 2 / 5 ? cells : room * 2 / 5;
+}
+
 /* Cut a clean text in place of the caller's: frees it and returns the shorter one. */
 static char *cut_middle(char *clean, char *name, size_t cells)
 {
@@ -166,7 +177,7 @@ static char *cut_middle(char *clean, char *name, size_t cells)
         memmove(clean, name, strlen(name) + 1);
         return clean;
     }
-    size_t room = cells - strlen(dots), tail_cells = room * 2 / 5;
+    size_t room = cells - strlen(dots), tail_cells = tail_room(name, room);
     const char *end = name + strlen(name);
     const char *head = take_head(name, end, room - tail_cells);
     const char *tail = take_tail(head, end, tail_cells);

@@ -20,7 +20,8 @@ size_t prof_report_cells(const char *text);
  * \u{NNNN}. NULL gives "n/a", "" gives "(empty)". malloc'ed; NULL = out of memory. */
 char *prof_report_clean(const char *text);
 
-/* A clean copy of at most `cells` columns (at least 8), cut in the middle. malloc'ed. */
+/* A clean copy of at most `cells` columns (at least 8), cut in the middle: "a long f... (file.c:7)"
+ * keeps its file. malloc'ed. */
 char *prof_report_cut(const char *text, size_t cells);
 
 /* As prof_report_cut, for kernel names, which lose first, as far as needed, their return

@@ -23,6 +23,7 @@ struct prof_cpu_times {
 
 /* A function as prof_stack_place tells it: the innermost one with a source line, else with a name. */
 struct prof_cpu_function {
+    char *where;          /* "load_batch (loader.c:118)"; owned by the result */
     const char *function; /* never NULL */
     const char *file;     /* of the place in it that was seen longest; NULL = unknown */
     int64_t line;         /* likewise; PROF_UNKNOWN */

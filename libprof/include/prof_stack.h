@@ -85,5 +85,7 @@ size_t prof_stack_near(struct prof_stacks *stacks, int64_t stack, const struct p
 /* "function (file.c:42)", "function (libx.so)" or "libx.so+0x1f3", the folders of paths left out.
  * Writes at most `size` bytes, NUL included; returns the length that it would have, as snprintf. */
 size_t prof_frame_text(const struct prof_frame *frame, char *out, size_t size);
+/* The same behind `before`, to be freed by the caller; NULL when memory ran out. */
+char *prof_frame_text_new(const struct prof_frame *frame, const char *before);
 
 #endif

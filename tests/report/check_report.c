@@ -65,6 +65,10 @@ START_TEST(kernel_names_lose_their_least_telling_parts_first)
     expect_text(prof_report_fit("opencl_alloc (opencl.c:71) ... > step", 28),
                 "opencl_alloc (o... > step");
     expect_text(prof_report_fit("operator()(int)", 13), "operator()");
+    /* Where a function is stays while there is room for some of its name. */
+    expect_text(prof_report_fit("backward of step (train.py:36)", 24), "backwar... (train.py:36)");
+    expect_text(prof_report_fit("backward of step (train.py:36)", 20), "backward of...py:36)");
+    expect_text(prof_report_fit("f (a_file_with_a_long_name.c:1)", 20), "f (a_file_w...e.c:1)");
 }
 END_TEST
 

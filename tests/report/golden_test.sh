@@ -41,6 +41,10 @@ for fixture in normal awkward hostile empty live more counters; do
 done
 "$tool" make "$source/dormant.sql" dormant.sqlite || exit 1
 compare dormant text
+"$tool" make "$source/host.sql" host.sqlite || exit 1
+for width in 80 100 120 200; do
+    compare host text width=$width
+done
 "$tool" make "$source/ranks.sql" ranks.sqlite || exit 1
 compare ranks text
 for format in text csv markdown json; do

@@ -24,7 +24,8 @@ except ImportError:
 
 perfkit, tool, source, work, schemas = sys.argv[1:6]
 update = sys.argv[6:] == ["--update"]
-FIXTURES = ("normal", "awkward", "hostile", "empty", "live", "more", "counters", "dormant", "roofline", "ranks")
+FIXTURES = ("normal", "awkward", "hostile", "empty", "live", "more", "counters", "dormant", "roofline", "ranks",
+            "host")
 
 
 def strict(pairs):
