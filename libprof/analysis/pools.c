@@ -69,8 +69,8 @@ static bool add_row(void *user, sqlite3_stmt *row)
     bool both = used >= 0 && used <= bytes; /* both are known */
     if (both && bytes == pool->peak_bytes && bytes - used > pool->unused_bytes)
         pool->unused_bytes = bytes - used;
-    if (threshold != PROF_UNKNOWN)
-        pool->threshold_bytes = threshold;
+    if (threshold != PROF_UNKNOWN) /* UINT64_MAX, "give nothing back", is -1 in the file */
+        pool->threshold_bytes = threshold < 0 ? INT64_MAX : threshold;
     return true;
 }
 

@@ -218,7 +218,7 @@ const struct prof_table prof_tables[] = {
        {"bytes", "INTEGER", "reserved by the pool then; NULL = unknown"},
        {"used_bytes", "INTEGER", "of them in use; NULL = unknown"},
        {"kept_bytes", "INTEGER", "what trimming was to keep; NULL = not trimmed"},
-       {"threshold_bytes", "INTEGER", "release threshold; NULL = unknown"},
+       {"threshold_bytes", "INTEGER", "release threshold; below 0 = keeps everything; NULL = unknown"},
        {"thread", "INTEGER", "thread.id"},
        {"correlation", "INTEGER", "the API's number of the call, or NULL"}),
      .later = true},

@@ -166,12 +166,13 @@ START_TEST(pools_live_and_die)
         "INSERT INTO memory_pool(process, start, pool, operation, device, bytes, used_bytes, "
         "threshold_bytes) VALUES(1, 10, 4096, 1, 1, NULL, NULL, NULL), (1, 20, 4096, 3, 1, 900, 0, 64),"
         "(1, 30, 4096, 3, 1, 500, 300, 64), (1, 40, 4096, 2, 1, NULL, NULL, NULL),"
-        "(1, 50, 4096, 1, 1, NULL, NULL, NULL), (1, 60, 8192, 3, 1, 5000, 1, NULL)");
+        "(1, 50, 4096, 1, 1, NULL, NULL, NULL), (1, 60, 8192, 3, 1, 5000, 1, -1)");
     struct prof_pool_summary s;
     ck_ok(prof_pool_summary(c, NULL, &s, &err));
     ck_assert_uint_eq(s.count, 3);
     ck_assert_int_eq(s.rows[0].address, 8192);
     ck_assert_int_eq(s.rows[0].made_ns, PROF_UNKNOWN);
+    ck_assert_int_eq(s.rows[0].threshold_bytes, INT64_MAX); /* UINT64_MAX of the driver */
     ck_assert_int_eq(s.rows[1].peak_bytes, 900);
     ck_assert_int_eq(s.rows[1].peak_used_bytes, 300);
     ck_assert_int_eq(s.rows[1].trims, 2);
