@@ -75,6 +75,12 @@ assert claims >= {"all together", "embeddings", "read-only access", "transfers",
 assert all(c["because"] for c in report["claims"] if c["verdict"] == "cannot be shown")
 ' <"$dir/out" || fail 'the JSON'
 
+    expect 0 $quick --backend cpu --variant tuned --wall-only --json
+    python3 -c 'import json, sys
+row = json.load(sys.stdin)["results"][0]
+assert row["wall_ns"]["count"] == 1 and row["kernel_ns"]["count"] == 0, row
+' <"$dir/out" || fail 'kernels were timed with --wall-only'
+
     # A capture of everything is complete.
     for backend in auto cpu; do
         "$perfkit" run -q -o "$dir/$backend.sqlite" -- "$program" $quick --backend $backend \

@@ -248,7 +248,7 @@ static int measure_both(const struct run *run, struct subject *subjects, size_t 
         if (state->variant->form.apart)
             apart = true; /* its times are those of the components */
     }
-    if (apart)
+    if (apart || common->wall_only)
         return 0;
     status = measure(run->session, subjects, count, common->iterations, 1);
     for (size_t i = 0; i < count; i++) {

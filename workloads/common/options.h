@@ -37,6 +37,7 @@ struct common_options {
     uint32_t iterations;
     uint32_t warmup;
     uint64_t seed;
+    bool wall_only;
     bool verify;
     bool json;
     bool list_variants;

@@ -202,7 +202,7 @@ static int measure_both(const struct run *run, struct session *session, struct s
         wall[i] = subjects[i].result.wall;
         subjects[i].result.kernel = subjects[i].result.transfer = stats_of(NULL, 0);
     }
-    if (first->variant->form.apart)
+    if (first->variant->form.apart || common->wall_only)
         return 0;
     status = measure(session, subjects, count, common->iterations, 0);
     for (size_t i = 0; i < count; i++)
