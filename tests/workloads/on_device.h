@@ -4,6 +4,8 @@
 #define TESTS_WORKLOADS_ON_DEVICE_H
 
 #include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,13 +17,13 @@ static struct dev *dev;
 static struct dev_queue *queue;
 static uint32_t random_state;
 
-static void done(int result)
+static inline void done(int result)
 {
     ck_assert_msg(result == 0, "%s", dev_error_text(dev));
 }
 
 /* False, after saying why, where there is no such device. */
-static bool open_backend(int index)
+static inline bool open_backend(int index)
 {
     char why[512];
 
@@ -34,20 +36,20 @@ static bool open_backend(int index)
     return true;
 }
 
-static void close_backend(void)
+static inline void close_backend(void)
 {
     dev_queue_destroy(queue);
     dev_close(dev);
 }
 
 /* -1 .. 1 */
-static float next_float(void)
+static inline float next_float(void)
 {
     random_state = random_state * 1664525u + 1013904223u;
     return (float)(random_state >> 8) / 8388608.0f - 1.0f;
 }
 
-static float *floats(size_t count)
+static inline float *floats(size_t count)
 {
     float *out = malloc(count * sizeof out[0]);
 
@@ -57,13 +59,18 @@ static float *floats(size_t count)
     return out;
 }
 
-static struct dev_buffer *put(const float *from, size_t count)
+static inline struct dev_buffer *put_bytes(const void *from, size_t bytes)
 {
     struct dev_buffer *buffer;
 
-    done(dev_alloc(dev, count * 4, &buffer));
-    done(dev_write(queue, buffer, 0, from, count * 4, DEV_BLOCKING, NULL));
+    done(dev_alloc(dev, bytes, &buffer));
+    done(dev_write(queue, buffer, 0, from, bytes, DEV_BLOCKING, NULL));
     return buffer;
+}
+
+static inline struct dev_buffer *put(const float *from, size_t count)
+{
+    return put_bytes(from, count * sizeof from[0]);
 }
 
 #endif

@@ -3,41 +3,11 @@
  * skipped and named.
  */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "kernels/device/device.h"
+#include "tests/workloads/on_device.h"
 
 #define BYTES 4096
-
-static const enum dev_backend backends[] = {DEV_CUDA, DEV_OPENCL, DEV_CPU};
-
-static struct dev *dev;
-static struct dev_queue *queue;
-
-/* Asserts that a call of the layer succeeded. */
-static void done(int result)
-{
-    ck_assert_msg(result == 0, "%s", dev_error_text(dev));
-}
-
-static bool open_backend(int index)
-{
-    char why[512];
-
-    if (dev_open(backends[index], 2, &dev, why, sizeof why) != 0) {
-        printf("SKIP %s\n", why);
-        return false;
-    }
-    done(dev_queue_create(dev, &queue));
-    return true;
-}
-
-static void close_backend(void)
-{
-    dev_queue_destroy(queue);
-    dev_close(dev);
-}
 
 static struct dev_buffer *filled(uint8_t byte)
 {

@@ -13,35 +13,11 @@
 #include "kernels/conv2d/cudnn.h"
 #include "kernels/noise/noise.h"
 #include "kernels/norm/norm.h"
-
-static const enum dev_backend backends[] = {DEV_CUDA, DEV_OPENCL, DEV_CPU};
+#include "tests/workloads/on_device.h"
 
 /* Of one operation whose inputs are exact in the storage: the rounding of its output, and for
  * convolutions of a sum in float. */
 static const double tolerance[STORAGE_COUNT] = {2e-6, 6e-4, 5e-3};
-
-static struct dev *dev;
-static struct dev_queue *queue;
-static uint32_t random_state = 5;
-
-/* False (and said so) when the backend has no device here. */
-static bool open_backend(int index)
-{
-    char why[512];
-
-    if (dev_open(backends[index], 3, &dev, why, sizeof why) != 0) {
-        printf("SKIP %s\n", why);
-        return false;
-    }
-    ck_assert_msg(dev_queue_create(dev, &queue) == 0, "%s", dev_error_text(dev));
-    return true;
-}
-
-static void close_backend(void)
-{
-    dev_queue_destroy(queue);
-    dev_close(dev);
-}
 
 static bool computes(enum storage storage)
 {
@@ -56,16 +32,6 @@ static float next_value(void)
 {
     random_state = random_state * 1664525u + 1013904223u;
     return (float)(int)(random_state >> 25) / 64.0f - 1.0f;
-}
-
-static struct dev_buffer *put_bytes(const void *from, size_t bytes)
-{
-    struct dev_buffer *buffer;
-
-    ck_assert_msg(dev_alloc(dev, bytes, &buffer) == 0, "%s", dev_error_text(dev));
-    ck_assert_msg(dev_write(queue, buffer, 0, from, bytes, DEV_BLOCKING, NULL) == 0, "%s",
-                  dev_error_text(dev));
-    return buffer;
 }
 
 /* `count` random values into `values`, and in the storage onto the device. */

@@ -11,40 +11,7 @@
 #include "kernels/gather/gather.h"
 #include "kernels/hash_embedding/hash_embedding.h"
 #include "kernels/loss/loss.h"
-
-static const enum dev_backend backends[] = {DEV_CUDA, DEV_OPENCL, DEV_CPU};
-
-static struct dev *dev;
-static struct dev_queue *queue;
-
-/* False (and said so) when the backend has no device here. */
-static bool open_backend(int index)
-{
-    char why[512];
-
-    if (dev_open(backends[index], 3, &dev, why, sizeof why) != 0) {
-        printf("SKIP %s\n", why);
-        return false;
-    }
-    ck_assert_msg(dev_queue_create(dev, &queue) == 0, "%s", dev_error_text(dev));
-    return true;
-}
-
-static void close_backend(void)
-{
-    dev_queue_destroy(queue);
-    dev_close(dev);
-}
-
-static struct dev_buffer *put(const void *from, size_t bytes)
-{
-    struct dev_buffer *buffer;
-
-    ck_assert_msg(dev_alloc(dev, bytes, &buffer) == 0, "%s", dev_error_text(dev));
-    ck_assert_msg(dev_write(queue, buffer, 0, from, bytes, DEV_BLOCKING, NULL) == 0, "%s",
-                  dev_error_text(dev));
-    return buffer;
-}
+#include "tests/workloads/on_device.h"
 
 static uint32_t next_number(uint32_t *state)
 {
@@ -82,8 +49,9 @@ static void check_hash(const struct hash_plan *plan, const struct hash_shape *sh
     }
     if (shape->sorted)
         qsort(plot, n, sizeof plot[0], by_value);
-    buffers = (struct hash_buffers){put(plot, n * 4), put(genus, n * 4), put(family, n * 4),
-                                    put(abundance, n * 4), put(out, cells * 4)};
+    buffers = (struct hash_buffers){put_bytes(plot, n * 4), put_bytes(genus, n * 4),
+                                    put_bytes(family, n * 4), put_bytes(abundance, n * 4),
+                                    put_bytes(out, cells * 4)};
     ck_assert_int_eq(dev_fill(queue, buffers.out, plan->clear_first ? 0 : 0xff, NULL), 0);
     ck_assert_msg(dev_kernel(dev, &hash_embedding_module, plan->kernel, &kernel) == 0, "%s",
                   dev_error_text(dev));
@@ -191,11 +159,11 @@ START_TEST(lookups_copy_rows)
         ids[0][i] = next_number(&state) % GENERA;
         ids[1][i] = next_number(&state) % FAMILIES;
     }
-    table_buffer = put(tables, sizeof tables);
-    id_buffer[0] = put(ids[0], sizeof ids[0]);
-    id_buffer[1] = put(ids[1], sizeof ids[1]);
-    one_buffer = put(one, sizeof one);
-    all_buffer = put(all, sizeof all);
+    table_buffer = put_bytes(tables, sizeof tables);
+    id_buffer[0] = put_bytes(ids[0], sizeof ids[0]);
+    id_buffer[1] = put_bytes(ids[1], sizeof ids[1]);
+    one_buffer = put_bytes(one, sizeof one);
+    all_buffer = put_bytes(all, sizeof all);
     ck_assert_int_eq(dev_fill(queue, all_buffer, 0xff, NULL), 0);
     ck_assert_int_eq(dev_kernel(dev, &gather_module, "gather_one", &gather_one), 0);
     ck_assert_int_eq(dev_kernel(dev, &gather_module, "gather_fused", &gather_fused), 0);
