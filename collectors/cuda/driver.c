@@ -17,10 +17,14 @@ void cuda_driver_start(void)
         void *function; /* the pointer to fill */
     } wanted[] = {
         {"cuCtxGetDevice", &cuda_driver.CtxGetDevice},
-        {"cuCtxSynchronize", &cuda_driver.CtxSynchronize},
+        {"cuCtxRecordEvent", &cuda_driver.CtxRecordEvent},
         {"cuDeviceGetCount", &cuda_driver.DeviceGetCount},
+        {"cuEventCreate", &cuda_driver.EventCreate},
+        {"cuEventDestroy_v2", &cuda_driver.EventDestroy},
+        {"cuEventQuery", &cuda_driver.EventQuery},
         {"cuFuncGetName", &cuda_driver.FuncGetName},
         {"cuKernelGetName", &cuda_driver.KernelGetName},
+        {"cuThreadExchangeStreamCaptureMode", &cuda_driver.ThreadExchangeStreamCaptureMode},
     };
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {

@@ -5,9 +5,14 @@
  *
  * This is the one place that calls CUPTI at length on the program's thread, because ranges belong
  * to the thread that launches. A thread that finds another one counting lets its launch pass
- * uncounted. Not counted are launches while any stream is being captured into a graph, where
- * waiting would spoil the capture: who begins one waits, not for ever, for whoever counts just
- * then. Nor kernels of graphs, and NCCL's, which wait for each other. */
+ * uncounted. The program must not hang for it: whether the context is idle is asked, for a second
+ * at most, and a launch before which it does not become idle passes uncounted. Once a kernel is
+ * counted CUPTI itself may wait for it, so the first launch of each kernel is only tried: alone and
+ * uncounted, it has to end by itself.
+ *
+ * Not counted are launches while any stream is being captured into a graph, where waiting would
+ * spoil the capture: who begins one waits, not for ever, for whoever counts just then. Nor kernels
+ * of graphs, and NCCL's, which wait for each other. */
 #include <regex.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,19 +21,25 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/core/option_text.h"
+#include "collectors/cuda/exact_idle.h"
 #include "collectors/cuda/exact_ranges.h"
 #include "collectors/cuda/exact_subjects.h"
+#include "collectors/cuda/exact_turns.h"
 #include "collectors/cuda/kernel_name.h"
 #include "collectors/cuda/parts.h"
 
-#define TRIES 12u /* launches that may fail before a configuration is given up */
+#define TRIES 12u            /* launches that may fail before a configuration is given up */
+#define IDLE_NS 1000000000u  /* before a launch, or after the first one of a kernel */
+#define ALONE_NS 100000000u  /* ... while the launches of other threads wait */
+#define END_NS 10000000000u  /* for a counted launch of a kernel that once took less */
+#define MOST_LATE 3u         /* waits in vain, of a kernel */
+#define VAIN_NS 10000000000u /* ... of the process */
 #define FIRST_PAUSE_NS 500000000ull
 #define LAST_PAUSE_NS 8000000000ull
 #define WAITING                                                                                    \
     8192u /* counted launches whose kernel records have not come yet: CUPTI may keep them          \
            * until the end, since they have no times. Memory that is not used is not there. */
-#define CAPTURE_WAIT_MS 2000 /* the first count of a context takes nearly a second */
-#define MOST_REGEX 1024      /* bytes of the option */
+#define MOST_REGEX 1024 /* bytes of the option */
 
 struct plain_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
     const void *function;
@@ -53,25 +64,26 @@ enum { FREE, FULL };
 static regex_t wanted_name;
 static bool on;                    /* asked for, and the pattern is good */
 static _Atomic bool broken;        /* nothing can be counted in this process */
-static _Atomic uint32_t busy;      /* a thread counts, or looks up */
 static _Atomic uint32_t capturing; /* streams that are being captured */
-static _Atomic uint32_t launches;  /* begun */
 static struct waiting waiting[WAITING];
-static uint32_t next_waiting; /* where a free one may be; of whoever is busy */
+static uint32_t next_waiting; /* where a free one may be; of whoever has the turn */
 static _Atomic uint32_t kept; /* of them are FULL */
 #define MARKS 65536u
 static _Atomic uint64_t marks[MARKS / 64]; /* bit: a counted launch has this id, modulo MARKS */
 static _Atomic uint32_t measured, unmatched, unknown;
-static _Atomic uint64_t spent_ns;
-static uint64_t pause_ns, not_before; /* of whoever is busy */
+static _Atomic uint32_t late, crowded, left_alone;
+static _Atomic uint64_t spent_ns, vain_ns;
+static uint64_t pause_ns, not_before; /* of whoever has the turn */
 static char held_elsewhere[EXACT_WHY_BYTES];
 
 /* Of the launching thread. */
 static _Thread_local struct {
-    struct exact_ranges *ranges; /* counting; NULL = not */
-    struct exact_subject *subject;
+    enum { OUTSIDE, TRYING, COUNTING, OVERDUE } state;
+    struct exact_ranges *ranges;
+    struct exact_subject *kernel, *subject;
+    void *context;
     size_t pass;
-    uint32_t begun; /* `launches` at its own */
+    uint32_t begun; /* exact_launches at its own */
     uint32_t outer; /* the runtime's call around */
     uint64_t since;
 } mine __attribute__((tls_model("initial-exec")));
@@ -83,8 +95,7 @@ static bool starts(const char *text, const char *with)
 
 static bool is_launch(enum cuda_domain domain, uint32_t cbid)
 {
-    const struct cuda_function *function = cuda_function(domain, cbid);
-    return function->klass == WIRE_CLASS_LAUNCH && function->expects == WIRE_EXPECTS_ONE;
+    return cuda_function(domain, cbid)->klass == WIRE_CLASS_LAUNCH;
 }
 
 static bool is_capture(enum cuda_domain domain, uint32_t cbid, const char *what)
@@ -160,19 +171,20 @@ static bool is_wanted(const char *symbol)
             regexec(&wanted_name, name, 0, NULL, 0) == 0);
 }
 
-/* NULL: it is not wanted, or there is no room to remember it. Kernels that are not wanted take one
- * place each, whatever their configurations: that of no blocks at all. */
-static struct exact_subject *subject_of(const char *symbol, const struct exact_shape *shape)
+/* NULL: it is not wanted, or there is no room to remember it. Kernels, whatever their
+ * configurations, take one place each: that of no blocks at all. */
+static struct exact_subject *subject_of(const char *symbol, const struct exact_shape *shape,
+                                        struct exact_subject **kernel)
 {
     static const struct exact_shape any = {.shared = 0};
     bool fresh;
     uint32_t name = collector_text(symbol);
-    struct exact_subject *kernel = exact_subject_of(name, &any, &fresh);
+    *kernel = exact_subject_of(name, &any, &fresh);
     if (fresh)
-        kernel->given_up = !is_wanted(symbol);
-    if (kernel && kernel->given_up)
+        (*kernel)->given_up = !is_wanted(symbol);
+    if (*kernel && (*kernel)->given_up)
         return NULL;
-    struct exact_subject *subject = kernel ? exact_subject_of(name, shape, &fresh) : NULL;
+    struct exact_subject *subject = *kernel ? exact_subject_of(name, shape, &fresh) : NULL;
     if (!subject)
         atomic_fetch_add(&unknown, 1);
     else if (fresh)
@@ -180,12 +192,79 @@ static struct exact_subject *subject_of(const char *symbol, const struct exact_s
     return subject;
 }
 
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static bool somebody_captures(void)
+{
+    return atomic_load(&capturing) > 0;
+}
+
+static void fail(struct exact_subject *subject)
+{
+    subject->given_up |= ++subject->failures >= TRIES;
+}
+
+/* The GPU was waited for in vain. */
+static void note_late(void)
+{
+    mine.kernel->given_up |= ++mine.kernel->late >= MOST_LATE;
+    atomic_fetch_add(&left_alone, mine.kernel->late == MOST_LATE);
+    atomic_fetch_add(&late, 1);
+}
+
+/* `since` the waiting of a launch that was not counted. */
+static void note_vain(uint64_t since)
+{
+    uint64_t waited = collector_now() - since;
+    if (atomic_fetch_add(&vain_ns, waited) + waited >= VAIN_NS && !atomic_load(&broken))
+        give_up("the GPU was waited for in vain again and again");
+}
+
+static bool is_idle(uint64_t limit_ns)
+{
+    uint64_t since = collector_now();
+    switch (exact_idle_wait(mine.context, since + limit_ns, somebody_captures)) {
+    case EXACT_IDLE:
+        return true;
+    case EXACT_IDLE_LATE:
+        note_late();
+        break;
+    case EXACT_IDLE_UNKNOWN:
+        fail(mine.subject);
+        break;
+    case EXACT_IDLE_LEFT:
+        break;
+    }
+    note_vain(since);
+    return false;
+}
+
+/* Nothing runs in the context, and no other thread launches until the turn ends. What is waited for
+ * longest is waited for while the others go on: perhaps it waits for them. */
+static bool get_alone(void)
+{
+    if (!is_idle(IDLE_NS))
+        return false;
+    uint64_t since = collector_now();
+    if (exact_turn_alone()) {
+        mine.begun = exact_launches();
+        if (exact_idle_wait(mine.context, collector_now() + ALONE_NS, somebody_captures) ==
+            EXACT_IDLE)
+            return true;
+        exact_turn_share();
+    }
+    note_vain(since);
+    atomic_fetch_add(&crowded, 1);
+    fail(mine.subject);
+    return false;
+}
+
 /* ---- a launch -------------------------------------------------------------------------------- */
 
 static void end_turn(void)
 {
-    mine.ranges = NULL;
-    atomic_store(&busy, 0);
+    mine.state = OUTSIDE;
+    exact_turn_end();
 }
 
 /* Another process, or a tool, has the counters: look again after a while, which doubles. Told of in
@@ -200,30 +279,32 @@ static void back_off(char *why)
     why[0] = '\0';
 }
 
-static bool begin(struct exact_subject *subject, void *context, char *why)
+static struct exact_ranges *find_ranges(char *why)
+{
+    if (!exact_ranges_known() && !is_idle(IDLE_NS))
+        return NULL;
+    struct exact_ranges *ranges = exact_ranges_of(mine.context, why);
+    if (!ranges && exact_ranges_busy())
+        back_off(why);
+    else if (!ranges)
+        mine.subject->given_up = true;
+    return ranges;
+}
+
+static bool begin_counting(char *why)
 {
     size_t count;
-    uint64_t now = collector_now();
-    if (now < not_before)
+    if (collector_now() < not_before)
         return false;
-    struct exact_ranges *ranges = exact_ranges_of(context, why);
-    if (!ranges) {
-        if (exact_ranges_busy())
-            back_off(why);
-        else
-            subject->given_up = true;
+    mine.ranges = find_ranges(why);
+    if (!mine.ranges)
         return false;
-    }
-    const struct exact_pass *passes = exact_ranges_passes(ranges, &count);
-    size_t pass = exact_choose(subject, passes, count, exact_ranges_ready(ranges));
-    if (pass == SIZE_MAX)
+    const struct exact_pass *passes = exact_ranges_passes(mine.ranges, &count);
+    size_t ready = exact_ranges_ready(mine.ranges, mine.context);
+    mine.pass = exact_choose(mine.subject, passes, count, ready);
+    if (mine.pass == SIZE_MAX || !get_alone())
         return false;
-    mine.subject = subject;
-    mine.pass = pass;
-    mine.begun = atomic_load(&launches);
-    mine.since = now;
-    if (exact_ranges_begin(ranges, pass, why)) {
-        mine.ranges = ranges;
+    if (exact_ranges_begin(mine.ranges, mine.context, mine.pass, why)) {
         pause_ns = not_before = 0;
         return true;
     }
@@ -232,21 +313,34 @@ static bool begin(struct exact_subject *subject, void *context, char *why)
     return false;
 }
 
+static bool begin(char *why)
+{
+    if (!exact_idle_possible()) {
+        snprintf(why, EXACT_WHY_BYTES,
+                 "counting single launches needs a driver of CUDA 12.5 or newer");
+        return false;
+    }
+    bool sure = mine.kernel->sure;
+    if (sure ? !begin_counting(why) : !get_alone())
+        return false;
+    mine.state = sure ? COUNTING : TRYING;
+    return true;
+}
+
 static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     struct exact_shape shape;
-    uint32_t nobody = 0;
     char why[EXACT_WHY_BYTES] = "";
-    atomic_fetch_add(&launches, 1);
-    if (atomic_load(&broken) || atomic_load(&capturing) || !collector_recording() ||
-        !read_launch(domain, cbid, call, &shape) ||
-        !atomic_compare_exchange_strong(&busy, &nobody, 1))
+    if (atomic_load(&broken) || somebody_captures() || !collector_recording() ||
+        !read_launch(domain, cbid, call, &shape) || !exact_turn_take())
         return;
-    bool captures = atomic_load(&capturing) > 0; /* since: it waits for this turn to end */
-    struct exact_subject *subject = captures ? NULL : subject_of(call->symbolName, &shape);
-    if (!subject || subject->given_up)
+    mine.subject = subject_of(call->symbolName, &shape, &mine.kernel);
+    mine.context = call->context;
+    mine.since = collector_now();
+    /* Again: who has begun a capture since waits for this turn to end. */
+    if (!mine.subject || mine.subject->given_up || somebody_captures()) {
         end_turn();
-    else if (!begin(subject, call->context, why)) {
+    } else if (!begin(why)) {
         if (why[0])
             give_up(why);
         end_turn();
@@ -285,22 +379,33 @@ static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
     atomic_fetch_add(&unmatched, 1);
 }
 
-static void leave(const CUpti_CallbackData *call)
+/* Did anybody launch beside it, who had waited for too long? */
+static bool was_alone(void)
+{
+    return exact_launches() == mine.begun;
+}
+
+static void end_trying(const CUpti_CallbackData *call)
+{
+    if (cuda_call_succeeded(call) && is_idle(IDLE_NS))
+        mine.kernel->sure = was_alone();
+    end_turn();
+}
+
+static void end_counting(const CUpti_CallbackData *call)
 {
     size_t count;
     double values[EXACT_MOST_COUNTS];
     char why[EXACT_WHY_BYTES];
-    struct exact_subject *subject = mine.subject;
     const struct exact_pass *passes = exact_ranges_passes(mine.ranges, &count);
     const struct exact_pass *pass = &passes[mine.pass];
-    bool ok = exact_ranges_end(mine.ranges, mine.pass, values, why) &&
-              atomic_load(&launches) == mine.begun;
+    bool ok = exact_ranges_end(mine.ranges, mine.pass, values, why) && was_alone();
     atomic_fetch_add(&spent_ns, collector_now() - mine.since);
     if (ok) {
         atomic_fetch_add(&measured, 1);
-        keep(call, pass, values, exact_counted(subject, passes, count, mine.pass, values));
-    } else if (++subject->failures >= TRIES) {
-        subject->given_up = true;
+        keep(call, pass, values, exact_counted(mine.subject, passes, count, mine.pass, values));
+    } else {
+        fail(mine.subject);
     }
     if (why[0])
         give_up(why);
@@ -309,32 +414,74 @@ static void leave(const CUpti_CallbackData *call)
     end_turn();
 }
 
-static void wait_for_turn(void)
+/* The counting cannot be ended while the kernel runs: that would wait. So it stays begun, until a
+ * later call of this thread finds the context idle; nothing else is counted. */
+static void end_overdue(void)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
-    for (unsigned i = 0; atomic_load(&busy) && i < CAPTURE_WAIT_MS; i++)
-        nanosleep(&moment, NULL);
+    double unused[EXACT_MOST_COUNTS];
+    char why[EXACT_WHY_BYTES];
+    if (exact_idle_wait(mine.context, 0, somebody_captures) != EXACT_IDLE)
+        return;
+    exact_ranges_end(mine.ranges, mine.pass, unused, why);
+    exact_ranges_release();
+    end_turn();
+}
+
+static bool never(void)
+{
+    return false;
+}
+
+static void leave(const CUpti_CallbackData *call)
+{
+    if (mine.state == TRYING) {
+        end_trying(call);
+    } else if (mine.state == COUNTING) {
+        if (exact_idle_wait(mine.context, collector_now() + END_NS, never) == EXACT_IDLE) {
+            end_counting(call);
+            return;
+        }
+        mine.state = OVERDUE;
+        exact_turn_share();
+        give_up("a launch that was being counted did not end");
+    }
 }
 
 static void begin_capture(const CUpti_CallbackData *call, bool entering)
 {
     if (entering) {
         atomic_fetch_add(&capturing, 1);
-        wait_for_turn();
+        if (!atomic_load(&broken))
+            exact_turn_wait();
     } else if (!cuda_call_succeeded(call)) {
         atomic_fetch_sub(&capturing, 1);
     }
 }
 
-/* A context may end: CUPTI's profiler of it must not be touched afterwards. Whoever counts just now
- * has another context. */
+/* A context may end: CUPTI's profiler of it must not be touched afterwards. */
 static void give_back(void)
 {
-    uint32_t nobody = 0;
-    if (!atomic_compare_exchange_strong(&busy, &nobody, 1))
+    if (atomic_load(&broken))
+        return;
+    exact_turn_wait();
+    if (!exact_turn_take())
         return;
     exact_ranges_release();
-    atomic_store(&busy, 0);
+    exact_turn_end();
+}
+
+static void launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    if (call->callbackSite != CUPTI_API_ENTER) {
+        leave(call);
+        exact_launch_ends();
+        return;
+    }
+    if (mine.state == OVERDUE)
+        end_overdue();
+    exact_launch_begins();
+    if (mine.state == OUTSIDE)
+        enter(domain, cbid, call);
 }
 
 void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
@@ -351,10 +498,8 @@ void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Callbac
         atomic_fetch_sub(&capturing, !entering && atomic_load(&capturing));
     else if (domain == CUDA_DOMAIN_RUNTIME)
         mine.outer = entering ? call->correlationId : 0;
-    else if (entering)
-        enter(domain, cbid, call);
-    else if (mine.ranges)
-        leave(call);
+    else
+        launch(domain, cbid, call);
 }
 
 /* ---- the helper thread ----------------------------------------------------------------------- */
@@ -395,11 +540,19 @@ void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t c
     }
 }
 
+static void say(enum wire_health_state state, _Atomic uint32_t *counter, const char *text)
+{
+    char whole[320];
+    uint32_t count = atomic_exchange(counter, 0);
+    snprintf(whole, sizeof whole, "%u %s", count, text);
+    if (count)
+        collector_health(WIRE_SOURCE_COUNTERS, state, whole, count);
+}
+
 void cuda_exact_end(void)
 {
     char text[200];
     uint32_t count = atomic_exchange(&measured, 0), lost = atomic_exchange(&unmatched, 0);
-    uint32_t passed = atomic_exchange(&unknown, 0);
     if (!on)
         return;
     lost += atomic_load(&kept);
@@ -413,10 +566,14 @@ void cuda_exact_end(void)
              lost);
     if (lost)
         collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, lost);
-    snprintf(text, sizeof text,
-             "%u launches were of kernels or configurations that there was no room for", passed);
-    if (passed)
-        collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, passed);
+    say(WIRE_HEALTH_DEGRADED, &unknown,
+        "launches were of kernels or configurations that there was no room for");
+    say(WIRE_HEALTH_DEGRADED, &late,
+        "launches were not counted, because the GPU was not idle within a second: it works for "
+        "longer, or waits for what the program does later");
+    say(WIRE_HEALTH_DEGRADED, &left_alone, "kernels are no longer counted because of that");
+    say(WIRE_HEALTH_NOTE, &crowded,
+        "launches were not counted, because other threads gave the GPU work meanwhile");
 }
 
 void cuda_exact_forked(void)
@@ -424,15 +581,19 @@ void cuda_exact_forked(void)
     if (!on) /* the tables stay untouched, and so without memory */
         return;
     atomic_store(&kept, 0);
-    mine.ranges = NULL;
+    mine.state = OUTSIDE;
     mine.outer = 0;
-    atomic_store(&busy, 0);
+    exact_turns_forked();
     atomic_store(&capturing, 0);
     atomic_store(&broken, false);
     atomic_store(&measured, 0);
     atomic_store(&unmatched, 0);
     atomic_store(&unknown, 0);
+    atomic_store(&late, 0);
+    atomic_store(&crowded, 0);
+    atomic_store(&left_alone, 0);
     atomic_store(&spent_ns, 0);
+    atomic_store(&vain_ns, 0);
     pause_ns = not_before = 0;
     held_elsewhere[0] = '\0';
     exact_subjects_forget();

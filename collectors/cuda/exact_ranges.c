@@ -1,10 +1,10 @@
-/* The range profiler of a context. Every pass is prepared once (metric names to a configuration, by
+/* The range profiler of a device. Every pass is prepared once (metric names to a configuration, by
  * CUPTI's host library) and counted in one run of a kernel, which CUPTI makes a range by itself.
  *
  * Seen with CUPTI 13.0 on an H200: setting the device up for a pass takes 150 ms, a launch counted
  * by the same pass again 0.2 ms; another configuration without giving the counters back in between
  * counts nothing but NaN; and a kernel that has to wait for the work before it is not counted at
- * all, so the context is made idle first. While the counters are held no other tool, and no other
+ * all, so the context has to be idle first. While the counters are held no other tool, and no other
  * process, can have the device's. Memory comes from mmap and stays, CUPTI goes on reading it. */
 #include <math.h>
 #include <stdint.h>
@@ -17,8 +17,8 @@
 #include "collectors/cuda/exact_ranges.h"
 #include "collectors/cuda/parts.h"
 
-#define CONTEXTS 32u
-#define RANGES 2u /* kernels to make room for: a second one shows that the first was not alone */
+#define DEVICES 64u /* what is prepared serves all contexts of one */
+#define RANGES 2u   /* kernels to make room for: a second one shows that the first was not alone */
 
 struct pass {
     const char *metrics[EXACT_MOST_COUNTS];
@@ -28,18 +28,19 @@ struct pass {
 };
 
 struct exact_ranges {
-    void *context;
+    int device;
     const struct exact_pass *passes;
     size_t count;
     struct pass prepared[EXACT_MOST_PASSES];
     bool failed;
 };
-static struct exact_ranges all[CONTEXTS];
+static struct exact_ranges all[DEVICES];
 static size_t all_count;
 
 /* The counters, while they are held. */
 static struct {
     struct exact_ranges *by; /* NULL = they are not */
+    void *context;
     size_t pass;
     void *profiler;
 } held;
@@ -144,19 +145,15 @@ static bool make_config(struct pass *pass, const char *chip, const struct exact_
     return false;
 }
 
-static bool prepare(struct exact_ranges *ranges, char *why)
+static bool prepare(struct exact_ranges *ranges, void *context, char *why)
 {
-    int ordinal = 0;
     uint8_t *available = NULL;
     if (!has_functions(why))
         return false;
     struct pm_nothing nothing = {.size = PM_SIZE(pm_nothing, priv)};
     TRY(ProfilerInitialize, &nothing);
-    if (!cuda_driver.CtxGetDevice || cuda_driver.CtxGetDevice(&ordinal) != CUDA_SUCCESS) {
-        snprintf(why, EXACT_WHY_BYTES, "the launch has no device that counters could be read of");
-        return false;
-    }
-    struct pm_chip_name name = {.size = PM_SIZE(pm_chip_name, name), .device = (size_t)ordinal};
+    struct pm_chip_name name = {.size = PM_SIZE(pm_chip_name, name),
+                                .device = (size_t)ranges->device};
     TRY(DeviceGetChipName, &name);
     ranges->passes = exact_passes_of(name.name ? name.name : "", &ranges->count);
     if (!ranges->passes) {
@@ -164,7 +161,7 @@ static bool prepare(struct exact_ranges *ranges, char *why)
                  name.name ? name.name : "");
         return false;
     }
-    if (!availability(ranges->context, &available, why))
+    if (!availability(context, &available, why))
         return false;
     for (size_t i = 0; i < ranges->count; i++)
         if (!make_config(&ranges->prepared[i], name.name, &ranges->passes[i], available, why))
@@ -172,19 +169,44 @@ static bool prepare(struct exact_ranges *ranges, char *why)
     return true;
 }
 
+/* NULL: nobody has asked yet. *device < 0: there is none. */
+static struct exact_ranges *find(int *device)
+{
+    *device = -1;
+    if (!cuda_driver.CtxGetDevice || cuda_driver.CtxGetDevice(device) != CUDA_SUCCESS)
+        return NULL;
+    for (size_t i = 0; i < all_count; i++) {
+        if (all[i].device == *device)
+            return &all[i];
+    }
+    return NULL;
+}
+
+bool exact_ranges_known(void)
+{
+    int device;
+    return find(&device) != NULL;
+}
+
 struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
 {
+    int device;
     why[0] = '\0';
     busy = false;
-    for (size_t i = 0; i < all_count; i++) {
-        if (all[i].context == context)
-            return all[i].failed ? NULL : &all[i];
-    }
-    if (all_count == CONTEXTS)
+    struct exact_ranges *ranges = find(&device);
+    if (ranges)
+        return ranges->failed ? NULL : ranges;
+    if (device < 0) {
+        snprintf(why, EXACT_WHY_BYTES, "the launch has no device that counters could be read of");
         return NULL;
-    struct exact_ranges *ranges = &all[all_count++];
-    *ranges = (struct exact_ranges){.context = context};
-    ranges->failed = !prepare(ranges, why);
+    }
+    if (all_count == DEVICES) {
+        snprintf(why, EXACT_WHY_BYTES, "there are more than %u devices", DEVICES);
+        return NULL;
+    }
+    ranges = &all[all_count++];
+    *ranges = (struct exact_ranges){.device = device};
+    ranges->failed = !prepare(ranges, context, why);
     all_count -= ranges->failed && busy;
     return ranges->failed ? NULL : ranges;
 }
@@ -195,9 +217,9 @@ const struct exact_pass *exact_ranges_passes(const struct exact_ranges *ranges, 
     return ranges->passes;
 }
 
-size_t exact_ranges_ready(const struct exact_ranges *ranges)
+size_t exact_ranges_ready(const struct exact_ranges *ranges, const void *context)
 {
-    return held.by == ranges ? held.pass : SIZE_MAX;
+    return held.by == ranges && held.context == context ? held.pass : SIZE_MAX;
 }
 
 void exact_ranges_release(void)
@@ -208,25 +230,18 @@ void exact_ranges_release(void)
     held.by = NULL;
 }
 
-static bool hold(struct exact_ranges *ranges, size_t pass, char *why)
+static bool hold(struct exact_ranges *ranges, void *context, size_t pass, char *why)
 {
-    struct range_enable on = {.size = PM_SIZE(range_enable, profiler), .context = ranges->context};
-    if (exact_ranges_ready(ranges) == pass)
+    struct range_enable on = {.size = PM_SIZE(range_enable, profiler), .context = context};
+    if (exact_ranges_ready(ranges, context) == pass)
         return true;
     exact_ranges_release();
     TRY(RangeProfilerEnable, &on);
     held.by = ranges;
+    held.context = context;
     held.pass = pass;
     held.profiler = on.profiler;
     return true;
-}
-
-static bool wait_idle(char *why)
-{
-    if (cuda_driver.CtxSynchronize && cuda_driver.CtxSynchronize() == CUDA_SUCCESS)
-        return true;
-    snprintf(why, EXACT_WHY_BYTES, "the context could not be waited for");
-    return false;
 }
 
 static bool empty_image(struct pass *pass, size_t count, char *why)
@@ -272,12 +287,13 @@ static bool start(struct pass *pass, char *why)
     return true;
 }
 
-bool exact_ranges_begin(struct exact_ranges *ranges, size_t pass, char why[EXACT_WHY_BYTES])
+bool exact_ranges_begin(struct exact_ranges *ranges, void *context, size_t pass,
+                        char why[EXACT_WHY_BYTES])
 {
     struct pass *prepared = &ranges->prepared[pass];
     why[0] = '\0';
     busy = false;
-    if (wait_idle(why) && hold(ranges, pass, why) &&
+    if (hold(ranges, context, pass, why) &&
         empty_image(prepared, ranges->passes[pass].count, why) && start(prepared, why))
         return true;
     exact_ranges_release();
@@ -286,13 +302,12 @@ bool exact_ranges_begin(struct exact_ranges *ranges, size_t pass, char why[EXACT
 
 static bool stop(char *why)
 {
-    bool idle = wait_idle(why);
     struct range_stop off = {.size = PM_SIZE(range_stop, all_passes), .profiler = held.profiler};
     TRY(RangeProfilerStop, &off);
     struct range_decode decode = {.size = PM_SIZE(range_decode, dropped),
                                   .profiler = held.profiler};
     TRY(RangeProfilerDecodeData, &decode);
-    return idle;
+    return true;
 }
 
 static bool read_values(const struct pass *pass, size_t count, double *values, char *why)

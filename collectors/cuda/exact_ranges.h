@@ -1,4 +1,4 @@
-/* Counting what one launch does, by CUPTI's range profiler: a context and the passes of its chip.
+/* Counting what one launch does, by CUPTI's range profiler: a device and the passes of its chip.
  * For one thread at a time, the one that launches; nothing here waits for anybody but CUPTI. */
 #ifndef PERFKIT_COLLECTORS_CUDA_EXACT_RANGES_H
 #define PERFKIT_COLLECTORS_CUDA_EXACT_RANGES_H
@@ -13,29 +13,34 @@
 
 struct exact_ranges;
 
-/* That of a context, which is current; made at the first call, which takes about a second. NULL:
- * nothing can be counted there, and `why` is a sentence the first time, "" later; or not now. */
+/* Has exact_ranges_of been called for the device of the current context? Then it is quick. */
+bool exact_ranges_known(void);
+
+/* That of the device of a context, which is current; made at the first call, which takes about a
+ * second. NULL: nothing can be counted there, and `why` is a sentence the first time, "" later; or
+ * not now. */
 struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES]);
 
 /* Did what failed last fail because somebody else has the counters? It may do later. */
 bool exact_ranges_busy(void);
 
-/* Passes of the context's chip, those that are not of tensors first. */
+/* Passes of the device's chip, those that are not of tensors first. */
 const struct exact_pass *exact_ranges_passes(const struct exact_ranges *ranges, size_t *count);
 
 /* The pass that the device is set up for in this context; SIZE_MAX = none. Another pass, or another
  * context, costs a sixth of a second (H200). */
-size_t exact_ranges_ready(const struct exact_ranges *ranges);
+size_t exact_ranges_ready(const struct exact_ranges *ranges, const void *context);
 
-/* Before the launch and after it, on the same thread; both wait until the context is idle. The
- * counters are then held until exact_ranges_release. End: values[count of the pass]; false also
- * when not exactly one kernel ran in between. False: `why`, "" where the next launch may do better.
- */
-bool exact_ranges_begin(struct exact_ranges *ranges, size_t pass, char why[EXACT_WHY_BYTES]);
+/* Before the launch and after it, on the same thread; both want the context idle, and may wait for
+ * ever where it is not. The counters are then held until exact_ranges_release. End: values[count of
+ * the pass]; false also when not exactly one kernel ran in between. False: `why`, "" where the next
+ * launch may do better. */
+bool exact_ranges_begin(struct exact_ranges *ranges, void *context, size_t pass,
+                        char why[EXACT_WHY_BYTES]);
 bool exact_ranges_end(struct exact_ranges *ranges, size_t pass, double *values,
                       char why[EXACT_WHY_BYTES]);
 
-/* Give the counters back. */
+/* Give the counters back. In an idle context too. */
 void exact_ranges_release(void);
 
 /* In a forked child: what was made is the parent's. */

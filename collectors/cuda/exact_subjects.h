@@ -24,7 +24,8 @@ struct exact_subject {
     bool given_up;
     bool tensor; /* it uses the tensor pipe, as far as was counted */
     bool complete;
-    uint8_t failures;
+    bool sure; /* of a kernel: it ends by itself, and needs nobody */
+    uint8_t failures, late;
     uint8_t done[EXACT_MOST_PASSES];
 };
 

@@ -150,13 +150,18 @@ void cuda_exact_end(void); /* the last records are read. Helper. */
 void cuda_exact_forked(void);
 
 /* ---- driver.c */
-/* NULL: the driver has no such function (names: before CUDA 12.3). Any thread, after the start. */
+/* NULL: the driver has no such function (names: before CUDA 12.3, CtxRecordEvent: before 12.5). Any
+ * thread, after the start. */
 extern struct cuda_driver {
     CUresult (*CtxGetDevice)(CUdevice *device); /* of the thread's context */
-    CUresult (*CtxSynchronize)(void);
+    CUresult (*CtxRecordEvent)(CUcontext context, CUevent event);
     CUresult (*DeviceGetCount)(int *count);
+    CUresult (*EventCreate)(CUevent *event, unsigned flags);
+    CUresult (*EventDestroy)(CUevent event);
+    CUresult (*EventQuery)(CUevent event);
     CUresult (*FuncGetName)(const char **name, const void *function);
     CUresult (*KernelGetName)(const char **name, const void *kernel);
+    CUresult (*ThreadExchangeStreamCaptureMode)(CUstreamCaptureMode *mode);
 } cuda_driver;
 void cuda_driver_start(void); /* within cuInit */
 

@@ -395,14 +395,15 @@ class Counters(replay.Case):
         self.assertEqual(found[GEMM, 20], {name: (n, 2 * value) for name, (n, value) in dict(
             in_launches(3, memory), **in_launches(1, arithmetic)).items()})
         # Two before a graph is made and one after, none of those in it; by the pass that was set up.
-        self.assertEqual(found["_Z4gemmPf", 10], in_launches(3, arithmetic))
+        # The first launch of a kernel is only tried.
+        self.assertEqual(found["_Z4gemmPf", 10], in_launches(2, arithmetic))
         # 90 of FP64, 210 of FP32, 660 of FP16 (packed), 10 of each tensor pass
         self.assertEqual([(row["flop"], row["launches"], row["l2_bytes"]) for row in self.exact_rows],
-                         [(1030, 20, 30), (None, 4, 60), (None, 3, None)])
+                         [(1030, 20, 30), (None, 4, 60), (None, 2, None)])
         self.assertEqual((self.exact_rows[0]["tensor_fp16_flop"], self.exact_rows[0]["flop_error"]),
                          (30, 0))
         (note,) = self.notes(db, "note")
-        self.assertIn("27 launches were counted one by one", note)
+        self.assertIn("26 launches were counted one by one", note)
         self.assertEqual(self.notes(db, "degraded"), [])
         self.assertEqual(self.count(db, "exact_count", "config IN (SELECT config FROM kernel) AND "
                                     "stream IN (SELECT stream FROM kernel)"),
@@ -439,6 +440,41 @@ class Counters(replay.Case):
         self.assertEqual(self.notes(db, "degraded"), [])
         self.assertEqual(self.one(db, "SELECT count(DISTINCT correlation) FROM exact_count"), 400)
         self.assertEqual(self.count(db, "exact_count", "name = 'complete'"), 20)
+
+    def exact_program(self, scenario):
+        return self.open(self.fake_run(scenario, options=["--counters=exact:gemm"]).capture)
+
+    def launches(self, db, kernel):
+        return self.one(db, "SELECT count(DISTINCT e.correlation) FROM exact_count e "
+                            "JOIN launch_config c ON c.id = e.config "
+                            "JOIN string s ON s.id = c.name WHERE s.value = '%s'" % kernel)
+
+    def test_exact_waits_for_a_device_that_gets_done(self):
+        db = self.exact_program("exact_slow")
+        self.assertEqual(self.launches(db, "_Z4gemmPf"), 2)
+        self.assertEqual(self.notes(db, "degraded"), [])
+
+    def test_exact_hangs_nobody(self):
+        # neither work before a launch that waits for its thread, nor a kernel that does
+        db = self.exact_program("exact_waiting")
+        self.assertEqual(self.count(db, "kernel"), 18)
+        self.assertEqual(self.launches(db, "_Z4gemmPf"), 3)
+        self.assertEqual(self.launches(db, GEMM), 1)
+        self.assertEqual(self.launches(db, "_Z10gemm_waitsPf"), 0)
+        notes = self.notes(db, "degraded")
+        self.assertEqual([note.split(",")[0] for note in notes],
+                         ["6 launches were not counted",
+                          "2 kernels are no longer counted because of that"])
+        self.assertIn("waits for what the program does later", notes[0])
+
+    def test_exact_threads_do_not_meet(self):
+        db = self.exact_program("exact_threads")
+        self.assertEqual(self.count(db, "kernel"), 1200)
+        for (_, blocks), counts in self.counted(db).items():
+            self.assertEqual(blocks, 10)
+            self.assertGreater(len(counts), 0)
+        self.assertGreater(self.launches(db, GEMM) + self.launches(db, "_Z4gemmPf"), 0)
+        self.assertEqual(self.notes(db, "degraded"), [])
 
     def test_exact_of_nothing(self):
         db = self.exact("nothing,here")

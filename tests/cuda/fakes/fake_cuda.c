@@ -62,9 +62,53 @@ int cuCtxGetDevice(int *device)
     return 0;
 }
 
-EXPORT int cuCtxSynchronize(void);
-int cuCtxSynchronize(void)
+/* Events of the context: nothing is done before the program lets it, from fake_cuda_hold(1) to
+ * fake_cuda_hold(0). */
+enum { NOT_READY = 600 };
+static _Atomic int held, events;
+
+EXPORT int fake_cuda_hold(int hold);
+int fake_cuda_hold(int hold)
 {
+    held = hold;
+    return events;
+}
+
+EXPORT int cuEventCreate(void **event, unsigned flags);
+int cuEventCreate(void **event, unsigned flags)
+{
+    *event = calloc(1, 1);
+    events++;
+    return flags == 2 && *event ? 0 : 1; /* without times */
+}
+
+EXPORT int cuCtxRecordEvent(void *context, void *event);
+int cuCtxRecordEvent(void *context, void *event)
+{
+    return context && event ? 0 : 1;
+}
+
+EXPORT int cuEventQuery(void *event);
+int cuEventQuery(void *event)
+{
+    return !event ? 1 : held ? NOT_READY : 0;
+}
+
+EXPORT int cuEventDestroy_v2(void *event);
+int cuEventDestroy_v2(void *event)
+{
+    events--;
+    free(event);
+    return 0;
+}
+
+EXPORT int cuThreadExchangeStreamCaptureMode(int *mode);
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    static __thread int now;
+    int before = now;
+    now = *mode;
+    *mode = before;
     return 0;
 }
 

@@ -3,6 +3,7 @@
  * (replay.c); buffers are per thread, are completed when full or at a flush, as CUPTI 13 does.
  *
  * With FAKE_CUPTI_OLD it lacks the functions that some CUPTI before 13.0 lacked. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -522,6 +523,19 @@ int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
 }
 
 #ifndef FAKE_CUPTI_OLD
+/* A kernel that waits for the host occupies the device until the program lets it go. Within a range
+ * CUPTI itself would wait for its end, in the launch. */
+static void run_waiting_kernel(void)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *symbol = cuda ? dlsym(cuda, "fake_cuda_hold") : NULL;
+    int (*hold)(int);
+    if (!symbol || fake_range_started())
+        abort();
+    memcpy(&hold, &symbol, sizeof hold);
+    hold(1);
+}
+
 EXPORT int fake_cupti_launch(const char *symbol, uint32_t cbid, const uint32_t shape[7],
                              uint32_t correlation);
 int fake_cupti_launch(const char *symbol, uint32_t cbid, const uint32_t shape[7],
@@ -539,6 +553,8 @@ int fake_cupti_launch(const char *symbol, uint32_t cbid, const uint32_t shape[7]
                                .context = (CUcontext)(uintptr_t)0x1001,
                                .correlationId = correlation};
     told += fake_call_back(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+    if (strstr(symbol, "waits"))
+        run_waiting_kernel();
     fake_range_kernel(shape[0] * shape[1] * shape[2]);
     data.callbackSite = CUPTI_API_EXIT;
     data.functionReturnValue = &result;

@@ -16,6 +16,7 @@ long fake_pm_knob(const char *name, long otherwise);
 /* ---- fake_range.c */
 /* A kernel of so many blocks runs now. */
 void fake_range_kernel(uint32_t blocks);
+bool fake_range_started(void); /* are kernels ranges now? */
 /* The context ends: its counters must not be held any more. */
 void fake_range_context_ends(void);
 /* Fill the values when the image is one of ranges. */

@@ -27,6 +27,11 @@ static struct {
     bool enabled, configured, started, decoded;
 } state;
 
+bool fake_range_started(void)
+{
+    return state.started;
+}
+
 void fake_range_kernel(uint32_t blocks)
 {
     if (state.started && state.image->ranges < state.image->room)

@@ -39,6 +39,7 @@ static fake_cupti_api_fn api_call;
 static fake_cupti_stream_fn new_stream;
 static fake_cupti_replay_fn replay_dump;
 static fake_cupti_launch_fn driver_launch;
+static int (*hold_device)(int hold); /* fake_cuda.c: what it was given is not done */
 static _Atomic uint32_t next_id = 1;
 
 /* The replayer's clock (fake_clock_fn). Ours comes before the C library's for the whole process, so
@@ -519,15 +520,15 @@ static int exact(void)
     return 0;
 }
 
-/* More configurations of a kernel, and more of others, than there is room for in small tables; the
- * device is reset while the counters are held. */
+/* More configurations of a kernel, and more of others, than there is room for in small tables, the
+ * first with a launch that is only tried; the device is reset while the counters are held. */
 static int exact_many(void)
 {
     topology();
     for (uint32_t blocks = 1; blocks <= 3000; blocks++)
         launch_by_driver("_Z5otherPf", 1, blocks);
     for (uint32_t blocks = 1; blocks <= 20; blocks++) {
-        launch_by_driver("_ZN3lib4gemmIfEEvPT_", blocks == 10 ? 10 : 20, blocks);
+        launch_by_driver("_ZN3lib4gemmIfEEvPT_", blocks == 1 ? 21 : blocks == 10 ? 10 : 20, blocks);
         if (blocks != 10)
             continue;
         api_call(CUPTI_CB_DOMAIN_RUNTIME_API, RESET_CBID, 0, 0);
@@ -535,6 +536,65 @@ static int exact_many(void)
         launch_by_driver("_ZN3lib4gemmIfEEvPT_", 10, blocks);
     }
     return 0;
+}
+
+/* The device waits for what this thread does later, before a launch or in it. */
+static int exact_waiting(void)
+{
+    topology();
+    launch_by_driver("_ZN3lib4gemmIfEEvPT_", 2, 10);
+    for (unsigned i = 0; i < 6; i++) {
+        hold_device(1);
+        launch_by_driver("_ZN3lib4gemmIfEEvPT_", 1, 10);
+        hold_device(0);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        launch_by_driver("_Z10gemm_waitsPf", 1, 10);
+        hold_device(0);
+    }
+    launch_by_driver("_Z4gemmPf", 4, 10);
+    return hold_device(0); /* events that were left */
+}
+
+/* It is not done for once, and then is. */
+static void *finish_soon(void *unused)
+{
+    pause_ms(100);
+    hold_device(0);
+    return unused;
+}
+
+static int exact_slow(void)
+{
+    topology();
+    for (unsigned i = 0; i < 3; i++) {
+        pthread_t other;
+        hold_device(1);
+        if (pthread_create(&other, NULL, finish_soon, NULL) != 0)
+            return 1;
+        launch_by_driver("_Z4gemmPf", 1, 10);
+        pthread_join(other, NULL);
+    }
+    return hold_device(0);
+}
+
+static void *launch_many(void *name)
+{
+    launch_by_driver(name, 300, 10);
+    return NULL;
+}
+
+/* Threads that launch in the same context. */
+static int exact_threads(void)
+{
+    static char *const names[] = {"_Z4gemmPf", "_ZN3lib4gemmIfEEvPT_", "_Z5otherPf", "_Z4gemmPf"};
+    pthread_t all[4];
+    topology();
+    for (unsigned i = 0; i < 4; i++)
+        pthread_create(&all[i], NULL, launch_many, names[i]);
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(all[i], NULL);
+    return hold_device(0);
 }
 
 static int replay(void)
@@ -562,6 +622,9 @@ static const struct {
     {"refused", refused}, {"nothing", nothing}, {"profiler", profiler}, {"streams", streams},
     {"replay", replay},   {"counted", counted}, {"managed", managed},
     {"exact", exact},         {"exact_many", exact_many},
+    {"exact_waiting", exact_waiting},
+    {"exact_slow", exact_slow},
+    {"exact_threads", exact_threads},
     {"managed_in_child", managed_in_child},
     {"managed_in_plugin", managed_in_plugin},
     {"unload_in_plugin", unload_in_plugin},
@@ -601,6 +664,8 @@ int main(int argc, char **argv)
         found = symbol(cupti, wanted[i].name);
         memcpy(wanted[i].function, &found, sizeof found);
     }
+    found = symbol(cuda, "fake_cuda_hold");
+    memcpy(&hold_device, &found, sizeof found);
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         if (strcmp(argv[1], scenarios[i].name) == 0) {
             if (!record && scenarios[i].run != nothing)
