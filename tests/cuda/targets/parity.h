@@ -34,15 +34,12 @@ enum { PAGEABLE = 1, PINNED, DEVICE, ARRAY, MANAGED, POOL = 9 };
         DRIVER_CHECK(DRIVER(function)(__VA_ARGS__));                                               \
         done.n("api", #function);                                                                  \
     } while (0)
+/* kind, CUPTI's number: 1 event, 2 stream for an event, 3 stream, 4 device */
 #define WAIT(function, kind, ...)                                                                  \
     do {                                                                                           \
         DO(function, __VA_ARGS__);                                                                 \
         done.n("waits", #function " " #kind);                                                      \
     } while (0)
-#define WAIT_EVENT 1
-#define WAIT_STREAM_FOR_EVENT 2
-#define WAIT_STREAM 3
-#define WAIT_DEVICE 4
 #define WAIT_DEVICE_NOW()                                                                          \
     do {                                                                                           \
         CHECK(cudaDeviceSynchronize());                                                            \
