@@ -96,8 +96,44 @@ static unsigned bits_of(int64_t value)
     return value <= 0 ? 0 : (unsigned)(64 - __builtin_clzll((uint64_t)value));
 }
 
-/* Scan the keys: bucket[b] counts rows whose lateness has b bits. */
-static enum prof_status measure(struct prof_ordered *o, int64_t bucket[64], struct prof_error *err)
+/* What a scan of the keys finds out. */
+struct disorder {
+    unsigned bits;       /* rows of more bits of lateness are late ... */
+    int64_t late_of[64]; /* ... by the number of bits */
+    PROF_ARRAY(struct late_row) late;
+};
+
+struct late_row {
+    int64_t id;
+    unsigned bits;
+};
+
+/* More late rows than may be held aside: those that are the least late are not. */
+static void raise_bound(struct disorder *d)
+{
+    size_t kept = 0, left = d->late.count;
+    while (left > OUTLIERS)
+        left -= (size_t)d->late_of[++d->bits];
+    for (size_t i = 0; i < d->late.count; i++) {
+        if (d->late.data[i].bits > d->bits)
+            d->late.data[kept++] = d->late.data[i];
+    }
+    d->late.count = kept;
+}
+
+static bool note_late(struct disorder *d, int64_t id, unsigned bits)
+{
+    struct late_row *slot = prof_array_add(&d->late);
+    if (!slot)
+        return false;
+    *slot = (struct late_row){id, bits};
+    d->late_of[bits]++;
+    if (d->late.count > OUTLIERS)
+        raise_bound(d);
+    return true;
+}
+
+static enum prof_status measure(struct prof_ordered *o, struct disorder *d, struct prof_error *err)
 {
     sqlite3_stmt *keys;
     enum prof_status status = select_rows(o, true, "", &keys, err);
@@ -108,52 +144,55 @@ static enum prof_status measure(struct prof_ordered *o, int64_t bucket[64], stru
         int64_t key = prof_column_int(keys, 0);
         if (key > latest)
             latest = key;
-        bucket[bits_of(prof_subtract(latest, key))]++;
+        unsigned bits = bits_of(prof_subtract(latest, key));
+        if (bits > d->bits && !note_late(d, sqlite3_column_int64(keys, 1), bits)) {
+            sqlite3_finalize(keys);
+            return prof_out_of_memory(err);
+        }
     }
     return prof_query_end(o->capture, keys, err);
 }
 
-/* Read the rows later than o->lateness into o->late. */
-static enum prof_status read_late(struct prof_ordered *o, struct prof_error *err)
+/* Read the late rows into o->late, sorted. */
+static enum prof_status read_late(struct prof_ordered *o, const struct disorder *d,
+                                  struct prof_error *err)
 {
-    sqlite3_stmt *rows;
-    enum prof_status status = select_rows(o, false, "", &rows, err);
+    sqlite3_stmt *row;
+    enum prof_status status =
+        select_rows(o, false, *o->query.where ? "AND id = ?" : "WHERE id = ?", &row, err);
     if (status)
         return status;
-    int64_t latest = INT64_MIN;
-    while (prof_row(rows)) {
-        int64_t key = prof_column_int(rows, 0);
-        if (key > latest)
-            latest = key;
-        if (prof_subtract(latest, key) <= o->lateness)
-            continue;
-        struct prof_ordered_row *slot = prof_array_add(&o->late);
-        if (!slot) {
-            sqlite3_finalize(rows);
+    int step = SQLITE_DONE;
+    for (size_t i = 0; i < d->late.count && (step == SQLITE_ROW || step == SQLITE_DONE); i++) {
+        sqlite3_reset(row);
+        sqlite3_bind_int64(row, 1, d->late.data[i].id);
+        step = sqlite3_step(row);
+        struct prof_ordered_row *slot = step == SQLITE_ROW ? prof_array_add(&o->late) : NULL;
+        if (slot) {
+            read_row(o, row, slot);
+        } else if (step == SQLITE_ROW) {
+            sqlite3_finalize(row);
             return prof_out_of_memory(err);
         }
-        read_row(o, rows, slot);
     }
     if (o->late.count)
         qsort(o->late.data, o->late.count, sizeof *o->late.data, compare_rows);
-    return prof_query_end(o->capture, rows, err);
+    return prof_query_end(o->capture, row, err);
 }
 
 static enum prof_status plan(struct prof_ordered *o, int64_t small, struct prof_error *err)
 {
-    int64_t bucket[64] = {0}, late = 0;
     o->sorted = count_estimate(o) <= (small ? small : SMALL);
     if (o->sorted)
         return PROF_OK;
-    enum prof_status status = measure(o, bucket, err);
-    if (status)
-        return status;
-    unsigned bits = 63;
-    for (; bits && late + bucket[bits] <= OUTLIERS; bits--)
-        late += bucket[bits];
-    o->lateness = bits >= 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
+    struct disorder d = {0};
+    enum prof_status status = measure(o, &d, err);
+    o->lateness = d.bits >= 63 ? INT64_MAX : (INT64_C(1) << d.bits) - 1;
     o->latest = INT64_MIN;
-    return late ? read_late(o, err) : PROF_OK;
+    if (!status && d.late.count)
+        status = read_late(o, &d, err);
+    prof_array_free(&d.late);
+    return status;
 }
 
 static void set_columns(struct prof_ordered *o)

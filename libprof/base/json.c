@@ -9,17 +9,24 @@
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 
-#define FLUSH_BYTES (64u << 10)
+#define FLUSH_BYTES (256u << 10) /* four times as large as a pipe, and fewer, cheaper writes */
+#define BLOCK_BYTES 4096u        /* whole ones pass through stdio uncopied, and stay aligned */
+#define KEY_BYTES 64u            /* keys up to here are copied without asking for room again */
+#define NUMBER_BYTES 32u         /* of the longest integer or time */
 
-static void flush(struct prof_json *json)
+/* Write what is in the buffer, but for the last, incomplete block unless `all`. */
+static void flush(struct prof_json *json, bool all)
 {
+    size_t now = all ? json->count : json->count - json->count % BLOCK_BYTES;
     if (!json->file || json->status)
         return;
-    if (json->count && fwrite(json->data, 1, json->count, json->file) != json->count) {
+    if (now && fwrite(json->data, 1, now, json->file) != now) {
         json->status = PROF_IO;
         json->saved_errno = errno;
     }
-    json->count = 0;
+    json->count -= now;
+    if (json->count)
+        memmove(json->data, json->data + now, json->count);
 }
 
 /* Room for `length` bytes more; a document that goes to a file makes it by writing. */
@@ -30,7 +37,7 @@ static bool make_room(struct prof_json *json, size_t length)
         return false;
     if (json->file) {
         if (json->capacity)
-            flush(json);
+            flush(json, false);
         need = json->count + length < FLUSH_BYTES ? FLUSH_BYTES : json->count + length;
     }
     if (!json->status && !prof_array_room(&json->data, &json->capacity, need, 1))
@@ -38,12 +45,21 @@ static bool make_room(struct prof_json *json, size_t length)
     return !json->status;
 }
 
-/* The one way into the buffer: a trace passes here a hundred million times. */
-static inline void put(struct prof_json *json, const char *text, size_t length)
+/* Where `length` bytes more may be put, whose number is then added to json->count; NULL after an
+ * error. A trace passes here a hundred million times. */
+static inline char *room(struct prof_json *json, size_t length)
 {
     if (json->capacity - json->count < length && !make_room(json, length))
+        return NULL;
+    return json->data + json->count;
+}
+
+static inline void put(struct prof_json *json, const char *text, size_t length)
+{
+    char *at = room(json, length);
+    if (!at)
         return;
-    memcpy(json->data + json->count, text, length);
+    memcpy(at, text, length);
     json->count += length;
 }
 
@@ -94,6 +110,12 @@ static void put_escaped(struct prof_json *json, unsigned char c)
         put(json, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
 }
 
+/* In a text: neither escaped nor part of a longer sequence. */
+static inline bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 /* True when none of eight bytes needs a look: all in 0x20..0x7e, no quote, no backslash. Each line sets
  * the top bit of the bytes that do; borrows may set it too often, never too seldom. */
 static bool eight_plain(const unsigned char *s)
@@ -116,7 +138,7 @@ static void put_quoted(struct prof_json *json, const char *text, size_t length)
             i += 8;
             continue;
         }
-        if (s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\') {
+        if (is_plain(s[i])) {
             i++;
             continue;
         }
@@ -134,6 +156,28 @@ static void put_quoted(struct prof_json *json, const char *text, size_t length)
     }
     put(json, text + plain, length - plain);
     put(json, "\"", 1);
+}
+
+/* The key with its quotes and colon in one go. False, and nothing was put: it is not a short text
+ * without escapes, as almost all keys are, or there is an error. */
+static inline bool put_short_key(struct prof_json *json, const char *key)
+{
+    char *at = room(json, KEY_BYTES + sizeof "\"\": ");
+    size_t length = 0;
+    if (!at)
+        return false;
+    *at++ = '"';
+    for (; length < KEY_BYTES && is_plain((unsigned char)key[length]); length++)
+        at[length] = key[length];
+    if (key[length])
+        return false;
+    at += length;
+    *at++ = '"';
+    *at++ = ':';
+    if (json->indent || json->spaced)
+        *at++ = ' ';
+    json->count = (size_t)(at - json->data);
+    return true;
 }
 
 /* What stands before every value: comma, line break, key. */
@@ -156,7 +200,7 @@ static void before(struct prof_json *json, const char *key)
         put(json, ",", 1);
     json->has_items[level] = true;
     newline(json);
-    if (key) {
+    if (key && !put_short_key(json, key)) {
         put_quoted(json, key, strlen(key));
         put(json, ": ", json->indent || json->spaced ? 2 : 1);
     }
@@ -241,16 +285,18 @@ void prof_json_bytes(struct prof_json *json, const char *key, const char *text, 
 
 void prof_json_int(struct prof_json *json, const char *key, int64_t value)
 {
-    char text[32];
     before(json, key);
-    put(json, text, prof_print_int(text, value));
+    char *at = room(json, NUMBER_BYTES);
+    if (at)
+        json->count += prof_print_int(at, value);
 }
 
 void prof_json_uint(struct prof_json *json, const char *key, uint64_t value)
 {
-    char text[32];
     before(json, key);
-    put(json, text, prof_print_uint(text, value));
+    char *at = room(json, NUMBER_BYTES);
+    if (at)
+        json->count += prof_print_uint(at, value);
 }
 
 void prof_json_known(struct prof_json *json, const char *key, int64_t value)
@@ -289,19 +335,20 @@ void prof_json_fixed(struct prof_json *json, const char *key, double value, int 
 
 void prof_json_us(struct prof_json *json, const char *key, int64_t ns)
 {
-    char text[32];
-    size_t length = 0;
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
     unsigned part = (unsigned)(size % 1000);
     before(json, key);
+    char *at = room(json, NUMBER_BYTES);
+    if (!at)
+        return;
     if (ns < 0)
-        text[length++] = '-';
-    length += prof_print_uint(text + length, size / 1000);
-    text[length++] = '.';
-    text[length++] = (char)('0' + part / 100);
-    text[length++] = (char)('0' + part / 10 % 10);
-    text[length++] = (char)('0' + part % 10);
-    put(json, text, length);
+        *at++ = '-';
+    at += prof_print_uint(at, size / 1000);
+    *at++ = '.';
+    *at++ = (char)('0' + part / 100);
+    *at++ = (char)('0' + part / 10 % 10);
+    *at++ = (char)('0' + part % 10);
+    json->count = (size_t)(at - json->data);
 }
 
 void prof_json_bool(struct prof_json *json, const char *key, bool value)
@@ -323,7 +370,7 @@ enum prof_status prof_json_finish(struct prof_json *json, struct prof_error *err
     if (json->indent)
         put(json, "\n", 1);
     if (json->file) {
-        flush(json);
+        flush(json, true);
         if (!json->status && fflush(json->file)) {
             json->status = PROF_IO;
             json->saved_errno = errno;

@@ -38,7 +38,7 @@ struct prof_json {
     bool has_items[PROF_JSON_DEPTH];
 };
 
-/* Begin a document that goes to `file` (borrowed) in pieces of 64 KiB. */
+/* Begin a document that goes to `file` (borrowed) in pieces of 256 KiB. */
 void prof_json_to_file(struct prof_json *json, FILE *file, int indent);
 
 /* Begin a document in memory: json->data, json->count bytes, also NUL-terminated after finish. */
