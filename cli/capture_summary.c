@@ -197,7 +197,8 @@ void capture_summary(const char *command, const char *path, const char *shown, c
     bool contended = say_contention(command, &trust);
     if (say_filtered(command, &trust, info->kernel_filter))
         nothing = false; /* that is the reason */
-    if (nothing && (reason || !contended))
+    bool told = contended || !trust.complete; /* why, by another line */
+    if (nothing && (reason || !told))
         say_nothing(command, &trust, reason);
     else if (nothing)
         cli_say(command, "nothing was recorded");

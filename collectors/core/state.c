@@ -181,9 +181,13 @@ static bool give_birth(struct core_state *state)
                          state->forked ? LIFECYCLE_BIRTH_FORK : LIFECYCLE_BIRTH_START);
     about.start_ns = prof_now_ns();
     about.entry = state->entry ? state->entry_number : 0;
+    errno = 0;
     if (!map_tables(state) || !spool_writer_create(&state->spool, directory, &about,
-                                                   core_spool_limit(), FIRST_CHUNKS))
+                                                   core_spool_limit(), FIRST_CHUNKS)) {
+        if (state->entry) /* the only place left where it can be said */
+            state->entry->facts |= LIFECYCLE_REFUSED | (uint32_t)errno << LIFECYCLE_ERRNO_SHIFT;
         return false;
+    }
     kept.spool = state->spool.header;
     kept.spool_bytes = state->spool.mapped_bytes;
     if (state->entry)

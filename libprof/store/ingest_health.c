@@ -305,6 +305,25 @@ static bool state_missing_spools(struct prof_ingest *ingest)
     return ok;
 }
 
+/* Processes that had something to record and could not: no descriptors left, a limit of file sizes
+ * or of address space, another user or another root folder than at their start. */
+static bool state_refused_spools(struct prof_ingest *ingest)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < ingest->processes.count; i++) {
+        const struct ingest_process *process = &ingest->processes.data[i];
+        struct lifecycle_entry entry;
+        if (process->has_spool || !read_entry(ingest, process, &entry) ||
+            !(entry.facts & LIFECYCLE_REFUSED))
+            continue;
+        char note[160];
+        snprintf(note, sizeof note, "it made GPU or NVTX calls and could make no spool for them (%s)",
+                 strerror((int)(entry.facts >> LIFECYCLE_ERRNO_SHIFT)));
+        ok = ingest_health_line(ingest, process->row, "collector", "spool refused", NULL, note);
+    }
+    return ok;
+}
+
 /* Spools that were read before perfkit was killed and cannot be opened any more. */
 static bool state_lost_spools(struct prof_ingest *ingest)
 {
@@ -382,15 +401,21 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
                                   "still running when the capture was closed");
     char missing[160], note[256];
     say_what_may_be_missing(ingest, process, missing, sizeof missing);
-    snprintf(note, sizeof note, "%s%s", notes[process->how], missing);
+    bool stranger = process->how == LIFECYCLE_UNSEEN && process->has_status &&
+                    process->entry == UINT32_MAX && !process->has_spool;
+    snprintf(note, sizeof note, "%s%s",
+             stranger ? "it never announced itself: linked statically, not preloaded, or run as a "
+                        "user that cannot open the spool folder"
+                      : notes[process->how],
+             missing);
     return ingest_health_line(ingest, process->row, "end", items[process->how], known, note);
 }
 
 /* How the processes that had events (and the command itself) ended. */
 bool ingest_health_finish(struct prof_ingest *ingest)
 {
-    bool ok =
-        state_refused_files(ingest) && state_missing_spools(ingest) && state_lost_spools(ingest);
+    bool ok = state_refused_files(ingest) && state_missing_spools(ingest) &&
+              state_refused_spools(ingest) && state_lost_spools(ingest);
     for (size_t i = 0; ok && i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];
         if (process->has_spool || process->reaped)

@@ -1,6 +1,8 @@
 """Limits: no room, few descriptors, little address space, thousands of threads and children, a reader
 that stalls or stays. The program is never harmed (no SIGBUS, no SIGXFSZ), what is dropped is
 counted, and one readable file remains."""
+import errno
+import json
 import os
 import resource
 import shutil
@@ -75,6 +77,16 @@ class Room(e2e.Case):
             db, "SELECT count(*) FROM capture_health WHERE note NOT NULL AND subject <> 'end'"),
             "nothing says why there are no records: " +
             repr(db.execute("SELECT * FROM capture_health").fetchall()))
+
+    def test_no_spool(self):
+        """Not even its first page: the program runs, the capture says that it lacks what it did."""
+        result = self.record(*self.limited("ulimit -f 0", self.records(1000, 0, opencl=0)), status=17)
+        db = self.open(result.capture)
+        self.assertEqual(db.execute(MARKS).fetchone()[0], 0)
+        note = self.one(db, "SELECT note FROM capture_health WHERE item = 'spool refused'")
+        self.assertIn(os.strerror(errno.EFBIG), note or "nothing says why there are no records")
+        report = json.loads(self.perfkit("report", "--json", result.capture).out)
+        self.assertFalse(report["trust"]["complete"])
 
     def test_spool_limit(self):
         result = self.record(*self.records(100000, 0), status=17, options=["--spool-limit=1M"])
