@@ -240,8 +240,7 @@ static void note_target(struct run_environment *environment, const struct elf_fa
              target->path);
     else if (target->elf && !target->dynamic)
         note(environment, "preload",
-             "%s is linked statically: the loader brings nothing in; only what it starts, and CUDA "
-             "or OpenCL that it loads itself, is recorded",
+             "%s is linked statically: the loader brings nothing in; only what it starts is recorded",
              target->path);
 }
 

@@ -1,6 +1,7 @@
 /* What `perfkit run` hands over through the environment, copied at load time: programs change and
  * clear their environment. */
 #include <fcntl.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,21 @@ static char command[256];
 static uint32_t command_bytes;
 static struct prof_rank rank = {-1, -1, -1, ""};
 
+static int see_object(struct dl_phdr_info *object, size_t bytes, void *data)
+{
+    (void)object;
+    (void)bytes;
+    (void)data;
+    return 1;
+}
+
+/* A static program that opens a library brings in a second libc, whose loader knows of no object and
+ * whose pthread_create crashes: nothing of ours may run there. */
+static bool loaded_by_static_program(void)
+{
+    return dl_iterate_phdr(see_object, NULL) == 0;
+}
+
 /* Runs before main; repeated by whoever comes earlier, and by a process that was not under perfkit
  * then, which costs it one look at its environment. */
 __attribute__((constructor)) static void load(void)
@@ -26,7 +42,7 @@ __attribute__((constructor)) static void load(void)
     if (value && strlen(value) < sizeof options)
         memcpy(options, value, strlen(value) + 1);
     value = getenv("PERFKIT_DIR");
-    if (value && value[0] == '/' && strlen(value) < sizeof directory)
+    if (value && value[0] == '/' && strlen(value) < sizeof directory && !loaded_by_static_program())
         memcpy(directory, value, strlen(value) + 1);
     if (!directory[0])
         return;
