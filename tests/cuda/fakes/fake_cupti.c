@@ -16,8 +16,6 @@
 #include "tests/cuda/fakes/fake_pm.h"
 #include "tests/cuda/fakes/internal.h"
 
-#define MAX_KIND 128
-#define MAX_CBID 2048
 #define MAX_THREADS 256
 #define MAX_DOMAIN 8
 
@@ -32,13 +30,12 @@ static CUpti_BuffersCallbackCompleteFunc complete;
 static CUpti_CallbackFunc callback;
 static void *callback_data;
 static CUpti_TimestampCallbackFunc timestamp;
-static unsigned char kinds[MAX_KIND];
+static unsigned char kinds[FAKE_MAX_KIND];
 enum { UNSAID, ON, OFF };
-static unsigned char runtime_cbids[MAX_CBID], driver_cbids[MAX_CBID]; /* what was said of each */
+/* what was said of each */
+static unsigned char runtime_cbids[FAKE_MAX_CBID], driver_cbids[FAKE_MAX_CBID];
 static _Atomic int running; /* the program's records have begun */
-static unsigned char callback_ids[MAX_DOMAIN][MAX_CBID];
-static uint32_t said_version = 130001;
-static size_t said_sizes[MAX_KIND]; /* 0: the headers' */
+static unsigned char callback_ids[MAX_DOMAIN][FAKE_MAX_CBID];
 static struct thread_buffer buffers[MAX_THREADS] = {
     [0 ... MAX_THREADS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER},
 };
@@ -48,131 +45,11 @@ static _Atomic uint64_t stats[FAKE_STATS];
 static _Atomic uint64_t told_dropped;
 static _Atomic uint64_t to_tell_dropped;
 
-const char *fake_knob_in(const char *variable, const char *name)
-{
-    const char *at = getenv(variable);
-    size_t length = strlen(name);
-    while (at && *at) {
-        if (strncmp(at, name, length) == 0 && at[length] == '=')
-            return at + length + 1;
-        at = strchr(at, ',');
-        at = at ? at + 1 : NULL;
-    }
-    return NULL;
-}
-
-static const char *knob_at(const char *name)
-{
-    return fake_knob_in("FAKE_CUPTI", name);
-}
-
-long fake_knob(const char *name, long otherwise)
-{
-    const char *at = knob_at(name);
-    return at ? atol(at) : otherwise;
-}
-
-bool fake_knob_text(const char *name, char *value, size_t size)
-{
-    const char *at = knob_at(name);
-    if (at)
-        snprintf(value, size, "%.*s", (int)strcspn(at, ","), at);
-    return at != NULL;
-}
-
-/* From the headers of CUPTI (cmake). */
-static const char *const runtime_names[MAX_CBID] = {
-#define X(id, name) [id] = name,
-#include "cupti_runtime_names.inc"
-    [FAKE_UNKNOWN_FUNCTION] = "cudaFrobnicate_v11030",
-};
-static const char *const driver_names[MAX_CBID] = {
-#include "cupti_driver_names.inc"
-#undef X
-};
-
-void fake_set_version(uint32_t version)
-{
-    said_version = version;
-}
-
-void fake_set_size(uint32_t kind, size_t size)
-{
-    if (kind < MAX_KIND)
-        said_sizes[kind] = size;
-}
-
-static uint32_t version(void)
-{
-    return (uint32_t)fake_knob("version", (long)said_version);
-}
-
-/* Sizes of 12.0 and 13.0. */
-static size_t record_size(uint32_t kind)
-{
-    static const struct {
-        size_t old, new;
-    } sizes[MAX_KIND] = {
-        [CUPTI_ACTIVITY_KIND_MEMCPY] = {88, sizeof(CUpti_ActivityMemcpy6)},
-        [CUPTI_ACTIVITY_KIND_MEMSET] = {88, sizeof(CUpti_ActivityMemset4)},
-        [CUPTI_ACTIVITY_KIND_KERNEL] = {208, sizeof(CUpti_ActivityKernel10)},
-        [CUPTI_ACTIVITY_KIND_DRIVER] = {40, sizeof(CUpti_ActivityAPI)},
-        [CUPTI_ACTIVITY_KIND_RUNTIME] = {40, sizeof(CUpti_ActivityAPI)},
-        [CUPTI_ACTIVITY_KIND_DEVICE] = {176, sizeof(CUpti_ActivityDevice5)},
-        [CUPTI_ACTIVITY_KIND_CONTEXT] = {16, sizeof(CUpti_ActivityContext3)},
-        [CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = {208, sizeof(CUpti_ActivityKernel10)},
-        [CUPTI_ACTIVITY_KIND_NAME] = {32, sizeof(CUpti_ActivityName)},
-        [CUPTI_ACTIVITY_KIND_MARKER] = {56, sizeof(CUpti_ActivityMarker2)},
-        [CUPTI_ACTIVITY_KIND_MARKER_DATA] = {40, sizeof(CUpti_ActivityMarkerData2)},
-        [CUPTI_ACTIVITY_KIND_OVERHEAD] = {40, sizeof(CUpti_ActivityOverhead3)},
-        [CUPTI_ACTIVITY_KIND_ENVIRONMENT] = {40, sizeof(CUpti_ActivityEnvironment)},
-        [CUPTI_ACTIVITY_KIND_MEMCPY2] = {96, sizeof(CUpti_ActivityMemcpyPtoP4)},
-        [CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER] =
-            {64, sizeof(CUpti_ActivityUnifiedMemoryCounter3)},
-        [CUPTI_ACTIVITY_KIND_FUNCTION] = {32, sizeof(CUpti_ActivityFunction)},
-        [CUPTI_ACTIVITY_KIND_MODULE] = {24, sizeof(CUpti_ActivityModule)},
-        [CUPTI_ACTIVITY_KIND_CUDA_EVENT] = {24, sizeof(CUpti_ActivityCudaEvent2)},
-        [CUPTI_ACTIVITY_KIND_STREAM] = {24, sizeof(CUpti_ActivityStream)},
-        [CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = {40, sizeof(CUpti_ActivitySynchronization2)},
-        [CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] = {24,
-                                                      sizeof(CUpti_ActivityExternalCorrelation)},
-        [CUPTI_ACTIVITY_KIND_INTERNAL_LAUNCH_API] = {40, sizeof(CUpti_ActivityAPI)},
-        [CUPTI_ACTIVITY_KIND_MEMORY2] = {120, sizeof(CUpti_ActivityMemory4)},
-        [CUPTI_ACTIVITY_KIND_MEMORY_POOL] = {72, sizeof(CUpti_ActivityMemoryPool3)},
-        [CUPTI_ACTIVITY_KIND_GRAPH_TRACE] = {48, sizeof(CUpti_ActivityGraphTrace2)},
-        [CUPTI_ACTIVITY_KIND_JIT] = {64, sizeof(CUpti_ActivityJit2)},
-        [CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE] = {56, sizeof(CUpti_ActivityDeviceGraphTrace)},
-    };
-    if (kind >= MAX_KIND)
-        return 0;
-    if (version() < 130000)
-        return sizes[kind].old;
-    return said_sizes[kind] ? said_sizes[kind] : sizes[kind].new;
-}
-
-EXPORT CUptiResult cuptiGetVersion(uint32_t *number)
-{
-    *number = version();
-    return CUPTI_SUCCESS;
-}
-
 EXPORT CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 {
     static __thread char name[32];
     snprintf(name, sizeof name, "FAKE_ERROR_%d", (int)result);
     *text = name;
-    return CUPTI_SUCCESS;
-}
-
-EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid,
-                                        const char **name)
-{
-    const char *const *names = domain == CUPTI_CB_DOMAIN_RUNTIME_API  ? runtime_names
-                               : domain == CUPTI_CB_DOMAIN_DRIVER_API ? driver_names
-                                                                      : NULL;
-    if (!names || cbid >= MAX_CBID || !names[cbid])
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    *name = names[cbid];
     return CUPTI_SUCCESS;
 }
 
@@ -213,7 +90,7 @@ EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle h
                                        CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
     (void)handle;
-    if ((unsigned)domain >= MAX_DOMAIN || cbid >= MAX_CBID)
+    if ((unsigned)domain >= MAX_DOMAIN || cbid >= FAKE_MAX_CBID)
         return CUPTI_ERROR_INVALID_PARAMETER;
     callback_ids[domain][cbid] = (unsigned char)enable;
     return CUPTI_SUCCESS;
@@ -286,7 +163,7 @@ EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
         return (CUptiResult)fake_knob("enable", 0);
     if ((long)kind == fake_knob("refuse", 0))
         return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-    kinds[kind % MAX_KIND] = 1;
+    kinds[kind % FAKE_MAX_KIND] = 1;
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) /* undoes what was said of single functions */
         memset(runtime_cbids, UNSAID, sizeof runtime_cbids);
     else if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
@@ -298,7 +175,7 @@ EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
     if (gone)
         abort();
-    kinds[kind % MAX_KIND] = 0;
+    kinds[kind % FAKE_MAX_KIND] = 0;
     return CUPTI_SUCCESS;
 }
 
@@ -334,12 +211,12 @@ static CUptiResult say(unsigned char *of, uint8_t enable)
 
 EXPORT CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 {
-    return say(&runtime_cbids[cbid % MAX_CBID], enable);
+    return say(&runtime_cbids[cbid % FAKE_MAX_CBID], enable);
 }
 
 EXPORT CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
 {
-    return say(&driver_cbids[cbid % MAX_CBID], enable);
+    return say(&driver_cbids[cbid % FAKE_MAX_CBID], enable);
 }
 
 EXPORT CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
@@ -415,11 +292,11 @@ EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *data, size_t valid, CUpti
 {
     size_t at = 0;
     if (*record)
-        at = (size_t)((uint8_t *)*record - data) + record_size((uint32_t)(*record)->kind);
+        at = (size_t)((uint8_t *)*record - data) + fake_record_size((uint32_t)(*record)->kind);
     if (at >= valid)
         return CUPTI_ERROR_MAX_LIMIT_REACHED;
     CUpti_Activity *next = (CUpti_Activity *)(void *)(data + at);
-    size_t size = record_size((uint32_t)next->kind);
+    size_t size = fake_record_size((uint32_t)next->kind);
     if (size == 0)
         return CUPTI_ERROR_INVALID_KIND;
     if (at + size > valid)
@@ -460,7 +337,7 @@ uint64_t fake_record_clock(uint64_t monotonic)
 
 bool fake_wants_callback(CUpti_CallbackDomain domain, uint32_t cbid)
 {
-    return callback && (unsigned)domain < MAX_DOMAIN && cbid < MAX_CBID &&
+    return callback && (unsigned)domain < MAX_DOMAIN && cbid < FAKE_MAX_CBID &&
            callback_ids[domain][cbid];
 }
 
@@ -574,12 +451,12 @@ bool fake_wants_record(const void *record)
     running = 1;
     uint32_t kind = *(const uint32_t *)record;
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
-        uint32_t cbid = ((const CUpti_ActivityAPI *)record)->cbid % MAX_CBID;
+        uint32_t cbid = ((const CUpti_ActivityAPI *)record)->cbid % FAKE_MAX_CBID;
         unsigned char said =
             kind == CUPTI_ACTIVITY_KIND_RUNTIME ? runtime_cbids[cbid] : driver_cbids[cbid];
         return said == ON || (said == UNSAID && kinds[kind]);
     }
-    return kinds[kind % MAX_KIND];
+    return kinds[kind % FAKE_MAX_KIND];
 }
 
 static struct thread_buffer *my_buffer(void)
@@ -603,7 +480,7 @@ void fake_bring_back(void)
 
 void fake_write(const void *record, size_t size)
 {
-    size_t true_size = record_size(*(const uint32_t *)record);
+    size_t true_size = fake_record_size(*(const uint32_t *)record);
     if (true_size == 0)
         true_size = size;
     struct thread_buffer *buffer = my_buffer();

@@ -13,17 +13,25 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* ---- fake_knobs.c */
 /* What stands behind `name=` in an environment variable ("name=value,..."); NULL = nothing. */
 const char *fake_knob_in(const char *variable, const char *name);
 /* A number of FAKE_CUPTI ("name=value,..."); its text. */
 long fake_knob(const char *name, long otherwise);
 bool fake_knob_text(const char *name, char *value, size_t size);
 
-/* ---- fake_cupti.c */
+/* ---- fake_headers.c */
+#define FAKE_MAX_KIND 128  /* kinds of records */
+#define FAKE_MAX_CBID 2048 /* functions of an API */
+
 /* What cuptiGetVersion says when no knob does. */
 void fake_set_version(uint32_t version);
 /* Records of `kind` have this size from now on, whatever the version. */
 void fake_set_size(uint32_t kind, size_t size);
+/* 0: there is no such kind. */
+size_t fake_record_size(uint32_t kind);
+
+/* ---- fake_cupti.c */
 bool fake_wants_record(const void *record);
 /* Write a record into the calling thread's buffer, wanted or not. */
 void fake_write(const void *record, size_t size);
