@@ -90,16 +90,16 @@ static int device_match(const struct prof_device *device, const char *text)
     if (colon && device->api && strlen(device->api) == (size_t)(colon - text) &&
         !strncmp(device->api, text, (size_t)(colon - text)) && number(colon + 1) != PROF_UNKNOWN)
         return device->ordinal == number(colon + 1);
-    if (device->uuid && !strcmp(device->uuid, text))
+    if ((device->uuid && !strcmp(device->uuid, text)) || !strcmp(device->title, text))
         return 1;
     return *text && device->name && strstr(device->name, text) ? 2 : 0;
 }
 
 static void list_device(struct list *list, const struct prof_device *device)
 {
-    char item[160];
-    snprintf(item, sizeof item, "%s:%lld (%.60s%s%.48s)", device->api ? device->api : "?",
-             device->ordinal == PROF_UNKNOWN ? -1ll : (long long)device->ordinal,
+    char item[256];
+    snprintf(item, sizeof item, "'%s' (%s:%lld, %.60s%s%.48s)", device->title,
+             device->api ? device->api : "?", device->ordinal == PROF_UNKNOWN ? -1ll : (long long)device->ordinal,
              device->name ? device->name : "?", device->uuid ? ", " : "",
              device->uuid ? device->uuid : "");
     list_add(list, item);

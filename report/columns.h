@@ -47,7 +47,7 @@ static inline struct prof_report_value prof_report_device_name(const struct prof
                                                                int64_t id)
 {
     const struct prof_device *device = prof_device(data->capture, id);
-    return prof_report_text(device ? device->name : NULL);
+    return prof_report_text(device && device->name ? device->full_name : NULL);
 }
 
 #define ROWS(type, name_)                                                                          \

@@ -226,17 +226,3 @@ void prof_report_when(int64_t realtime_ns, char *out, size_t size)
         !strftime(out, size, "%Y-%m-%d %H:%M:%S UTC", &parts))
         snprintf(out, size, "n/a");
 }
-
-void prof_report_device_label(const struct prof_device *device, char *out, size_t size)
-{
-    const char *kind = "device";
-    if (!device || device->ordinal == PROF_UNKNOWN) {
-        snprintf(out, size, "device n/a");
-        return;
-    }
-    if (device->kind && !strcmp(device->kind, "gpu"))
-        kind = "GPU";
-    else if (device->kind && !strcmp(device->kind, "cpu"))
-        kind = "CPU";
-    snprintf(out, size, "%s %lld", kind, (long long)device->ordinal);
-}

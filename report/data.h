@@ -86,8 +86,11 @@ void prof_report_ending(const struct prof_info *info, char *out, size_t size);
 /* Wall clock as "2026-08-01 02:13:05 UTC"; "n/a" when unknown; out: at least 32 bytes. */
 void prof_report_when(int64_t realtime_ns, char *out, size_t size);
 
-/* How a device is called everywhere: "GPU 0" / "CPU 0" / "device 0"; "device n/a" for NULL. */
-void prof_report_device_label(const struct prof_device *device, char *out, size_t size);
+/* How a device is called everywhere: its title; "device n/a" for NULL. */
+static inline const char *prof_report_device_label(const struct prof_device *device)
+{
+    return device ? device->title : "device n/a";
+}
 
 /* The program still runs: what has not been freed yet is no leak. */
 static inline bool prof_report_is_live(const struct prof_info *info)

@@ -50,9 +50,8 @@ static void say_stream(struct words *words, const struct prof_capture *capture, 
 
 static void say_device(struct words *words, const struct prof_capture *capture, int64_t id)
 {
-    char label[64];
     const struct prof_device *device = prof_device(capture, id);
-    prof_report_device_label(device, label, sizeof label);
+    const char *label = prof_report_device_label(device);
     say(words, "%s", label);
     if (device && device->name)
         say_named(words, "%s", device->name);

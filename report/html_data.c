@@ -21,8 +21,7 @@ static void put_busy(struct prof_json *json, const struct prof_report_data *data
     for (size_t i = 0; i < data->utilisation.count; i++) {
         const struct prof_utilisation_row *row = &data->utilisation.rows[i];
         const struct prof_device *device = prof_device(data->capture, row->device);
-        char label[64];
-        prof_report_device_label(device, label, sizeof label);
+        const char *label = prof_report_device_label(device);
         prof_json_object(json, NULL);
         prof_json_string(json, "label", label);
         prof_json_string(json, "name", device ? device->name : NULL);

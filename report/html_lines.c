@@ -95,12 +95,11 @@ static size_t points_of(const struct prof_counter_line *line)
 static void label_of(struct prof_capture *capture, const struct prof_counter_line *line, char *out,
                      size_t size)
 {
-    char device[64];
     if (line->device)
-        prof_report_device_label(prof_device(capture, line->device), device, sizeof device);
+        snprintf(out, size, "%s %s", prof_report_device_label(prof_device(capture, line->device)),
+                 line->name);
     else
-        snprintf(device, sizeof device, "GPU %lld", (long long)line->ordinal);
-    snprintf(out, size, "%s %s", device, line->name);
+        snprintf(out, size, "GPU %lld %s", (long long)line->ordinal, line->name);
 }
 
 static enum prof_status put_counters(struct prof_json *json, struct prof_html_pack *pack,

@@ -56,8 +56,7 @@ static void put_clock(FILE *out, const char *term, int64_t khz)
 
 static void put_device(FILE *out, const struct prof_device *device)
 {
-    char label[64];
-    prof_report_device_label(device, label, sizeof label);
+    const char *label = prof_report_device_label(device);
     prof_html_element(out, "h3", NULL, label);
     fputs("\n<dl class=\"machine\">\n", out);
     put_fact(out, "Name", device->name);

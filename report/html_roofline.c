@@ -323,9 +323,8 @@ static void put_list(const struct figure *f)
 
 static void put_figure(struct figure *f)
 {
-    char label[64];
     set_axes(f);
-    prof_report_device_label(prof_device(f->data->capture, f->device), label, sizeof label);
+    const char *label = prof_report_device_label(prof_device(f->data->capture, f->device));
     fputs("<figure class=\"roofline\">\n<figcaption>", f->out);
     prof_html_text(f->out, label);
     fputs(

@@ -58,7 +58,7 @@ static struct order *order_tracks(const struct prof_html_events *e)
 static void put_track_name(struct prof_json *json, struct prof_capture *capture,
                            const struct prof_html_track *track)
 {
-    char label[512], device[64];
+    char label[512];
     const struct prof_process *process = prof_process(capture, track->process);
     prof_json_known(json, "pid", process ? process->pid : PROF_UNKNOWN);
     prof_json_string(json, "command", process ? process->command : NULL);
@@ -67,7 +67,7 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
     if (track->lane == PROF_HTML_STREAM) {
         const struct prof_stream *stream = prof_stream(capture, track->id);
         const struct prof_device *on = stream ? prof_device(capture, stream->device) : NULL;
-        prof_report_device_label(on, device, sizeof device);
+        const char *device = prof_report_device_label(on);
         prof_json_int(json, "device", on ? on->physical : 0);
         prof_json_string(json, "device_label", device);
         if (stream && stream->name)

@@ -43,8 +43,7 @@ static void put_device(FILE *out, const struct prof_report_data *data, size_t wh
     const struct prof_waterfall *row = &data->findings.waterfalls[which];
     const struct prof_device *device = prof_device(data->capture, row->device);
     int64_t window = data->findings.window_ns;
-    char label[64];
-    prof_report_device_label(device, label, sizeof label);
+    const char *label = prof_report_device_label(device);
     fputs("<div class=\"waterfall\">\n", out);
     put_bar(out, row, window);
     fputs("<div class=\"scroll\"><table><caption>", out);

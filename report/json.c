@@ -130,8 +130,7 @@ void prof_report_json_devices(struct prof_json *json, const struct prof_report_d
     prof_json_array(json, "devices_seen");
     for (size_t i = 0; i < count; i++) {
         const struct prof_device *device = &devices[i];
-        char label[64];
-        prof_report_device_label(device, label, sizeof label);
+        const char *label = prof_report_device_label(device);
         prof_json_object(json, NULL);
         prof_json_int(json, "id", device->id);
         prof_json_int(json, "process", device->process);

@@ -146,10 +146,8 @@ void prof_report_unload_memory(struct prof_report_data *data)
 void prof_report_memory_where(const struct prof_report_data *data, int64_t device, bool host,
                               char *out, size_t size)
 {
-    if (host)
-        snprintf(out, size, "host");
-    else
-        prof_report_device_label(prof_device(data->capture, device), out, size);
+    snprintf(out, size, "%s",
+             host ? "host" : prof_report_device_label(prof_device(data->capture, device)));
 }
 
 /* ---- notes ----------------------------------------------------------------------------------- */

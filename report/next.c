@@ -38,12 +38,11 @@ static const struct prof_utilisation_row *busiest(const struct prof_report_data 
 
 static void about_idle_time(const struct prof_report_data *data, struct steps *steps)
 {
-    char label[64];
     const struct prof_utilisation_row *row = busiest(data);
     if (!row || row->window_ns <= 0 || row->busy_ns <= 0)
         return;
     double busy = (double)row->busy_ns / (double)row->window_ns;
-    prof_report_device_label(prof_device(data->capture, row->device), label, sizeof label);
+    const char *label = prof_report_device_label(prof_device(data->capture, row->device));
     int64_t lead = row->first_ns == PROF_UNKNOWN ? 0 : row->first_ns - data->utilisation.begin_ns;
     int64_t longest = row->gaps_listed ? row->gaps[0].duration_ns : 0;
     if (busy < 0.5 && lead > longest)

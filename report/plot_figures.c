@@ -84,8 +84,7 @@ static void put_shares(const struct prof_plots *plots, FILE *out, struct prof_pl
 static void put_device_name(const struct prof_plots *plots, FILE *out,
                             const struct prof_utilisation_row *row)
 {
-    char label[64];
-    prof_report_device_label(prof_device(plots->capture, row->device), label, sizeof label);
+    const char *label = prof_report_device_label(prof_device(plots->capture, row->device));
     prof_gnuplot_quoted(out, label, 20);
 }
 

@@ -71,9 +71,9 @@ static void say_pipe(struct note *note, const struct prof_ceilings *ceilings, in
 static void describe_device(const struct prof_report_data *data, int64_t id, char *out)
 {
     struct note note = {.out = out};
-    char label[64], source[64];
+    char source[64];
     const struct prof_ceilings *ceilings = &data->roofline.ceilings;
-    prof_report_device_label(prof_device(data->capture, id), label, sizeof label);
+    const char *label = prof_report_device_label(prof_device(data->capture, id));
     if (!prof_report_roof_source(ceilings, id, source, sizeof source)) {
         say(&note, "No roofs are known of %s: perfkit device --measure, then record again", label);
         return;

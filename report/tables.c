@@ -23,7 +23,14 @@ static struct prof_report_value share_value(int64_t part, int64_t whole)
 
 static struct prof_report_value util_name(const struct prof_report_data *data, const void *row)
 {
-    return prof_report_device_name(data, UTIL(row)->device);
+    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
+    return prof_report_text(device ? device->name : NULL);
+}
+
+static struct prof_report_value util_title(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
+    return prof_report_text(device ? device->title : NULL);
 }
 
 static struct prof_report_value util_api(const struct prof_report_data *data, const void *row)
@@ -67,7 +74,8 @@ static const struct prof_report_column device_columns[] = {
     INT64("device", "Device id", NUMBER, 0, prof_utilisation_row, device),
     COMPUTED("ordinal", "Ordinal", NUMBER, 0, util_ordinal),
     COMPUTED("api", "API", WORD, 4, util_api),
-    COMPUTED("name", "Device", NAME, 1, util_name),
+    COMPUTED("title", "Device", NAME, 1, util_title),
+    COMPUTED("name", "Name", NAME, 1, util_name),
     {0},
 };
 

@@ -170,11 +170,11 @@ static void print_device(const struct prof_report_page *page, const struct prof_
                          const struct prof_utilisation_row *row)
 {
     const struct prof_device *device = prof_device(data->capture, row->device);
-    char label[64], line[512];
+    char line[512];
     char *name = prof_report_cut(device ? device->name : NULL, 60);
     char *api = prof_report_cut(device ? device->api : NULL, 20);
     double window = row->window_ns > 0 ? (double)row->window_ns : 0.0 / 0.0;
-    prof_report_device_label(device, label, sizeof label);
+    const char *label = prof_report_device_label(device);
     fprintf(page->out, "\n%s%s%s: %s (%s", prof_report_tone(page, PROF_TONE_HEAD), label,
             prof_report_plain(page), name ? name : "", api ? api : "n/a");
     if (device && device->memory_bytes > 0)
@@ -207,20 +207,31 @@ static void print_device(const struct prof_report_page *page, const struct prof_
 /* One line each where there are more than a screen has room for. */
 static void print_device_line(const struct prof_report_page *page,
                               const struct prof_report_data *data,
-                              const struct prof_utilisation_row *row)
+                              const struct prof_utilisation_row *row, size_t titles)
 {
     const struct prof_device *device = prof_device(data->capture, row->device);
-    char label[64];
-    size_t room = page->width > 76 ? page->width - 56 : 20;
+    size_t room = page->width > titles + 66 ? page->width - titles - 46 : 20;
     char *name = prof_report_fit(device ? device->name : NULL, room);
     double window = row->window_ns > 0 ? (double)row->window_ns : 0.0 / 0.0;
-    prof_report_device_label(device, label, sizeof label);
-    fprintf(page->out, "  %-10s %8s  %8s  %9s  %9s  %s\n", label,
+    const char *label = prof_report_device_label(device);
+    fprintf(page->out, "  %-*s %8s  %8s  %9s  %9s  %s\n", (int)titles, label,
             prof_percent((double)row->busy_ns / window).text,
             prof_percent((double)row->kernel_ns / window).text,
             prof_percent((double)row->transfer_ns / window).text,
             prof_duration_ns(row->idle_ns).text, name ? name : "");
     free(name);
+}
+
+/* Titles are ASCII. */
+static size_t title_cells(const struct prof_report_data *data)
+{
+    size_t cells = 10;
+    for (size_t i = 0; i < data->utilisation.count && i < SCREEN_DEVICE_LINES; i++) {
+        size_t length = strlen(prof_report_device_label(
+            prof_device(data->capture, data->utilisation.rows[i].device)));
+        cells = length > cells ? length : cells;
+    }
+    return cells;
 }
 
 static void print_devices(const struct prof_report_page *page, const struct prof_report_data *data)
@@ -237,12 +248,14 @@ static void print_devices(const struct prof_report_page *page, const struct prof
             print_device(page, data, &all->rows[i]);
         return;
     }
-    fprintf(page->out, "\n%sDevices%s: %s\n%s  %-10s %8s  %8s  %9s  %9s  %s%s\n",
+    size_t titles = title_cells(data);
+    fprintf(page->out, "\n%sDevices%s: %s\n%s  %-*s %8s  %8s  %9s  %9s  %s%s\n",
             prof_report_tone(page, PROF_TONE_HEAD), prof_report_plain(page),
-            prof_count((int64_t)all->count).text, prof_report_tone(page, PROF_TONE_FAINT), "Device",
-            "Busy", "Kernels", "Transfers", "Idle", "Name", prof_report_plain(page));
+            prof_count((int64_t)all->count).text, prof_report_tone(page, PROF_TONE_FAINT),
+            (int)titles, "Device", "Busy", "Kernels", "Transfers", "Idle", "Name",
+            prof_report_plain(page));
     for (size_t i = 0; i < all->count && i < SCREEN_DEVICE_LINES; i++)
-        print_device_line(page, data, &all->rows[i]);
+        print_device_line(page, data, &all->rows[i], titles);
     if (all->count > SCREEN_DEVICE_LINES)
         fprintf(page->out, "  ... and %zu more (--all)\n", all->count - SCREEN_DEVICE_LINES);
 }

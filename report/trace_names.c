@@ -136,7 +136,7 @@ bool prof_trace_next_process(const struct prof_trace_names *names, size_t *at,
                                                .name = device->name ? device->name : "device",
                                                .sort = DEVICE_SORT + pid,
                                                .device = true};
-        prof_report_device_label(device, process->label, sizeof process->label);
+        snprintf(process->label, sizeof process->label, "%s", prof_report_device_label(device));
         return true;
     }
     return false;

@@ -29,7 +29,7 @@ enum prof_trace_lane {
 struct prof_trace_process {
     int64_t pid;
     const char *name;
-    char label[64]; /* "CPU", "GPU 0" */
+    char label[96]; /* "CPU", "GPU 0 (rank 1)" */
     int64_t sort;
     bool device;
 };

@@ -153,6 +153,8 @@ static void free_device(struct prof_device *values)
     drop(values->uuid);
     drop(values->kind);
     drop(values->label);
+    drop(values->title);
+    drop(values->full_name);
 }
 
 static bool take_devices(struct tui_model *model)
@@ -176,6 +178,8 @@ static bool take_devices(struct tui_model *model)
         values->uuid = copy(list[i].uuid);
         values->kind = copy(list[i].kind);
         values->label = copy(list[i].label);
+        values->title = copy(list[i].title);
+        values->full_name = copy(list[i].full_name);
     }
     return true;
 }

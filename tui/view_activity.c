@@ -61,18 +61,12 @@ void tui_stream_name(const struct tui_stream *stream, char *out, size_t size)
 void tui_device_name(const struct tui_model *model, int64_t device, char *out, size_t size)
 {
     const struct tui_device *d = tui_model_device(model, device);
-    size_t number = 0, count = 0;
-    for (size_t i = 0; i < model->devices.count; i++) {
-        const struct prof_device *other = &model->devices.data[i].values;
-        if (other->physical != other->id)
-            continue; /* seen by another process */
-        if (d && other->id == d->values.physical)
-            number = count;
-        count++;
-    }
+    bool several = false;
+    for (size_t i = 0; d && i < model->devices.count; i++)
+        several |= model->devices.data[i].values.physical != d->values.physical;
     const char *name = !d ? NULL : d->values.label ? d->values.label : d->values.name;
-    if (count > 1 && d)
-        snprintf(out, size, "%zu %s", number, name ? name : "");
+    if (several && d->values.title)
+        snprintf(out, size, "%s %s", d->values.title, name ? name : "");
     else
         snprintf(out, size, "%s", name ? name : "n/a");
 }

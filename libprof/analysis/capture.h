@@ -86,6 +86,8 @@ enum prof_status prof_capture_stacks(struct prof_capture *capture, struct prof_s
 /* Read what prof_info and the lookups return. */
 enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_error *err);
 void prof_free_lookups(struct prof_capture *capture);
+/* Fill physical, title and full_name of all devices; false when memory ran out. */
+bool prof_tell_devices_apart(struct prof_capture *capture);
 
 /* Index of an id in a lookup list sorted by id (first member int64_t id), or SIZE_MAX. Ids are
  * normally 1, 2, 3 ...: tried first. */

@@ -328,33 +328,6 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
     return prof_query_end(r->capture, r->row, err);
 }
 
-/* Several processes see one GPU as rows of their own; analyses of a device mean the hardware. By a map:
- * a merged capture has thousands. */
-static bool find_physical_devices(struct prof_capture *capture)
-{
-    struct prof_names first = {0}; /* host and uuid -> index of the first device */
-    bool ok = true;
-    for (size_t i = 0; ok && i < capture->devices.count; i++) {
-        struct prof_device *d = &capture->devices.data[i];
-        const struct prof_process *process = prof_process(capture, d->process);
-        char *key;
-        if (!d->uuid || !*d->uuid)
-            continue;
-        int length = asprintf(&key, "%s%c%s", process && process->host ? process->host : "", 1, d->uuid);
-        ok = length >= 0;
-        if (!ok)
-            break;
-        uint32_t *known = prof_names_get(&first, key, (size_t)length);
-        if (known)
-            d->physical = capture->devices.data[*known].physical;
-        else
-            ok = prof_names_put(&first, key, (size_t)length, (uint32_t)i);
-        free(key);
-    }
-    prof_names_free(&first);
-    return ok;
-}
-
 enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_error *err)
 {
     struct reader r = {.capture = capture};
@@ -375,7 +348,7 @@ enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_err
     prof_end(capture);
     if (!status && r.failed)
         status = prof_out_of_memory(err);
-    if (!status && !find_physical_devices(capture))
+    if (!status && !prof_tell_devices_apart(capture))
         status = prof_out_of_memory(err);
     return status;
 }

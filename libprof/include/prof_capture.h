@@ -109,6 +109,10 @@ struct prof_device {
     int64_t l2_bytes, shared_per_unit_bytes, shared_per_block_bytes;
     int64_t registers_per_unit, max_threads_per_unit, max_block;
     const char *label; /* name the program gave it, NULL = none */
+    /* By its number, and by what tells it from others of that number: "GPU 0", "CPU 0 (rank 1)";
+     * never NULL, printable ASCII. The same for all rows of one hardware. */
+    const char *title;
+    const char *full_name; /* its name, behind the title where another device has that name; never NULL */
 };
 
 struct prof_context {

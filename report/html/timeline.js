@@ -48,7 +48,7 @@
     function settle() {
       const w = P.within(model, view.from, view.to, true);
       const words = w.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')');
-      const busy = w.devices.map((d) => P.deviceLabel(w, d) + ' busy ' + f.percent(d.union / (w.to - w.from)));
+      const busy = w.devices.map((d) => d.label + ' busy ' + f.percent(d.union / (w.to - w.from)));
       inView.textContent = 'In view, ' + f.duration(w.to - w.from) + ': ' + (words.concat(busy).join(', ') || 'nothing') + '.';
       if (moved) P.hash.write(t);
     }

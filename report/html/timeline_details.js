@@ -6,10 +6,6 @@
 
   P.kinds = (n, kind) => P.plural(n, kind, kind === 'copy' ? 'copies' : undefined);
 
-  /* Devices of two processes may be called the same. */
-  P.deviceLabel = (within, d) => d.label + (within.devices.some((other) => other !== d && other.label === d.label)
-    ? ' of process ' + d.pid : '');
-
   /* For people, and exactly where that says more. */
   function lasting(ns) {
     return f.duration(ns) + (ns >= 1000 ? ' (' + f.count(ns) + ' ns)' : '');
@@ -83,7 +79,7 @@
   P.describeRange = function (model, range, act) {
     const w = P.within(model, range.from, range.to), span = w.to - w.from;
     const share = (ns) => f.percent(span > 0 ? ns / span : NaN);
-    const words = w.devices.map((d) => P.deviceLabel(w, d) + ' busy ' + f.duration(d.union) + ', ' + share(d.union))
+    const words = w.devices.map((d) => d.label + ' busy ' + f.duration(d.union) + ', ' + share(d.union))
       .concat(w.kinds.map((k) => P.kinds(k.count, k.kind) + ' ' + f.duration(k.ns)));
     const lines = model.lines.map((line) => [line, P.lineWithin(model, line, w.from, w.to)]).filter(([, l]) => !Number.isNaN(l.mean))
       .map(([line, l]) => line.label + ' ' + P.lineValue(line, l.mean) + ' (mean), at most ' + P.lineValue(line, l.most));

@@ -81,7 +81,7 @@
       devices: group(devices.length, (i, row) => deviceOf(row), (row) => model.tracks[row.t].lane === 'stream')
         .map(([k, list]) => {
           const track = model.tracks.find((one) => one.lane === 'stream' && one.device === devices[k]);
-          return Object.assign({ device: devices[k], label: track.device_label, pid: track.pid }, sums(list));
+          return Object.assign({ device: devices[k], label: track.device_label }, sums(list));
         }),
       names: brief ? [] : group(model.names.length * kinds, (i) => e.name[i] * kinds + e.kind[i])
         .map(([k, list]) => Object.assign({ name: model.names[Math.floor(k / kinds)], kind: model.kinds[k % kinds] }, sums(list)))

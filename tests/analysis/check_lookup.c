@@ -131,6 +131,42 @@ START_TEST(one_gpu_of_several_processes_is_one_device)
 }
 END_TEST
 
+static void expect_title(struct prof_capture *c, int64_t device, const char *title, const char *name)
+{
+    ck_assert_str_eq(prof_device(c, device)->title, title);
+    ck_assert_str_eq(prof_device(c, device)->full_name, name);
+}
+
+START_TEST(devices_of_one_number_are_told_apart)
+{
+    struct prof_capture *c = fixture(
+        "INSERT INTO process(id, pid, host, rank) VALUES(2, 20, 'a', 0), (3, 21, 'a', 1), "
+        "(4, 21, 'b', NULL), (5, 21, 'c\x1b', NULL), (6, 30, 'a', NULL), "
+        "(7, 40, NULL, NULL), (8, 41, NULL, NULL);"
+        "INSERT INTO device(process, api, kind, ordinal, name, uuid) VALUES"
+        "(2, 'opencl', 'cpu', 0, 'EPYC', NULL), (3, 'opencl', 'cpu', 0, 'EPYC', NULL),"
+        "(2, 'cuda', 'gpu', 0, 'H200', 'u0'), (4, 'cuda', 'gpu', 0, 'H200', 'u1'),"
+        "(5, 'cuda', 'gpu', 0, 'H200', 'u1'), (3, 'cuda', 'gpu', 0, 'H200', 'u0'),"
+        "(6, 'opencl', 'other', 0, 'board', NULL), (6, 'opencl', 'other', 0, 'board', NULL),"
+        "(4, 'opencl', 'other', 1, 'a', NULL), (5, 'opencl', 'other', 1, 'b', NULL),"
+        "(3, 'cuda', 'gpu', 7, 'L4', 'u2'), (2, 'opencl', 'gpu', 7, 'L4', NULL), "
+        "(7, 'cuda', 'gpu', 5, 'A', 'u5'), (8, 'cuda', 'gpu', 5, 'B', 'u6')");
+    expect_title(c, 1, "CPU 0 (rank 0)", "CPU 0 (rank 0) EPYC");
+    expect_title(c, 2, "CPU 0 (rank 1)", "CPU 0 (rank 1) EPYC");
+    expect_title(c, 3, "GPU 0 (a)", "GPU 0 (a) H200");
+    expect_title(c, 4, "GPU 0 (b)", "GPU 0 (b) H200");
+    expect_title(c, 5, "GPU 0 (c?)", "GPU 0 (c?) H200"); /* nothing that a terminal obeys */
+    expect_title(c, 6, "GPU 0 (a)", "GPU 0 (a) H200");   /* seen by another rank */
+    expect_title(c, 7, "device 0 (number 7 of the file)", "device 0 (number 7 of the file) board");
+    expect_title(c, 9, "device 1 (process 21 on b)", "a");
+    expect_title(c, 11, "GPU 7 (cuda)", "GPU 7 (cuda) L4");
+    expect_title(c, 12, "GPU 7 (opencl)", "GPU 7 (opencl) L4");
+    expect_title(c, 13, "GPU 5 (process 40)", "A");
+    expect_title(c, 14, "GPU 5 (process 41)", "B");
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(wall_time_is_cut_to_the_filter)
 {
     struct prof_capture *c = fixture_with_base(NULL);
@@ -206,5 +242,5 @@ START_TEST(a_capture_that_is_being_closed_opens_a_moment_later)
 END_TEST
 
 CHECK_MAIN("lookup", a_capture_that_is_being_closed_opens_a_moment_later, an_empty_capture_answers_everything, lookups_tell_what_the_file_says,
-           one_gpu_of_several_processes_is_one_device, wall_time_is_cut_to_the_filter,
+           one_gpu_of_several_processes_is_one_device, devices_of_one_number_are_told_apart, wall_time_is_cut_to_the_filter,
            a_growing_capture_is_seen_to_grow)

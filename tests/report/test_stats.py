@@ -284,7 +284,7 @@ def check_filters(capture, made):
 
 
 def check_refusals(capture):
-    for options, words in ((["--process", "999"], "100, 200"), (["--device", "9"], "cuda:0 (GPU A"),
+    for options, words in ((["--process", "999"], "100, 200"), (["--device", "9"], "(cuda:0, GPU A"),
                            (["--device", "0"], "fits several"), (["--device", "GPU"], "fits several"),
                            (["--stream", "99"], "7, 13"), (["--nvtx", "none"], "nvtx_sum"),
                            (["--nvtx", "odd;name@"], "and domain"), (["--kernel", "("], "("),

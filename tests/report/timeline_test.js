@@ -224,7 +224,7 @@ const tests = {
       point('pointerdown', 60, y); point('pointerup', 60, y); t.range(0, 1000000);
       return { seen: t.draw.plan.places.map((p) => p >= 0), told: document.getElementById('timeline-range-told').textContent }`);
     assert.deepStrictEqual(clicked.seen, [true, true, false, false]);
-    assert.ok(clicked.told.includes('GPU 0 of process 10 busy 200 us') && clicked.told.includes('GPU 0 of process 11 busy 300 us'), clicked.told);
+    assert.ok(clicked.told.includes('GPU 0 (process 10) busy 200 us') && clicked.told.includes('GPU 0 (process 11) busy 300 us'), clicked.told);
     await isQuiet(browser, url);
   },
 
