@@ -399,7 +399,7 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
     if (!process->gone && process->how != LIFECYCLE_EXEC)
         return ingest_health_line(ingest, process->row, "end", "running", known,
                                   "still running when the capture was closed");
-    char missing[160], note[256];
+    char missing[160], note[320];
     say_what_may_be_missing(ingest, process, missing, sizeof missing);
     bool stranger = process->how == LIFECYCLE_UNSEEN && process->has_status &&
                     process->entry == UINT32_MAX && !process->has_spool;
