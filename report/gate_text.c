@@ -200,7 +200,7 @@ static void put_moved(const struct prof_report_page *page, const struct prof_com
         char *clean = subject ? prof_report_clean(subject) : NULL;
         struct prof_text delta = prof_duration(row->delta_ns < 0 ? -row->delta_ns : row->delta_ns);
         fprintf(page->out, "  %c%-10s %9s  %9s -> %-9s %s\n", row->delta_ns < 0 ? '-' : '+',
-                delta.text, prof_gate_percent(row->effect).text,
+                delta.text, prof_gate_percent(prof_gate_effect(row)).text,
                 prof_gate_value(row, row->base_value).text,
                 prof_gate_value(row, row->cand_value).text, clean ? clean : "n/a");
         free(clean);

@@ -74,6 +74,15 @@ struct prof_text prof_gate_percent(double effect)
     return text;
 }
 
+/* Idle time is judged as a part of iteration and idle time together, for it is often near 0; beside
+ * its two values stands what became of it. */
+double prof_gate_effect(const struct prof_compared *row)
+{
+    if (row->family != PROF_METRIC_IDLE)
+        return row->effect;
+    return row->base_value > 0 ? row->cand_value / row->base_value - 1 : NAN;
+}
+
 /* A share of its time, or a factor where percent say little: a few noisy runs make huge ones. */
 static struct prof_text slowdown_text(double effect)
 {
@@ -211,10 +220,9 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
 {
     fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
             prof_gate_value(row, row->cand_value).text);
-    if (isfinite(row->effect)) /* idle time is often near 0, and is set against the whole */
-        fprintf(out, ", %s%s", prof_gate_percent(row->effect).text,
-                row->family == PROF_METRIC_IDLE ? " of the iteration" : "");
-    if (isfinite(row->ci_low) && isfinite(row->ci_high))
+    if (isfinite(row->effect))
+        fprintf(out, ", %s", prof_gate_percent(prof_gate_effect(row)).text);
+    if (isfinite(row->ci_low) && isfinite(row->ci_high) && row->family != PROF_METRIC_IDLE)
         fprintf(out, " (95 %%: %s to %s)", prof_gate_percent(row->ci_low).text,
                 prof_gate_percent(row->ci_high).text);
     if (isfinite(row->delta_ns) && row->delta_ns != 0)

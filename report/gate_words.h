@@ -11,6 +11,8 @@ struct prof_text prof_gate_value(const struct prof_compared *row, double value);
 
 /* 0.052 as "+5.2 %"; n/a for NaN. */
 struct prof_text prof_gate_percent(double effect);
+/* What became of a time, as a share of what it was: of idle time that is not row->effect. */
+double prof_gate_effect(const struct prof_compared *row);
 
 /* The metric: "kernel gemm<128> (264,1,1)x(256,1,1)", and for one that was found under another
  * name, what it was. Names are cut to `cells` columns; 0 = as they are. malloc'ed; NULL = out of

@@ -70,10 +70,10 @@ static void put_time(FILE *out, const struct prof_compared *row, double most)
     fprintf(out, "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:",
             slower ? "slower" : "faster");
     prof_html_real(out, most > 0 ? size / most * 96 : 0);
-    fprintf(out,
-            "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
-            slower ? "+" : "-", prof_duration(size).text, prof_gate_percent(row->effect).text,
-            prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
+    fprintf(
+        out, "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
+        slower ? "+" : "-", prof_duration(size).text, prof_gate_percent(prof_gate_effect(row)).text,
+        prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
     put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(row, 0));
     fputs("</tr>\n", out);
 }

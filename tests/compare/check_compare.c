@@ -339,6 +339,15 @@ START_TEST(freed_later)
     ck_assert_int_eq(row->verdict, PROF_VERDICT_SUSPECT);
     ck_assert_int_eq(row->reason, PROF_REASON_DEFERRED);
     prof_comparison_free(&r);
+    r = judge(cand.runs, 1, base.runs, 1, &in_turns); /* nor is less; but it is told */
+    row = row_named(&r, PROF_METRIC_LEAKED_BYTES, "device");
+    ck_assert_int_eq(row->verdict, PROF_VERDICT_CHANGED);
+    ck_assert_int_eq(row->reason, PROF_REASON_SHRANK);
+    prof_comparison_free(&r);
+    r = judge(cand.runs, RUNS, base.runs, RUNS, &in_turns);
+    row = row_named(&r, PROF_METRIC_LEAKED_BYTES, "device");
+    ck_assert_int_eq(row->verdict, PROF_VERDICT_IMPROVED);
+    prof_comparison_free(&r);
     r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     ck_assert_int_eq(row_named(&r, PROF_METRIC_LEAKED_BYTES, "device")->verdict, PROF_VERDICT_FAIL);
     prof_comparison_free(&r);

@@ -288,6 +288,28 @@ START_TEST(json_has_null_for_what_is_unknown)
 }
 END_TEST
 
+/* The share beside two idle times is of them, not the one that was judged (of both together with
+ * the iteration), which would not fit them. */
+START_TEST(idle_time_has_the_share_of_its_two_values)
+{
+    static const struct prof_metric idle = {.family = PROF_METRIC_IDLE, .name = "", .place = ""};
+    struct prof_comparison c = comparison(0);
+    struct prof_compared *row = &rows[0];
+    *row = slow();
+    row->family = PROF_METRIC_IDLE;
+    row->base = row->cand = &idle;
+    row->base_name = row->cand_name = row->place = "";
+    row->base_value = 2e6;
+    row->cand_value = 1e6;
+    row->effect = -0.2;
+    c.count = 1;
+    char *text = write_as("text", &c);
+    ck_has(text, "2.00 ms -> 1.00 ms, -50.0 %,");
+    ck_lacks(text, "-20.0 %");
+    free(text);
+}
+END_TEST
+
 /* A PASS that says nothing of the host says so where everybody looks. */
 START_TEST(a_limited_pass_says_so)
 {
@@ -315,6 +337,6 @@ START_TEST(a_limited_pass_says_so)
 END_TEST
 
 CHECK_MAIN("gate_writers", text_says_what_moved_and_where, a_limited_pass_says_so,
-           what_noise_hides_is_told_in_readable_numbers,
+           idle_time_has_the_share_of_its_two_values, what_noise_hides_is_told_in_readable_numbers,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown)

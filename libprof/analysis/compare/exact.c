@@ -122,8 +122,7 @@ static void doubt(const struct prof_compare *c, struct prof_compared *row, bool 
         row->verdict = PROF_VERDICT_SUSPECT;
         row->reason = later ? PROF_REASON_DEFERRED : PROF_REASON_NOT_SURE;
     } else if (row->verdict == PROF_VERDICT_IMPROVED) {
-        row->verdict = PROF_VERDICT_PASS;
-        row->reason = PROF_REASON_VARIES;
+        row->verdict = PROF_VERDICT_CHANGED; /* less, and told so */
     }
 }
 
