@@ -12,7 +12,7 @@ import replay
 
 OPTIONS = ("--counters=roofline",)
 COUNTERS = 19  # of the roofline set on a GH100
-GEMM = "_ZN3lib4gemmIfEEvPT_"  # lib::gemm<float>, of fakes/program.c
+GEMM = "_ZN3lib4gemmIfEEvPT_"  # lib::gemm<float>, of fakes/program_exact.c
 CYCLES, PEAK = 2, 100  # fakes/fake_pm.h
 
 
