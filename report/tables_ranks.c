@@ -44,6 +44,37 @@ static struct prof_report_value slow_ns(const struct prof_report_data *data, con
     return prof_report_int(rank->slow_kernel ? rank->slow_kernel_ns : PROF_UNKNOWN);
 }
 
+/* How long it waited, and who came last, is known of operations that were found on other ranks too;
+ * a rank without any has no share in them either. */
+#define OF_OPERATIONS(name, known, value)                                                          \
+    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
+    {                                                                                              \
+        const struct prof_rank_row *rank = row;                                                    \
+        (void)data;                                                                                \
+        return prof_report_int(rank->known ? rank->value : PROF_UNKNOWN);                          \
+    }
+#define SHARE_OF_OPERATIONS(name, known, value)                                                    \
+    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
+    {                                                                                              \
+        const struct prof_rank_row *rank = row;                                                    \
+        bool told = rank->known && isfinite(rank->value);                                          \
+        (void)data;                                                                                \
+        return (struct prof_report_value){.kind = told ? PROF_VALUE_REAL : PROF_VALUE_NONE,        \
+                                          .real = rank->value};                                    \
+    }
+OF_OPERATIONS(collective_ns, collectives, collective_ns)
+SHARE_OF_OPERATIONS(collective_share, collectives, collective_share)
+OF_OPERATIONS(exposed_ns, collectives, exposed_ns)
+SHARE_OF_OPERATIONS(exposed_share, collectives, exposed_share)
+OF_OPERATIONS(wait_ns, judged, wait_ns)
+SHARE_OF_OPERATIONS(wait_share, judged, wait_share)
+OF_OPERATIONS(last_count, judged, last_count)
+OF_OPERATIONS(last_ns, judged, last_ns)
+OF_OPERATIONS(caused_ns, judged, caused_ns)
+OF_OPERATIONS(excess_compute_ns, judged, excess_ns[PROF_CAUSE_COMPUTE])
+OF_OPERATIONS(excess_copy_ns, judged, excess_ns[PROF_CAUSE_COPY])
+OF_OPERATIONS(excess_host_ns, judged, excess_ns[PROF_CAUSE_HOST])
+
 const struct prof_report_column prof_report_rank_columns[] = {
     INT64("rank", "Rank", NUMBER, 1, prof_rank_row, rank),
     INT64("pid", "Process", NUMBER, 3, prof_rank_row, pid),
@@ -54,25 +85,24 @@ const struct prof_report_column prof_report_rank_columns[] = {
     INT64("busy_ns", "Busy", NS, 0, prof_rank_row, busy_ns),
     INT64("compute_ns", "Compute", NS, 1, prof_rank_row, compute_ns),
     INT64("copy_ns", "Copies", NS, 6, prof_rank_row, copy_ns),
-    INT64("collective_ns", "Collectives", NS, 5, prof_rank_row, collective_ns),
-    REAL("collective_share", "Collective share", SHARE, 0, prof_rank_row, collective_share),
-    INT64("exposed_ns", "Exposed", NS, 1, prof_rank_row, exposed_ns),
-    REAL("exposed_share", "Of time", SHARE, 4, prof_rank_row, exposed_share),
-    INT64("wait_ns", "Waiting", NS, 1, prof_rank_row, wait_ns),
-    REAL("wait_share", "Waiting share", SHARE, 0, prof_rank_row, wait_share),
+    COMPUTED("collective_ns", "Collectives", NS, 5, collective_ns),
+    COMPUTED("collective_share", "Collective share", SHARE, 0, collective_share),
+    COMPUTED("exposed_ns", "Exposed", NS, 1, exposed_ns),
+    COMPUTED("exposed_share", "Of time", SHARE, 4, exposed_share),
+    COMPUTED("wait_ns", "Waiting", NS, 1, wait_ns),
+    COMPUTED("wait_share", "Waiting share", SHARE, 0, wait_share),
     INT64("idle_ns", "Idle", NS, 2, prof_rank_row, idle_ns),
     REAL("idle_share", "Idle share", SHARE, 0, prof_rank_row, idle_share),
     INT64("kernels", "Kernels", COUNT, 0, prof_rank_row, kernels),
     INT64("collectives", "Operations", COUNT, 0, prof_rank_row, collectives),
     INT64("judged", "Judged operations", COUNT, 0, prof_rank_row, judged),
-    INT64("last_count", "Came last", COUNT, 1, prof_rank_row, last_count),
-    INT64("last_ns", "Late by", NS, 1, prof_rank_row, last_ns),
-    INT64("caused_ns", "Others waited", NS, 5, prof_rank_row, caused_ns),
+    COMPUTED("last_count", "Came last", COUNT, 1, last_count),
+    COMPUTED("last_ns", "Late by", NS, 1, last_ns),
+    COMPUTED("caused_ns", "Others waited", NS, 5, caused_ns),
     COMPUTED("cause", "Because of", WORD, 1, cause_of),
-    INT64("excess_compute_ns", "Compute excess", NS, 0, prof_rank_row,
-          excess_ns[PROF_CAUSE_COMPUTE]),
-    INT64("excess_copy_ns", "Copy excess", NS, 0, prof_rank_row, excess_ns[PROF_CAUSE_COPY]),
-    INT64("excess_host_ns", "Host excess", NS, 0, prof_rank_row, excess_ns[PROF_CAUSE_HOST]),
+    COMPUTED("excess_compute_ns", "Compute excess", NS, 0, excess_compute_ns),
+    COMPUTED("excess_copy_ns", "Copy excess", NS, 0, excess_copy_ns),
+    COMPUTED("excess_host_ns", "Host excess", NS, 0, excess_host_ns),
     COMPUTED("slow_kernel_ns", "Slower by", NS, 6, slow_ns),
     STRING("slow_kernel", "Slowest kernel", NAME, 6, prof_rank_row, slow_kernel),
     STRING("host", "Host", NAME, 0, prof_rank_row, host),
@@ -271,6 +301,14 @@ static struct prof_report_value difference_kind(const struct prof_report_data *d
     return prof_report_text(kinds[DIFFERENCE(row)->kind]);
 }
 
+static struct prof_report_value difference_shape(const struct prof_report_data *data,
+                                                 const void *row)
+{
+    const char *shape = DIFFERENCE(row)->shape.text;
+    (void)data;
+    return prof_report_text(*shape ? shape : NULL);
+}
+
 const struct prof_report_column prof_report_difference_columns[] = {
     COMPUTED("rank", "Rank", NUMBER, 1, difference_rank),
     COMPUTED("pid", "Process", NUMBER, 3, difference_pid),
@@ -278,6 +316,7 @@ const struct prof_report_column prof_report_difference_columns[] = {
     INT64("here", "Here", COUNT, 1, prof_rank_difference, here),
     INT64("usual", "Usual", COUNT, 1, prof_rank_difference, usual),
     INT64("usual_ranks", "Ranks with it", COUNT, 2, prof_rank_difference, usual_ranks),
+    COMPUTED("shape", "Grid x block", WORD, 4, difference_shape),
     STRING("name", "Of", NAME, 1, prof_rank_difference, name),
     {0},
 };

@@ -63,7 +63,7 @@ static void show_cells(struct tui_table *table, const struct tui_model *model, u
         char where[80];
         tui_stream_name(stream, where, sizeof where);
         tui_table_line(table, TUI_NORMAL, "  %-22s %11s %9s %8s %5s %8s %7s  %s",
-                       tui_launch_shape(c).text, prof_count(list[i]->total.count).text,
+                       prof_launch_shape(c).text, prof_count(list[i]->total.count).text,
                        prof_duration_ns(list[i]->total.sum_ns).text,
                        prof_duration(tui_mean(&list[i]->total)).text,
                        prof_count(c ? c->registers : PROF_UNKNOWN).text, prof_bytes_of(shared).text,

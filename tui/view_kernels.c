@@ -50,34 +50,6 @@ static const struct tui_column columns[] = {
     [CONFIGS] = {"configurations", NULL, TUI_COUNT, 0, 0},
 };
 
-struct prof_text tui_launch_shape(const struct prof_config *config)
-{
-    struct prof_text out = {""};
-    size_t used = 0;
-    if (!config)
-        return (struct prof_text){"n/a"};
-    for (int part = 0; part < 2; part++) {
-        const int64_t *size = part ? config->block : config->grid;
-        if (size[0] == PROF_UNKNOWN) {
-            used += (size_t)snprintf(out.text + used, sizeof out.text - used, "auto");
-        } else {
-            used += (size_t)snprintf(out.text + used, sizeof out.text - used, "%lld",
-                                     (long long)size[0]);
-            for (int i = 1; i < 3 && used < sizeof out.text; i++) {
-                bool more = size[i] > 1 || (i == 1 && size[2] > 1);
-                if (more)
-                    used += (size_t)snprintf(out.text + used, sizeof out.text - used, ",%lld",
-                                             (long long)size[i]);
-            }
-        }
-        if (!part && used < sizeof out.text)
-            used += (size_t)snprintf(out.text + used, sizeof out.text - used, " x ");
-        if (used >= sizeof out.text)
-            break;
-    }
-    return out;
-}
-
 double tui_wall_share(const struct tui_model *model, int64_t ns)
 {
     double wall = model->window_s ? model->window_length_s * 1e9 : (double)model->wall_ns;
@@ -163,7 +135,7 @@ static void add_kernel(struct tui_table *table, const struct tui_view_input *inp
     tui_table_number(table, MEAN, rounded(tui_mean(w)));
     tui_table_number(table, P95, rounded(tui_quantile(w, 0.95)));
     tui_table_format(table, SHAPE, k->configs > 1 ? "%s +%lld" : "%s",
-                     tui_launch_shape(config ? &config->values : NULL).text,
+                     prof_launch_shape(config ? &config->values : NULL).text,
                      (long long)k->configs - 1);
     tui_table_real(table, OCCUPANCY, cell ? tui_occupancy(model, cell) : NAN);
     add_bound(table, tui_kept_bound(input->kept, k->name));

@@ -62,8 +62,6 @@ extern const struct tui_view tui_views[TUI_VIEWS];
 double tui_wall_share(const struct tui_model *model, int64_t ns);
 /* A number a second of the window. */
 double tui_per_second(const struct tui_model *model, int64_t count);
-/* "8,2 x 256": grid and block of a launch; "n/a" for NULL. */
-struct prof_text tui_launch_shape(const struct prof_config *config);
 /* Theoretical occupancy, 0..1; NaN. */
 double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell);
 double tui_mean(const struct tui_sum *sum);

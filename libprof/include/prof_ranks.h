@@ -121,6 +121,7 @@ struct prof_rank_difference {
     enum prof_rank_difference_kind kind;
     const char *name;                 /* kernel, kind of copy, operation */
     const struct prof_config *config; /* LAUNCHES */
+    struct prof_text shape;           /* its grid and block as prof_launch_shape; "" without */
     int64_t here, usual;              /* count or bytes: of this rank, of most */
     int64_t usual_ranks;              /* so many have the usual number */
 };

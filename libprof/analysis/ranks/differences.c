@@ -64,6 +64,7 @@ static void describe(const struct rank_work *w, const struct rank_count *count,
     case PROF_DIFFERS_LAUNCHES:
         difference->config = prof_config(w->capture, count->key);
         difference->name = difference->config ? difference->config->name : NULL;
+        difference->shape = prof_launch_shape(difference->config);
         break;
     case PROF_DIFFERS_COPIED:
         difference->name = prof_copy_kind_text((int)count->key);
@@ -124,7 +125,8 @@ static int by_rank_and_kind(const void *a, const void *b)
     right = right < 0 ? -right : right;
     if (left != right)
         return left < right ? 1 : -1;
-    return strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    int order = strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    return order ? order : strcmp(x->shape.text, y->shape.text);
 }
 
 static bool compare_all(struct differing *d)
