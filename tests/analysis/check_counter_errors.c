@@ -7,7 +7,7 @@
 START_TEST(too_few_samples_say_nothing)
 {
     static const struct scene_work work[] = {{1000, 1900, 1, 1, 3}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 1);
     scene_samples(1, work, 1, 1000, 1900);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -28,7 +28,7 @@ START_TEST(the_error_is_that_between_launches)
     double v = 0, o = 0, squares = 0;
     for (int i = 0; i < 20; i++)
         work[i] = (struct scene_work){1000 + i * 1000, 1500 + i * 1000, 1, 1, i % 2 ? 6 : 4};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 20);
     scene_samples(1, work, 20, 1000, 21000);
     for (int i = 0; i < 20; i++) {
@@ -49,7 +49,7 @@ START_TEST(bursts_of_one_launch_tell_of_its_spread)
 {
     static const struct scene_work parts[] = {{1000, 3000, 1, 1, 4}, {3000, 5000, 1, 1, 6}};
     static const struct scene_work whole[] = {{1000, 5000, 1, 1, 0}};
-    scene_begin();
+    counters_begin();
     scene_put_work(whole, 1);
     scene_samples(1, parts, 2, 1000, 2000);
     scene_samples(1, parts, 2, 4000, 5000);
@@ -70,7 +70,7 @@ START_TEST(a_launch_counts_the_same_at_any_clock)
         work[i] = (struct scene_work){1000 + i * 500, 1500 + i * 500, 1, 1, 6};
         slow[i] = work[20 + i] = (struct scene_work){20000 + i * 1000, 21000 + i * 1000, 1, 1, 3};
     }
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 40);
     scene_samples(1, work, 20, 1300, 10000); /* begins within a launch */
     scene_samples(1, slow, 20, 20000, 40000);
@@ -91,7 +91,7 @@ START_TEST(joint_values_have_no_error)
 {
     static const struct scene_work work[] = {
         {1000, 1300, 1, 1, 3}, {2000, 2300, 1, 1, 4}, {3000, 5000, 1, 1, 3}, {3000, 5000, 2, 3, 5}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 4);
     scene_samples(1, work, 4, 1000, 5000);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -109,7 +109,7 @@ START_TEST(coverage_counts_what_bursts_saw)
     struct scene_work work[10];
     for (int i = 0; i < 10; i++)
         work[i] = (struct scene_work){1000 + i * 2000, 2500 + i * 2000, 1, 1, 4};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 10);
     scene_samples(1, work, 10, 2000, 6000); /* half of the first, the second, most of the third */
     scene_samples(1, work, 10, 15500, 16000);

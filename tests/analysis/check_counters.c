@@ -7,7 +7,7 @@
 START_TEST(lines_are_sums_over_spans)
 {
     static const struct scene_work work[] = {{1000, 2000, 1, 1, 7}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 1);
     scene_samples(1, work, 1, 500, 2500);
     scene_samples(1, NULL, 0, 9000, 9500); /* idle; in between nothing was sampled */
@@ -49,7 +49,7 @@ END_TEST
 START_TEST(a_kernel_alone_has_its_rate_whatever_its_edges)
 {
     static const struct scene_work work[] = {{1030, 2970, 1, 1, 7}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 1);
     scene_samples(1, work, 1, 500, 3500);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_CONFIG);
@@ -94,7 +94,7 @@ START_TEST(kernels_in_turn_are_told_apart)
         work[i] = (struct scene_work){at, at + length, 1, i % 2 ? 3 : 1, i % 2 ? 1 : 7};
         at += length;
     }
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 40);
     scene_samples(1, work, 40, 0, at + 1000);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -113,7 +113,7 @@ END_TEST
 START_TEST(side_by_side_is_joint)
 {
     static const struct scene_work work[] = {{1000, 9000, 1, 1, 3}, {1000, 9000, 2, 3, 5}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 2);
     scene_samples(1, work, 2, 0, 10000);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -132,7 +132,7 @@ END_TEST
 START_TEST(a_share_is_of_the_device_and_a_rate_of_a_launch)
 {
     static const struct scene_work work[] = {{1000, 9000, 1, 1, 3}, {1000, 9000, 2, 1, 3}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 2);
     scene_samples(1, work, 2, 0, 10000);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -149,7 +149,7 @@ START_TEST(values_rest_on_the_time_alone)
     /* Half of alpha runs beside beta, then a copy comes, then it is alone. */
     static const struct scene_work work[] = {
         {1000, 9000, 1, 1, 3}, {1000, 5000, 2, 3, 5}, {5000, 6000, 2, 0, 11}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 3);
     scene_samples(1, work, 3, 0, 10000);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -166,7 +166,7 @@ END_TEST
 START_TEST(a_copy_that_is_over_at_once_is_no_company)
 {
     static const struct scene_work work[] = {{1000, 9000, 1, 1, 3}, {4010, 4014, 2, 0, 3}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 2);
     scene_samples(1, work, 1, 0, 10000);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -184,7 +184,7 @@ START_TEST(a_fill_of_a_word_is_no_company)
         work[2 * i] = (struct scene_work){1000 + i * 1000, 1950 + i * 1000, 1, 1, 5};
         work[2 * i + 1] = (struct scene_work){1970 + i * 1000, 1985 + i * 1000, 1, 0, 0};
     }
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 40);
     scene_samples(1, work, 40, 900, 21100);
     scene_put("UPDATE transfer SET bytes = 4;");
@@ -201,7 +201,7 @@ START_TEST(short_kernels_are_pooled)
     struct scene_work work[50]; /* 20 ns each, five of them in two samples */
     for (int i = 0; i < 50; i++)
         work[i] = (struct scene_work){1005 + i * 40, 1025 + i * 40, 1, 1, 9};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 50);
     scene_samples(1, work, 50, 1000, 3000);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -220,7 +220,7 @@ START_TEST(together_is_not_in_turn)
                                              {3000, 5000, 1, 3, 5},
                                              {5000, 7000, 1, 1, 10},
                                              {5000, 7000, 2, 3, 10}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 4);
     scene_samples(1, work, 4, 1000, 7000);
     const struct prof_counter_summary *s = scene_summary(PROF_BY_NAME);
@@ -234,7 +234,7 @@ END_TEST
 START_TEST(a_sample_that_spans_a_pause_is_left_out)
 {
     static const struct scene_work work[] = {{1000, 9000, 1, 1, 3}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 1);
     scene_put("INSERT INTO counter_sample(counter_device, start, duration, c0, c1, c2) "
               "VALUES(1, 0, 3000, 1e12, 1, 1);");
@@ -253,7 +253,7 @@ START_TEST(what_a_kernel_filter_left_out_is_not_of_its_neighbours)
     int64_t at = 1030;
     for (int i = 0; i < 40; i++, at += 650)
         work[i] = (struct scene_work){at, at + 650, 1, i % 2 ? 3 : 1, i % 2 ? 50 : 7};
-    scene_begin();
+    counters_begin();
     for (int i = 0; i < 40; i += 2)
         scene_put_work(&work[i], 1);
     scene_samples(1, work, 40, 1000, at);
@@ -275,7 +275,7 @@ START_TEST(what_ran_outside_a_window_is_not_of_what_ran_inside)
                                              {3250, 5010, 1, 1, 7},
                                              {5090, 7560, 1, 1, 7},
                                              {7560, 9000, 1, 3, 50}};
-    scene_begin();
+    counters_begin();
     scene_put_work(&work[1], 2);
     scene_samples(1, work, 4, 1000, 9000);
     scene_put(
@@ -294,7 +294,7 @@ START_TEST(a_peak_that_cannot_be_is_none)
     static const struct scene_work work[] = {{1000, 3000, 1, 1, 3}};
     static const char *const peaks[] = {"0", "-1", "'text'", "NULL"};
     for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
-        scene_begin();
+        counters_begin();
         scene_put_work(work, 1);
         scene_samples(1, work, 1, 1000, 3000);
         scene_put("UPDATE counter SET peak = %s WHERE slot = 0;", peaks[i]);
@@ -309,7 +309,7 @@ END_TEST
 START_TEST(others_on_the_device_are_told)
 {
     static const struct scene_work work[] = {{1000, 3000, 1, 1, 3}, {5000, 7000, 1, 3, 3}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 2);
     scene_samples(1, work, 2, 1000, 3000);
     scene_samples(1, work, 2, 5000, 7000);
@@ -324,7 +324,7 @@ END_TEST
 START_TEST(devices_are_apart)
 {
     static const struct scene_work one[] = {{1000, 5000, 1, 1, 3}}, two[] = {{1000, 5000, 3, 1, 8}};
-    scene_begin();
+    counters_begin();
     scene_put("INSERT INTO device(process, uuid) VALUES(1, 'GPU-2');"
               "INSERT INTO stream(process, device) VALUES(1, 2);"
               "INSERT INTO counter_device(uuid, interval) VALUES('GPU-2', 100), ('GPU-9', 100);"
@@ -358,7 +358,7 @@ START_TEST(filters_choose_kernels_not_samples)
 {
     static const struct scene_work work[] = {
         {1000, 3000, 1, 1, 3}, {3000, 6000, 1, 3, 5}, {6000, 8000, 1, 1, 4}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 3);
     scene_samples(1, work, 3, 1000, 8000);
     struct prof_capture *c = scene_open();
@@ -380,7 +380,7 @@ END_TEST
 START_TEST(order_in_the_file_does_not_matter)
 {
     static const struct scene_work work[] = {{1000, 3000, 1, 1, 3}, {3000, 6000, 1, 2, 5}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 2);
     scene_samples(1, work, 2, 4000, 6000);
     scene_samples(1, work, 2, 1000, 4000);
@@ -417,7 +417,7 @@ END_TEST
 START_TEST(damage_is_survived)
 {
     static const struct scene_work work[] = {{1000, 3000, 1, 1, 3}};
-    scene_begin();
+    counters_begin();
     scene_put_work(work, 1);
     scene_put(
         "INSERT INTO counter(counter_device, slot, name, kind, clock, peak) VALUES"

@@ -19,7 +19,7 @@ void scene_put(const char *format, ...)
     ck_assert_uint_lt(used, sizeof sql);
 }
 
-void scene_begin(void)
+void counters_begin(void)
 {
     used = 0;
     scene_put(

@@ -17,7 +17,7 @@ struct scene_work {
 
 /* A new scene: device 1 of the fixture sampled every 100 ns: c0 bytes, c1 cycles of the clock, c2 a
  * level. */
-void scene_begin(void);
+void counters_begin(void);
 /* SQL of the test's own. */
 __attribute__((format(printf, 1, 2))) void scene_put(const char *format, ...);
 void scene_put_work(const struct scene_work *work, size_t count);
