@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/gate_config.h"
 #include "cli/gate_runs.h"
+#include "cli/option_rows.h"
 #include "cli/output_file.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
@@ -22,12 +23,7 @@ struct options {
 
 #define AT(field) .offset = offsetof(struct options, field)
 static const struct cli_option options_table[] = {
-    {.name = "baselines",
-     .type = CLI_FILE,
-     AT(baselines),
-     .argument = "FILE",
-     .fallback = ".perfkit/baselines.sqlite of this folder or project",
-     .text = "the file of baselines"},
+    CLI_BASELINES_ROW(options, baselines),
     {.name = "config",
      .letter = 'c',
      .type = CLI_FILE,
@@ -35,13 +31,7 @@ static const struct cli_option options_table[] = {
      .argument = "FILE",
      .fallback = "perfkit.gate of this folder or project",
      .text = "the gate's configuration, which may name the file and the iteration"},
-    {.name = "iteration",
-     .letter = 'i',
-     .type = CLI_TEXT,
-     AT(iteration),
-     .argument = "RANGE",
-     .fallback = "step, else the longest range that repeats",
-     .text = "save: the NVTX range that is one iteration"},
+    CLI_ITERATION_ROW(options, iteration, "save: the NVTX range that is one iteration"),
     {.name = "label",
      .letter = 'l',
      .type = CLI_TEXT,
@@ -55,13 +45,9 @@ static const struct cli_option options_table[] = {
      AT(keep),
      .argument = "N",
      .text = "rm: keep the last N sessions"},
-    {.name = "force",
-     .letter = 'f',
-     .type = CLI_FLAG,
-     AT(force),
-     .text = "export: replace the file if it exists"},
-    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet), .text = "print only errors"},
-    {.name = "json", .type = CLI_FLAG, AT(json), .text = "list, show: print JSON"},
+    CLI_FORCE_ROW(options, force, "export: replace the file if it exists"),
+    CLI_QUIET_ROW(options, quiet, "print only errors"),
+    CLI_JSON_ROW(options, json, "list, show: print JSON"),
     {0},
 };
 

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/ctl_find.h"
+#include "cli/option_rows.h"
 #include "cli/spool_find.h"
 #include "cli/spool_folder.h"
 #include "libprof/base/clock.h"
@@ -30,10 +31,7 @@ struct ctl_options {
 };
 
 static const struct cli_option ctl_options[] = {
-    {.name = "json",
-     .type = CLI_FLAG,
-     .offset = offsetof(struct ctl_options, json),
-     .text = "print the status as JSON"},
+    CLI_JSON_ROW(ctl_options, json, "print the status as JSON"),
     {0},
 };
 

@@ -9,6 +9,7 @@
 #include "cli/ceiling_folder.h"
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/option_rows.h"
 #include "cli/terminal.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
@@ -41,7 +42,7 @@ static const struct cli_option device_options[] = {
      .type = CLI_FLAG,
      AT(quick),
      .text = "with --measure: small and short, to see that it works; nothing is kept"},
-    {.name = "json", .type = CLI_FLAG, AT(json), .text = "print JSON"},
+    CLI_JSON_ROW(device_options, json, "print JSON"),
     {.name = "ceilings",
      .type = CLI_FOLDER,
      AT(folder),

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/gate_output.h"
 #include "cli/interrupt.h"
+#include "cli/option_rows.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "report/report.h"
@@ -28,31 +29,21 @@ static const struct cli_option options_table[] = {
      .fallback = "text",
      .text = "on standard output: text, markdown or json",
      .words = formats},
-    {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
+    CLI_JSON_ROW(options, json, "the same as --format json"),
     {.name = "top",
      .letter = 'n',
      .type = CLI_COUNT,
      AT(top),
      .argument = "N",
      .text = "rows of each list at most"},
-    {.name = "iteration",
-     .letter = 'i',
-     .type = CLI_TEXT,
-     AT(iteration),
-     .argument = "RANGE",
-     .fallback = "step, else the longest range that repeats",
-     .text = "the NVTX range that is one iteration"},
+    CLI_ITERATION_ROW(options, iteration, "the NVTX range that is one iteration"),
     {.name = "flamegraph",
      .type = CLI_FILE,
      AT(flamegraph),
      .argument = "OUT",
      .text = "stacks with both times, `stack A B`, for flamegraph.pl and its kin; nothing else is "
              "printed then; `-` is standard output"},
-    {.name = "quiet",
-     .letter = 'q',
-     .type = CLI_FLAG,
-     AT(quiet),
-     .text = "print no notes, only errors"},
+    CLI_QUIET_ROW(options, quiet, "print no notes, only errors"),
     {0},
 };
 

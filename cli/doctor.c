@@ -6,6 +6,7 @@
 #include "cli/build.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
+#include "cli/option_rows.h"
 #include "cli/terminal.h"
 #include "libprof/base/json.h"
 
@@ -45,10 +46,7 @@ struct doctor_options {
 };
 
 static const struct cli_option doctor_options[] = {
-    {.name = "json",
-     .type = CLI_FLAG,
-     .offset = offsetof(struct doctor_options, json),
-     .text = "print JSON"},
+    CLI_JSON_ROW(doctor_options, json, "print JSON"),
     {0},
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/option_rows.h"
 #include "cli/terminal.h"
 #include "libprof/base/json.h"
 #include "libprof/include/prof.h"
@@ -25,7 +26,7 @@ static const struct cli_option explain_options[] = {
      .fallback = "text",
      .text = "text, markdown or json",
      .words = format_words},
-    {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
+    CLI_JSON_ROW(explain_options, json, "the same as --format json"),
     {0},
 };
 

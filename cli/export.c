@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/exchange.h"
 #include "cli/newest.h"
+#include "cli/option_rows.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/store.h"
 
@@ -34,16 +35,9 @@ static const struct cli_option export_options[] = {
      AT(output),
      .argument = "OUT",
      .text = "file or folder to write; the same as OUT behind FILE"},
-    {.name = "force",
-     .letter = 'f',
-     .type = CLI_FLAG,
-     AT(force),
-     .text = "replace the file, or the folder of Parquet files, if it exists"},
-    {.name = "quiet",
-     .letter = 'q',
-     .type = CLI_FLAG,
-     AT(quiet),
-     .text = "print no notes, only errors"},
+    CLI_FORCE_ROW(export_options, force,
+                  "replace the file, or the folder of Parquet files, if it exists"),
+    CLI_QUIET_ROW(export_options, quiet, "print no notes, only errors"),
     {0},
 };
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/gate_output.h"
 #include "cli/gate_record.h"
+#include "cli/option_rows.h"
 #include "report/gate_words.h"
 
 #define DEFAULT_UNITS 3
@@ -28,12 +29,7 @@ static const struct cli_option options_table[] = {
      .argument = "NAME",
      .group = "Against what",
      .text = "the baseline, as perfkit baseline save named it"},
-    {.name = "baselines",
-     .type = CLI_FILE,
-     AT(baselines),
-     .argument = "FILE",
-     .fallback = ".perfkit/baselines.sqlite of this folder or project",
-     .text = "the file of baselines"},
+    CLI_BASELINES_ROW(options, baselines),
     {.name = "sessions",
      .type = CLI_COUNT,
      AT(sessions),

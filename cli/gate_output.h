@@ -3,9 +3,9 @@
 #ifndef PERFKIT_CLI_GATE_OUTPUT_H
 #define PERFKIT_CLI_GATE_OUTPUT_H
 
-#include "cli/command.h"
 #include "cli/gate_config.h"
 #include "cli/gate_runs.h"
+#include "cli/option_rows.h"
 #include "report/gate.h"
 
 struct gate_options {
@@ -29,13 +29,7 @@ extern const char *const gate_formats[];
      .fallback = "perfkit.gate of this folder or project",                                         \
      .group = "What is compared",                                                                  \
      .text = "metrics, tolerances, smallest effects that matter and what is ignored"},             \
-        {.name = "iteration",                                                                      \
-         .letter = 'i',                                                                            \
-         .type = CLI_TEXT,                                                                         \
-         .offset = offsetof(struct options, member.iteration),                                     \
-         .argument = "RANGE",                                                                      \
-         .fallback = "step, else the longest range that repeats",                                  \
-         .text = "the NVTX range that is one iteration"},                                          \
+        CLI_ITERATION_ROW(options, member.iteration, "the NVTX range that is one iteration"),       \
         {.name = "strict",                                                                         \
          .type = CLI_FLAG,                                                                         \
          .offset = offsetof(struct options, member.strict),                                        \
@@ -55,10 +49,7 @@ extern const char *const gate_formats[];
      .group = "Output",                                                                            \
      .text = "on standard output: text, markdown, junit, github or json",                          \
      .words = gate_formats},                                                                       \
-        {.name = "json",                                                                           \
-         .type = CLI_FLAG,                                                                         \
-         .offset = offsetof(struct options, member.json),                                          \
-         .text = "the same as --format json"},                                                     \
+        CLI_JSON_ROW(options, member.json, "the same as --format json"),                           \
         {.name = "github",                                                                         \
          .type = CLI_FLAG,                                                                         \
          .offset = offsetof(struct options, member.github),                                        \

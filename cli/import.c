@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/exchange.h"
+#include "cli/option_rows.h"
 
 struct import_options {
     const char *output;
@@ -18,16 +19,8 @@ static const struct cli_option import_options[] = {
      AT(output),
      .argument = "OUT",
      .text = "capture to write (needed)"},
-    {.name = "force",
-     .letter = 'f',
-     .type = CLI_FLAG,
-     AT(force),
-     .text = "replace the file if it exists"},
-    {.name = "quiet",
-     .letter = 'q',
-     .type = CLI_FLAG,
-     AT(quiet),
-     .text = "print no notes, only errors"},
+    CLI_FORCE_ROW(import_options, force, "replace the file if it exists"),
+    CLI_QUIET_ROW(import_options, quiet, "print no notes, only errors"),
     {0},
 };
 

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/exchange.h"
+#include "cli/option_rows.h"
 #include "libprof/base/format.h"
 #include "libprof/store/merge.h"
 
@@ -27,10 +28,8 @@ static const struct cli_option merge_options[] = {
              "for very many ranks"},
     {.name = "subset", .type = CLI_FLAG, AT(subset),
      .text = "ranks that none of the files has are left out on purpose"},
-    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force),
-     .text = "replace the file if it exists"},
-    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
-     .text = "print no summary, only errors and what is missing"},
+    CLI_FORCE_ROW(merge_options, force, "replace the file if it exists"),
+    CLI_QUIET_ROW(merge_options, quiet, "print no summary, only errors and what is missing"),
     {0},
 };
 

@@ -13,6 +13,7 @@
 #include "cli/capture_summary.h"
 #include "cli/commands.h"
 #include "cli/ctl_find.h"
+#include "cli/option_rows.h"
 #include "cli/run_output.h"
 #include "cli/spool_find.h"
 #include "cli/spool_folder.h"
@@ -32,13 +33,12 @@ static const struct cli_option recover_options[] = {
      .fallback = "where perfkit run was to put it", .text = "capture file to write"},
     {.name = "wait", .letter = 'w', .type = CLI_FLAG, AT(wait),
      .text = "go on recording until the program's processes have ended"},
-    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force),
-     .text = "finish now although processes of the program still run; what they do afterwards is "
-             "not recorded"},
+    CLI_FORCE_ROW(recover_options, force,
+                  "finish now although processes of the program still run; what they do afterwards "
+                  "is not recorded"),
     {.name = "keep", .letter = 'k', .type = CLI_FLAG, AT(keep),
      .text = "leave the spool folder where it is"},
-    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
-     .text = "print no summary, only errors"},
+    CLI_QUIET_ROW(recover_options, quiet, "print no summary, only errors"),
     {0},
 };
 

@@ -9,6 +9,7 @@
 #include "cli/filter.h"
 #include "cli/interrupt.h"
 #include "cli/newest.h"
+#include "cli/option_rows.h"
 #include "cli/output_file.h"
 #include "cli/spool_find.h"
 #include "cli/terminal.h"
@@ -45,7 +46,7 @@ static const struct cli_option report_options[] = {
     {.name = "format", .type = CLI_CHOICE, AT(format), .argument = "NAME",
      .fallback = "text, or nothing when a file is asked for", .group = "On standard output",
      .text = "text, json, csv or markdown", .words = format_words + 1},
-    {.name = "json", .type = CLI_FLAG, AT(json), .text = "the same as --format json"},
+    CLI_JSON_ROW(report_options, json, "the same as --format json"),
     {.name = "all", .letter = 'a', .type = CLI_FLAG, AT(all),
      .text = "text: every table with all that is known, not only one screen"},
     {.name = "top", .letter = 'n', .type = CLI_COUNT, AT(top), .argument = "N",
@@ -89,8 +90,7 @@ static const struct cli_option report_options[] = {
     {.name = "plots", .type = CLI_FILE, AT(plots), .argument = "FOLDER",
      .text = "figures by gnuplot, SVG and PNG: utilisation, kernels, durations, transfers, memory, "
              "roofline"},
-    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
-     .text = "tell only errors, not which files were written"},
+    CLI_QUIET_ROW(report_options, quiet, "tell only errors, not which files were written"),
     CLI_FILTER_ROWS(report_options, filter),
     {0},
 };

@@ -15,6 +15,7 @@
 #include "cli/capture_summary.h"
 #include "cli/collector_path.h"
 #include "cli/commands.h"
+#include "cli/option_rows.h"
 #include "cli/output_name.h"
 #include "cli/run_counters.h"
 #include "cli/run_cpu.h"
@@ -58,10 +59,8 @@ static const struct cli_option run_options[] = {
     {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "FILE",
      .fallback = "PROGRAM.sqlite, then PROGRAM-2.sqlite, ...", .group = "Output",
      .text = "capture file to write; in its name, " OUTPUT_PATTERNS " are replaced"},
-    {.name = "force", .letter = 'f', .type = CLI_FLAG, AT(force),
-     .text = "overwrite the capture file if it exists"},
-    {.name = "quiet", .letter = 'q', .type = CLI_FLAG, AT(quiet),
-     .text = "print no summary at the end, only errors"},
+    CLI_FORCE_ROW(run_options, force, "overwrite the capture file if it exists"),
+    CLI_QUIET_ROW(run_options, quiet, "print no summary at the end, only errors"),
     {.name = "trace", .letter = 't', .type = CLI_WORDS, AT(trace), .argument = "LIST",
      .fallback = "cuda,nvtx,opencl", .group = "What is recorded",
      .text = "sources to record, separated by commas: cuda, nvtx, opencl", .words = run_domains},

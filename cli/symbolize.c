@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/newest.h"
+#include "cli/option_rows.h"
 #include "cli/stack_names.h"
 #include "libprof/base/format.h"
 #include "libprof/include/prof_stack.h"
@@ -29,11 +30,7 @@ static const struct cli_option symbolize_options[] = {
      .text =
          "look here for debug files first: DIR/.build-id/ab/cdef.debug, DIR and the object's own "
          "path, or DIR and its name; several folders are separated by ':'"},
-    {.name = "quiet",
-     .letter = 'q',
-     .type = CLI_FLAG,
-     AT(quiet),
-     .text = "print no summary, only errors"},
+    CLI_QUIET_ROW(symbolize_options, quiet, "print no summary, only errors"),
     {0},
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/option_rows.h"
 #include "cli/terminal.h"
 #include "cli/top_find.h"
 #include "cli/top_measure.h"
@@ -38,10 +39,8 @@ static const struct cli_option top_options[] = {
      AT(once),
      .group = "Instead of a screen",
      .text = "print one screen as text and end"},
-    {.name = "json",
-     .type = CLI_FLAG,
-     AT(json),
-     .text = "print one JSON object a refresh, on a line each, until the capture ends"},
+    CLI_JSON_ROW(top_options, json,
+                 "print one JSON object a refresh, on a line each, until the capture ends"),
     {.name = "count",
      .letter = 'n',
      .type = CLI_COUNT,

@@ -6,6 +6,7 @@
 
 #include "cli/build.h"
 #include "cli/commands.h"
+#include "cli/option_rows.h"
 #include "libprof/base/json.h"
 #include "libprof/store/schema.h"
 #include "libprof/wire/record.h"
@@ -15,10 +16,7 @@ struct version_options {
 };
 
 static const struct cli_option version_options[] = {
-    {.name = "json",
-     .type = CLI_FLAG,
-     .offset = offsetof(struct version_options, json),
-     .text = "print JSON"},
+    CLI_JSON_ROW(version_options, json, "print JSON"),
     {0},
 };
 
