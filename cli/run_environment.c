@@ -167,8 +167,8 @@ static bool add_preload(struct run_environment *environment, const struct run_in
     char buffer[PATH_MAX + 128];
     const char *obstacle = preload_obstacle(injection, buffer, sizeof buffer);
     environment->preloaded = !obstacle;
-    if (!obstacle)
-        return add_to_list(environment, "LD_PRELOAD", injection->collector, " :", true);
+    if (!obstacle) /* last: a sanitizer's runtime insists on being first */
+        return add_to_list(environment, "LD_PRELOAD", injection->collector, " :", false);
     note(environment, "preload",
          "not loaded: %s; how processes end and short-lived children are not seen", obstacle);
     return true;
