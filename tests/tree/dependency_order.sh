@@ -23,12 +23,14 @@ declare -A may=(
 )
 areas="libprof/base libprof/wire libprof/spool libprof/symbols libprof/store libprof/analysis libprof/include collectors report tui cli kernels workloads"
 
+include_line='^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">]'
 wrong=0
 checked=0
 for area in $areas; do
     [ -d "$area" ] || continue
     while IFS=: read -r file line include; do
-        target=$(sed -E 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">].*/\1/' <<<"$include")
+        [[ $include =~ $include_line ]] || continue
+        target=${BASH_REMATCH[1]}
         case $target in # headers that are found through an include directory
         prof.h) target=libprof/include/prof.h ;;
         perfkit/*) target=libprof/include/$target ;;
