@@ -19,7 +19,8 @@
  * launches a second fit. Of more the oldest lose their stacks. */
 #define SLOTS (1u << 18)
 
-static _Atomic uint64_t taken[SLOTS]; /* at correlation % SLOTS: correlation << 32 | stack */
+static _Atomic uint64_t taken[SLOTS]; /* at correlation % SLOTS: correlation << 32 | stack | READ */
+#define READ (1u << 31)
 
 /* This thread's outermost call that is told. */
 static _Thread_local struct {
@@ -47,9 +48,12 @@ static void enter(enum cuda_domain domain, uint32_t cbid, uint32_t correlation)
 {
     uint32_t stack = collector_recording() ? stacks_take(kind_of(domain, cbid)) : 0;
     inside.stack = stack;
-    if (stack && correlation)
-        atomic_store_explicit(&taken[correlation % SLOTS], (uint64_t)correlation << 32 | stack,
-                              memory_order_release);
+    if (!stack || !correlation)
+        return;
+    uint64_t before = atomic_exchange_explicit(
+        &taken[correlation % SLOTS], (uint64_t)correlation << 32 | stack, memory_order_acq_rel);
+    if (before && !(before & READ))
+        cuda_lost(CUDA_LOST_STACK);
 }
 
 void cuda_stacks_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
@@ -75,8 +79,13 @@ uint32_t cuda_stacks_node(void)
 
 static uint32_t look_up(uint32_t correlation)
 {
-    uint64_t found = atomic_load_explicit(&taken[correlation % SLOTS], memory_order_acquire);
-    return correlation && found >> 32 == correlation ? (uint32_t)found : 0;
+    _Atomic uint64_t *slot = &taken[correlation % SLOTS];
+    uint64_t found = atomic_load_explicit(slot, memory_order_acquire);
+    if (!correlation || found >> 32 != correlation)
+        return 0;
+    if (!(found & READ)) /* unless another one has taken its place just now */
+        atomic_compare_exchange_strong(slot, &found, found | READ);
+    return (uint32_t)found & ~READ;
 }
 
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own)

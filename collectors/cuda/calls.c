@@ -143,8 +143,14 @@ uint64_t cuda_correlation(uint32_t id)
     if (id == 0)
         return 0;
     uint64_t wide = widen(id);
-    if (has_aliases && aliases[wide % ALIASES].from == wide)
+    if (!has_aliases || aliases[wide % ALIASES].from < wide)
+        return wide;
+    if (aliases[wide % ALIASES].from == wide)
         return aliases[wide % ALIASES].to;
+    uint32_t outer = cuda_exact_outer(id); /* forgotten here */
+    if (outer)
+        return widen(outer);
+    cuda_lost(CUDA_LOST_CALL);
     return wide;
 }
 

@@ -21,8 +21,10 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/core/option_text.h"
+#include "collectors/cuda/exact_captures.h"
 #include "collectors/cuda/exact_idle.h"
 #include "collectors/cuda/exact_ranges.h"
+#include "collectors/cuda/exact_results.h"
 #include "collectors/cuda/exact_subjects.h"
 #include "collectors/cuda/exact_turns.h"
 #include "collectors/cuda/kernel_name.h"
@@ -36,9 +38,6 @@
 #define VAIN_NS 10000000000u /* ... of the process */
 #define FIRST_PAUSE_NS 500000000ull
 #define LAST_PAUSE_NS 8000000000ull
-#define WAITING                                                                                    \
-    8192u /* counted launches whose kernel records have not come yet: CUPTI may keep them          \
-           * until the end, since they have no times. Memory that is not used is not there. */
 #define MOST_REGEX 1024 /* bytes of the option */
 
 struct plain_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
@@ -50,28 +49,11 @@ struct extended_launch { /* cuLaunchKernelEx; CUlaunchConfig begins so */
     const void *function;
 };
 
-/* What a launch counted, until its kernel record tells the configuration. */
-struct waiting {
-    _Atomic uint32_t state; /* FREE, FULL */
-    uint32_t own, outer;    /* correlation ids of the driver's and of the runtime's call */
-    uint64_t time;
-    const struct exact_pass *pass;
-    bool completes; /* every pass of the configuration was counted now */
-    double values[EXACT_MOST_COUNTS];
-};
-enum { FREE, FULL };
-
 static regex_t wanted_name;
-static bool on;                    /* asked for, and the pattern is good */
-static _Atomic bool broken;        /* nothing can be counted in this process */
-static _Atomic uint32_t capturing; /* streams that are being captured */
-static struct waiting waiting[WAITING];
-static uint32_t next_waiting; /* where a free one may be; of whoever has the turn */
-static _Atomic uint32_t kept; /* of them are FULL */
-#define MARKS 65536u
-static _Atomic uint64_t marks[MARKS / 64]; /* bit: a counted launch has this id, modulo MARKS */
-static _Atomic uint32_t measured, unmatched, unknown;
-static _Atomic uint32_t late, crowded, left_alone;
+static bool on;             /* asked for, and the pattern is good */
+static _Atomic bool broken; /* nothing can be counted in this process */
+static _Atomic uint32_t measured, unknown;
+static _Atomic uint32_t late, crowded, left_alone, captured;
 static _Atomic uint64_t spent_ns, vain_ns;
 static uint64_t pause_ns, not_before; /* of whoever has the turn */
 static char held_elsewhere[EXACT_WHY_BYTES];
@@ -98,9 +80,10 @@ static bool is_launch(enum cuda_domain domain, uint32_t cbid)
     return cuda_function(domain, cbid)->klass == WIRE_CLASS_LAUNCH;
 }
 
-static bool is_capture(enum cuda_domain domain, uint32_t cbid, const char *what)
+static bool is_capture(enum cuda_domain domain, uint32_t cbid)
 {
-    return domain == CUDA_DOMAIN_DRIVER && starts(cuda_function(domain, cbid)->name, what);
+    return domain == CUDA_DOMAIN_DRIVER &&
+           exact_captures_concern(cuda_function(domain, cbid)->name);
 }
 
 /* Of the functions that cuda_callback has told anyway, because they unload code. */
@@ -113,8 +96,7 @@ static bool ends_context(enum cuda_domain domain, uint32_t cbid)
 
 bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid)
 {
-    return on && (is_launch(domain, cbid) || is_capture(domain, cbid, "cuStreamBeginCapture") ||
-                  is_capture(domain, cbid, "cuStreamEndCapture"));
+    return on && (is_launch(domain, cbid) || is_capture(domain, cbid));
 }
 
 void cuda_exact_start(void)
@@ -196,7 +178,7 @@ static struct exact_subject *subject_of(const char *symbol, const struct exact_s
 
 static bool somebody_captures(void)
 {
-    return atomic_load(&capturing) > 0;
+    return exact_captures_open() > 0;
 }
 
 static void fail(struct exact_subject *subject)
@@ -331,8 +313,13 @@ static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackDa
 {
     struct exact_shape shape;
     char why[EXACT_WHY_BYTES] = "";
-    if (atomic_load(&broken) || somebody_captures() || !collector_recording() ||
-        !read_launch(domain, cbid, call, &shape) || !exact_turn_take())
+    if (atomic_load(&broken) || !collector_recording())
+        return;
+    if (somebody_captures()) {
+        atomic_fetch_add(&captured, 1);
+        return;
+    }
+    if (!read_launch(domain, cbid, call, &shape) || !exact_turn_take())
         return;
     mine.subject = subject_of(call->symbolName, &shape, &mine.kernel);
     mine.context = call->context;
@@ -345,38 +332,6 @@ static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackDa
             give_up(why);
         end_turn();
     }
-}
-
-static void mark(uint32_t id)
-{
-    atomic_fetch_or(&marks[id % MARKS / 64], 1ull << id % 64);
-}
-
-static bool is_marked(uint32_t id)
-{
-    return atomic_load(&marks[id % MARKS / 64]) >> id % 64 & 1;
-}
-
-static void keep(const CUpti_CallbackData *call, const struct exact_pass *pass,
-                 const double *values, bool completes)
-{
-    for (size_t i = 0; i < WAITING; i++) {
-        struct waiting *w = &waiting[next_waiting++ % WAITING];
-        if (atomic_load_explicit(&w->state, memory_order_acquire) != FREE)
-            continue;
-        w->own = call->correlationId;
-        w->outer = mine.outer;
-        w->time = mine.since;
-        w->pass = pass;
-        w->completes = completes;
-        memcpy(w->values, values, pass->count * sizeof *values);
-        mark(w->own);
-        mark(w->outer);
-        atomic_store_explicit(&w->state, FULL, memory_order_release);
-        atomic_fetch_add(&kept, 1);
-        return;
-    }
-    atomic_fetch_add(&unmatched, 1);
 }
 
 /* Did anybody launch beside it, who had waited for too long? */
@@ -398,12 +353,18 @@ static void end_counting(const CUpti_CallbackData *call)
     double values[EXACT_MOST_COUNTS];
     char why[EXACT_WHY_BYTES];
     const struct exact_pass *passes = exact_ranges_passes(mine.ranges, &count);
-    const struct exact_pass *pass = &passes[mine.pass];
     bool ok = exact_ranges_end(mine.ranges, mine.pass, values, why) && was_alone();
     atomic_fetch_add(&spent_ns, collector_now() - mine.since);
     if (ok) {
         atomic_fetch_add(&measured, 1);
-        keep(call, pass, values, exact_counted(mine.subject, passes, count, mine.pass, values));
+        struct exact_launch launch = {
+            .own = call->correlationId,
+            .outer = mine.outer,
+            .time = mine.since,
+            .pass = &passes[mine.pass],
+            .completes = exact_counted(mine.subject, passes, count, mine.pass, values),
+        };
+        exact_results_keep(&launch, values);
     } else {
         fail(mine.subject);
     }
@@ -447,17 +408,6 @@ static void leave(const CUpti_CallbackData *call)
     }
 }
 
-static void begin_capture(const CUpti_CallbackData *call, bool entering)
-{
-    if (entering) {
-        atomic_fetch_add(&capturing, 1);
-        if (!atomic_load(&broken))
-            exact_turn_wait();
-    } else if (!cuda_call_succeeded(call)) {
-        atomic_fetch_sub(&capturing, 1);
-    }
-}
-
 /* A context may end: CUPTI's profiler of it must not be touched afterwards. */
 static void give_back(void)
 {
@@ -484,59 +434,27 @@ static void launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackD
         enter(domain, cbid, call);
 }
 
+/* In a forked child of a program that uses CUDA no longer: the second question tells. */
+static bool is_on(void)
+{
+    return on && collector_active() && on;
+}
+
 void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
-    if (!on)
+    if (!is_on())
         return;
     bool entering = call->callbackSite == CUPTI_API_ENTER;
     if (!cuda_exact_concern(domain, cbid)) {
         if (entering && ends_context(domain, cbid))
             give_back();
-    } else if (is_capture(domain, cbid, "cuStreamBeginCapture"))
-        begin_capture(call, entering);
-    else if (is_capture(domain, cbid, "cuStreamEndCapture"))
-        atomic_fetch_sub(&capturing, !entering && atomic_load(&capturing));
-    else if (domain == CUDA_DOMAIN_RUNTIME)
+    } else if (is_capture(domain, cbid)) {
+        if (exact_captures_told(cuda_function(domain, cbid)->name, call) && !atomic_load(&broken))
+            exact_turn_wait();
+    } else if (domain == CUDA_DOMAIN_RUNTIME) {
         mine.outer = entering ? call->correlationId : 0;
-    else
+    } else {
         launch(domain, cbid, call);
-}
-
-/* ---- the helper thread ----------------------------------------------------------------------- */
-
-static void emit(const struct waiting *w, uint32_t config, uint32_t stream, uint64_t correlation)
-{
-    static const struct exact_counter complete = {EXACT_COMPLETE, "", ""};
-    struct wire_exact_count out = {
-        .head = {sizeof out, WIRE_EXACT_COUNT, 0, config},
-        .correlation = correlation,
-        .time = w->time,
-        .stream = stream,
-    };
-    for (size_t i = 0; i < w->pass->count + w->completes; i++) {
-        bool counted = i < w->pass->count;
-        const struct exact_counter *counter = counted ? &w->pass->counters[i] : &complete;
-        out.value = counted ? w->values[i] : 1;
-        out.name = collector_text(counter->name);
-        out.unit = collector_text(counter->unit);
-        out.metric = collector_text(counter->metric);
-        collector_emit(&out);
-    }
-}
-
-void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation)
-{
-    if (!atomic_load_explicit(&kept, memory_order_acquire) || !id || !is_marked(id))
-        return;
-    for (size_t i = 0; i < WAITING; i++) {
-        struct waiting *w = &waiting[i];
-        if (atomic_load_explicit(&w->state, memory_order_acquire) != FULL ||
-            (w->own != id && w->outer != id))
-            continue;
-        emit(w, config, stream, correlation);
-        atomic_store(&w->state, FREE);
-        atomic_fetch_sub(&kept, 1);
-        return;
     }
 }
 
@@ -552,10 +470,9 @@ static void say(enum wire_health_state state, _Atomic uint32_t *counter, const c
 void cuda_exact_end(void)
 {
     char text[200];
-    uint32_t count = atomic_exchange(&measured, 0), lost = atomic_exchange(&unmatched, 0);
+    uint32_t count = atomic_exchange(&measured, 0), lost = exact_results_lost();
     if (!on)
         return;
-    lost += atomic_load(&kept);
     snprintf(text, sizeof text,
              "%u launches were counted one by one, which took %.0f ms of the program's time", count,
              (double)atomic_load(&spent_ns) / 1e6);
@@ -572,6 +489,11 @@ void cuda_exact_end(void)
         "launches were not counted, because the GPU was not idle within a second: it works for "
         "longer, or waits for what the program does later");
     say(WIRE_HEALTH_DEGRADED, &left_alone, "kernels are no longer counted because of that");
+    bool still = exact_captures_open() > 0;
+    say(still ? WIRE_HEALTH_DEGRADED : WIRE_HEALTH_NOTE, &captured,
+        still ? "launches were not looked at while streams were captured into graphs: some still "
+                "are, and since these began nothing was counted"
+              : "launches were not looked at while streams were captured into graphs");
     say(WIRE_HEALTH_NOTE, &crowded,
         "launches were not counted, because other threads gave the GPU work meanwhile");
 }
@@ -580,26 +502,23 @@ void cuda_exact_forked(void)
 {
     if (!on) /* the tables stay untouched, and so without memory */
         return;
-    atomic_store(&kept, 0);
+    on = false; /* until CUPTI is started here too */
     mine.state = OUTSIDE;
     mine.outer = 0;
     exact_turns_forked();
-    atomic_store(&capturing, 0);
+    exact_captures_forked();
+    exact_results_forked();
     atomic_store(&broken, false);
     atomic_store(&measured, 0);
-    atomic_store(&unmatched, 0);
     atomic_store(&unknown, 0);
     atomic_store(&late, 0);
     atomic_store(&crowded, 0);
     atomic_store(&left_alone, 0);
+    atomic_store(&captured, 0);
     atomic_store(&spent_ns, 0);
     atomic_store(&vain_ns, 0);
     pause_ns = not_before = 0;
     held_elsewhere[0] = '\0';
     exact_subjects_forget();
-    for (size_t i = 0; i < WAITING; i++) {
-        if (atomic_load(&waiting[i].state) != FREE) /* untouched memory stays so */
-            atomic_store(&waiting[i].state, FREE);
-    }
     exact_ranges_forked();
 }

@@ -86,6 +86,7 @@ void cuda_tick(void)
     }
     if (finishing) {
         cuda_exact_end();
+        cuda_lost_end();
         cuda_dump_end();
         atomic_store(&finished, want);
         syscall(SYS_futex, &finished, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);

@@ -31,6 +31,7 @@ static void forked(void)
     cuda_callback_forked();
     cuda_stacks_forked();
     cuda_exact_forked();
+    cuda_lost_forked();
     cuda_names_forked();
     cuda_launch_names_forked();
 }

@@ -54,12 +54,23 @@ void cuda_launch_named(const void *function, const char *symbol, uint32_t correl
     atomic_store_explicit(&slots[at].key, correlation, memory_order_release);
 }
 
+/* Another launch has its place: a later one, or that of an id which was no launch. */
+static uint32_t forgotten(uint32_t correlation, uint32_t by)
+{
+    uint32_t id = (int32_t)(by - correlation) > 0 ? cuda_exact_name(correlation) : 0;
+    if (!id && (int32_t)(by - correlation) > 0)
+        cuda_lost(CUDA_LOST_NAME);
+    return id;
+}
+
 uint32_t cuda_launch_name(uint32_t correlation)
 {
     uint32_t at = correlation % SLOTS;
-    if (!atomic_load_explicit(&wanted, memory_order_relaxed) || !correlation ||
-        atomic_load_explicit(&slots[at].key, memory_order_acquire) != correlation)
+    if (!atomic_load_explicit(&wanted, memory_order_relaxed) || !correlation)
         return 0;
+    uint32_t key = atomic_load_explicit(&slots[at].key, memory_order_acquire);
+    if (key != correlation)
+        return key ? forgotten(correlation, key) : 0;
     uint32_t id = atomic_load_explicit(&slots[at].id, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(&slots[at].key, memory_order_relaxed) == correlation ? id : 0;

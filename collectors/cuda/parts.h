@@ -113,6 +113,12 @@ void cuda_launch_named(const void *function, const char *symbol, uint32_t correl
 uint32_t cuda_launch_name(uint32_t correlation); /* string id, 0 = not told */
 void cuda_launch_names_forked(void);
 
+/* ---- lost.c: told at the end. Any thread. */
+enum cuda_lost { CUDA_LOST_CALL, CUDA_LOST_NAME, CUDA_LOST_STACK, CUDA_LOST_KINDS };
+void cuda_lost(enum cuda_lost what);
+void cuda_lost_end(void);
+void cuda_lost_forked(void);
+
 /* ---- memory.c, waits.c */
 void cuda_memory_record(const struct record_memory *record);
 void cuda_memory_age(bool all); /* a tick went by: records that waited for their call are sent */
@@ -140,12 +146,16 @@ uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own);
 void cuda_stacks_forked(void);
 
-/* ---- exact.c: --counters=exact. The program's thread, but where helper is said. */
+/* ---- exact.c, exact_results.c: --counters=exact. The program's thread, but where helper is said. */
 void cuda_exact_start(void);                                      /* within cuInit */
 bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
 void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
 /* The record of a kernel is read, by CUPTI's correlation id of its launch. Helper. */
 void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation);
+/* Of a counted launch, whose record may come late: the runtime's call around it, and its name by
+ * cuda_launch_name. 0 = none, or it is not counted. Helper. */
+uint32_t cuda_exact_outer(uint32_t id);
+uint32_t cuda_exact_name(uint32_t id);
 void cuda_exact_end(void); /* the last records are read. Helper. */
 void cuda_exact_forked(void);
 

@@ -402,7 +402,8 @@ class Counters(replay.Case):
                          [(1030, 20, 30), (None, 4, 60), (None, 2, None)])
         self.assertEqual((self.exact_rows[0]["tensor_fp16_flop"], self.exact_rows[0]["flop_error"]),
                          (30, 0))
-        (note,) = self.notes(db, "note")
+        note, captures = self.notes(db, "note")
+        self.assertIn("20 launches were not looked at", captures)
         self.assertIn("26 launches were counted one by one", note)
         self.assertEqual(self.notes(db, "degraded"), [])
         self.assertEqual(self.count(db, "exact_count", "config IN (SELECT config FROM kernel) AND "
@@ -467,6 +468,29 @@ class Counters(replay.Case):
                           "2 kernels are no longer counted because of that"])
         self.assertIn("waits for what the program does later", notes[0])
 
+    def test_exact_captures_end_with_their_streams(self):
+        db = self.exact_program("exact_captures")
+        self.assertEqual(self.launches(db, "_Z4gemmPf"), 3)
+        (note,) = self.notes(db, "degraded")
+        self.assertIn("10 launches were not looked at", note)
+        self.assertIn("some still are", note)
+
+    def test_exact_records_that_are_late(self):
+        # their calls and names have been forgotten, but those of counted launches
+        db = self.exact_program("exact_late")
+        self.assertEqual(self.launches(db, "_Z4gemmPf"), 4)
+        self.assertEqual(self.one(db, "SELECT count(DISTINCT e.config) FROM exact_count e"), 1)
+        self.assertEqual(self.count(db, "kernel", "start IS NULL AND api_name IS NOT NULL"), 4)
+        self.assertEqual(self.notes(db, "degraded"), [])
+        notes = [row[0] for row in db.execute(
+            "SELECT note FROM capture_health WHERE item = 'cuda degraded' ORDER BY id")]
+        self.assertEqual([note[:9] for note in notes], ["4 records", "4 kernels"])
+
+    def test_exact_is_not_for_forked_children(self):
+        db = self.exact_program("exact_fork")
+        self.assertEqual(self.launches(db, "_Z4gemmPf"), 5)
+        self.assertEqual(self.notes(db, "degraded"), [])
+
     def test_exact_threads_do_not_meet(self):
         db = self.exact_program("exact_threads")
         self.assertEqual(self.count(db, "kernel"), 1200)
@@ -479,7 +503,7 @@ class Counters(replay.Case):
     def test_exact_of_nothing(self):
         db = self.exact("nothing,here")
         self.assertEqual(self.count(db, "exact_count"), 0)
-        (note,) = self.notes(db, "note")
+        note = self.notes(db, "note")[0]
         self.assertIn("0 launches were counted", note)
 
     # ---- options

@@ -379,8 +379,8 @@ int fake_cupti_stream(uint64_t handle, uint32_t stream, uint32_t context)
     return told;
 }
 
-EXPORT int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site);
-int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
+static int call_api(int domain, uint32_t cbid, uint32_t correlation, int site,
+                    const void *parameters)
 {
     static __thread uint64_t scratch;
     const char *name = NULL;
@@ -388,6 +388,7 @@ int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
     cuptiGetCallbackName((CUpti_CallbackDomain)domain, cbid, &name);
     CUpti_CallbackData data = {.callbackSite = site ? CUPTI_API_EXIT : CUPTI_API_ENTER,
                                .functionName = name,
+                               .functionParams = parameters,
                                .functionReturnValue = site ? &result : NULL,
                                .correlationData = &scratch,
                                .correlationId = correlation};
@@ -397,6 +398,19 @@ int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
         fake_range_context_ends();
 #endif
     return told;
+}
+
+EXPORT int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site);
+int fake_cupti_api(int domain, uint32_t cbid, uint32_t correlation, int site)
+{
+    return call_api(domain, cbid, correlation, site, NULL);
+}
+
+EXPORT int fake_cupti_of_stream(uint32_t cbid, uint64_t stream, int failed);
+int fake_cupti_of_stream(uint32_t cbid, uint64_t stream, int failed)
+{
+    return call_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, 0, 0, &stream) +
+           call_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, 0, failed ? 2 : 1, &stream);
 }
 
 #ifndef FAKE_CUPTI_OLD

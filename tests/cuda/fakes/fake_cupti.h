@@ -50,8 +50,12 @@ typedef int (*fake_cupti_stream_fn)(uint64_t handle, uint32_t stream, uint32_t c
 /* Begin or end an API call (site 0, 1; 2 = it ends and has failed). Returns as above. */
 typedef int (*fake_cupti_api_fn)(int domain, uint32_t cbid, uint32_t correlation, int site);
 
+/* A whole call of the driver's function `cbid` whose first parameter is a stream. Returns as above. */
+typedef int (*fake_cupti_of_stream_fn)(uint32_t cbid, uint64_t stream, int failed);
+
 /* A launch by the driver's function `cbid`, of a kernel of that shape (grid, block, shared bytes).
- * One whose name has "waits" in it runs until the program calls fake_cuda_hold(0). Returns how often the subscriber was told. */
+ * One whose name has "waits" in it runs until the program calls fake_cuda_hold(0). Returns how often
+ * the subscriber was told. */
 typedef int (*fake_cupti_launch_fn)(const char *symbol, uint32_t cbid, const uint32_t shape[7],
                                     uint32_t correlation);
 

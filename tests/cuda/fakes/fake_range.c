@@ -7,6 +7,7 @@
  *   no_tensor=1          kernels do not use the tensor pipe */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collectors/cuda/range_api.h"
 #include "tests/cuda/fakes/fake_pm.h"
@@ -21,6 +22,13 @@ struct image {
     uint32_t magic, room, ranges;
     uint32_t blocks[8];
 };
+
+static pid_t owner; /* a forked child has no business with what its parent holds */
+
+__attribute__((constructor)) static void made(void)
+{
+    owner = getpid();
+}
 
 static struct {
     struct image *image;
@@ -40,7 +48,7 @@ void fake_range_kernel(uint32_t blocks)
 
 void fake_range_context_ends(void)
 {
-    if (state.enabled)
+    if (state.enabled && getpid() == owner)
         abort();
 }
 
@@ -69,7 +77,7 @@ CALL(RangeProfilerEnable, struct range_enable)
 {
     if (fake_pm_knob("range_enable", 0))
         return (int)fake_pm_knob("range_enable", 0);
-    if (state.enabled)
+    if (state.enabled || getpid() != owner)
         abort();
     state.enabled = true;
     p->profiler = &state;
@@ -78,7 +86,7 @@ CALL(RangeProfilerEnable, struct range_enable)
 
 CALL(RangeProfilerDisable, struct range_object)
 {
-    if (p->profiler != &state || !state.enabled || state.started)
+    if (p->profiler != &state || !state.enabled || state.started || getpid() != owner)
         abort();
     state.enabled = state.configured = false;
     return 0;

@@ -20,7 +20,7 @@ enum {
 enum { MEMSET_CBID = 49, GRAPH_CBID = 311, NOISE_CBID = 502, SYNC_CBID = 165 };
 enum { MANAGED_CBID = 206, DRIVER_MANAGED_CBID = 371 };
 enum { MODULE_UNLOAD_CBID = 22, RESET_CBID = 164 };
-enum { BEGIN_CAPTURE_CBID = 539, END_CAPTURE_CBID = 497 };
+enum { BEGIN_CAPTURE_CBID = 539, END_CAPTURE_CBID = 497, STREAM_DESTROY_CBID = 326 };
 enum { START_CBID = 171, STOP_CBID = 172, UNKNOWN_CBID = FAKE_UNKNOWN_FUNCTION };
 
 /* Of the fake libcupti, NULL when nobody loaded it; `hold` of the fake libcuda: what the device was
@@ -33,6 +33,7 @@ struct fake_functions {
     fake_cupti_stream_fn stream;
     fake_cupti_replay_fn replay;
     fake_cupti_launch_fn launch;
+    fake_cupti_of_stream_fn of_stream;
     int (*hold)(int hold);
 };
 extern struct fake_functions fake;
@@ -63,7 +64,8 @@ void play_topology(void); /* a device and a context */
     X(profiler) X(managed) X(managed_in_child) X(managed_in_plugin) X(unload_in_plugin)            \
     X(late_context)
 #define SCENARIOS_OF_EXACT(X)                                                                      \
-    X(exact) X(exact_many) X(exact_waiting) X(exact_slow) X(exact_threads)
+    X(exact) X(exact_many) X(exact_waiting) X(exact_slow) X(exact_threads) X(exact_captures)       \
+    X(exact_late) X(exact_fork)
 #define SCENARIOS(X) SCENARIOS_OF_WORK(X) SCENARIOS_OF_CALLBACKS(X) SCENARIOS_OF_EXACT(X)
 
 #define X(name) int scenario_##name(void);

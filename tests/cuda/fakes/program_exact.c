@@ -1,5 +1,7 @@
 /* Scenarios of launches that are counted one by one. */
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/cuda/fakes/program.h"
 
@@ -25,16 +27,91 @@ int scenario_exact(void)
     launch_by_driver("_ZN3lib4gemmIfEEvPT_", 4, 20);
     launch_by_driver("_Z5otherPf", 20, 10);
     launch_by_driver("_Z15ncclDevKernel_gemmv", 20, 10);
-    fake.api(CUPTI_CB_DOMAIN_DRIVER_API, BEGIN_CAPTURE_CBID, 0, 0);
-    fake.api(CUPTI_CB_DOMAIN_DRIVER_API, BEGIN_CAPTURE_CBID, 0, 2); /* failed */
+    fake.of_stream(BEGIN_CAPTURE_CBID, 0x5000, 1); /* failed */
     launch_by_driver("_Z4gemmPf", 2, 10);
-    fake.api(CUPTI_CB_DOMAIN_DRIVER_API, BEGIN_CAPTURE_CBID, 0, 0);
-    fake.api(CUPTI_CB_DOMAIN_DRIVER_API, BEGIN_CAPTURE_CBID, 0, 1);
+    fake.of_stream(BEGIN_CAPTURE_CBID, 0x5000, 0);
     launch_by_driver("_Z4gemmPf", 20, 10);
-    fake.api(CUPTI_CB_DOMAIN_DRIVER_API, END_CAPTURE_CBID, 0, 0);
-    fake.api(CUPTI_CB_DOMAIN_DRIVER_API, END_CAPTURE_CBID, 0, 1);
+    fake.of_stream(END_CAPTURE_CBID, 0x5000, 0);
     launch_by_driver("_Z4gemmPf", 1, 10);
     return 0;
+}
+
+/* Captures that end in other ways than by their end, and one that does not. */
+int scenario_exact_captures(void)
+{
+    play_topology();
+    launch_by_driver("_Z4gemmPf", 2, 10);
+    fake.of_stream(BEGIN_CAPTURE_CBID, 0x5000, 0);
+    fake.of_stream(BEGIN_CAPTURE_CBID, 0x5000, 1); /* it captures already */
+    fake.of_stream(STREAM_DESTROY_CBID, 0x5010, 0);
+    launch_by_driver("_Z4gemmPf", 3, 10);
+    fake.of_stream(STREAM_DESTROY_CBID, 0x5000, 0);
+    launch_by_driver("_Z4gemmPf", 1, 10);
+    fake.of_stream(BEGIN_CAPTURE_CBID, 0x5000, 0);
+    fake.of_stream(END_CAPTURE_CBID, 0x5020, 1);
+    launch_by_driver("_Z4gemmPf", 2, 10);
+    fake.of_stream(END_CAPTURE_CBID, 0x5000, 1); /* it was spoiled */
+    launch_by_driver("_Z4gemmPf", 1, 10);
+    fake.of_stream(BEGIN_CAPTURE_CBID, 2, 0);
+    launch_by_driver("_Z4gemmPf", 5, 10);
+    return 0;
+}
+
+/* One launch as the runtime makes it, with ids of their own. Its kernel comes later. */
+static uint32_t launch_by_runtime(const char *name)
+{
+    uint32_t outer = play_id(), own = play_id(), shape[7] = {10, 1, 1, 256, 1, 1, 1024};
+    uint64_t start = play_now();
+    fake.api(CUPTI_CB_DOMAIN_RUNTIME_API, LAUNCH_CBID, outer, 0);
+    fake.launch(name, DRIVER_LAUNCH_CBID, shape, own);
+    fake.api(CUPTI_CB_DOMAIN_RUNTIME_API, LAUNCH_CBID, outer, 1);
+    uint64_t end = play_now();
+    play_call(CUPTI_ACTIVITY_KIND_DRIVER, DRIVER_LAUNCH_CBID, own, start, end, 0);
+    play_call(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, outer, start, end, 0);
+    return own;
+}
+
+/* Kernel records that come when calls and names have been forgotten: of counted launches and of
+ * others, after code was unloaded. */
+int scenario_exact_late(void)
+{
+    enum { COUNTED = 5, OTHERS = 3, BETWEEN = 40000 };
+    uint32_t counted[COUNTED], others[OTHERS];
+    play_topology();
+    fake.api(CUPTI_CB_DOMAIN_DRIVER_API, MODULE_UNLOAD_CBID, play_id(), 0);
+    fake.api(CUPTI_CB_DOMAIN_DRIVER_API, MODULE_UNLOAD_CBID, play_id(), 1);
+    for (unsigned i = 0; i < COUNTED; i++)
+        counted[i] = launch_by_runtime("_Z4gemmPf");
+    for (unsigned i = 0; i < OTHERS; i++)
+        others[i] = launch_by_runtime("_Z5otherPf");
+    for (unsigned i = 0; i < BETWEEN; i++) {
+        uint32_t id = launch_by_runtime("_Z5otherPf");
+        uint64_t start = play_now();
+        play_kernel("_Z5otherPf", id, start, start + 1);
+    }
+    play_pause_ms(1000); /* its calls are read */
+    for (unsigned i = 0; i < COUNTED; i++)
+        play_kernel("_Z3oldv", counted[i], 0, 0);
+    for (unsigned i = 0; i < OTHERS; i++)
+        play_kernel("_Z5otherPf", others[i], 0, 0);
+    return 0;
+}
+
+/* The program forks while the counters are held; the child goes on as if it could use CUDA. */
+int scenario_exact_fork(void)
+{
+    int status = 1;
+    play_topology();
+    launch_by_driver("_Z4gemmPf", 3, 10);
+    pid_t child = fork();
+    if (child == 0) {
+        launch_by_driver("_Z4gemmPf", 3, 10);
+        fake.api(CUPTI_CB_DOMAIN_RUNTIME_API, RESET_CBID, 0, 0);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    launch_by_driver("_Z4gemmPf", 3, 10);
+    return status;
 }
 
 /* More configurations of a kernel, and more of others, than there is room for in small tables, the

@@ -1,0 +1,20 @@
+/* Streams that are being captured into graphs: nothing may be waited for meanwhile, and launches
+ * into them are no kernels. Any thread of the program. */
+#ifndef PERFKIT_COLLECTORS_CUDA_EXACT_CAPTURES_H
+#define PERFKIT_COLLECTORS_CUDA_EXACT_CAPTURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectors/cuda/parts.h"
+
+/* Is the driver's function one of those below? */
+bool exact_captures_concern(const char *name);
+
+/* One of them is called, or returned. True: a capture begins, whoever counts has to be let end. */
+bool exact_captures_told(const char *name, const CUpti_CallbackData *call);
+
+uint32_t exact_captures_open(void); /* now */
+void exact_captures_forked(void);
+
+#endif

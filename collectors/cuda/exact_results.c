@@ -1,0 +1,127 @@
+/* See exact_results.h. Written by whoever has the turn of counting, read by the helper thread; a
+ * bit for each launch keeps the records of all others from being looked for. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/exact_results.h"
+#include "collectors/cuda/parts.h"
+
+#define WAITING 8192u /* memory that is not used is not there */
+#define MARKS 65536u
+
+enum { FREE, FULL };
+struct waiting {
+    _Atomic uint32_t state; /* FREE, FULL */
+    uint32_t name;          /* string id, 0 = the record's */
+    struct exact_launch launch;
+    double values[EXACT_MOST_COUNTS];
+};
+
+static struct waiting waiting[WAITING];
+static uint32_t next;         /* where a free one may be; of whoever has the turn */
+static _Atomic uint32_t kept; /* of them are FULL */
+static _Atomic uint32_t unmatched;
+static _Atomic uint64_t marks[MARKS / 64]; /* bit: a counted launch has this id, modulo MARKS */
+
+static void mark(uint32_t id)
+{
+    atomic_fetch_or(&marks[id % MARKS / 64], 1ull << id % 64);
+}
+
+static bool is_marked(uint32_t id)
+{
+    return atomic_load(&marks[id % MARKS / 64]) >> id % 64 & 1;
+}
+
+void exact_results_keep(const struct exact_launch *launch, const double *values)
+{
+    for (size_t i = 0; i < WAITING; i++) {
+        struct waiting *w = &waiting[next++ % WAITING];
+        if (atomic_load_explicit(&w->state, memory_order_acquire) != FREE)
+            continue;
+        w->launch = *launch;
+        w->name = cuda_launch_name(launch->own);
+        memcpy(w->values, values, launch->pass->count * sizeof *values);
+        mark(launch->own);
+        if (launch->outer)
+            mark(launch->outer);
+        atomic_store_explicit(&w->state, FULL, memory_order_release);
+        atomic_fetch_add(&kept, 1);
+        return;
+    }
+    atomic_fetch_add(&unmatched, 1);
+}
+
+uint32_t exact_results_lost(void)
+{
+    return atomic_exchange(&unmatched, 0) + atomic_load(&kept);
+}
+
+/* ---- the helper thread ----------------------------------------------------------------------- */
+
+static struct waiting *find(uint32_t id)
+{
+    if (!atomic_load_explicit(&kept, memory_order_acquire) || !id || !is_marked(id))
+        return NULL;
+    for (size_t i = 0; i < WAITING; i++) {
+        struct waiting *w = &waiting[i];
+        if (atomic_load_explicit(&w->state, memory_order_acquire) == FULL &&
+            (w->launch.own == id || w->launch.outer == id))
+            return w;
+    }
+    return NULL;
+}
+
+uint32_t cuda_exact_outer(uint32_t id)
+{
+    const struct waiting *w = find(id);
+    return w ? w->launch.outer : 0;
+}
+
+uint32_t cuda_exact_name(uint32_t id)
+{
+    const struct waiting *w = find(id);
+    return w ? w->name : 0;
+}
+
+static void emit(const struct waiting *w, uint32_t config, uint32_t stream, uint64_t correlation)
+{
+    const struct exact_launch *launch = &w->launch;
+    static const struct exact_counter complete = {EXACT_COMPLETE, "", ""};
+    struct wire_exact_count out = {
+        .head = {sizeof out, WIRE_EXACT_COUNT, 0, config},
+        .correlation = correlation,
+        .time = launch->time,
+        .stream = stream,
+    };
+    for (size_t i = 0; i < launch->pass->count + launch->completes; i++) {
+        bool counted = i < launch->pass->count;
+        const struct exact_counter *counter = counted ? &launch->pass->counters[i] : &complete;
+        out.value = counted ? w->values[i] : 1;
+        out.name = collector_text(counter->name);
+        out.unit = collector_text(counter->unit);
+        out.metric = collector_text(counter->metric);
+        collector_emit(&out);
+    }
+}
+
+void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation)
+{
+    struct waiting *w = find(id);
+    if (!w)
+        return;
+    emit(w, config, stream, correlation);
+    atomic_store(&w->state, FREE);
+    atomic_fetch_sub(&kept, 1);
+}
+
+void exact_results_forked(void)
+{
+    atomic_store(&kept, 0);
+    atomic_store(&unmatched, 0);
+    for (size_t i = 0; i < WAITING; i++) {
+        if (atomic_load(&waiting[i].state) != FREE) /* untouched memory stays so */
+            atomic_store(&waiting[i].state, FREE);
+    }
+}
