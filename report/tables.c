@@ -17,6 +17,13 @@ static struct prof_report_value share_value(int64_t part, int64_t whole)
     return value;
 }
 
+void prof_report_say_wall(const struct prof_report_data *data, char *out, size_t size, size_t used)
+{
+    if (data->utilisation.count > 1 && used < size)
+        snprintf(out + used, size - used, "; of wall: 100 %% is one of %s devices",
+                 prof_count((int64_t)data->utilisation.count).text);
+}
+
 /* ---- devices ------------------------------------------------------------------------------ */
 
 #define UTIL(row) ((const struct prof_utilisation_row *)(row))
@@ -173,8 +180,10 @@ static void kernel_totals(const struct prof_report_data *data, char *out, size_t
     if (nodes > 0 && n > 0 && (size_t)n < size)
         n += snprintf(out + n, size - (size_t)n, "; %s in graphs", prof_count(nodes).text);
     if (all->unfinished > 0 && n > 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, "; %s not seen to end",
-                 prof_count(all->unfinished).text);
+        n += snprintf(out + n, size - (size_t)n, "; %s not seen to end",
+                      prof_count(all->unfinished).text);
+    if (n > 0)
+        prof_report_say_wall(data, out, size, (size_t)n);
 }
 
 /* ---- transfers ---------------------------------------------------------------------------- */
@@ -229,9 +238,14 @@ static const void *transfer_rows(const struct prof_report_data *data, size_t *co
 
 static void transfer_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    snprintf(out, size, "%s transfer%s, %s copied, %s", prof_count(data->transfers.transfers).text,
-             data->transfers.transfers == 1 ? "" : "s", prof_bytes_of(data->transfers.bytes).text,
-             prof_duration_ns(data->transfers.listed_ns).text);
+    int n =
+        snprintf(out, size, "%s transfer%s, %s copied, %s",
+                 prof_count(data->transfers.transfers).text,
+                 data->transfers.transfers == 1 ? "" : "s",
+                 prof_bytes_of(data->transfers.bytes).text,
+                 prof_duration_ns(data->transfers.listed_ns).text);
+    if (n > 0)
+        prof_report_say_wall(data, out, size, (size_t)n);
 }
 
 /* ---- calls and waits ---------------------------------------------------------------------- */
@@ -485,7 +499,7 @@ const struct prof_report_table prof_report_tables[] = {
      ROWS(prof_rank_iteration, prof_report_iteration)},
     {.name = "kernels", .title = "Kernels", .none = "no kernels",
      .help = "Share is of the kernel time listed, Of wall of the run's length: the latter sums to "
-             "more than 100 % when kernels overlap.",
+             "more than 100 % when kernels overlap, on one device or on several.",
      .screen_rows = 10, .totals = kernel_totals, ROWS(prof_kernel_row, kernel)},
     {.name = "counters", .title = "Hardware counters", .none = "none were sampled",
      .help = "Bytes a second and shares of the pipes' peaks while the kernel ran; joint: of all that "

@@ -54,7 +54,9 @@ void prof_report_line_totals(const struct prof_report_data *data, char *out, siz
                                    prof_counted((int64_t)lines->count, "place", "places").text,
                                    prof_duration_ns(lines->device_ns - lines->unknown_ns).text);
     if (lines->unknown_operations && used < size)
-        snprintf(out + used, size - used, "; %s without a stack, %s",
-                 prof_counted(lines->unknown_operations, "operation", "operations").text,
-                 prof_duration_ns(lines->unknown_ns).text);
+        used += (size_t)snprintf(
+            out + used, size - used, "; %s without a stack, %s",
+            prof_counted(lines->unknown_operations, "operation", "operations").text,
+            prof_duration_ns(lines->unknown_ns).text);
+    prof_report_say_wall(data, out, size, used);
 }

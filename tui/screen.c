@@ -105,10 +105,19 @@ static void draw_title(const struct tui_app *app, struct tui_grid *grid, int y)
     tui_grid_put(grid, x > 0 ? x : 0, y, length, app->paused ? TUI_WARN : style, right);
 }
 
+static size_t device_count(const struct tui_model *model)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->devices.count; i++)
+        count += model->devices.data[i].values.physical == model->devices.data[i].values.id;
+    return count;
+}
+
 static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
 {
     const struct tui_model *model = app->model;
-    double share = tui_wall_share(model, model->window.sum_ns);
+    size_t devices = device_count(model);
+    double share = tui_wall_share(model, model->window.sum_ns) / (double)(devices ? devices : 1);
     int bar = grid->width >= 120 ? 30 : grid->width >= 90 ? 12 : 6;
     int64_t copied = 0;
     for (size_t i = 0; i < model->copies.count; i++)
@@ -118,6 +127,8 @@ static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
     tui_grid_bar(grid, x, y, bar, share, TUI_BAR);
     x += bar;
     x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "] %s", prof_percent(share).text);
+    if (devices > 1)
+        x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, " of %zu devices", devices);
     x +=
         tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  %s/s",
                         isnan(tui_per_second(model, model->window.count))
@@ -207,7 +218,7 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
         "r I F8               the other way round",
         "p Space F9           pause: the screen stands still, the program runs on",
         "q F10                leave; a program that is being recorded runs on",
-        "Shares: kern% of all kernel time, wall% of the time that passed.",
+        "Shares: kern% of all kernel time, wall% of the time of one device.",
         "~p95: from a histogram of powers of two. n/a: not known, never 0.",
     };
     int y = 0;

@@ -338,6 +338,29 @@ START_TEST(json_is_the_table)
 END_TEST
 
 /* Call stacks name the lines: of who launches a kernel, of who holds memory. */
+/* Two devices that work all the time are 100 % of two, not 200 %; each has its rank beside it. */
+START_TEST(several_devices)
+{
+    scene_make(&scene, "several");
+    scene_sql(&scene, "UPDATE device SET uuid = NULL, ordinal = 0; UPDATE process SET rank = id + 6");
+    for (int i = 0; i < 100; i++) {
+        scene_kernel(&scene, i * 10000000, 10000000, 1, 1, true);
+        scene_kernel(&scene, i * 10000000, 10000000, 3, 3, true);
+    }
+    scene_state(&scene, "complete", 1000000000);
+    scene_publish(&scene);
+    ck_assert(tui_app_make(&app, scene.path, true));
+    app.model->window_s = 0;
+    ck_ok(tui_app_refresh(&app, 0, err));
+    shows("] 100.0 % of 2 devices", 80, 24);
+    tui_app_show(&app, TUI_VIEW_DEVICES);
+    tui_app_fill(&app);
+    shows("GPU 0 (rank 7)", 80, 24);
+    shows("GPU 0 (rank 8)", 80, 24);
+    done();
+}
+END_TEST
+
 START_TEST(lines_of_stacks)
 {
     scene_make(&scene, "lines");
@@ -493,5 +516,5 @@ END_TEST
 CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_are_text,
            any_size_will_do, layout_uses_every_line_once, keys_move_sort_and_filter,
            windows_and_pause, clicks_choose, the_cursor_stays_on_its_row, json_is_the_table,
-           devices_as_the_driver_tells, lines_of_stacks, health_of_the_recorder,
+           devices_as_the_driver_tells, several_devices, lines_of_stacks, health_of_the_recorder,
            cells_take_what_they_get)
