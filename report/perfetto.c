@@ -1,14 +1,14 @@
 /* A trace in Perfetto's native format (github.com/google/perfetto, protos/perfetto/trace): a stream
- * of packets of one sequence. A slice is two of them, its begin and its end; names, categories and
- * the names of arguments are sent once and known by number afterwards (interned data). About a
- * third of the size of the Chrome trace, exact to the nanosecond, and without its limits: 64-bit
- * times of CLOCK_MONOTONIC. */
+ * of packets of one sequence. A slice is two of them, its begin and its end; names, categories,
+ * call stacks and what arguments say in words are sent once and known by number afterwards
+ * (perfetto_interned.h). About a third of the size of the Chrome trace, exact to the nanosecond,
+ * and without its limits: 64-bit times of CLOCK_MONOTONIC. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/saturate.h"
-#include "libprof/base/utf8.h"
+#include "report/perfetto_interned.h"
 #include "report/protobuf.h"
 #include "report/trace.h"
 #include "report/writers.h"
@@ -53,17 +53,14 @@ enum {
     EVENT_COUNTER_REAL = 44,
     EVENT_FLOW = 47,
     EVENT_LAST_FLOW = 48,
+    EVENT_CALLSTACK_IID = 56,
     ANNOTATION_NAME_IID = 1,
     ANNOTATION_BOOL = 2,
     ANNOTATION_INT = 4,
     ANNOTATION_DOUBLE = 5,
     ANNOTATION_STRING = 6,
     ANNOTATION_ARRAY = 12,
-    INTERNED_CATEGORIES = 1,
-    INTERNED_NAMES = 2,
-    INTERNED_ANNOTATIONS = 3,
-    INTERNED_IID = 1,
-    INTERNED_TEXT = 2,
+    ANNOTATION_STRING_IID = 17,
 };
 
 /* Their enums. */
@@ -87,9 +84,9 @@ struct perfetto {
     int64_t base_ns;                                 /* CLOCK_MONOTONIC at time 0 */
     struct prof_protobuf ready;                      /* packets to be written */
     struct prof_protobuf packet, event, inner, item; /* in the making, inner ones */
-    struct prof_map iids[4];  /* by field of interned data: address of the text -> number */
-    struct prof_map counters; /* address of the name -> 1 */
-    struct prof_map launches; /* configuration and device -> place in parts + 1 */
+    struct prof_perfetto_interned interned;
+    struct prof_map counters;               /* address of the name -> 1 */
+    struct prof_map launches;               /* configuration and device -> place in parts + 1 */
     PROF_ARRAY(struct prof_protobuf) parts; /* the annotations of a launch */
     int64_t end_ns; /* of the slice in the making; PROF_UNKNOWN: an instant */
     int64_t start_ns;
@@ -138,48 +135,6 @@ static void put_time(struct perfetto *p, int64_t ns)
     prof_protobuf_int(&p->packet, PACKET_TIMESTAMP, time < 0 ? 0 : time);
 }
 
-/* A string field must be UTF-8: what is not becomes U+FFFD; all else stays as the program gave it.
- */
-static void put_text(struct prof_protobuf *message, unsigned field, const char *text)
-{
-    struct prof_protobuf clean = {0};
-    uint32_t code;
-    size_t length = strlen(text), good = 0, bytes;
-    while (good < length && (bytes = prof_report_utf8(text + good, length - good, &code)))
-        good += bytes;
-    if (good == length) {
-        prof_protobuf_bytes(message, field, text, length);
-        return;
-    }
-    for (size_t i = 0; i < length; i += bytes ? bytes : 1) {
-        bytes = prof_report_utf8(text + i, length - i, &code);
-        prof_protobuf_raw(&clean, bytes ? text + i : "\xef\xbf\xbd", bytes ? bytes : 3);
-    }
-    prof_protobuf_message(message, field, &clean);
-    prof_protobuf_free(&clean);
-}
-
-/* The number of a text, which is sent before its first use. */
-static int64_t intern(struct perfetto *p, unsigned kind, const char *text)
-{
-    const uint64_t *known = prof_map_get(&p->iids[kind], (uint64_t)(uintptr_t)text);
-    if (known)
-        return (int64_t)*known;
-    uint64_t iid = p->iids[kind].count + 1;
-    struct prof_protobuf entry = {0}, data = {0};
-    prof_protobuf_int(&entry, INTERNED_IID, (int64_t)iid);
-    put_text(&entry, INTERNED_TEXT, text);
-    prof_protobuf_message(&data, kind, &entry);
-    begin_packet(p, NEEDS_STATE);
-    prof_protobuf_message(&p->packet, PACKET_INTERNED, &data);
-    end_packet(p);
-    prof_protobuf_free(&entry);
-    prof_protobuf_free(&data);
-    if (!prof_map_put(&p->iids[kind], (uint64_t)(uintptr_t)text, iid))
-        p->trace.no_memory = true;
-    return (int64_t)iid;
-}
-
 /* ---- tracks -------------------------------------------------------------------------------- */
 
 static void end_track(struct perfetto *p)
@@ -209,10 +164,10 @@ static void put_process(struct prof_trace *t, const struct prof_trace_process *p
         prof_protobuf_raw(&p->item, ": ", 2);
         prof_protobuf_raw(&p->item, process->name, strlen(process->name) + 1);
         if (!p->item.failed)
-            put_text(&p->event, TRACK_NAME, (const char *)p->item.data);
+            prof_protobuf_text(&p->event, TRACK_NAME, (const char *)p->item.data);
     } else {
         prof_protobuf_int(&p->inner, PROCESS_PID, process->pid);
-        put_text(&p->inner, PROCESS_NAME, process->name);
+        prof_protobuf_text(&p->inner, PROCESS_NAME, process->name);
         prof_protobuf_message(&p->event, TRACK_PROCESS, &p->inner);
     }
     end_track(p);
@@ -228,10 +183,10 @@ static void put_track(struct prof_trace *t, const struct prof_trace_track *track
         prof_protobuf_int(&p->inner, THREAD_PID, track->pid);
         prof_protobuf_int(&p->inner, THREAD_TID, track->tid);
         if (track->thread->name)
-            put_text(&p->inner, THREAD_NAME, track->thread->name);
+            prof_protobuf_text(&p->inner, THREAD_NAME, track->thread->name);
         prof_protobuf_message(&p->event, TRACK_THREAD, &p->inner);
     } else {
-        put_text(&p->event, TRACK_NAME, track->name);
+        prof_protobuf_text(&p->event, TRACK_NAME, track->name);
     }
     prof_protobuf_int(&p->event, TRACK_RANK, track->sort);
     end_track(p);
@@ -242,8 +197,8 @@ static void put_track(struct prof_trace *t, const struct prof_trace_track *track
 static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
 {
     struct perfetto *p = perfetto(t);
-    int64_t category = intern(p, INTERNED_CATEGORIES, slice->category);
-    int64_t name = intern(p, INTERNED_NAMES, slice->name);
+    int64_t category = prof_perfetto_text(&p->interned, PROF_PERFETTO_CATEGORY, slice->category);
+    int64_t name = prof_perfetto_text(&p->interned, PROF_PERFETTO_NAME, slice->name);
     bool instant = slice->duration_ns == PROF_UNKNOWN;
     p->start_ns = slice->start_ns;
     p->end_ns = instant ? PROF_UNKNOWN : prof_add(slice->start_ns, slice->duration_ns);
@@ -258,10 +213,26 @@ static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice
     if (slice->flow_in)
         prof_protobuf_fixed64(&p->event, slice->flow_on ? EVENT_FLOW : EVENT_LAST_FLOW,
                               (uint64_t)slice->flow_in);
+    if (slice->stack)
+        prof_protobuf_int(&p->event, EVENT_CALLSTACK_IID,
+                          prof_perfetto_stack(&p->interned, &t->stacks, slice->stack));
+}
+
+/* Before the event that uses them. */
+static void send_interned(struct perfetto *p)
+{
+    if (!p->interned.fresh.count)
+        return;
+    begin_packet(p, NEEDS_STATE);
+    prof_protobuf_message(&p->packet, PACKET_INTERNED, &p->interned.fresh);
+    end_packet(p);
+    prof_protobuf_clear(&p->interned.fresh);
+    p->trace.no_memory |= p->interned.no_memory;
 }
 
 static void put_event(struct perfetto *p, int64_t ns)
 {
+    send_interned(p);
     begin_packet(p, NEEDS_STATE);
     put_time(p, ns);
     prof_protobuf_message(&p->packet, PACKET_TRACK_EVENT, &p->event);
@@ -282,7 +253,7 @@ static void put_end(struct prof_trace *t)
 
 static void begin_annotation(struct perfetto *p, const char *key)
 {
-    int64_t name = intern(p, INTERNED_ANNOTATIONS, key);
+    int64_t name = prof_perfetto_text(&p->interned, PROF_PERFETTO_ANNOTATION, key);
     prof_protobuf_clear(&p->inner);
     prof_protobuf_int(&p->inner, ANNOTATION_NAME_IID, name);
 }
@@ -308,8 +279,18 @@ static void put_real(struct prof_trace *t, const char *key, double value)
 
 static void put_string(struct prof_trace *t, const char *key, const char *value)
 {
+    struct perfetto *p = perfetto(t);
+    int64_t text = prof_perfetto_text(&p->interned, PROF_PERFETTO_VALUE, value);
+    begin_annotation(p, key);
+    prof_protobuf_int(&p->inner, ANNOTATION_STRING_IID, text);
+    end_annotation(p);
+}
+
+/* A text that is told once. */
+static void put_passing_string(struct prof_trace *t, const char *key, const char *value)
+{
     begin_annotation(perfetto(t), key);
-    put_text(&perfetto(t)->inner, ANNOTATION_STRING, value);
+    prof_protobuf_text(&perfetto(t)->inner, ANNOTATION_STRING, value);
     end_annotation(perfetto(t));
 }
 
@@ -369,7 +350,7 @@ static uint64_t counter_uuid(struct perfetto *p, const struct prof_trace_counter
     if (!prof_map_put(&p->counters, key, uuid))
         p->trace.no_memory = true;
     begin_track(p, uuid, UUID_PROCESS | (uint64_t)counter->pid);
-    put_text(&p->event, TRACK_NAME, counter->name);
+    prof_protobuf_text(&p->event, TRACK_NAME, counter->name);
     if (!strcmp(counter->key, "bytes"))
         prof_protobuf_int(&p->inner, COUNTER_UNIT, UNIT_BYTES);
     prof_protobuf_message(&p->event, TRACK_COUNTER, &p->inner);
@@ -437,21 +418,21 @@ static enum prof_status put_head(struct prof_trace *t, struct prof_error *err)
     prof_protobuf_string(&p->event, TRACK_NAME, "capture");
     end_track(p);
     prof_protobuf_clear(&p->event);
-    int64_t name = intern(p, INTERNED_NAMES, "perfkit capture");
-    int64_t category = intern(p, INTERNED_CATEGORIES, "perfkit");
+    int64_t name = prof_perfetto_text(&p->interned, PROF_PERFETTO_NAME, "perfkit capture");
+    int64_t category = prof_perfetto_text(&p->interned, PROF_PERFETTO_CATEGORY, "perfkit");
     prof_protobuf_int(&p->event, EVENT_TYPE, INSTANT);
     prof_protobuf_int(&p->event, EVENT_TRACK, (int64_t)UUID_CAPTURE);
     prof_protobuf_int(&p->event, EVENT_NAME_IID, name);
     prof_protobuf_int(&p->event, EVENT_CATEGORY_IID, category);
-    put_string(t, "perfkit_version", info->perfkit_version ? info->perfkit_version : "n/a");
-    put_string(t, "command", info->command ? info->command : "n/a");
-    put_string(t, "host", info->host ? info->host : "n/a");
+    put_passing_string(t, "perfkit_version", info->perfkit_version ? info->perfkit_version : "n/a");
+    put_passing_string(t, "command", info->command ? info->command : "n/a");
+    put_passing_string(t, "host", info->host ? info->host : "n/a");
     if (!status) {
         put_flag(t, "complete", trust.complete);
         if (!t->projects)
-            put_string(t, "gpu_user_annotation", "left out: too many ranges");
+            put_passing_string(t, "gpu_user_annotation", "left out: too many ranges");
         for (size_t i = 0; i < trust.statement_count; i++)
-            put_string(t, "trust", trust.statements[i].text);
+            put_passing_string(t, "trust", trust.statements[i].text);
     }
     put_event(p, 0);
     prof_trust_free(&trust);
@@ -481,8 +462,7 @@ static void free_all(struct perfetto *p)
     prof_protobuf_free(&p->event);
     prof_protobuf_free(&p->inner);
     prof_protobuf_free(&p->item);
-    for (size_t i = 0; i < sizeof p->iids / sizeof p->iids[0]; i++)
-        prof_map_free(&p->iids[i]);
+    prof_perfetto_interned_free(&p->interned);
     for (size_t i = 0; i < p->parts.count; i++)
         prof_protobuf_free(&p->parts.data[i]);
     prof_array_free(&p->parts);
@@ -498,7 +478,7 @@ enum prof_status prof_report_write_perfetto(struct prof_capture *capture,
                          .out = out};
     enum prof_status status = prof_trace_write(&p.trace, err);
     flush(&p);
-    if (!status && (p.packet.failed || p.event.failed || p.ready.failed))
+    if (!status && (p.packet.failed || p.event.failed || p.ready.failed || p.interned.fresh.failed))
         status = prof_fail(err, PROF_NOMEM, "cannot write the trace: out of memory");
     if (!status && p.write_errno) {
         errno = p.write_errno;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "libprof/base/array.h"
+#include "libprof/base/utf8.h"
 #include "report/protobuf.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
@@ -81,6 +82,25 @@ void prof_protobuf_bytes(struct prof_protobuf *message, unsigned field, const vo
 void prof_protobuf_string(struct prof_protobuf *message, unsigned field, const char *text)
 {
     prof_protobuf_bytes(message, field, text, strlen(text));
+}
+
+void prof_protobuf_text(struct prof_protobuf *message, unsigned field, const char *text)
+{
+    struct prof_protobuf clean = {0};
+    uint32_t code;
+    size_t length = strlen(text), good = 0, bytes;
+    while (good < length && (bytes = prof_report_utf8(text + good, length - good, &code)))
+        good += bytes;
+    if (good == length) {
+        prof_protobuf_bytes(message, field, text, length);
+        return;
+    }
+    for (size_t i = 0; i < length; i += bytes ? bytes : 1) {
+        bytes = prof_report_utf8(text + i, length - i, &code);
+        prof_protobuf_raw(&clean, bytes ? text + i : "\xef\xbf\xbd", bytes ? bytes : 3);
+    }
+    prof_protobuf_message(message, field, &clean);
+    prof_protobuf_free(&clean);
 }
 
 void prof_protobuf_message(struct prof_protobuf *message, unsigned field,

@@ -39,6 +39,9 @@ void prof_protobuf_bytes(struct prof_protobuf *message, unsigned field, const vo
                          size_t length);
 void prof_protobuf_string(struct prof_protobuf *message, unsigned field, const char *text);
 
+/* A string of the program's: what is not UTF-8 becomes U+FFFD, all else stays as it was given. */
+void prof_protobuf_text(struct prof_protobuf *message, unsigned field, const char *text);
+
 /* A message, or the numbers of a packed field, inside another. */
 void prof_protobuf_message(struct prof_protobuf *message, unsigned field,
                            const struct prof_protobuf *inner);

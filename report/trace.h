@@ -46,9 +46,8 @@ struct prof_trace_counter {
     bool is_real;
 };
 
-/* One format. All but `arrow` and `tail` are needed; keys are literals. A sink's state begins with
- * its prof_trace.
- */
+/* One format. All but `arrow` and `tail` are needed; keys are literals, texts live until the end of
+ * the trace. A sink's state begins with its prof_trace. */
 struct prof_trace_sink {
     enum prof_status (*head)(struct prof_trace *t, struct prof_error *err);
     void (*process)(struct prof_trace *t, const struct prof_trace_process *process);

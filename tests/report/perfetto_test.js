@@ -54,6 +54,24 @@ async function arguments_of(processor) {
     .map((row) => row.key.replace(/^(args|debug)\./, '') + '=' + Number.parseFloat(row.value).toFixed(2));
 }
 
+/* Call stacks of slices, innermost frame first. */
+async function callers(processor, folder) {
+  const sql = path.join(folder, 'stacks.sql'), capture = path.join(folder, 'stacks.sqlite'), file = path.join(folder, 'stacks.pftrace');
+  fs.writeFileSync(sql, ['normal.sql', 'stacks.sql'].map((name) => fs.readFileSync(path.join(source, name))).join('\n'));
+  execFileSync(tool, ['make', sql, capture]);
+  execFileSync(tool, ['write', 'perfetto', capture, file]);
+  await processor.load(fs.readFileSync(file));
+  const bad = await processor.query("select name, value from stats where value > 0 and severity <> 'info'");
+  assert.deepStrictEqual(bad, [], file + ' has errors');
+  const frame = (callsite, letter) => `join stack_profile_callsite c${letter} on c${letter}.id = ${callsite} join stack_profile_frame f${letter} on f${letter}.id = c${letter}.frame_id join stack_profile_symbol s${letter} on s${letter}.symbol_set_id = f${letter}.symbol_set_id`;
+  const place = (letter) => `f${letter}.name || ' ' || s${letter}.source_file || ':' || s${letter}.line_number`;
+  const rows = await processor.query(`select iif(slice.category = 'kernel', 'kernel', 'call') as what, ${place(1)} || ' < ' || ${place(2)} as stack, c2.parent_id as rest, count(*) as n from __intrinsic_track_event_callstacks e join slice on slice.id = e.slice_id ${frame('e.callsite_id', 1)} ${frame('c1.parent_id', 2)} group by 1, 2, 3 order by 1`);
+  const kernels = await one(processor, "select count(*) from slice where category = 'kernel'");
+  const stack = 'launch<T>(int) /src/a b.c:42 < main /src/a b.c:7';
+  assert.deepStrictEqual(rows, ['call', 'kernel'].map((what) => ({ what, stack, rest: null, n: kernels })));
+  assert.strictEqual(await one(processor, 'select count(*) from stack_profile_frame'), 2);
+}
+
 async function main() {
   const processor = await open(reader);
   let checked = 0;
@@ -83,6 +101,7 @@ async function main() {
       assert.deepStrictEqual(launches[other], launches[first], name + ': arguments, ' + first + ' and ' + other);
     }
   }
+  await callers(processor, work);
   processor.close();
   console.log('ok:', checked, 'traces');
 }

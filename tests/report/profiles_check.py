@@ -8,6 +8,8 @@ import json
 import sqlite3
 import sys
 
+from protobuf import message, packed
+
 
 def fail(text):
     sys.exit(f"profiles_check: {text}")
@@ -16,51 +18,6 @@ def fail(text):
 def check(condition, text):
     if not condition:
         fail(text)
-
-
-# ---- protocol buffers ------------------------------------------------------------------------------
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def fields(data):
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        if tag & 7 == 0:
-            value, at = varint(data, at)
-        elif tag & 7 == 2:
-            length, at = varint(data, at)
-            check(at + length <= len(data), "a field is longer than its message")
-            value, at = data[at:at + length], at + length
-        else:
-            fail(f"wire type {tag & 7}")
-        yield tag >> 3, value
-
-
-def message(data):
-    found = {}
-    for field, value in fields(data):
-        found.setdefault(field, []).append(value)
-    return found
-
-
-def packed(chunks):
-    numbers = []
-    for chunk in chunks:
-        at = 0
-        while at < len(chunk):
-            value, at = varint(chunk, at)
-            numbers.append(value)
-    return numbers
 
 
 def read_pprof(path):

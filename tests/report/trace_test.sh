@@ -37,14 +37,7 @@ python3 -c 'import re, sys; assert re.search(r"\"rank\":\s+(\d+)", open(sys.argv
 # Call stacks: "sf" leads to frames, innermost first, and those to nothing; the program's own lines stand in
 # the arguments.
 stacks=$work/stacks
-{
-    cat "$source/normal.sql"
-    echo "INSERT INTO string(id, value) VALUES(9001, 'launch<T>(int)'), (9002, '/src/a b.c'), (9003, 'main');"
-    echo "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2);"
-    echo "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 9003, 9002, 7), (2, 0, 9001, 9002, 42);"
-    echo "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2);"
-    echo "UPDATE kernel SET stack = 2; UPDATE transfer SET stack = 99;"
-} >"$stacks.sql"
+cat "$source/normal.sql" "$source/stacks.sql" >"$stacks.sql"
 "$tool" make "$stacks.sql" "$stacks.sqlite" && "$tool" write chrome-trace "$stacks.sqlite" "$stacks.trace" &&
     "$tool" write json "$stacks.sqlite" "$stacks.json" &&
     python3 "$source/chrome_check.py" "$stacks.trace" "$stacks.json" && python3 - "$stacks.trace" <<'end' || exit 1
@@ -64,6 +57,13 @@ for event in trace["traceEvents"]:
         assert event["args"]["called from"] == "launch<T>(int) (a b.c:42) < main (a b.c:7)", event
 assert kernels > 0 and sum("sf" in event for event in trace["traceEvents"]) == 2 * kernels # and their calls
 end
+# Perfetto's format has the same stacks, each frame and each text once.
+"$tool" write perfetto "$stacks.sqlite" "$stacks.pftrace" &&
+    python3 "$source/perfetto_check.py" "$stacks.pftrace" "$stacks.trace" || exit 1
+for fixture in normal awkward hostile live more; do
+    "$tool" write perfetto "$work/$fixture.sqlite" "$work/$fixture.pftrace" &&
+        python3 "$source/perfetto_check.py" "$work/$fixture.pftrace" "$work/$fixture.trace" || exit 1
+done
 # A part of it: no arrow may lose an end.
 part() { # fixture filter...
     fixture=$1
