@@ -17,8 +17,8 @@ struct program {
     const char *api, *device;
     step *step;
     void (*setup)(struct scene *s, enum version which);
-    bool no_price;      /* about memory, or about start-up */
-    double least, most; /* bound / gain */
+    bool no_price; /* about memory, or about start-up */
+    double most;   /* bound / gain */
 };
 
 extern const struct program programs[];

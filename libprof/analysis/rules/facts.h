@@ -67,8 +67,8 @@ struct prof_shape {
     enum prof_op_kind kind;
     const struct prof_config *config; /* kernels */
     int copy_kind, source_kind, target_kind;
-    bool waits;    /* the call waits for it */
-    bool in_graph; /* runs as a node of a graph */
+    bool waits;      /* the call waits for it */
+    bool in_graph;   /* runs as a node of a graph */
     bool collective; /* a kernel that moves data between ranks, or waits for them */
     int64_t bytes;
     int64_t api_name; /* string id, 0 = not known */
@@ -77,15 +77,15 @@ struct prof_shape {
     int64_t count, sum_ns, min_ns;
     int64_t alone_ns; /* device time that is this shape's: kernels: no other kernel began before;
                          copies: no kernel runs either */
-    int64_t idle_ns[PROF_SLICES];        /* idle time that ended with one of these */
-    int64_t after_ns[PROF_SLICES];       /* and that began after one of these */
+    int64_t idle_ns[PROF_SLICES];  /* idle time that ended with one of these */
+    int64_t after_ns[PROF_SLICES]; /* and that began after one of these */
     int64_t catch_up_ns; /* likewise launching, later: until work is queued again, of those whose
                             calls wait */
     int64_t call_ns;     /* host time in their calls */
     int64_t first_call_ns, last_call_ns; /* over the whole capture */
     int64_t total;                       /* likewise: how many */
-    uint32_t runs, longest_run; /* times that its kernel follows itself; most in a row */
-    uint32_t turns; /* that it comes in turn with another one; in a row they count as one */
+    uint32_t runs, longest_run;          /* times that its kernel follows itself; most in a row */
+    uint32_t turns;    /* that it comes in turn with another one; in a row they count as one */
     uint32_t packable; /* copies that follow one of the same direction, with no kernel in between */
     struct prof_op longest;
 };
@@ -116,7 +116,10 @@ struct prof_device_facts {
     struct prof_spots spots[PROF_SLICES];
     int64_t kernel_sum_ns, copy_sum_ns; /* plain sums within the window */
     int64_t kernels, copies, gaps;
-    int64_t relaunch_ns; /* of PROF_SLICE_LAUNCH, what followed a wait until work was queued again */
+    int64_t relaunch_ns; /* of PROF_SLICE_LAUNCH, after a wait and until work was queued again */
+    int64_t beside_alloc_ns[PROF_SLICES]; /* idle time of the gaps that have some of
+                                             PROF_SLICE_ALLOC: without it they were none */
+    int64_t woken_ns; /* of PROF_SLICE_SYNC, after waits from which the host went to other work */
     int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
     uint32_t busiest_thread;   /* launches most */
     size_t streams;            /* with kernels in the window */
@@ -160,7 +163,7 @@ struct prof_facts {
     size_t left_out;
 
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
-    struct prof_roofline roofs; /* by launch configuration, of the same pass; see has_roofs */
+    struct prof_roofline roofs;    /* by launch configuration, of the same pass; see has_roofs */
     bool has_roofs;
     bool impossible; /* those are more than any run can have: damaged, nothing is judged */
 

@@ -3,6 +3,7 @@
  * one was waited for by the device (dispatch, dependency), one that was asked for later has the
  * host to thank. The states sum to the window, so gains taken from them never exceed it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/rules/facts.h"
 #include "libprof/base/saturate.h"
@@ -39,6 +40,8 @@ struct sweep {
     uint32_t behind; /* shape whose call the host waited in, or a wait; nothing was queued since */
     int64_t launching;              /* since then, but for the first launch */
     int64_t last_call;              /* when the latest of the operations so far was asked for */
+    int64_t gap[PROF_SLICES];       /* the idle time being told */
+    int64_t woken;                  /* of its PROF_SLICE_SYNC, after the wait */
     uint32_t floors[FLOOR_BUCKETS]; /* gaps before queued work, by size */
     struct prof_map streams;
 };
@@ -116,6 +119,7 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
     if (!length)
         return;
     s->facts->slice_ns[slice] += length;
+    s->gap[slice] += length;
     if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL)
         note_wait(s);
     if (slice == PROF_SLICE_LAUNCH)
@@ -227,6 +231,7 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
         int64_t own = call->start > begin ? call->start : begin;
         spend_between(w, s, bubble_end, end, op);
         spend(w, s, PROF_SLICE_SYNC, own_end > begin ? own_end : begin, bubble_end, op, op->shape);
+        s->woken += within(w->facts, own_end > begin ? own_end : begin, bubble_end);
         spend(w, s, call_slice(call->class_), own, own_end, op, op->shape);
         end = own;
     }
@@ -239,6 +244,19 @@ static void note_floor(struct sweep *s, int64_t gap)
     size_t part = bits >= 2 ? (size_t)((gap >> (bits - 2)) & 3) : 0;
     size_t bucket = (size_t)bits * 4 + part;
     s->floors[bucket < FLOOR_BUCKETS ? bucket : FLOOR_BUCKETS - 1]++;
+}
+
+static void begin_gap(struct sweep *s)
+{
+    memset(s->gap, 0, sizeof s->gap);
+    s->woken = 0;
+}
+
+static void note_gap(struct sweep *s)
+{
+    for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES && s->gap[PROF_SLICE_ALLOC]; i++)
+        s->facts->beside_alloc_ns[i] += s->gap[i];
+    s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
 }
 
 static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op)
@@ -330,7 +348,9 @@ static bool add_op(struct work *w, const struct prof_op *op)
     int64_t end = op->start + op->duration;
     advance(w, s, op->start);
     if (s->done < op->start) {
+        begin_gap(s);
         spend_idle(w, s, op);
+        note_gap(s);
         s->done = op->start;
     } else {
         note_queued(w, s);

@@ -56,6 +56,21 @@ static void claim_first_touch(struct prof_judge *judge, struct prof_draft *draft
     }
 }
 
+/* Launching that allocating made: in its gaps, and where its calls held up the next launch (`late`,
+ * at most). Without it the host is ahead, but for what its launches take longer than the kernels.
+ */
+static int64_t relaunching_ns(const struct prof_judge *judge, int64_t late)
+{
+    const struct prof_shape *shape;
+    const int64_t *slices = judge->device->slice_ns;
+    int64_t behind = -slices[PROF_SLICE_KERNEL];
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        behind += prof_is_kernel(shape) ? shape->call_ns : 0;
+    int64_t launching = judge->device->beside_alloc_ns[PROF_SLICE_LAUNCH] + (late > 0 ? late : 0);
+    int64_t most = slices[PROF_SLICE_LAUNCH] - (behind > 0 ? behind : 0);
+    return launching < most ? launching : most;
+}
+
 /* What allocating costs the device: idle time in those calls, and where a call waits for the device
  * (cudaFree, cudaMalloc) the wait itself shows as idle time of the next launch. */
 static void alloc_in_loop(struct prof_judge *judge)
@@ -84,10 +99,9 @@ static void alloc_in_loop(struct prof_judge *judge)
     prof_claim(draft, PROF_SLICE_ALLOC, judge->device->slice_ns[PROF_SLICE_ALLOC]);
     if (prof_shares_memory(judge))
         claim_first_touch(judge, draft, churn.bytes);
-    /* Calls that hold up launches show as the host's way to the next one. */
-    int64_t rest = call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC];
-    int64_t launch = judge->device->slice_ns[PROF_SLICE_LAUNCH];
-    prof_claim(draft, PROF_SLICE_LAUNCH, rest < launch ? rest : launch);
+    prof_claim(draft, PROF_SLICE_SYNC, judge->device->beside_alloc_ns[PROF_SLICE_SYNC]);
+    prof_claim(draft, PROF_SLICE_LAUNCH,
+               relaunching_ns(judge, call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC]));
     if (!prof_shares_memory(judge)) /* there first touch costs more than the calls */
         prof_mend(draft,
                   (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
@@ -188,6 +202,7 @@ static void host_starvation(struct prof_judge *judge)
     prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
     prof_tell_host(judge, draft);
     prof_claim(draft, PROF_SLICE_HOST, host);
+    prof_claim(draft, PROF_SLICE_SYNC, d->woken_ns);
     prof_mend(draft, (struct prof_edit){.no_host_gaps = true});
     prof_places(judge, draft, &d->spots[PROF_SLICE_HOST]);
 }
@@ -210,8 +225,10 @@ const struct prof_rule prof_rules_host[] = {
           .opencl = "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
           .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() in "
                      "the loop).",
-          .bound = "Idle time of the device in allocation calls, the calls' own time as far as "
-                   "it delays launches, and on a CPU 250 ns for each new page of 4 KiB.",
+          .bound = "Idle time of the device in allocation calls, in the waits and launches of the "
+                   "same gaps, the calls' own time as far as it delays other launches (but for "
+                   "what launches take longer than the kernels: that stays), and on a CPU 250 ns "
+                   "for each new page of 4 KiB.",
           .limits = "Memory that a library allocates is counted as the program's.",
           .needs = "allocations"},
      .judge = alloc_in_loop},
@@ -278,7 +295,7 @@ const struct prof_rule prof_rules_host[] = {
           .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
           .opencl = "A second host thread; clFlush after queueing.",
           .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True).",
-          .bound = "That idle time.",
+          .bound = "That idle time, with the 50 us after waits from which the host went to it.",
           .limits = "A service that waits for requests is idle by design.",
           .needs = "kernels with their calls"},
      .judge = host_starvation},

@@ -10,6 +10,9 @@
 /* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen.
  */
 #define GRAPH_NODE_NS 600
+/* Of a kernel's recorded time at most so much is its start and end: what one takes that does
+ * nothing else. */
+#define START_NS 1000
 #define SHORT_NS 10000
 #define ROW 8 /* launches of one kernel in a row that could be one */
 #define LONG_NS 100000
@@ -201,6 +204,22 @@ static void place_kernels(struct prof_judge *judge, struct prof_draft *draft,
     }
 }
 
+/* Launched ahead, a kernel starts beside the end of the one before. What that is of its time is not
+ * seen; no more than the shortest kernel takes. */
+static void claim_starts(struct prof_judge *judge, struct prof_draft *draft)
+{
+    const struct prof_shape *shape;
+    int64_t start = START_NS;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        start = prof_is_kernel(shape) && shape->min_ns < start ? shape->min_ns : start;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        int64_t mean = shape->sum_ns / shape->count, most = mean - GRAPH_NODE_NS;
+        if (prof_is_kernel(shape) && most > 0 && start > 0)
+            prof_claim_kernel(judge, draft, shape,
+                              (double)(start < most ? start : most) / (double)mean);
+    }
+}
+
 /* `dispatch_ns` of the idle time between queued kernels is not needed. */
 static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
                             const struct launches *l, int64_t dispatch_ns)
@@ -211,6 +230,7 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
     part = part < 0 ? 0 : part;
     prof_claim(draft, PROF_SLICE_LAUNCH, (int64_t)((double)l->idle[PROF_SLICE_LAUNCH] * part));
     prof_claim(draft, PROF_SLICE_DISPATCH, (int64_t)((double)dispatch_ns * part));
+    claim_starts(judge, draft);
     prof_mend(draft, (struct prof_edit){.free_launch = true});
     prof_number(draft, "kernels", (double)l->kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "median_kernel_ns", l->median_ns, PROF_NUMBER_NS);
@@ -281,7 +301,8 @@ const struct prof_rule prof_rules_launch[] = {
           .pytorch = "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
                      "torch.compile(mode=\"reduce-overhead\").",
           .bound = "Idle time between kernels that launching makes, less 0.6 us per node as far "
-                   "as the kernels do not hide it.",
+                   "as the kernels do not hide it, and of each kernel what starting it takes: as "
+                   "long as the shortest one, 1 us at most.",
           .limits = "Whether arguments and shapes stay the same is not seen.",
           .needs = "kernels with their calls, and a part that repeats"},
      .judge = graph_candidate},
@@ -297,7 +318,8 @@ const struct prof_rule prof_rules_launch[] = {
               .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
               .bound =
                   "Idle time between kernels that launching makes, less 0.6 us per kernel as far "
-                  "as the kernels do not hide it.",
+                  "as the kernels do not hide it, and of each kernel what starting it takes: as "
+                  "long as the shortest one, 1 us at most.",
               .limits = "What recording the launches costs is part of it.",
               .needs = "kernels with their calls"},
      .judge = launch_bound},

@@ -219,8 +219,6 @@ static void blocking_copy(struct prof_judge *judge)
 
 /* ---- copies that hide behind nothing --------------------------------------------------------- */
 
-#define CHUNKS 4.0
-
 static void no_overlap(struct prof_judge *judge)
 {
     struct prof_copies sums = {0};
@@ -239,9 +237,9 @@ static void no_overlap(struct prof_judge *judge)
     if (!sums.count || prof_of_window(judge, sums.alone_ns) < 0.05 || !kernel ||
         (double)both > 0.1 * (double)less)
         return;
-    int64_t beside = kernel + d->slice_ns[PROF_SLICE_HOST]; /* the host's own work hides them too */
-    int64_t gain = beside < sums.alone_ns ? beside : sums.alone_ns;
-    double part = (double)gain / (double)sums.alone_ns * (1 - 1 / CHUNKS);
+    /* In turn they take the sum of all three, side by side as long as the longest. */
+    int64_t host = d->slice_ns[PROF_SLICE_HOST], beside = kernel + host;
+    double part = beside < sums.alone_ns ? (double)beside / (double)sums.alone_ns : 1;
     struct prof_draft *draft =
         prof_found(judge, 0.6,
                    "Copies take %s in which no kernel runs, kernels %s in which no copy runs; both "
@@ -253,7 +251,12 @@ static void no_overlap(struct prof_judge *judge)
     prof_number(draft, "overlap_ns", (double)both, PROF_NUMBER_NS);
     prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
     prof_copies_claim(draft, &sums, part);
-    prof_mend(draft, (struct prof_edit){.shapes = prof_is_link_copy, .no_wait = true});
+    prof_copies_claim_around(draft, &sums, true, true, 1);
+    prof_claim(draft, PROF_SLICE_KERNEL,
+               kernel < host - sums.alone_ns ? kernel : host - sums.alone_ns);
+    if (prof_of_window(judge, d->slice_ns[PROF_SLICE_SYNC]) <
+        0.01) /* else waits would have to go */
+        prof_mend(draft, (struct prof_edit){.shapes = prof_is_link_copy, .no_wait = true});
     prof_places(judge, draft, &sums.spots);
 }
 
@@ -353,8 +356,10 @@ const struct prof_rule prof_rules_transfer[] = {
               .opencl = "A second queue for copies and event wait lists between the two.",
               .pytorch = "A prefetching loader on torch.cuda.Stream, record_stream, "
                          "non_blocking=True.",
-              .bound = "min(copies alone, kernels alone and the host's own work) x (1 - 1/4), as "
-                       "for four pieces.",
+              .bound = "min(copies alone, kernels alone and the host's own work): all but the "
+                       "first copy of a run can hide. Kernels too, as far as the host's work is "
+                       "longer than the copies; and the waits, launches and pauses of the queue "
+                       "around the copies.",
               .limits = "Whether the next step's input is known early enough is not seen.",
               .needs = "kernels and transfers"},
      .judge = no_overlap},

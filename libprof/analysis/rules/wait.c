@@ -32,6 +32,62 @@ static void sync_stall(struct prof_judge *judge)
     prof_places(judge, draft, &judge->device->spots[PROF_SLICE_SYNC]);
 }
 
+/* ---- streams side by side -------------------------------------------------------------------- */
+
+#define STREAMS 64
+
+struct stream_sum {
+    uint32_t stream;
+    int64_t ns;
+};
+
+/* The longest stream: no schedule is shorter. */
+static int64_t longest_stream(const struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    struct stream_sum sums[STREAMS];
+    size_t count = 0;
+    int64_t longest = 0;
+    for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count; i++) {
+        struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
+        size_t s = 0;
+        if (op.start < f->begin || op.start >= f->end ||
+            f->shapes.data[op.shape].device != judge->device_index)
+            continue;
+        while (s < count && sums[s].stream != op.stream)
+            s++;
+        if (s == STREAMS)
+            continue;
+        if (s == count)
+            sums[count++] = (struct stream_sum){op.stream, 0};
+        sums[s].ns += op.duration;
+        longest = sums[s].ns > longest ? sums[s].ns : longest;
+    }
+    return longest;
+}
+
+/* How long the kernels take side by side at least: as long as the longest stream, or as they fill
+ * the device. */
+static int64_t side_by_side_ns(const struct prof_judge *judge, int64_t units)
+{
+    const struct prof_shape *shape;
+    double filled = (double)prof_collective_ns(judge); /* they wait for ranks, not for a stream */
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        int64_t blocks = prof_config_blocks(shape->config);
+        if (prof_is_kernel(shape))
+            filled += (double)shape->sum_ns *
+                      (blocks && blocks < units ? (double)blocks / (double)units : 1);
+    }
+    int64_t longest = longest_stream(judge);
+    return longest > (int64_t)filled ? longest : (int64_t)filled;
+}
+
+static int64_t in_kernels_ns(const struct prof_judge *judge)
+{
+    const int64_t *slices = judge->device->slice_ns;
+    return slices[PROF_SLICE_KERNEL] + slices[PROF_SLICE_BOTH];
+}
+
 /* ---- calls that wait without saying so ------------------------------------------------------- */
 
 #define LONG_NS 20000
@@ -81,6 +137,16 @@ static bool mixes_default_stream(const struct prof_judge *judge)
     return in_default && in_others;
 }
 
+/* Their idle time, and that they do not run side by side. */
+static void claim_waiting_streams(struct prof_judge *judge, struct prof_draft *draft)
+{
+    const struct prof_device *device = judge->device->device;
+    prof_claim(draft, PROF_SLICE_DEPENDENCY, judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
+    if (device && device->units > 0)
+        prof_claim(draft, PROF_SLICE_KERNEL,
+                   in_kernels_ns(judge) - side_by_side_ns(judge, device->units));
+}
+
 static void implicit_sync(struct prof_judge *judge)
 {
     struct hidden_waits found = {0};
@@ -109,66 +175,35 @@ static void implicit_sync(struct prof_judge *judge)
     if (found.count >= 3)
         prof_claim(draft, PROF_SLICE_ALLOC, found.sum_ns < idle ? found.sum_ns : idle);
     if (mixes)
-        prof_claim(draft, PROF_SLICE_DEPENDENCY, judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
+        claim_waiting_streams(judge, draft);
     prof_places(judge, draft, &found.spots);
 }
 
 /* ---- streams one after the other ------------------------------------------------------------- */
 
-#define STREAMS 64
-
-struct stream_sum {
-    uint32_t stream;
-    int64_t ns;
-};
-
-/* The longest stream: no schedule is shorter. */
-static int64_t longest_stream(const struct prof_judge *judge)
+/* Side by side, only one stream's way from kernel to kernel is seen. */
+static void claim_between(struct prof_judge *judge, struct prof_draft *draft, double part)
 {
-    const struct prof_facts *f = judge->facts;
-    struct stream_sum sums[STREAMS];
-    size_t count = 0;
-    int64_t longest = 0;
-    for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count; i++) {
-        struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
-        size_t s = 0;
-        if (op.start < f->begin || op.start >= f->end ||
-            f->shapes.data[op.shape].device != judge->device_index)
-            continue;
-        while (s < count && sums[s].stream != op.stream)
-            s++;
-        if (s == STREAMS)
-            continue;
-        if (s == count)
-            sums[count++] = (struct stream_sum){op.stream, 0};
-        sums[s].ns += op.duration;
-        longest = sums[s].ns > longest ? sums[s].ns : longest;
+    static const enum prof_slice ways[] = {PROF_SLICE_DEPENDENCY, PROF_SLICE_DISPATCH,
+                                           PROF_SLICE_SYNC, PROF_SLICE_LAUNCH};
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        for (size_t i = 0; prof_is_kernel(shape) && i < sizeof ways / sizeof *ways; i++)
+            prof_claim(draft, ways[i], (int64_t)((double)shape->idle_ns[ways[i]] * part));
     }
-    return longest;
 }
 
 static void serial_streams(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
-    const struct prof_shape *shape;
-    int64_t kernel = d->slice_ns[PROF_SLICE_KERNEL] + d->slice_ns[PROF_SLICE_BOTH];
-    int64_t units = d->device ? d->device->units : 0;
-    double filled;
+    int64_t kernel = in_kernels_ns(judge), units = d->device ? d->device->units : 0;
     if (d->streams < 2 || !kernel || (double)d->kernel_sum_ns > 1.05 * (double)kernel)
         return;
     if (units <= 0 || prof_shares_memory(judge)) {
         prof_abstain(judge, "needs a device of its own and its number of units");
         return;
     }
-    filled = (double)prof_collective_ns(judge); /* they wait for other ranks, not for a stream */
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        int64_t blocks = prof_config_blocks(shape->config);
-        if (prof_is_kernel(shape))
-            filled += (double)shape->sum_ns *
-                      (blocks && blocks < units ? (double)blocks / (double)units : 1);
-    }
-    int64_t longest = longest_stream(judge), least = (int64_t)filled;
-    least = longest > least ? longest : least;
+    int64_t least = side_by_side_ns(judge, units);
     if (kernel - least <= 0 || prof_of_window(judge, kernel - least) < 0.02)
         return;
     struct prof_draft *draft = prof_found(
@@ -181,6 +216,7 @@ static void serial_streams(struct prof_judge *judge)
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
     prof_number(draft, "side_by_side_ns", (double)least, PROF_NUMBER_NS);
     prof_claim(draft, PROF_SLICE_KERNEL, kernel - least);
+    claim_between(judge, draft, 1 - (double)longest_stream(judge) / (double)kernel);
     prof_places(judge, draft, &d->spots[PROF_SLICE_DEPENDENCY]);
 }
 
@@ -202,8 +238,9 @@ const struct prof_rule prof_rules_wait[] = {
           .opencl = NULL,
           .pytorch = "No torch.cuda.empty_cache() in the loop; side streams with "
                      "torch.cuda.stream().",
-          .bound = "Idle time of the device in those calls, and idle time in which a stream's "
-                   "work was queued behind another's.",
+          .bound = "Idle time of the device in those calls, and, of streams that wait for each "
+                   "other, the idle time in which work was queued behind another stream's and what "
+                   "kernels would save side by side (as serial-streams).",
           .limits = "CUDA does not tell why a call took long.",
           .needs = "API calls; streams with their flags"},
      .judge = implicit_sync},
@@ -237,7 +274,8 @@ const struct prof_rule prof_rules_wait[] = {
                       "breadth-first.",
               .opencl = "Several in-order queues, clFlush each; or an out-of-order queue.",
               .pytorch = "torch.cuda.Stream() per branch, wait_stream where needed.",
-              .bound = "Kernel time - max(longest stream, sum of time x min(1, blocks / units)).",
+              .bound = "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), "
+                       "and the part of the other streams' of the idle time before kernels.",
               .limits = "Real dependencies between the streams are not seen.",
               .needs = "kernels with configuration, and the device's units"},
      .judge = serial_streams},
