@@ -48,7 +48,7 @@ static const struct prof_report_column place_columns[] = {
     USE(prof_memory_place, "bytes", "Allocated", BYTES, 2, bytes),
     USE(prof_memory_place, "kept_count", "Blocks kept", COUNT, 0, kept_count),
     USE(prof_memory_place, "kept_bytes", "Never freed", BYTES, 1, kept_bytes),
-    REAL("growth_bytes", "A step", BYTES, 2, prof_memory_place, growth_bytes),
+    REAL("growth_bytes", "Growth a step", BYTES, 2, prof_memory_place, growth_bytes),
     USE(prof_memory_place, "brief_count", "Brief", COUNT, 5, brief_count),
     USE(prof_memory_place, "brief_bytes", "Brief bytes", BYTES, 0, brief_bytes),
     USE(prof_memory_place, "brief_call_ns", "Brief calls", NS, 0, brief_call_ns),
@@ -109,7 +109,7 @@ static const void *held_rows(const struct prof_report_data *data, size_t *count)
 
 static const struct prof_report_column kept_columns[] = {
     COMPUTED("verdict", "Verdict", WORD, 1, site_verdict),
-    REAL("growth_bytes", "A step", BYTES, 1, prof_memory_site, growth_bytes),
+    REAL("growth_bytes", "Kept a step", BYTES, 1, prof_memory_site, growth_bytes),
     USE(prof_memory_site, "kept_bytes", "Kept", BYTES, 1, kept_bytes),
     USE(prof_memory_site, "kept_count", "Blocks", COUNT, 2, kept_count),
     INT64("steps_keeping", "Steps", COUNT, 3, prof_memory_site, steps_keeping),
@@ -155,7 +155,7 @@ static struct prof_report_value brief_a_step(const struct prof_report_data *data
 static const struct prof_report_column brief_columns[] = {
     USE(prof_memory_site, "brief_call_ns", "Time of calls", NS, 1, brief_call_ns),
     USE(prof_memory_site, "brief_count", "Allocations", COUNT, 1, brief_count),
-    COMPUTED("brief_a_step", "A step", RATIO, 2, brief_a_step),
+    COMPUTED("brief_a_step", "Times a step", RATIO, 2, brief_a_step),
     USE(prof_memory_site, "brief_bytes", "Bytes", BYTES, 2, brief_bytes),
     REAL("lifetime_median_ns", "Median life", NS, 4, prof_memory_site, lifetime_median_ns),
     SITE_PLACE,
@@ -318,7 +318,7 @@ static const void *driver_rows(const struct prof_report_data *data, size_t *coun
 const struct prof_report_table prof_report_memory_tables[] = {
     {.name = "places", .title = "Memory", .none = "no allocations",
      .help = "Peak is the most that was allocated at one moment; a row `all` of each device, then its "
-             "kinds. A step: by how much live memory grows from one step to the next. Brief: freed in "
+             "kinds. Growth a step: by how much live memory grows from one step to the next. Brief: freed in "
              "the step that made it, or within a millisecond.",
      .screen_rows = 12, ROWS(prof_memory_place, place)},
     {.name = "failures", .title = "Out of memory", .none = "no allocation failed for want of room",
@@ -333,7 +333,7 @@ const struct prof_report_table prof_report_memory_tables[] = {
      .name_cells = PATHS, .screen_rows = 12, ROWS(prof_memory_site, held)},
     {.name = "kept", .title = "Kept", .none = "nothing",
      .help = "Leak: steps after warm-up go on keeping more, until the last one is over. State: they do "
-             "not. A step: bytes kept in each.",
+             "not. Kept a step: bytes kept in each.",
      .name_cells = PATHS, .screen_rows = 10, .totals = kept_totals, ROWS(prof_memory_site, kept)},
     {.name = "brief", .title = "Freed at once", .none = "nothing lives briefly",
      .help = "Allocations freed in the step that made them, or within a millisecond, and the host's "

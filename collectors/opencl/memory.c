@@ -48,14 +48,15 @@ void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id
 }
 
 /* Codes that say there is no room; the other refusals are mistakes in the arguments, whose context is
- * not to be trusted. */
-static bool is_for_want_of_room(cl_int result)
+ * not to be trusted. A buffer may be too large, and of 0 bytes. */
+static bool is_for_want_of_room(cl_int result, uint64_t bytes)
 {
     switch (result) {
+    case CL_INVALID_BUFFER_SIZE:
+        return bytes != 0;
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
     case CL_OUT_OF_RESOURCES:
     case CL_OUT_OF_HOST_MEMORY:
-    case CL_INVALID_BUFFER_SIZE:
     case CL_INVALID_IMAGE_SIZE:
         return true;
     default:
@@ -66,7 +67,7 @@ static bool is_for_want_of_room(cl_int result)
 void ocl_emit_alloc_failed(const struct ocl_call *call, cl_context context, uint64_t bytes,
                            enum wire_memory_kind kind, cl_int result)
 {
-    if (!is_for_want_of_room(result))
+    if (!is_for_want_of_room(result, bytes))
         return;
     int saved = errno;
     struct wire_alloc_failed failed = {

@@ -18,8 +18,8 @@ void *CL_API_CALL ocl_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, siz
     ocl_call_begin(&call, OCL_clSVMAlloc);
     void *at = OCL_TIMED(&call, clSVMAlloc, context, flags, bytes, alignment);
     ocl_call_end(&call, at ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE, WIRE_EXPECTS_NONE);
-    /* It does not say why: without a context it is a mistake, else there was no room. */
-    if (!at && call.on && context)
+    /* It does not say why: without a context, or bytes, it is a mistake, else there was no room. */
+    if (!at && call.on && context && bytes)
         ocl_emit_alloc_failed(&call, context, bytes, WIRE_MEMORY_SVM,
                               CL_MEM_OBJECT_ALLOCATION_FAILURE);
     if (at && call.live) {

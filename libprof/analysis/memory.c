@@ -183,10 +183,11 @@ static void add_change(struct sum *s, const struct change *c)
     }
 }
 
-/* __device__ and __managed__ variables live as long as their module: nobody can free them. */
+/* __device__ and __managed__ variables live as long as their module: nobody can free them. A
+ * sub-buffer, or an image over a buffer, has no bytes of its own. */
 static bool leaked(const struct prof_allocation *a)
 {
-    return a->end_ns == PROF_UNKNOWN && a->kind != WIRE_MEMORY_DEVICE_STATIC &&
+    return a->end_ns == PROF_UNKNOWN && a->bytes && a->kind != WIRE_MEMORY_DEVICE_STATIC &&
            a->kind != WIRE_MEMORY_MANAGED_STATIC;
 }
 

@@ -53,6 +53,26 @@ START_TEST(peaks_and_leaks)
 END_TEST
 
 /* What a peak is made of sums to it; what was freed at that moment is not of it. */
+START_TEST(what_has_no_bytes_does_not_leak)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO allocation(process, start, end, bytes, kind, device) VALUES(1, 100, 900, 4096, 3, 1), "
+        "(1, 200, NULL, 0, 3, 1), (1, 300, 400, 0, 3, 1);"); /* sub-buffers of the first */
+    struct prof_memory_summary s;
+    ck_ok(prof_memory_summary(c, NULL, 10, &s, &err));
+    ck_assert_int_eq(s.total.bytes.count, 3);
+    ck_assert_int_eq(s.total.leaks, 0);
+    ck_assert_uint_eq(s.leak_count, 0);
+    prof_memory_summary_free(&s);
+    struct prof_memory_profile profile;
+    ck_ok(prof_memory_profile(c, NULL, &profile, &err));
+    ck_assert_int_eq(profile.places[0].use.count, 3);
+    ck_assert_int_eq(profile.places[0].use.kept_count, 0);
+    prof_memory_profile_free(&profile);
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(alive_at_a_moment)
 {
     struct prof_capture *c = fixture_with_base(sql);
@@ -177,5 +197,5 @@ START_TEST(it_matches_a_plain_simulation)
 }
 END_TEST
 
-CHECK_MAIN("memory", peaks_and_leaks, alive_at_a_moment, the_timeline_is_a_step_function,
+CHECK_MAIN("memory", peaks_and_leaks, what_has_no_bytes_does_not_leak, alive_at_a_moment, the_timeline_is_a_step_function,
            it_matches_a_plain_simulation)

@@ -457,6 +457,8 @@ START_TEST(no_room_for_a_buffer)
     ck_assert_int_eq(error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
     driver.no_room = CL_INVALID_VALUE; /* a mistake */
     ck_assert_ptr_null(layer->clCreateBuffer(context, 0, 54321, NULL, &error));
+    driver.no_room = CL_INVALID_BUFFER_SIZE; /* another one: no device is too small for nothing */
+    ck_assert_ptr_null(layer->clCreateBuffer(context, 0, 0, NULL, &error));
     driver.no_room = CL_SUCCESS;
     ck_assert(log_open(&log, path));
     ck_assert_uint_eq(of_type(&log, WIRE_ALLOC), 0);

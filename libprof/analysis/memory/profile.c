@@ -227,7 +227,7 @@ static bool add_item(struct memory_work *w, uint32_t lifetime)
         .thread = l->thread,
         .lifetime = lifetime,
         .inside = MEMORY_NONE,
-        .kept = l->end == INT64_MAX && !fixed,
+        .kept = l->end == INT64_MAX && l->bytes && !fixed, /* a sub-buffer has no bytes */
         .fixed = fixed,
     };
     gather(w, l, item, call);
