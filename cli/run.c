@@ -86,8 +86,8 @@ static const struct cli_option run_options[] = {
     {.name = "stacks", .type = CLI_TEXT, AT(stacks.kinds), .argument = "KIND[:N],...",
      .implied = STACKS_ALL,
      .text = "take the call stack of the program where it makes calls of these kinds: launch (all "
-             "that gives the device work), alloc, sync (waits); all three without a list; "
-             "with :N of every Nth call of a thread only"},
+             "that gives the device work or makes code for it), alloc, sync (waits); all three "
+             "without a list; with :N of every Nth call of a thread only"},
     {.name = "stack-depth", .type = CLI_COUNT, AT(stacks.depth), .argument = "FRAMES",
      .fallback = "128", .text = "most callers that a stack keeps, the innermost ones; up to 250"},
     {.name = "pytorch", .type = CLI_WORDS, AT(pytorch), .argument = "LIST", .implied = PYTORCH_ALL,

@@ -314,7 +314,8 @@ static void runtime_call(const struct record_call *outer)
         }
         if (driver->klass == WIRE_CLASS_BUILD) {
             /* Code loaded at its first use: worth seeing by itself, and no device record is its. */
-            emit_call(CUDA_DOMAIN_DRIVER, inner, 0, driver->klass, WIRE_EXPECTS_NONE, 0);
+            emit_call(CUDA_DOMAIN_DRIVER, inner, 0, driver->klass, WIRE_EXPECTS_NONE,
+                      stack ? stack : cuda_stacks_of(inner->correlation, 0));
         } else if (klass == WIRE_CLASS_OTHER) {
             /* A runtime function we have no class for does what the driver call in it does. */
             klass = driver->klass;

@@ -51,6 +51,7 @@ static const struct rule rules[] = {
     {"cudaEventSynchronize", WIRE_CLASS_SYNC, ONE},
     {"cudaStreamWaitEvent", WIRE_CLASS_SYNC, ONE},
     {"cudaLibraryLoad*", WIRE_CLASS_BUILD, NONE},
+    {"cudaGraphInstantiate*", WIRE_CLASS_GRAPH_MAKE, NONE},
 
     {"cuLaunchKernel", WIRE_CLASS_LAUNCH, ONE},
     {"cuLaunchKernelEx", WIRE_CLASS_LAUNCH, ONE},
@@ -79,6 +80,7 @@ static const struct rule rules[] = {
     {"cuModuleLoad*", WIRE_CLASS_BUILD, NONE},
     {"cuLibraryLoad*", WIRE_CLASS_BUILD, NONE},
     {"cuLinkComplete", WIRE_CLASS_BUILD, NONE},
+    {"cuGraphInstantiate*", WIRE_CLASS_GRAPH_MAKE, NONE},
 };
 
 /* What is not recorded: questions that are answered at once. cuInit is entered before CUPTI is. */

@@ -49,6 +49,9 @@ enum stacks_kind stacks_kind_of(enum wire_class klass)
         return STACKS_ALLOC;
     case WIRE_CLASS_SYNC:
         return STACKS_SYNC;
+    case WIRE_CLASS_BUILD:
+    case WIRE_CLASS_GRAPH_MAKE:
+        return STACKS_BUILD;
     default:
         return STACKS_NONE;
     }
@@ -101,10 +104,10 @@ static const struct collector_source source = {
 /* "launch:10+alloc+sync" */
 static void read_kinds(const char *list)
 {
-    static const char *const names[STACKS_KINDS] = {"", "launch", "alloc", "sync"};
+    static const char *const names[] = {"", "launch", "alloc", "sync"};
     while (*list) {
         size_t length = strcspn(list, ":+");
-        for (unsigned kind = 1; kind < STACKS_KINDS; kind++) {
+        for (unsigned kind = 1; kind < sizeof names / sizeof names[0]; kind++) {
             if (strlen(names[kind]) == length && memcmp(list, names[kind], length) == 0)
                 stacks_every[kind] =
                     list[length] == ':' ? (uint32_t)strtoul(list + length + 1, NULL, 10) : 1;
@@ -112,6 +115,7 @@ static void read_kinds(const char *list)
         list += strcspn(list, "+");
         list += *list == '+';
     }
+    stacks_every[STACKS_BUILD] = stacks_every[STACKS_LAUNCH] != 0;
 }
 
 __attribute__((constructor)) static void start(void)

@@ -16,7 +16,8 @@ enum stacks_kind {
     STACKS_NONE,
     STACKS_LAUNCH, /* what gives the device work: kernels, graphs, copies, fills */
     STACKS_ALLOC,
-    STACKS_SYNC, /* waits */
+    STACKS_SYNC,  /* waits */
+    STACKS_BUILD, /* what makes code for launches: few and long, so with launches every one */
     STACKS_KINDS,
 };
 

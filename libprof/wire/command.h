@@ -37,7 +37,8 @@ enum wire_class {
     WIRE_CLASS_SYNC,
     WIRE_CLASS_ALLOC,
     WIRE_CLASS_FREE,
-    WIRE_CLASS_BUILD, /* program builds, JIT, module loads */
+    WIRE_CLASS_BUILD,      /* program builds, JIT, module loads */
+    WIRE_CLASS_GRAPH_MAKE, /* graphs are made executable */
 };
 
 /* CUDA and OpenCL count correlation ids separately: the space of a record is

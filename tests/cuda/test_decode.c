@@ -454,6 +454,8 @@ START_TEST(classes)
         {"cuMemAlloc_v2", WIRE_CLASS_ALLOC, 0, true},
         {"cuCtxSynchronize_v2", WIRE_CLASS_SYNC, 1, true},
         {"cuModuleLoadDataEx", WIRE_CLASS_BUILD, 0, true},
+        {"cuGraphInstantiateWithFlags", WIRE_CLASS_GRAPH_MAKE, 0, true},
+        {"cudaGraphInstantiate_v12000", WIRE_CLASS_GRAPH_MAKE, 0, true},
         {"cudaEventQuery_v3020", WIRE_CLASS_OTHER, 0, true},
         {"cudaGetErrorString_v3020", WIRE_CLASS_OTHER, 0, false},
         {"cuCtxGetCurrent", WIRE_CLASS_OTHER, 0, false},

@@ -207,6 +207,42 @@ START_TEST(nodes_of_graphs)
 }
 END_TEST
 
+static void told_whole(enum cuda_domain domain, const char *name, uint32_t id)
+{
+    told(domain, name, CUPTI_API_ENTER, id);
+    told(domain, name, CUPTI_API_EXIT, id);
+}
+
+/* What makes code: by itself, within a function that is not told, and within a launch, where the
+ * first use of a kernel loads it. */
+START_TEST(builds)
+{
+    begin(STACKS_LAUNCH, 1);
+    begin(STACKS_BUILD, 1);
+    told_whole(CUDA_DOMAIN_DRIVER, "cuModuleLoadData", 80);
+    told_whole(CUDA_DOMAIN_DRIVER, "cuLibraryLoadData", 82);
+    told_whole(CUDA_DOMAIN_RUNTIME, "cudaGraphInstantiate_", 83);
+    launch_here(84, 85);
+    record(CUDA_DOMAIN_DRIVER, "cuModuleLoadData", 80, 100, 110);
+    record(CUDA_DOMAIN_DRIVER, "cuLibraryLoadData", 82, 122, 128);
+    record(CUDA_DOMAIN_RUNTIME, "cudaFuncSetAttribute_", 81, 120, 130);
+    record(CUDA_DOMAIN_RUNTIME, "cudaGraphInstantiate_", 83, 140, 150);
+    record(CUDA_DOMAIN_DRIVER, "cuLibraryLoadData", 86, 162, 168);
+    record(CUDA_DOMAIN_RUNTIME, "cudaLaunchKernel_", 84, 160, 170);
+    decode(2000);
+    unsigned loads = 0;
+    for (size_t i = 0; i < core.count; i++) {
+        if (core.records[i].head.type != WIRE_CALL || core.records[i].call.klass != WIRE_CLASS_BUILD)
+            continue;
+        ck_assert_uint_ne(core.records[i].call.stack, 0);
+        loads++;
+    }
+    ck_assert_uint_eq(loads, 3);
+    ck_assert_uint_ne(call_of(83)->stack, 0);
+    ck_assert_uint_ne(call_of(84)->stack, 0);
+}
+END_TEST
+
 START_TEST(outside_of_windows)
 {
     begin(STACKS_LAUNCH, 1);
@@ -224,5 +260,6 @@ void add_stack_tests(TCase *cases)
     tcase_add_test(cases, allocations);
     tcase_add_test(cases, an_end_that_is_not_told);
     tcase_add_test(cases, nodes_of_graphs);
+    tcase_add_test(cases, builds);
     tcase_add_test(cases, outside_of_windows);
 }

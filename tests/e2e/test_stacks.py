@@ -100,6 +100,12 @@ class Stacks(e2e.Case):
         # Each is in the file once, and in all of them the program's file is the same
         self.assertEqual(self.one(db, "SELECT count(*) FROM module WHERE path = ?", self.program), 1)
 
+    def test_builds(self):
+        """Every one, whatever the rate of launches: they are few and long."""
+        db = self.recorded("compile", 3, stacks="launch:10")
+        built = "name = (SELECT id FROM string WHERE value = 'clBuildProgram')"
+        self.assertEqual(self.inside(self.paths(db, "api_call", built)), {("compile", "main"): 3})
+
     def test_only_what_is_asked_for(self):
         db = self.recorded("places", 20, stacks="launch:10")
         rows = db.execute("SELECT count(stack), count(*) FROM memset").fetchone()

@@ -81,6 +81,8 @@ START_TEST(rates)
     ck_assert_uint_eq(stacks_take(STACKS_NONE), 0);
     ck_assert_int_eq(stacks_kind_of(WIRE_CLASS_TRANSFER), STACKS_LAUNCH);
     ck_assert_int_eq(stacks_kind_of(WIRE_CLASS_FREE), STACKS_NONE);
+    ck_assert_int_eq(stacks_kind_of(WIRE_CLASS_GRAPH_MAKE), STACKS_BUILD);
+    ck_assert_uint_eq(stacks_every[STACKS_BUILD], 1); /* with launches, whatever their rate */
 }
 END_TEST
 

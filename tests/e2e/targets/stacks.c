@@ -85,6 +85,16 @@ FUNCTION void places(int n)
     clReleaseMemObject(memory);
 }
 
+FUNCTION void compile(int n)
+{
+    const char *source = "kernel void k(global int *x) { *x = 1; }";
+    for (int i = 0; i < n; i++) {
+        cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, NULL);
+        clBuildProgram(program, 0, NULL, NULL, NULL, NULL);
+        clReleaseProgram(program);
+    }
+}
+
 FUNCTION int from_library(void *unused)
 {
     (void)unused;
@@ -140,6 +150,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "places") == 0) {
         places(argc > 2 ? atoi(argv[2]) : 1);
+        return 0;
+    }
+    if (strcmp(argv[1], "compile") == 0) {
+        compile(argc > 2 ? atoi(argv[2]) : 1);
+        END;
         return 0;
     }
     allocate();
