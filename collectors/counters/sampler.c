@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -357,6 +358,16 @@ static uint64_t burst(struct sampler *sampler, struct sampled_gpu *gpu)
     return length;
 }
 
+/* Of all threads, CUPTI's too, and of the child that learns the peaks. */
+static uint64_t cpu_used(void)
+{
+    struct rusage children = {.ru_maxrss = 0};
+    getrusage(RUSAGE_CHILDREN, &children);
+    uint64_t seconds = (uint64_t)(children.ru_utime.tv_sec + children.ru_stime.tv_sec);
+    uint64_t us = (uint64_t)(children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+    return prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + seconds * 1000000000u + us * 1000u;
+}
+
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 static bool is_recording(const struct sampler *sampler)
@@ -387,35 +398,40 @@ static bool any_works(const struct sampler *sampler)
     return false;
 }
 
+/* A burst, when it is time for one. Returns when to look again. */
+static uint64_t look(struct sampler *sampler)
+{
+    uint64_t began = prof_now_ns();
+    if (!is_recording(sampler))
+        return began + CLOSED_WAIT_NS;
+    if (began < sampler->pace.next_ns)
+        return sampler->pace.next_ns;
+    struct sampled_gpu *gpu = next_gpu(sampler);
+    if (!gpu)
+        return began + IDLE_WAIT_NS;
+    pace_spend(&sampler->pace, began, cpu_used());
+    uint64_t length = burst(sampler, gpu);
+    sampler->sampled_ns += length;
+    return pace_next(&sampler->pace, began, length, prof_now_ns(), cpu_used());
+}
+
 static void sample(struct sampler *sampler)
 {
     uint64_t now = prof_now_ns();
     sampler->began_ns = now;
-    sampler->cpu_began_ns = prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    pace_begin(&sampler->pace, sampler->options->interval_ns, sampler->options->duty, now);
+    sampler->cpu_began_ns = cpu_used();
+    pace_begin(&sampler->pace, sampler->options->interval_ns, sampler->options->duty, now, now,
+               sampler->cpu_began_ns);
     for (uint64_t next = now; any_works(sampler) && !wait_until(sampler, next);) {
-        uint64_t began = prof_now_ns(), cpu = prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
         spool_out_heartbeat(&sampler->out);
-        if (!is_recording(sampler)) {
-            next = began + CLOSED_WAIT_NS;
-            continue;
-        }
-        struct sampled_gpu *gpu = next_gpu(sampler);
-        if (!gpu) {
-            next = began + IDLE_WAIT_NS;
-            continue;
-        }
-        uint64_t length = burst(sampler, gpu);
-        sampler->sampled_ns += length;
-        next =
-            pace_next(&sampler->pace, began, length, prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+        next = look(sampler);
     }
 }
 
 static void say_what_was_done(struct sampler *sampler)
 {
     double seconds = (double)(prof_now_ns() - sampler->began_ns) / 1e9;
-    double cpu = (double)(prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - sampler->cpu_began_ns) / 1e9;
+    double cpu = (double)(cpu_used() - sampler->cpu_began_ns) / 1e9;
     if (sampler->out.dropped)
         say(sampler, WIRE_HEALTH_DEGRADED, "%llu records found no room in the spool",
             (unsigned long long)sampler->out.dropped);
