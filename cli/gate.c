@@ -160,7 +160,7 @@ static enum prof_status judge(const struct options *asked, const struct gate_con
     status = status ? status
                     : gate_compare(&asked->gate, config, &sides->base, &sides->cand, false, looks,
                                    result, err);
-    if (status || !asked->rerun || !prof_comparison_undecided(result) ||
+    if (status || !asked->rerun || !prof_comparison_open(result) ||
         sides->cand.count >= asked->max_units)
         return status;
     prof_comparison_free(result);

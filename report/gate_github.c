@@ -44,12 +44,16 @@ static void put_row(FILE *out, const char *level, const struct prof_comparison *
     free(why);
 }
 
-static void put_group(FILE *out, const struct prof_comparison *c, const char *level,
-                      enum prof_gate_group group)
+/* Groups `first` to `last` share the room of their level. */
+static void put_groups(FILE *out, const struct prof_comparison *c, const char *level,
+                       enum prof_gate_group first, enum prof_gate_group last)
 {
-    size_t count = prof_gate_group_count(c, group), shown = 0;
+    size_t count = 0, shown = 0;
+    for (enum prof_gate_group group = first; group <= last; group++)
+        count += prof_gate_group_count(c, group);
     for (size_t i = 0; i < c->count && shown < MOST; i++) {
-        if (prof_gate_group(&c->rows[i]) != group)
+        enum prof_gate_group group = prof_gate_group(&c->rows[i]);
+        if (group < first || group > last)
             continue;
         put_row(out, level, c, &c->rows[i]);
         shown++;
@@ -75,8 +79,8 @@ enum prof_status prof_gate_write_github(const struct prof_gate_report *report, F
     put_line(out, "notice", prof_gate_headline(report));
     if (c->times_refused)
         put_line(out, "error", prof_gate_sensitivity(c));
-    put_group(out, c, "error", PROF_GATE_WORSE);
-    put_group(out, c, "warning", PROF_GATE_UNSURE);
+    put_groups(out, c, "error", PROF_GATE_WORSE, PROF_GATE_WORSE);
+    put_groups(out, c, "warning", PROF_GATE_UNSURE, PROF_GATE_WARNED);
     for (size_t i = 0; i < report->note_count; i++)
         put_line(out, "notice", strdup(report->notes[i]));
     return prof_report_flush(out, err);

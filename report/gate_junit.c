@@ -55,7 +55,8 @@ static enum outcome outcome_of(const struct prof_compared *row)
 static bool is_case(const struct prof_compared *row)
 {
     return row->gated || row->verdict == PROF_VERDICT_FAIL ||
-           row->verdict == PROF_VERDICT_CHANGED || row->reason == PROF_REASON_IGNORED;
+           row->verdict == PROF_VERDICT_CHANGED || prof_compared_warns(row) ||
+           row->reason == PROF_REASON_IGNORED;
 }
 
 static char *sentence(const struct prof_comparison *c, const struct prof_compared *row)

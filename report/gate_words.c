@@ -361,6 +361,9 @@ char *prof_gate_headline(const struct prof_gate_report *report)
                 slowdown_text(c->wall_mde).text);
     if (c->times_refused && c->verdict == PROF_VERDICT_FAIL)
         fputs("; times were not compared", text.out);
+    size_t warned = prof_gate_group_count(c, PROF_GATE_WARNED);
+    if (warned)
+        fprintf(text.out, "; %zu warning%s", warned, warned == 1 ? "" : "s");
     return end(&text);
 }
 
@@ -436,7 +439,8 @@ bool prof_gate_count_differs(const struct prof_compared *row)
 
 const char *prof_gate_group_title(enum prof_gate_group group)
 {
-    static const char *const titles[] = {"Worse", "Not decided", "Changed", "Better", "Ignored"};
+    static const char *const titles[] = {"Worse",   "Not decided", "Warnings",
+                                         "Changed", "Better",      "Ignored"};
     return titles[group];
 }
 
@@ -444,6 +448,8 @@ enum prof_gate_group prof_gate_group(const struct prof_compared *row)
 {
     if (row->reason == PROF_REASON_IGNORED)
         return PROF_GATE_IGNORED;
+    if (prof_compared_warns(row))
+        return PROF_GATE_WARNED;
     switch (row->verdict) {
     case PROF_VERDICT_FAIL:
         return PROF_GATE_WORSE;

@@ -63,6 +63,7 @@ bool prof_gate_count_differs(const struct prof_compared *row);
 enum prof_gate_group {
     PROF_GATE_WORSE,   /* FAIL */
     PROF_GATE_UNSURE,  /* SUSPECT, ENV, UNDERPOWERED that are gated */
+    PROF_GATE_WARNED,  /* worse, or probably so, where the configuration only warns */
     PROF_GATE_CHANGES, /* CHANGED, added, removed, renamed */
     PROF_GATE_BETTER,  /* IMPROVED */
     PROF_GATE_IGNORED,

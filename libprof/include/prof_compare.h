@@ -239,7 +239,7 @@ struct prof_compare_options {
 #define PROF_VERDICTS(X)                                                                           \
     X(PASS, "PASS", "no change that matters, and it would have been seen")                         \
     X(IMPROVED, "IMPROVED", "better, beyond doubt")                                                \
-    X(CHANGED, "CHANGED", "an exact metric differs, in a way that is told but let pass")           \
+    X(CHANGED, "CHANGED", "a metric differs, in a way that is told but let pass")                  \
     X(UNDERPOWERED, "UNDERPOWERED", "too noisy to tell a change that matters")                     \
     X(SUSPECT, "SUSPECT", "probably worse; more runs decide")                                      \
     X(ENV, "ENV", "worse, as the device's clock was")                                              \
@@ -400,6 +400,10 @@ void prof_comparison_free(struct prof_comparison *result);
 bool prof_comparison_undecided(const struct prof_comparison *result);
 /* Is it, and may up to `units` a side decide it? */
 bool prof_comparison_wants(const struct prof_comparison *result, size_t units);
+/* More runs would tell more: it is undecided, or a metric that is to warn is SUSPECT. */
+bool prof_comparison_open(const struct prof_comparison *result);
+/* A metric whose action is to warn got worse, or probably did. */
+bool prof_compared_warns(const struct prof_compared *row);
 
 #ifdef __cplusplus
 }

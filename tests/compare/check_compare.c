@@ -268,6 +268,41 @@ START_TEST(not_exact)
 }
 END_TEST
 
+/* What is to warn decides nothing, and asks for more runs while it is in doubt. */
+START_TEST(warns)
+{
+    static const struct prof_override list[] = {{.match = "[wgkcr]*",
+                                                 .has_action = true,
+                                                 .action = PROF_ACTION_WARN,
+                                                 .min_effect = NAN,
+                                                 .target = NAN,
+                                                 .min_share = NAN,
+                                                 .tolerance = NAN,
+                                                 .tolerance_absolute = PROF_UNKNOWN}};
+    const struct prof_compare_options options = {
+        .interleaved = true, .overrides = list, .override_count = 1};
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
+    struct program_runs same = program_runs(UNCHANGED, 21, RUNS);
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &options);
+    ck_assert_int_eq(r.verdict, PROF_VERDICT_PASS);
+    ck_assert(!prof_comparison_undecided(&r));
+    const struct prof_compared *gemm = row_named(&r, PROF_METRIC_KERNEL, "gemm<128>");
+    ck_assert_int_eq(gemm->verdict, PROF_VERDICT_SUSPECT);
+    ck_assert(prof_compared_warns(gemm));
+    ck_assert(prof_comparison_open(&r));
+    prof_comparison_free(&r);
+    r = judge(base.runs, RUNS, same.runs, RUNS, &options);
+    ck_assert(!prof_comparison_open(&r));
+    for (size_t i = 0; i < r.count; i++)
+        ck_assert(!prof_compared_warns(&r.rows[i]));
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+    program_free(&same);
+}
+END_TEST
+
 /* Sometimes more is what varies; mostly more is not let pass in silence. */
 START_TEST(in_most_runs)
 {
@@ -542,5 +577,5 @@ START_TEST(noisy_metric)
 END_TEST
 
 CHECK_MAIN("compare", no_order, symmetric, few_runs, sessions, refused, overrides, other_length,
-           now_and_then, not_exact, in_most_runs, idle, freed_later, lower_clock, invalid,
+           now_and_then, not_exact, in_most_runs, warns, idle, freed_later, lower_clock, invalid,
            kept_runs, noisy_host, noisy_range, noisy_metric)

@@ -269,6 +269,23 @@ class Configuration(Case):
         self.write("perfkit.gate", '[copy-bytes]\ntolerance = "1 %"\n')
         self.gate(self.candidate("four-more-bytes"))
 
+    def test_what_only_warns_is_told(self):
+        self.write("perfkit.gate", "".join('[%s]\naction = "warn"\n' % name for name in
+                                           ("wall", "gpu-busy", "kernel", "copy", "range")))
+        for runs in (1, 3):
+            files = self.candidate("slow", runs=runs)
+            self.assertEqual(self.gate(files)["verdict"], "PASS")
+            text = self.perfkit("gate", "--baseline", "main", "--github", *files).stdout.decode()
+            headline = text.splitlines()[0]
+            self.assertRegex(headline, "^PASS: none of .* is worse; [0-9]+ warnings?$")
+            warned = [line for line in text.splitlines() if line.startswith("::warning")]
+            self.assertTrue(any("gemm" in line for line in warned), text)
+            self.assertLessEqual(len(warned), 10)
+            self.assertIn("gemm", text.split("Warnings: ")[1])
+        files = self.candidate()
+        text = self.perfkit("gate", "--baseline", "main", "--github", *files).stdout.decode()
+        self.assertNotIn("::warning", text)
+
     def test_a_smallest_effect_lets_pass(self):
         self.write("perfkit.gate", 'delta = "10 %"\n')
         result = self.gate(self.candidate("slow"))

@@ -157,6 +157,25 @@ bool prof_comparison_undecided(const struct prof_comparison *result)
            result->verdict == PROF_VERDICT_UNDERPOWERED || result->verdict == PROF_VERDICT_ENV;
 }
 
+bool prof_compared_warns(const struct prof_compared *row)
+{
+    if (row->policy.action != PROF_ACTION_WARN)
+        return false;
+    if (row->verdict == PROF_VERDICT_CHANGED)
+        return row->reason == PROF_REASON_SLOWER || row->reason == PROF_REASON_GREW ||
+               row->reason == PROF_REASON_ADDED;
+    return row->verdict == PROF_VERDICT_SUSPECT || row->verdict == PROF_VERDICT_ENV;
+}
+
+bool prof_comparison_open(const struct prof_comparison *result)
+{
+    bool open = prof_comparison_undecided(result);
+    for (size_t i = 0; i < result->count && !open; i++)
+        open = result->rows[i].verdict == PROF_VERDICT_SUSPECT &&
+               prof_compared_warns(&result->rows[i]);
+    return open;
+}
+
 /* Where noise needs more than that, they are saved. */
 bool prof_comparison_wants(const struct prof_comparison *result, size_t units)
 {
