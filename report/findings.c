@@ -45,8 +45,10 @@ const char *prof_report_finding_call(const struct prof_report_data *data,
     return opencl ? finding->rule->opencl : finding->rule->cuda;
 }
 
-/* From here on it is worth saying that other findings were given a part of the time. */
+/* From here on it is worth saying that other findings were given a part of the time, and below that
+ * they were given it all: no finding of its own is told for so little. */
 #define OVERLAPS 1.2
+#define TAKEN 0.01
 
 void prof_report_finding_price(const struct prof_findings *findings,
                                const struct prof_finding *finding, char *out, size_t size)
@@ -56,7 +58,11 @@ void prof_report_finding_price(const struct prof_findings *findings,
     if (finding->alone_share > OVERLAPS * finding->bound_share)
         snprintf(alone, sizeof alone, "; %s if nothing else is mended",
                  prof_percent(finding->alone_share).text);
-    if (finding->bound_ns != PROF_UNKNOWN)
+    if (finding->bound_ns != PROF_UNKNOWN && finding->bound_share < TAKEN && alone[0])
+        snprintf(out, size, "saves at most %s, %s of %s, if nothing else is mended",
+                 prof_duration_ns(finding->alone_ns).text, prof_percent(finding->alone_share).text,
+                 prof_duration_ns(findings->window_ns).text);
+    else if (finding->bound_ns != PROF_UNKNOWN)
         snprintf(out, size, "saves at most %s, %s of %s%s",
                  prof_duration_ns(finding->bound_ns).text, prof_percent(finding->bound_share).text,
                  prof_duration_ns(findings->window_ns).text, alone);

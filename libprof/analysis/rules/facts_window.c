@@ -279,6 +279,15 @@ static int64_t waits_in(const struct prof_facts *f)
     return waits;
 }
 
+/* What comes before the first step and after the last is left out: the last iteration of a warm-up
+ * under another name, say. Then what is told per step is a step's. */
+static void only_steps(struct prof_facts *f, const struct run *step)
+{
+    f->begin = step->begin > f->begin ? step->begin : f->begin;
+    f->end = step->end < f->end ? step->end : f->end;
+    whole_operations(f);
+}
+
 /* The step: of the ranges that fill the window, the one with the fewest repetitions; of those with
  * as many, the longest. Without ranges, what is asked for least often. */
 static void count_steps(struct prof_facts *f, const struct run *runs, size_t count)
@@ -301,6 +310,7 @@ static void count_steps(struct prof_facts *f, const struct run *runs, size_t cou
     f->steps = (int64_t)((double)step->count * part + 0.5);
     if (step->group != PROF_NO_GROUP) {
         f->step_name = f->range_texts.list.data[step->group];
+        only_steps(f, step);
         return;
     }
     int64_t waits = waits_in(f);

@@ -176,10 +176,11 @@ struct speed_up {
     char chains[32], whole[32];
 };
 
-static struct speed_up speed_up_of(const struct prof_judge *judge, const struct chains *all)
+static struct speed_up speed_up_of(const struct prof_judge *judge, const struct chains *all,
+                                   int64_t between_ns)
 {
     struct speed_up text;
-    double took = (double)(all->sum_ns + all->gap_ns), left = (double)(all->sum_ns - all->saved_ns);
+    double took = (double)(all->sum_ns + between_ns), left = (double)(all->sum_ns - all->saved_ns);
     double window = (double)prof_facts_window_ns(judge->facts), rest = window - took + left;
     prof_print_fixed(text.chains, took / fmax(left, 1), 1);
     prof_print_fixed(text.whole, window / fmax(rest, 1), 2);
@@ -190,7 +191,10 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
 {
     int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
     dispatch = all->gap_ns < dispatch ? all->gap_ns : dispatch;
-    struct speed_up gain = speed_up_of(judge, all);
+    /* Where nobody declared work, what is between them is the launch rules'. */
+    int64_t launch = all->gap_ns - dispatch;
+    launch = all->declared && all->host_ns > launch ? all->host_ns : launch;
+    struct speed_up gain = speed_up_of(judge, all, dispatch + launch);
     struct prof_draft *draft = prof_found(
         judge, all->declared ? 0.7 : 0.3,
         "%s chains of up to %s different kernels that %s follow each other in one stream: %s in "
@@ -198,17 +202,16 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
         "%sx on %s of the time, %sx in all.",
         prof_count(all->count).text, prof_count(all->longest).text,
         all->declared ? "move memory rather than compute" : "are short",
-        prof_duration_ns(all->sum_ns).text, prof_duration_ns(all->gap_ns).text, gain.chains,
-        prof_percent(prof_of_window(judge, all->sum_ns + all->gap_ns)).text, gain.whole);
+        prof_duration_ns(all->sum_ns).text, prof_duration_ns(dispatch + launch).text, gain.chains,
+        prof_percent(prof_of_window(judge, all->sum_ns + dispatch + launch)).text, gain.whole);
     prof_number(draft, "chains", (double)all->count, PROF_NUMBER_COUNT);
     prof_number(draft, "kernels", (double)all->kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)all->sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "share", prof_of_window(judge, all->sum_ns), PROF_NUMBER_SHARE);
     claim_links(judge, draft, all);
-    if (all->declared) { /* else what is between them is the launch rules' */
-        int64_t launch = all->gap_ns - dispatch;
+    if (all->declared) {
         prof_claim(draft, PROF_SLICE_DISPATCH, dispatch);
-        prof_claim(draft, PROF_SLICE_LAUNCH, launch > all->host_ns ? launch : all->host_ns);
+        prof_claim(draft, PROF_SLICE_LAUNCH, launch);
     }
     prof_places(judge, draft, &all->spots);
 }

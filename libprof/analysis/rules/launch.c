@@ -241,26 +241,30 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
     place_kernels(judge, draft, &judge->device->spots[PROF_SLICE_DISPATCH]);
 }
 
+/* Could a step be one graph, its many short kernels being the same each time? */
+static bool is_graph(const struct prof_judge *judge, const struct launches *l)
+{
+    const struct prof_facts *f = judge->facts;
+    int64_t waits = f->calls_in[PROF_CALL_SYNC].count + f->calls_in[PROF_CALL_COPY].count;
+    return is_cuda(judge) && f->steps >= 3 && l->kernels / f->steps >= 10 &&
+           l->in_graphs * 2 <= l->kernels && waits <= 2 * f->steps + 2 &&
+           !f->calls_in[PROF_CALL_ALLOC].count && l->median_ns <= 2 * SHORT_NS && is_steady(judge);
+}
+
 static void graph_candidate(struct prof_judge *judge)
 {
     struct launches l;
-    const struct prof_facts *f = judge->facts;
     if (!is_cuda(judge)) {
         prof_abstain(judge, "graphs are CUDA's");
         return;
     }
-    if (!sum_launches(judge, &l) || f->steps < 3 || l.in_graphs * 2 > l.kernels)
-        return;
-    int64_t per_step = l.kernels / f->steps;
-    int64_t waits = f->calls_in[PROF_CALL_SYNC].count + f->calls_in[PROF_CALL_COPY].count;
-    if (per_step < 10 || waits > 2 * f->steps + 2 || f->calls_in[PROF_CALL_ALLOC].count ||
-        l.median_ns > 2 * SHORT_NS || !is_steady(judge))
+    if (!sum_launches(judge, &l) || !is_graph(judge, &l))
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.8,
         "Every step launches the same %s kernels with nothing to wait for in between; the median "
         "kernel takes %s, the call that launches one %s: a graph would launch them with one call.",
-        prof_count(per_step).text, prof_duration(l.median_ns).text,
+        prof_count(l.kernels / judge->facts->steps).text, prof_duration(l.median_ns).text,
         prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text);
     claim_launching(judge, draft, &l, l.idle[PROF_SLICE_DISPATCH]); /* in graphs below 0.1 us */
 }
@@ -268,7 +272,7 @@ static void graph_candidate(struct prof_judge *judge)
 static void launch_bound(struct prof_judge *judge)
 {
     struct launches l;
-    if (!sum_launches(judge, &l) || l.in_graphs * 2 > l.kernels)
+    if (!sum_launches(judge, &l) || l.in_graphs * 2 > l.kernels || is_graph(judge, &l))
         return;
     double least = 2 * l.launch_ns > SHORT_NS ? 2 * l.launch_ns : SHORT_NS;
     int64_t idle = l.idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, &l);
@@ -309,7 +313,8 @@ const struct prof_rule prof_rules_launch[] = {
     {.page = {.id = "launch-bound",
               .title = "Kernels are shorter than their launches",
               .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
-                       "call, and the device idle 5 % of the time because of launching.",
+                       "call, and the device idle 5 % of the time because of launching. Silent "
+                       "where graph-candidate tells what to do about it.",
               .why = "The device finishes a kernel before the host has launched the next one.",
               .fix =
                   "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",

@@ -1,6 +1,8 @@
 /* Rules about device memory: who held the peak, what is never freed, how near the limit is, and
  * fills that nobody reads. All but the last are about bytes and have no price in time. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
@@ -207,6 +209,16 @@ static void memory_leak(struct prof_judge *judge)
 
 /* ---- no room --------------------------------------------------------------------------------- */
 
+/* Of a call path, its innermost call. */
+static struct prof_short caller_of(const char *brief)
+{
+    char call[256];
+    const char *end = strstr(brief, " < ");
+    size_t length = end ? (size_t)(end - brief) : strlen(brief);
+    snprintf(call, sizeof call, "%.*s", (int)(length < sizeof call ? length : sizeof call), brief);
+    return prof_short_name(call);
+}
+
 static void out_of_memory(struct prof_judge *judge)
 {
     const struct prof_memory_profile *m = judge->memory;
@@ -217,10 +229,10 @@ static void out_of_memory(struct prof_judge *judge)
     struct prof_draft *draft = prof_found(
         judge, 1,
         "%s found no room. The first, by %s, asked for %s while %s of %s were allocated%s%s.",
-        prof_counted(m->failed, "allocation", "allocations").text, prof_short_name(f->brief).text,
+        prof_counted(m->failed, "allocation", "allocations").text, caller_of(f->brief).text,
         prof_bytes_of(f->bytes).text, prof_bytes_of(f->live_bytes).text,
         prof_bytes_of(f->capacity_bytes).text, holder ? ", most of it by " : "",
-        holder ? prof_short_name(holder->brief).text : "");
+        holder ? caller_of(holder->brief).text : "");
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
     draft->finding.bytes = f->bytes;
