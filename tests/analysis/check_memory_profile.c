@@ -307,7 +307,10 @@ START_TEST(what_did_not_fit)
           "(1, 2900, 1000000, 750000);"
           "INSERT INTO api_call(start, duration, thread, name, source, result) VALUES"
           "(2993, 2, 1, 12, 2, 2), (5000, 20, 1, 12, 1, 2), (5005, 2, 1, 12, 2, 2), "
-          "(5100, 20, 1, 12, 1, 2), (6000, 20, 1, 1, 1, 2), (7000, 20, 1, 12, 1, 1);",
+          "(5100, 20, 1, 12, 1, 2), (6000, 20, 1, 1, 1, 2), (7000, 20, 1, 12, 1, 1);"
+          "INSERT INTO string(id, value) VALUES(40, 'clCreateBuffer');" /* of 0 bytes */
+          "INSERT INTO api_call(start, duration, thread, name, source, result) "
+          "VALUES(8000, 20, 1, 40, 3, -61);",
           p.out);
     struct prof_capture *c = end(&p);
     struct prof_memory_profile m;
