@@ -2,6 +2,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "libprof/base/format.h"
@@ -68,23 +69,64 @@ static void say_pipe(struct note *note, const struct prof_ceilings *ceilings, in
         say_roof(note, word, prof_flop_rate(c->value), first);
 }
 
-static void describe_device(const struct prof_report_data *data, int64_t id, char *out)
+/* Devices of which the same is to be said. */
+struct alike {
+    char roofs[PROF_REPORT_NOTE_BYTES]; /* "measured: DRAM 3 TB/s, ..."; "" = none are known */
+    int64_t devices[3];                 /* those that are named */
+    size_t count;
+};
+
+static void describe_roofs(const struct prof_ceilings *ceilings, int64_t id, char *out)
 {
     struct note note = {.out = out};
     char source[64];
-    const struct prof_ceilings *ceilings = &data->roofline.ceilings;
-    const char *label = prof_report_device_label(prof_device(data->capture, id));
-    if (!prof_report_roof_source(ceilings, id, source, sizeof source)) {
-        say(&note, "No roofs are known of %s: perfkit device --measure, then record again", label);
-        return;
-    }
     bool first = true;
-    say(&note, "Roofs of %s, %s", label, source);
+    out[0] = 0;
+    if (!prof_report_roof_source(ceilings, id, source, sizeof source))
+        return;
+    say(&note, "%s", source);
     for (enum prof_roof_level level = PROF_ROOF_DRAM; level <= PROF_ROOF_L2; level++)
         say_roof(&note, prof_roof_level_text(level),
                  prof_rate(prof_roof_ceiling(ceilings, id, level)), &first);
     say_pipe(&note, ceilings, id, PROF_CEILING_FP32, "FP32", &first);
     say_pipe(&note, ceilings, id, PROF_CEILING_TENSOR_FP16, "tensor FP16", &first);
+}
+
+/* Puts the device with those of which the same is true, while there is room for another kind. */
+static void add_device(const struct prof_report_data *data, int64_t id, struct alike *groups,
+                       size_t *count, size_t most)
+{
+    char roofs[PROF_REPORT_NOTE_BYTES];
+    size_t at = 0;
+    describe_roofs(&data->roofline.ceilings, id, roofs);
+    while (at < *count && strcmp(groups[at].roofs, roofs) != 0)
+        at++;
+    if (at == most)
+        return;
+    if (at == *count) {
+        groups[(*count)++] = (struct alike){.count = 0};
+        memcpy(groups[at].roofs, roofs, sizeof roofs);
+    }
+    if (groups[at].count < sizeof groups[at].devices / sizeof groups[at].devices[0])
+        groups[at].devices[groups[at].count] = id;
+    groups[at].count++;
+}
+
+static void say_group(const struct prof_report_data *data, const struct alike *group, char *out)
+{
+    struct note note = {.out = out};
+    const size_t room = sizeof group->devices / sizeof group->devices[0];
+    size_t named = group->count <= room ? group->count : room - 1;
+    say(&note, group->roofs[0] ? "Roofs of " : "No roofs are known of ");
+    for (size_t i = 0; i < named; i++)
+        say(&note, "%s%s", !i ? "" : i + 1 == group->count ? " and " : ", ",
+            prof_report_device_label(prof_device(data->capture, group->devices[i])));
+    if (named < group->count)
+        say(&note, " and %zu more", group->count - named);
+    if (group->roofs[0])
+        say(&note, ", %s", group->roofs);
+    else
+        say(&note, ": perfkit device --measure, then record again");
 }
 
 #define REASONS 16 /* there are not so many */
@@ -131,15 +173,18 @@ size_t prof_report_roofline_notes(const struct prof_report_data *data,
                                   char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES])
 {
     const struct prof_roofline *roofline = &data->roofline;
-    size_t count = 0;
+    struct alike groups[PROF_REPORT_NOTES - 3];
+    size_t count = 0, group_count = 0;
     bool assumed = false, latency = false;
     for (size_t i = 0; i < roofline->count; i++) {
         const struct prof_roofline_point *p = &roofline->points[i];
         assumed |= p->pipe_assumed && p->bound == PROF_BOUND_COMPUTE;
         latency |= p->bound == PROF_BOUND_LATENCY;
-        if (count < PROF_REPORT_NOTES - 3 && !listed(roofline, i, p->device))
-            describe_device(data, p->device, notes[count++]);
+        if (!listed(roofline, i, p->device))
+            add_device(data, p->device, groups, &group_count, PROF_REPORT_NOTES - 3);
     }
+    for (; count < group_count; count++)
+        say_group(data, &groups[count], notes[count]);
     if (describe_missing(roofline, notes[count]))
         count++;
     if (latency)

@@ -23,6 +23,21 @@ for name in roofline.text roofline.gp; do
     fi
 done
 
+# What is the same of several devices is said once.
+{
+    cat "$source/counters.sql"
+    for i in 2 3 4 5; do
+        echo "INSERT INTO device(process, api, ordinal, name, uuid, kind) VALUES(1, 'cuda', $((i - 1)), 'H200', 'u$i', 'gpu');
+              INSERT INTO stream(process, device, context, api, native) VALUES(1, $i, 1, 'cuda', 7);
+              INSERT INTO kernel(start, duration, stream, config) VALUES(1000, 100, $((i + 1)), 1);"
+    done
+} >several.sql
+"$tool" make several.sql several.sqlite || exit 1
+"$tool" write text several.sqlite several all width=200 || fail "several devices"
+[ "$(grep -c 'No roofs are known' several)" = 1 ] &&
+    grep -q 'No roofs are known of GPU 0, GPU 1 and 3 more: perfkit' several ||
+    fail "roofs of several devices: $(grep 'No roofs' several)"
+
 # A capture without work says what to do instead of drawing nothing.
 "$tool" make "$source/empty.sql" empty.sqlite || exit 1
 "$tool" write roofline-svg empty.sqlite none.svg 2>err && fail "a figure of nothing"
