@@ -17,6 +17,8 @@ void cuda_driver_start(void)
         void *function; /* the pointer to fill */
     } wanted[] = {
         {"cuCtxGetDevice", &cuda_driver.CtxGetDevice},
+        {"cuCtxPopCurrent_v2", &cuda_driver.CtxPopCurrent},
+        {"cuCtxPushCurrent_v2", &cuda_driver.CtxPushCurrent},
         {"cuCtxRecordEvent", &cuda_driver.CtxRecordEvent},
         {"cuDeviceGetCount", &cuda_driver.DeviceGetCount},
         {"cuEventCreate", &cuda_driver.EventCreate},

@@ -13,21 +13,19 @@
  * Not counted are launches while any stream is being captured into a graph, where waiting would
  * spoil the capture: who begins one waits, not for ever, for whoever counts just then. Nor kernels
  * of graphs, and NCCL's, which wait for each other. */
-#include <regex.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "collectors/core/collector.h"
-#include "collectors/core/option_text.h"
 #include "collectors/cuda/exact_captures.h"
 #include "collectors/cuda/exact_idle.h"
 #include "collectors/cuda/exact_ranges.h"
 #include "collectors/cuda/exact_results.h"
 #include "collectors/cuda/exact_subjects.h"
 #include "collectors/cuda/exact_turns.h"
-#include "collectors/cuda/kernel_name.h"
+#include "collectors/cuda/exact_wanted.h"
 #include "collectors/cuda/parts.h"
 
 #define TRIES 12u            /* launches that may fail before a configuration is given up */
@@ -38,18 +36,7 @@
 #define VAIN_NS 10000000000u /* ... of the process */
 #define FIRST_PAUSE_NS 500000000ull
 #define LAST_PAUSE_NS 8000000000ull
-#define MOST_REGEX 1024 /* bytes of the option */
 
-struct plain_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
-    const void *function;
-    struct exact_shape shape;
-};
-struct extended_launch { /* cuLaunchKernelEx; CUlaunchConfig begins so */
-    const struct exact_shape *config;
-    const void *function;
-};
-
-static regex_t wanted_name;
 static bool on;             /* asked for, and the pattern is good */
 static _Atomic bool broken; /* nothing can be counted in this process */
 static _Atomic uint32_t measured, unknown;
@@ -69,11 +56,6 @@ static _Thread_local struct {
     uint32_t outer; /* the runtime's call around */
     uint64_t since;
 } mine __attribute__((tls_model("initial-exec")));
-
-static bool starts(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
 
 static bool is_launch(enum cuda_domain domain, uint32_t cbid)
 {
@@ -101,16 +83,7 @@ bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid)
 
 void cuda_exact_start(void)
 {
-    static char pattern[MOST_REGEX], why[MOST_REGEX + 128];
-    if (!collector_option("exact", pattern, sizeof pattern))
-        return;
-    option_decode(pattern);
-    int failed = regcomp(&wanted_name, pattern, REG_EXTENDED | REG_NOSUB);
-    on = failed == 0;
-    if (on)
-        return;
-    snprintf(why, sizeof why, "no launch was counted: '%s' is no regular expression", pattern);
-    collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, why, (uint32_t)failed);
+    on = exact_wanted_start();
 }
 
 static void give_up(const char *why)
@@ -121,64 +94,17 @@ static void give_up(const char *why)
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, 0);
 }
 
-/* ---- which launches -------------------------------------------------------------------------- */
-
-static bool read_launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call,
-                        struct exact_shape *out)
-{
-    const char *name = cuda_function(domain, cbid)->name;
-    if (!call->functionParams || !call->symbolName)
-        return false;
-    if (starts(name, "cuLaunchKernelEx")) {
-        const struct extended_launch *from = call->functionParams;
-        if (!from->config)
-            return false;
-        *out = *from->config;
-        return true;
-    }
-    if (!starts(name, "cuLaunchKernel") && !starts(name, "cuLaunchCooperativeKernel"))
-        return false;
-    const struct plain_launch *from = call->functionParams;
-    *out = from->shape;
-    return true;
-}
-
-static bool is_wanted(const char *symbol)
-{
-    char name[512];
-    if (strstr(symbol, "nccl"))
-        return false;
-    return regexec(&wanted_name, symbol, 0, NULL, 0) == 0 ||
-           (cuda_kernel_plain_name(symbol, name, sizeof name) &&
-            regexec(&wanted_name, name, 0, NULL, 0) == 0);
-}
-
-/* NULL: it is not wanted, or there is no room to remember it. Kernels, whatever their
- * configurations, take one place each: that of no blocks at all. */
-static struct exact_subject *subject_of(const char *symbol, const struct exact_shape *shape,
-                                        struct exact_subject **kernel)
-{
-    static const struct exact_shape any = {.shared = 0};
-    bool fresh;
-    uint32_t name = collector_text(symbol);
-    *kernel = exact_subject_of(name, &any, &fresh);
-    if (fresh)
-        (*kernel)->given_up = !is_wanted(symbol);
-    if (*kernel && (*kernel)->given_up)
-        return NULL;
-    struct exact_subject *subject = *kernel ? exact_subject_of(name, shape, &fresh) : NULL;
-    if (!subject)
-        atomic_fetch_add(&unknown, 1);
-    else if (fresh)
-        subject->wanted = true;
-    return subject;
-}
-
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 static bool somebody_captures(void)
 {
     return exact_captures_open() > 0;
+}
+
+/* No more waiting: somebody begins a capture, or the process ends. */
+static bool must_leave(void)
+{
+    return somebody_captures() || collector_ended();
 }
 
 static void fail(struct exact_subject *subject)
@@ -189,9 +115,11 @@ static void fail(struct exact_subject *subject)
 /* The GPU was waited for in vain. */
 static void note_late(void)
 {
-    mine.kernel->given_up |= ++mine.kernel->late >= MOST_LATE;
-    atomic_fetch_add(&left_alone, mine.kernel->late == MOST_LATE);
     atomic_fetch_add(&late, 1);
+    if (++mine.kernel->late < MOST_LATE)
+        return;
+    exact_subjects_give_up(mine.kernel->name);
+    atomic_fetch_add(&left_alone, 1);
 }
 
 /* `since` the waiting of a launch that was not counted. */
@@ -205,7 +133,7 @@ static void note_vain(uint64_t since)
 static bool is_idle(uint64_t limit_ns)
 {
     uint64_t since = collector_now();
-    switch (exact_idle_wait(mine.context, since + limit_ns, somebody_captures)) {
+    switch (exact_idle_wait(mine.context, since + limit_ns, must_leave)) {
     case EXACT_IDLE:
         return true;
     case EXACT_IDLE_LATE:
@@ -230,8 +158,7 @@ static bool get_alone(void)
     uint64_t since = collector_now();
     if (exact_turn_alone()) {
         mine.begun = exact_launches();
-        if (exact_idle_wait(mine.context, collector_now() + ALONE_NS, somebody_captures) ==
-            EXACT_IDLE)
+        if (exact_idle_wait(mine.context, collector_now() + ALONE_NS, must_leave) == EXACT_IDLE)
             return true;
         exact_turn_share();
     }
@@ -241,11 +168,36 @@ static bool get_alone(void)
     return false;
 }
 
+/* The counters may be held in another context: they are taken from an idle one only. */
+static bool others_are_idle(void)
+{
+    void *other = exact_ranges_context();
+    if (!other || other == mine.context)
+        return true;
+    if (exact_idle_elsewhere(other, collector_now() + ALONE_NS, must_leave) == EXACT_IDLE)
+        return true;
+    atomic_fetch_add(&crowded, 1);
+    return false;
+}
+
 /* ---- a launch -------------------------------------------------------------------------------- */
+
+/* CUPTI may be called: not when the process ends, which waits for the end of a turn, nor in a
+ * forked child. */
+static bool take_turn(void)
+{
+    if (!exact_turn_take())
+        return false;
+    if (cuda_kinds_begin())
+        return true;
+    exact_turn_end();
+    return false;
+}
 
 static void end_turn(void)
 {
     mine.state = OUTSIDE;
+    cuda_kinds_end();
     exact_turn_end();
 }
 
@@ -284,7 +236,7 @@ static bool begin_counting(char *why)
     const struct exact_pass *passes = exact_ranges_passes(mine.ranges, &count);
     size_t ready = exact_ranges_ready(mine.ranges, mine.context);
     mine.pass = exact_choose(mine.subject, passes, count, ready);
-    if (mine.pass == SIZE_MAX || !get_alone())
+    if (mine.pass == SIZE_MAX || !others_are_idle() || !get_alone())
         return false;
     if (exact_ranges_begin(mine.ranges, mine.context, mine.pass, why)) {
         pause_ns = not_before = 0;
@@ -319,9 +271,11 @@ static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackDa
         atomic_fetch_add(&captured, 1);
         return;
     }
-    if (!read_launch(domain, cbid, call, &shape) || !exact_turn_take())
+    bool full;
+    if (!exact_wanted_shape(cuda_function(domain, cbid)->name, call, &shape) || !take_turn())
         return;
-    mine.subject = subject_of(call->symbolName, &shape, &mine.kernel);
+    mine.subject = exact_wanted_subject(call->symbolName, &shape, &mine.kernel, &full);
+    atomic_fetch_add(&unknown, full);
     mine.context = call->context;
     mine.since = collector_now();
     /* Again: who has begun a capture since waits for this turn to end. */
@@ -381,16 +335,15 @@ static void end_overdue(void)
 {
     double unused[EXACT_MOST_COUNTS];
     char why[EXACT_WHY_BYTES];
-    if (exact_idle_wait(mine.context, 0, somebody_captures) != EXACT_IDLE)
+    if (!cuda_kinds_begin())
         return;
-    exact_ranges_end(mine.ranges, mine.pass, unused, why);
-    exact_ranges_release();
-    end_turn();
-}
-
-static bool never(void)
-{
-    return false;
+    if (exact_idle_wait(mine.context, 0, must_leave) == EXACT_IDLE) {
+        exact_ranges_end(mine.ranges, mine.pass, unused, why);
+        exact_ranges_release();
+        end_turn();
+    } else {
+        cuda_kinds_end();
+    }
 }
 
 static void leave(const CUpti_CallbackData *call)
@@ -398,11 +351,13 @@ static void leave(const CUpti_CallbackData *call)
     if (mine.state == TRYING) {
         end_trying(call);
     } else if (mine.state == COUNTING) {
-        if (exact_idle_wait(mine.context, collector_now() + END_NS, never) == EXACT_IDLE) {
+        if (exact_idle_wait(mine.context, collector_now() + END_NS, collector_ended) ==
+            EXACT_IDLE) {
             end_counting(call);
             return;
         }
         mine.state = OVERDUE;
+        cuda_kinds_end();
         exact_turn_share();
         give_up("a launch that was being counted did not end");
     }
@@ -414,10 +369,10 @@ static void give_back(void)
     if (atomic_load(&broken))
         return;
     exact_turn_wait();
-    if (!exact_turn_take())
+    if (!take_turn())
         return;
     exact_ranges_release();
-    exact_turn_end();
+    end_turn();
 }
 
 static void launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
@@ -475,7 +430,7 @@ void cuda_exact_end(void)
         return;
     snprintf(text, sizeof text,
              "%u launches were counted one by one, which took %.0f ms of the program's time", count,
-             (double)atomic_load(&spent_ns) / 1e6);
+             (double)(atomic_load(&spent_ns) + atomic_load(&vain_ns)) / 1e6);
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE, text, count);
     if (!count && held_elsewhere[0])
         give_up(held_elsewhere);

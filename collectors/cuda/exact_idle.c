@@ -18,7 +18,8 @@
 bool exact_idle_possible(void)
 {
     return cuda_driver.CtxRecordEvent && cuda_driver.EventCreate && cuda_driver.EventQuery &&
-           cuda_driver.EventDestroy && cuda_driver.ThreadExchangeStreamCaptureMode;
+           cuda_driver.EventDestroy && cuda_driver.CtxPushCurrent && cuda_driver.CtxPopCurrent &&
+           cuda_driver.ThreadExchangeStreamCaptureMode;
 }
 
 static enum exact_idle ask(CUevent event, uint64_t deadline, bool (*leave)(void))
@@ -51,5 +52,15 @@ enum exact_idle exact_idle_wait(void *context, uint64_t deadline, bool (*leave)(
         cuda_driver.EventDestroy(event);
     }
     cuda_driver.ThreadExchangeStreamCaptureMode(&mode);
+    return found;
+}
+
+enum exact_idle exact_idle_elsewhere(void *context, uint64_t deadline, bool (*leave)(void))
+{
+    CUcontext same;
+    if (!exact_idle_possible() || cuda_driver.CtxPushCurrent(context) != CUDA_SUCCESS)
+        return EXACT_IDLE_UNKNOWN;
+    enum exact_idle found = exact_idle_wait(context, deadline, leave);
+    cuda_driver.CtxPopCurrent(&same);
     return found;
 }

@@ -17,7 +17,9 @@ enum exact_idle {
 bool exact_idle_possible(void);
 
 /* Wait until all that the context, which is current, was given before is done, at most until
- * `deadline` (collector_now). `leave`, asked between looks, ends the waiting. */
+ * `deadline` (collector_now). `leave`, asked between looks, ends the waiting. Elsewhere: the
+ * context is not current. */
 enum exact_idle exact_idle_wait(void *context, uint64_t deadline, bool (*leave)(void));
+enum exact_idle exact_idle_elsewhere(void *context, uint64_t deadline, bool (*leave)(void));
 
 #endif

@@ -222,6 +222,11 @@ size_t exact_ranges_ready(const struct exact_ranges *ranges, const void *context
     return held.by == ranges && held.context == context ? held.pass : SIZE_MAX;
 }
 
+void *exact_ranges_context(void)
+{
+    return held.by ? held.context : NULL;
+}
+
 void exact_ranges_release(void)
 {
     struct range_object off = {.size = PM_SIZE(range_object, profiler), .profiler = held.profiler};

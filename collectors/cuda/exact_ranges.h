@@ -40,6 +40,9 @@ bool exact_ranges_begin(struct exact_ranges *ranges, void *context, size_t pass,
 bool exact_ranges_end(struct exact_ranges *ranges, size_t pass, double *values,
                       char why[EXACT_WHY_BYTES]);
 
+/* The context in which the counters are held; NULL = they are not. */
+void *exact_ranges_context(void);
+
 /* Give the counters back. In an idle context too. */
 void exact_ranges_release(void);
 

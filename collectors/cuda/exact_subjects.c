@@ -102,6 +102,12 @@ bool exact_anybody_needs(const struct exact_pass *passes, size_t count)
     return false;
 }
 
+void exact_subjects_give_up(uint32_t name)
+{
+    for (size_t i = 0; i < SUBJECTS; i++)
+        subjects[i].given_up |= subjects[i].name == name;
+}
+
 void exact_subjects_forget(void)
 {
     subject_count = passed_over = 0;

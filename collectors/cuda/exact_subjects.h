@@ -47,6 +47,9 @@ bool exact_counted(struct exact_subject *subject, const struct exact_pass *passe
 /* Is there anything to count as yet, of all that was seen? */
 bool exact_anybody_needs(const struct exact_pass *passes, size_t count);
 
+/* A kernel is given up, in all of its shapes. */
+void exact_subjects_give_up(uint32_t name);
+
 void exact_subjects_forget(void);
 
 #endif

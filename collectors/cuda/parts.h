@@ -164,6 +164,8 @@ void cuda_exact_forked(void);
  * thread, after the start. */
 extern struct cuda_driver {
     CUresult (*CtxGetDevice)(CUdevice *device); /* of the thread's context */
+    CUresult (*CtxPopCurrent)(CUcontext *context);
+    CUresult (*CtxPushCurrent)(CUcontext context);
     CUresult (*CtxRecordEvent)(CUcontext context, CUevent event);
     CUresult (*DeviceGetCount)(int *count);
     CUresult (*EventCreate)(CUevent *event, unsigned flags);

@@ -491,6 +491,10 @@ class Counters(replay.Case):
         self.assertEqual(self.launches(db, "_Z4gemmPf"), 5)
         self.assertEqual(self.notes(db, "degraded"), [])
 
+    def test_exact_leaves_cupti_before_it_ends(self):
+        # else the fake one ends the process with a signal
+        self.fake_run("exact_exit", end="slowly", options=["--counters=exact:gemm"])
+
     def test_exact_threads_do_not_meet(self):
         db = self.exact_program("exact_threads")
         self.assertEqual(self.count(db, "kernel"), 1200)

@@ -82,6 +82,19 @@ int cuEventCreate(void **event, unsigned flags)
     return flags == 2 && *event ? 0 : 1; /* without times */
 }
 
+EXPORT int cuCtxPushCurrent_v2(void *context);
+int cuCtxPushCurrent_v2(void *context)
+{
+    return context ? 0 : 1;
+}
+
+EXPORT int cuCtxPopCurrent_v2(void **context);
+int cuCtxPopCurrent_v2(void **context)
+{
+    *context = NULL;
+    return 0;
+}
+
 EXPORT int cuCtxRecordEvent(void *context, void *event);
 int cuCtxRecordEvent(void *context, void *event)
 {

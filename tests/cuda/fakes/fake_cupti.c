@@ -141,12 +141,17 @@ EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFu
 }
 
 /* As CUPTI 13.0: its destructors free the tables by which a kind is switched. */
-static bool gone;
+static _Atomic bool gone;
 static pid_t owner; /* who loaded us: a forked child of it finds locks that nobody gives back */
 
 static void destroy(void)
 {
     gone = true;
+}
+
+bool fake_is_gone(void)
+{
+    return gone;
 }
 
 __attribute__((constructor)) static void made(void)

@@ -30,6 +30,12 @@ __attribute__((constructor)) static void made(void)
     owner = getpid();
 }
 
+static void check_caller(void)
+{
+    if (getpid() != owner || fake_is_gone())
+        abort();
+}
+
 static struct {
     struct image *image;
     bool enabled, configured, started, decoded;
@@ -77,7 +83,8 @@ CALL(RangeProfilerEnable, struct range_enable)
 {
     if (fake_pm_knob("range_enable", 0))
         return (int)fake_pm_knob("range_enable", 0);
-    if (state.enabled || getpid() != owner)
+    check_caller();
+    if (state.enabled)
         abort();
     state.enabled = true;
     p->profiler = &state;
@@ -86,7 +93,8 @@ CALL(RangeProfilerEnable, struct range_enable)
 
 CALL(RangeProfilerDisable, struct range_object)
 {
-    if (p->profiler != &state || !state.enabled || state.started || getpid() != owner)
+    check_caller();
+    if (p->profiler != &state || !state.enabled || state.started)
         abort();
     state.enabled = state.configured = false;
     return 0;
@@ -115,6 +123,7 @@ CALL(RangeProfilerSetConfig, struct range_config)
 
 CALL(RangeProfilerStart, struct range_object)
 {
+    check_caller();
     if (p->profiler != &state || !state.configured || state.started)
         abort();
     state.started = true;
@@ -123,6 +132,7 @@ CALL(RangeProfilerStart, struct range_object)
 
 CALL(RangeProfilerStop, struct range_stop)
 {
+    check_caller();
     if (p->profiler != &state || !state.started)
         abort();
     state.started = state.decoded = false;

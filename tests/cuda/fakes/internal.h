@@ -40,6 +40,8 @@ void fake_bring_back(void);
 /* Records that cuptiActivityGetNumDroppedRecords will tell. */
 void fake_tell_dropped(uint64_t count);
 uint64_t fake_flushes(void);
+/* Have the destructors run? Then nothing of CUPTI's may be called. */
+bool fake_is_gone(void);
 /* Call the subscriber when it wants this callback. */
 bool fake_call_back(CUpti_CallbackDomain domain, uint32_t cbid, const void *data);
 bool fake_wants_callback(CUpti_CallbackDomain domain, uint32_t cbid);

@@ -190,3 +190,21 @@ int scenario_exact_threads(void)
         pthread_join(all[i], NULL);
     return fake.hold(0);
 }
+
+static void *launch_for_ever(void *unused)
+{
+    for (uint32_t blocks = 1;; blocks = blocks % 500 + 1)
+        launch_by_driver("_Z4gemmPf", 1, blocks);
+    return unused;
+}
+
+/* The process ends while a thread counts. */
+int scenario_exact_exit(void)
+{
+    pthread_t other;
+    play_topology();
+    if (pthread_create(&other, NULL, launch_for_ever, NULL) != 0)
+        return 1;
+    play_pause_ms(50);
+    return 0;
+}
