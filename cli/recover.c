@@ -242,6 +242,45 @@ static const char *spool_of(const char *operand, char folder[PATH_MAX])
     return strcpy(folder, running.folder);
 }
 
+/* Where the capture goes, when nobody else has taken that name since. */
+static enum prof_status find_capture(struct recover *recover, const char *path,
+                                     struct prof_error *err)
+{
+    enum prof_status status = spool_folder_adopt(&recover->spool, path, err);
+    if (!status)
+        status = choose_output(recover, err);
+    if (status || !is_anothers(recover, recover->capture.live))
+        return status;
+    if (!recover->options.output)
+        return prof_fail(err, PROF_EXISTS,
+                         "%s is another run's capture by now: choose a name with -o",
+                         recover->capture.live);
+    recover->capture.live[0] = '\0';
+    return PROF_OK;
+}
+
+static int write_end(struct recover *recover)
+{
+    struct capture_end end = {
+        .command = recover->name,
+        .store = recover->store,
+        .ingest = recover->ingest,
+        .spool = &recover->spool,
+        .live = recover->capture.live,
+        .final = recover->capture.final,
+        .state = "recovered",
+        .abandon = recover->alive > 0,
+        .keep_spool = recover->options.keep,
+    };
+    if (!capture_end(&end))
+        return CLI_FAILED;
+    const char *final = recover->capture.final;
+    if (!recover->options.quiet)
+        capture_summary(recover->name, final,
+                        recover->options.output ? recover->options.output : final, NULL);
+    return CLI_OK;
+}
+
 static int recover_run(const struct cli_command *command, int argc, char **argv)
 {
     struct recover recover = {.name = command->name, .spool = {.owner_fd = -1}};
@@ -259,17 +298,8 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
             cli_say(command->name, "%s is complete: nothing to do", path);
         return CLI_OK;
     }
-    if (spool_folder_adopt(&recover.spool, path, &err) ||
-        choose_output(&recover, &err))
+    if (find_capture(&recover, path, &err))
         return give_up(&recover, &err);
-    if (is_anothers(&recover, recover.capture.live)) {
-        if (!recover.options.output) {
-            prof_fail(&err, PROF_EXISTS, "%s is another run's capture by now: choose a name with -o",
-                      recover.capture.live);
-            return give_up(&recover, &err);
-        }
-        recover.capture.live[0] = '\0';
-    }
     /* Killed between the last record and the last move: only that is left to do. */
     const char *live = recover.capture.live, *final = recover.capture.final;
     if (strcmp(live, final) != 0 && is_finished(live) && prof_store_settle(live) &&
@@ -287,23 +317,7 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
         return give_up(&recover, &err);
     if (!catch_up(&recover))
         return give_up(&recover, NULL);
-    struct capture_end end = {
-        .command = command->name,
-        .store = recover.store,
-        .ingest = recover.ingest,
-        .spool = &recover.spool,
-        .live = recover.capture.live,
-        .final = recover.capture.final,
-        .state = "recovered",
-        .abandon = recover.alive > 0,
-        .keep_spool = recover.options.keep,
-    };
-    if (!capture_end(&end))
-        return CLI_FAILED;
-    if (!recover.options.quiet)
-        capture_summary(command->name, recover.capture.final,
-                        recover.options.output ? recover.options.output : recover.capture.final, NULL);
-    return CLI_OK;
+    return write_end(&recover);
 }
 
 const struct cli_command recover_command = {

@@ -359,74 +359,84 @@ static bool options_agree(const char *command, const struct report_options *aske
     return !list || !any_file;
 }
 
+/* Options as the rest of this file wants them. False: what is wrong was said. */
+static bool check_options(const char *command, struct report_options *asked,
+                          struct cli_output_file *files)
+{
+    list_files(asked, files);
+    if (!options_agree(command, asked, files))
+        return false;
+    if (asked->json)
+        asked->format = FORMAT_JSON;
+    if (asked->weight == UINT_MAX)
+        asked->weight = PROF_FLAME_DEVICE_NS;
+    if (asked->roofline_of == UINT_MAX)
+        asked->roofline_of = PROF_ROOFLINE_KERNELS;
+
+    int on_standard = asked->format != FORMAT_NONE || asked->stats || asked->ranks || asked->memory;
+    for (size_t i = 0; i < OUTPUT_FILES; i++)
+        on_standard += is_standard(files[i].path);
+    if (on_standard > 1) {
+        cli_say(command, "standard output takes one report: give the others a file name");
+        return false;
+    }
+    if (asked->roofline && !roofline_writer(asked->roofline)) {
+        cli_say(command, "--roofline %s: the name must end with .svg, .png or .gp",
+                asked->roofline);
+        return false;
+    }
+    return cli_outputs_are_free(command, files, OUTPUT_FILES);
+}
+
+/* The capture that was named, else the newest. */
+static enum prof_status open_capture(const char *command, const struct cli_operands *operands,
+                                     struct prof_capture **capture, struct prof_error *err)
+{
+    char path[PATH_MAX], folder[PATH_MAX];
+    enum prof_status status = PROF_OK;
+    if (operands->count)
+        snprintf(path, sizeof path, "%s", operands->values[0]);
+    else
+        status = newest_capture(".", path, err);
+    if (status)
+        return status;
+    prof_store_settle(path);
+    status = prof_open(path, capture, err);
+    if (!status && prof_info(*capture)->state == PROF_STATE_RECORDING &&
+        spool_find_for(path, folder))
+        cli_say(command, "%s was interrupted: `perfkit recover %s` completes it", path, folder);
+    return status;
+}
+
 static int report_run(const struct cli_command *command, int argc, char **argv)
 {
     struct report_options asked = {.filter = CLI_NO_FILTER};
+    struct cli_output_file files[OUTPUT_FILES];
     struct cli_operands operands;
     struct prof_error err = {0};
-    char path[PATH_MAX];
     int exit_status;
     /* CLI_CHOICE stores the index into the words it was given: shift to ours, where 0 = none. */
     asked.format = asked.roofline_of = asked.weight = UINT_MAX;
     if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
         return exit_status;
     asked.format++;
-    struct cli_output_file files[OUTPUT_FILES];
-    list_files(&asked, files);
-    if (!options_agree(command->name, &asked, files))
-        return CLI_USAGE;
-    if (asked.json)
-        asked.format = FORMAT_JSON;
-    if (asked.weight == UINT_MAX)
-        asked.weight = PROF_FLAME_DEVICE_NS;
-    if (asked.roofline_of == UINT_MAX)
-        asked.roofline_of = PROF_ROOFLINE_KERNELS;
-
-    int on_standard = asked.format != FORMAT_NONE || asked.stats || asked.ranks || asked.memory;
-    for (size_t i = 0; i < OUTPUT_FILES; i++)
-        on_standard += is_standard(files[i].path);
-    if (on_standard > 1) {
-        cli_say(command->name, "standard output takes one report: give the others a file name");
-        return CLI_USAGE;
-    }
-    if (asked.roofline && !roofline_writer(asked.roofline)) {
-        cli_say(command->name, "--roofline %s: the name must end with .svg, .png or .gp",
-                asked.roofline);
-        return CLI_USAGE;
-    }
-    if (!cli_outputs_are_free(command->name, files, OUTPUT_FILES))
+    if (!check_options(command->name, &asked, files))
         return CLI_USAGE;
     if (!stats_named(command, &asked, &exit_status))
         return exit_status;
-    enum prof_status status = PROF_OK;
-    if (operands.count)
-        snprintf(path, sizeof path, "%s", operands.values[0]);
-    else
-        status = newest_capture(".", path, &err);
-    if (status) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_USAGE;
-    }
-    prof_store_settle(path);
-    struct prof_capture *capture;
-    if (prof_open(path, &capture, &err)) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_USAGE;
-    }
-    char folder[PATH_MAX];
-    if (prof_info(capture)->state == PROF_STATE_RECORDING && spool_find_for(path, folder))
-        cli_say(command->name, "%s was interrupted: `perfkit recover %s` completes it", path,
-                folder);
+    struct prof_capture *capture = NULL, *baseline = NULL;
     struct cli_filter filter = {0};
-    struct prof_capture *baseline = NULL;
     exit_status = CLI_USAGE;
-    status = cli_filter_find(capture, &asked.filter, &filter, &err);
+    enum prof_status status = open_capture(command->name, &operands, &capture, &err);
+    if (!status)
+        status = cli_filter_find(capture, &asked.filter, &filter, &err);
     if (!status && asked.baseline)
         status = prof_open(asked.baseline, &baseline, &err);
     if (!status) {
         exit_status = CLI_FAILED;
         cli_leave_no_half_report();
-        status = write_all(capture, baseline, &asked, files, filter.any ? &filter.filter : NULL, &err);
+        status =
+            write_all(capture, baseline, &asked, files, filter.any ? &filter.filter : NULL, &err);
     }
     cli_filter_free(&filter);
     prof_close(baseline);

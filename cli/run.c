@@ -520,6 +520,35 @@ static void finish(struct run *run, bool abandon)
     control_close(&run->scope.control);
 }
 
+/* Options and operands before anything is made. Returns CLI_OK, or the status to end with; what is
+ * wrong was said. */
+static int check_options(struct run *run, char **argv)
+{
+    struct run_options *options = &run->options;
+    struct prof_error err = {0};
+    if (options->spool_limit < LEAST_SPOOL_LIMIT) {
+        cli_say(run->name, "--spool-limit is below 1M: a process needs at least that");
+        return CLI_RUN_FAILED;
+    }
+    if (!scope_check(run->name, &options->scope, options->trace) ||
+        !stacks_check(run->name, &options->stacks, options->trace) ||
+        !pytorch_check(run->name, options->pytorch, options->trace) ||
+        !counters_check(run->name, &options->counters, options->trace) ||
+        !cpu_check(run->name, &options->cpu))
+        return CLI_RUN_FAILED;
+    run->argv = argv;
+    if (!*argv[0]) {
+        cli_say(run->name, "the command is empty: give the name of a program");
+        return CLI_RUN_NOT_FOUND;
+    }
+    if (options->output && output_name(options->output, run->asked, &err)) {
+        cli_say(run->name, "%s", err.message);
+        return CLI_RUN_FAILED;
+    }
+    run->options.output = options->output ? run->asked : NULL;
+    return CLI_OK;
+}
+
 static int run_run(const struct cli_command *command, int argc, char **argv)
 {
     struct run run = {
@@ -535,26 +564,9 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     int status;
     if (!cli_parse(command, argc, argv, &run.options, &operands, &status))
         return status;
-    if (run.options.spool_limit < LEAST_SPOOL_LIMIT) {
-        cli_say(command->name, "--spool-limit is below 1M: a process needs at least that");
-        return CLI_RUN_FAILED;
-    }
-    if (!scope_check(command->name, &run.options.scope, run.options.trace) ||
-        !stacks_check(command->name, &run.options.stacks, run.options.trace) ||
-        !pytorch_check(command->name, run.options.pytorch, run.options.trace) ||
-        !counters_check(command->name, &run.options.counters, run.options.trace) ||
-        !cpu_check(command->name, &run.options.cpu))
-        return CLI_RUN_FAILED;
-    run.argv = operands.values;
-    if (!*run.argv[0]) {
-        cli_say(command->name, "the command is empty: give the name of a program");
-        return CLI_RUN_NOT_FOUND;
-    }
-    if (run.options.output && output_name(run.options.output, run.asked, &err)) {
-        cli_say(command->name, "%s", err.message);
-        return CLI_RUN_FAILED;
-    }
-    run.options.output = run.options.output ? run.asked : NULL;
+    status = check_options(&run, operands.values);
+    if (status)
+        return status;
     memory_watch_init(&run.memory, run.options.trace);
     inherited_list(&run.inherited);
     signals_install();
