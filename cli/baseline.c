@@ -282,19 +282,26 @@ static void show_environment(const struct prof_baseline *baseline)
     }
 }
 
-static int show(struct call *call)
+/* The baseline that the first value names. */
+static enum prof_status load_named(struct call *call, struct prof_baseline *baseline)
 {
     struct prof_baseline_file *file;
+    enum prof_status status = open_file(call, false, &file);
+    if (status)
+        return status;
+    status = prof_baseline_load(file, call->values[0], 0, baseline, &call->err);
+    prof_baseline_close(file);
+    return status;
+}
+
+static int show(struct call *call)
+{
     struct prof_baseline baseline;
     if (call->count != 1) {
         prof_fail(&call->err, PROF_INVALID, "give one name: show NAME");
         return CLI_USAGE;
     }
-    if (open_file(call, false, &file))
-        return CLI_USAGE;
-    enum prof_status status = prof_baseline_load(file, call->values[0], 0, &baseline, &call->err);
-    prof_baseline_close(file);
-    if (status)
+    if (load_named(call, &baseline))
         return CLI_USAGE;
     int exit_status = CLI_OK;
     if (call->asked->json) {
@@ -336,7 +343,6 @@ static int rm(struct call *call)
 
 static int export_one(struct call *call)
 {
-    struct prof_baseline_file *file;
     struct prof_baseline baseline;
     if (call->count != 2) {
         prof_fail(&call->err, PROF_INVALID, "give a name and a file: export NAME FILE");
@@ -349,13 +355,9 @@ static int export_one(struct call *call)
                   call->values[1]);
         return CLI_USAGE;
     }
-    if (open_file(call, false, &file))
+    if (load_named(call, &baseline))
         return CLI_USAGE;
-    enum prof_status status = prof_baseline_load(file, call->values[0], 0, &baseline, &call->err);
-    prof_baseline_close(file);
-    if (status)
-        return CLI_USAGE;
-    status = prof_baseline_export(&baseline, call->values[1], call->asked->force, &call->err);
+    enum prof_status status = prof_baseline_export(&baseline, call->values[1], call->asked->force, &call->err);
     if (!status && !call->asked->quiet)
         cli_say("baseline", "wrote %s: %s of '%s'", call->values[1],
                 prof_counted((int64_t)baseline.session_count, "session", "sessions").text,
