@@ -143,19 +143,10 @@ cl_int CL_API_CALL ocl_clGetCommandQueueInfo(cl_command_queue handle, cl_command
     return result;
 }
 
-static struct ocl_queue *queue_of_event(cl_event event)
-{
-    cl_command_queue handle = NULL;
-    if (OCL_CALL(clGetEventInfo, event, CL_EVENT_COMMAND_QUEUE, sizeof handle, &handle, NULL) !=
-        CL_SUCCESS)
-        return NULL;
-    return ocl_queue_known(handle);
-}
-
 cl_int CL_API_CALL ocl_clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t size,
                                                void *value, size_t *size_ret)
 {
-    struct ocl_queue *queue = event ? queue_of_event(event) : NULL;
+    struct ocl_queue *queue = event ? ocl_queue_of_event(event) : NULL;
     if (queue && queue->profiled && !atomic_load(&queue->asked))
         return CL_PROFILING_INFO_NOT_AVAILABLE;
     return OCL_CALL(clGetEventProfilingInfo, event, what, size, value, size_ret);
@@ -166,7 +157,7 @@ cl_int CL_API_CALL ocl_clGetEventInfo(cl_event event, cl_event_info what, size_t
 {
     struct ocl_queue *queue = NULL;
     if (what == CL_EVENT_REFERENCE_COUNT && event && ocl_on())
-        queue = queue_of_event(event);
+        queue = ocl_queue_of_event(event);
     bool alone = queue && ocl_settle(queue);
     cl_int result = OCL_CALL(clGetEventInfo, event, what, size, value, size_ret);
     if (queue && result == CL_SUCCESS && value && ocl_holds(queue, event)) {

@@ -169,6 +169,7 @@ struct ocl_queue {
 /* The state of a queue, adopted when the layer did not see its creation; NULL: not a queue. */
 struct ocl_queue *ocl_queue_of(cl_command_queue handle);
 struct ocl_queue *ocl_queue_known(cl_command_queue handle); /* NULL when never seen */
+struct ocl_queue *ocl_queue_of_event(cl_event event);           /* as known, of its queue */
 struct ocl_queue *ocl_queue_all(void);
 uint32_t ocl_queue_stream(struct ocl_queue *queue); /* stream id, defined */
 /* Create a queue with profiling forced on, else as the program wants it. `maker` calls the driver

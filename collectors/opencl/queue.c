@@ -24,6 +24,15 @@ struct ocl_queue *ocl_queue_known(cl_command_queue handle)
     return (struct ocl_queue *)(uintptr_t)ocl_table_get(&queues, handle);
 }
 
+struct ocl_queue *ocl_queue_of_event(cl_event event)
+{
+    cl_command_queue handle = NULL;
+    if (OCL_CALL(clGetEventInfo, event, CL_EVENT_COMMAND_QUEUE, sizeof handle, &handle, NULL) !=
+        CL_SUCCESS)
+        return NULL;
+    return ocl_queue_known(handle);
+}
+
 /* ---- the ring -------------------------------------------------------------------------------- */
 
 /* Double the ring, under the lock. Logical positions stay. */

@@ -37,15 +37,6 @@ cl_int CL_API_CALL ocl_clFinish(cl_command_queue handle)
     return result;
 }
 
-static struct ocl_queue *queue_of_event(cl_event event)
-{
-    cl_command_queue handle = NULL;
-    if (OCL_CALL(clGetEventInfo, event, CL_EVENT_COMMAND_QUEUE, sizeof handle, &handle, NULL) !=
-        CL_SUCCESS)
-        return NULL;
-    return ocl_queue_known(handle);
-}
-
 /* The queues are looked up before the wait: after it another thread that waited for the same event
  * may have released it. */
 cl_int CL_API_CALL ocl_clWaitForEvents(cl_uint count, const cl_event *list)
@@ -56,7 +47,7 @@ cl_int CL_API_CALL ocl_clWaitForEvents(cl_uint count, const cl_event *list)
     bool all = false;
     ocl_call_begin(&call, OCL_clWaitForEvents);
     for (cl_uint i = 0; call.on && list && i < count && !all; i++) {
-        struct ocl_queue *queue = list[i] ? queue_of_event(list[i]) : NULL;
+        struct ocl_queue *queue = list[i] ? ocl_queue_of_event(list[i]) : NULL;
         unsigned j = 0;
         while (j < distinct && queues[j] != queue)
             j++;
