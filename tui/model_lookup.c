@@ -17,47 +17,27 @@ static void drop(const char *text)
     free((char *)(uintptr_t)text);
 }
 
-static size_t find(const void *list, size_t count, size_t element, int64_t id)
-{
-    const char *base = list;
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        int64_t found;
-        memcpy(&found, base + mid * element, sizeof found); /* every element begins with its id */
-        if (found == id)
-            return mid;
-        if (found < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return SIZE_MAX;
-}
-
-#define FIND(array, id) find((array)->data, (array)->count, sizeof *(array)->data, id)
-
 const struct tui_stream *tui_model_stream(const struct tui_model *model, int64_t id)
 {
-    size_t i = FIND(&model->streams, id);
+    size_t i = prof_index_of(&model->streams, id);
     return i == SIZE_MAX ? NULL : &model->streams.data[i];
 }
 
 const struct tui_process *tui_model_process(const struct tui_model *model, int64_t id)
 {
-    size_t i = FIND(&model->processes, id);
+    size_t i = prof_index_of(&model->processes, id);
     return i == SIZE_MAX ? NULL : &model->processes.data[i];
 }
 
 const struct tui_config *tui_model_config(const struct tui_model *model, int64_t id)
 {
-    size_t i = FIND(&model->configs, id);
+    size_t i = prof_index_of(&model->configs, id);
     return i == SIZE_MAX ? NULL : &model->configs.data[i];
 }
 
 const struct tui_device *tui_model_device(const struct tui_model *model, int64_t id)
 {
-    size_t i = FIND(&model->devices, id);
+    size_t i = prof_index_of(&model->devices, id);
     return i == SIZE_MAX ? NULL : &model->devices.data[i];
 }
 

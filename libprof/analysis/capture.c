@@ -78,29 +78,6 @@ void prof_end(struct prof_capture *capture)
         sqlite3_exec(capture->db, "COMMIT", NULL, NULL, NULL);
 }
 
-size_t prof_find_id(const void *list, size_t count, size_t element, int64_t id)
-{
-    const char *base = list;
-    int64_t found;
-    if (id > 0 && (uint64_t)id <= count) {
-        memcpy(&found, base + ((size_t)id - 1) * element, sizeof found);
-        if (found == id)
-            return (size_t)id - 1;
-    }
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        memcpy(&found, base + mid * element, sizeof found);
-        if (found == id)
-            return mid;
-        if (found < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return SIZE_MAX;
-}
-
 static enum prof_status open_once(const char *path, struct prof_capture **capture,
                                   struct prof_error *err)
 {

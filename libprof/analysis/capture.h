@@ -89,13 +89,6 @@ void prof_free_lookups(struct prof_capture *capture);
 /* Fill physical, title and full_name of all devices; false when memory ran out. */
 bool prof_tell_devices_apart(struct prof_capture *capture);
 
-/* Index of an id in a lookup list sorted by id (first member int64_t id), or SIZE_MAX. Ids are
- * normally 1, 2, 3 ...: tried first. */
-size_t prof_find_id(const void *list, size_t count, size_t element, int64_t id);
-
-#define prof_index_of(array, id)                                                                   \
-    prof_find_id((array)->data, (array)->count, sizeof *(array)->data, id)
-
 /* Name of an NVTX category (domain: string id, 0 = default); NULL = unnamed. */
 const char *prof_category_name(const struct prof_capture *capture, int64_t process, int64_t domain,
                                int64_t category);

@@ -53,4 +53,32 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
 #define prof_array_free(array)                                                                     \
     (free((array)->data), (array)->data = NULL, (array)->count = (array)->capacity = 0)
 
+/* Index of an id in a list sorted by id (first member int64_t id), or SIZE_MAX. Ids are normally
+ * 1, 2, 3 ...: tried first. */
+static inline size_t prof_find_id(const void *list, size_t count, size_t element, int64_t id)
+{
+    const char *base = list;
+    int64_t found;
+    if (id > 0 && (uint64_t)id <= count) {
+        memcpy(&found, base + ((size_t)id - 1) * element, sizeof found);
+        if (found == id)
+            return (size_t)id - 1;
+    }
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        memcpy(&found, base + mid * element, sizeof found);
+        if (found == id)
+            return mid;
+        if (found < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return SIZE_MAX;
+}
+
+#define prof_index_of(array, id)                                                                   \
+    prof_find_id((array)->data, (array)->count, sizeof *(array)->data, id)
+
 #endif
