@@ -3,12 +3,11 @@
  * products exist in cuBLASLt only. The matrices hold what the ceilings' kernels multiply: random
  * signs and mantissas, 0.5 to 1, since power, and with it the clock, depends on the numbers.
  */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernels/ceiling/ceiling.h"
+#include "kernels/device/symbols.h"
 #include "kernels/gemm/gemm.h"
 
 #define ROUNDS 9
@@ -74,10 +73,7 @@ struct job {
 /* cuBLAS links cublasLt, so that its symbols are found through it. */
 static bool resolve(struct library *library, void *object)
 {
-    const struct {
-        const char *name;
-        void *slot;
-    } symbols[] = {
+    const struct library_symbol symbols[] = {
         {"cublasCreate_v2", &library->create},
         {"cublasDestroy_v2", &library->destroy},
         {"cublasSetStream_v2", &library->set_stream},
@@ -93,14 +89,7 @@ static bool resolve(struct library *library, void *object)
         {"cublasLtMatmul", &library->lt_matmul},
     };
 
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *symbol = dlsym(object, symbols[i].name);
-
-        if (!symbol)
-            return false;
-        memcpy(symbols[i].slot, &symbol, sizeof symbol);
-    }
-    return true;
+    return library_symbols(object, symbols, sizeof symbols / sizeof symbols[0]);
 }
 
 static int multiply(void *stream, const struct job *job)

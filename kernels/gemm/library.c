@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "kernels/device/symbols.h"
 #include "kernels/gemm/gemm.h"
 
 enum { OP_NONE = 0, OP_TRANSPOSE = 1 }; /* cublasOperation_t */
@@ -49,10 +49,7 @@ void *gemm_library_load(void)
 
 static bool resolve(struct gemm_library *library)
 {
-    const struct {
-        const char *name;
-        void *slot;
-    } symbols[] = {
+    const struct library_symbol symbols[] = {
         {"cublasCreate_v2", &library->create},
         {"cublasDestroy_v2", &library->destroy},
         {"cublasSetStream_v2", &library->set_stream},
@@ -61,14 +58,7 @@ static bool resolve(struct gemm_library *library)
         {"cublasSgemmStridedBatched", &library->sgemm_batched},
     };
 
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *symbol = dlsym(library->object, symbols[i].name);
-
-        if (!symbol)
-            return false;
-        memcpy(symbols[i].slot, &symbol, sizeof symbol);
-    }
-    return true;
+    return library_symbols(library->object, symbols, sizeof symbols / sizeof symbols[0]);
 }
 
 struct gemm_library *gemm_library_open(struct dev *dev, char *why, size_t why_bytes)

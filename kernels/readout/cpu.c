@@ -1,30 +1,11 @@
 /* Energies from features on CPU threads. */
 #include "kernels/readout/cpu.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "kernels/device/cpu_items.h"
+#include "kernels/message/silu.h"
 #include "kernels/readout/readout.h"
-
-static float silu(float x)
-{
-    return x / (1.0f + expf(-x));
-}
-
-static float silu_slope(float x)
-{
-    float s = 1.0f / (1.0f + expf(-x));
-
-    return s * (1.0f + x * (1.0f - s));
-}
-
-/* out[0..width-1] += x * row */
-static void add_scaled(float *restrict out, const float *restrict row, float x, uint32_t width)
-{
-    for (uint32_t c = 0; c < width; c++)
-        out[c] += x * row[c];
-}
 
 static void readout_hidden(const struct dev_cpu_launch *launch, uint32_t first_group,
                            uint32_t last_group)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/device/symbols.h"
 #include "workloads/allreduce/comm.h"
 
 #define LIBRARY "PERFKIT_NCCL" /* in the environment: the library's file */
@@ -82,23 +83,13 @@ static void *load(void)
 
 static bool resolve(struct nccl *nccl, void *object)
 {
-    const struct {
-        const char *name;
-        void *slot;
-    } symbols[] = {
+    const struct library_symbol symbols[] = {
         {"ncclGetUniqueId", &nccl->get_unique_id}, {"ncclCommInitRank", &nccl->init_rank},
         {"ncclAllReduce", &nccl->all_reduce},      {"ncclCommDestroy", &nccl->destroy},
         {"ncclGetErrorString", &nccl->error_text},
     };
 
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *symbol = dlsym(object, symbols[i].name);
-
-        if (!symbol)
-            return false;
-        memcpy(symbols[i].slot, &symbol, sizeof symbol);
-    }
-    return true;
+    return library_symbols(object, symbols, sizeof symbols / sizeof symbols[0]);
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */

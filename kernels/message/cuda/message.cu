@@ -2,29 +2,11 @@
 #include <cstdint>
 
 #include "kernels/device/cuda_kernel.h"
+#include "kernels/message/cuda/tiles.cuh"
 
 namespace {
 
 constexpr uint32_t tile_edges = 8; /* MESSAGE_TILE_EDGES */
-constexpr uint32_t tile_atoms = 4; /* MESSAGE_TILE_ATOMS */
-
-__device__ float silu(float x)
-{
-    return x / (1.0f + __expf(-x));
-}
-
-__device__ float silu_slope(float x)
-{
-    float s = 1.0f / (1.0f + __expf(-x));
-
-    return s * (1.0f + x * (1.0f - s));
-}
-
-/* How many of a tile's `size` elements exist. */
-__device__ uint32_t tile_count(uint32_t base, uint32_t total, uint32_t size)
-{
-    return base < total ? min(total - base, size) : 0;
-}
 
 /* The sum over the edges of `atom` of values[sender] * filter, for one feature. */
 __device__ float sum_of_edges(const float *__restrict__ values, const float *__restrict__ filter,
@@ -39,28 +21,6 @@ __device__ float sum_of_edges(const float *__restrict__ values, const float *__r
         sum += values[((size_t)sender[e] << width_log2) + column] *
                filter[((size_t)e << width_log2) + column];
     return sum;
-}
-
-/* Tiles are kept in shared memory with their elements innermost, [k][tile], so that one load of 16
- * bytes serves four of a thread's multiplications. */
-
-/* Adds to sum[t] row t of the tile times this thread's column of the weights. Unrolled far: for a
- * small molecule there are few threads, and only loads in flight hide the memory's latency. */
-__device__ void multiply(const float *tile, const float *__restrict__ weight, uint32_t width,
-                         uint32_t column, float sum[tile_atoms])
-{
-    const float4 *rows = reinterpret_cast<const float4 *>(tile);
-
-#pragma unroll 16
-    for (uint32_t k = 0; k < width; k++) {
-        float w = weight[k * width + column];
-        float4 x = rows[k];
-
-        sum[0] += x.x * w;
-        sum[1] += x.y * w;
-        sum[2] += x.z * w;
-        sum[3] += x.w * w;
-    }
 }
 
 } // namespace

@@ -2,48 +2,7 @@
 #include <cstdint>
 
 #include "kernels/device/cuda_kernel.h"
-
-namespace {
-
-constexpr uint32_t tile_atoms = 4; /* READOUT_TILE_ATOMS */
-
-__device__ float silu(float x)
-{
-    return x / (1.0f + __expf(-x));
-}
-
-__device__ float silu_slope(float x)
-{
-    float s = 1.0f / (1.0f + __expf(-x));
-
-    return s * (1.0f + x * (1.0f - s));
-}
-
-__device__ uint32_t tile_count(uint32_t base, uint32_t atoms)
-{
-    return base < atoms ? min(atoms - base, tile_atoms) : 0;
-}
-
-/* Adds to sum[t] row t of the tile, [k][tile_atoms], times this thread's column of the weights;
- * message.cu says why so. */
-__device__ void multiply(const float *tile, const float *__restrict__ weight, uint32_t width,
-                         uint32_t column, float sum[tile_atoms])
-{
-    const float4 *rows = reinterpret_cast<const float4 *>(tile);
-
-#pragma unroll 16
-    for (uint32_t k = 0; k < width; k++) {
-        float w = weight[k * width + column];
-        float4 x = rows[k];
-
-        sum[0] += x.x * w;
-        sum[1] += x.y * w;
-        sum[2] += x.z * w;
-        sum[3] += x.w * w;
-    }
-}
-
-} // namespace
+#include "kernels/message/cuda/tiles.cuh"
 
 extern "C" __global__ void readout_hidden(const float *__restrict__ h,
                                           const float *__restrict__ weight,
@@ -52,7 +11,7 @@ extern "C" __global__ void readout_hidden(const float *__restrict__ h,
 {
     extern __shared__ float tile[];
     uint32_t column = threadIdx.x, base = blockIdx.x * tile_atoms;
-    uint32_t in_tile = tile_count(base, atoms);
+    uint32_t in_tile = tile_count(base, atoms, tile_atoms);
     float sum[tile_atoms];
 
 #pragma unroll
@@ -97,7 +56,7 @@ extern "C" __global__ void readout_backward(const float *__restrict__ z,
 {
     extern __shared__ float tile[];
     uint32_t column = threadIdx.x, base = blockIdx.x * tile_atoms;
-    uint32_t in_tile = tile_count(base, atoms);
+    uint32_t in_tile = tile_count(base, atoms, tile_atoms);
     float sum[tile_atoms] = {0.0f};
 
 #pragma unroll
