@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,9 +64,32 @@ enum prof_status prof_ingest_prepare(const char *directory, struct prof_error *e
     return status;
 }
 
-static uint32_t entries_in(const struct stat *st)
+/* As far as it may grow; where address space is short (the spools need most of it), as far as it is
+ * now at least. */
+static bool map_table(struct prof_ingest *ingest, size_t least)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    getrlimit(RLIMIT_AS, &limit);
+    for (size_t bytes = LIFECYCLE_MAP_BYTES; bytes >= least; bytes /= 2) {
+        if (bytes / 2 >= least && bytes > limit.rlim_cur / 16)
+            continue;
+        void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                          ingest->lifecycle_fd, 0);
+        if (base == MAP_FAILED)
+            continue;
+        ingest->lifecycle = base;
+        ingest->lifecycle_bytes = bytes;
+        return true;
+    }
+    return false;
+}
+
+/* How many there are, of those that are mapped. */
+static uint32_t entries_in(const struct prof_ingest *ingest, const struct stat *st)
 {
     uint64_t bytes = (uint64_t)st->st_size, entries = 0;
+    if (bytes > ingest->lifecycle_bytes)
+        bytes = ingest->lifecycle_bytes;
     if (bytes > LIFECYCLE_HEADER_BYTES)
         entries = (bytes - LIFECYCLE_HEADER_BYTES) / sizeof(struct lifecycle_entry);
     return entries < LIFECYCLE_MAX_ENTRIES ? (uint32_t)entries : LIFECYCLE_MAX_ENTRIES;
@@ -79,22 +103,20 @@ enum prof_status ingest_lifecycle_open(struct prof_ingest *ingest, struct prof_e
     ingest->lifecycle_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     free(path);
     struct stat st;
-    void *base = MAP_FAILED;
-    if (ingest->lifecycle_fd >= 0 && fstat(ingest->lifecycle_fd, &st) == 0 &&
-        st.st_size >= (off_t)LIFECYCLE_HEADER_BYTES)
-        base = mmap(NULL, LIFECYCLE_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                    ingest->lifecycle_fd, 0);
-    if (base == MAP_FAILED) {
+    if (ingest->lifecycle_fd < 0 || fstat(ingest->lifecycle_fd, &st) != 0 ||
+        st.st_size < (off_t)LIFECYCLE_HEADER_BYTES) {
         /* recover of a spool directory that lost its table: the spools speak for themselves */
         if (ingest->lifecycle_fd >= 0)
             close(ingest->lifecycle_fd);
         ingest->lifecycle_fd = -1;
         return PROF_OK;
     }
-    ingest->lifecycle = base;
-    ingest->lifecycle_bytes = LIFECYCLE_MAP_BYTES;
-    ingest->lifecycle_entries = entries_in(&st);
-    const struct lifecycle_header *header = base;
+    size_t least = (size_t)st.st_size;
+    if (!map_table(ingest, least < LIFECYCLE_MAP_BYTES ? least : LIFECYCLE_MAP_BYTES))
+        return prof_fail_errno(err, PROF_NOMEM, "cannot map the table of processes in %s",
+                               ingest->directory);
+    ingest->lifecycle_entries = entries_in(ingest, &st);
+    const struct lifecycle_header *header = (const void *)ingest->lifecycle;
     if (header->magic != LIFECYCLE_MAGIC || header->version != LIFECYCLE_VERSION ||
         header->entry_bytes != sizeof(struct lifecycle_entry))
         return prof_fail(err, PROF_CORRUPT, "%s: damaged table of processes", ingest->directory);
@@ -168,7 +190,7 @@ bool ingest_lifecycle_look(struct prof_ingest *ingest)
     if (!header || fstat(ingest->lifecycle_fd, &st) != 0)
         return true;
     uint32_t end = atomic_load(&header->next), reserved = atomic_load(&header->reserved);
-    ingest->lifecycle_entries = entries_in(&st);
+    ingest->lifecycle_entries = entries_in(ingest, &st);
     if (reserved > ingest->lifecycle_entries)
         reserved = ingest->lifecycle_entries;
     if (end > reserved)
@@ -190,7 +212,10 @@ bool ingest_lifecycle_look(struct prof_ingest *ingest)
         if (!published && !add_gap(ingest, ingest->lifecycle_next))
             return false;
     }
-    reserve_entries(ingest->lifecycle_fd, header, ingest->lifecycle_next + RESERVE_AHEAD);
+    uint32_t room = (uint32_t)((ingest->lifecycle_bytes - LIFECYCLE_HEADER_BYTES) /
+                               sizeof(struct lifecycle_entry));
+    uint32_t wanted = ingest->lifecycle_next + RESERVE_AHEAD;
+    reserve_entries(ingest->lifecycle_fd, header, wanted < room ? wanted : room);
     ingest->lifecycle_dropped = atomic_load(&header->dropped);
     return true;
 }

@@ -120,6 +120,14 @@ class Room(e2e.Case):
         rows, dropped = self.assert_accounted(self.open(result.capture), opencl=0)
         self.assertEqual(dropped, 0)
 
+    def test_address_space_limit_of_both(self):
+        """Little room for perfkit too: the table of processes must not take it all."""
+        result = self.record(*self.records(5000, 300, opencl=0), status=17, preexec_fn=lambda:
+                             resource.setrlimit(resource.RLIMIT_AS, (480 << 20, 480 << 20)))
+        db = self.open(result.capture)
+        self.assert_accounted(db, opencl=0)
+        self.assertEqual(self.one(db, "SELECT end_reason FROM process"), "exit")
+
     def test_descriptor_limit(self):
         """Of the program; and of perfkit as well, with children to watch."""
         result = self.record(*self.limited("ulimit -n 16", self.records(5000, 300, opencl=0)),
