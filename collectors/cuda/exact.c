@@ -31,7 +31,7 @@
 #define TRIES 12u            /* launches that may fail before a configuration is given up */
 #define IDLE_NS 1000000000u  /* before a launch, or after the first one of a kernel */
 #define ALONE_NS 100000000u  /* ... while the launches of other threads wait */
-#define END_NS 10000000000u  /* for a counted launch of a kernel that once took less */
+#define END_NS 4000000000u   /* for a counted launch of a kernel that once took less */
 #define MOST_LATE 3u         /* waits in vain, of a kernel */
 #define VAIN_NS 10000000000u /* ... of the process */
 #define FIRST_PAUSE_NS 500000000ull
@@ -40,7 +40,7 @@
 static bool on;             /* asked for, and the pattern is good */
 static _Atomic bool broken; /* nothing can be counted in this process */
 static _Atomic uint32_t measured, unknown;
-static _Atomic uint32_t late, crowded, left_alone, captured;
+static _Atomic uint32_t late, crowded, failed, left_alone, given_up, captured;
 static _Atomic uint64_t spent_ns, vain_ns;
 static uint64_t pause_ns, not_before; /* of whoever has the turn */
 static char held_elsewhere[EXACT_WHY_BYTES];
@@ -109,7 +109,10 @@ static bool must_leave(void)
 
 static void fail(struct exact_subject *subject)
 {
-    subject->given_up |= ++subject->failures >= TRIES;
+    if (++subject->failures < TRIES)
+        return;
+    subject->given_up = true;
+    atomic_fetch_add(&given_up, 1);
 }
 
 /* The GPU was waited for in vain. */
@@ -140,6 +143,7 @@ static bool is_idle(uint64_t limit_ns)
         note_late();
         break;
     case EXACT_IDLE_UNKNOWN:
+        atomic_fetch_add(&failed, 1);
         fail(mine.subject);
         break;
     case EXACT_IDLE_LEFT:
@@ -174,8 +178,10 @@ static bool others_are_idle(void)
     void *other = exact_ranges_context();
     if (!other || other == mine.context)
         return true;
-    if (exact_idle_elsewhere(other, collector_now() + ALONE_NS, must_leave) == EXACT_IDLE)
+    uint64_t since = collector_now();
+    if (exact_idle_elsewhere(other, since + ALONE_NS, must_leave) == EXACT_IDLE)
         return true;
+    note_vain(since);
     atomic_fetch_add(&crowded, 1);
     return false;
 }
@@ -320,6 +326,7 @@ static void end_counting(const CUpti_CallbackData *call)
         };
         exact_results_keep(&launch, values);
     } else {
+        atomic_fetch_add(&failed, 1);
         fail(mine.subject);
     }
     if (why[0])
@@ -366,8 +373,6 @@ static void leave(const CUpti_CallbackData *call)
 /* A context may end: CUPTI's profiler of it must not be touched afterwards. */
 static void give_back(void)
 {
-    if (atomic_load(&broken))
-        return;
     exact_turn_wait();
     if (!take_turn())
         return;
@@ -451,6 +456,10 @@ void cuda_exact_end(void)
               : "launches were not looked at while streams were captured into graphs");
     say(WIRE_HEALTH_NOTE, &crowded,
         "launches were not counted, because other threads gave the GPU work meanwhile");
+    say(WIRE_HEALTH_NOTE, &failed,
+        "launches were counted in vain: no values, or not of one kernel alone");
+    say(WIRE_HEALTH_DEGRADED, &given_up,
+        "launch configurations are no longer counted, because that failed again and again");
 }
 
 void cuda_exact_forked(void)
@@ -468,6 +477,8 @@ void cuda_exact_forked(void)
     atomic_store(&unknown, 0);
     atomic_store(&late, 0);
     atomic_store(&crowded, 0);
+    atomic_store(&failed, 0);
+    atomic_store(&given_up, 0);
     atomic_store(&left_alone, 0);
     atomic_store(&captured, 0);
     atomic_store(&spent_ns, 0);

@@ -468,6 +468,14 @@ class Counters(replay.Case):
                           "2 kernels are no longer counted because of that"])
         self.assertIn("waits for what the program does later", notes[0])
 
+    def test_exact_gives_up_what_does_not_end(self):
+        # what was begun is ended when it can be, before the context is
+        db = self.exact_program("exact_overdue")
+        self.assertEqual(self.count(db, "kernel"), 5)
+        self.assertEqual(self.count(db, "exact_count"), 0)
+        (note,) = self.notes(db, "degraded")
+        self.assertIn("did not end", note)
+
     def test_exact_captures_end_with_their_streams(self):
         db = self.exact_program("exact_captures")
         self.assertEqual(self.launches(db, "_Z4gemmPf"), 3)

@@ -54,7 +54,8 @@ typedef int (*fake_cupti_api_fn)(int domain, uint32_t cbid, uint32_t correlation
 typedef int (*fake_cupti_of_stream_fn)(uint32_t cbid, uint64_t stream, int failed);
 
 /* A launch by the driver's function `cbid`, of a kernel of that shape (grid, block, shared bytes).
- * One whose name has "waits" in it runs until the program calls fake_cuda_hold(0). Returns how often
+ * One whose name has "waits" in it runs until the program calls fake_cuda_hold(0); so does one with
+ * "overruns", but only when it is counted. Returns how often
  * the subscriber was told. */
 typedef int (*fake_cupti_launch_fn)(const char *symbol, uint32_t cbid, const uint32_t shape[7],
                                     uint32_t correlation);

@@ -150,6 +150,17 @@ int scenario_exact_waiting(void)
     return fake.hold(0); /* events that were left */
 }
 
+/* A kernel that has ended by itself does not when it is counted; then the context ends. */
+int scenario_exact_overdue(void)
+{
+    play_topology();
+    launch_by_driver("_Z13gemm_overrunsPf", 2, 10);
+    fake.hold(0);
+    launch_by_driver("_Z4gemmPf", 3, 10);
+    fake.api(CUPTI_CB_DOMAIN_RUNTIME_API, RESET_CBID, 0, 0);
+    return 0;
+}
+
 /* It is not done for once, and then is. */
 static void *finish_soon(void *unused)
 {
