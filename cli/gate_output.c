@@ -136,6 +136,7 @@ static bool print(const char *command, const char *writer, const struct prof_gat
     return false;
 }
 
+/* Beside what is for programs; the text begins with the same words. */
 static void warn(const char *command, const struct prof_gate_report *report)
 {
     const struct prof_comparison *c = report->comparison;
@@ -174,7 +175,8 @@ int gate_tell(const char *command, const struct gate_options *options,
     good = save(command, "markdown", report, options->markdown) && good;
     good = save(command, "junit", report, options->junit) && good;
     good = save(command, "json", report, options->json_file) && good;
-    warn(command, report);
+    if (strcmp(gate_formats[options->format], "text") != 0)
+        warn(command, report);
     for (size_t i = 0; i < notes.count; i++)
         free(notes.texts[i]);
     free(notes.texts);

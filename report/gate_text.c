@@ -157,8 +157,11 @@ enum prof_status prof_gate_write_text(const struct prof_gate_report *report, FIL
     const struct prof_comparison *c = report->comparison;
     struct prof_report_page page = page_of(report, out);
     char *headline = prof_gate_headline(report);
-    fprintf(out, "%s%s%s\n\n", prof_report_tone(&page, tone_of(c->verdict)),
-            headline ? headline : "n/a", prof_report_plain(&page));
+    bool strict_fails = !report->strict && (prof_comparison_undecided(c) || c->limited) &&
+                        c->verdict != PROF_VERDICT_FAIL;
+    fprintf(out, "%s%s%s%s\n\n", prof_report_tone(&page, tone_of(c->verdict)),
+            headline ? headline : "n/a", prof_report_plain(&page),
+            strict_fails ? " (--strict ends with 4 for it)" : "");
     free(headline);
     put_sides(&page, report);
     put_field(&page, "Times", prof_gate_sensitivity(c));

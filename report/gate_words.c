@@ -10,7 +10,7 @@
 #include "report/gate_words.h"
 #include "libprof/base/utf8.h"
 
-#define MOST_FACTOR 10000 /* more than that is not told apart */
+#define MOST_FACTOR 10000 /* more than that is no measurement: nothing can be told */
 
 /* Means over units are whole in most programs; where they are not, two decimals tell enough. */
 static struct prof_text count_text(double value)
@@ -88,7 +88,7 @@ static struct prof_text slowdown_text(double effect)
 {
     struct prof_text text = prof_gate_percent(effect);
     if (effect >= MOST_FACTOR)
-        return (struct prof_text){"a factor of 10,000"};
+        return (struct prof_text){"any size"};
     if (effect >= 9) /* times as long */
         snprintf(text.text, sizeof text.text, "a factor of %.20s",
                  prof_count((int64_t)nearbyint(1 + effect)).text);
@@ -251,7 +251,8 @@ char *prof_gate_change(const struct prof_compared *row)
 static void put_power(FILE *out, const struct prof_compared *row)
 {
     if (isfinite(row->mde))
-        fprintf(out, "; a slowdown of less than %s may go unseen", slowdown_text(row->mde).text);
+        fprintf(out, "; a slowdown of %s%s may go unseen", row->mde < MOST_FACTOR ? "less than " : "",
+                slowdown_text(row->mde).text);
     if (row->runs_needed == PROF_UNKNOWN)
         fprintf(out, "; more than 1,000 runs a side would be needed");
     else if (row->runs_needed > 0)
@@ -390,8 +391,17 @@ char *prof_gate_iteration(const struct prof_comparison *c)
     return end(&text);
 }
 
+/* Of one session nobody knows how much it is like the next; of few runs hardly more. */
+static const char *why_untold(const struct prof_comparison *c)
+{
+    return c->base_units != 1             ? "too few runs for their noise"
+           : c->base_runs > c->base_units ? "the baseline is one session"
+                                          : "the baseline is one run";
+}
+
 char *prof_gate_sensitivity(const struct prof_comparison *c)
 {
+    bool wall = c->wall_mde < MOST_FACTOR, others = c->median_mde < MOST_FACTOR;
     struct text text;
     if (!begin(&text))
         return NULL;
@@ -399,11 +409,14 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
         fprintf(text.out, "not compared: %s", c->note ? c->note : "see the environment");
     else if (!isfinite(c->median_mde) && !isfinite(c->wall_mde))
         fputs("none was gated", text.out);
+    else if (!wall && !others)
+        fprintf(text.out, "which slowdown would be found cannot be told: %s", why_untold(c));
     else
         fprintf(text.out,
                 "smallest slowdown that would be found: %s of wall time, %s in the median "
                 "of the others",
-                slowdown_text(c->wall_mde).text, slowdown_text(c->median_mde).text);
+                wall || isnan(c->wall_mde) ? slowdown_text(c->wall_mde).text : "not known",
+                others || isnan(c->median_mde) ? slowdown_text(c->median_mde).text : "not known");
     return end(&text);
 }
 

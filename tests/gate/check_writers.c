@@ -201,7 +201,7 @@ START_TEST(what_noise_hides_is_told_in_readable_numbers)
         {0.026, "less than 2.6 % may", "found: 2.6 % of wall"},
         {8.5, "less than 850.0 % may", "found: 850.0 % of wall"},
         {280.869, "less than a factor of 282 may", "found: a factor of 282 of wall"},
-        {1e300, "less than a factor of 10,000 may", "found: a factor of 10,000 of wall"},
+        {1e300, "a slowdown of any size may", "found: not known of wall"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct prof_comparison c = comparison(1);
@@ -212,6 +212,29 @@ START_TEST(what_noise_hides_is_told_in_readable_numbers)
         join_lines(text);
         ck_has(text, cases[i].text);
         ck_has(text, cases[i].found);
+        free(text);
+    }
+}
+END_TEST
+
+/* What is no measurement is not shown as one. */
+START_TEST(what_cannot_be_told_says_why)
+{
+    static const struct {
+        size_t units, runs;
+        const char *why;
+    } cases[] = {{1, 5, "told: the baseline is one session"},
+                 {1, 1, "told: the baseline is one run"},
+                 {4, 9, "told: too few runs for their noise"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct prof_comparison c = comparison(1);
+        c.base_units = cases[i].units;
+        c.base_runs = cases[i].runs;
+        c.wall_mde = c.median_mde = 1e9;
+        char *text = write_as("text", &c);
+        join_lines(text);
+        ck_has(text, cases[i].why);
+        ck_assert_ptr_null(strstr(text, "10,000"));
         free(text);
     }
 }
@@ -337,6 +360,6 @@ START_TEST(a_limited_pass_says_so)
 END_TEST
 
 CHECK_MAIN("gate_writers", text_says_what_moved_and_where, a_limited_pass_says_so,
-           idle_time_has_the_share_of_its_two_values, what_noise_hides_is_told_in_readable_numbers,
+           idle_time_has_the_share_of_its_two_values, what_noise_hides_is_told_in_readable_numbers, what_cannot_be_told_says_why,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown)

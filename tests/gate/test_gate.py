@@ -176,8 +176,11 @@ class Verdicts(Case):
         result = self.gate(files)
         self.assertIn(result["verdict"], ("SUSPECT", "UNDERPOWERED"))
         self.gate(files, "--strict", status=4)
-        done = self.perfkit("gate", "--baseline", "main", *files)
+        done = self.perfkit("gate", "--baseline", "main", *files, "--json")
         self.assertIn(b"warning", done.stderr)
+        done = self.perfkit("gate", "--baseline", "main", *files)
+        self.assertEqual(done.stderr, b"")  # what the text begins with is not said twice
+        self.assertIn(b"--strict ends with 4", done.stdout.splitlines()[0])
 
     def test_another_device_is_refused_for_times_only(self):
         result = self.gate(self.candidate("other-device"), status=3)
