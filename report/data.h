@@ -98,7 +98,7 @@ static inline bool prof_report_is_live(const struct prof_info *info)
     return info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING;
 }
 
-#define PROF_REPORT_STEPS 5
+#define PROF_REPORT_STEPS 6
 #define PROF_REPORT_STEP_BYTES 400
 
 /* Where to look next, from the facts in `data`: sentences, most important first. Returns how many

@@ -36,6 +36,32 @@ static const struct prof_utilisation_row *busiest(const struct prof_report_data 
     return best;
 }
 
+/* The fault that costs most time, where one matters; NULL. */
+static const struct prof_finding *first_fault(const struct prof_report_data *data)
+{
+    for (size_t i = 0; i < data->findings.count; i++) {
+        const struct prof_finding *finding = &data->findings.rows[i];
+        if (!finding->hint && finding->severity > PROF_SEVERITY_INFO &&
+            finding->bound_ns != PROF_UNKNOWN)
+            return finding;
+    }
+    return NULL;
+}
+
+/* A finding names the lines of the program only where stacks were taken. */
+static void about_lines(const struct prof_report_data *data, struct steps *steps)
+{
+    const struct prof_finding *fault = first_fault(data);
+    if (!fault || !fault->place_count || data->info->state == PROF_STATE_IMPORTED ||
+        data->lines.count || data->lines.unknown_operations)
+        return;
+    for (size_t i = 0; i < fault->place_count; i++)
+        if (*fault->places[i].line)
+            return;
+    add(steps, "perfkit run --stacks would name the lines of the program behind %s.",
+        fault->rule->id);
+}
+
 static void about_idle_time(const struct prof_report_data *data, struct steps *steps)
 {
     const struct prof_utilisation_row *row = busiest(data);
@@ -69,10 +95,18 @@ static void about_kernels(const struct prof_report_data *data, struct steps *ste
     if (!data->kernels.count)
         return;
     const struct prof_kernel_row *top = &data->kernels.rows[0];
+    const struct prof_finding *fault = first_fault(data);
     char *name = prof_report_fit(top->name, 60);
     if (name && top->share > 0.4 && top->wall_share > 1)
         add(steps, "%s takes %s of the kernel time: start with it.", name,
             prof_percent(top->share).text);
+    else if (name && top->share > 0.4 && top->wall_share > 0.1 && fault &&
+             fault->bound_ns > top->duration_ns.sum)
+        add(steps,
+            "Of the kernels %s comes first: %s of their time, %s of the wall time; %s can bring "
+            "more.",
+            name, prof_percent(top->share).text, prof_percent(top->wall_share).text,
+            fault->rule->id);
     else if (name && top->share > 0.4 && top->wall_share > 0.1)
         add(steps, "%s takes %s of the kernel time and %s of the wall time: start with it.", name,
             prof_percent(top->share).text, prof_percent(top->wall_share).text);
@@ -121,6 +155,7 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
     if (!data->kernels.kernels && !data->transfers.transfers &&
         !data->activities[PROF_ACTIVITY_GRAPHS].events)
         about_no_work(data, &steps);
+    about_lines(data, &steps);
     about_idle_time(data, &steps);
     about_kernels(data, &steps);
     about_overhead(data, &steps);

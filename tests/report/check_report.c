@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "report/data.h"
 #include "report/lanes.h"
 #include "report/memory.h"
 #include "report/stats.h"
@@ -367,6 +368,34 @@ START_TEST(a_full_disk_and_a_missing_folder_are_told)
 }
 END_TEST
 
+/* A kernel is the place to start only where no fault costs more; lines are asked for once. */
+START_TEST(next_steps_begin_with_what_costs_most)
+{
+    struct prof_info info = {.state = PROF_STATE_COMPLETE};
+    struct prof_kernel_row kernel = {
+        .name = "heavy", .share = 0.8, .wall_share = 0.2, .duration_ns = {.count = 1, .sum = 200}};
+    struct prof_finding finding = {.rule = prof_rule_find("small-transfers"),
+                                   .severity = PROF_SEVERITY_CRITICAL,
+                                   .bound_ns = 700,
+                                   .place_count = 1};
+    struct prof_report_data data = {.info = &info,
+                                    .trust = {.complete = true},
+                                    .kernels = {.rows = &kernel, .count = 1, .kernels = 1},
+                                    .findings = {.rows = &finding, .count = 1}};
+    char steps[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES];
+    ck_assert_uint_eq(prof_report_next_steps(&data, steps), 2);
+    ck_assert_str_eq(steps[0], "perfkit run --stacks would name the lines of the program behind "
+                               "small-transfers.");
+    ck_assert_str_eq(steps[1], "Of the kernels heavy comes first: 80.0 % of their time, 20.0 % of "
+                               "the wall time; small-transfers can bring more.");
+    strcpy(finding.places[0].line, "upload (a.c:14)");
+    finding.bound_ns = 100;
+    ck_assert_uint_eq(prof_report_next_steps(&data, steps), 1);
+    ck_assert_str_eq(steps[0], "heavy takes 80.0 % of the kernel time and 20.0 % of the wall time: "
+                               "start with it.");
+}
+END_TEST
+
 CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            nothing_that_moves_the_cursor_survives_cleaning,
            kernel_names_lose_their_least_telling_parts_first,
@@ -374,6 +403,6 @@ CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            slices_that_cross_get_lanes_of_their_own,
            projections_are_those_of_every_range_around_the_call, every_statistic_is_described,
            every_writer_and_column_is_described, what_a_step_adds_is_named,
-           saving_leaves_a_whole_file_or_the_old_one,
-           an_interrupted_save_leaves_what_was_there, a_name_that_ends_with_gz_is_compressed_once,
-           a_full_disk_and_a_missing_folder_are_told)
+           saving_leaves_a_whole_file_or_the_old_one, an_interrupted_save_leaves_what_was_there,
+           a_name_that_ends_with_gz_is_compressed_once, a_full_disk_and_a_missing_folder_are_told,
+           next_steps_begin_with_what_costs_most)
