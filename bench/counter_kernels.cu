@@ -2,9 +2,9 @@
  *
  *     bench_counter_kernels NAME [SECONDS]      bench_counter_kernels --list
  *
- * Prints one line of JSON: launches, seconds, and what one launch counts by its source, by perfkit's
- * names of counters. Arithmetic is inline PTX, so that no compiler folds it away. Exits with 77 where
- * there is no GPU. */
+ * Prints one line of JSON: launches, seconds, and what one launch counts by its source, by
+ * perfkit's names of counters. Arithmetic is inline PTX, so that no compiler folds it away. Exits
+ * with 77 where there is no GPU. */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,6 @@
-/* What the sampler of the host is measured on: a fixed amount of computing in a deep stack, threads that
- * hand a byte to and fro, children that start and end. Prints ns a round; the way into main is not in it.
+/* What the sampler of the host is measured on: a fixed amount of computing in a deep stack, threads
+ * that hand a byte to and fro, children that start and end. Prints ns a round; the way into main is
+ * not in it.
  *
  *     bench_host_work compute|switch|children ROUNDS */
 #include <pthread.h>
@@ -44,7 +45,8 @@ static bool hand_over(int from, int to)
 static void *answer(void *argument)
 {
     const struct pipes *pipes = argument;
-    for (unsigned long i = 0; i < pipes->rounds && hand_over(pipes->there[0], pipes->back[1]); i++) {
+    for (unsigned long i = 0; i < pipes->rounds && hand_over(pipes->there[0], pipes->back[1]);
+         i++) {
     }
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* Records per second that threads push through the spool while a reader takes them out and gives the
- * chunks back: 48-byte API calls, the commonest record.
+/* Records per second that threads push through the spool while a reader takes them out and gives
+ * the chunks back: 48-byte API calls, the commonest record.
  *
  *     bench_spool_rate [THREADS [MILLIONS]]      prints JSON, one line */
 #include <pthread.h>

@@ -357,7 +357,8 @@ static int export_one(struct call *call)
     }
     if (load_named(call, &baseline))
         return CLI_USAGE;
-    enum prof_status status = prof_baseline_export(&baseline, call->values[1], call->asked->force, &call->err);
+    enum prof_status status =
+        prof_baseline_export(&baseline, call->values[1], call->asked->force, &call->err);
     if (!status && !call->asked->quiet)
         cli_say("baseline", "wrote %s: %s of '%s'", call->values[1],
                 prof_counted((int64_t)baseline.session_count, "session", "sessions").text,

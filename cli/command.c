@@ -183,7 +183,8 @@ static bool parse_time(const char *text, uint64_t *out)
             /* below 2^64: 1e8 h = 3.6e20 ns is not */
             if (whole > UINT64_MAX / 2 / units[i].ns)
                 return false;
-            *out = whole * units[i].ns + (uint64_t)((double)part / (double)scale * (double)units[i].ns + 0.5);
+            *out = whole * units[i].ns +
+                   (uint64_t)((double)part / (double)scale * (double)units[i].ns + 0.5);
             return true;
         }
     return false;

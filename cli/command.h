@@ -43,8 +43,8 @@ struct cli_option {
     const char *group;        /* heading in help; NULL = as the row before, "Options" at first */
     const char *text;         /* one sentence, no capital, no full stop */
     const char *const *words; /* CLI_CHOICE, CLI_WORDS: ends with NULL */
-    const char *implied; /* value of --NAME alone, any other is then given as --NAME=VALUE; NULL = it
-                            needs one. Only of options without a letter */
+    const char *implied; /* value of --NAME alone, any other is then given as --NAME=VALUE; NULL =
+                            it needs one. Only of options without a letter */
 };
 
 struct cli_text_row {

@@ -144,9 +144,10 @@ static void check_perf_events(struct doctor *doctor)
     bool kernel = perf.kernel;
     cpu_perf_close(&perf);
     doctor_add(doctor, "system", "perf events", kernel ? DOCTOR_OK : DOCTOR_WARN,
-               kernel ? NULL
-                      : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON for perfkit: until then "
-                        "--cpu-sample does not see where threads block, nor time in the kernel",
+               kernel
+                   ? NULL
+                   : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON for perfkit: until then "
+                     "--cpu-sample does not see where threads block, nor time in the kernel",
                "perf_event_paranoid is %d; perfkit run --cpu-sample works", level);
 }
 

@@ -17,7 +17,8 @@ struct exchange_shown {
 /* False, said, when `output` is standard output: files that are not written in order. */
 bool exchange_is_file(const struct cli_command *command, const char *output);
 /* From now on SIGINT, SIGTERM and SIGHUP make exchange_show return false. */
-void exchange_begin(struct exchange_shown *shown, const char *command, const char *what, bool quiet);
+void exchange_begin(struct exchange_shown *shown, const char *command, const char *what,
+                    bool quiet);
 /* prof_exchange_progress; `user` is the struct. */
 bool exchange_show(void *user, uint64_t done);
 /* Wipe the progress; say why nothing was written to `output`, if so. Returns the exit status. */

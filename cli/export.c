@@ -27,8 +27,9 @@ static const struct cli_option export_options[] = {
      .argument = "SHAPE",
      .words = shapes,
      .fallback = "nsys",
-     .text = "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder with a "
-             "file for each table, for DuckDB, Spark and others"},
+     .text =
+         "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder with a "
+         "file for each table, for DuckDB, Spark and others"},
     {.name = "output",
      .letter = 'o',
      .type = CLI_FILE,
@@ -78,7 +79,8 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
         path = newest;
     }
     prof_store_settle(path);
-    return exchange_run(command, calls[asked.shape], path, output, asked.force, asked.quiet, "rows");
+    return exchange_run(command, calls[asked.shape], path, output, asked.force, asked.quiet,
+                        "rows");
 }
 
 const struct cli_command export_command = {

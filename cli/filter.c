@@ -99,7 +99,8 @@ static void list_device(struct list *list, const struct prof_device *device)
 {
     char item[256];
     snprintf(item, sizeof item, "'%s' (%s:%lld, %.60s%s%.48s)", device->title,
-             device->api ? device->api : "?", device->ordinal == PROF_UNKNOWN ? -1ll : (long long)device->ordinal,
+             device->api ? device->api : "?",
+             device->ordinal == PROF_UNKNOWN ? -1ll : (long long)device->ordinal,
              device->name ? device->name : "?", device->uuid ? ", " : "",
              device->uuid ? device->uuid : "");
     list_add(list, item);

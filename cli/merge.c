@@ -45,8 +45,9 @@ static const struct cli_text_row merge_statuses[] = {
     {"1", "OUT could not be written; nothing is there."},
     {"2", "Wrong usage, or a file that is no capture, or not of a version that this perfkit reads; "
           "nothing was written."},
-    {"3", "OUT was written and is incomplete: a rank is in no file, or a file was damaged, cut short "
-          "or not finished. Standard error and the capture's trust block name it."},
+    {"3",
+     "OUT was written and is incomplete: a rank is in no file, or a file was damaged, cut short "
+     "or not finished. Standard error and the capture's trust block name it."},
     {0},
 };
 
@@ -110,8 +111,9 @@ static void say_clocks(const char *name, const struct prof_merge_result *result)
     if (!others)
         cli_say(name, "clocks: %zu file%s of one clock: exact", same, same == 1 ? "" : "s");
     else if (worst >= 0)
-        cli_say(name, "clocks: exact for %zu of %zu files, within %s for the worst of those compared by "
-                      "collectives",
+        cli_say(name,
+                "clocks: exact for %zu of %zu files, within %s for the worst of those compared by "
+                "collectives",
                 same, same + others, prof_duration_ns(worst).text);
 }
 
@@ -121,7 +123,8 @@ static void say_missing(const char *name, const struct prof_merge_result *result
     for (size_t i = 0; i < result->count; i++) {
         const struct prof_merge_part *part = &result->parts[i];
         if (part->missing && said++ < MOST_LINES)
-            cli_say(name, "%s: %s%s", part->path, part->left_out ? "left out: " : "", part->missing);
+            cli_say(name, "%s: %s%s", part->path, part->left_out ? "left out: " : "",
+                    part->missing);
     }
     if (said > MOST_LINES)
         cli_say(name, "and so on for %s",
@@ -183,12 +186,13 @@ const struct cli_command merge_command = {
     .name = "merge",
     .summary = "make one capture of those of a distributed run",
     .operands = "FILE... -o OUT",
-    .text = "Reads the captures that the processes or hosts of one run wrote and makes one of them, on "
-            "which everything works as on any other. Times are brought to one clock: exactly for "
-            "files of one host, by the ends of collectives between hosts, else by the wall clock; the "
-            "error is printed and kept (table merged_part).\n\n"
-            "A file that is cut short is left out, one that is damaged is read as far as it goes, one "
-            "that is given twice counts once, a rank that no file has is named.",
+    .text =
+        "Reads the captures that the processes or hosts of one run wrote and makes one of them, on "
+        "which everything works as on any other. Times are brought to one clock: exactly for "
+        "files of one host, by the ends of collectives between hosts, else by the wall clock; the "
+        "error is printed and kept (table merged_part).\n\n"
+        "A file that is cut short is left out, one that is damaged is read as far as it goes, one "
+        "that is given twice counts once, a rank that no file has is named.",
     .options = merge_options,
     .examples = merge_examples,
     .statuses = merge_statuses,

@@ -1,5 +1,6 @@
-/* Rows of option tables that several commands have: the word, its letter and its kind are written once,
- * as CONTRIBUTING.md ("Words of the command line") promises them. `says` is the row's text. */
+/* Rows of option tables that several commands have: the word, its letter and its kind are written
+ * once, as CONTRIBUTING.md ("Words of the command line") promises them. `says` is the row's
+ * text. */
 #ifndef PERFKIT_CLI_OPTION_ROWS_H
 #define PERFKIT_CLI_OPTION_ROWS_H
 

@@ -110,7 +110,8 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
     uint64_t now_real = prof_clock_ns(CLOCK_REALTIME), now_mono = prof_now_ns();
     uint64_t age = 0;
     if (stat(path, &info) == 0) {
-        uint64_t start = (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
+        uint64_t start =
+            (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
         age = start < now_real ? now_real - start : 0;
     }
     age = age < now_mono ? age : now_mono;
@@ -188,11 +189,12 @@ static bool catch_up(struct recover *recover)
         if (recover->options.wait && !recover->progress.records)
             nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
     } while (!interrupted);
-    cli_say(recover->name,
-            "%u process%s of the program still run%s and record into %s; what they did so far is in "
-            "%s: end them first, or take over with --wait, or finish now with --force",
-            recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
-            recover->spool.path, recover->capture.live);
+    cli_say(
+        recover->name,
+        "%u process%s of the program still run%s and record into %s; what they did so far is in "
+        "%s: end them first, or take over with --wait, or finish now with --force",
+        recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
+        recover->spool.path, recover->capture.live);
     return false;
 }
 

@@ -37,8 +37,9 @@ struct counters_run {
     struct prof_ingest *ingest;
 };
 
-/* Start the sampler, where one is asked for, and wait until it samples, has said why it cannot, or the user wants perfkit to
- * end (signals_asked_early). What goes wrong is a note of the capture: the run goes on. */
+/* Start the sampler, where one is asked for, and wait until it samples, has said why it cannot, or
+ * the user wants perfkit to end (signals_asked_early). What goes wrong is a note of the capture:
+ * the run goes on. */
 void counters_start(struct counters *counters, const struct counters_options *options,
                     const struct counters_run *run);
 

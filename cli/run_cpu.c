@@ -1,5 +1,5 @@
-/* See run_cpu.h. The kernel's events are opened while the target's process still is perfkit's own, so
- * that they begin with its program; the thread starts when nothing is forked any more. */
+/* See run_cpu.h. The kernel's events are opened while the target's process still is perfkit's own,
+ * so that they begin with its program; the thread starts when nothing is forked any more. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

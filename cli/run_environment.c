@@ -222,7 +222,8 @@ static bool add_pytorch(struct run_environment *environment, const struct run_in
         return true;
     if (!pytorch_folder(injection->collector, folder))
         note(environment, "pytorch",
-             "not named: python/sitecustomize.py is not beside the collector: install perfkit again");
+             "not named: python/sitecustomize.py is not beside the collector: install perfkit "
+             "again");
     else if (strchr(folder, ':'))
         note(environment, "pytorch",
              "not named: the path of perfkit holds a colon, which PYTHONPATH cannot express");
@@ -240,7 +241,8 @@ static void note_target(struct run_environment *environment, const struct elf_fa
              target->path);
     else if (target->elf && !target->dynamic)
         note(environment, "preload",
-             "%s is linked statically: the loader brings nothing in; only what it starts is recorded",
+             "%s is linked statically: the loader brings nothing in; only what it starts is "
+             "recorded",
              target->path);
 }
 

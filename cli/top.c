@@ -59,8 +59,9 @@ static const struct cli_option top_options[] = {
      .argument = "NAME[,NAME...]",
      .fallback = "kernels",
      .group = "What is shown",
-     .text = "kernels, streams, transfers, memory, ranges, processes, findings, devices, health, host; "
-             "with --json several, or all"},
+     .text =
+         "kernels, streams, transfers, memory, ranges, processes, findings, devices, health, host; "
+         "with --json several, or all"},
     {.name = "window",
      .type = CLI_CHOICE,
      AT(window),

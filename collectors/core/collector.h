@@ -101,12 +101,12 @@ bool collector_traces(const char *domain);
  * inside a window is recorded to its end. Two loads; never false without such an option. */
 bool collector_recording(void);
 
-/* Was a window open at `time` (CLOCK_MONOTONIC)? For records that come after the fact; keeps the last
- * windows only, older times count as their oldest. */
+/* Was a window open at `time` (CLOCK_MONOTONIC)? For records that come after the fact; keeps the
+ * last windows only, older times count as their oldest. */
 bool collector_recorded_at(uint64_t time);
 
-/* The program's own mark opens or closes a window: the begin and end of a capture range. Opens nest.
- * Has an effect only when --capture-range asked for that kind of mark. */
+/* The program's own mark opens or closes a window: the begin and end of a capture range. Opens
+ * nest. Has an effect only when --capture-range asked for that kind of mark. */
 void collector_window(bool open, enum wire_window_reason reason);
 
 /* A thread of the program made events that are recorded by another: its name is followed too. One

@@ -41,7 +41,8 @@ void collector_register(const struct collector_source *source)
 
 #define FOR_SOURCES(source)                                                                        \
     for (uint32_t i_ = 0; i_ < MAX_SOURCES && i_ < atomic_load(&source_count); i_++)               \
-        for (const struct collector_source *source = __atomic_load_n(&sources[i_], __ATOMIC_ACQUIRE); \
+        for (const struct collector_source *source =                                               \
+                 __atomic_load_n(&sources[i_], __ATOMIC_ACQUIRE);                                  \
              source; source = NULL)
 
 void core_run_forked(void)
@@ -139,7 +140,8 @@ static void *helper(void *argument)
         bool wanted = atomic_exchange(&state->tick_wanted, 0); /* else nobody could ask again */
         if (wanted || now - last_tick >= TICK_NS) {
             last_tick = now;
-            core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we know */
+            core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we
+                                 * know */
             atomic_store(&state->spool.header->heartbeat_ns, now);
             run_ticks();
             if (now - last_names >= NAMES_NS) {

@@ -53,7 +53,8 @@ static bool define_text(struct core_state *state, uint32_t id, const char *text,
 static uint32_t find_string(const struct core_state *state, uint64_t hash, const char *text,
                             size_t length, uint32_t *slot)
 {
-    for (uint32_t i = (uint32_t)hash & (CORE_STRING_SLOTS - 1);; i = (i + 1) & (CORE_STRING_SLOTS - 1)) {
+    for (uint32_t i = (uint32_t)hash & (CORE_STRING_SLOTS - 1);;
+         i = (i + 1) & (CORE_STRING_SLOTS - 1)) {
         const struct core_string *entry = &state->strings[i];
         uint32_t id = atomic_load_explicit(&entry->id, memory_order_acquire);
         if (id == 0) {
@@ -126,7 +127,8 @@ uint32_t collector_text(const char *text)
 static uint32_t find_config(const struct core_state *state, uint64_t hash,
                             const struct wire_config *config, uint32_t *slot)
 {
-    for (uint32_t i = (uint32_t)hash & (CORE_CONFIG_SLOTS - 1);; i = (i + 1) & (CORE_CONFIG_SLOTS - 1)) {
+    for (uint32_t i = (uint32_t)hash & (CORE_CONFIG_SLOTS - 1);;
+         i = (i + 1) & (CORE_CONFIG_SLOTS - 1)) {
         const struct core_config *entry = &state->configs[i];
         uint32_t id = atomic_load_explicit(&entry->id, memory_order_acquire);
         if (id == 0) {
@@ -140,7 +142,8 @@ static uint32_t find_config(const struct core_state *state, uint64_t hash,
     }
 }
 
-static uint32_t add_config(struct core_state *state, uint64_t hash, const struct wire_config *config)
+static uint32_t add_config(struct core_state *state, uint64_t hash,
+                           const struct wire_config *config)
 {
     uint32_t slot;
     uint32_t id = find_config(state, hash, config, &slot);

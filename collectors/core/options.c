@@ -25,8 +25,8 @@ static int see_object(struct dl_phdr_info *object, size_t bytes, void *data)
     return 1;
 }
 
-/* A static program that opens a library brings in a second libc, whose loader knows of no object and
- * whose pthread_create crashes: nothing of ours may run there. */
+/* A static program that opens a library brings in a second libc, whose loader knows of no object
+ * and whose pthread_create crashes: nothing of ours may run there. */
 static bool loaded_by_static_program(void)
 {
     return dl_iterate_phdr(see_object, NULL) == 0;

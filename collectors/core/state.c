@@ -25,8 +25,8 @@ __thread struct core_thread core_thread __attribute__((tls_model("initial-exec")
 
 static void *map_wiped(size_t bytes)
 {
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                    -1, 0);
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         return NULL;
     if (madvise(at, bytes, MADV_WIPEONFORK) != 0) { /* Linux < 4.14: better nothing than copies */
@@ -241,8 +241,8 @@ struct spool_chunk *core_take_chunk(struct core_state *state, uint32_t tid,
                                     enum spool_chunk_state kind)
 {
     struct spool_header *header = state->spool.header;
-    /* Without room the helper tries again at each tick; woken for every dropped record it would cost
-     * the program a system call each. */
+    /* Without room the helper tries again at each tick; woken for every dropped record it would
+     * cost the program a system call each. */
     if (atomic_load_explicit(&header->free_count, memory_order_relaxed) < FIRST_CHUNKS / 2 &&
         !atomic_load_explicit(&header->no_room, memory_order_relaxed))
         core_helper_wake(state);

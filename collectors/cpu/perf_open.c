@@ -3,7 +3,8 @@
  * most telling to the least, and a refusal is put into words a user can act on.
  *
  * The clock event is the software one: its period is time on a processor, so a sample's weight is
- * exact whatever the frequency does, and it exists in virtual machines, which rarely have counters. */
+ * exact whatever the frequency does, and it exists in virtual machines, which rarely have
+ * counters. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -179,7 +180,8 @@ static void explain(int error, char *why, size_t size)
     int level = 0;
     bool known = cpu_perf_paranoid(&level);
     if (error == ENOSYS || (!known && error == ENOENT))
-        snprintf(why, size, "this kernel has no perf events: use one built with CONFIG_PERF_EVENTS");
+        snprintf(why, size,
+                 "this kernel has no perf events: use one built with CONFIG_PERF_EVENTS");
     else if ((error == EPERM || error == EACCES) && level > 2)
         snprintf(why, size,
                  "kernel.perf_event_paranoid is %d: an administrator lowers it with `sysctl "

@@ -142,7 +142,8 @@ static void take_sample(struct cpu_records *records, const struct perf_event_hea
         take_copy(&body, &copy);
     bool stops = false;
     for (unsigned i = 0; i < records->perf->count && !stops; i++)
-        stops = records->perf->rings[i].switch_id && records->perf->rings[i].switch_id == head.event;
+        stops =
+            records->perf->rings[i].switch_id && records->perf->rings[i].switch_id == head.event;
     if (!stops) {
         on_processor(records, record, &head, &copy, &chain);
         return;
@@ -247,7 +248,8 @@ static void take_mapping(struct cpu_records *records, const struct perf_event_he
     struct {
         struct task_ids task;
         uint64_t address, bytes, offset;
-        unsigned char file[24]; /* a build id with its length in front, or the numbers of the inode */
+        unsigned char
+            file[24]; /* a build id with its length in front, or the numbers of the inode */
         uint32_t protection, flags;
     } map;
     struct body body = body_of(record);

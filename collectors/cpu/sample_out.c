@@ -1,12 +1,12 @@
-/* What a sample needs is written once and only when it is needed: the process, the files it has mapped,
- * each distinct stack. */
+/* What a sample needs is written once and only when it is needed: the process, the files it has
+ * mapped, each distinct stack. */
 #include <stdio.h>
 #include <string.h>
 
 #include "collectors/cpu/sample_out.h"
 
-/* Stacks known by heart: beyond it all are forgotten and written again, which costs room and nothing
- * else, since equal stacks become one in the capture. */
+/* Stacks known by heart: beyond it all are forgotten and written again, which costs room and
+ * nothing else, since equal stacks become one in the capture. */
 #define MOST_STACK_BYTES (64u << 20)
 
 static const char command[] = "perfkit cpu sampler";

@@ -1,5 +1,5 @@
-/* The thread. It wakes when a buffer is a quarter full and ten times a second, which bounds both what
- * a buffer must hold and how far behind the capture is. */
+/* The thread. It wakes when a buffer is a quarter full and ten times a second, which bounds both
+ * what a buffer must hold and how far behind the capture is. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

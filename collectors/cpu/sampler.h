@@ -1,6 +1,7 @@
-/* The sampler of `perfkit run --cpu-sample`: a thread of perfkit that takes what the kernel saw of the
- * target's threads - where they ran, where and how long they did not - and writes it into a spool of
- * its own, so that it reaches the capture the way everything does: exactly once, also by recover. */
+/* The sampler of `perfkit run --cpu-sample`: a thread of perfkit that takes what the kernel saw of
+ * the target's threads - where they ran, where and how long they did not - and writes it into a
+ * spool of its own, so that it reaches the capture the way everything does: exactly once, also by
+ * recover. */
 #ifndef PERFKIT_COLLECTORS_CPU_SAMPLER_H
 #define PERFKIT_COLLECTORS_CPU_SAMPLER_H
 

@@ -1,6 +1,6 @@
 /* Processes and threads come and go by the thousand (a build), and most are never sampled: a forked
- * child shares its parent's mappings until it runs another program, and nothing is sent of a process
- * before its first sample. */
+ * child shares its parent's mappings until it runs another program, and nothing is sent of a
+ * process before its first sample. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,8 +46,8 @@ struct cpu_process *cpu_tasks_process(struct cpu_tasks *tasks, uint32_t pid, uin
     return NULL;
 }
 
-/* Threads start their count anywhere within a period, not all at 0: short lives then have their share
- * of samples on the average. */
+/* Threads start their count anywhere within a period, not all at 0: short lives then have their
+ * share of samples on the average. */
 static uint64_t phase_of(uint32_t tid, uint64_t period_ns)
 {
     uint64_t mixed = (tid + 1ull) * 0x9e3779b97f4a7c15ull;

@@ -22,8 +22,8 @@ struct cpu_tables {
     uint64_t text_offset, text_address; /* of its executable segment */
 };
 
-/* Reads the tables of an open file, no more than `room` bytes: `memory` stays NULL when it has none.
- * Returns the bytes kept. */
+/* Reads the tables of an open file, no more than `room` bytes: `memory` stays NULL when it has
+ * none. Returns the bytes kept. */
 uint64_t cpu_tables_read(struct cpu_tables *tables, int fd, uint64_t room);
 void cpu_tables_of_vdso(struct cpu_tables *tables);
 

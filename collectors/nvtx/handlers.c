@@ -102,7 +102,8 @@ static const struct nvtx_event *from_attributes(struct nvtx_event *event,
     return event;
 }
 
-/* Does a window open with this range? Asked before the range is looked at, which is recorded too. */
+/* Does a window open with this range? Asked before the range is looked at, which is recorded
+ * too. */
 static bool opens(const struct nvtx_object *domain, int32_t type, const void *message)
 {
     return nvtx_capturing && nvtx_capture_opens(domain, type, message);

@@ -14,7 +14,8 @@ static _Atomic uint64_t notes[NVTX_NOTES];
 static _Atomic uint32_t noted[NVTX_NOTES]; /* generation in which it was said */
 
 static const char *const note_text[NVTX_NOTES] = {
-    [NVTX_NOTE_PAYLOAD] = "fields of NVTX payloads are kept of ranges, where they are single numbers or texts",
+    [NVTX_NOTE_PAYLOAD] =
+        "fields of NVTX payloads are kept of ranges, where they are single numbers or texts",
     [NVTX_NOTE_EVENT] = "NVTX events submitted with times of their own are not kept",
     [NVTX_NOTE_COUNTER] = "NVTX counters are not kept",
 };

@@ -167,7 +167,7 @@ void nvtx_torch_start(void); /* reads the option */
 /* How much of the text is the operator's name; its sequence number goes into *event. */
 size_t nvtx_torch_name(const char *text, struct nvtx_event *event);
 
-/* ---- handlers.c, cuda.c: write the handlers into one client's tables -------------------------- */
+/* ---- handlers.c, cuda.c: write the handlers into one client's tables ------------------------- */
 
 void nvtx_fill(pk_nvtx_function_table table, unsigned count, const pk_nvtx_function *handlers,
                unsigned handler_count);
@@ -189,7 +189,8 @@ uint64_t nvtx_new_id(void);
 /* Both return the id to use from now on. */
 uint64_t nvtx_layout_register(struct nvtx_object *domain,
                               const struct pk_nvtx_schema_attributes *schema);
-uint64_t nvtx_enum_register(struct nvtx_object *domain, const struct pk_nvtx_enum_attributes *given);
+uint64_t nvtx_enum_register(struct nvtx_object *domain,
+                            const struct pk_nvtx_enum_attributes *given);
 /* The value of a payload whose layout is one predefined type; false when it is something else. */
 bool nvtx_plain_value(const struct pk_nvtx_payload_data *payload, struct nvtx_value *value);
 /* The text that an event of this layout has as its message; 0 = none. */
@@ -205,8 +206,8 @@ size_t nvtx_layout_values(const struct nvtx_object *schema,
 /* Take out of an event's extended payloads what an event has one of: message, number, work. */
 void nvtx_read_payloads(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads,
                         size_t count, struct nvtx_event *event);
-/* Send the fields of the payloads, for the innermost open range of the domain or (id not 0) a started
- * one. `domain_id` as nvtx_domain_id says. */
+/* Send the fields of the payloads, for the innermost open range of the domain or (id not 0) a
+ * started one. `domain_id` as nvtx_domain_id says. */
 void nvtx_send_fields(struct nvtx_object *domain, uint32_t domain_id, uint64_t id,
                       const struct pk_nvtx_payload_data *payloads, size_t count);
 

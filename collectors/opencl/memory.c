@@ -47,8 +47,8 @@ void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id
     errno = saved;
 }
 
-/* Codes that say there is no room; the other refusals are mistakes in the arguments, whose context is
- * not to be trusted. A buffer may be too large, and of 0 bytes. */
+/* Codes that say there is no room; the other refusals are mistakes in the arguments, whose context
+ * is not to be trusted. A buffer may be too large, and of 0 bytes. */
 static bool is_for_want_of_room(cl_int result, uint64_t bytes)
 {
     switch (result) {

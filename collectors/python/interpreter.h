@@ -112,8 +112,8 @@ int python_check(uint64_t thread, const char **why);
 
 /* ---- code objects (code.c) ------------------------------------------------------------------- */
 
-/* The id under which the spool knows a code object, defined at first sight; 0 = no room, for good or
- * for now. An address that is used again for other code gets another id. */
+/* The id under which the spool knows a code object, defined at first sight; 0 = no room, for good
+ * or for now. An address that is used again for other code gets another id. */
 uint32_t python_code_id(uint64_t code);
 void python_code_forget(void);
 

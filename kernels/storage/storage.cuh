@@ -49,9 +49,10 @@ template <typename T> struct __align__(16) pack
     T element[pack_elements];
 };
 
-/* A pack in global memory at an address that is a multiple of 16, by accesses of 16 bytes. Writing is
- * spelled out: where another branch stores the same elements one by one, the compiler makes one of the
- * two and takes the single ones (nvcc 13.0; a kernel of 16 stores of 2 bytes ran at 1.6 of 4.3 TB/s). */
+/* A pack in global memory at an address that is a multiple of 16, by accesses of 16 bytes. Writing
+ * is spelled out: where another branch stores the same elements one by one, the compiler makes one
+ * of the two and takes the single ones (nvcc 13.0; a kernel of 16 stores of 2 bytes ran at 1.6
+ * of 4.3 TB/s). */
 template <typename T> __device__ __forceinline__ pack<T> read_pack(const T *from)
 {
     pack<T> result;

@@ -29,16 +29,18 @@ static const struct family {
     const char *(*text)(int kind);
     bool by_process;
 } families[PROF_ACTIVITIES] = {
-    [PROF_ACTIVITY_GRAPHS] = {"SELECT start, duration, stream, NULL, NULL, NULL, graph, NULL, NULL, "
-                              "correlation FROM graph_launch",
-                              NULL, true},
+    [PROF_ACTIVITY_GRAPHS] =
+        {"SELECT start, duration, stream, NULL, NULL, NULL, graph, NULL, NULL, "
+         "correlation FROM graph_launch",
+         NULL, true},
     [PROF_ACTIVITY_OVERHEAD] =
         {"SELECT start, duration, stream, thread, process, NULL, kind, NULL, "
          "NULL, NULL FROM overhead",
          prof_overhead_kind_text, false},
-    [PROF_ACTIVITY_MIGRATIONS] = {"SELECT start, duration, stream, NULL, process, "
-                                  "coalesce(target, source), kind, bytes, faults, NULL FROM migration",
-                                  prof_migration_kind_text, false},
+    [PROF_ACTIVITY_MIGRATIONS] =
+        {"SELECT start, duration, stream, NULL, process, "
+         "coalesce(target, source), kind, bytes, faults, NULL FROM migration",
+         prof_migration_kind_text, false},
     [PROF_ACTIVITY_JIT] = {"SELECT start, duration, NULL, thread, process, device, operation, "
                            "NULL, NULL, NULL FROM jit",
                            prof_jit_operation_text, false},

@@ -1,6 +1,6 @@
-/* A tree of where things came from: process ; frames of the host's call stack, where it was taken ; NVTX
- * ranges ; API call ; what the caller hangs below.
- * Flame graphs of device work and the profile of memory are made of it. */
+/* A tree of where things came from: process ; frames of the host's call stack, where it was taken ;
+ * NVTX ranges ; API call ; what the caller hangs below. Flame graphs of device work and the profile
+ * of memory are made of it. */
 #ifndef PERFKIT_ANALYSIS_CALL_TREE_H
 #define PERFKIT_ANALYSIS_CALL_TREE_H
 
@@ -39,16 +39,15 @@ void prof_call_tree_close(struct prof_call_tree *tree);
 uint32_t prof_call_tree_child(struct prof_call_tree *tree, uint32_t parent,
                               enum prof_flame_kind kind, uint64_t name, const char *text);
 
-/* The node of a call: below its process, its callers and the ranges that were open around it, outermost
- * first.
- * PROF_NO_GROUP: out of memory. */
+/* The node of a call: below its process, its callers and the ranges that were open around it,
+ * outermost first. PROF_NO_GROUP: out of memory. */
 uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call_site *site);
 
 /* The node of a stack's innermost frame, below `node`; the tree's stacks are not NULL. */
 uint32_t prof_call_tree_frames(struct prof_call_tree *tree, uint32_t node, int64_t stack);
 
-/* The child for the one frame that tells best where a stack is (prof_stack_place); `node` itself when
- * the stack is not known. */
+/* The child for the one frame that tells best where a stack is (prof_stack_place); `node` itself
+ * when the stack is not known. */
 uint32_t prof_call_tree_place(struct prof_call_tree *tree, uint32_t node, int64_t stack);
 
 /* Fill in every node's total, which was 0, from what is in `self`. */

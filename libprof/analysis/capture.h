@@ -61,8 +61,8 @@ enum prof_status prof_query_end(struct prof_capture *capture, sqlite3_stmt *stat
                                 struct prof_error *err);
 
 /* Column values: NULL becomes PROF_UNKNOWN, or 0 for ids. Through sqlite3_value: one entry into
- * SQLite instead of two (type, then number), a third of a scan's time. Values of a connection opened
- * without mutexes, as all of ours are, need no protection. */
+ * SQLite instead of two (type, then number), a third of a scan's time. Values of a connection
+ * opened without mutexes, as all of ours are, need no protection. */
 static inline int64_t prof_column_int(sqlite3_stmt *statement, int column)
 {
     sqlite3_value *value = sqlite3_column_value(statement, column);

@@ -77,7 +77,8 @@ void counter_samples_sql(const struct counter_work *work, const char *columns, c
 /* Fill groups, touches and samples. The caller holds a read transaction. */
 enum prof_status counter_touches(struct counter_work *work, struct prof_error *err);
 
-/* prof_device.physical of the sampled device with that uuid (NULL allowed); 0 = not of the target. */
+/* prof_device.physical of the sampled device with that uuid (NULL allowed); 0 = not of the
+ * target. */
 int64_t counter_physical(const struct prof_capture *capture, const char *uuid);
 
 /* A text of the capture's small tables, kept until prof_close; NULL for none or no memory. */

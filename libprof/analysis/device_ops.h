@@ -1,5 +1,5 @@
-/* Kernels, whole graphs, copies and fills with the call that asked for them, in the file's order: what the range
- * summary and the flame graph attribute to ranges. */
+/* Kernels, whole graphs, copies and fills with the call that asked for them, in the file's order:
+ * what the range summary and the flame graph attribute to ranges. */
 #ifndef PERFKIT_ANALYSIS_DEVICE_OPS_H
 #define PERFKIT_ANALYSIS_DEVICE_OPS_H
 
@@ -61,8 +61,8 @@ typedef bool prof_device_op_seen(void *user, const struct prof_device_op *op);
 enum prof_status prof_device_ops(struct prof_capture *capture, const struct prof_scope *scope,
                                  prof_device_op_seen *seen, void *user, struct prof_error *err);
 
-/* All operations that were seen to start, of all kinds together, in order of start. Filled in: kind,
- * times, call, stream, thread, config, bytes, kind of copy, stack, graph and node. */
+/* All operations that were seen to start, of all kinds together, in order of start. Filled in:
+ * kind, times, call, stream, thread, config, bytes, kind of copy, stack, graph and node. */
 enum prof_status prof_device_ops_by_start(struct prof_capture *capture, prof_device_op_seen *seen,
                                           void *user, struct prof_error *err);
 

@@ -47,7 +47,7 @@ static void put_number(const struct prof_device *d, char *out)
         snprintf(out, WORDS, "%s %lld", kind, (long long)d->ordinal);
 }
 
-/* ---- what tells devices of one number apart --------------------------------------------------- */
+/* ---- what tells devices of one number apart -------------------------------------------------- */
 
 /* Each writes nothing where it is not known. */
 typedef void trait(const struct prof_device *d, const struct prof_process *p, char *out);
@@ -79,7 +79,8 @@ static void by_process(const struct prof_device *d, const struct prof_process *p
         snprintf(out, WORDS, "process %lld", (long long)p->pid);
 }
 
-static void by_host_and_process(const struct prof_device *d, const struct prof_process *p, char *out)
+static void by_host_and_process(const struct prof_device *d, const struct prof_process *p,
+                                char *out)
 {
     (void)d;
     if (p && p->pid != PROF_UNKNOWN && p->host)

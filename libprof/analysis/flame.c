@@ -113,8 +113,8 @@ static bool add_op(void *user, const struct prof_device_op *op)
     return true;
 }
 
-/* Work comes in the order of its start. What begins after all before it on its device has ended is what
- * the device waited for. */
+/* Work comes in the order of its start. What begins after all before it on its device has ended is
+ * what the device waited for. */
 static bool add_idle(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;

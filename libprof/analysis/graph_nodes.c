@@ -96,7 +96,8 @@ static bool see_call(void *user, sqlite3_stmt *row)
     return true;
 }
 
-/* CUPTI tells of a clone twice: as created, and then as cloned. max() takes its row's columns along. */
+/* CUPTI tells of a clone twice: as created, and then as cloned. max() takes its row's columns
+ * along. */
 static const char nodes_sql[] =
     "SELECT thread, node, max(original), start FROM graph_node GROUP BY thread, node";
 

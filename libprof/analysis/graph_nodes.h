@@ -19,8 +19,8 @@ struct prof_graph_node {
 enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_graph_node **nodes,
                                      size_t count, struct prof_error *err);
 
-/* Where nodes were made: the stack of a node, or of the one that it was cloned from. Starts as {0}; empty
- * and without cost where no node has a stack. */
+/* Where nodes were made: the stack of a node, or of the one that it was cloned from. Starts as {0};
+ * empty and without cost where no node has a stack. */
 struct prof_node_stack {
     int64_t process, node, original, stack;
 };

@@ -12,7 +12,7 @@
 
 #define KINDS 256
 
-/* ---- changes of live memory, in order ----------------------------------------------------------- */
+/* ---- changes of live memory, in order -------------------------------------------------------- */
 
 struct change {
     int64_t time_ns;
@@ -167,7 +167,7 @@ static bool next_change(struct walk *w, struct change *change, struct prof_alloc
     return true;
 }
 
-/* ---- summary ------------------------------------------------------------------------------------ */
+/* ---- summary --------------------------------------------------------------------------------- */
 
 struct sum {
     struct prof_gather bytes;
@@ -327,7 +327,7 @@ void prof_memory_summary_free(struct prof_memory_summary *result)
     *result = (struct prof_memory_summary){0};
 }
 
-/* ---- timeline ----------------------------------------------------------------------------------- */
+/* ---- timeline -------------------------------------------------------------------------------- */
 
 struct line {
     struct prof_memory_timeline *result;

@@ -11,8 +11,8 @@
 
 #define PROF_ORDERED_COLUMNS 24
 
-/* A row: integers, NULL = PROF_UNKNOWN. cells[0] is the key, cells[1] the id. `is_real`: the cell of
- * the query's real_column holds the bits of a double. */
+/* A row: integers, NULL = PROF_UNKNOWN. cells[0] is the key, cells[1] the id. `is_real`: the cell
+ * of the query's real_column holds the bits of a double. */
 struct prof_ordered_row {
     bool is_real;
     int64_t cells[PROF_ORDERED_COLUMNS];
@@ -34,7 +34,8 @@ enum prof_status prof_ordered_open(struct prof_capture *capture,
                                    const struct prof_ordered_query *query, int64_t small,
                                    struct prof_ordered **ordered, struct prof_error *err);
 
-/* The next row in order of (key, id); false at the end or on an error. Valid until the next call. */
+/* The next row in order of (key, id); false at the end or on an error. Valid until the next
+ * call. */
 const struct prof_ordered_row *prof_ordered_next(struct prof_ordered *ordered);
 
 /* PROF_OK, or what stopped it. NULL allowed. */

@@ -44,7 +44,8 @@ static uint32_t name_number(struct prof_roofline_gather *w, const struct prof_co
 }
 
 /* By name through a table of configurations: a lookup of text for each kernel would be slow. */
-static uint32_t subject_of(struct prof_roofline_gather *w, size_t index, const struct prof_config *config)
+static uint32_t subject_of(struct prof_roofline_gather *w, size_t index,
+                           const struct prof_config *config)
 {
     if (w->by == PROF_ROOFLINE_CONFIGS)
         return (uint32_t)index;

@@ -64,9 +64,10 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_roofline *result, struct prof_error *err);
 
-/* The roofline of kernels or configurations from a walk that others share: open, give it every device
- * operation of the capture (as prof_device_op_seen, the gather as user), also those that the filter
- * leaves out, then finish, which fills the result as prof_roofline does. Close in any case. */
+/* The roofline of kernels or configurations from a walk that others share: open, give it every
+ * device operation of the capture (as prof_device_op_seen, the gather as user), also those that the
+ * filter leaves out, then finish, which fills the result as prof_roofline does. Close in any
+ * case. */
 struct prof_roofline_gather;
 enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
                                            struct prof_capture *capture,

@@ -125,7 +125,8 @@ void prof_roofline_count(struct prof_roofline_point *point, struct prof_roofline
     }
     count_roof(&point->roofs[PROF_ROOF_DRAM], rates->dram, point->worked_ns);
     count_roof(&point->roofs[PROF_ROOF_L2], rates->l2, point->worked_ns);
-    if (point->flop_source == PROF_WORK_COUNTERS) /* exact counts know better than samples of pipes */
+    /* exact counts know better than samples of pipes */
+    if (point->flop_source == PROF_WORK_COUNTERS)
         return;
     facts->pipe_counted = rates->pipe != PROF_CEILINGS;
     if (facts->pipe_counted) {

@@ -94,7 +94,8 @@ void prof_gather_add(struct prof_gather *g, struct prof_spread_budget *budget, i
     g->m2 += delta * ((double)value - g->mean);
 }
 
-/* Least significant byte first; bytes that are the same everywhere, most of them, cost one count. */
+/* Least significant byte first; bytes that are the same everywhere, most of them, cost one
+ * count. */
 static bool radix_sort(int64_t *values, size_t count)
 {
     int64_t *other = malloc(count * sizeof *other), *from = values, *to = other;
@@ -181,7 +182,8 @@ struct prof_spread prof_gather_result(struct prof_gather *g)
         return s;
     s.min = g->min;
     s.max = g->max;
-    s.mean = g->sum == INT64_MAX || g->sum <= INT64_MIN + 1 ? g->mean : (double)g->sum / (double)g->count;
+    s.mean = g->sum == INT64_MAX || g->sum <= INT64_MIN + 1 ? g->mean
+                                                            : (double)g->sum / (double)g->count;
     if (g->count > 1)
         s.stddev = sqrt(g->m2 / (double)(g->count - 1));
     if (g->out_of_memory)

@@ -33,8 +33,8 @@ void prof_gather_add(struct prof_gather *gather, struct prof_spread_budget *budg
 /* What was gathered. Sorts the values in place. */
 struct prof_spread prof_gather_result(struct prof_gather *gather);
 
-/* The same as a histogram, whose steps are coarser than the gatherer's: none is counted in the wrong
- * one. Empty when the values were lost; false = out of memory. */
+/* The same as a histogram, whose steps are coarser than the gatherer's: none is counted in the
+ * wrong one. Empty when the values were lost; false = out of memory. */
 bool prof_gather_histogram(const struct prof_gather *gather, struct prof_histogram *histogram);
 
 /* Only the median; NaN without values. */

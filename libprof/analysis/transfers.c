@@ -106,7 +106,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
     struct group *g =
         w->by == BY_OPERATION ? group_of(w, small(row, KIND), api_of(w, place.stream), 0)
         : w->by == BY_SIZE    ? group_of(w, small(row, KIND), class_of(bytes), 0)
-                              : group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
+                           : group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
     if (!g)
         return false;
     if (sqlite3_column_int64(row, BLOCKING) == 1)
@@ -128,7 +128,8 @@ static int by_sum(const void *a, const void *b)
     if (x->duration_ns.sum != y->duration_ns.sum)
         return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
     int kinds = x->kind - y->kind;
-    return kinds ? kinds : (x->source_kind - y->source_kind) * 256 + x->target_kind - y->target_kind;
+    return kinds ? kinds
+                 : (x->source_kind - y->source_kind) * 256 + x->target_kind - y->target_kind;
 }
 
 static bool make_rows(struct work *w, struct prof_transfer_summary *result)
@@ -201,7 +202,7 @@ enum prof_status prof_transfer_summary(struct prof_capture *capture,
     return status;
 }
 
-/* ---- by operation --------------------------------------------------------------------------------- */
+/* ---- by operation ---------------------------------------------------------------------------- */
 
 static int by_operation_sum(const void *a, const void *b)
 {
@@ -252,7 +253,7 @@ void prof_operation_summary_free(struct prof_operation_summary *result)
     *result = (struct prof_operation_summary){0};
 }
 
-/* ---- by size --------------------------------------------------------------------------------------- */
+/* ---- by size --------------------------------------------------------------------------------- */
 
 static int by_kind_and_size(const void *a, const void *b)
 {

@@ -21,7 +21,7 @@ struct work {
     bool out_of_memory;
 };
 
-/* ---- balances ----------------------------------------------------------------------------------- */
+/* ---- balances -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *item;
@@ -116,7 +116,7 @@ static void add_total(struct work *w, const struct prof_balance *b)
     close_balance(total);
 }
 
-/* ---- sentences ---------------------------------------------------------------------------------- */
+/* ---- sentences ------------------------------------------------------------------------------- */
 
 static void state(struct work *w, enum prof_trust_level level, int64_t process, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
@@ -141,8 +141,8 @@ struct who {
     char text[160];
 };
 
-/* "process 4711: " or ""; in a merged capture "rank 3 (process 4711 on node7): ", because pids of several
- * hosts tell little. */
+/* "process 4711: " or ""; in a merged capture "rank 3 (process 4711 on node7): ", because pids of
+ * several hosts tell little. */
 static struct who who(const struct work *w, int64_t process)
 {
     struct who t = {""};
@@ -232,7 +232,8 @@ static bool is_mark(const char *type)
     return type && !strcmp(type, types[WIRE_WINDOW]);
 }
 
-/* The program and perfkit wanted the same, or the user gave it to the program (--cupti=yield, off). */
+/* The program and perfkit wanted the same, or the user gave it to the program (--cupti=yield,
+ * off). */
 static bool is_contention(const char *subject, const char *item, const char *note)
 {
     return subject && item && !strcmp(subject, "collector") &&
@@ -292,7 +293,7 @@ static void state_balance(struct work *w, const struct prof_balance *b)
               b->subject, prof_count(b->uncalled).text);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int64_t *graph_item(struct prof_graph_work *graphs, const char *item)
 {
@@ -391,7 +392,8 @@ static void state_windows(struct work *w, const struct prof_trust *result)
 }
 
 /* What the user asked to leave out is no loss, but whoever reads the figures must know. */
-static enum prof_status state_scope(struct work *w, struct prof_trust *result, struct prof_error *err)
+static enum prof_status state_scope(struct work *w, struct prof_trust *result,
+                                    struct prof_error *err)
 {
     const struct prof_info *info = &w->capture->info;
     struct prof_recorded recorded;

@@ -1,5 +1,6 @@
-/* Busy, idle and overlapping time per device, by one ordered sweep over kernels, graphs, copies and fills.
- * Rows of all devices arrive in one order of start and feed one sweep per piece of hardware. */
+/* Busy, idle and overlapping time per device, by one ordered sweep over kernels, graphs, copies and
+ * fills. Rows of all devices arrive in one order of start and feed one sweep per piece of
+ * hardware. */
 #include <stdlib.h>
 
 #include "libprof/analysis/group.h"
@@ -34,7 +35,7 @@ struct work {
     PROF_ARRAY(struct device *) devices; /* stable addresses: sweeps point at them */
 };
 
-/* ---- gaps: the largest `gap_room`, as a heap with the smallest on top -------------------------- */
+/* ---- gaps: the largest `gap_room`, as a heap with the smallest on top ------------------------ */
 
 static void gap_down(struct prof_gap *heap, size_t count, size_t at)
 {
@@ -83,7 +84,8 @@ static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t befor
         int64_t from = span.begin > begin ? span.begin : begin;
         int64_t to = span.end < end ? span.end : end;
         if (to > from)
-            add_gap(d, (struct prof_gap){from, prof_subtract(to, from), from == begin ? before_ns : 0});
+            add_gap(
+                d, (struct prof_gap){from, prof_subtract(to, from), from == begin ? before_ns : 0});
     }
 }
 
@@ -95,7 +97,7 @@ static int longest_first(const void *a, const void *b)
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* ---- spans -------------------------------------------------------------------------------------- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 /* Add the span's part in each bucket, in ns; made shares at the end. */
 static void add_to_buckets(const struct device *d, double *shares, int64_t begin, int64_t end)
@@ -139,7 +141,7 @@ static void span(void *user, int64_t begin, int64_t end, unsigned active)
     d->busy_until = end;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------ */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static bool give_buckets(double **shares, size_t buckets)
 {
@@ -193,7 +195,8 @@ static const struct prof_ordered_query queries[] = {
     {"start", "duration, stream, thread, api_lead, correlation, config", "kernel", "", 0},
     {"start", "duration, stream, thread, api_lead, correlation", "transfer", "", 0},
     {"start", "duration, stream, thread, api_lead, correlation", "memset", "", 0},
-    {"start", "duration, stream, NULL, NULL, correlation", "graph_launch", "", 0}, /* a graph is kernels to us */
+    /* a graph is kernels to us */
+    {"start", "duration, stream, NULL, NULL, correlation", "graph_launch", "", 0},
 };
 enum { QUERIES = sizeof queries / sizeof queries[0] };
 
@@ -275,7 +278,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     return status;
 }
 
-/* ---- result ------------------------------------------------------------------------------------- */
+/* ---- result ---------------------------------------------------------------------------------- */
 
 static void finish_device(struct device *d)
 {

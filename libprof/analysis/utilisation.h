@@ -4,8 +4,8 @@
 
 #include "libprof/analysis/rules/facts.h"
 
-/* As prof_utilisation without a filter, from the facts of the whole capture. *told is false, and the
- * result empty, where they do not tell all of it: then read the tables. */
+/* As prof_utilisation without a filter, from the facts of the whole capture. *told is false, and
+ * the result empty, where they do not tell all of it: then read the tables. */
 enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct prof_facts *facts,
                                      size_t gaps, size_t buckets, struct prof_utilisation *result,
                                      bool *told, struct prof_error *err);

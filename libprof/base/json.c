@@ -116,15 +116,16 @@ static inline bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* True when none of eight bytes needs a look: all in 0x20..0x7e, no quote, no backslash. Each line sets
- * the top bit of the bytes that do; borrows may set it too often, never too seldom. */
+/* True when none of eight bytes needs a look: all in 0x20..0x7e, no quote, no backslash. Each line
+ * sets the top bit of the bytes that do; borrows may set it too often, never too seldom. */
 static bool eight_plain(const unsigned char *s)
 {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     uint64_t x;
     memcpy(&x, s, sizeof x);
     uint64_t quote = x ^ ones * '"', backslash = x ^ ones * '\\', rubout = x ^ ones * 0x7f;
-    uint64_t special = x | (x - ones * 0x20) | (quote - ones) | (backslash - ones) | (rubout - ones);
+    uint64_t special =
+        x | (x - ones * 0x20) | (quote - ones) | (backslash - ones) | (rubout - ones);
     return !(special & tops);
 }
 

@@ -17,9 +17,9 @@ const char *prof_name_without_type(const char *name);
  * "gemm<(Layout)0>(int) const": 15. */
 size_t prof_name_without_arguments(const char *name);
 
-/* What type a kernel computes in by its name, mangled or not: words such as f32, float, sgemm, half,
- * s16816. A narrow word beside a wide one is the type of the operands: they add up in 32 bits. NULL
- * allowed. */
+/* What type a kernel computes in by its name, mangled or not: words such as f32, float, sgemm,
+ * half, s16816. A narrow word beside a wide one is the type of the operands: they add up in 32
+ * bits. NULL allowed. */
 enum prof_precision prof_name_precision(const char *name);
 
 #endif

@@ -79,7 +79,7 @@ struct prof_pool {
     int64_t trims;
     int64_t peak_bytes, peak_used_bytes; /* the most its records told; PROF_UNKNOWN = none did */
     int64_t unused_bytes;                /* the most of peak_bytes that nobody used; PROF_UNKNOWN */
-    int64_t threshold_bytes;             /* release threshold, the last known; INT64_MAX: keeps all */
+    int64_t threshold_bytes; /* release threshold, the last known; INT64_MAX: keeps all */
 };
 
 struct prof_pool_summary {

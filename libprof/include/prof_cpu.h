@@ -1,6 +1,6 @@
 /* prof_cpu.h: where the threads of the program were, from samples of the processors (perfkit run
- * --cpu-sample), and where they were while the devices had nothing to do. Part of prof.h's interface;
- * its conventions hold. */
+ * --cpu-sample), and where they were while the devices had nothing to do. Part of prof.h's
+ * interface; its conventions hold. */
 #ifndef PERFKIT_PROF_CPU_H
 #define PERFKIT_PROF_CPU_H
 
@@ -21,7 +21,8 @@ struct prof_cpu_times {
     int64_t idle_ns[PROF_CPU_STATES]; /* of it, while no device worked */
 };
 
-/* A function as prof_stack_place tells it: the innermost one with a source line, else with a name. */
+/* A function as prof_stack_place tells it: the innermost one with a source line, else with a
+ * name. */
 struct prof_cpu_function {
     char *where;          /* "load_batch (loader.c:118)"; owned by the result */
     const char *function; /* never NULL */
@@ -40,28 +41,28 @@ struct prof_cpu_thread {
 
 struct prof_stacks;
 struct prof_cpu {
-    /* Those of launching threads first, by idle time, then by time; the others without what they were
-     * blocked. */
+    /* Those of launching threads first, by idle time, then by time; the others without what they
+     * were blocked. */
     struct prof_cpu_function *functions;
     size_t function_count;
     struct prof_cpu_thread *threads; /* likewise */
     size_t thread_count;
     struct prof_cpu_times launching, others; /* sums */
-    /* From the first operation of a device to the end of the last one, and of it the time in which none
-     * ran. PROF_UNKNOWN without any. */
+    /* From the first operation of a device to the end of the last one, and of it the time in which
+     * none ran. PROF_UNKNOWN without any. */
     int64_t window_ns, idle_ns;
     struct prof_stacks *stacks; /* holds the texts */
 };
 
-/* Sum up the samples. Empty for a capture without. A filter may choose time, process, device (whose idle
- * time is meant) and thread (of the samples). Reads the device tables once when there are samples;
- * 16 bytes for each stretch of device work. */
+/* Sum up the samples. Empty for a capture without. A filter may choose time, process, device (whose
+ * idle time is meant) and thread (of the samples). Reads the device tables once when there are
+ * samples; 16 bytes for each stretch of device work. */
 enum prof_status prof_cpu(struct prof_capture *capture, const struct prof_filter *filter,
                           struct prof_cpu *result, struct prof_error *err);
 void prof_cpu_free(struct prof_cpu *result);
 
-/* The samples as a flame graph: process, thread, frames. weight: PROF_FLAME_CPU (in the kernel too) or
- * PROF_FLAME_BLOCKED; ns. */
+/* The samples as a flame graph: process, thread, frames. weight: PROF_FLAME_CPU (in the kernel too)
+ * or PROF_FLAME_BLOCKED; ns. */
 enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_filter *filter,
                                 enum prof_flame_weight weight, struct prof_flame *result,
                                 struct prof_error *err);

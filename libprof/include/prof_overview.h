@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* The findings, and the utilisation with `gaps` and `buckets` as prof_utilisation takes them; both are
- * what those functions return, and are freed as theirs. Needs 24 bytes for each operation while it
- * runs. utilisation: NULL = not wanted. */
+/* The findings, and the utilisation with `gaps` and `buckets` as prof_utilisation takes them; both
+ * are what those functions return, and are freed as theirs. Needs 24 bytes for each operation while
+ * it runs. utilisation: NULL = not wanted. */
 enum prof_status prof_overview(struct prof_capture *capture, const struct prof_filter *filter,
                                size_t gaps, size_t buckets, struct prof_findings *findings,
                                struct prof_utilisation *utilisation, struct prof_error *err);

@@ -1,5 +1,5 @@
-/* prof_pytorch.h: what PyTorch's operators cost, by the line that called them forward. Part of prof.h's
- * interface; its conventions hold. For captures made with `perfkit run --pytorch`. */
+/* prof_pytorch.h: what PyTorch's operators cost, by the line that called them forward. Part of
+ * prof.h's interface; its conventions hold. For captures made with `perfkit run --pytorch`. */
 #ifndef PERFKIT_PROF_PYTORCH_H
 #define PERFKIT_PROF_PYTORCH_H
 
@@ -27,15 +27,16 @@ struct prof_pytorch_summary {
     struct prof_pytorch_row *rows; /* by forward_ns + backward_ns, largest first */
     size_t count;
     int64_t listed_ns, wall_ns;
-    /* Device work in backward operators whose forward operator is not known: it was not recorded, or
-     * several threads count their operators by the same numbers. */
+    /* Device work in backward operators whose forward operator is not known: it was not recorded,
+     * or several threads count their operators by the same numbers. */
     int64_t unmatched_ns, unmatched_operations;
 };
 
-/* Device work called inside PyTorch's operators. A backward operator belongs to the forward operator of
- * its process that was the last to begin with the same sequence number before it (documentation of
- * torch.autograd.profiler.emit_nvtx). Memory: about 120 bytes per range. */
-enum prof_status prof_pytorch_summary(struct prof_capture *capture, const struct prof_filter *filter,
+/* Device work called inside PyTorch's operators. A backward operator belongs to the forward
+ * operator of its process that was the last to begin with the same sequence number before it
+ * (documentation of torch.autograd.profiler.emit_nvtx). Memory: about 120 bytes per range. */
+enum prof_status prof_pytorch_summary(struct prof_capture *capture,
+                                      const struct prof_filter *filter,
                                       struct prof_pytorch_summary *result, struct prof_error *err);
 void prof_pytorch_summary_free(struct prof_pytorch_summary *result);
 

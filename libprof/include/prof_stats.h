@@ -1,6 +1,6 @@
-/* prof_stats.h: summaries that answer the questions of nsys' statistics reports and that prof.h's own
- * do not. Conventions as in prof.h. What nsys means by a column is taken from the documentation of
- * its reports (docs.nvidia.com/nsight-systems, "Statistical Reports"). */
+/* prof_stats.h: summaries that answer the questions of nsys' statistics reports and that prof.h's
+ * own do not. Conventions as in prof.h. What nsys means by a column is taken from the documentation
+ * of its reports (docs.nvidia.com/nsight-systems, "Statistical Reports"). */
 #ifndef PERFKIT_PROF_STATS_H
 #define PERFKIT_PROF_STATS_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* ---- copies and fills --------------------------------------------------------------------------- */
+/* ---- copies and fills ------------------------------------------------------------------------ */
 
 struct prof_operation_row {
     const char *api; /* "cuda", "opencl"; NULL = unknown */
@@ -59,7 +59,7 @@ enum prof_status prof_size_summary(struct prof_capture *capture, const struct pr
                                    struct prof_size_summary *result, struct prof_error *err);
 void prof_size_summary_free(struct prof_size_summary *result);
 
-/* ---- launches: from the call to the end of its kernel ------------------------------------------- */
+/* ---- launches: from the call to the end of its kernel ---------------------------------------- */
 
 /* A kernel with the call that launched it; kernels of a CUDA graph have the graph's launch. */
 struct prof_launch {
@@ -75,8 +75,8 @@ struct prof_launch {
 
 struct prof_launches;
 
-/* Begin a walk over launches in order of their kernels' start. Kernels without a known call, start or
- * end are left out. Memory: about 50 bytes per launch of a graph. Holds a read transaction. */
+/* Begin a walk over launches in order of their kernels' start. Kernels without a known call, start
+ * or end are left out. Memory: about 50 bytes per launch of a graph. Holds a read transaction. */
 enum prof_status prof_launches_open(struct prof_capture *capture, const struct prof_filter *filter,
                                     struct prof_launches **launches, struct prof_error *err);
 /* False at the end and on an error, which the close tells. */
@@ -101,7 +101,7 @@ enum prof_status prof_launch_summary(struct prof_capture *capture, const struct 
                                      struct prof_launch_summary *result, struct prof_error *err);
 void prof_launch_summary_free(struct prof_launch_summary *result);
 
-/* ---- NVTX ranges one by one, and projected onto the device ---------------------------------------- */
+/* ---- NVTX ranges one by one, and projected onto the device ----------------------------------- */
 
 struct prof_range_instance {
     const char *name, *domain; /* NULL = unknown; default domain */
@@ -125,9 +125,10 @@ struct prof_range_instances {
     size_t count;
 };
 
-/* Every range. The filter's time chooses by `outside`, device and kernel choose the operations. Memory:
- * about 250 bytes per range. */
-enum prof_status prof_range_instances(struct prof_capture *capture, const struct prof_filter *filter,
+/* Every range. The filter's time chooses by `outside`, device and kernel choose the operations.
+ * Memory: about 250 bytes per range. */
+enum prof_status prof_range_instances(struct prof_capture *capture,
+                                      const struct prof_filter *filter,
                                       struct prof_range_instances *result, struct prof_error *err);
 void prof_range_instances_free(struct prof_range_instances *result);
 
@@ -174,7 +175,7 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
                                            struct prof_error *err);
 void prof_range_kernel_summary_free(struct prof_range_kernel_summary *result);
 
-/* ---- unified memory ----------------------------------------------------------------------------- */
+/* ---- unified memory -------------------------------------------------------------------------- */
 
 /* PROF_UNKNOWN where nothing of the kind was recorded. */
 struct prof_migration_row {

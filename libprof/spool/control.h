@@ -37,8 +37,8 @@ struct control_page {
 };
 _Static_assert(sizeof(struct control_page) <= CONTROL_BYTES, "control_page");
 
-/* Map the page of a spool directory, read-only. Only a whole page of our own version is believed, else
- * NULL. Async-signal-safe; never unmapped by its users. */
+/* Map the page of a spool directory, read-only. Only a whole page of our own version is believed,
+ * else NULL. Async-signal-safe; never unmapped by its users. */
 struct control_page *control_map(const char *directory);
 
 static inline bool control_open(uint64_t state)

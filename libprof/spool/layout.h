@@ -36,8 +36,8 @@
 #define SPOOL_FIRST_CHUNK (SPOOL_HEADER_BYTES + SPOOL_COUNTER_BYTES)
 #define SPOOL_MAX_CHUNKS (1u << 18) /* 16 GiB */
 
-/* header.features: of perfkit's sampler of hardware counters, a process of no interest to the user. Its
- * samples belong to devices, not to a process of the target. */
+/* header.features: of perfkit's sampler of hardware counters, a process of no interest to the user.
+ * Its samples belong to devices, not to a process of the target. */
 #define SPOOL_OF_SAMPLER 1u
 
 enum spool_chunk_state {

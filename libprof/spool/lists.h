@@ -1,5 +1,6 @@
-/* The free and the partial list of a spool: stacks of chunks in shared memory, pushed and popped from
- * both sides by compare-and-swap on a tagged head. A process that dies in between loses nothing. */
+/* The free and the partial list of a spool: stacks of chunks in shared memory, pushed and popped
+ * from both sides by compare-and-swap on a tagged head. A process that dies in between loses
+ * nothing. */
 #ifndef PERFKIT_SPOOL_LISTS_H
 #define PERFKIT_SPOOL_LISTS_H
 

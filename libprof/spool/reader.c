@@ -267,8 +267,9 @@ enum prof_status prof_spool_poll(struct prof_spool *spool, const struct prof_spo
     bool ok = room_for_cursors(spool, chunks) && prof_array_reserve(&spool->spans, chunks);
 
     /* (1) which event chunks exist, with the state they have before (2) their length is read: a
-     * chunk seen as full is final, one whose thread went on to a later listed chunk too. Those taken
-     * while we look are left for the next poll: a thread's earlier one may have been passed by. */
+     * chunk seen as full is final, one whose thread went on to a later listed chunk too. Those
+     * taken while we look are left for the next poll: a thread's earlier one may have been passed
+     * by. */
     size_t listed = 0;
     for (uint32_t i = 0; ok && i < chunks; i++) {
         uint32_t state = atomic_load_explicit(&chunk_of(spool, i)->state, memory_order_acquire);
@@ -306,8 +307,9 @@ size_t prof_spool_load(const struct prof_spool *spool, const struct prof_spool_s
     return span->to - span->from;
 }
 
-/* Size of each fixed type in this version, and in the first that had it where it grew since: what an
- * older writer leaves out reads as 0, what a newer one appends is cut off. 0 = of variable length. */
+/* Size of each fixed type in this version, and in the first that had it where it grew since: what
+ * an older writer leaves out reads as 0, what a newer one appends is cut off. 0 = of variable
+ * length. */
 static const struct {
     uint16_t bytes, first;
 } sizes[WIRE_TYPES] = {

@@ -63,9 +63,9 @@ size_t prof_spool_load(const struct prof_spool *spool, const struct prof_spool_s
                        void *buffer);
 
 /* The next well-formed record of a loaded span, NULL at the end. *offset starts at 0. Records of
- * unknown type are returned too. A malformed record ends the span; *damaged is set then. A record of
- * a known type comes as this version's struct, head.size included: fields that an older writer did
- * not have are 0, what a newer one appended is left out. It lives until the next call of this
+ * unknown type are returned too. A malformed record ends the span; *damaged is set then. A record
+ * of a known type comes as this version's struct, head.size included: fields that an older writer
+ * did not have are 0, what a newer one appended is left out. It lives until the next call of this
  * thread, or as long as the buffer. */
 const struct wire_head *prof_spool_next(const void *buffer, size_t bytes, size_t *offset,
                                         bool *damaged);

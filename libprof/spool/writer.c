@@ -2,8 +2,8 @@
  *
  * Everything here runs inside somebody else's process. The file is reopened by name each time it
  * grows, because programs close descriptors they do not know and would then hand us one of theirs.
- * Room is reserved (fallocate) before a chunk reaches the free list, so that a full disk shows up as
- * an error here and never as SIGBUS in the program. */
+ * Room is reserved (fallocate) before a chunk reaches the free list, so that a full disk shows up
+ * as an error here and never as SIGBUS in the program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static bool over_file_limit(uint64_t bytes)
            bytes > limit.rlim_cur;
 }
 
-/* Give the file room for [offset, offset + bytes). File systems without fallocate get zeros written,
- * which reserves as well. */
+/* Give the file room for [offset, offset + bytes). File systems without fallocate get zeros
+ * written, which reserves as well. */
 static bool reserve(int fd, uint64_t offset, uint64_t bytes)
 {
     static const char zeros[4096];

@@ -1,5 +1,5 @@
-/* One run's ingest: watch the spool directory, feed records to the parts that know them, commit rows
- * and reading position together, give consumed chunks back after the commit.
+/* One run's ingest: watch the spool directory, feed records to the parts that know them, commit
+ * rows and reading position together, give consumed chunks back after the commit.
  *
  * A transaction that fails (a full disk) is rolled back and everything in memory thrown away; the
  * next step loads the last committed state and reads the same records again. */
@@ -515,8 +515,8 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
         !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
         !ingest_ranks_of_nccl(ingest->db))
         return retreat(ingest, err);
-    /* The means to go on are dropped in the transaction that closes the capture: a failure, or a death
-     * in between, leaves one that can be finished once more, from the state before. */
+    /* The means to go on are dropped in the transaction that closes the capture: a failure, or a
+     * death in between, leaves one that can be finished once more, from the state before. */
     ingest_statements_finalize(ingest);
     if (ingest_state_drop(ingest, err) != PROF_OK ||
         sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)

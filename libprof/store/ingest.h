@@ -82,8 +82,8 @@ enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char
                                           const struct prof_nvml_reading *reading,
                                           struct prof_error *err);
 
-/* What each port of the host's network carried between two moments (CLOCK_MONOTONIC): kept where the
- * program had ranks. */
+/* What each port of the host's network carried between two moments (CLOCK_MONOTONIC): kept where
+ * the program had ranks. */
 enum prof_status prof_ingest_network(struct prof_ingest *ingest,
                                      const struct prof_network_port *ports, size_t count,
                                      uint64_t begin_ns, uint64_t end_ns, struct prof_error *err);

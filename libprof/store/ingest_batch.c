@@ -1,5 +1,6 @@
-/* Rows of the big tables are gathered and inserted many at a time: measured, one statement a row costs
- * about twice as much. What does not fill a statement is written one by one before the commit. */
+/* Rows of the big tables are gathered and inserted many at a time: measured, one statement a row
+ * costs about twice as much. What does not fill a statement is written one by one before the
+ * commit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -84,14 +84,15 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
                              : prof_store_fail(ingest->store, "start", err);
 }
 
-enum prof_status ingest_capture_foreign(struct prof_ingest *ingest, const struct foreign_about *about,
-                                        struct prof_error *err)
+enum prof_status ingest_capture_foreign(struct prof_ingest *ingest,
+                                        const struct foreign_about *about, struct prof_error *err)
 {
     sqlite3_stmt *sql;
-    if (sqlite3_prepare_v2(ingest->db,
-                           "INSERT INTO capture(id,state,perfkit_version,command,directory,host,kernel,cpu,"
-                           "cpu_count,start_realtime_ns) VALUES(1,'recording',?1,?2,?3,?4,?5,?6,?7,?8)",
-                           -1, &sql, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(
+            ingest->db,
+            "INSERT INTO capture(id,state,perfkit_version,command,directory,host,kernel,cpu,"
+            "cpu_count,start_realtime_ns) VALUES(1,'recording',?1,?2,?3,?4,?5,?6,?7,?8)",
+            -1, &sql, NULL) != SQLITE_OK)
         return prof_store_fail(ingest->store, "start", err);
     ingest_bind_text(sql, 1, PERFKIT_VERSION);
     ingest_bind_text(sql, 2, about->command);
@@ -159,7 +160,8 @@ static enum prof_status compile(struct prof_ingest *ingest, const char *text,
         return PROF_OK;
     regerror(code, &ingest->kernel_filter, why, sizeof why);
     return prof_fail(err, PROF_INVALID,
-                     "kernel filter '%.100s': %s: give a POSIX extended regular expression", text, why);
+                     "kernel filter '%.100s': %s: give a POSIX extended regular expression", text,
+                     why);
 }
 
 enum prof_status ingest_filter_load(struct prof_ingest *ingest, struct prof_error *err)

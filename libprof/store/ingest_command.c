@@ -1,5 +1,6 @@
-/* The rows of device records: kernels, copies, fills, waits and whole graphs, with the call that asked for
- * them, and of calls that stand alone. What becomes one row is decided in ingest_event.c. */
+/* The rows of device records: kernels, copies, fills, waits and whole graphs, with the call that
+ * asked for them, and of calls that stand alone. What becomes one row is decided in
+ * ingest_event.c. */
 #include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_record.h"

@@ -1,5 +1,6 @@
-/* Samples of the target's threads, by perfkit's own sampler. It sees processes from outside, also those
- * that say nothing of themselves (static programs, shells): they get rows here, and their threads. */
+/* Samples of the target's threads, by perfkit's own sampler. It sees processes from outside, also
+ * those that say nothing of themselves (static programs, shells): they get rows here, and their
+ * threads. */
 #include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_record.h"

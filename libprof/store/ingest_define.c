@@ -49,7 +49,8 @@ bool ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool,
     ingest_bind(sql, 3, kind);
     ingest_bind(sql, 4, global);
     ingest_bind(sql, 5, extra);
-    return ingest_set_local(spool, local, kind, global, extra) && ingest_run(ingest, INGEST_SQL_MAP);
+    return ingest_set_local(spool, local, kind, global, extra) &&
+           ingest_run(ingest, INGEST_SQL_MAP);
 }
 
 const struct ingest_local *ingest_lookup(const struct ingest_spool *spool, uint32_t local,
@@ -182,7 +183,8 @@ static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *s
                              .flags = config->head.flags};
     memcpy(key.values, config->grid, sizeof key.values);
     if (is_unwanted(ingest, spool, config->name))
-        return ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, 0, INGEST_CONFIG_FILTERED);
+        return ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, 0,
+                                   INGEST_CONFIG_FILTERED);
     uint32_t *known = prof_names_get(&ingest->configs, (const char *)&key, sizeof key);
     if (known)
         return ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, *known, 0);
@@ -220,11 +222,13 @@ static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return ingest_run(ingest, INGEST_SQL_CONFIG) &&
            prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
                           (uint32_t)ingest->last_config) &&
-           ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, ingest->last_config, 0);
+           ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, ingest->last_config,
+                               0);
 }
 
 /* A thing defined again under its id, now that more is known of it, keeps its row. */
-static int64_t row_of(const struct ingest_spool *spool, uint32_t local, uint32_t kind, int64_t *last)
+static int64_t row_of(const struct ingest_spool *spool, uint32_t local, uint32_t kind,
+                      int64_t *last)
 {
     int64_t row = ingest_global(spool, local, kind);
     return row ? row : ++*last;
@@ -342,7 +346,8 @@ static int stack_entries(struct prof_ingest *ingest, struct ingest_spool *spool,
     for (size_t i = 0; i < stack->count; i++) {
         uint64_t value = stack->entries[i] & WIRE_ENTRY_VALUE;
         uint64_t kind = stack->entries[i] >> WIRE_ENTRY_SHIFT;
-        if (kind == WIRE_ENTRY_PYTHON && !ingest_python_entry(ingest, spool, value, &entries[count++]))
+        if (kind == WIRE_ENTRY_PYTHON &&
+            !ingest_python_entry(ingest, spool, value, &entries[count++]))
             return -1;
         if (kind != WIRE_ENTRY_RETURN && kind != WIRE_ENTRY_PC)
             continue; /* Python's, or of a later version */

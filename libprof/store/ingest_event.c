@@ -277,8 +277,8 @@ static bool write_lonely_call(struct prof_ingest *ingest, struct ingest_spool *s
     return ingest_write_call(ingest, spool, pending->tid, &pending->call);
 }
 
-/* What has waited long for its other half is written without it once very much waits: memory and what
- * is saved with each commit stay bounded. A command whose times are to come stays. */
+/* What has waited long for its other half is written without it once very much waits: memory and
+ * what is saved with each commit stay bounded. A command whose times are to come stays. */
 bool ingest_events_age(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     if (spool->pending_list.count - spool->pending_holes.count < MUCH_WAITS)
@@ -288,7 +288,8 @@ bool ingest_events_age(struct prof_ingest *ingest, struct ingest_spool *spool)
         struct ingest_pending *pending = &spool->pending_list.data[i];
         uint64_t age = ingest->now_ns - pending->arrived_ns;
         if (!pending->has_call && command_complete(pending) && age > COMMAND_AGE_NS)
-            ok = ingest_write_command(ingest, spool, pending, false) && pending_drop(spool, pending);
+            ok =
+                ingest_write_command(ingest, spool, pending, false) && pending_drop(spool, pending);
         else if (pending->has_call && !pending->has_command && age > CALL_AGE_NS)
             ok = write_lonely_call(ingest, spool, pending) && pending_drop(spool, pending);
     }

@@ -317,7 +317,8 @@ static bool state_refused_spools(struct prof_ingest *ingest)
             !(entry.facts & LIFECYCLE_REFUSED))
             continue;
         char note[160];
-        snprintf(note, sizeof note, "it made GPU or NVTX calls and could make no spool for them (%s)",
+        snprintf(note, sizeof note,
+                 "it made GPU or NVTX calls and could make no spool for them (%s)",
                  strerror((int)(entry.facts >> LIFECYCLE_ERRNO_SHIFT)));
         ok = ingest_health_line(ingest, process->row, "collector", "spool refused", NULL, note);
     }

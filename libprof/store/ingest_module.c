@@ -1,7 +1,7 @@
-/* Which object files a process has mapped, read from outside (/proc/PID/maps) when its spool is found
- * and once a second after that: nothing is asked of the target, whose loader's lock is its own.
- * A library that comes and goes within a second may be missed; a collector that knows better sends
- * MODULE records (ingest_define.c). */
+/* Which object files a process has mapped, read from outside (/proc/PID/maps) when its spool is
+ * found and once a second after that: nothing is asked of the target, whose loader's lock is its
+ * own. A library that comes and goes within a second may be missed; a collector that knows better
+ * sends MODULE records (ingest_define.c). */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -52,8 +52,8 @@ pid_t ingest_pid_in_space(uint32_t pid, uint64_t space)
     pid_t found = 0;
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && space_of(entry->d_name) == space &&
-            own_number(entry->d_name) == pid)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+            space_of(entry->d_name) == space && own_number(entry->d_name) == pid)
             found = (pid_t)strtol(entry->d_name, NULL, 10);
     }
     if (folder)

@@ -105,7 +105,7 @@ struct prof_ingest;
       "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"                     \
       "?19,?20,?21,?22,?23,?24,?25,?26,?27)")                                                      \
     X(EXACT_COUNT, "INSERT INTO exact_count(start,config,stream,correlation,name,unit,metric,"     \
-                   "value) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")                                        \
+                   "value) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")                                       \
     X(CPU_SAMPLE, "INSERT INTO cpu_sample(start,thread,cpu,kind,duration,weight,stack) "           \
                   "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                  \
     X(PROCESS_CLAIM, "UPDATE process SET pid=?2,parent_pid=?3,command=?4,birth=?5 WHERE id=?1")    \
@@ -122,8 +122,8 @@ struct prof_ingest;
     X(PROCESS_OF, "SELECT 1 FROM process WHERE pid = ?1 LIMIT 1")                                  \
     X(DEVICE_MEMORY, "INSERT INTO device_memory(device,start,total,used,process_used) "            \
                      "VALUES(?1,?2,?3,?4,?5)")                                                     \
-    X(DEVICE_CLOCK, "INSERT INTO device_clock(device,start,sm_mhz,sm_max_mhz,memory_mhz,power_mw,"   \
-                    "power_limit_mw,temperature,reasons) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")       \
+    X(DEVICE_CLOCK, "INSERT INTO device_clock(device,start,sm_mhz,sm_max_mhz,memory_mhz,power_mw," \
+                    "power_limit_mw,temperature,reasons) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")      \
     X(ALLOCATION_FAILURE, "INSERT INTO allocation_failure(process,start,thread,device,context,"    \
                           "kind,bytes,result,source,stack) "                                       \
                           "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)")                                \

@@ -58,7 +58,8 @@ struct bytes {
     size_t count, capacity;
 };
 
-/* One waiting record: the thread it came from, whether it is of the definition stream, its bytes. */
+/* One waiting record: the thread it came from, whether it is of the definition stream, its
+ * bytes. */
 struct saved_head {
     uint32_t tid, definition;
 };
@@ -222,8 +223,9 @@ static bool load_strings(struct prof_ingest *ingest)
     bool ok = query(ingest, "SELECT id,value FROM string ORDER BY id", &sql);
     while (ok && sqlite3_step(sql) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(sql, 1);
-        ok = prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(sql, 1),
-                            (uint32_t)sqlite3_column_int64(sql, 0));
+        ok =
+            prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(sql, 1),
+                           (uint32_t)sqlite3_column_int64(sql, 0));
     }
     sqlite3_finalize(sql);
     return ok;
@@ -290,10 +292,11 @@ static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
 static bool load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok = query(ingest,
-                    "SELECT id,start,native,source FROM allocation WHERE process=?1 AND end IS NULL "
-                    "ORDER BY start",
-                    &sql);
+    bool ok =
+        query(ingest,
+              "SELECT id,start,native,source FROM allocation WHERE process=?1 AND end IS NULL "
+              "ORDER BY start",
+              &sql);
     sqlite3_bind_int64(sql, 1, spool->process);
     while (ok && sqlite3_step(sql) == SQLITE_ROW)
         ok = ingest_live_add(spool, (uint32_t)sqlite3_column_int64(sql, 3),
@@ -441,10 +444,11 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
                          prof_store_path(ingest->store));
     long long version = one_number(ingest, "SELECT value FROM ingest_state WHERE key='version'");
     if (version > STATE_VERSION)
-        return prof_fail(err, PROF_VERSION,
-                         "%s was begun by a newer perfkit (state of version %lld, this one reads up "
-                         "to %d): finish it with that one",
-                         prof_store_path(ingest->store), version, STATE_VERSION);
+        return prof_fail(
+            err, PROF_VERSION,
+            "%s was begun by a newer perfkit (state of version %lld, this one reads up "
+            "to %d): finish it with that one",
+            prof_store_path(ingest->store), version, STATE_VERSION);
     enum prof_status status = ingest_filter_load(ingest, err);
     if (status != PROF_OK)
         return status;

@@ -18,8 +18,8 @@
 #include "libprof/store/store.h"
 
 /* Measured with 2 M events of which 80 % kernels: pages of 4, 8, 16, 32 KiB give the same file size
- * within 0.4 %, write in 2.0, 1.6, 1.8, 1.4 s and scan kernels in 1.03, 0.84, 0.76, 0.74 s; an empty
- * capture grows with the page (0.11, 0.21, 0.38, 0.75 MB). */
+ * within 0.4 %, write in 2.0, 1.6, 1.8, 1.4 s and scan kernels in 1.03, 0.84, 0.76, 0.74 s; an
+ * empty capture grows with the page (0.11, 0.21, 0.38, 0.75 MB). */
 #define PAGE_BYTES 16384
 #define PUBLISH_NS (3 * 1000000000ull)
 #define READER_WAIT_MS 5000
@@ -194,7 +194,8 @@ static enum prof_status fill_new(struct prof_store *store, bool alone, struct pr
         return prof_fail(err, PROF_NOMEM, "out of memory");
     sqlite3_busy_timeout(db, READER_WAIT_MS);
     bool ok = pragma(db, "page_size", PAGE_BYTES) && run(db, "PRAGMA synchronous=OFF") &&
-              (!alone || run(db, "PRAGMA journal_mode=OFF")) && run(db, "BEGIN") && pragma(db, "application_id", PROF_APPLICATION_ID) &&
+              (!alone || run(db, "PRAGMA journal_mode=OFF")) && run(db, "BEGIN") &&
+              pragma(db, "application_id", PROF_APPLICATION_ID) &&
               pragma(db, "user_version", PROF_FORMAT_VERSION) && run(db, script) &&
               run(db, "COMMIT");
     free(script);
@@ -377,10 +378,11 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
         /* A file in WAL mode in a folder that cannot hold -shm. Without -wal everything is in the
          * main file; with it, ignoring it would show an old state as if it were the whole. */
         if (side_file_exists(path, "-wal") || side_file_exists(path, "-journal")) {
-            status = prof_fail(err, PROF_IO,
-                               "%s has unmerged side files in a folder that cannot be written: copy "
-                               "it with its -wal or -journal to a folder of yours",
-                               path);
+            status =
+                prof_fail(err, PROF_IO,
+                          "%s has unmerged side files in a folder that cannot be written: copy "
+                          "it with its -wal or -journal to a folder of yours",
+                          path);
             goto out;
         }
         code = open_immutable(*store);

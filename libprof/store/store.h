@@ -21,9 +21,9 @@ struct prof_store;
 enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
                                    struct prof_error *err);
 
-/* As prof_store_create with `overwrite`, for a file that nobody else opens before it is whole: without a
- * journal and without WAL, so also on network filesystems. After an error of SQLite the file is of no
- * use; nothing has to be published. */
+/* As prof_store_create with `overwrite`, for a file that nobody else opens before it is whole:
+ * without a journal and without WAL, so also on network filesystems. After an error of SQLite the
+ * file is of no use; nothing has to be published. */
 enum prof_status prof_store_create_alone(const char *path, struct prof_store **store,
                                          struct prof_error *err);
 

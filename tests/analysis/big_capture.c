@@ -1,8 +1,8 @@
 /* Writes a large, regular capture for timing the analyses by hand:
  *     perfkit_big_capture FILE MILLIONS
  * About 80 % kernels, 10 % transfers, 5 % plain API calls, 4 % ranges, 1 % allocations; rows are
- * slightly out of order, as two streams and batched ingest leave them; `rollup` as ingest would have
- * written it. Not a test by itself. */
+ * slightly out of order, as two streams and batched ingest leave them; `rollup` as ingest would
+ * have written it. Not a test by itself. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +50,9 @@ static void roll_up(struct sum *s, long long duration)
 
 static void write_rollup(sqlite3 *db, const struct sum *sums, size_t count)
 {
-    sqlite3_stmt *row = prepare(db, "INSERT INTO rollup(second, stream, config, count, sum, min, max, "
-                                    "histogram) VALUES(?,?,?,?,?,?,?,?)");
+    sqlite3_stmt *row =
+        prepare(db, "INSERT INTO rollup(second, stream, config, count, sum, min, max, "
+                    "histogram) VALUES(?,?,?,?,?,?,?,?)");
     for (size_t i = 0; i < count; i++) {
         if (!sums[i].count)
             continue;

@@ -1,5 +1,5 @@
-/* Whole graphs, overhead, unified memory, JIT and pools; which call made a graph's node; when it was
- * recorded; and captures of an earlier version, which have none of it. */
+/* Whole graphs, overhead, unified memory, JIT and pools; which call made a graph's node; when it
+ * was recorded; and captures of an earlier version, which have none of it. */
 #include <math.h>
 #include <string.h>
 
@@ -50,7 +50,8 @@ START_TEST(activities_by_kind)
 
     s = summary(c, PROF_ACTIVITY_JIT, all);
     ck_assert_str_eq(s.rows[0].kind_text, "compiled");
-    ck_assert_int_eq(s.rows[1].bytes, PROF_UNKNOWN); /* of the whole cache, not of what was loaded */
+    ck_assert_int_eq(s.rows[1].bytes,
+                     PROF_UNKNOWN); /* of the whole cache, not of what was loaded */
     prof_activity_summary_free(&s);
 
     s = summary(c, PROF_ACTIVITY_GRAPHS, all);
@@ -110,7 +111,8 @@ END_TEST
 START_TEST(graphs_belong_to_ranges)
 {
     struct prof_capture *c = fixture_with_base(
-        "INSERT INTO api_call(start, duration, thread, name, correlation) VALUES(900, 50, 1, 5, 77);"
+        "INSERT INTO api_call(start, duration, thread, name, correlation) VALUES(900, 50, 1, 5, "
+        "77);"
         "INSERT INTO graph_launch(start, duration, stream, graph, correlation) "
         "VALUES(1000, 500, 1, 9, 77);"
         "INSERT INTO range(start, duration, thread, name, depth) VALUES(800, 200, 1, 1, 0)");
@@ -131,8 +133,8 @@ START_TEST(graphs_belong_to_ranges)
 }
 END_TEST
 
-/* Node 3 runs: a clone of 2, which is a clone of 1, which the program made in "zeta". CUPTI tells of a
- * clone as created first. The same numbers in another process mean another node. */
+/* Node 3 runs: a clone of 2, which is a clone of 1, which the program made in "zeta". CUPTI tells
+ * of a clone as created first. The same numbers in another process mean another node. */
 START_TEST(nodes_lead_to_their_call)
 {
     struct prof_capture *c = fixture_with_base(
@@ -164,7 +166,8 @@ START_TEST(pools_live_and_die)
 {
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO memory_pool(process, start, pool, operation, device, bytes, used_bytes, "
-        "threshold_bytes) VALUES(1, 10, 4096, 1, 1, NULL, NULL, NULL), (1, 20, 4096, 3, 1, 900, 0, 64),"
+        "threshold_bytes) VALUES(1, 10, 4096, 1, 1, NULL, NULL, NULL), (1, 20, 4096, 3, 1, 900, 0, "
+        "64),"
         "(1, 30, 4096, 3, 1, 500, 300, 64), (1, 40, 4096, 2, 1, NULL, NULL, NULL),"
         "(1, 50, 4096, 1, 1, NULL, NULL, NULL), (1, 60, 8192, 3, 1, 5000, 1, -1)");
     struct prof_pool_summary s;
@@ -218,7 +221,8 @@ START_TEST(windows_are_united)
     check_windows(MARKS "(1, 1000, 1), (1, 2000, 1), (1, 3000, 0)", 1, 2000);
     check_windows(MARKS "(1, 1000, 0), (1, 500, 1)", 1, 500);          /* read out of order */
     check_windows(SECOND MARKS "(1, 1000, 1), (1, 3000, 0), (2, 2000, 1), (2, 4000, 0)", 1, 3000);
-    check_windows(SECOND MARKS "(1, 1000, 1), (1, 3000, 0)", 1, 899900); /* the second: all its life */
+    check_windows(SECOND MARKS "(1, 1000, 1), (1, 3000, 0)", 1,
+                  899900); /* the second: all its life */
     check_windows(MARKS "(99, 1000, 1), (99, NULL, 0), (99, -9223372036854775807, 0)", 1, 1000000);
 }
 END_TEST
@@ -262,7 +266,8 @@ START_TEST(idle_is_what_was_recorded_as_idle)
     ck_ok(prof_utilisation(c, NULL, 5, 10, &u, &err));
     ck_assert_int_eq(prof_end_ns(c), 1000000);
     ck_assert_int_eq(prof_wall_ns(c, NULL), 3000);
-    ck_assert_int_eq(prof_wall_ns(c, &(struct prof_filter){.begin_ns = 2500, .end_ns = 5500}), 1000);
+    ck_assert_int_eq(prof_wall_ns(c, &(struct prof_filter){.begin_ns = 2500, .end_ns = 5500}),
+                     1000);
     ck_assert_int_eq(u.rows[0].window_ns, 3000);
     ck_assert_int_eq(u.rows[0].busy_ns, 1400);
     ck_assert_int_eq(u.rows[0].idle_ns, 1600);
@@ -275,7 +280,8 @@ START_TEST(idle_is_what_was_recorded_as_idle)
     ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &k, &err));
     ck_near(k.rows[0].wall_share, 1400.0 / 3000);
     prof_kernel_summary_free(&k);
-    ck_ok(prof_utilisation(c, &(struct prof_filter){.begin_ns = 3000, .end_ns = 5000}, 5, 0, &u, &err));
+    ck_ok(prof_utilisation(c, &(struct prof_filter){.begin_ns = 3000, .end_ns = 5000}, 5, 0, &u,
+                           &err));
     ck_assert_uint_eq(u.count, 0);
     prof_utilisation_free(&u);
     prof_close(c);
@@ -352,16 +358,19 @@ START_TEST(an_older_capture_reads_as_one_without)
 {
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO kernel(start, duration, stream, config) VALUES(1, 2, 1, 1);"
-        "DROP TABLE graph_launch; DROP TABLE graph_node; DROP TABLE event_record; DROP TABLE overhead;"
+        "DROP TABLE graph_launch; DROP TABLE graph_node; DROP TABLE event_record; DROP TABLE "
+        "overhead;"
         "DROP TABLE memory_pool; DROP TABLE migration; DROP TABLE jit; DROP TABLE recording;"
         "DROP TABLE object_name;"
         "CREATE TABLE o1 AS SELECT id, state, perfkit_version, command, directory, host, boot_id, "
-        "kernel, cpu, cpu_count, start_realtime_ns, start_mono_ns, duration, exit_status, exit_signal, "
+        "kernel, cpu, cpu_count, start_realtime_ns, start_mono_ns, duration, exit_status, "
+        "exit_signal, "
         "trace, spool FROM capture; DROP TABLE capture; ALTER TABLE o1 RENAME TO capture;"
         "CREATE TABLE o2 AS SELECT id, process, device, context, api, native, name, priority, "
         "is_default, out_of_order, non_blocking, clock FROM stream; DROP TABLE stream;"
         "ALTER TABLE o2 RENAME TO stream;"
-        "CREATE TABLE o3 AS SELECT id, process, device, api, native FROM context; DROP TABLE context;"
+        "CREATE TABLE o3 AS SELECT id, process, device, api, native FROM context; DROP TABLE "
+        "context;"
         "ALTER TABLE o3 RENAME TO context");
     struct prof_trust t;
     struct prof_kernel_summary k;
@@ -385,7 +394,7 @@ START_TEST(an_older_capture_reads_as_one_without)
 END_TEST
 
 CHECK_MAIN("activity", activities_by_kind, activities_in_a_filter, graphs_keep_the_device_busy,
-           graphs_belong_to_ranges, nodes_lead_to_their_call, pools_live_and_die, windows_are_united,
-           windows_in_words, idle_is_what_was_recorded_as_idle,
+           graphs_belong_to_ranges, nodes_lead_to_their_call, pools_live_and_die,
+           windows_are_united, windows_in_words, idle_is_what_was_recorded_as_idle,
            filtered_launches_are_accounted_for, what_has_no_call_to_balance_with, who_has_cupti,
            an_older_capture_reads_as_one_without)

@@ -12,13 +12,15 @@
     "INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread) VALUES"   \
     "(100000, 100000, 1, 1, 2000, 1000, 1), (300000, 100000, 1, 1, 2000, 1000, 1);"
 #define STACKS                                                                                     \
-    "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'load'), (22, 'wait'), (23, 'decode'), " \
+    "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'load'), (22, 'wait'), (23, "          \
+    "'decode'), "                                                                                  \
     "(24, '/src/data.c');"                                                                         \
     "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 10), (2, 1, 1, 20), "           \
     "(3, 1, 1, 30), (4, 1, 1, 40);"                                                                \
     "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 24, 1), "             \
     "(2, 0, 21, 24, 7), (3, 0, 22, 24, 9), (4, 0, 23, 24, 11);"                                    \
-    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 1, 3, 2), " \
+    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 1, 3, "  \
+    "2), "                                                                                         \
     "(4, NULL, 4, 1);"
 #define SAMPLES                                                                                    \
     "INSERT INTO cpu_sample(start, thread, kind, duration, weight, stack) VALUES"                  \
@@ -122,9 +124,9 @@ END_TEST
 /* The sampler does not know of windows that the program opens: recorded from 200 to 270 us. */
 START_TEST(windows_count)
 {
-    struct prof_capture *c = fixture_with_base(
-        DEVICE STACKS SAMPLES
-        "INSERT INTO recording(process, start, begins) VALUES(1, 0, 0), (1, 200000, 1), (1, 270000, 0);");
+    struct prof_capture *c =
+        fixture_with_base(DEVICE STACKS SAMPLES "INSERT INTO recording(process, start, begins) "
+                                                "VALUES(1, 0, 0), (1, 200000, 1), (1, 270000, 0);");
     struct prof_cpu cpu;
     ck_ok(prof_cpu(c, NULL, &cpu, &err));
     const struct prof_cpu_function *load = function(&cpu, "load", true);
@@ -148,8 +150,10 @@ START_TEST(damage_stays_within_integers)
         "INSERT INTO cpu_sample(start, thread, kind, duration, weight, stack) VALUES"
         "(9223372036854775807, 1, 1, NULL, 9223372036854775807, 1),"
         "(NULL, 1, 1, NULL, 400000000000000000, 1), (0, 1, 1, NULL, 400000000000000000, 99),"
-        "(5, 1, 1, NULL, 400000000000000000, 1), (-9223372036854775807, 1, 2, 9223372036854775807, 5, 1),"
-        "(1, 1, 2, -7, 5, 1), (1, 77, 2, 9, -5, 1), (1, 77, 9, 9, 5, 1), (1, NULL, 1, NULL, 5, NULL),"
+        "(5, 1, 1, NULL, 400000000000000000, 1), (-9223372036854775807, 1, 2, 9223372036854775807, "
+        "5, 1),"
+        "(1, 1, 2, -7, 5, 1), (1, 77, 2, 9, -5, 1), (1, 77, 9, 9, 5, 1), (1, NULL, 1, NULL, 5, "
+        "NULL),"
         "('x', 'y', 'z', 'a', 'b', 'c');"
         "INSERT INTO kernel(start, duration, stream, config, thread) VALUES"
         "(-9223372036854775807, 9223372036854775807, 1, 1, 1), "
@@ -201,7 +205,8 @@ START_TEST(the_finding_names_the_function)
     struct prof_capture *c = fixture_with_base(
         STACKS
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 39) "
-        "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread) "
+        "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, api_duration, "
+        "thread) "
         "SELECT 1000000 + i * 1000000, 100000, 1, 1, 1, 5000, 2000, 1 FROM n;"
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 399) "
         "INSERT INTO cpu_sample(start, thread, kind, weight, stack) "

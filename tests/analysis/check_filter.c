@@ -7,8 +7,8 @@
 #include "tests/analysis/fixture.h"
 
 /* Thread 1: alpha [100,1000) around beta [200,400) of the default domain and beta [600,700) of the
- * domain gamma; thread 2: alpha [100,300). A graph launch (correlation 9) at 250 on thread 1, another
- * (correlation 10) at 2000. */
+ * domain gamma; thread 2: alpha [100,300). A graph launch (correlation 9) at 250 on thread 1,
+ * another (correlation 10) at 2000. */
 static const char sql[] =
     "INSERT INTO range(start, duration, thread, name, domain, depth) VALUES"
     "(100, 200, 2, 1, NULL, 0), (200, 200, 1, 2, NULL, 1), (600, 100, 1, 2, 3, 0),"
@@ -248,7 +248,8 @@ START_TEST(processes_by_pid)
         "INSERT INTO process(pid, command, birth, host) VALUES(100, './b.out', 'start', NULL),"
         "(101, './c.out', 'fork', NULL), (100, './d.out', 'start', 'elsewhere');"
         "INSERT INTO thread(process, tid) VALUES(2, 100), (3, 101), (4, 100);"
-        "INSERT INTO marker(start, thread, name) VALUES(1, 1, 1), (2, 3, 1), (3, 4, 1), (4, 5, 1);");
+        "INSERT INTO marker(start, thread, name) VALUES(1, 1, 1), (2, 3, 1), (3, 4, 1), (4, 5, "
+        "1);");
     ck_assert_int_eq(events(c, (struct prof_filter){.process = 1}, PROF_EVENTS_ALL), 2);
     ck_assert_int_eq(events(c, (struct prof_filter){.process = 2}, PROF_EVENTS_ALL), 2);
     ck_assert_int_eq(events(c, (struct prof_filter){.process = 3}, PROF_EVENTS_ALL), 1);

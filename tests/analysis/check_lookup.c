@@ -131,7 +131,8 @@ START_TEST(one_gpu_of_several_processes_is_one_device)
 }
 END_TEST
 
-static void expect_title(struct prof_capture *c, int64_t device, const char *title, const char *name)
+static void expect_title(struct prof_capture *c, int64_t device, const char *title,
+                         const char *name)
 {
     ck_assert_str_eq(prof_device(c, device)->title, title);
     ck_assert_str_eq(prof_device(c, device)->full_name, name);
@@ -241,6 +242,7 @@ START_TEST(a_capture_that_is_being_closed_opens_a_moment_later)
 }
 END_TEST
 
-CHECK_MAIN("lookup", a_capture_that_is_being_closed_opens_a_moment_later, an_empty_capture_answers_everything, lookups_tell_what_the_file_says,
-           one_gpu_of_several_processes_is_one_device, devices_of_one_number_are_told_apart, wall_time_is_cut_to_the_filter,
-           a_growing_capture_is_seen_to_grow)
+CHECK_MAIN("lookup", a_capture_that_is_being_closed_opens_a_moment_later,
+           an_empty_capture_answers_everything, lookups_tell_what_the_file_says,
+           one_gpu_of_several_processes_is_one_device, devices_of_one_number_are_told_apart,
+           wall_time_is_cut_to_the_filter, a_growing_capture_is_seen_to_grow)

@@ -56,7 +56,8 @@ END_TEST
 START_TEST(what_has_no_bytes_does_not_leak)
 {
     struct prof_capture *c = fixture_with_base(
-        "INSERT INTO allocation(process, start, end, bytes, kind, device) VALUES(1, 100, 900, 4096, 3, 1), "
+        "INSERT INTO allocation(process, start, end, bytes, kind, device) VALUES(1, 100, 900, "
+        "4096, 3, 1), "
         "(1, 200, NULL, 0, 3, 1), (1, 300, 400, 0, 3, 1);"); /* sub-buffers of the first */
     struct prof_memory_summary s;
     ck_ok(prof_memory_summary(c, NULL, 10, &s, &err));
@@ -197,5 +198,5 @@ START_TEST(it_matches_a_plain_simulation)
 }
 END_TEST
 
-CHECK_MAIN("memory", peaks_and_leaks, what_has_no_bytes_does_not_leak, alive_at_a_moment, the_timeline_is_a_step_function,
-           it_matches_a_plain_simulation)
+CHECK_MAIN("memory", peaks_and_leaks, what_has_no_bytes_does_not_leak, alive_at_a_moment,
+           the_timeline_is_a_step_function, it_matches_a_plain_simulation)

@@ -1,5 +1,5 @@
-/* Rows in order of time: the reorder buffer, the late rows and SQLite's sorter all give exactly what
- * ORDER BY gives, whatever the disorder. */
+/* Rows in order of time: the reorder buffer, the late rows and SQLite's sorter all give exactly
+ * what ORDER BY gives, whatever the disorder. */
 #include <stdio.h>
 
 #include "libprof/analysis/ordered.h"
@@ -24,8 +24,8 @@ static void check_order(struct prof_capture *capture, const struct prof_ordered_
     struct prof_ordered *ordered;
     sqlite3_stmt *expected;
     char sql[256];
-    snprintf(sql, sizeof sql, "SELECT %s, id, duration FROM marker_like %s %s ORDER BY 1, 2", q->key,
-             *q->where ? "WHERE" : "", q->where);
+    snprintf(sql, sizeof sql, "SELECT %s, id, duration FROM marker_like %s %s ORDER BY 1, 2",
+             q->key, *q->where ? "WHERE" : "", q->where);
     ck_ok(prof_begin(capture, &err));
     ck_ok(prof_ordered_open(capture, q, 1, &ordered, &err));
     ck_ok(prof_query(capture, sql, &expected, &err));

@@ -1,4 +1,5 @@
-/* Mean, deviation and quantiles: exact within the budget, close beyond it, never wrong at the ends. */
+/* Mean, deviation and quantiles: exact within the budget, close beyond it, never wrong at the
+ * ends. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -40,7 +41,8 @@ START_TEST(small_groups_are_exact)
             sum += (double)values[i];
         }
         for (size_t i = 0; i < n; i++)
-            squares += ((double)values[i] - sum / (double)n) * ((double)values[i] - sum / (double)n);
+            squares +=
+                ((double)values[i] - sum / (double)n) * ((double)values[i] - sum / (double)n);
         qsort(values, n, sizeof *values, compare);
         struct prof_spread s = prof_gather_result(&g);
         ck_assert_int_eq(s.count, (int64_t)n);

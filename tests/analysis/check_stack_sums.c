@@ -1,5 +1,5 @@
-/* Host stacks in the flame graph and what is read off it: lines top-down, callers bottom-up, the idle time
- * that work ended, places that made the nodes of CUDA graphs. */
+/* Host stacks in the flame graph and what is read off it: lines top-down, callers bottom-up, the
+ * idle time that work ended, places that made the nodes of CUDA graphs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "libprof/include/prof_stack_sums.h"
 #include "tests/analysis/fixture.h"
 
-/* main (a.c:10) -> step (a.c:20) -> launch (a.c:30), and main -> step (a.c:21); step calls itself once.
- * Strings: 20 main, 21 step, 22 launch, 23 a.c. Stacks: 3 = launch from line 20, 5 = launch from a step in a
- * step, 6 = main alone. */
+/* main (a.c:10) -> step (a.c:20) -> launch (a.c:30), and main -> step (a.c:21); step calls itself
+ * once. Strings: 20 main, 21 step, 22 launch, 23 a.c. Stacks: 3 = launch from line 20, 5 = launch
+ * from a step in a step, 6 = main alone. */
 static const char stacks_sql[] =
     "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'step'), (22, 'launch'), (23, 'a.c'), "
     "(30, 'cuLaunchKernel'), (31, 'cudaGraphLaunch');"
@@ -17,11 +17,12 @@ static const char stacks_sql[] =
     "(4, 1, 1, 4);"
     "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 23, 10), "
     "(2, 0, 21, 23, 20), (3, 0, 22, 23, 30), (4, 0, 21, 23, 21);"
-    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, 3), "
+    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), (3, 2, 3, "
+    "3), "
     "(4, 2, 2, 3), (5, 4, 3, 4), (6, 1, 4, 2);";
 
-/* Kernels alpha: 100 ns at 1000 from stack 3, 50 ns at 2000 from stack 5; beta: 10 ns at 2010 (the device is
- * busy then) from stack 6; a copy without a stack, 40 ns at 2100. */
+/* Kernels alpha: 100 ns at 1000 from stack 3, 50 ns at 2000 from stack 5; beta: 10 ns at 2010 (the
+ * device is busy then) from stack 6; a copy without a stack, 40 ns at 2100. */
 static const char work_sql[] =
     "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread, "
     "stack) VALUES(1000, 100, 1, 1, 30, 10, 5, 1, 3), (2000, 50, 1, 1, 30, 10, 5, 1, 5), "
@@ -197,8 +198,8 @@ START_TEST(calls_by_stack)
 }
 END_TEST
 
-/* Node 8 of the graph that runs was cloned from node 7, which was captured at stack 6; the launch has stack
- * 3. */
+/* Node 8 of the graph that runs was cloned from node 7, which was captured at stack 6; the launch
+ * has stack 3. */
 START_TEST(graph_nodes_name_the_place_that_made_them)
 {
     struct prof_capture *c = made(
@@ -212,7 +213,8 @@ START_TEST(graph_nodes_name_the_place_that_made_them)
     struct prof_flame f;
     ck_ok(prof_flame(c, NULL, PROF_FLAME_DEVICE_NS, &f, &err));
     ck_assert_int_eq(self_of(&f, "main;step;launch;cudaGraphLaunch;step;beta"), 7);
-    ck_assert_int_eq(self_of(&f, "main;step;launch;cudaGraphLaunch;beta"), 5); /* a circle; unknown */
+    ck_assert_int_eq(self_of(&f, "main;step;launch;cudaGraphLaunch;beta"),
+                     5); /* a circle; unknown */
     prof_flame_free(&f);
     prof_close(c);
 }
@@ -220,8 +222,9 @@ END_TEST
 
 START_TEST(a_capture_without_stacks)
 {
-    struct prof_capture *c = fixture_with_base("INSERT INTO kernel(start, duration, stream, config) "
-                                               "VALUES(5, 5, 1, 1);");
+    struct prof_capture *c =
+        fixture_with_base("INSERT INTO kernel(start, duration, stream, config) "
+                          "VALUES(5, 5, 1, 1);");
     struct prof_line_sums lines;
     struct prof_caller_sums callers;
     struct prof_call_sums calls;
@@ -241,5 +244,5 @@ START_TEST(a_capture_without_stacks)
 END_TEST
 
 CHECK_MAIN("stack sums", stacks_stand_above_the_call, idle_time_belongs_to_what_ends_it,
-           lines_top_down, callers_bottom_up, calls_by_stack, graph_nodes_name_the_place_that_made_them,
-           a_capture_without_stacks)
+           lines_top_down, callers_bottom_up, calls_by_stack,
+           graph_nodes_name_the_place_that_made_them, a_capture_without_stacks)

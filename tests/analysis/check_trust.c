@@ -18,7 +18,8 @@ START_TEST(a_balanced_capture_is_complete)
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO capture_health(process, subject, item, value) VALUES"
         "(1, 'launch', 'called', 100), (1, 'launch', 'recorded', 90), (1, 'launch', 'failed', 4),"
-        "(1, 'launch', 'captured', 3), (1, 'launch', 'dropped', 0), (1, 'launch', 'outstanding', 3),"
+        "(1, 'launch', 'captured', 3), (1, 'launch', 'dropped', 0), (1, 'launch', 'outstanding', "
+        "3),"
         "(1, 'launch', 'remainder', 0), (1, 'range', 'called', 7), (1, 'range', 'recorded', 7);"
         "INSERT INTO capture_health(process, subject, item, value, note) VALUES"
         "(1, 'collector', 'cuda running', NULL, 'CUPTI 12.4'),"

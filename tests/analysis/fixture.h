@@ -14,8 +14,8 @@ struct prof_capture *fixture(const char *sql);
  * 256), 2 (alpha, grid 8, block 256), 3 (beta), and capture.duration 1000000. */
 struct prof_capture *fixture_with_base(const char *sql);
 
-/* Run SQL on the fixture's file through a second connection, as ingest would. Only for fixtures made
- * by fixture_kept, whose file stays until fixture_remove. */
+/* Run SQL on the fixture's file through a second connection, as ingest would. Only for fixtures
+ * made by fixture_kept, whose file stays until fixture_remove. */
 struct prof_capture *fixture_kept(const char *sql);
 void fixture_write(const char *sql);
 void fixture_remove(struct prof_capture *capture);

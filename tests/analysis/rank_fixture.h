@@ -60,8 +60,8 @@ void scene_comm_init(int r, long long communicator, int ranks);
  * takes 100 us once all have come. idle[r]: its kernel begins so much later. */
 void scene_training(int count, const long *work, const long *idle, long long communicator);
 
-/* Three pairs of ranks, each with a communicator, 1000 and up, and four all-reduces of 8 MiB that take
- * 100 us; those of the second pair take `slow_us`. */
+/* Three pairs of ranks, each with a communicator, 1000 and up, and four all-reduces of 8 MiB that
+ * take 100 us; those of the second pair take `slow_us`. */
 void scene_pairs(long slow_us);
 
 #endif

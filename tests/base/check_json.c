@@ -84,7 +84,8 @@ START_TEST(escapes_are_found_wherever_they_stand)
                 prof_json_to_memory(&json, 0);
                 prof_json_bytes(&json, NULL, text, length);
                 ck_assert_int_eq(prof_json_finish(&json, NULL), PROF_OK);
-                size_t extra = special[i] == '"' || special[i] == '\\' || special[i] == '\n' ? 1 : 5;
+                size_t extra =
+                    special[i] == '"' || special[i] == '\\' || special[i] == '\n' ? 1 : 5;
                 ck_assert_uint_eq(json.count, length + 2 + extra);
                 ck_assert_int_eq(json.data[1 + at], '\\');
                 prof_json_free(&json);

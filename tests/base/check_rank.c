@@ -5,7 +5,8 @@
 #include "libprof/base/rank.h"
 #include "tests/check_main.h"
 
-static void expect(char *const *variables, int rank, int local_rank, int world_size, const char *job)
+static void expect(char *const *variables, int rank, int local_rank, int world_size,
+                   const char *job)
 {
     struct prof_rank found;
     clearenv();

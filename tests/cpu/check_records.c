@@ -1,5 +1,5 @@
-/* The kernel's records of a program's threads on their way to rows: made by hand here, so that it needs
- * no rights and the times are known. */
+/* The kernel's records of a program's threads on their way to rows: made by hand here, so that it
+ * needs no rights and the times are known. */
 #include <check.h>
 #include <stdio.h>
 #include <stddef.h>
@@ -184,7 +184,7 @@ static void give_mapping(uint32_t pid, uint64_t address, uint64_t bytes, uint64_
     give(&made, scene.zero + at);
 }
 
-/* ---- on a processor --------------------------------------------------------------------------- */
+/* ---- on a processor -------------------------------------------------------------------------- */
 
 START_TEST(samples_become_rows)
 {
@@ -234,7 +234,7 @@ START_TEST(a_known_process_keeps_its_row)
 }
 END_TEST
 
-/* ---- off the processor ------------------------------------------------------------------------ */
+/* ---- off the processor ----------------------------------------------------------------------- */
 
 START_TEST(a_long_sleep_is_a_row)
 {
@@ -290,7 +290,8 @@ START_TEST(a_stack_of_no_bytes)
     static const uint64_t chain[] = {PERF_CONTEXT_USER, 0x401000};
     begin();
     scene.perf.stack_bytes = 512;
-    struct made made = sample(PID, PID, scene.zero, SWITCH_EVENT, PERF_RECORD_MISC_KERNEL, chain, 2);
+    struct made made =
+        sample(PID, PID, scene.zero, SWITCH_EVENT, PERF_RECORD_MISC_KERNEL, chain, 2);
     put_number(&made, PERF_SAMPLE_REGS_ABI_64);
     for (int i = 0; i < 17; i++)
         put_number(&made, 0x401000);
@@ -306,7 +307,7 @@ START_TEST(a_stack_of_no_bytes)
 }
 END_TEST
 
-/* ---- processes -------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 START_TEST(children_share_and_programs_replace)
 {
@@ -323,13 +324,16 @@ START_TEST(children_share_and_programs_replace)
     end();
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM process WHERE pid=4100005"), 2);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM process WHERE pid=4100000"), 0); /* no sample */
-    ck_assert_str_eq(run_text(&scene.run,
-                              "SELECT group_concat(birth||' '||command) FROM (SELECT * FROM process "
-                              "WHERE pid=4100005 ORDER BY start)"), "fork parent,start child");
-    ck_assert_str_eq(run_text(&scene.run,
-                              "SELECT group_concat(path) FROM (SELECT m.path FROM cpu_sample c JOIN "
-                              "stack s ON s.id=c.stack JOIN frame f ON f.id=s.frame JOIN module m ON "
-                              "m.id=f.module ORDER BY c.start)"), "/nowhere/parent,/nowhere/child");
+    ck_assert_str_eq(
+        run_text(&scene.run, "SELECT group_concat(birth||' '||command) FROM (SELECT * FROM process "
+                             "WHERE pid=4100005 ORDER BY start)"),
+        "fork parent,start child");
+    ck_assert_str_eq(
+        run_text(&scene.run,
+                 "SELECT group_concat(path) FROM (SELECT m.path FROM cpu_sample c JOIN "
+                 "stack s ON s.id=c.stack JOIN frame f ON f.id=s.frame JOIN module m ON "
+                 "m.id=f.module ORDER BY c.start)"),
+        "/nowhere/parent,/nowhere/child");
     run_done(&scene.run);
 }
 END_TEST
@@ -365,7 +369,7 @@ START_TEST(losses_are_counted)
 }
 END_TEST
 
-/* ---- the queue -------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 #define RING_BYTES 4096u
 
@@ -479,6 +483,7 @@ START_TEST(garbage_is_survived)
 }
 END_TEST
 
-CHECK_MAIN("cpu records", samples_become_rows, a_stack_of_no_bytes, a_known_process_keeps_its_row, a_long_sleep_is_a_row,
-           short_sleeps_add_up, who_sleeps_at_the_end_is_told, children_share_and_programs_replace,
-           windows_leave_out, losses_are_counted, records_come_by_time_and_wrap, garbage_is_survived)
+CHECK_MAIN("cpu records", samples_become_rows, a_stack_of_no_bytes, a_known_process_keeps_its_row,
+           a_long_sleep_is_a_row, short_sleeps_add_up, who_sleeps_at_the_end_is_told,
+           children_share_and_programs_replace, windows_leave_out, losses_are_counted,
+           records_come_by_time_and_wrap, garbage_is_survived)

@@ -1,5 +1,5 @@
-/* A damaged spool through the whole ingest: whatever stands in it, the capture is finished and passes
- * SQLite's integrity check. */
+/* A damaged spool through the whole ingest: whatever stands in it, the capture is finished and
+ * passes SQLite's integrity check. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* Turns a fuzzer's bytes into a spool file, so that mutations reach what matters instead of 80 kB of
- * header and padding: byte 0 = how many patches follow; a patch is an offset (4 bytes) and a value (1
- * byte) written over the finished image; the rest is split at the 16-bit length that follows into
- * the definition stream and the event stream. */
+/* Turns a fuzzer's bytes into a spool file, so that mutations reach what matters instead of 80 kB
+ * of header and padding: byte 0 = how many patches follow; a patch is an offset (4 bytes) and a
+ * value (1 byte) written over the finished image; the rest is split at the 16-bit length that
+ * follows into the definition stream and the event stream. */
 #ifndef PERFKIT_TESTS_FUZZ_IMAGE_H
 #define PERFKIT_TESTS_FUZZ_IMAGE_H
 

@@ -1,5 +1,5 @@
-/* Runs a fuzz target over files, for compilers without a fuzzer: what the fuzzer once found, or thinks
- * worth keeping, is tried with every test run. */
+/* Runs a fuzz target over files, for compilers without a fuzzer: what the fuzzer once found, or
+ * thinks worth keeping, is tried with every test run. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Python frames on their way into the file: an instruction of a code object becomes function, file and
- * line, also when another perfkit goes on; damaged definitions do no harm. */
+/* Python frames on their way into the file: an instruction of a code object becomes function, file
+ * and line, also when another perfkit goes on; damaged definitions do no harm. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void define_code(uint32_t id, uint32_t total)
         define_part(id, at, total - at < WIRE_PYTHON_LINES ? total - at : WIRE_PYTHON_LINES, total);
 }
 
-/* ---- lines and names --------------------------------------------------------------------------- */
+/* ---- lines and names ------------------------------------------------------------------------- */
 
 static void lines(void *unused)
 {
@@ -97,7 +97,7 @@ START_TEST(instructions_become_lines)
 }
 END_TEST
 
-/* ---- damage ------------------------------------------------------------------------------------ */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void damaged(void *unused)
 {
@@ -130,7 +130,7 @@ START_TEST(damaged_definitions_do_no_harm)
 }
 END_TEST
 
-/* ---- another perfkit goes on ------------------------------------------------------------------- */
+/* ---- another perfkit goes on ----------------------------------------------------------------- */
 
 static int to_target[2], from_target[2];
 
@@ -191,7 +191,7 @@ START_TEST(definitions_outlive_perfkit)
 }
 END_TEST
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The real tables of real interpreters: tests/python/frames.py. */
 START_TEST(every_kind_of_entry)
@@ -213,7 +213,8 @@ START_TEST(every_kind_of_entry)
     const uint32_t lines[] = {100, 100, 102, 69, 89, 0, 0, 0, 0, 0, 0, 0, 0, 89, 0};
     for (uint32_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         ck_assert_uint_eq(prof_python_line(0x030b, entries, sizeof entries, 100, i * 2), lines[i]);
-    for (size_t cut = 0; cut < sizeof entries; cut++) /* its memory is its own: see the sanitizers */
+    for (size_t cut = 0; cut < sizeof entries;
+         cut++) /* its memory is its own: see the sanitizers */
         for (uint32_t offset = 0; offset < 30; offset += 2) {
             uint8_t *part = malloc(cut + 1);
             memcpy(part, entries, cut);

@@ -1,6 +1,6 @@
-/* Properties of the spool: every record of every thread arrives once and in its thread's order, with
- * few chunks and many, short threads and long ones, through fork, under a limit that drops, and up
- * to the moment of a SIGKILL. */
+/* Properties of the spool: every record of every thread arrives once and in its thread's order,
+ * with few chunks and many, short threads and long ones, through fork, under a limit that drops,
+ * and up to the moment of a SIGKILL. */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
@@ -96,7 +96,8 @@ START_TEST(mapped_files_are_listed)
     run_ingest(&run, 1000);
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM module WHERE path LIKE '%libc.so%' AND "
                                       "length(build_id)=40 AND bytes > 1000000"), 1);
-    ck_assert_int_ge(run_number(&run, "SELECT count(*) FROM module WHERE path LIKE '%check_spool'"), 1);
+    ck_assert_int_ge(run_number(&run, "SELECT count(*) FROM module WHERE path LIKE '%check_spool'"),
+                     1);
     run_done(&run);
 }
 END_TEST
@@ -119,8 +120,10 @@ START_TEST(short_lived_threads_share_chunks)
     run_ingest(&run, 1000);
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM marker"), SHORT_THREADS * 3);
     ck_assert_int_eq(run_number(&run, wrong_thread), 0);
-    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM capture_health WHERE item='dropped' AND "
-                                      "subject='record'"), 0);
+    ck_assert_int_eq(run_number(&run,
+                                "SELECT count(*) FROM capture_health WHERE item='dropped' AND "
+                                "subject='record'"),
+                     0);
     run_done(&run);
 }
 END_TEST
@@ -353,7 +356,8 @@ START_TEST(pids_of_a_container_are_found)
     run_ingest(&run, 1000);
     int64_t inside = run_number(&run, "SELECT count(*) FROM process WHERE spool NOT NULL");
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM marker"), 2 * inside);
-    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM process WHERE end_reason='running'"), 0);
+    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM process WHERE end_reason='running'"),
+                     0);
     run_done(&run);
 }
 END_TEST
@@ -467,12 +471,15 @@ START_TEST(a_handler_that_interrupts_a_write_is_counted)
     run_ingest(&run, 1000);
     int64_t called = run_number(&run, "SELECT value FROM capture_health WHERE subject='range' AND "
                                       "item='called'");
-    int64_t turned_away = run_number(&run, "SELECT coalesce(sum(value),0) FROM capture_health WHERE "
-                                           "item='reentered'");
+    int64_t turned_away =
+        run_number(&run, "SELECT coalesce(sum(value),0) FROM capture_health WHERE "
+                         "item='reentered'");
     int64_t dropped = run_number(&run, "SELECT coalesce(sum(value),0) FROM capture_health WHERE "
                                        "subject='range' AND item='dropped'");
-    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM marker") + turned_away + dropped, called);
-    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM capture_health WHERE item='damaged'"), 0);
+    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM marker") + turned_away + dropped,
+                     called);
+    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM capture_health WHERE item='damaged'"),
+                     0);
     run_done(&run);
 }
 END_TEST

@@ -57,7 +57,8 @@ void run_ingest(struct run *run, unsigned pause_us)
         .start_realtime_ns = prof_clock_ns(CLOCK_REALTIME),
         .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
     };
-    ck_assert_msg(prof_store_create(run->capture, false, &store, &err) == PROF_OK, "%s", err.message);
+    ck_assert_msg(prof_store_create(run->capture, false, &store, &err) == PROF_OK, "%s",
+                  err.message);
     ck_assert_msg(prof_ingest_open(store, run->directory, &about, &ingest, &err) == PROF_OK, "%s",
                   err.message);
     for (;;) {
@@ -70,7 +71,8 @@ void run_ingest(struct run *run, unsigned pause_us)
     }
     ck_assert_msg(prof_ingest_reaped(ingest, (uint32_t)run->target, run->wait_status, &err) ==
                       PROF_OK, "%s", err.message);
-    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s",
+                  err.message);
     ck_assert_msg(prof_store_publish(store, &err) == PROF_OK, "%s", err.message);
     prof_ingest_close(ingest);
     prof_store_close(store);

@@ -1,5 +1,5 @@
-/* Runs a piece of code as a target process with the collector's core linked in, and an ingest beside
- * it, as `perfkit run` does. */
+/* Runs a piece of code as a target process with the collector's core linked in, and an ingest
+ * beside it, as `perfkit run` does. */
 #ifndef PERFKIT_TESTS_INGEST_HARNESS_H
 #define PERFKIT_TESTS_INGEST_HARNESS_H
 

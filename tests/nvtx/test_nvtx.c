@@ -489,8 +489,8 @@ START_TEST(forked_child_defines_again)
 }
 END_TEST
 
-/* Under --pytorch: the operator's name is the text, the sequence number a field; what only looks like
- * it stays whole. */
+/* Under --pytorch: the operator's name is the text, the sequence number a field; what only looks
+ * like it stays whole. */
 START_TEST(operators_of_pytorch)
 {
     static const struct {

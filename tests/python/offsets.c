@@ -1,5 +1,5 @@
-/* Where the headers of an interpreter say that things are, in the order of struct python_layout; built
- * by test_layout.py against each interpreter whose headers are installed. */
+/* Where the headers of an interpreter say that things are, in the order of struct python_layout;
+ * built by test_layout.py against each interpreter whose headers are installed. */
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <stddef.h>

@@ -49,8 +49,8 @@ START_TEST(every_example_runs)
         char *end = strstr(at, "```");
         ck_assert_ptr_nonnull(end);
         sqlite3_stmt *statement;
-        ck_assert_msg(!sqlite3_prepare_v2(db, at, (int)(end - at), &statement, NULL), "%s in:\n%.*s",
-                      sqlite3_errmsg(db), (int)(end - at), at);
+        ck_assert_msg(!sqlite3_prepare_v2(db, at, (int)(end - at), &statement, NULL),
+                      "%s in:\n%.*s", sqlite3_errmsg(db), (int)(end - at), at);
         ck_assert_msg(sqlite3_step(statement) == SQLITE_ROW, "nothing found by:\n%.*s",
                       (int)(end - at), at);
         sqlite3_finalize(statement);

@@ -430,7 +430,8 @@ START_TEST(an_older_capture_is_completed)
     ck_assert_int_eq(ask(store, "SELECT count(*) FROM main.sqlite_master WHERE name='jit'"), 0);
     prof_store_close(store);
     ck_assert_msg(prof_store_reopen(path, &store, &err) == PROF_OK, "%s", err.message);
-    run(store, "INSERT INTO jit(start, operation) VALUES(1, 3); INSERT INTO recording(begins) VALUES(1)");
+    run(store,
+        "INSERT INTO jit(start, operation) VALUES(1, 3); INSERT INTO recording(begins) VALUES(1)");
     run(store, "UPDATE context SET green=1, units=8, name='x' WHERE native=5");
     ck_assert_int_eq(ask(store, "SELECT count(*) FROM main.sqlite_master WHERE name='jit'"), 1);
     prof_store_close(store);
@@ -444,10 +445,10 @@ END_TEST
 
 CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_kept_unless_asked,
            eager_readers_do_no_harm_to_a_new_capture, old_side_files_do_not_enter_a_new_capture,
-           an_unwritable_place_is_told,
-           a_published_capture_is_one_file, readers_see_whole_transactions_of_a_growing_capture,
+           an_unwritable_place_is_told, a_published_capture_is_one_file,
+           readers_see_whole_transactions_of_a_growing_capture,
            an_attached_reader_delays_publication_by_3_s_at_most,
            a_capture_left_in_wal_settles_later, a_capture_in_the_making_is_not_settled,
            what_is_not_a_capture_is_refused_with_the_reason, a_newer_version_is_refused,
-           an_older_capture_is_completed, a_truncated_capture_is_refused, a_damaged_capture_is_survived,
-           a_read_only_folder_is_enough)
+           an_older_capture_is_completed, a_truncated_capture_is_refused,
+           a_damaged_capture_is_survived, a_read_only_folder_is_enough)

@@ -186,8 +186,8 @@ __device__ __forceinline__ float part_elements(uint32_t i, uint32_t plane, uint3
 /* Mean and 1 / deviation of a norm group. Each warp computes them by itself: that needs no
  * barrier, and the partial results are in the cache. Few go round more than once, and unrolling
  * would take registers that more groups need. */
-__device__ void group_moments(const float *partial, uint32_t index, uint32_t plane,
-                              uint32_t chunks, uint32_t group_channels, float eps, float *mean, float *factor)
+__device__ void group_moments(const float *partial, uint32_t index, uint32_t plane, uint32_t chunks,
+                              uint32_t group_channels, float eps, float *mean, float *factor)
 {
     const float *p = partial + 2 * (size_t)(index / group_channels * group_channels * chunks);
     uint32_t count = group_channels * chunks, lane = threadIdx.x % 32;

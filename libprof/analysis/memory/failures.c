@@ -191,7 +191,8 @@ static bool add_failure(void *user, sqlite3_stmt *row)
 }
 
 /* Calls that only their result tells of: from pools in stream order, and captures made of other
- * tools' files. In OpenCL the result alone does not tell: a size of 0 is refused as one too large. */
+ * tools' files. In OpenCL the result alone does not tell: a size of 0 is refused as one too
+ * large. */
 static const char select_calls[] =
     "SELECT start, duration, thread, name, result, source, stack FROM api_call "
     "WHERE result NOT NULL ORDER BY start";
@@ -221,7 +222,8 @@ static bool add_call(void *user, sqlite3_stmt *row)
         .result_text = text,
     };
     struct span span = {failure.thread, start, prof_add(start, duration < 0 ? 0 : duration)};
-    if (source == WIRE_SOURCE_OPENCL || !text || !name || !allocates(name) || !in_scope(w, &failure) || is_told(rows, &span))
+    if (source == WIRE_SOURCE_OPENCL || !text || !name || !allocates(name) ||
+        !in_scope(w, &failure) || is_told(rows, &span))
         return true;
     rows->last = span;
     return keep(rows, failure, prof_column_id(row, 6),

@@ -12,7 +12,8 @@
 enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *path,
                                  struct prof_error *err);
 
-/* Is it a table of that schema? Only real ones count: a view of a foreign file could be anything. */
+/* Is it a table of that schema? Only real ones count: a view of a foreign file could be
+ * anything. */
 bool nsys_has_table(sqlite3 *db, const char *schema, const char *name);
 
 /* The same for one value of META_DATA_EXPORT; "" when it is not there. */

@@ -1,7 +1,7 @@
-/* Watches the clock around OpenCL commands: clocks SECONDS FILE. Enqueues kernels, fills, writes and
- * reads in small batches and waits for each batch, now with clFinish, now with clWaitForEvents. For
- * every command, in the order of the calls, FILE gets two 64-bit numbers: CLOCK_MONOTONIC before the
- * call, and after the wait that showed it complete. */
+/* Watches the clock around OpenCL commands: clocks SECONDS FILE. Enqueues kernels, fills, writes
+ * and reads in small batches and waits for each batch, now with clFinish, now with clWaitForEvents.
+ * For every command, in the order of the calls, FILE gets two 64-bit numbers: CLOCK_MONOTONIC
+ * before the call, and after the wait that showed it complete. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* deny_perf COMMAND...: runs a command for which perf_event_open is forbidden, as a container's sandbox
- * does it. */
+/* deny_perf COMMAND...: runs a command for which perf_event_open is forbidden, as a container's
+ * sandbox does it. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,5 @@
-/* A program whose host side is known: functions that compute, sleep and wait for a lock, for a time that
- * is told, in threads, children and after exec; and one that keeps a device waiting.
+/* A program whose host side is known: functions that compute, sleep and wait for a lock, for a time
+ * that is told, in threads, children and after exec; and one that keeps a device waiting.
  *
  *     host WHAT [MS]   what: compute, sleep, lock, threads, fork, exec, die, bound
  *

@@ -187,7 +187,7 @@ static int end(const char *how, int status, char **argv)
     return status;
 }
 
-/* ---- children, made while the threads write ---------------------------------------------------- */
+/* ---- children, made while the threads write -------------------------------------------------- */
 
 static void be_child(const char *how)
 {

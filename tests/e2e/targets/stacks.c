@@ -3,8 +3,8 @@
  *     finish     clFinish
  *
  *   stacks places N             each N times from main, and the fills from a thread too
- *   stacks libraries A B        a fill from within each of two libraries, loaded one after the other
- *   stacks fork                 a fill, and another in a forked child */
+ *   stacks libraries A B        a fill from within each of two libraries, loaded one after the
+ * other stacks fork                 a fill, and another in a forked child */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
