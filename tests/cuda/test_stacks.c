@@ -169,6 +169,28 @@ START_TEST(an_end_that_is_not_told)
 }
 END_TEST
 
+/* More calls than the table has room for before one's record is read: told, and only then. */
+START_TEST(forgotten)
+{
+    const uint32_t room = 1u << 18;
+    begin(STACKS_LAUNCH, 1);
+    launch_here(10, 10);
+    launch_here(11, 11);
+    record(CUDA_DOMAIN_RUNTIME, "cudaLaunchKernel_", 10, 100, 110);
+    decode(2000);
+    launch_here(10 + room, 10 + room);
+    cuda_lost_end();
+    ck_assert_ptr_null(strstr(core.health, "lost"));
+    launch_here(11 + room, 11 + room);
+    record(CUDA_DOMAIN_RUNTIME, "cudaLaunchKernel_", 11, 120, 130);
+    decode(3000);
+    ck_assert_uint_ne(call_of(10)->stack, 0);
+    ck_assert_uint_eq(call_of(11)->stack, 0);
+    cuda_lost_end();
+    ck_assert_msg(strncmp(core.health, "1 calls lost their stacks", 25) == 0, "%s", core.health);
+}
+END_TEST
+
 static __attribute__((noinline)) void make_node(void)
 {
     CUpti_GraphData graph = {.nodeType = CU_GRAPH_NODE_TYPE_KERNEL};
@@ -259,6 +281,7 @@ void add_stack_tests(TCase *cases)
     tcase_add_test(cases, one_in_three);
     tcase_add_test(cases, allocations);
     tcase_add_test(cases, an_end_that_is_not_told);
+    tcase_add_test(cases, forgotten);
     tcase_add_test(cases, nodes_of_graphs);
     tcase_add_test(cases, builds);
     tcase_add_test(cases, outside_of_windows);
