@@ -59,7 +59,7 @@ static void name_place(const struct prof_cpu_function *f, char *out, size_t size
     if (length && !strncmp(f->function, module, length) && !strncmp(f->function + length, "+0x", 3))
         snprintf(out, size, "%s", module);
     else
-        snprintf(out, size, "%s", f->where);
+        snprintf(out, size, "%.*s", (int)size - 1, f->where);
 }
 
 static bool add_function(struct places *places, const struct prof_cpu_function *f)
@@ -73,7 +73,7 @@ static bool add_function(struct places *places, const struct prof_cpu_function *
         return false;
     if (!known) {
         *place = (struct place){.launches = f->launches};
-        snprintf(place->where, sizeof place->where, "%s", key + 1);
+        memcpy(place->where, key + 1, sizeof place->where);
         if (!prof_names_put(&places->known, key, strlen(key), (uint32_t)places->list.count - 1))
             return false;
     }

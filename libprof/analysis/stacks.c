@@ -72,43 +72,50 @@ static enum prof_status read_modules(struct prof_stacks *s, struct prof_error *e
     return status ? status : end;
 }
 
-/* The number of a key made of a frame's parts; a new one is the count of those before. */
-static bool number_of(struct prof_names *names, const struct prof_frame *frame, bool with_line,
-                      uint32_t *number, bool *is_new)
+/* The number of a key: a number and two texts; a new one is the count of those before. */
+static bool number_of(struct prof_names *names, const char *number_text, const char *first,
+                      const char *second, uint32_t *number, bool *is_new)
 {
-    char text[64];
-    size_t function = strlen(frame->function), file = frame->file ? strlen(frame->file) : 0;
-    size_t module = frame->module ? strlen(frame->module) : 0;
-    size_t parts = with_line
-                       ? (size_t)snprintf(text, sizeof text, "%d %d %d %lld", frame->kind,
-                                          frame->inlined, frame->named, (long long)frame->line)
-                       : (size_t)snprintf(text, sizeof text, "%d", frame->kind);
-    size_t size = parts + function + module + file + 3;
+    const char *parts[] = {number_text, first, second ? second : ""};
+    size_t size = 0, lengths[3];
+    for (int i = 0; i < 3; i++)
+        size += lengths[i] = strlen(parts[i]) + 1;
     char *key = malloc(size), *at = key;
     if (!key)
         return false;
-    at = (char *)memcpy(at, text, parts + 1) + parts + 1;
-    at = (char *)memcpy(at, frame->function, function + 1) + function + 1;
-    if (module)
-        memcpy(at, frame->module, module);
-    at[module] = 0;
-    if (with_line && file)
-        memcpy(at + module + 1, frame->file, file);
-    size_t length = size - (with_line ? 0 : file);
-    uint32_t *known = prof_names_get(names, key, length);
+    for (int i = 0; i < 3; i++)
+        at = (char *)memcpy(at, parts[i], lengths[i]) + lengths[i];
+    uint32_t *known = prof_names_get(names, key, size);
     *is_new = !known;
     *number = known ? *known : (uint32_t)names->count;
-    bool ok = known || prof_names_put(names, key, length, *number);
+    bool ok = known || prof_names_put(names, key, size, *number);
     free(key);
     return ok;
+}
+
+static bool number_function(struct prof_stacks *s, struct prof_frame *place)
+{
+    char kind[16];
+    bool is_new;
+    snprintf(kind, sizeof kind, "%d", place->kind);
+    return number_of(&s->functions, kind, place->function, place->module, &place->function_number,
+                     &is_new);
+}
+
+/* By the function's number: its name may be long. */
+static bool number_place(struct prof_stacks *s, struct prof_frame *place, bool *is_new)
+{
+    char numbers[80];
+    snprintf(numbers, sizeof numbers, "%u %d %d %lld", place->function_number, place->inlined,
+             place->named, (long long)place->line);
+    return number_of(&s->known, numbers, "", place->file, &place->number, is_new);
 }
 
 static bool add_level(struct prof_stacks *s, struct frame_row *row, struct prof_frame *place)
 {
     bool is_new;
     uint32_t *level = prof_array_add(&s->levels);
-    if (!level || !number_of(&s->functions, place, false, &place->function_number, &is_new) ||
-        !number_of(&s->known, place, true, &place->number, &is_new))
+    if (!level || !number_function(s, place) || !number_place(s, place, &is_new))
         return false;
     *level = place->number;
     row->count++;
@@ -331,10 +338,11 @@ static bool begins(const char *text, const char *with)
 static bool is_of_stub(const struct prof_frame *frame, const struct prof_frame *callee)
 {
     char name[128];
+    if (!callee || !begins(callee->function, STUB))
+        return false;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(frame->function, "(<"), frame->function);
     const char *last = strrchr(name, ':');
-    return callee && begins(callee->function, STUB) &&
-           strstr(callee->function, last ? last + 1 : name);
+    return strstr(callee->function, last ? last + 1 : name);
 }
 
 /* What stands between a launch and the line that asked for it: nvcc's stubs, and the CUDA runtime
@@ -414,18 +422,31 @@ const struct prof_frame *prof_stack_place(struct prof_stacks *s, int64_t stack)
     return prof_stack_near(s, stack, &frames) ? frames : NULL;
 }
 
+/* snprintf counts a name of 100 kB byte by byte, and callers have room for a line. */
+static size_t put(char *out, size_t size, size_t used, const char *piece)
+{
+    size_t length = strlen(piece);
+    if (used < size) {
+        size_t fits = length < size - used ? length : size - used - 1;
+        memcpy(out + used, piece, fits);
+        out[used + fits] = 0;
+    }
+    return used + length;
+}
+
 size_t prof_frame_text(const struct prof_frame *frame, char *out, size_t size)
 {
-    int length;
+    char line[32] = "";
+    const char *in = frame->file ? frame->file : frame->named ? frame->module : NULL;
     if (frame->file && frame->line != PROF_UNKNOWN)
-        length = snprintf(out, size, "%s (%s:%lld)", frame->function, base_name(frame->file),
-                          (long long)frame->line);
-    else if (frame->file || (frame->module && frame->named))
-        length = snprintf(out, size, "%s (%s)", frame->function,
-                          base_name(frame->file ? frame->file : frame->module));
-    else
-        length = snprintf(out, size, "%s", frame->function);
-    return length < 0 ? 0 : (size_t)length;
+        snprintf(line, sizeof line, ":%lld", (long long)frame->line);
+    size_t used = put(out, size, 0, frame->function);
+    if (!in)
+        return used;
+    used = put(out, size, used, " (");
+    used = put(out, size, used, base_name(in));
+    used = put(out, size, used, line);
+    return put(out, size, used, ")");
 }
 
 char *prof_frame_text_new(const struct prof_frame *frame, const char *before)
