@@ -108,7 +108,7 @@ static const char *const damages[] = {
 
 START_TEST(damage_makes_no_nonsense)
 {
-    static const struct program *const which[] = {&programs[0], &programs[13], &programs[21]};
+    static const struct program *const which[] = {&programs[0], &programs[14], &programs[22]};
     for (size_t p = 0; p < sizeof which / sizeof *which; p++) {
         struct prof_findings findings;
         struct prof_error err = {0};

@@ -86,6 +86,7 @@ struct prof_shape {
     int64_t total;                       /* likewise: how many */
     uint32_t runs, longest_run;          /* times that its kernel follows itself; most in a row */
     uint32_t turns;    /* that it comes in turn with another one; in a row they count as one */
+    uint32_t awaited;  /* that the host waited next for the device, with nothing else asked for */
     uint32_t packable; /* copies that follow one of the same direction, with no kernel in between */
     struct prof_op longest;
 };

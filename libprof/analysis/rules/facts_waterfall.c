@@ -84,10 +84,14 @@ static void begin_behind(struct sweep *s, uint32_t whose)
     s->launching = 0;
 }
 
-static void note_wait(struct sweep *s)
+static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
 {
+    struct prof_shape *last =
+        s->last_shape == UINT32_MAX ? NULL : &w->facts->shapes.data[s->last_shape];
+    if (!s->waited && last && slice == PROF_SLICE_SYNC)
+        last->awaited++;
     if (!s->waited && s->behind != s->last_shape)
-        begin_behind(s, BEHIND_A_WAIT);
+        begin_behind(s, last && prof_is_copy(last) ? s->last_shape : BEHIND_A_WAIT);
     s->waited = true;
 }
 
@@ -121,7 +125,7 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
     s->facts->slice_ns[slice] += length;
     s->gap[slice] += length;
     if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL)
-        note_wait(s);
+        note_wait(w, s, slice);
     if (slice == PROF_SLICE_LAUNCH)
         note_launching(s, length);
     if (slice >= PROF_SLICE_FIRST_IDLE && op) {

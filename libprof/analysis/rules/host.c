@@ -189,16 +189,16 @@ static void one_off_cost(struct prof_judge *judge)
 static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
-    int64_t host = d->slice_ns[PROF_SLICE_HOST];
+    int64_t host = d->slice_ns[PROF_SLICE_HOST], idle = host + d->woken_ns;
     if (prof_of_window(judge, host) < 0.10 || d->gaps < 5)
         return;
     struct prof_draft *draft = prof_found(
         judge, judge->facts->steps >= 20 ? 0.7 : 0.4,
         "The device has nothing to do for %s, %s of the time, because the host does something else "
         "than launching or waiting for it; the longest time for %s.",
-        prof_duration_ns(host).text, prof_percent(prof_of_window(judge, host)).text,
+        prof_duration_ns(idle).text, prof_percent(prof_of_window(judge, idle)).text,
         prof_duration_ns(d->spots[PROF_SLICE_HOST].worst[0].duration).text);
-    prof_number(draft, "idle_ns", (double)host, PROF_NUMBER_NS);
+    prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
     prof_tell_host(judge, draft);
     prof_claim(draft, PROF_SLICE_HOST, host);

@@ -176,18 +176,23 @@ static void pageable_copy(struct prof_judge *judge)
 
 /* ---- copies that the host waits for ---------------------------------------------------------- */
 
+/* By its call, or by a wait that follows it more often than not. */
 static bool is_awaited(const struct prof_shape *shape)
 {
-    return prof_is_link_copy(shape) && shape->waits && !prof_is_scalar_readback(shape);
+    return prof_is_link_copy(shape) && !prof_is_scalar_readback(shape) &&
+           (shape->waits || 2 * (int64_t)shape->awaited > shape->count);
 }
 
 static void blocking_copy(struct prof_judge *judge)
 {
     struct prof_copies sums = {0};
     const struct prof_shape *shape;
+    bool by_call = true;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (is_awaited(shape))
-            prof_copies_add(judge, &sums, shape);
+        if (!is_awaited(shape))
+            continue;
+        prof_copies_add(judge, &sums, shape);
+        by_call &= shape->waits;
     }
     /* One a step is how a result is handed over: the host needs it. */
     if (sums.count < 3 || sums.count <= judge->facts->steps)
@@ -213,7 +218,8 @@ static void blocking_copy(struct prof_judge *judge)
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
     prof_copies_claim(draft, &sums, hidden);
     prof_copies_claim_around(draft, &sums, true, true, 1);
-    prof_mend(draft, (struct prof_edit){.shapes = is_awaited, .no_wait = true});
+    if (by_call) /* else waits would have to go */
+        prof_mend(draft, (struct prof_edit){.shapes = is_awaited, .no_wait = true});
     prof_places(judge, draft, &sums.spots);
 }
 
@@ -326,7 +332,8 @@ const struct prof_rule prof_rules_transfer[] = {
               .title = "The host waits for every copy",
               .fires =
                   "Three or more copies, and more than one a step, whose call returns when the "
-                  "data has arrived; single values are scalar-readback's.",
+                  "data has arrived, or after most of which the host waits for the device at once; "
+                  "single values are scalar-readback's.",
               .why =
                   "While the host waits it launches nothing: the device is idle between the copy "
                   "and the next launch, and copies never run beside kernels.",
@@ -336,8 +343,9 @@ const struct prof_rule prof_rules_transfer[] = {
                       "cudaStreamWaitEvent instead of waiting on the host.",
               .opencl = "blocking_write = CL_FALSE, and events in the wait lists of what follows.",
               .pytorch = "`.to(device, non_blocking=True)` from pinned memory.",
-              .bound = "The smaller of their exposed time and the kernels' time, and the idle time "
-                       "around their calls.",
+              .bound = "The smaller of their exposed time and the kernels' time, the idle time "
+                       "around their calls and waits, and that of the launches after them until "
+                       "work is queued again.",
               .limits = "Data that the host needs at once must be waited for.",
               .needs = "transfers with their calls"},
      .judge = blocking_copy},
