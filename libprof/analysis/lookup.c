@@ -21,6 +21,15 @@ static int64_t next_int(struct reader *r)
     return prof_column_int(r->row, r->column++);
 }
 
+/* A size, a count or a rate; what no device has is not known, so that the analyses may multiply. */
+#define MOST INT32_MAX
+#define MOST_BYTES (INT64_C(1) << 53)
+static int64_t next_number(struct reader *r, int64_t most)
+{
+    int64_t value = next_int(r);
+    return value < 0 || value > most ? PROF_UNKNOWN : value;
+}
+
 static int64_t next_id(struct reader *r)
 {
     return prof_column_id(r->row, r->column++);
@@ -133,8 +142,11 @@ static bool read_device(struct reader *r)
     d->kind = next_text(r);
     int64_t *numbers[DEVICE_NUMBERS];
     device_numbers(d, numbers);
-    for (size_t i = 0; i < DEVICE_NUMBERS; i++)
-        *numbers[i] = next_int(r);
+    for (size_t i = 0; i < DEVICE_NUMBERS; i++) {
+        bool bytes = numbers[i] == &d->memory_bytes || numbers[i] == &d->memory_bandwidth ||
+                     numbers[i] == &d->l2_bytes;
+        *numbers[i] = next_number(r, bytes ? MOST_BYTES : MOST);
+    }
     d->label = next_text(r);
     return true;
 }
@@ -192,7 +204,7 @@ static bool read_config(struct reader *r)
         &c->block[2],      &c->cluster[0],     &c->cluster[1], &c->cluster[2], &c->registers,
         &c->shared_static, &c->shared_dynamic, &c->local_bytes};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        *numbers[i] = next_int(r);
+        *numbers[i] = next_number(r, i < 3 ? MOST_BYTES : MOST); /* a grid may count work-items */
     c->ragged = next_flag(r);
     return true;
 }

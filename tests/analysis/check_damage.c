@@ -170,7 +170,8 @@ START_TEST(hostile_values)
         "device(process, uuid)",
         "stream(process, device, context)",
         "thread(process, tid, name)",
-        "launch_config(name, demangled, grid_x)",
+        "launch_config(name, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
+        "registers, shared_static, shared_dynamic, local_bytes)",
         "work(range, flop, bytes_read, bytes_written)",
         "graph_launch(start, duration, stream, graph, correlation)",
         "migration(start, duration, process, kind, bytes, faults, address, target, stream)",
@@ -214,4 +215,33 @@ START_TEST(hostile_values)
 }
 END_TEST
 
-CHECK_MAIN("damage", flipped_bytes, hostile_values)
+/* One number of a device that knows all of its own is what no device has. */
+START_TEST(hostile_device)
+{
+    static const char *const columns[] = {
+        "units",         "warp",          "clock_khz",       "memory_clock_khz",
+        "memory_bytes",  "l2_bytes",      "memory_bus_bits", "memory_bandwidth",
+        "compute_major", "compute_minor", "max_block",       "registers_per_unit",
+        "integrated",    "shared_per_unit_bytes",            "max_threads_per_unit"};
+    static const char *const values[] = {"9223372036854775807", "-9223372036854775807"};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0] * 2; i++) {
+        char sql[1024];
+        snprintf(sql, sizeof sql,
+                 "UPDATE device SET api='cuda', compute_major=9, compute_minor=0, units=132, warp=32, "
+                 "clock_khz=1980000, memory_clock_khz=1, memory_bus_bits=1, memory_bytes=1, "
+                 "memory_bandwidth=1, l2_bytes=1, shared_per_unit_bytes=233472, "
+                 "registers_per_unit=65536, max_threads_per_unit=2048;"
+                 "UPDATE launch_config SET grid_x=1000, grid_y=1, grid_z=1, block_x=256, block_y=1, "
+                 "block_z=1, registers=32, shared_static=0, shared_dynamic=0;"
+                 "INSERT INTO kernel(start, duration, stream, config) VALUES(0, 400000, 1, 1), "
+                 "(500000, 400000, 1, 2);"
+                 "UPDATE device SET %s=%s",
+                 columns[i / 2], values[i % 2]);
+        struct prof_capture *c = fixture_with_base(sql);
+        read_all(c, NULL);
+        prof_close(c);
+    }
+}
+END_TEST
+
+CHECK_MAIN("damage", flipped_bytes, hostile_values, hostile_device)
