@@ -136,7 +136,7 @@ static bool find_spools(struct prof_ingest *ingest)
         return true;
     for (struct dirent *entry; ok && (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
-        if (length > suffix && length < 64 &&
+        if (length > suffix && length < sizeof ((struct ingest_spool *)0)->name &&
             strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
             !prof_names_get(&ingest->spool_names, entry->d_name, length))
             ok = adopt_spool(ingest, entry->d_name);
@@ -502,7 +502,7 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
         SQLITE_OK)
         return prof_store_fail(ingest->store, "finish", err);
     if (!abandon) {
-        /* Late words: a pidfd whose process still waits to be reaped. Bounded. */
+        /* Late words: a pidfd whose process still waits to be reaped. Half a second at most. */
         for (int i = 0; i < 50 && ingest_processes_alive(ingest); i++) {
             if (!step(ingest, false))
                 return retreat(ingest, err);

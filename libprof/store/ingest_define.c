@@ -1,5 +1,6 @@
 /* The definition stream: local ids of one process become rows of the capture. Texts and launch
  * configurations are shared by all processes, everything else belongs to its process. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,29 +137,36 @@ static int64_t demangled_row(struct prof_ingest *ingest, const struct ingest_spo
     return row;
 }
 
-/* What makes two configurations the same row. */
+/* What makes two configurations the same row: `values` are those of wire_config from its grid on,
+ * in the order of launch_config's columns. */
+enum { KEY_BLOCK = 3, KEY_REGISTERS = 9, KEY_SHARED = 10, KEY_LOCAL = 12, KEY_VALUES };
 struct config_key {
     int64_t name;
     uint64_t flags;
-    uint32_t values[13]; /* wire_config from grid on */
+    uint32_t values[KEY_VALUES];
     uint32_t pad;
 };
+#define KEY_OF(field)                                                                              \
+    ((offsetof(struct wire_config, field) - offsetof(struct wire_config, grid)) / 4)
+_Static_assert(KEY_OF(block) == KEY_BLOCK && KEY_OF(registers) == KEY_REGISTERS &&
+                   KEY_OF(shared_static) == KEY_SHARED && KEY_OF(local_per_thread) == KEY_LOCAL,
+               "config_key.values");
 
 bool ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row)
 {
     struct config_key key = {.name = sqlite3_column_int64(row, 1)};
-    static const uint8_t present[13] = {[9] = WIRE_CONFIG_HAS_REGISTERS,
-                                        [10] = WIRE_CONFIG_HAS_SHARED,
-                                        [12] = WIRE_CONFIG_HAS_LOCAL};
-    for (int i = 0; i < 13; i++) {
+    static const uint8_t present[KEY_VALUES] = {[KEY_REGISTERS] = WIRE_CONFIG_HAS_REGISTERS,
+                                                [KEY_SHARED] = WIRE_CONFIG_HAS_SHARED,
+                                                [KEY_LOCAL] = WIRE_CONFIG_HAS_LOCAL};
+    for (int i = 0; i < KEY_VALUES; i++) {
         bool known = sqlite3_column_type(row, 2 + i) != SQLITE_NULL;
         key.values[i] = (uint32_t)sqlite3_column_int64(row, 2 + i);
         if (known)
             key.flags |= present[i];
-        else if (i == 3)
+        else if (i == KEY_BLOCK)
             key.flags |= WIRE_CONFIG_RUNTIME_CHOSEN;
     }
-    if (sqlite3_column_int64(row, 15))
+    if (sqlite3_column_int64(row, 2 + KEY_VALUES))
         key.flags |= WIRE_CONFIG_RAGGED;
     return prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
                           (uint32_t)sqlite3_column_int64(row, 0));

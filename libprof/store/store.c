@@ -259,12 +259,29 @@ enum prof_status prof_store_create_alone(const char *path, struct prof_store **s
     return create(path, true, true, store, err);
 }
 
+/* Of SQLite's file format ("The Database Header"): where what we ask for stands, most significant
+ * byte first. */
+enum {
+    HEAD_PAGE_BYTES = 16,    /* 2 bytes; 1 = 65536 */
+    HEAD_WRITE_VERSION = 18, /* 2 = WAL */
+    HEAD_USER_VERSION = 60,
+    HEAD_APPLICATION_ID = 68,
+    HEAD_BYTES = 100
+};
+#define HEAD_MAGIC "SQLite format 3" /* with its NUL */
+
+static uint32_t head_number(const unsigned char head[HEAD_BYTES], int at)
+{
+    return (uint32_t)head[at] << 24 | (uint32_t)head[at + 1] << 16 | (uint32_t)head[at + 2] << 8 |
+           head[at + 3];
+}
+
 /* Does the file end within a page? SQLite reads such a page as if zeros followed. While a file is
  * written (it has a -wal beside it) this may be so for a moment. */
-static bool ends_within_page(const char *path, uint64_t bytes, const unsigned char head[100])
+static bool ends_within_page(const char *path, uint64_t bytes, const unsigned char head[HEAD_BYTES])
 {
     char wal[PATH_MAX];
-    uint32_t page = (uint32_t)head[16] << 8 | head[17];
+    uint32_t page = (uint32_t)head[HEAD_PAGE_BYTES] << 8 | head[HEAD_PAGE_BYTES + 1];
     page = page == 1 ? 65536 : page;
     if (page < 512 || bytes % page == 0)
         return false;
@@ -275,7 +292,7 @@ static bool ends_within_page(const char *path, uint64_t bytes, const unsigned ch
 /* What the first bytes of a file tell, before SQLite sees it. */
 static enum prof_status check_header(const char *path, struct prof_error *err)
 {
-    unsigned char head[100];
+    unsigned char head[HEAD_BYTES];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? prof_fail(err, PROF_NOTFOUND, "%s: no such file", path)
@@ -292,17 +309,15 @@ static enum prof_status check_header(const char *path, struct prof_error *err)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
     if (!got)
         return prof_fail(err, PROF_FORMAT, "%s is empty: record it anew with perfkit run", path);
-    if (got < 16 || memcmp(head, "SQLite format 3", 16))
+    if (got < (ssize_t)sizeof HEAD_MAGIC || memcmp(head, HEAD_MAGIC, sizeof HEAD_MAGIC))
         return prof_fail(err, PROF_FORMAT,
                          "%s is not a perfkit capture (not an SQLite file): give the file that "
                          "perfkit run wrote",
                          path);
     if (got < (ssize_t)sizeof head)
         return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
-    uint32_t application = (uint32_t)head[68] << 24 | (uint32_t)head[69] << 16 |
-                           (uint32_t)head[70] << 8 | head[71];
-    uint32_t version = (uint32_t)head[60] << 24 | (uint32_t)head[61] << 16 |
-                       (uint32_t)head[62] << 8 | head[63];
+    uint32_t application = head_number(head, HEAD_APPLICATION_ID);
+    uint32_t version = head_number(head, HEAD_USER_VERSION);
     if (application != PROF_APPLICATION_ID)
         return prof_fail(err, PROF_FORMAT,
                          "%s is an SQLite file of another program, not a perfkit capture: give the "
@@ -482,9 +497,9 @@ enum prof_status prof_store_publish(struct prof_store *store, struct prof_error 
 
 bool prof_store_settle(const char *path)
 {
-    unsigned char modes[2] = {0, 0};
+    unsigned char mode = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool wal = fd >= 0 && pread(fd, modes, 2, 18) == 2 && modes[0] == 2;
+    bool wal = fd >= 0 && pread(fd, &mode, 1, HEAD_WRITE_VERSION) == 1 && mode == 2;
     if (fd >= 0)
         close(fd);
     if (!wal)
