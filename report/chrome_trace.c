@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/utf8.h"
+#include "report/thread.h"
 #include "report/trace.h"
 #include "report/writers.h"
 
@@ -248,16 +250,17 @@ static void put_counter(struct prof_trace *t, const struct prof_trace_counter *c
     put_end(t);
 }
 
+#define PATH_BYTES 4096u /* PATH_MAX */
+
 /* "/src/train.c:36", else the object file. */
 static void place_text(const struct prof_frame *frame, char *out, size_t size)
 {
+    const char *path = frame->file ? frame->file : frame->module ? frame->module : "n/a";
+    int length = prof_report_head(path, PATH_BYTES);
     if (frame->file && frame->line != PROF_UNKNOWN)
-        snprintf(out, size, "%s:%lld", frame->file, (long long)frame->line);
+        snprintf(out, size, "%.*s:%lld", length, path, (long long)frame->line);
     else
-        snprintf(out, size, "%s",
-                 frame->file     ? frame->file
-                 : frame->module ? frame->module
-                                 : "n/a");
+        snprintf(out, size, "%.*s", length, path);
 }
 
 /* The frames that "sf" of slices names: chrome://tracing shows them, Perfetto passes over them. */
@@ -271,7 +274,7 @@ static void put_frames(struct prof_trace *t)
     for (uint32_t i = 0; i < t->stacks.nodes.count; i++) {
         const struct prof_report_stack_node *node = &t->stacks.nodes.data[i];
         const struct prof_frame *frame = prof_report_stacks_frame(&t->stacks, node->place);
-        char key[16], place[256];
+        char key[16], place[PATH_BYTES + 32];
         place_text(frame, place, sizeof place);
         snprintf(key, sizeof key, "%u", i + 1);
         prof_json_object(json, key);
@@ -409,11 +412,14 @@ enum prof_status prof_report_write_chrome_trace(struct prof_capture *capture,
                                                 FILE *out, struct prof_error *err)
 {
     struct chrome c = {.trace = {.sink = &sink, .capture = capture, .options = options}};
-    prof_json_to_file(&c.json, out, 0);
+    FILE *behind = prof_report_behind(out);
+    prof_json_to_file(&c.json, behind ? behind : out, 0);
     enum prof_status status = prof_trace_write(&c.trace, err);
     if (!status)
         status = prof_json_finish(&c.json, err);
     prof_json_free(&c.json);
+    if (behind && fclose(behind) && !status)
+        status = prof_fail_errno(err, PROF_IO, "cannot write the report");
     for (size_t i = 0; i < c.parts.count; i++)
         prof_json_free(&c.parts.data[i]);
     prof_array_free(&c.parts);
@@ -422,5 +428,5 @@ enum prof_status prof_report_write_chrome_trace(struct prof_capture *capture,
     prof_array_free(&c.heads);
     prof_map_free(&c.heads_of);
     prof_map_free(&c.launches);
-    return status;
+    return status ? status : prof_report_flush(out, err);
 }

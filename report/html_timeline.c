@@ -12,6 +12,7 @@
 #include "report/html_events.h"
 
 #define FUNCTION_CELLS 240 /* names of C++ may have kilobytes */
+#define NAME_BYTES 300u    /* of a thread's or stream's own name */
 
 /* COUNT and BUSY only where events were merged: else each is itself. STACK only where some has one.
  */
@@ -71,7 +72,8 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
         prof_json_int(json, "device", on ? on->physical : 0);
         prof_json_string(json, "device_label", device);
         if (stream && stream->name)
-            snprintf(label, sizeof label, "%s %.300s", device, stream->name);
+            snprintf(label, sizeof label, "%s %.*s", device,
+                     prof_report_head(stream->name, NAME_BYTES), stream->name);
         else if (stream && stream->native > 0 && stream->native < 100000)
             snprintf(label, sizeof label, "%s stream %lld", device, (long long)stream->native);
         else
@@ -81,8 +83,9 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
         const struct prof_thread *thread = prof_thread(capture, track->id);
         const char *what = track->lane == PROF_HTML_RANGES ? "NVTX" : "API";
         if (thread && thread->name)
-            snprintf(label, sizeof label, "%.300s %lld %s", thread->name, (long long)thread->tid,
-                     what);
+            snprintf(label, sizeof label, "%.*s %lld %s",
+                     prof_report_head(thread->name, NAME_BYTES), thread->name,
+                     (long long)thread->tid, what);
         else
             snprintf(label, sizeof label, "thread %lld %s", (long long)(thread ? thread->tid : 0),
                      what);

@@ -10,6 +10,7 @@
 #include "libprof/base/saturate.h"
 #include "report/perfetto_interned.h"
 #include "report/protobuf.h"
+#include "report/thread.h"
 #include "report/trace.h"
 #include "report/writers.h"
 
@@ -474,10 +475,13 @@ enum prof_status prof_report_write_perfetto(struct prof_capture *capture,
                                             const struct prof_report_options *options, FILE *out,
                                             struct prof_error *err)
 {
+    FILE *behind = prof_report_behind(out);
     struct perfetto p = {.trace = {.sink = &sink, .capture = capture, .options = options},
-                         .out = out};
+                         .out = behind ? behind : out};
     enum prof_status status = prof_trace_write(&p.trace, err);
     flush(&p);
+    if (behind && fclose(behind) && !p.write_errno)
+        p.write_errno = errno;
     if (!status && (p.packet.failed || p.event.failed || p.ready.failed || p.interned.fresh.failed))
         status = prof_fail(err, PROF_NOMEM, "cannot write the trace: out of memory");
     if (!status && p.write_errno) {

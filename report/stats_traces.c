@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/base/utf8.h"
 #include "report/stats_columns.h"
 
 /* An event with the texts that are made of it. */
@@ -239,7 +240,8 @@ static void describe_work(const struct prof_report_stat_walk *walk, struct event
     const struct prof_stream *its = prof_stream(walk->capture, e->stream);
     line->device[0] = 0;
     if (device && device->name)
-        snprintf(line->device, sizeof line->device, "%.120s (%lld)", device->name,
+        snprintf(line->device, sizeof line->device, "%.*s (%lld)",
+                 prof_report_head(device->name, 120), device->name,
                  device->ordinal == PROF_UNKNOWN ? -1ll : (long long)device->ordinal);
     if (e->kind == PROF_EVENT_TRANSFER)
         line->name = prof_stat_operation(its ? its->api : NULL, e->copy_kind);

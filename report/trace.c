@@ -42,6 +42,7 @@ const char *prof_trace_keep(struct prof_trace *t, uint64_t key, const char *text
 
 #define CALLERS 4       /* of the program's own lines; Chrome's stackFrames has all frames */
 #define CALLER_CELLS 48 /* of a function's name */
+#define CALLER_BYTES 256u
 #define STACK_TEXTS (UINT64_C(1) << 62) /* keys of texts kept, plus stack.id */
 
 uint32_t prof_trace_stack(struct prof_trace *t, int64_t stack)
@@ -59,18 +60,20 @@ static void write_callers(struct prof_stacks *stacks, int64_t stack, char *out, 
     out[0] = 0;
     for (size_t i = 0; i < count && i < CALLERS && used < size; i++) {
         struct prof_frame frame = frames[i];
-        char text[256], *name = prof_report_fit(frame.function, CALLER_CELLS);
-        if (name)
-            frame.function = name;
-        prof_frame_text(&frame, text, sizeof text);
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? " < " : "", text);
+        char *name = prof_report_fit(frame.function, CALLER_CELLS);
+        frame.function = name ? name : "n/a";
+        char *text = prof_frame_text_new(&frame, i ? " < " : "");
+        if (text)
+            used += (size_t)snprintf(out + used, size - used, "%.*s",
+                                     prof_report_head(text, CALLER_BYTES), text);
+        free(text);
         free(name);
     }
 }
 
 void prof_trace_called_from(struct prof_trace *t, int64_t stack)
 {
-    char text[1024];
+    char text[CALLERS * CALLER_BYTES + 1];
     if (!t->stacks.stacks || stack <= 0)
         return;
     const char *kept = prof_trace_kept(t, STACK_TEXTS + (uint64_t)stack);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/base/utf8.h"
 #include "report/trace_names.h"
 #include "report/data.h"
 
@@ -11,6 +12,7 @@
 #define EXTRA_BASE 10000000
 /* Kineto's place for devices in the list: below the processes. */
 #define DEVICE_SORT 5000000
+#define NAME_BYTES 200u /* of a thread's or stream's own name */
 
 static uint64_t stream_key(int64_t pid, int64_t tid)
 {
@@ -159,24 +161,25 @@ bool prof_trace_is_process(const struct prof_trace_names *names, int64_t pid)
 static void name_of_thread(const struct prof_thread *thread, const char *what, const char *extra,
                            char *out, size_t size)
 {
-    const char *name = thread ? thread->name : NULL;
-    snprintf(out, size, "thread %lld%s%.200s%s%s%s", (long long)(thread ? thread->tid : 0),
-             bracket(name, " ("), name ? name : "", bracket(name, ")"), what, extra);
+    const char *name = thread ? thread->name : NULL, *text = name ? name : "";
+    snprintf(out, size, "thread %lld%s%.*s%s%s%s", (long long)(thread ? thread->tid : 0),
+             bracket(name, " ("), prof_report_head(text, NAME_BYTES), text, bracket(name, ")"),
+             what, extra);
 }
 
 static void name_of_stream(const struct prof_trace_names *names, int64_t id, int64_t tid,
                            const char *what, const char *extra, char *out, size_t size)
 {
     const struct prof_stream *stream = prof_stream(names->capture, id);
-    const char *name = stream ? stream->name : NULL;
+    const char *name = stream ? stream->name : NULL, *text = name ? name : "";
     const struct prof_process *processes;
     char owner[64] = "";
     if (stream && prof_processes(names->capture, &processes) > 1)
         snprintf(owner, sizeof owner, " of process %lld",
                  (long long)prof_trace_process_pid(names, stream->process));
-    snprintf(out, size, "stream %lld%s%.200s%s%s%s%s",
+    snprintf(out, size, "stream %lld%s%.*s%s%s%s%s",
              (long long)(stream ? prof_trace_stream_tid(names, id) : tid), bracket(name, " ("),
-             name ? name : "", bracket(name, ")"), owner, what, extra);
+             prof_report_head(text, NAME_BYTES), text, bracket(name, ")"), owner, what, extra);
 }
 
 void prof_trace_name_track(const struct prof_trace_names *names, enum prof_trace_lane what,

@@ -1,10 +1,9 @@
 /* The event cursor of prof.h sorts events of one instant by kind and id; an NVTX range and the call
  * inside it then come in the wrong order for drawing. Events of one start are few, so they pass
  * through a small buffer here that sorts them by what encloses what. */
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
+#include "report/thread.h"
 #include "report/walk.h"
 
 /* More events than this at one nanosecond are sorted piece by piece. */
@@ -180,11 +179,7 @@ void prof_report_walk_ahead(struct prof_report_walk *walk)
         return;
     pthread_mutex_init(&walk->lock, NULL);
     pthread_cond_init(&walk->changed, NULL);
-    sigset_t all, before;
-    sigfillset(&all); /* signals are the caller's thread's business */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    walk->ahead = pthread_create(&walk->reader, NULL, read_ahead, walk) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    walk->ahead = prof_report_thread(&walk->reader, read_ahead, walk);
 }
 
 static void stop_ahead(struct prof_report_walk *walk)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
+#include "libprof/base/utf8.h"
 #include "libprof/include/prof_stack.h"
 #include "libprof/store/ingest_stack.h"
 
@@ -136,7 +137,8 @@ static const char *made_name(struct prof_stacks *s, const struct prof_frame *pla
     if (place->kind == PROF_FRAME_MISSING)
         return "[callers unknown]";
     if (place->module && offset != PROF_UNKNOWN)
-        snprintf(text, sizeof text, "%.120s+0x%llx", base_name(place->module),
+        snprintf(text, sizeof text, "%.*s+0x%llx",
+                 prof_report_head(base_name(place->module), 120), base_name(place->module),
                  (unsigned long long)offset);
     else if (place->kind == PROF_FRAME_PYTHON)
         return "[Python]";

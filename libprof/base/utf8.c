@@ -71,6 +71,18 @@ size_t prof_report_utf8(const char *text, size_t left, uint32_t *code)
     return length;
 }
 
+int prof_report_head(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most), start = length;
+    uint32_t code;
+    if (length < most || !text[length])
+        return (int)length; /* nothing is cut */
+    while (start && length - start < 3 && (text[start] & 0xc0) == 0x80)
+        start--;
+    size_t bytes = prof_report_utf8(text + start, strnlen(text + start, 4), &code);
+    return (int)(start + bytes > length ? start : length);
+}
+
 static size_t cells_of(uint32_t code)
 {
     if (code < 0x300)

@@ -11,6 +11,9 @@
  * there is none. */
 size_t prof_report_utf8(const char *text, size_t left, uint32_t *code);
 
+/* For "%.*s": how many bytes of `text`, at most `most`, end with a whole character. */
+int prof_report_head(const char *text, size_t most);
+
 /* Columns a terminal gives to `text` (UTF-8, already clean). East Asian wide and emoji count 2,
  * combining marks 0; independent of the locale. */
 size_t prof_report_cells(const char *text);

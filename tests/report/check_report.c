@@ -39,6 +39,15 @@ END_TEST
 START_TEST(nothing_that_moves_the_cursor_survives_cleaning)
 {
     expect_text(prof_report_clean("a\033[31mb\007"), "a\\x1b[31mb\\x07");
+    ck_assert_int_eq(prof_report_head("abc", 5), 3);
+    ck_assert_int_eq(prof_report_head("abc", 2), 2);
+    ck_assert_int_eq(prof_report_head("a\xc3\xa9", 3), 3);
+    ck_assert_int_eq(prof_report_head("a\xc3\xa9", 2), 1);
+    ck_assert_int_eq(prof_report_head("\xf0\x9f\x98\x80", 3), 0);
+    ck_assert_int_eq(prof_report_head("ab\xf0\x9f\x98\x80", 4), 2);
+    ck_assert_int_eq(prof_report_head("a\x80\x80\x80\x80", 4), 4); /* no characters: cut anywhere */
+    ck_assert_int_eq(prof_report_head("a\xff\xff", 2), 2);
+    ck_assert_int_eq(prof_report_head("", 4), 0);
     expect_text(prof_report_clean("a\nb\tc\rd"), "a\\nb\\tc\\rd");
     expect_text(prof_report_clean("x\xff\xc3(y"), "x\\xff\\xc3(y");
     expect_text(prof_report_clean("a\xe2\x80\xae"

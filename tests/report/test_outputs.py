@@ -245,6 +245,42 @@ for option, (name, read, part) in OUTPUTS.items():
     assert part is None or part in text, (option, part, text[:3000])
 assert not os.path.exists("HACKED")
 
+# ---- names of frames and tracks, of many lengths -----------------------------------------------------
+# What is cut is cut between characters, a line behind a long path stays, and all outputs agree with the file.
+FRAMES = ["", ";", " ", "a;b", "x\ny", "tab\there", '"\\', "</script>", "\u202ertl", "end 42", "#comment 1", "\x1b[31m", "{}[],:",
+          "n" * 5000, *(ascii * "a" + letter * 300 for ascii in range(4) for letter in ("\u00e9", "\u6838", "\U0001f600"))]
+deep = capture_of("normal", "frames.sqlite")
+with sqlite3.connect(deep) as db:
+    for i, name in enumerate(FRAMES, start=1):
+        db.execute("INSERT INTO string(id, value) VALUES(?, ?)", (9000 + i, name))
+        db.execute("INSERT INTO frame(id, process, kind, address) VALUES(?, 1, 1 + ? % 2, ?)", (i, i, i))
+        db.execute("INSERT INTO symbol(frame, level, function, file, line) VALUES(?, 0, ?, ?, ?)", (i, 9000 + i, 9000 + i, i))
+    parent = None
+    for i in range(1, 1000):
+        db.execute("INSERT INTO stack(id, parent, frame, depth) VALUES(?, ?, ?, ?)", (i, parent, 1 + i % len(FRAMES), i))
+        parent = i
+    db.execute("INSERT INTO stack(id, parent, frame, depth) VALUES(1001, 1002, 1, 1), (1002, 1001, 2, 2)")  # a circle
+    db.execute("UPDATE kernel SET stack = CASE id % 5 WHEN 0 THEN 999 WHEN 1 THEN 1001 ELSE 1 + id % 40 END")
+    for table in ("thread", "stream", "device"):
+        db.execute("UPDATE %s SET name = ?" % table, (table[0] + "\u6838" * 200,))
+db.close()
+for option, (name, read, _) in OUTPUTS.items():
+    if option in ("--plots", "--roofline"):
+        continue
+    result = report(option, name, deep)
+    assert result.returncode == 0 and b"runtime error" not in result.stderr, (option, result.stderr[:3000])
+    with open(name, "rb") as file:
+        data = file.read()
+    read(data)
+    if option not in ("--pprof", "--html"):  # compressed, both
+        assert "\ufffd" not in data.decode("utf-8", "ignore") and b"\\ufffd" not in data, option
+with open("trace.json", encoding="utf-8") as file:
+    frames = json.load(file)["stackFrames"].values()
+assert {(node["name"], node["category"]) for node in frames} == {
+    (name, "%s:%d" % (name.encode()[:4096].decode("utf-8", "ignore"), i)) for i, name in enumerate(FRAMES, start=1)}
+subprocess.run([sys.executable, os.path.join(source, "perfetto_check.py"), "trace.pftrace", "trace.json"], check=True,
+               stdout=subprocess.DEVNULL)
+
 # ---- numbers of a damaged capture -------------------------------------------------------------------
 # Each of these alone: sums and differences of them fit no integer; the sanitizers tell what is computed anyway.
 LARGEST = 9223372036854775807
