@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "tui/views.h"
 
 /* ---- NVTX ranges --------------------------------------------------------------------------- */
@@ -46,11 +47,11 @@ static bool plant(struct tree *tree, const struct prof_flame *flame)
         tree->next[i] = tree->child[i] = SIZE_MAX;
     for (size_t i = count; i-- > 1;) { /* parents stand before their children */
         size_t parent = flame->nodes[i].parent;
-        tree->count[i] += flame->nodes[i].count;
-        tree->count[parent] += tree->count[i];
+        tree->count[i] = prof_add(tree->count[i], flame->nodes[i].count);
+        tree->count[parent] = prof_add(tree->count[parent], tree->count[i]);
         if (!is_place(&flame->nodes[i])) {
-            tree->self[i] += flame->nodes[i].self;
-            tree->self[parent] += tree->self[i];
+            tree->self[i] = prof_add(tree->self[i], flame->nodes[i].self);
+            tree->self[parent] = prof_add(tree->self[parent], tree->self[i]);
             continue;
         }
         tree->next[i] = tree->child[parent];

@@ -165,6 +165,31 @@ START_TEST(hostile_names_are_text)
 }
 END_TEST
 
+/* Sums of what no program took stop at the end; the sanitizers watch. */
+START_TEST(damaged_numbers)
+{
+    scene_make(&scene, "damaged");
+    scene_second(&scene, 0, true);
+    scene_second(&scene, 1, true);
+    scene_sql(&scene, "UPDATE kernel SET duration = 9223372036854775807, api_duration = duration;"
+                      "UPDATE transfer SET duration = 9223372036854775807, bytes = duration;"
+                      "UPDATE memset SET duration = 9223372036854775807, bytes = duration;"
+                      "UPDATE range SET duration = 9223372036854775807");
+    scene_state(&scene, "complete", 2000000000);
+    scene_publish(&scene);
+    ck_assert(tui_app_make(&app, scene.path, false));
+    do
+        ck_ok(tui_app_refresh(&app, 0, err));
+    while (!app.model->caught_up);
+    for (int view = 0; view < TUI_VIEWS; view++) {
+        tui_app_show(&app, view);
+        tui_app_fill(&app);
+        free(screen(160, 40));
+    }
+    done();
+}
+END_TEST
+
 START_TEST(any_size_will_do)
 {
     open_finished(false);
@@ -514,7 +539,8 @@ START_TEST(cells_take_what_they_get)
 END_TEST
 
 CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_are_text,
-           any_size_will_do, layout_uses_every_line_once, keys_move_sort_and_filter,
+           damaged_numbers, any_size_will_do, layout_uses_every_line_once,
+           keys_move_sort_and_filter,
            windows_and_pause, clicks_choose, the_cursor_stays_on_its_row, json_is_the_table,
            devices_as_the_driver_tells, several_devices, lines_of_stacks, health_of_the_recorder,
            cells_take_what_they_get)
