@@ -436,6 +436,12 @@ class Trace(NothingLeft):
                          "SELECT count(*), sum(bytes), count(\"end\") FROM allocation", "SELECT pid FROM process"):
             self.assertEqual(ask(CAPTURES["normal"], question), ask(out, question), question)
 
+    def test_opencl_calls_are_calls(self):
+        out = import_file(self.write(json.dumps({"traceEvents": [
+            {"ph": "X", "cat": "opencl", "name": "clFinish", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]})))
+        self.assertEqual(ask(out, "SELECT s.value, a.duration FROM api_all a JOIN string s ON s.id = a.name"), [("clFinish", 2000)])
+        self.assertEqual(one(out, "SELECT count(*) FROM range"), 0)
+
     def test_several_processes(self):
         events = []
         for pid in (10, 20):

@@ -258,7 +258,7 @@ static const struct {
     {"kernel", put_kernel, true},      {"gpu_memcpy", put_copy, true},
     {"gpu_memset", put_fill, true},    {"cuda_sync", put_wait, false},
     {"cuda_runtime", put_call, false}, {"cuda_driver", put_call, false},
-    {"overhead", put_overhead, false},
+    {"opencl", put_call, false},       {"overhead", put_overhead, false},
 };
 
 static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
