@@ -98,7 +98,8 @@ bool collector_traces(const char *domain);
  * option the window is open from the start and never closes.
  *
  * Is a window open now? What begins while it is false is not recorded and not counted; what began
- * inside a window is recorded to its end. Two loads; never false without such an option. */
+ * inside a window is recorded to its end. Three loads, with --capture-range four; never false
+ * without such an option. */
 bool collector_recording(void);
 
 /* Was a window open at `time` (CLOCK_MONOTONIC)? For records that come after the fact; keeps the

@@ -141,9 +141,8 @@ static struct {
 
 static bool map_tables(struct core_state *state)
 {
-    if (!kept.tables) {
+    if (!kept.tables)
         kept.tables = map_wiped(TABLE_BYTES);
-    }
     char *at = kept.tables;
     if (!at)
         return false;
@@ -170,7 +169,6 @@ static bool give_birth(struct core_state *state)
         .pid = state->pid,
         .parent = (uint32_t)getppid(),
         .forked = state->forked,
-        .start_ns = prof_now_ns(),
         .realtime_ns = prof_clock_ns(CLOCK_REALTIME),
         .raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
     };
