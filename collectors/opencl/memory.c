@@ -98,16 +98,25 @@ void ocl_emit_free(uint64_t id, uint64_t time, uint64_t correlation)
     errno = saved;
 }
 
-/* What a callback gets: the number and the process that it is of (a forked child knows none). */
+/* What a callback gets: the number and, in the bits above, the process that it is of (a forked child
+ * knows none). */
+#define ID_BITS 48
+
+static uint64_t of_this_process(void)
+{
+    return (uint64_t)atomic_load(&ocl_epoch) << ID_BITS;
+}
+
 static uint64_t packed(uint64_t id)
 {
-    return (uint64_t)(atomic_load(&ocl_epoch) & 0xffff) << 48 | id;
+    return of_this_process() | id;
 }
 
 static void ended(uint64_t value, uint64_t correlation)
 {
-    if (ocl_on() && value >> 48 == (atomic_load(&ocl_epoch) & 0xffff))
-        ocl_emit_free(value & (((uint64_t)1 << 48) - 1), collector_now(), correlation);
+    uint64_t id = value & (((uint64_t)1 << ID_BITS) - 1);
+    if (ocl_on() && value - id == of_this_process())
+        ocl_emit_free(id, collector_now(), correlation);
 }
 
 static void CL_CALLBACK destroyed(cl_mem memory, void *data)
