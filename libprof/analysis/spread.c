@@ -12,7 +12,6 @@
 #define STEP_BITS 8
 #define STEPS (1u << STEP_BITS)
 #define OCTAVES 64
-#define HISTOGRAM_STEPS 488
 #define SMALL 1024 /* values a group keeps whatever the budget says */
 
 /* Octave 0 holds 0..255 one by one; octave o > 0 holds [2^(o+7), 2^(o+8)) in 256 steps, each
@@ -211,7 +210,7 @@ static void count_steps(const struct prof_gather *g, int64_t *counts)
 
 bool prof_gather_histogram(const struct prof_gather *g, struct prof_histogram *histogram)
 {
-    int64_t counts[HISTOGRAM_STEPS] = {0};
+    int64_t counts[PROF_HISTOGRAM_STEPS] = {0};
     *histogram = (struct prof_histogram){0};
     if (!g->count || g->out_of_memory)
         return true;

@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/* 8 steps of 1 up to 7, then 8 to each of the 60 doublings up to INT64_MAX. */
+#define PROF_HISTOGRAM_STEPS 488
+
 /* Steps first .. first + count - 1; the outer ones are not 0. Step s holds the values from
  * prof_histogram_low(s) up to, not with, prof_histogram_low(s + 1). */
 struct prof_histogram {
@@ -19,7 +22,8 @@ struct prof_histogram {
 /* The step of a value; negative ones are in that of 0. */
 uint32_t prof_histogram_step(int64_t value);
 
-/* The least value of a step: exact, also as a double. Steps: 0 .. 487, and 488 for the end. */
+/* The least value of a step: exact, also as a double. `step` may be
+ * PROF_HISTOGRAM_STEPS: the end of the last one. */
 double prof_histogram_low(uint32_t step);
 
 void prof_histogram_free(struct prof_histogram *histogram);
