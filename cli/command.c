@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "libprof/base/format.h"
 #include "libprof/base/utf8.h"
 
 const struct cli_option cli_help_option = {
@@ -126,81 +127,74 @@ static const struct cli_option *find_short(const struct cli_command *command, ch
     return letter == 'h' ? &cli_help_option : NULL;
 }
 
+/* What is too large for 64 bits is read as the largest number. */
+static bool read_digits(const char **text, uint64_t *out)
+{
+    const char *at = *text;
+    *out = 0;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        *out = *out > (UINT64_MAX - digit) / 10 ? UINT64_MAX : *out * 10 + digit;
+    }
+    bool any = at > *text;
+    *text = at;
+    return any;
+}
+
 static bool parse_size(const char *text, uint64_t *out)
 {
     static const char units[] = "kmgt";
-    char *end;
-    errno = 0;
-    if (*text < '0' || *text > '9')
-        return false;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (errno)
-        return false;
+    uint64_t number;
     unsigned shift = 0;
-    if (*end) {
-        const char *unit = strchr(units, *end | 0x20);
+    if (!read_digits(&text, &number))
+        return false;
+    if (*text) {
+        const char *unit = strchr(units, *text | 0x20);
         if (!unit)
             return false;
         shift = 10 * (unsigned)(unit - units + 1);
-        end++;
-        if (*end && strcasecmp(end, "b") != 0 && strcasecmp(end, "ib") != 0)
+        text++;
+        if (*text && strcasecmp(text, "b") != 0 && strcasecmp(text, "ib") != 0)
             return false;
     }
-    if (number > UINT64_MAX >> shift)
-        return false;
-    *out = (uint64_t)number << shift;
+    *out = number > UINT64_MAX >> shift ? UINT64_MAX : number << shift;
     return true;
 }
 
-static bool parse_time(const char *text, uint64_t *out)
+bool cli_parse_time(const char *text, uint64_t *out)
 {
     static const struct {
         const char *name;
         uint64_t ns;
     } units[] = {{"", 1000000000}, {"s", 1000000000},          {"ms", 1000000},
                  {"us", 1000},     {"m", 60ull * 1000000000u}, {"h", 3600ull * 1000000000u}};
-    uint64_t whole = 0, part = 0, scale = 1;
-    const char *at = text;
-    if (*at < '0' || *at > '9')
+    uint64_t whole, part = 0, scale = 1;
+    if (!read_digits(&text, &whole))
         return false;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        whole = whole * 10 + (uint64_t)(*at - '0');
-        if (whole > 100000000)
-            return false;
-    }
-    if (*at == '.') {
-        for (at++; *at >= '0' && *at <= '9'; at++) {
+    if (*text == '.') {
+        for (text++; *text >= '0' && *text <= '9'; text++) {
             if (scale < 1000000000) { /* what is finer than a nanosecond is cut */
-                part = part * 10 + (uint64_t)(*at - '0');
+                part = part * 10 + (uint64_t)(*text - '0');
                 scale *= 10;
             }
         }
-        if (at[-1] == '.')
+        if (text[-1] == '.')
             return false;
     }
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(at, units[i].name) == 0) {
-            /* below 2^64: 1e8 h = 3.6e20 ns is not */
-            if (whole > UINT64_MAX / 2 / units[i].ns)
-                return false;
-            *out = whole * units[i].ns +
-                   (uint64_t)((double)part / (double)scale * (double)units[i].ns + 0.5);
+        if (strcmp(text, units[i].name) == 0) {
+            *out = whole > UINT64_MAX / 2 / units[i].ns
+                       ? UINT64_MAX
+                       : whole * units[i].ns +
+                             (uint64_t)((double)part / (double)scale * (double)units[i].ns + 0.5);
             return true;
         }
     return false;
 }
 
-static bool parse_count(const char *text, unsigned *out)
+static bool parse_count(const char *text, uint64_t *out)
 {
-    char *end;
-    errno = 0;
-    if (*text < '0' || *text > '9')
-        return false;
-    unsigned long number = strtoul(text, &end, 10);
-    if (errno || *end || number == 0 || number > UINT_MAX)
-        return false;
-    *out = (unsigned)number;
-    return true;
+    return read_digits(&text, out) && !*text && *out > 0;
 }
 
 static void list_words(const char *const *words, char *buffer, size_t size)
@@ -233,6 +227,43 @@ static bool bad_word(const struct cli_command *command, const struct cli_option 
     return false;
 }
 
+#define LONGEST_NS (100000000ull * 1000000000u) /* three years */
+
+/* How numbers are read, what they may be at most, and what is said of what is no such number. */
+static const struct {
+    bool (*parse)(const char *text, uint64_t *out);
+    uint64_t most;
+    struct prof_text (*show)(int64_t value);
+    const char *refusal;
+} numbers[] = {
+    [CLI_SIZE] = {parse_size, INT64_MAX, prof_bytes_of,
+                  "size: give bytes, or a number with k, M, G or T (as in 512M)"},
+    [CLI_TIME] = {cli_parse_time, LONGEST_NS, prof_duration_ns,
+                  "time: give seconds, or a number with us, ms, s, m or h (as in 1.5s or 500ms)"},
+    [CLI_COUNT] = {parse_count, UINT_MAX, prof_count, "count: give a whole number from 1 up"},
+};
+
+static bool store_number(const struct cli_command *command, const struct cli_option *option,
+                         const char *text, void *place)
+{
+    uint64_t value, most = option->most ? option->most : numbers[option->type].most;
+    if (!numbers[option->type].parse(text, &value)) {
+        cli_say(command->name, "--%s: '%s' is not a %s", option->name, text,
+                numbers[option->type].refusal);
+        return false;
+    }
+    if (value > most) {
+        cli_say(command->name, "--%s: '%s' is too much: give at most %s", option->name, text,
+                numbers[option->type].show((int64_t)most).text);
+        return false;
+    }
+    if (option->type == CLI_COUNT)
+        *(unsigned *)place = (unsigned)value;
+    else
+        *(uint64_t *)place = value;
+    return true;
+}
+
 static bool store(const struct cli_command *command, const struct cli_option *option,
                   const char *text, void *values)
 {
@@ -253,26 +284,9 @@ static bool store(const struct cli_command *command, const struct cli_option *op
         *(const char **)place = text;
         return true;
     case CLI_SIZE:
-        if (parse_size(text, place))
-            return true;
-        cli_say(command->name,
-                "--%s: '%s' is not a size: give bytes, or a number with k, M, G or T (as in 512M)",
-                option->name, text);
-        return false;
     case CLI_TIME:
-        if (parse_time(text, place))
-            return true;
-        cli_say(command->name,
-                "--%s: '%s' is not a time: give seconds, or a number with us, ms, s, m or h (as in "
-                "1.5s or 500ms)",
-                option->name, text);
-        return false;
     case CLI_COUNT:
-        if (parse_count(text, place))
-            return true;
-        cli_say(command->name, "--%s: '%s' is not a count: give a whole number from 1 up",
-                option->name, text);
-        return false;
+        return store_number(command, option, text, place);
     case CLI_CHOICE:
         if (!find_word(option->words, text, strlen(text), place))
             return bad_word(command, option, text, strlen(text));

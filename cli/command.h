@@ -43,6 +43,7 @@ struct cli_option {
     const char *group;        /* heading in help; NULL = as the row before, "Options" at first */
     const char *text;         /* one sentence, no capital, no full stop */
     const char *const *words; /* CLI_CHOICE, CLI_WORDS: ends with NULL */
+    uint64_t most;            /* CLI_COUNT, CLI_SIZE, CLI_TIME: the largest value; 0 = what fits */
     const char *implied; /* value of --NAME alone, any other is then given as --NAME=VALUE; NULL =
                             it needs one. Only of options without a letter */
 };
@@ -84,6 +85,10 @@ struct cli_operands {
  * help was printed, or what is wrong was said on stderr. */
 bool cli_parse(const struct cli_command *command, int argc, char **argv, void *values,
                struct cli_operands *operands, int *status);
+
+/* A time as options have it ("1.5s", "2m", seconds without a unit) in ns; false when it is none. What
+ * is too long for 64 bits is the longest. */
+bool cli_parse_time(const char *text, uint64_t *ns);
 
 /* "perfkit CMD: message" and a newline on stderr, in one write. Both keep errno. */
 void cli_say(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -89,7 +89,7 @@ static const struct cli_option run_options[] = {
              "that gives the device work or makes code for it), alloc, sync (waits); all three "
              "without a list; with :N of every Nth call of a thread only"},
     {.name = "stack-depth", .type = CLI_COUNT, AT(stacks.depth), .argument = "FRAMES",
-     .fallback = "128", .text = "most callers that a stack keeps, the innermost ones; up to 250"},
+     .fallback = "128", .most = STACKS_MOST_DEPTH, .text = "most callers that a stack keeps, the innermost ones; up to 250"},
     {.name = "pytorch", .type = CLI_WORDS, AT(pytorch), .argument = "LIST", .implied = PYTORCH_ALL,
      .text = "name PyTorch's operators (ops) and modules (modules) by NVTX ranges, without a change "
              "to the program; both without a list",
@@ -100,10 +100,12 @@ static const struct cli_option run_options[] = {
              "or count FLOP and bytes of single launches: exact:KERNEL, those of kernels whose name "
              "matches the pattern"},
     {.name = "counters-interval", .type = CLI_TIME, AT(counters.interval_ns), .argument = "TIME",
-     .fallback = "20us", .text = "time between two samples within a burst"},
+     .fallback = "20us", .most = COUNTERS_MOST_INTERVAL_NS,
+     .text = "time between two samples within a burst"},
     {.name = "counters-duty", .type = CLI_TEXT, AT(counters.duty), .argument = "PERCENT",
      .fallback = "what costs a tenth of a core", .text = "share of the time that is sampled"},
     {.name = "cpu-sample", .type = CLI_COUNT, AT(cpu.hz), .argument = "HZ", .implied = "199",
+     .most = CPU_MOST_HZ,
      .text = "also sample where the program's threads run, HZ times a second of each busy processor "
              "(199 without a number), and where and how long they block"},
     {.name = "cpu-sample-stack", .type = CLI_CHOICE, AT(cpu.stack), .argument = "HOW",

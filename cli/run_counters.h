@@ -10,6 +10,7 @@
 #include "libprof/store/ingest.h"
 
 #define COUNTERS_OWN_INTERVAL UINT64_MAX
+#define COUNTERS_MOST_INTERVAL_NS 100000000u
 
 #define COUNTERS_EXACT "exact:" /* --counters=exact:KERNEL: no sampler; the collector counts */
 

@@ -19,11 +19,6 @@ static uint32_t copied_bytes(unsigned hz)
 
 bool cpu_check(const char *command, const struct cpu_options *options)
 {
-    if (options->hz > CPU_MOST_HZ) {
-        cli_say(command, "--cpu-sample: %u samples a second are more than %u: give fewer",
-                options->hz, CPU_MOST_HZ);
-        return false;
-    }
     if (options->hz == 0 && (options->blocked || options->stack)) {
         cli_say(command, "--cpu-sample-%s needs --cpu-sample: give that too",
                 options->blocked ? "blocked" : "stack");

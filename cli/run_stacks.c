@@ -9,7 +9,6 @@
 #include "cli/run_environment.h"
 #include "cli/run_stacks.h"
 
-#define MOST_DEPTH 250u     /* as the collector's */
 #define MOST_LIST_BYTES 60u /* what the collector reads of it */
 #define MOST_EVERY 1000000000ul
 
@@ -62,7 +61,7 @@ static bool check_kinds(const char *command, const char *kinds)
         if (name < bytes && !is_rate(word + name + 1, word + bytes)) {
             cli_say(command,
                     "--stacks=%.*s: behind the colon stands how many calls have one stack taken: "
-                    "give a number from 1, as in launch:10",
+                    "give a number from 1 to 1,000,000,000, as in launch:10",
                     (int)bytes, word);
             return false;
         }
@@ -81,11 +80,6 @@ bool stacks_check(const char *command, const struct stacks_options *options, con
     }
     if (strlen(options->kinds) > MOST_LIST_BYTES) {
         cli_say(command, "--stacks: the list is too long: give each kind once");
-        return false;
-    }
-    if (options->depth > MOST_DEPTH) {
-        cli_say(command, "--stack-depth=%u: at most %u callers are kept: give a smaller number",
-                options->depth, MOST_DEPTH);
         return false;
     }
     if (!trace_has(trace, "cuda") && !trace_has(trace, "opencl")) {

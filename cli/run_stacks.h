@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #define STACKS_ALL "launch,alloc,sync"
+#define STACKS_MOST_DEPTH 250u /* as the collector's */
 
 struct stacks_options {
     const char *kinds; /* KIND[:N],...; NULL = none */

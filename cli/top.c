@@ -24,13 +24,13 @@
 
 struct top_options {
     bool once, json, ascii;
-    const char *view, *file, *log;
-    unsigned window, count, rows;
+    const char *view, *file, *log, *window;
+    unsigned window_s, count, rows;
     uint64_t interval;
 };
 
-static const char *const windows[] = {"1", "10", "60", "all", NULL};
-static const unsigned window_seconds[] = {1, 10, 60, 0};
+#define MOST_WINDOW_S 60 /* of whole seconds, so many are kept */
+static const char *const windows[] = {"1s", "10s", "60s", "all", NULL}; /* for completion */
 
 #define AT(member) .offset = offsetof(struct top_options, member)
 static const struct cli_option top_options[] = {
@@ -63,11 +63,11 @@ static const struct cli_option top_options[] = {
          "kernels, streams, transfers, memory, ranges, processes, findings, devices, health, host; "
          "with --json several, or all"},
     {.name = "window",
-     .type = CLI_CHOICE,
+     .type = CLI_TEXT,
      AT(window),
-     .argument = "SECONDS",
-     .fallback = "10",
-     .text = "what rates and shares are of: the last 1, 10 or 60 seconds, or all",
+     .argument = "TIME",
+     .fallback = "10s",
+     .text = "what rates and shares are of: the last whole seconds, up to 60, or all",
      .words = windows},
     {.name = "interval",
      .letter = 'i',
@@ -249,7 +249,7 @@ static enum prof_status show(const struct top_capture *capture, const struct top
     app.measure = top_measure;
     app.measure_context = &measure;
     app.model->is_served = top_is_served;
-    app.model->window_s = window_seconds[options->window];
+    app.model->window_s = options->window_s;
     if (*capture->final)
         app.model->final = strdup(capture->final);
     tui_app_show(&app, first);
@@ -327,10 +327,22 @@ static const char *wrong(const struct top_options *options, const struct cli_ope
     return NULL;
 }
 
+static bool read_window(const char *text, unsigned *seconds)
+{
+    uint64_t ns = 0;
+    *seconds = 0;
+    if (!strcmp(text, "all"))
+        return true;
+    if (!cli_parse_time(text, &ns) || ns > MOST_WINDOW_S * 1000000000ull || ns % 1000000000)
+        return false;
+    *seconds = (unsigned)(ns / 1000000000);
+    return *seconds > 0;
+}
+
 static int top_run(const struct cli_command *command, int argc, char **argv)
 {
     struct top_options options = {
-        .window = 1, .interval = 1000000000, .rows = 40, .view = "kernels"};
+        .window = "10s", .interval = 1000000000, .rows = 40, .view = "kernels"};
     struct cli_operands operands;
     struct top_capture capture = {0};
     struct prof_error err = {0};
@@ -346,6 +358,11 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
     }
     if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
         return exit_status;
+    if (!read_window(options.window, &options.window_s)) {
+        cli_say(command->name, "--window: '%s' is no window: give 1s to %us, or all",
+                options.window, MOST_WINDOW_S);
+        return CLI_USAGE;
+    }
     unsigned views = views_of(options.view, &first);
     const char *why = wrong(&options, &operands, program, views);
     if (why || !views) {

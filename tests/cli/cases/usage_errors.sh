@@ -47,4 +47,14 @@ try perfkit export absent.sqlite -
 try perfkit merge absent.sqlite -o -
 try perfkit merge absent.sqlite -o ''
 try perfkit export absent.sqlite ''
+try perfkit top --window 2m absent.sqlite
+try perfkit top --window 500ms absent.sqlite
+try perfkit top --window 1m absent.sqlite # as any time
+# What is above a limit is told the limit.
+for options in "run --stack-depth 99999999999" "run --cpu-sample=10001" "run --spool-limit 99999999999999999999" \
+    "run --delay 99999999999999999999" "run --duration 1000000h" "run --counters-interval 3s" \
+    "report --top 4294967296" "ab --runs 99999999999" "gate --sessions 99999999999" "top --interval 9999999999"; do
+    # shellcheck disable=SC2086
+    try perfkit $options
+done
 ls
