@@ -39,6 +39,7 @@ struct sweep {
     bool waited;                      /* the host waited since the operation before */
     uint32_t behind; /* shape whose call the host waited in, or a wait; nothing was queued since */
     int64_t launching;              /* since then, but for the first launch */
+    int64_t stood, lead;            /* ns in the last wait; in the one that `behind` names */
     int64_t last_call;              /* when the latest of the operations so far was asked for */
     int64_t gap[PROF_SLICES];       /* the idle time being told */
     int64_t woken;                  /* of its PROF_SLICE_SYNC, after the wait */
@@ -76,12 +77,14 @@ static int64_t within(const struct prof_facts *f, int64_t begin, int64_t end)
     return end > begin ? end - begin : 0;
 }
 
-/* Since when the host is behind the device. One that never gets ahead between two waits is slow at
- * launching: that is not the wait's fault. */
-static void begin_behind(struct sweep *s, uint32_t whose)
+/* Since when the host is behind the device, `stood_ns` of which it stood in the wait: no wait costs
+ * more of its lead. One that never gets ahead between two waits is slow at launching: that is not
+ * the wait's fault. */
+static void begin_behind(struct sweep *s, uint32_t whose, int64_t stood_ns)
 {
     s->behind = whose;
     s->launching = 0;
+    s->lead = stood_ns;
 }
 
 static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
@@ -91,7 +94,7 @@ static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
     if (!s->waited && last && slice == PROF_SLICE_SYNC)
         last->awaited++;
     if (!s->waited && s->behind != s->last_shape)
-        begin_behind(s, last && prof_is_copy(last) ? s->last_shape : BEHIND_A_WAIT);
+        begin_behind(s, last && prof_is_copy(last) ? s->last_shape : BEHIND_A_WAIT, s->stood);
     s->waited = true;
 }
 
@@ -110,10 +113,11 @@ static void note_queued(struct work *w, struct sweep *s)
 {
     if (s->behind == NOT_BEHIND)
         return;
-    s->facts->relaunch_ns += s->launching;
+    int64_t late = s->launching < s->lead ? s->launching : s->lead;
+    s->facts->relaunch_ns += late;
     if (s->behind != BEHIND_A_WAIT)
-        w->facts->shapes.data[s->behind].catch_up_ns += s->launching;
-    begin_behind(s, NOT_BEHIND);
+        w->facts->shapes.data[s->behind].catch_up_ns += late;
+    begin_behind(s, NOT_BEHIND, 0);
 }
 
 static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_t begin,
@@ -228,6 +232,8 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
         const struct prof_call *call = &calls[--at];
         int64_t call_end = prof_add(call->start, call->duration);
         int64_t after = bubble_of(s, call, call_end);
+        if (after && !s->waited)
+            s->stood = call->duration;
         if (prof_add(call_end, after) <= begin)
             break; /* earlier ones may be longer, but calls of a thread do not overlap */
         int64_t bubble_end = prof_add(call_end, after) < end ? prof_add(call_end, after) : end;
@@ -377,7 +383,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
     s->waited = false;
     s->last_call = op->call > s->last_call ? op->call : s->last_call;
     if (shape->waits)
-        begin_behind(s, op->shape);
+        begin_behind(s, op->shape, op->call_duration);
     if (!inside)
         return true;
     count_op(w, s, op);

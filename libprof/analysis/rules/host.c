@@ -294,7 +294,9 @@ const struct prof_rule prof_rules_host[] = {
                  "run --cpu-sample` the finding names the function.",
           .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
           .opencl = "A second host thread; clFlush after queueing.",
-          .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True).",
+          .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True); "
+                     "torch.compile or torch.cuda.graph() where it is Python between small "
+                     "operators.",
           .bound = "That idle time, with the 50 us after waits from which the host went to it.",
           .limits = "A service that waits for requests is idle by design.",
           .needs = "kernels with their calls"},
