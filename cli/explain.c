@@ -167,6 +167,15 @@ static const char *rule_name(const void *table, size_t i)
     return page ? page->id : NULL;
 }
 
+/* The nearest one; else the first that holds the word: leak, memory-leak. */
+static const char *near_rule(const char *word)
+{
+    const char *near = cli_nearest(word, rule_name, NULL), *name;
+    for (size_t i = 0; !near && *word && (name = rule_name(NULL, i)); i++)
+        near = strstr(name, word) ? name : NULL;
+    return near;
+}
+
 static int explain_run(const struct cli_command *command, int argc, char **argv)
 {
     struct explain_options options = {0};
@@ -180,7 +189,7 @@ static int explain_run(const struct cli_command *command, int argc, char **argv)
     const struct prof_rule_page *page = prof_rule_find(operands.values[0]);
     if (page)
         return print_one(page, format);
-    const char *near = cli_nearest(operands.values[0], rule_name, NULL);
+    const char *near = near_rule(operands.values[0]);
     if (near)
         cli_say(command->name, "there is no rule '%s': did you mean '%s'?", operands.values[0],
                 near);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/generate.h"
+#include "libprof/include/prof_findings.h"
 
 #define FOR_COMMANDS(c) for (const struct cli_command *const *c = cli_commands(); *c; c++)
 #define FOR_OPTIONS(o, command) for (const struct cli_option *o = (command)->options; o->name; o++)
@@ -12,6 +13,18 @@ static void put_words(FILE *out, const char *const *words, const char *between)
 {
     for (size_t i = 0; words[i]; i++)
         fprintf(out, "%s%s", i ? between : "", words[i]);
+}
+
+static bool is_explain(const struct cli_command *command)
+{
+    return strcmp(command->name, "explain") == 0;
+}
+
+static void put_rules(FILE *out)
+{
+    const struct prof_rule_page *page;
+    for (size_t i = 0; (page = prof_rule_page(i)); i++)
+        fprintf(out, "%s%s", i ? " " : "", page->id);
 }
 
 /* Text inside single quotes, for zsh also with its own special characters escaped. */
@@ -124,6 +137,10 @@ void generate_bash(FILE *out)
             FOR_COMMANDS(other)
             fprintf(out, "%s ", (*other)->name);
             fputs("' -- \"$cur\"))", out);
+        } else if (is_explain(*c)) {
+            fputs("; else COMPREPLY=($(compgen -W '", out);
+            put_rules(out);
+            fputs("' -- \"$cur\"))", out);
         } else if ((*c)->operand != CLI_FLAG) {
             if ((*c)->verbs) {
                 fputs("; elif [ \"$COMP_CWORD\" -eq 2 ]; then COMPREPLY=($(compgen -W '", out);
@@ -196,7 +213,11 @@ void generate_zsh(FILE *out)
         fputs("        ", out);
         if (strcmp((*c)->name, "help") == 0)
             fputs("'1:command:{_describe command commands}' ", out);
-        else if ((*c)->verbs) {
+        else if (is_explain(*c)) {
+            fputs("'1:rule:(", out);
+            put_rules(out);
+            fputs(")' ", out);
+        } else if ((*c)->verbs) {
             fputs("'1:what to do:(", out);
             put_words(out, (*c)->verbs, " ");
             fputs(")' '*:file:_files' ", out);
@@ -242,10 +263,13 @@ void generate_fish(FILE *out)
         fputs("'\n", out);
         FOR_OPTIONS(o, *c)
         fish_option(out, (*c)->name, o);
-        if ((*c)->verbs) {
+        if ((*c)->verbs || is_explain(*c)) {
             fprintf(out, "complete -c perfkit -n '__fish_seen_subcommand_from %s' -a '",
                     (*c)->name);
-            put_words(out, (*c)->verbs, " ");
+            if ((*c)->verbs)
+                put_words(out, (*c)->verbs, " ");
+            else
+                put_rules(out);
             fputs("'\n", out);
         }
         if ((*c)->operand == CLI_TEXT)

@@ -44,10 +44,32 @@ static const char *command_name(const void *table, size_t i)
     return command ? command->name : NULL;
 }
 
+/* Commands of other profilers, and what they are here. */
+static const char *elsewhere(const char *name)
+{
+    static const struct {
+        const char *name, *here;
+    } words[] = {
+        {"profile", "perfkit run"},
+        {"record", "perfkit run"},
+        {"stats", "perfkit report --stats"},
+        {"analyze", "perfkit report --findings all"},
+        {"query", "sqlite3 FILE: a capture is SQLite"},
+        {"sql", "sqlite3 FILE: a capture is SQLite"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(name, words[i].name))
+            return words[i].here;
+    return NULL;
+}
+
 static int unknown_command(const char *name)
 {
+    const char *here = elsewhere(name);
     const char *near = cli_nearest(name, command_name, command_table);
-    if (near)
+    if (here)
+        cli_say("", "unknown command '%s': here that is %s", name, here);
+    else if (near)
         cli_say("", "unknown command '%s': did you mean '%s'?", name, near);
     else
         cli_say("", "unknown command '%s': see perfkit help", name);

@@ -22,5 +22,6 @@ try perfkit run -o a.sqlite python3 --he
 try perfkit run --wait = all -t nvtx python3 ''
 try perfkit report --format j
 try perfkit help d
+try perfkit explain memory-
 try perfkit ctl sta
 try perfkit ctl --j

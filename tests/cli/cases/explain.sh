@@ -7,5 +7,6 @@ for rule in $(perfkit explain | cut -d' ' -f1); do
 done
 echo "in JSON: $(perfkit explain --json | grep -c '"rule":')"
 perfkit explain tail-efect; echo "status $?"
+perfkit explain leak; echo "status $?"
 perfkit explain nothing-like-it; echo "status $?"
 perfkit explain launch-bound tail-effect; echo "status $?"

@@ -2,6 +2,8 @@
 try() { "$@"; echo "$? <- $*"; }
 try perfkit rnu
 try perfkit something-else
+try perfkit stats
+try perfkit query
 try perfkit --verbose
 try perfkit report a b
 try perfkit report --formta json
