@@ -160,6 +160,8 @@ class Trouble(unittest.TestCase):
         self.assertIn("not an SQLite file", self.refused("n.sqlite", files[0], path_of("text")))
         self.assertIn("no such file", self.refused("n.sqlite", files[0], path_of("nowhere.sqlite")))
         self.assertIn("not a regular file", self.refused("n.sqlite", files[0], path_of("folder")))
+        os.mkfifo(path_of("pipe"))
+        self.assertIn("not a regular file", self.refused("n.sqlite", files[0], path_of("pipe")))
 
     def test_unfinished(self):
         files = ranks("live", range(2), 2)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libprof/base/saturate.h"
@@ -41,6 +42,9 @@ static bool ends_in_head(const char *path)
 {
     static const char begin[] = "SQLite format 3"; /* and a zero */
     char head[sizeof begin];
+    struct stat info;
+    if (stat(path, &info) || !S_ISREG(info.st_mode)) /* a pipe would be waited for without end */
+        return false;
     FILE *file = fopen(path, "re");
     size_t bytes = file ? fread(head, 1, sizeof head, file) : sizeof head;
     bool ends = bytes < sizeof head && !ferror(file) && memcmp(head, begin, bytes) == 0;
