@@ -242,8 +242,10 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
     while (!status && (length = getline(&line, &room, in)) > 0) {
         r.line++;
         total += (size_t)length;
+        /* the byte order mark that editors put in front */
+        size_t mark = r.line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         status = total > MOST_BYTES ? wrong(&r, "the file is too long for settings", NULL)
-                                    : read_line(&r, line, (size_t)length);
+                                    : read_line(&r, line + mark, (size_t)length - mark);
     }
     if (!status && ferror(in))
         status = prof_fail_errno(err, PROF_IO, "cannot read %s", path);

@@ -94,7 +94,7 @@ class Case(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def write(self, name, text):
-        with open(self.path(name), "w") as file:
+        with open(self.path(name), "w", encoding="utf-8") as file:
             file.write(text)
 
     def candidate(self, *changes, runs=3):
@@ -325,6 +325,10 @@ class Configuration(Case):
                 said = self.refused("gate", "--baseline", "main", *self.candidate(runs=1),
                                     saying=saying)
                 self.assertIn("perfkit.gate:%d: " % line, said)
+
+    def test_it_may_come_from_any_editor(self):
+        self.write("perfkit.gate", '\ufeffalpha = 0.1\r\n[[override]]\r\nmatch = "*"\r\nreason = "a"')
+        self.gate(self.candidate())
 
     def test_what_is_no_file(self):
         os.mkfifo(self.path("perfkit.gate"))
