@@ -84,6 +84,35 @@ START_TEST(a_kernel_is_paid_for_once)
 }
 END_TEST
 
+/* A warm-up in a range of another name does the same as the steps, and is none of them. */
+START_TEST(steps_alone_are_judged)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "short", 264, 256, 32);
+    int64_t begin = 0;
+    for (int i = 0; i < STEPS + 2; i++) {
+        begin = i == 2 ? s.host : begin;
+        scene_push(&s, i < 2 ? "warmup" : "step");
+        for (int j = 0; j < 20; j++)
+            scene_kernel(&s, 0, config, 2 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    int64_t end = s.host;
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    ck_assert_str_eq(findings.step_name, "step");
+    ck_assert_int_eq(findings.steps, STEPS);
+    ck_assert_int_eq(findings.begin_ns, begin);
+    ck_assert_int_eq(findings.begin_ns + findings.window_ns, end);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 /* Numbers that no device tells and no run makes: an answer or none, but no nonsense (the sanitizers
@@ -161,6 +190,7 @@ int main(void)
     tcase_set_timeout(each, 60);
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
+    tcase_add_test(all, steps_alone_are_judged);
     tcase_add_loop_test(all, damage_makes_no_nonsense, 0, sizeof damages / sizeof damages[0]);
     tcase_add_test(all, every_rule_is_covered);
     suite_add_tcase(suite, each);
