@@ -73,6 +73,24 @@ class Clocks(unittest.TestCase):
         self.assertEqual(ask(path_of("plain.sqlite"), "SELECT subject, item FROM capture_health WHERE process IS NULL"),
                          [("clock", "assumed")])
 
+    def test_a_merged_file_and_one_of_its_host(self):
+        """The clock of what was merged is that of a host: a file of the same boot is exact, whatever its wall clock says."""
+        b = Host("b", "boot-b", 987_654_321, wall_ns=2 * HOUR)
+        set_since = Host("a", "boot-a", A.mono_ns, wall_ns=5_000_000_000)
+        merge("of-two.sqlite", rank_capture("two-0.sqlite", 0, 2, A, jitter_ns=2000),
+              rank_capture("two-1.sqlite", 1, 2, b, jitter_ns=2000))
+        late = rank_capture("two-2.sqlite", 2, 3, set_since, collectives=False)
+        for name, files in (("late.sqlite", (path_of("of-two.sqlite"), late)), ("early.sqlite", (late, path_of("of-two.sqlite")))):
+            merge(name, *files)
+            self.assertEqual(one(path_of(name), "SELECT clock FROM merged_part WHERE file='two-2.sqlite'"), "same")
+            starts = dict(ask(path_of(name), "SELECT p.rank, min(k.start) FROM kernel k JOIN stream s ON s.id=k.stream "
+                                             "JOIN process p ON p.id=s.process GROUP BY 1"))
+            self.assertEqual(starts[2], starts[0])
+        # Its other host's clock was only compared.
+        of_b = rank_capture("two-3.sqlite", 2, 3, b, collectives=False)
+        merge("doubt.sqlite", path_of("of-two.sqlite"), of_b)
+        self.assertEqual(one(path_of("doubt.sqlite"), "SELECT clock FROM merged_part WHERE file='two-3.sqlite'"), "realtime")
+
     def test_the_first_file_has_no_collectives(self):
         b = Host("b", "boot-b", 987_654_321, wall_ns=2 * HOUR)
         c = Host("c", "boot-c", 55_555, wall_ns=-HOUR)

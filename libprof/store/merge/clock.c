@@ -16,9 +16,8 @@
 #define MOST_ERROR_NS 10000000 /* what fits no better were not the same operations */
 
 struct group {
-    const char *boot_id; /* NULL: a file by itself */
-    size_t first;        /* index of a file */
-    int64_t wall_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC, PROF_MERGE_UNKNOWN */
+    size_t first;    /* index of a file */
+    int64_t wall_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC, PROF_MERGE_UNKNOWN */
     enum prof_merge_clock clock;
     struct merge_fit fit; /* to the reference's clock */
     struct merge_ends ends;
@@ -44,9 +43,9 @@ static int64_t wall_of(const struct merge_input *in)
 static bool add_group(struct groups *groups, struct merge *m, size_t at)
 {
     struct merge_input *in = &m->inputs[at];
-    bool shared = in->boot_id && in->start_mono_ns != PROF_MERGE_UNKNOWN && !in->merged;
-    uint32_t *known =
-        shared ? prof_names_get(&groups->by_boot, in->boot_id, strlen(in->boot_id)) : NULL;
+    const char *boot = in->merged ? in->merged_boot_id : in->boot_id;
+    bool shared = boot && in->start_mono_ns != PROF_MERGE_UNKNOWN;
+    uint32_t *known = shared ? prof_names_get(&groups->by_boot, boot, strlen(boot)) : NULL;
     if (known) {
         in->group = (int)*known;
         return true;
@@ -54,11 +53,10 @@ static bool add_group(struct groups *groups, struct merge *m, size_t at)
     struct group *g = prof_array_add(&groups->list);
     if (!g)
         return false;
-    *g =
-        (struct group){.boot_id = shared ? in->boot_id : NULL, .first = at, .wall_ns = wall_of(in)};
+    *g = (struct group){.first = at, .wall_ns = wall_of(in)};
     in->group = (int)groups->list.count - 1;
     return !shared ||
-           prof_names_put(&groups->by_boot, in->boot_id, strlen(in->boot_id), (uint32_t)in->group);
+           prof_names_put(&groups->by_boot, boot, strlen(boot), (uint32_t)in->group);
 }
 
 /* Of the group's first files the first that has collectives. */

@@ -29,7 +29,10 @@ static enum prof_status read_capture(struct merge_input *in)
             "cpu, trace, kernel_filter, cpu_count, start_mono_ns, start_realtime_ns, "
             "start_raw_ns, duration, exit_status, exit_signal, "
             "EXISTS(SELECT 1 FROM merged_part), "
-            "EXISTS(SELECT 1 FROM capture_health WHERE subject='part' AND item='summary') "
+            "EXISTS(SELECT 1 FROM capture_health WHERE subject='part' AND item='summary'), "
+            /* the boot whose clock a merged capture has, where its parts leave no doubt */
+            "(SELECT max(boot_id) FROM merged_part WHERE clock='same' "
+            "HAVING count(DISTINCT boot_id)=1 AND count(boot_id)=count(*)) "
             "FROM capture ORDER BY id LIMIT 1",
             -1, &row, NULL))
         return prof_sql_status(sqlite3_errcode(in->db));
@@ -47,6 +50,7 @@ static enum prof_status read_capture(struct merge_input *in)
             *numbers[i] = number(row, 10 + (int)i);
         in->merged = sqlite3_column_int(row, 17) != 0;
         in->summary = sqlite3_column_int(row, 18) != 0;
+        in->merged_boot_id = text(row, 19);
     }
     return prof_sql_status(sqlite3_finalize(row));
 }
@@ -122,7 +126,7 @@ void merge_input_free(struct merge_input *in)
 {
     char *const texts[] = {in->state, in->version, in->command, in->directory,
                            in->host,  in->boot_id, in->kernel,  in->cpu,
-                           in->trace, in->filter,  in->job};
+                           in->trace, in->filter,  in->job,     in->merged_boot_id};
     merge_input_close(in);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         free(texts[i]);

@@ -98,6 +98,7 @@ struct merge_input {
     int64_t cpu_count, start_mono_ns, start_realtime_ns, start_raw_ns, duration_ns, status, signal;
     PROF_ARRAY(struct merge_process) processes;
     bool merged;  /* it has parts of its own */
+    char *merged_boot_id; /* of the kernel whose clock its times are; NULL = not known, or no parts */
     bool summary; /* it has no events: perfkit merge --summary made it */
 
     /* its times: result = time + shift + drift * (time - middle), ns since the start of either */
