@@ -57,6 +57,37 @@ static enum prof_status check_header(const struct prof_spool *spool, struct prof
     return PROF_OK;
 }
 
+/* Map the first `bytes` of the file, in place of what was mapped of it. */
+static enum prof_status map(struct prof_spool *spool, const char *path, size_t bytes,
+                            struct prof_error *err)
+{
+    if (spool->base)
+        munmap(spool->base, spool->mapped);
+    void *base = mmap(NULL, bytes, spool->writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                      MAP_SHARED | MAP_NORESERVE, spool->fd, 0);
+    spool->base = base == MAP_FAILED ? NULL : base;
+    spool->mapped = bytes;
+    return spool->base ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot map %s", path);
+}
+
+static enum prof_status map_file(struct prof_spool *spool, const char *path, struct prof_error *err)
+{
+    struct stat st;
+    if (fstat(spool->fd, &st) != 0)
+        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
+    if (!S_ISREG(st.st_mode) || (size_t)st.st_size < SPOOL_FIRST_CHUNK)
+        return prof_fail(err, PROF_FORMAT, "%s is not a perfkit spool, or cut short", path);
+    spool->file_bytes = (size_t)st.st_size;
+    /* The first look is at the header only: it says how far the file may grow. */
+    enum prof_status status = map(spool, path, SPOOL_FIRST_CHUNK, err);
+    if (status == PROF_OK)
+        status = check_header(spool, err);
+    if (status != PROF_OK)
+        return status;
+    spool->max_chunks = header_of(spool)->max_chunks;
+    return map(spool, path, SPOOL_FIRST_CHUNK + (size_t)spool->max_chunks * SPOOL_CHUNK_BYTES, err);
+}
+
 enum prof_status prof_spool_open(const char *path, bool writable, struct prof_spool **out,
                                  struct prof_error *err)
 {
@@ -65,42 +96,14 @@ enum prof_status prof_spool_open(const char *path, bool writable, struct prof_sp
     if (fd < 0)
         return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO, "cannot open %s",
                                path);
-    struct stat st;
     struct prof_spool *spool = calloc(1, sizeof *spool);
-    enum prof_status status = PROF_OK;
     if (!spool) {
         close(fd);
         return prof_fail(err, PROF_NOMEM, "out of memory");
     }
     spool->fd = fd;
     spool->writable = writable;
-    if (fstat(fd, &st) != 0)
-        status = prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    else if (!S_ISREG(st.st_mode) || (size_t)st.st_size < SPOOL_FIRST_CHUNK)
-        status = prof_fail(err, PROF_FORMAT, "%s is not a perfkit spool, or cut short", path);
-    else {
-        /* The first look is at the header only: it says how far the file may grow. */
-        spool->mapped = SPOOL_FIRST_CHUNK;
-        spool->file_bytes = (size_t)st.st_size;
-        int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-        spool->base = mmap(NULL, spool->mapped, protection, MAP_SHARED, fd, 0);
-        if (spool->base == MAP_FAILED) {
-            spool->base = NULL;
-            status = prof_fail_errno(err, PROF_IO, "cannot map %s", path);
-        } else
-            status = check_header(spool, err);
-        if (status == PROF_OK) {
-            spool->max_chunks = header_of(spool)->max_chunks;
-            munmap(spool->base, spool->mapped);
-            spool->mapped = SPOOL_FIRST_CHUNK + (size_t)spool->max_chunks * SPOOL_CHUNK_BYTES;
-            spool->base =
-                mmap(NULL, spool->mapped, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
-            if (spool->base == MAP_FAILED) {
-                spool->base = NULL;
-                status = prof_fail_errno(err, PROF_IO, "cannot map %s", path);
-            }
-        }
-    }
+    enum prof_status status = map_file(spool, path, err);
     if (status != PROF_OK) {
         prof_spool_close(spool);
         return status;
@@ -313,7 +316,10 @@ size_t prof_spool_load(const struct prof_spool *spool, const struct prof_spool_s
 static const struct {
     uint16_t bytes, first;
 } sizes[WIRE_TYPES] = {
-#define SINCE_EVER(type) {sizeof(struct type), sizeof(struct type)}
+#define SINCE_EVER(type)                                                                           \
+    {                                                                                              \
+        sizeof(struct type), sizeof(struct type)                                                   \
+    }
     [WIRE_CONFIG] = SINCE_EVER(wire_config),
     [WIRE_DEVICE] = SINCE_EVER(wire_device),
     [WIRE_CONTEXT] = {sizeof(struct wire_context), 24},
@@ -451,8 +457,8 @@ uint64_t prof_spool_count(const struct prof_spool *spool, enum wire_count which)
         (const _Atomic uint64_t *)(const void *)(spool->base + SPOOL_HEADER_BYTES);
     uint64_t sum = 0;
     for (uint32_t row = 0; row < SPOOL_COUNTER_ROWS; row++)
-        sum += atomic_load_explicit(&counters[row * WIRE_COUNT_SLOTS + which],
-                                    memory_order_relaxed);
+        sum +=
+            atomic_load_explicit(&counters[row * WIRE_COUNT_SLOTS + which], memory_order_relaxed);
     return sum;
 }
 
