@@ -1,6 +1,7 @@
 /* The rule about numbers that are wider than they might be. Which type a kernel computes in is seen
  * by counters, else told by its name, as libraries and compilers write it; else nobody knows. */
 #include <math.h>
+#include <stdio.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/kernel_name.h"
@@ -113,6 +114,18 @@ static bool is_large(const struct prof_judge *judge, const struct narrowed *foun
     return found->worst[evidence] && prof_of_window(judge, found->time_ns[evidence]) >= LARGE;
 }
 
+/* Those with less to go by, " (86.1 % with 3 likely so)"; "" for none. */
+static struct prof_text beside_sure(const struct prof_judge *judge, const struct narrowed *found)
+{
+    struct prof_text text = {""};
+    int64_t others = found->kernels[NAMED] + found->kernels[MAYBE];
+    int64_t ns = found->time_ns[SURE] + found->time_ns[MAYBE] + found->time_ns[NAMED];
+    if (others)
+        snprintf(text.text, sizeof text.text, " (%.8s with %.9s likely so)",
+                 prof_percent(prof_of_window(judge, ns)).text, prof_count(others).text);
+    return text;
+}
+
 static void low_precision(struct prof_judge *judge)
 {
     const struct prof_device *device = judge->device->device;
@@ -138,10 +151,11 @@ static void low_precision(struct prof_judge *judge)
         sure
             ? prof_found(
                   judge, 0.4,
-                  "Arithmetic of 32 bits or more in %s, %s of the time, the costliest %s at %s "
+                  "Arithmetic of 32 bits or more in %s, %s of the time%s, the costliest %s at %s "
                   "of what it allows: in 16 bits tensor cores are many times as fast, and "
                   "bytes halve, where the result allows.",
-                  kernels.text, share.text, name.text, prof_percent(worst->pipe_share).text)
+                  kernels.text, share.text, beside_sure(judge, &found).text, name.text,
+                  prof_percent(worst->pipe_share).text)
             : prof_found(judge, 0.2,
                          "Bytes or arithmetic hold back %s, %s of the time, the costliest %s. If "
                          "they are numbers of 32 bits, which nothing recorded tells, 16 bits halve "
