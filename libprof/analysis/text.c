@@ -68,14 +68,6 @@ static const char *const jit_operations[] = {
     [WIRE_JIT_COMPILE] = "compiled",
 };
 
-static const char *const sources[] = {
-    [WIRE_SOURCE_CUDA] = "CUDA runtime",
-    [WIRE_SOURCE_CUDA_DRIVER] = "CUDA driver",
-    [WIRE_SOURCE_OPENCL] = "OpenCL",
-    [WIRE_SOURCE_NVTX] = "NVTX",
-    [WIRE_SOURCE_HOST] = "host",
-};
-
 const char *prof_copy_kind_text(int kind)
 {
     return WORD(copy_kinds, kind);
@@ -89,11 +81,6 @@ const char *prof_memory_kind_text(int kind)
 const char *prof_sync_kind_text(int kind)
 {
     return WORD(sync_kinds, kind);
-}
-
-const char *prof_source_text(int source)
-{
-    return WORD(sources, source);
 }
 
 const char *prof_overhead_kind_text(int kind)

@@ -177,7 +177,6 @@ void prof_device_unknown(struct prof_device *device);
 const char *prof_copy_kind_text(int kind);   /* transfer.kind, and PROF_COPY_MEMSET */
 const char *prof_memory_kind_text(int kind); /* transfer.source_kind, allocation.kind */
 const char *prof_sync_kind_text(int kind);   /* sync.kind */
-const char *prof_source_text(int source);    /* api_call.source */
 /* "8,2 x 256": grid and block of a launch; "n/a" for NULL. */
 struct prof_text prof_launch_shape(const struct prof_config *config);
 

@@ -6,7 +6,7 @@
  * rank whose recording began later has fewer: then they are counted from the end. */
 #include "libprof/analysis/ranks/private.h"
 
-bool rank_is_synchronising(enum prof_collective operation)
+static bool is_synchronising(enum prof_collective operation)
 {
     return operation == PROF_COLLECTIVE_ALL_REDUCE || operation == PROF_COLLECTIVE_ALL_GATHER ||
            operation == PROF_COLLECTIVE_REDUCE_SCATTER || operation == PROF_COLLECTIVE_ALL_TO_ALL ||
@@ -161,7 +161,7 @@ static bool match_communicator(struct matching *m, size_t first, size_t end)
             return false;
         if (fresh)
             m->lanes.data[m->lanes.count++] = (struct lane){m->order.count, 0};
-        if (!rank_is_synchronising(event->said.operation))
+        if (!is_synchronising(event->said.operation))
             continue;
         m->order.data[m->order.count++] = (uint32_t)i;
         m->lanes.data[m->lanes.count - 1].count++;

@@ -89,7 +89,7 @@ static bool add_interval(struct prof_intervals *set, int64_t begin, int64_t end)
     return true;
 }
 
-bool rank_count_add(struct rank_work *w, struct rank_count count)
+static bool count_add(struct rank_work *w, struct rank_count count)
 {
     struct {
         int64_t key, key2;
@@ -135,7 +135,7 @@ static bool count_operation(struct rank_work *w, const struct rank_unit *unit,
     } else {
         return true;
     }
-    return rank_count_add(w, count);
+    return count_add(w, count);
 }
 
 static bool see_operation(void *user, const struct prof_device_op *op)
@@ -195,7 +195,7 @@ static bool add_event(struct rank_work *w, struct rank_unit *unit, struct rank_e
                                .unit = event.unit,
                                .count = 1};
     return add_interval(&unit->collectives.set, event.start, event.end) &&
-           (!in_iterations(unit, event.call) || rank_count_add(w, count));
+           (!in_iterations(unit, event.call) || count_add(w, count));
 }
 
 static bool kernel_events(struct rank_work *w)

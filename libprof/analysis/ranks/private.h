@@ -157,7 +157,6 @@ struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t dev
 enum prof_status rank_operations_read(struct rank_work *w, struct prof_error *err);
 bool rank_events_make(struct rank_work *w);
 bool rank_windows(struct rank_work *w);
-bool rank_count_add(struct rank_work *w, struct rank_count count);
 
 /* What belongs together is believed where this much of it fits, by clocks this good. */
 #define RANK_FIT_SLACK_NS 20000 /* of devices of one machine, as CUPTI converts them */
@@ -167,7 +166,6 @@ bool rank_count_add(struct rank_work *w, struct rank_count count);
 bool rank_match(struct rank_work *w);
 /* pairs.c: of events in their order. */
 bool rank_pairs(struct rank_work *w);
-bool rank_is_synchronising(enum prof_collective operation);
 
 /* causes.c */
 bool rank_causes(struct rank_work *w, struct prof_ranks *result);

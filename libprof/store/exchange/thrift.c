@@ -5,7 +5,7 @@
 #include "libprof/base/array.h"
 #include "libprof/store/exchange/thrift.h"
 
-enum { TYPE_TRUE = 1, TYPE_FALSE = 2, TYPE_I16 = 4, TYPE_I64 = 6, TYPE_LIST = 9 };
+enum { TYPE_TRUE = 1, TYPE_FALSE = 2, TYPE_I64 = 6, TYPE_LIST = 9 };
 
 #define VARINT_BYTES 10
 
@@ -60,12 +60,6 @@ static void put_field(struct thrift *out, int field, unsigned type)
 void thrift_bool(struct thrift *out, int field, bool value)
 {
     put_field(out, field, value ? TYPE_TRUE : TYPE_FALSE);
-}
-
-void thrift_i16(struct thrift *out, int field, int16_t value)
-{
-    put_field(out, field, TYPE_I16);
-    put_zigzag(out, value);
 }
 
 void thrift_i32(struct thrift *out, int field, int32_t value)

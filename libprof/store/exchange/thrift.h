@@ -31,7 +31,6 @@ struct thrift {
 };
 
 void thrift_bool(struct thrift *out, int field, bool value);
-void thrift_i16(struct thrift *out, int field, int16_t value);
 void thrift_i32(struct thrift *out, int field, int32_t value);
 void thrift_i64(struct thrift *out, int field, int64_t value);
 void thrift_binary(struct thrift *out, int field, const void *data, size_t length);
