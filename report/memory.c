@@ -164,7 +164,9 @@ static void note_steps(const struct prof_report_data *data, char *out, size_t si
         snprintf(out, size, "A step is one NVTX range \"%s\": %s after warm-up.", name ? name : "",
                  prof_count(p->steps).text);
     else
-        snprintf(out, size, "A step is a repetition of the device's work: %s of them.",
+        snprintf(out, size,
+                 "A step is a repetition of the device's work: %s of them. What whole devices gain "
+                 "by a step is told of steps that are NVTX ranges.",
                  prof_count(p->steps).text);
     free(name);
 }
