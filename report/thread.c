@@ -1,6 +1,6 @@
 /* The stream of a report that is written behind; see thread.h. Half of the time of a large trace is
- * spent in making its text, a fifth in the file system or, many times that, in compressing it: those
- * two side by side. */
+ * spent in making its text, a fifth in the file system or, many times that, in compressing it:
+ * those two side by side. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
