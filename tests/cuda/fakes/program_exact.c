@@ -75,7 +75,7 @@ static uint32_t launch_by_runtime(const char *name)
  * others, after code was unloaded. */
 int scenario_exact_late(void)
 {
-    enum { COUNTED = 5, OTHERS = 3, BETWEEN = 40000 };
+    enum { COUNTED = 5, OTHERS = 3, BETWEEN = 33000 };
     uint32_t counted[COUNTED], others[OTHERS];
     play_topology();
     fake.api(CUPTI_CB_DOMAIN_DRIVER_API, MODULE_UNLOAD_CBID, play_id(), 0);
