@@ -370,6 +370,32 @@ static int open_immutable(struct prof_store *store)
     return code ? code : probe(store->db);
 }
 
+static int open_to_read(struct prof_store *store)
+{
+    sqlite3_close(store->db);
+    store->db = NULL;
+    int code = sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+                               NULL);
+    return code ? code : probe(store->db);
+}
+
+/* Who wrote into the closed file (the names of stacks come last) was killed: what it had begun is
+ * undone, which SQLite does for those that may write only. */
+static bool undo_journal(const char *path)
+{
+    sqlite3 *db = NULL;
+    bool ok = side_file_exists(path, "-journal") &&
+              !sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
+              !probe(db);
+    sqlite3_close(db);
+    return ok;
+}
+
+static bool is_refused(int code)
+{
+    return (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
+}
+
 static bool is_closed(sqlite3 *db)
 {
     return ask(db, "SELECT count(*) FROM capture WHERE state IN ('recording', 'closing')", 1) == 0;
@@ -385,11 +411,10 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
     status = new_store(path, store, err);
     if (status)
         return status;
-    int code = sqlite3_open_v2(path, &(*store)->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-                               NULL);
-    if (!code)
-        code = probe((*store)->db);
-    if ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) {
+    int code = open_to_read(*store);
+    if (is_refused(code) && undo_journal(path))
+        code = open_to_read(*store);
+    if (is_refused(code)) {
         /* A file in WAL mode in a folder that cannot hold -shm. Without -wal everything is in the
          * main file; with it, ignoring it would show an old state as if it were the whole. */
         if (side_file_exists(path, "-wal") || side_file_exists(path, "-journal")) {

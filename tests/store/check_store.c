@@ -443,6 +443,40 @@ START_TEST(an_older_capture_is_completed)
 }
 END_TEST
 
+/* As `perfkit symbolize` does, that is killed in the middle. */
+START_TEST(what_a_killed_writer_began_is_undone)
+{
+    enter();
+    struct prof_store *store = create();
+    run(store, "INSERT INTO capture(state) VALUES('complete');"
+               "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
+               "INSERT INTO string(value) SELECT hex(zeroblob(100)) FROM n");
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_store_close(store);
+    pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db;
+        bool begun =
+            !sqlite3_open(path, &db) &&
+            !sqlite3_exec(db, "PRAGMA cache_size = 2; BEGIN; UPDATE string SET value = 'half'", NULL,
+                          NULL, NULL);
+        _exit(!begun);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    char journal[80];
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    ck_assert_int_eq(access(journal, F_OK), 0);
+    ck_assert_msg(!prof_store_open(path, &store, &err), "%s", err.message);
+    ck_assert_int_eq(ask(store, "SELECT count(*) FROM string WHERE value = 'half'"), 0);
+    ck_assert_int_eq(ask(store, "SELECT count(*) FROM string"), 2000);
+    prof_store_close(store);
+    ck_assert_int_ne(access(journal, F_OK), 0);
+    leave();
+}
+END_TEST
+
 CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_kept_unless_asked,
            eager_readers_do_no_harm_to_a_new_capture, old_side_files_do_not_enter_a_new_capture,
            an_unwritable_place_is_told, a_published_capture_is_one_file,
@@ -451,4 +485,5 @@ CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_
            a_capture_left_in_wal_settles_later, a_capture_in_the_making_is_not_settled,
            what_is_not_a_capture_is_refused_with_the_reason, a_newer_version_is_refused,
            an_older_capture_is_completed, a_truncated_capture_is_refused,
-           a_damaged_capture_is_survived, a_read_only_folder_is_enough)
+           a_damaged_capture_is_survived, a_read_only_folder_is_enough,
+           what_a_killed_writer_began_is_undone)
