@@ -31,9 +31,9 @@ enum {
 
 static const struct tui_column stream_columns[] = {
     [S_NAME] = {"stream", "Stream", TUI_NAME, 0, 0},
-    [S_PID] = {"pid", "pid", TUI_ID, 8, 2},
+    [S_PID] = {"pid", "pid", TUI_ID, 8, 1},
     [S_DEVICE] = {"device", "device", TUI_TEXT, 20, 3},
-    [S_SPARK] = {NULL, "last minute", TUI_SPARKLINE, 30, 1},
+    [S_SPARK] = {NULL, "last minute", TUI_SPARKLINE, 30, 2},
     [S_BUSY] = {"busy_share", "busy%", TUI_SHARE, 7, 0},
     [S_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 0},
     [S_COPIES] = {"copies_per_s", "copies/s", TUI_REAL, 8, 2},
