@@ -254,9 +254,10 @@ START_TEST(builds)
     decode(2000);
     unsigned loads = 0;
     for (size_t i = 0; i < core.count; i++) {
-        if (core.records[i].head.type != WIRE_CALL || core.records[i].call.klass != WIRE_CLASS_BUILD)
+        const struct wire_call *call = &core.records[i].call;
+        if (core.records[i].head.type != WIRE_CALL || call->klass != WIRE_CLASS_BUILD)
             continue;
-        ck_assert_uint_ne(core.records[i].call.stack, 0);
+        ck_assert_uint_ne(call->stack, 0);
         loads++;
     }
     ck_assert_uint_eq(loads, 3);
