@@ -251,8 +251,8 @@ char *prof_gate_change(const struct prof_compared *row)
 static void put_power(FILE *out, const struct prof_compared *row)
 {
     if (isfinite(row->mde))
-        fprintf(out, "; a slowdown of %s%s may go unseen", row->mde < MOST_FACTOR ? "less than " : "",
-                slowdown_text(row->mde).text);
+        fprintf(out, "; a slowdown of %s%s may go unseen",
+                row->mde < MOST_FACTOR ? "less than " : "", slowdown_text(row->mde).text);
     if (row->runs_needed == PROF_UNKNOWN)
         fprintf(out, "; more than 1,000 runs a side would be needed");
     else if (row->runs_needed > 0)

@@ -119,7 +119,10 @@ static void say_group(const struct prof_report_data *data, const struct alike *g
     size_t named = group->count <= room ? group->count : room - 1;
     say(&note, group->roofs[0] ? "Roofs of " : "No roofs are known of ");
     for (size_t i = 0; i < named; i++)
-        say(&note, "%s%s", !i ? "" : i + 1 == group->count ? " and " : ", ",
+        say(&note, "%s%s",
+            !i                      ? ""
+            : i + 1 == group->count ? " and "
+                                    : ", ",
             prof_report_device_label(prof_device(data->capture, group->devices[i])));
     if (named < group->count)
         say(&note, " and %zu more", group->count - named);

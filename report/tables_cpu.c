@@ -13,8 +13,8 @@ static struct prof_report_value share_of(const struct prof_report_data *data, bo
     int64_t sum = prof_cpu_total(all->idle_ns);
     if (sum <= 0)
         return (struct prof_report_value){.kind = PROF_VALUE_NONE};
-    return (struct prof_report_value){
-        .kind = PROF_VALUE_REAL, .real = (double)prof_cpu_total(times->idle_ns) / (double)sum};
+    return (struct prof_report_value){.kind = PROF_VALUE_REAL,
+                                      .real = (double)prof_cpu_total(times->idle_ns) / (double)sum};
 }
 
 /* Idle time is not known where no device did anything. */

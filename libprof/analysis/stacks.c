@@ -137,9 +137,8 @@ static const char *made_name(struct prof_stacks *s, const struct prof_frame *pla
     if (place->kind == PROF_FRAME_MISSING)
         return "[callers unknown]";
     if (place->module && offset != PROF_UNKNOWN)
-        snprintf(text, sizeof text, "%.*s+0x%llx",
-                 prof_report_head(base_name(place->module), 120), base_name(place->module),
-                 (unsigned long long)offset);
+        snprintf(text, sizeof text, "%.*s+0x%llx", prof_report_head(base_name(place->module), 120),
+                 base_name(place->module), (unsigned long long)offset);
     else if (place->kind == PROF_FRAME_PYTHON)
         return "[Python]";
     else

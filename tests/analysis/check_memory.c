@@ -121,8 +121,15 @@ START_TEST(the_timeline_is_a_step_function)
     struct prof_capture *c = fixture_with_base(sql);
     struct prof_memory_timeline t;
     ck_ok(prof_memory_timeline(c, NULL, -1, 0, &t, &err));
-    expect_points(&t, 8, (int64_t[][2]){{0, 0}, {100, 1000}, {200, 5000}, {300, 5500},
-                                        {400, 5000}, {500, 5500}, {600, 4000}, {700, 4010}});
+    expect_points(&t, 8,
+                  (int64_t[][2]){{0, 0},
+                                 {100, 1000},
+                                 {200, 5000},
+                                 {300, 5500},
+                                 {400, 5000},
+                                 {500, 5500},
+                                 {600, 4000},
+                                 {700, 4010}});
     ck_assert(!t.thinned);
     ck_assert_int_eq(t.peak_bytes, 5500);
     ck_assert_int_eq(t.peak_ns, 300);

@@ -360,6 +360,7 @@ START_TEST(a_limited_pass_says_so)
 END_TEST
 
 CHECK_MAIN("gate_writers", text_says_what_moved_and_where, a_limited_pass_says_so,
-           idle_time_has_the_share_of_its_two_values, what_noise_hides_is_told_in_readable_numbers, what_cannot_be_told_says_why,
-           annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
-           markdown_keeps_its_cells, json_has_null_for_what_is_unknown)
+           idle_time_has_the_share_of_its_two_values, what_noise_hides_is_told_in_readable_numbers,
+           what_cannot_be_told_says_why, annotations_are_single_lines_and_at_most_ten,
+           junit_is_one_well_formed_document, markdown_keeps_its_cells,
+           json_has_null_for_what_is_unknown)

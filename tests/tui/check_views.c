@@ -367,7 +367,8 @@ END_TEST
 START_TEST(several_devices)
 {
     scene_make(&scene, "several");
-    scene_sql(&scene, "UPDATE device SET uuid = NULL, ordinal = 0; UPDATE process SET rank = id + 6");
+    scene_sql(&scene,
+              "UPDATE device SET uuid = NULL, ordinal = 0; UPDATE process SET rank = id + 6");
     for (int i = 0; i < 100; i++) {
         scene_kernel(&scene, i * 10000000, 10000000, 1, 1, true);
         scene_kernel(&scene, i * 10000000, 10000000, 3, 3, true);
@@ -540,7 +541,6 @@ END_TEST
 
 CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_are_text,
            damaged_numbers, any_size_will_do, layout_uses_every_line_once,
-           keys_move_sort_and_filter,
-           windows_and_pause, clicks_choose, the_cursor_stays_on_its_row, json_is_the_table,
-           devices_as_the_driver_tells, several_devices, lines_of_stacks, health_of_the_recorder,
-           cells_take_what_they_get)
+           keys_move_sort_and_filter, windows_and_pause, clicks_choose, the_cursor_stays_on_its_row,
+           json_is_the_table, devices_as_the_driver_tells, several_devices, lines_of_stacks,
+           health_of_the_recorder, cells_take_what_they_get)

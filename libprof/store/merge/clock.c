@@ -55,8 +55,7 @@ static bool add_group(struct groups *groups, struct merge *m, size_t at)
         return false;
     *g = (struct group){.first = at, .wall_ns = wall_of(in)};
     in->group = (int)groups->list.count - 1;
-    return !shared ||
-           prof_names_put(&groups->by_boot, boot, strlen(boot), (uint32_t)in->group);
+    return !shared || prof_names_put(&groups->by_boot, boot, strlen(boot), (uint32_t)in->group);
 }
 
 /* Of the group's first files the first that has collectives. */
