@@ -83,8 +83,9 @@ static uint32_t look_up(uint32_t correlation)
     uint64_t found = atomic_load_explicit(slot, memory_order_acquire);
     if (!correlation || found >> 32 != correlation)
         return 0;
-    if (!(found & READ)) /* unless another one has taken its place just now */
-        atomic_compare_exchange_strong(slot, &found, found | READ);
+    uint64_t seen = found; /* left as it is where another one has taken its place just now */
+    if (!(found & READ))
+        atomic_compare_exchange_strong(slot, &seen, found | READ);
     return (uint32_t)found & ~READ;
 }
 
