@@ -15,7 +15,7 @@ install(TARGETS prof ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 file(GLOB PERFKIT_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libprof/include/prof*.h)
 install(FILES ${PERFKIT_HEADERS}
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/include)
-install(FILES libprof/base/collective_name.h libprof/base/error.h
+install(FILES libprof/base/collective_name.h libprof/base/error.h libprof/base/format.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/base)
 install(DIRECTORY libprof/include/perfkit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")

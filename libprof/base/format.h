@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* An integer that the capture does not hold; in doubles NaN says the same. */
 #ifndef PROF_UNKNOWN
 #define PROF_UNKNOWN INT64_MIN
@@ -53,5 +57,9 @@ size_t prof_print_uint(char *out, uint64_t value);
 size_t prof_print_real(char *out, double value);
 /* Fixed decimals (0..9), halves rounded away from 0; |value| < 1e18. */
 size_t prof_print_fixed(char *out, double value, int decimals);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
