@@ -171,17 +171,21 @@ static void claim_links(struct prof_judge *judge, struct prof_draft *draft,
     }
 }
 
-/* By what the chains and the whole become faster where each chain is its longest kernel. */
+/* By what the chains and the whole become faster where each chain is its longest kernel. The host's
+ * time from launch to launch runs beside the kernels: together no longer than what is judged. */
 struct speed_up {
     char chains[32], whole[32];
+    double share; /* of the time that is judged */
 };
 
 static struct speed_up speed_up_of(const struct prof_judge *judge, const struct chains *all,
                                    int64_t between_ns)
 {
     struct speed_up text;
-    double took = (double)(all->sum_ns + between_ns), left = (double)(all->sum_ns - all->saved_ns);
-    double window = (double)prof_facts_window_ns(judge->facts), rest = window - took + left;
+    double window = (double)prof_facts_window_ns(judge->facts);
+    double took = fmin((double)(all->sum_ns + between_ns), window);
+    double left = (double)(all->sum_ns - all->saved_ns), rest = window - took + left;
+    text.share = took / window;
     prof_print_fixed(text.chains, took / fmax(left, 1), 1);
     prof_print_fixed(text.whole, window / fmax(rest, 1), 2);
     return text;
@@ -203,7 +207,7 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
         prof_count(all->count).text, prof_count(all->longest).text,
         all->declared ? "move memory rather than compute" : "are short",
         prof_duration_ns(all->sum_ns).text, prof_duration_ns(dispatch + launch).text, gain.chains,
-        prof_percent(prof_of_window(judge, all->sum_ns + dispatch + launch)).text, gain.whole);
+        prof_percent(gain.share).text, gain.whole);
     prof_number(draft, "chains", (double)all->count, PROF_NUMBER_COUNT);
     prof_number(draft, "kernels", (double)all->kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)all->sum_ns, PROF_NUMBER_NS);
