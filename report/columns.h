@@ -1,5 +1,4 @@
-/* For the files that describe tables (tables.c, tables_more.c): how a column says where its value
- * lies. */
+/* For the files that describe tables (tables_*.c): how a column says where its value lies. */
 #ifndef PERFKIT_REPORT_COLUMNS_H
 #define PERFKIT_REPORT_COLUMNS_H
 
@@ -50,6 +49,14 @@ static inline struct prof_report_value prof_report_device_name(const struct prof
     return prof_report_text(device && device->name ? device->full_name : NULL);
 }
 
+/* Of the process with this id in the capture. */
+static inline struct prof_report_value prof_report_pid(const struct prof_report_data *data,
+                                                       int64_t id)
+{
+    const struct prof_process *process = prof_process(data->capture, id);
+    return prof_report_int(process ? process->pid : PROF_UNKNOWN);
+}
+
 /* What shares of wall time are of, where several devices add up; behind `used` bytes of a table's
  * totals. tables.c. */
 void prof_report_say_wall(const struct prof_report_data *data, char *out, size_t size, size_t used);
@@ -57,59 +64,20 @@ void prof_report_say_wall(const struct prof_report_data *data, char *out, size_t
 #define ROWS(type, name_)                                                                          \
     .columns = name_##_columns, .row_bytes = sizeof(struct type), .rows = name_##_rows
 
-/* tables_more.c, tables_roofline.c */
-#define PROF_REPORT_MORE(name)                                                                     \
-    extern const struct prof_report_column name##_columns[];                                       \
-    const void *name##_rows(const struct prof_report_data *data, size_t *count)
-PROF_REPORT_MORE(prof_report_graph);
-PROF_REPORT_MORE(prof_report_overhead);
-PROF_REPORT_MORE(prof_report_migration);
-PROF_REPORT_MORE(prof_report_jit);
-PROF_REPORT_MORE(prof_report_pool);
-PROF_REPORT_MORE(prof_report_stream);
-PROF_REPORT_MORE(prof_report_context);
-PROF_REPORT_MORE(prof_report_thread);
-/* tables_lines.c */
-PROF_REPORT_MORE(prof_report_line);
-void prof_report_line_totals(const struct prof_report_data *data, char *out, size_t size);
-/* tables_cpu.c */
-PROF_REPORT_MORE(prof_report_host);
-PROF_REPORT_MORE(prof_report_host_thread);
-void prof_report_host_totals(const struct prof_report_data *data, char *out, size_t size);
-/* tables_ranks.c */
-PROF_REPORT_MORE(prof_report_rank);
-PROF_REPORT_MORE(prof_report_collective);
-PROF_REPORT_MORE(prof_report_late);
-PROF_REPORT_MORE(prof_report_iteration);
-PROF_REPORT_MORE(prof_report_difference);
-PROF_REPORT_MORE(prof_report_link);
-PROF_REPORT_MORE(prof_report_port);
-bool prof_report_rank_worth(const struct prof_report_data *data);
-bool prof_report_link_worth(const struct prof_report_data *data);
-void prof_report_rank_totals(const struct prof_report_data *data, char *out, size_t size);
-void prof_report_collective_totals(const struct prof_report_data *data, char *out, size_t size);
-/* tables_counters.c */
-PROF_REPORT_MORE(prof_report_counter);
-PROF_REPORT_MORE(prof_report_counter_value);
-PROF_REPORT_MORE(prof_report_exact);
-void prof_report_counter_totals(const struct prof_report_data *data, char *out, size_t size);
-bool prof_report_counter_value_worth(const struct prof_report_data *data);
-PROF_REPORT_MORE(prof_report_roofline);
-PROF_REPORT_MORE(prof_report_roofline_config);
-PROF_REPORT_MORE(prof_report_roofline_range);
-PROF_REPORT_MORE(prof_report_ceiling);
-bool prof_report_roofline_worth(const struct prof_report_data *data);
-bool prof_report_roofline_config_worth(const struct prof_report_data *data);
-bool prof_report_roofline_range_worth(const struct prof_report_data *data);
-bool prof_report_never_worth(const struct prof_report_data *data);
-void prof_report_roofline_totals(const struct prof_report_data *data, char *out, size_t size);
-void prof_report_roofline_range_totals(const struct prof_report_data *data, char *out, size_t size);
-bool prof_report_stream_worth(const struct prof_report_data *data);
-bool prof_report_context_worth(const struct prof_report_data *data);
-bool prof_report_thread_worth(const struct prof_report_data *data);
-void prof_report_graph_totals(const struct prof_report_data *data, char *out, size_t size);
-void prof_report_overhead_totals(const struct prof_report_data *data, char *out, size_t size);
-void prof_report_migration_totals(const struct prof_report_data *data, char *out, size_t size);
-void prof_report_jit_totals(const struct prof_report_data *data, char *out, size_t size);
+/* Every table of a report, in the order in which it is shown: a new one is a word here and
+ * prof_report_NAME_table in the file of its family. */
+/* clang-format off */
+#define PROF_REPORT_TABLES(TABLE)                                                                  \
+    TABLE(devices) TABLE(gaps) TABLE(ranks) TABLE(collectives) TABLE(late_ranks)                   \
+    TABLE(rank_links) TABLE(network) TABLE(rank_differences) TABLE(rank_iterations)                \
+    TABLE(kernels) TABLE(counters) TABLE(counter_values) TABLE(exact_counts) TABLE(roofline)       \
+    TABLE(roofline_configs) TABLE(roofline_ranges) TABLE(ceilings) TABLE(graphs) TABLE(lines)      \
+    TABLE(transfers) TABLE(migrations) TABLE(api) TABLE(waits) TABLE(overhead) TABLE(jit)          \
+    TABLE(ranges) TABLE(host) TABLE(host_threads) TABLE(memory) TABLE(leaks) TABLE(pools)          \
+    TABLE(streams) TABLE(contexts) TABLE(threads) TABLE(processes) TABLE(balance)
+/* clang-format on */
+
+#define PROF_REPORT_DECLARE(name) extern const struct prof_report_table prof_report_##name##_table;
+PROF_REPORT_TABLES(PROF_REPORT_DECLARE)
 
 #endif

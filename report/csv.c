@@ -110,8 +110,8 @@ enum prof_status prof_report_write_csv(struct prof_capture *capture,
     struct prof_report_data data;
     enum prof_status status = prof_report_load(capture, options, &data, err);
     if (!status) {
-        for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
-            prof_report_csv_table(out, &data, table, options ? options->top : 0);
+        for (const struct prof_report_table *const *table = prof_report_tables; *table; table++)
+            prof_report_csv_table(out, &data, *table, options ? options->top : 0);
         prof_report_csv_trust(out, &data.trust);
         status = prof_report_flush(out, err);
     }

@@ -160,9 +160,10 @@ static bool memory_table(const struct prof_html_page *page, size_t *index,
     const struct prof_report_memory *usage = page->data->usage;
     if (!usage || (!usage->profile.site_count && !usage->profile.failure_count))
         return false;
-    for (const struct prof_report_table *table = prof_report_memory_tables; table->name; table++) {
-        if (strcmp(table->name, "places") && strcmp(table->name, "pools") &&
-            shared_table(page, table, out) && !(*index)--)
+    for (const struct prof_report_table *const *table = prof_report_memory_tables; *table;
+         table++) {
+        if (strcmp((*table)->name, "places") && strcmp((*table)->name, "pools") &&
+            shared_table(page, *table, out) && !(*index)--)
             return true;
     }
     return false;
@@ -177,8 +178,8 @@ static void alive_totals(const struct prof_html_page *page, char *out, size_t si
 
 bool prof_html_table(const struct prof_html_page *page, size_t index, struct prof_html_table *out)
 {
-    for (const struct prof_report_table *table = prof_report_tables; table->name; table++) {
-        if (shared_table(page, table, out) && !index--)
+    for (const struct prof_report_table *const *table = prof_report_tables; *table; table++) {
+        if (shared_table(page, *table, out) && !index--)
             return true;
     }
     if (page->sizes.count && !index--) {

@@ -195,8 +195,8 @@ enum prof_status prof_report_write_json(struct prof_capture *capture,
         prof_report_json_trust(&json, &data);
         prof_report_json_devices(&json, &data);
         prof_report_json_findings(&json, &data);
-        for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
-            prof_report_json_table(&json, &data, table, options ? options->top : 0);
+        for (const struct prof_report_table *const *table = prof_report_tables; *table; table++)
+            prof_report_json_table(&json, &data, *table, options ? options->top : 0);
         prof_json_end(&json);
         status = prof_json_finish(&json, err);
     }

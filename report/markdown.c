@@ -154,7 +154,8 @@ enum prof_status prof_report_write_markdown(struct prof_capture *capture,
         prof_report_markdown_findings(
             out, &data, options ? options->findings : PROF_REPORT_FINDINGS_TOP,
             prof_report_markdown_prose);
-        for (const struct prof_report_table *table = prof_report_tables; table->name; table++)
+        for (const struct prof_report_table *const *next = prof_report_tables; *next; next++) {
+            const struct prof_report_table *table = *next;
             if (prof_report_worth(&data, table)) {
                 prof_report_markdown_table(out, &data, table, options ? options->top : 0);
                 if (!strcmp(table->name, "roofline"))
@@ -162,6 +163,7 @@ enum prof_status prof_report_write_markdown(struct prof_capture *capture,
                 if (!strcmp(table->name, "ranks"))
                     prof_report_markdown_rank_notes(out, &data);
             }
+        }
         status = prof_report_flush(out, err);
     }
     prof_report_unload(&data);

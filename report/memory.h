@@ -38,7 +38,7 @@ enum prof_status prof_report_load_memory(struct prof_report_data *data, struct p
 void prof_report_unload_memory(struct prof_report_data *data);
 
 /* The tables of the memory report, ended by one without a name. Static. */
-extern const struct prof_report_table prof_report_memory_tables[];
+extern const struct prof_report_table *const prof_report_memory_tables[];
 
 /* What must be said with them: what a step is, how much grows, what was not recorded. Sentences for
  * people; returns how many. */

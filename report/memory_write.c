@@ -43,20 +43,20 @@ static enum prof_status write_text(const struct writing *w, struct prof_error *e
     for (size_t i = 0; i < count; i++)
         prof_report_wrap(&page, 11, i ? "" : "Notes", notes[i]);
     enum prof_status status = PROF_OK;
-    for (const struct prof_report_table *table = prof_report_memory_tables; table->name && !status;
-         table++) {
-        if (w->data->usage->profile.why_none || !prof_report_worth(w->data, table))
+    for (const struct prof_report_table *const *table = prof_report_memory_tables;
+         *table && !status; table++) {
+        if (w->data->usage->profile.why_none || !prof_report_worth(w->data, *table))
             continue;
         fputc('\n', w->out);
-        status = prof_report_text_table(&page, w->data, table, 0, err);
+        status = prof_report_text_table(&page, w->data, *table, 0, err);
     }
     return status;
 }
 
 static void write_csv(const struct writing *w)
 {
-    for (const struct prof_report_table *table = prof_report_memory_tables; table->name; table++)
-        prof_report_csv_table(w->out, w->data, table, w->top);
+    for (const struct prof_report_table *const *table = prof_report_memory_tables; *table; table++)
+        prof_report_csv_table(w->out, w->data, *table, w->top);
     prof_report_csv_trust(w->out, &w->data->trust);
 }
 
@@ -76,8 +76,8 @@ static enum prof_status write_json(const struct writing *w, struct prof_error *e
     prof_json_end(&json);
     prof_json_string(&json, "why_none", profile->why_none);
     prof_json_known(&json, "failed", profile->failed);
-    for (const struct prof_report_table *table = prof_report_memory_tables; table->name; table++)
-        prof_report_json_table(&json, w->data, table, w->top);
+    for (const struct prof_report_table *const *table = prof_report_memory_tables; *table; table++)
+        prof_report_json_table(&json, w->data, *table, w->top);
     prof_json_end(&json);
     return prof_json_finish(&json, err);
 }
@@ -100,9 +100,10 @@ static void write_markdown(const struct writing *w)
         prof_report_markdown_prose(w->out, notes[i]);
         fputc('\n', w->out);
     }
-    for (const struct prof_report_table *table = prof_report_memory_tables; table->name; table++) {
-        if (!w->data->usage->profile.why_none && prof_report_worth(w->data, table))
-            prof_report_markdown_table(w->out, w->data, table, w->top);
+    for (const struct prof_report_table *const *table = prof_report_memory_tables; *table;
+         table++) {
+        if (!w->data->usage->profile.why_none && prof_report_worth(w->data, *table))
+            prof_report_markdown_table(w->out, w->data, *table, w->top);
     }
 }
 

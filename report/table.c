@@ -6,9 +6,9 @@
 
 const struct prof_report_table *prof_report_table(const char *name)
 {
-    for (const struct prof_report_table *table = prof_report_tables; table->name; table++) {
-        if (!strcmp(table->name, name))
-            return table;
+    for (const struct prof_report_table *const *table = prof_report_tables; *table; table++) {
+        if (!strcmp((*table)->name, name))
+            return *table;
     }
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* The tables of a report, described once: name, columns, units, where each value lies. Text, json,
- * csv, markdown and html walk these descriptions, so a column is added in one place (tables.c). */
+ * csv, markdown and html walk these descriptions, so a column is added in one place: its family's
+ * tables_*.c. */
 #ifndef PERFKIT_REPORT_TABLE_H
 #define PERFKIT_REPORT_TABLE_H
 
@@ -64,6 +65,10 @@ struct prof_report_table {
     size_t screen_rows; /* how many a text report shows when nobody asks for a number */
     size_t name_cells;  /* columns of text that its names keep as long as others can go; 0 = 24 */
     const void *(*rows)(const struct prof_report_data *data, size_t *count);
+    /* In the text report: left out below so many rows; at most so many on its first screen (0 = not
+     * there, PROF_HEADING_ONLY = the line of totals alone). */
+    size_t least_rows, first_rows;
+    bool not_in_text; /* it says the same in lines of its own, or leaves it to the other formats */
     bool optional; /* left out where people read when it is empty, or not worth it */
     bool (*worth)(const struct prof_report_data *data); /* NULL: whenever it has rows */
     /* A row that stands for all of them and is more than their sum; NULL = none. */
@@ -72,8 +77,10 @@ struct prof_report_table {
     void (*totals)(const struct prof_report_data *data, char *out, size_t size);
 };
 
-/* Ended by one without a name. Static. */
-extern const struct prof_report_table prof_report_tables[];
+#define PROF_HEADING_ONLY SIZE_MAX
+
+/* In the order in which they are shown (columns.h), ended by NULL. Static. */
+extern const struct prof_report_table *const prof_report_tables[];
 
 /* Has a page for people something to say with this table? */
 bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table);

@@ -70,7 +70,7 @@ static struct prof_report_value counter_config(const struct prof_report_data *da
     return prof_report_int(COUNTERS(row)->config ? COUNTERS(row)->config->id : PROF_UNKNOWN);
 }
 
-const struct prof_report_column prof_report_counter_columns[] = {
+static const struct prof_report_column counter_columns[] = {
     INT64("time_ns", "Time", NS, 1, prof_counter_row, time_ns),
     REAL("coverage", "Sampled", SHARE, 5, prof_counter_row, coverage),
     INT64("samples", "Samples", COUNT, 4, prof_counter_row, samples),
@@ -102,13 +102,13 @@ const struct prof_report_column prof_report_counter_columns[] = {
     {0},
 };
 
-const void *prof_report_counter_rows(const struct prof_report_data *data, size_t *count)
+static const void *counter_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->counters.count;
     return data->counters.rows;
 }
 
-void prof_report_counter_totals(const struct prof_report_data *data, char *out, size_t size)
+static void counter_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_counter_summary *all = &data->counters;
     double share = all->wall_ns > 0 ? (double)all->sampled_ns / (double)all->wall_ns : NAN;
@@ -116,6 +116,19 @@ void prof_report_counter_totals(const struct prof_report_data *data, char *out, 
              prof_count(all->samples).text, all->samples == 1 ? "" : "s",
              prof_count(all->bursts).text, all->bursts == 1 ? "" : "s", prof_percent(share).text);
 }
+
+const struct prof_report_table prof_report_counters_table = {
+    .name = "counters",
+    .title = "Hardware counters",
+    .none = "none were sampled",
+    .help =
+        "Bytes a second and shares of the pipes' peaks while the kernel ran; joint: of all that "
+        "ran with it, shared: other programs used the device too.",
+    .screen_rows = 10,
+    .optional = true,
+    .totals = counter_totals,
+    ROWS(prof_counter_row, counter),
+};
 
 /* ---- every counter ----------------------------------------------------------------------------
  */
@@ -146,7 +159,7 @@ COPIED(samples, prof_report_int(VALUE(row)->row->samples))
 COPIED(device, prof_report_int(VALUE(row)->row->device))
 COPIED(kernel, prof_report_text(VALUE(row)->row->name))
 
-const struct prof_report_column prof_report_counter_value_columns[] = {
+static const struct prof_report_column counter_value_columns[] = {
     COMPUTED("counter", "Counter", WORD, 0, value_counter),
     COMPUTED("unit", "Unit", WORD, 0, value_unit),
     COMPUTED("rate", "Per second", NUMBER, 0, value_rate),
@@ -162,18 +175,29 @@ const struct prof_report_column prof_report_counter_value_columns[] = {
     {0},
 };
 
-const void *prof_report_counter_value_rows(const struct prof_report_data *data, size_t *count)
+static const void *counter_value_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->counter_value_count;
     return data->counter_values;
 }
 
 /* For programs: people have the table above. */
-bool prof_report_counter_value_worth(const struct prof_report_data *data)
+static bool counter_value_worth(const struct prof_report_data *data)
 {
     (void)data;
     return false;
 }
+
+const struct prof_report_table prof_report_counter_values_table = {
+    .name = "counter_values",
+    .title = "Every counter",
+    .none = "none were sampled",
+    .help = "Every counter of every kernel, per second of kernel time and per launch.",
+    .optional = true,
+    .worth = counter_value_worth,
+    .not_in_text = true,
+    ROWS(prof_report_counter_value, counter_value),
+};
 
 /* ---- exact counts of single launches -----------------------------------------------------------
  */
@@ -215,7 +239,7 @@ EXACT_PIPE(tensor_fp16, TENSOR_FP16)
 EXACT_PIPE(tensor_bf16, TENSOR_BF16)
 EXACT_PIPE(tensor_fp8, TENSOR_FP8)
 
-const struct prof_report_column prof_report_exact_columns[] = {
+static const struct prof_report_column exact_columns[] = {
     INT64("launches", "Counted", COUNT, 3, prof_exact_row, launches),
     REAL("flop", "FLOP", RATIO, 1, prof_exact_row, flop),
     COMPUTED("flop_error", "Error", SHARE, 4, exact_error),
@@ -236,8 +260,21 @@ const struct prof_report_column prof_report_exact_columns[] = {
     {0},
 };
 
-const void *prof_report_exact_rows(const struct prof_report_data *data, size_t *count)
+static const void *exact_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->exact.count;
     return data->exact.rows;
 }
+
+const struct prof_report_table prof_report_exact_counts_table = {
+    .name = "exact_counts",
+    .title = "Counted launches",
+    .none = "none were counted one by one",
+    .help =
+        "FLOP and bytes of a launch, by counting some of each configuration. Error: of the FLOP; "
+        "n/a: not everything that they are made of was counted.",
+    .screen_rows = 10,
+    .optional = true,
+    .not_in_text = true,
+    ROWS(prof_exact_row, exact),
+};

@@ -70,7 +70,7 @@ static struct prof_report_value function_role(const struct prof_report_data *dat
     return role(FUNCTION(row)->launches);
 }
 
-const struct prof_report_column prof_report_host_columns[] = {
+static const struct prof_report_column host_columns[] = {
     COMPUTED("idle_ns", "Device idle", NS, 1, function_idle),
     COMPUTED("idle_share", "Share", SHARE, 4, function_share),
     COMPUTED("idle_running_ns", "Running", NS, 2, function_idle_running),
@@ -91,13 +91,13 @@ const struct prof_report_column prof_report_host_columns[] = {
     {0},
 };
 
-const void *prof_report_host_rows(const struct prof_report_data *data, size_t *count)
+static const void *host_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->cpu.function_count;
     return data->cpu.functions;
 }
 
-void prof_report_host_totals(const struct prof_report_data *data, char *out, size_t size)
+static void host_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_cpu *cpu = &data->cpu;
     struct prof_text counted =
@@ -108,6 +108,20 @@ void prof_report_host_totals(const struct prof_report_data *data, char *out, siz
         snprintf(out, size, "%s; no device worked for %s of %s", counted.text,
                  prof_duration_ns(cpu->idle_ns).text, prof_duration_ns(cpu->window_ns).text);
 }
+
+const struct prof_report_table prof_report_host_table = {
+    .name = "host",
+    .title = "Where the host was",
+    .none = "the host was not sampled (--cpu-sample)",
+    .help =
+        "Time of threads by samples: those that launch device work first, by their time while no "
+        "device worked (Device idle: running and blocked then), the others by what they ran.",
+    .screen_rows = 8,
+    .optional = true,
+    .totals = host_totals,
+    .first_rows = 3,
+    ROWS(prof_cpu_function, host),
+};
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -152,7 +166,7 @@ static struct prof_report_value thread_name(const struct prof_report_data *data,
                                                    : NULL);
 }
 
-const struct prof_report_column prof_report_host_thread_columns[] = {
+static const struct prof_report_column host_thread_columns[] = {
     COMPUTED("running_ns", "Running", NS, 1, thread_running),
     INT64("kernel_ns", "In the kernel", NS, 3, prof_cpu_thread, times.ns[PROF_CPU_KERNEL]),
     INT64("blocked_ns", "Blocked", NS, 1, prof_cpu_thread, times.ns[PROF_CPU_BLOCKED]),
@@ -166,8 +180,20 @@ const struct prof_report_column prof_report_host_thread_columns[] = {
     {0},
 };
 
-const void *prof_report_host_thread_rows(const struct prof_report_data *data, size_t *count)
+static const void *host_thread_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->cpu.thread_count;
     return data->cpu.threads;
 }
+
+const struct prof_report_table prof_report_host_threads_table = {
+    .name = "host_threads",
+    .title = "Time of threads",
+    .none = "the host was not sampled (--cpu-sample)",
+    .help =
+        "Running includes the kernel's time for the thread; preempted is ready to run without a "
+        "processor.",
+    .screen_rows = 6,
+    .optional = true,
+    ROWS(prof_cpu_thread, host_thread),
+};

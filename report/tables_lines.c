@@ -22,7 +22,7 @@ static struct prof_report_value line_work_share(const struct prof_report_data *d
         .kind = PROF_VALUE_REAL, .real = (double)LINE(row)->work_ns / (double)LINE(row)->device_ns};
 }
 
-const struct prof_report_column prof_report_line_columns[] = {
+static const struct prof_report_column line_columns[] = {
     INT64("total_ns", "Total", NS, 1, prof_launch_line, device_ns),
     REAL("share", "Share", SHARE, 1, prof_launch_line, share),
     REAL("wall_share", "Of wall", SHARE, 3, prof_launch_line, wall_share),
@@ -41,13 +41,13 @@ const struct prof_report_column prof_report_line_columns[] = {
     {0},
 };
 
-const void *prof_report_line_rows(const struct prof_report_data *data, size_t *count)
+static const void *line_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->lines.count;
     return data->lines.rows;
 }
 
-void prof_report_line_totals(const struct prof_report_data *data, char *out, size_t size)
+static void line_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_launch_lines *lines = &data->lines;
     size_t used = (size_t)snprintf(out, size, "%s, %s",
@@ -60,3 +60,16 @@ void prof_report_line_totals(const struct prof_report_data *data, char *out, siz
             prof_duration_ns(lines->unknown_ns).text);
     prof_report_say_wall(data, out, size, used);
 }
+
+const struct prof_report_table prof_report_lines_table = {
+    .name = "lines",
+    .title = "Launched from",
+    .none = "no host stacks were taken (--stacks)",
+    .help = "Device work by the line of the program that asked for it (perfkit run --stacks); "
+            "backward: by the line that called PyTorch's operator forward.",
+    .screen_rows = 8,
+    .optional = true,
+    .totals = line_totals,
+    .first_rows = 4,
+    ROWS(prof_launch_line, line),
+};

@@ -138,8 +138,7 @@ static void kept_totals(const struct prof_report_data *data, char *out, size_t s
     }
     if (leaks)
         snprintf(out, size, "%s of them %s: %s so far, %s a step", prof_count(leaks).text,
-                 leaks == 1 ? "leaks" : "leak", prof_bytes_of(bytes).text,
-                 prof_bytes(growth).text);
+                 leaks == 1 ? "leaks" : "leak", prof_bytes_of(bytes).text, prof_bytes(growth).text);
     else
         snprintf(out, size, "%s",
                  data->usage->profile.steps ? "none of them grows with the steps"
@@ -314,42 +313,100 @@ static const void *driver_rows(const struct prof_report_data *data, size_t *coun
 
 #define PATHS 56 /* "grow (model.py:125) < main (train.py:30) in train > step" */
 
-/* clang-format off */
-const struct prof_report_table prof_report_memory_tables[] = {
-    {.name = "places", .title = "Memory", .none = "no allocations",
-     .help = "Peak is the most that was allocated at one moment; a row `all` of each device, then its "
-             "kinds. Growth a step: by how much live memory grows from one step to the next. Brief: freed in "
-             "the step that made it, or within a millisecond.",
-     .screen_rows = 12, ROWS(prof_memory_place, place)},
-    {.name = "failures", .title = "Out of memory", .none = "no allocation failed for want of room",
-     .help = "Allocations that found no room: how much was asked for, and what was allocated there "
-             "then.",
-     .name_cells = PATHS, .screen_rows = 5, .optional = true, ROWS(prof_memory_failure, failure)},
-    {.name = "holders", .title = "Who held it then", .none = "nobody",
-     .help = "The call paths that held most when an allocation failed.",
-     .name_cells = PATHS, .screen_rows = 10, .optional = true, ROWS(prof_report_holder, holder)},
-    {.name = "held", .title = "Held at the peak", .none = "nothing",
-     .help = "By call path: what was alive when its device's memory was fullest.",
-     .name_cells = PATHS, .screen_rows = 12, ROWS(prof_memory_site, held)},
-    {.name = "kept", .title = "Kept", .none = "nothing",
-     .help = "Leak: steps after warm-up go on keeping more, until the last one is over. State: they do "
-             "not. Kept a step: bytes kept in each.",
-     .name_cells = PATHS, .screen_rows = 10, .totals = kept_totals, ROWS(prof_memory_site, kept)},
-    {.name = "brief", .title = "Freed at once", .none = "nothing lives briefly",
-     .help = "Allocations freed in the step that made them, or within a millisecond, and the host's "
-             "time in the calls that made and freed them.",
-     .name_cells = PATHS, .screen_rows = 6, .optional = true, ROWS(prof_memory_site, brief)},
-    {.name = "lifetimes", .title = "Lifetimes", .none = "nothing was freed",
-     .help = "How long what was freed had lived.",
-     .screen_rows = 12, .optional = true, ROWS(prof_report_lifetime, life)},
-    {.name = "pools", .title = "Memory pools", .none = "no memory pools",
-     .help = "Reserved is what a pool held at most, Used what allocations took of it, Unused the most "
-             "that it held and nobody used.",
-     .screen_rows = 4, .optional = true, ROWS(prof_pool, prof_report_pool)},
-    {.name = "driver", .title = "By the driver's count", .none = "the driver's count was not sampled",
-     .help = "When most was in use: in use = allocations + others + context, code + granularity + rest. "
-             "Worst rest: of all samples, as a share of what was in use.",
-     .screen_rows = 8, .optional = true, ROWS(prof_memory_driver, driver)},
-    {0},
+static const struct prof_report_table places_table = {
+    .name = "places",
+    .title = "Memory",
+    .none = "no allocations",
+    .help =
+        "Peak is the most that was allocated at one moment; a row `all` of each device, then its "
+        "kinds. Growth a step: by how much live memory grows from one step to the next. Brief: "
+        "freed in "
+        "the step that made it, or within a millisecond.",
+    .screen_rows = 12,
+    ROWS(prof_memory_place, place),
 };
-/* clang-format on */
+
+static const struct prof_report_table failures_table = {
+    .name = "failures",
+    .title = "Out of memory",
+    .none = "no allocation failed for want of room",
+    .help = "Allocations that found no room: how much was asked for, and what was allocated there "
+            "then.",
+    .name_cells = PATHS,
+    .screen_rows = 5,
+    .optional = true,
+    ROWS(prof_memory_failure, failure),
+};
+
+static const struct prof_report_table holders_table = {
+    .name = "holders",
+    .title = "Who held it then",
+    .none = "nobody",
+    .help = "The call paths that held most when an allocation failed.",
+    .name_cells = PATHS,
+    .screen_rows = 10,
+    .optional = true,
+    ROWS(prof_report_holder, holder),
+};
+
+static const struct prof_report_table held_table = {
+    .name = "held",
+    .title = "Held at the peak",
+    .none = "nothing",
+    .help = "By call path: what was alive when its device's memory was fullest.",
+    .name_cells = PATHS,
+    .screen_rows = 12,
+    ROWS(prof_memory_site, held),
+};
+
+static const struct prof_report_table kept_table = {
+    .name = "kept",
+    .title = "Kept",
+    .none = "nothing",
+    .help =
+        "Leak: steps after warm-up go on keeping more, until the last one is over. State: they do "
+        "not. Kept a step: bytes kept in each.",
+    .name_cells = PATHS,
+    .screen_rows = 10,
+    .totals = kept_totals,
+    ROWS(prof_memory_site, kept),
+};
+
+static const struct prof_report_table brief_table = {
+    .name = "brief",
+    .title = "Freed at once",
+    .none = "nothing lives briefly",
+    .help = "Allocations freed in the step that made them, or within a millisecond, and the host's "
+            "time in the calls that made and freed them.",
+    .name_cells = PATHS,
+    .screen_rows = 6,
+    .optional = true,
+    ROWS(prof_memory_site, brief),
+};
+
+static const struct prof_report_table lifetimes_table = {
+    .name = "lifetimes",
+    .title = "Lifetimes",
+    .none = "nothing was freed",
+    .help = "How long what was freed had lived.",
+    .screen_rows = 12,
+    .optional = true,
+    ROWS(prof_report_lifetime, life),
+};
+
+static const struct prof_report_table driver_table = {
+    .name = "driver",
+    .title = "By the driver's count",
+    .none = "the driver's count was not sampled",
+    .help =
+        "When most was in use: in use = allocations + others + context, code + granularity + rest. "
+        "Worst rest: of all samples, as a share of what was in use.",
+    .screen_rows = 8,
+    .optional = true,
+    ROWS(prof_memory_driver, driver),
+};
+
+const struct prof_report_table *const prof_report_memory_tables[] = {
+    &places_table, &failures_table,  &holders_table,           &held_table,   &kept_table,
+    &brief_table,  &lifetimes_table, &prof_report_pools_table, &driver_table, NULL,
+};

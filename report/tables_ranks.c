@@ -75,7 +75,7 @@ OF_OPERATIONS(excess_compute_ns, judged, excess_ns[PROF_CAUSE_COMPUTE])
 OF_OPERATIONS(excess_copy_ns, judged, excess_ns[PROF_CAUSE_COPY])
 OF_OPERATIONS(excess_host_ns, judged, excess_ns[PROF_CAUSE_HOST])
 
-const struct prof_report_column prof_report_rank_columns[] = {
+static const struct prof_report_column rank_columns[] = {
     INT64("rank", "Rank", NUMBER, 1, prof_rank_row, rank),
     INT64("pid", "Process", NUMBER, 3, prof_rank_row, pid),
     INT64("begin_ns", "From", MOMENT, 0, prof_rank_row, begin_ns),
@@ -110,19 +110,19 @@ const struct prof_report_column prof_report_rank_columns[] = {
     {0},
 };
 
-const void *prof_report_rank_rows(const struct prof_report_data *data, size_t *count)
+static const void *rank_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->ranks.count;
     return data->ranks.rows;
 }
 
 /* A process by itself is no news. */
-bool prof_report_rank_worth(const struct prof_report_data *data)
+static bool rank_worth(const struct prof_report_data *data)
 {
     return data->ranks.count > 1;
 }
 
-void prof_report_rank_totals(const struct prof_report_data *data, char *out, size_t size)
+static void rank_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_ranks *ranks = &data->ranks;
     int n = snprintf(out, size, "%s", prof_count((int64_t)ranks->count).text);
@@ -132,6 +132,23 @@ void prof_report_rank_totals(const struct prof_report_data *data, char *out, siz
         snprintf(out + n, size - (size_t)n, "; the most compute is %s above the mean",
                  prof_percent(ranks->imbalance).text);
 }
+
+const struct prof_report_table prof_report_ranks_table = {
+    .name = "ranks",
+    .title = "Ranks",
+    .none = "no ranks",
+    .help =
+        "Times are unions within the iterations, or from first to last operation: exposed is "
+        "collectives while no other kernel ran, waiting is in them until the last rank had come; "
+        "came last counts the collectives that all others waited for.",
+    .screen_rows = 16,
+    .optional = true,
+    .worth = rank_worth,
+    .totals = rank_totals,
+    .least_rows = 2,
+    .first_rows = 8,
+    ROWS(prof_rank_row, rank),
+};
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
@@ -143,7 +160,7 @@ static struct prof_report_value communicator_of(const struct prof_report_data *d
     return prof_report_text(collective->has_communicator ? collective->communicator_text : NULL);
 }
 
-const struct prof_report_column prof_report_collective_columns[] = {
+static const struct prof_report_column collective_columns[] = {
     INT64("total_ns", "Total", NS, 1, prof_collective_row, duration_ns.sum),
     INT64("count", "Count", COUNT, 1, prof_collective_row, count),
     INT64("calls", "Calls", COUNT, 0, prof_collective_row, calls),
@@ -168,13 +185,13 @@ const struct prof_report_column prof_report_collective_columns[] = {
     {0},
 };
 
-const void *prof_report_collective_rows(const struct prof_report_data *data, size_t *count)
+static const void *collective_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->ranks.collective_count;
     return data->ranks.collectives;
 }
 
-void prof_report_collective_totals(const struct prof_report_data *data, char *out, size_t size)
+static void collective_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     int64_t exposed = 0, time = 0;
     for (size_t i = 0; i < data->ranks.count; i++) {
@@ -186,6 +203,20 @@ void prof_report_collective_totals(const struct prof_report_data *data, char *ou
              prof_percent(time > 0 ? (double)exposed / (double)time : NAN).text,
              prof_duration_ns(time).text);
 }
+
+const struct prof_report_table prof_report_collectives_table = {
+    .name = "collectives",
+    .title = "Collectives",
+    .none = "no collective operations",
+    .help =
+        "By communicator, operation and message, over all ranks; without waiting is the time from "
+        "the last arrival on; algorithm and bus bandwidth are those of nccl-tests.",
+    .screen_rows = 8,
+    .optional = true,
+    .totals = collective_totals,
+    .first_rows = 3,
+    ROWS(prof_collective_row, collective),
+};
 
 /* ---- who came late --------------------------------------------------------------------------- */
 
@@ -213,7 +244,7 @@ static struct prof_report_value late_operation(const struct prof_report_data *da
     return prof_report_text(prof_collective_name(LATE(row)->operation));
 }
 
-const struct prof_report_column prof_report_late_columns[] = {
+static const struct prof_report_column late_columns[] = {
     COMPUTED("rank", "Rank", NUMBER, 1, late_rank),
     COMPUTED("pid", "Process", NUMBER, 4, late_pid),
     INT64("start_ns", "At", MOMENT, 2, prof_rank_late, start_ns),
@@ -229,11 +260,23 @@ const struct prof_report_column prof_report_late_columns[] = {
     {0},
 };
 
-const void *prof_report_late_rows(const struct prof_report_data *data, size_t *count)
+static const void *late_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->ranks.late_count;
     return data->ranks.late;
 }
+
+const struct prof_report_table prof_report_late_ranks_table = {
+    .name = "late_ranks",
+    .title = "Latest arrivals",
+    .none = "no rank came late",
+    .help =
+        "Collectives that all others waited for: late is after the second last, the cause what its "
+        "device did longer than the others' since the collective before.",
+    .screen_rows = 8,
+    .optional = true,
+    ROWS(prof_rank_late, late),
+};
 
 /* ---- iterations ------------------------------------------------------------------------------ */
 
@@ -255,7 +298,7 @@ static struct prof_report_value iteration_mark(const struct prof_report_data *da
     return prof_report_text(ITERATION(row)->slowest ? "slowest" : NULL);
 }
 
-const struct prof_report_column prof_report_iteration_columns[] = {
+static const struct prof_report_column iteration_columns[] = {
     INT64("iteration", "Iteration", NUMBER, 1, prof_rank_iteration, iteration),
     COMPUTED("rank", "Rank", NUMBER, 1, iteration_rank),
     COMPUTED("pid", "Process", NUMBER, 4, iteration_pid),
@@ -270,11 +313,24 @@ const struct prof_report_column prof_report_iteration_columns[] = {
     {0},
 };
 
-const void *prof_report_iteration_rows(const struct prof_report_data *data, size_t *count)
+static const void *iteration_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->ranks.iteration_count;
     return data->ranks.iterations;
 }
+
+const struct prof_report_table prof_report_rank_iterations_table = {
+    .name = "rank_iterations",
+    .title = "Iterations across ranks",
+    .none = "no range repeats on every rank",
+    .help =
+        "What each rank's device did in each iteration; slowest is the one that waited least, for "
+        "which the others waited.",
+    .screen_rows = 16,
+    .optional = true,
+    .worth = rank_worth,
+    ROWS(prof_rank_iteration, iteration),
+};
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
@@ -309,7 +365,7 @@ static struct prof_report_value difference_shape(const struct prof_report_data *
     return prof_report_text(*shape ? shape : NULL);
 }
 
-const struct prof_report_column prof_report_difference_columns[] = {
+static const struct prof_report_column difference_columns[] = {
     COMPUTED("rank", "Rank", NUMBER, 1, difference_rank),
     COMPUTED("pid", "Process", NUMBER, 3, difference_pid),
     COMPUTED("kind", "What", WORD, 1, difference_kind),
@@ -321,11 +377,21 @@ const struct prof_report_column prof_report_difference_columns[] = {
     {0},
 };
 
-const void *prof_report_difference_rows(const struct prof_report_data *data, size_t *count)
+static const void *difference_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->ranks.difference_count;
     return data->ranks.differences;
 }
+
+const struct prof_report_table prof_report_rank_differences_table = {
+    .name = "rank_differences",
+    .title = "What ranks do otherwise",
+    .none = "all do the same",
+    .help = "Exact counts within the iterations that differ from those of most ranks.",
+    .screen_rows = 8,
+    .optional = true,
+    ROWS(prof_rank_difference, difference),
+};
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
@@ -346,7 +412,7 @@ static struct prof_report_value link_communicator(const struct prof_report_data 
     return prof_report_text(LINK(row)->has_communicator ? LINK(row)->communicator_text : NULL);
 }
 
-const struct prof_report_column prof_report_link_columns[] = {
+static const struct prof_report_column link_columns[] = {
     REAL("bus_bytes_per_s", "Bus", RATE, 1, prof_rank_link, bus_rate),
     REAL("link_bytes_per_s", "Link", RATE, 4, prof_rank_link, link_rate),
     REAL("usual_bytes_per_s", "Usual", RATE, 1, prof_rank_link, usual_rate),
@@ -360,21 +426,34 @@ const struct prof_report_column prof_report_link_columns[] = {
     {0},
 };
 
-const void *prof_report_link_rows(const struct prof_report_data *data, size_t *count)
+static const void *link_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->ranks.link_count;
     return data->ranks.links;
 }
 
 /* One way alone has nothing to be compared with. */
-bool prof_report_link_worth(const struct prof_report_data *data)
+static bool link_worth(const struct prof_report_data *data)
 {
     return data->ranks.link_count > 1;
 }
 
+const struct prof_report_table prof_report_rank_links_table = {
+    .name = "rank_links",
+    .title = "Bandwidth between ranks",
+    .none = "none is known",
+    .help =
+        "Of messages of 1 MiB and more, by communicator, or by sender and receiver; usual is the "
+        "median of the others of as many ranks.",
+    .screen_rows = 8,
+    .optional = true,
+    .worth = link_worth,
+    ROWS(prof_rank_link, link),
+};
+
 /* ---- the network ----------------------------------------------------------------------------- */
 
-const struct prof_report_column prof_report_port_columns[] = {
+static const struct prof_report_column port_columns[] = {
     STRING("host", "Host", WORD, 1, prof_rank_port, host),
     STRING("port", "Port", WORD, 1, prof_rank_port, name),
     STRING("kind", "Kind", WORD, 2, prof_rank_port, kind),
@@ -388,8 +467,21 @@ const struct prof_report_column prof_report_port_columns[] = {
     {0},
 };
 
-const void *prof_report_port_rows(const struct prof_report_data *data, size_t *count)
+static const void *port_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->ranks.port_count;
     return data->ranks.ports;
 }
+
+const struct prof_report_table prof_report_network_table = {
+    .name = "network",
+    .title = "Network ports",
+    .none = "no network port carried anything",
+    .help = "Bytes of all programs of the host while perfkit recorded; of link is the larger rate "
+            "of both "
+            "directions.",
+    .screen_rows = 8,
+    .optional = true,
+    .not_in_text = true,
+    ROWS(prof_rank_port, port),
+};

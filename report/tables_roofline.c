@@ -84,7 +84,7 @@ OF_ROOF(link, LINK)
         REAL("pipe_ceiling_flop_per_s", "Pipe roof", FLOPS, 0, prof_roofline_point, pipe_ceiling), \
         REAL("attainable_flop_per_s", "Attainable", FLOPS, 0, prof_roofline_point, attainable)
 
-const struct prof_report_column prof_report_roofline_columns[] = {
+static const struct prof_report_column roofline_columns[] = {
     KERNEL_POINT,
     STRING("name", "Kernel", NAME, 1, prof_roofline_point, name),
     {0},
@@ -99,7 +99,7 @@ OF_CONFIG(block_x, block[0])
 OF_CONFIG(block_y, block[1])
 OF_CONFIG(block_z, block[2])
 
-const struct prof_report_column prof_report_roofline_config_columns[] = {
+static const struct prof_report_column roofline_config_columns[] = {
     KERNEL_POINT,
     COMPUTED("grid_x", "Grid", NUMBER, 1, point_grid_x),
     COMPUTED("grid_y", "Grid y", NUMBER, 0, point_grid_y),
@@ -111,7 +111,7 @@ const struct prof_report_column prof_report_roofline_config_columns[] = {
     {0},
 };
 
-const struct prof_report_column prof_report_roofline_range_columns[] = {
+static const struct prof_report_column roofline_range_columns[] = {
     INT64("time_ns", "Time", NS, 1, prof_roofline_point, time_ns),
     INT64("count", "Count", COUNT, 3, prof_roofline_point, count),
     INT64("busy_ns", "Device busy", NS, 2, prof_roofline_point, busy_ns),
@@ -134,14 +134,14 @@ const struct prof_report_column prof_report_roofline_range_columns[] = {
 };
 
 #define ROOFLINE_ROWS(table, member)                                                               \
-    const void *table##_rows(const struct prof_report_data *data, size_t *count)                   \
+    static const void *table##_rows(const struct prof_report_data *data, size_t *count)            \
     {                                                                                              \
         *count = data->member.count;                                                               \
         return data->member.points;                                                                \
     }
-ROOFLINE_ROWS(prof_report_roofline, roofline)
-ROOFLINE_ROWS(prof_report_roofline_config, roofline_configs)
-ROOFLINE_ROWS(prof_report_roofline_range, roofline_ranges)
+ROOFLINE_ROWS(roofline, roofline)
+ROOFLINE_ROWS(roofline_config, roofline_configs)
+ROOFLINE_ROWS(roofline_range, roofline_ranges)
 
 /* ---- worth its lines? ------------------------------------------------------------------------ */
 
@@ -155,23 +155,23 @@ static bool told(const struct prof_roofline *roofline)
     return false;
 }
 
-bool prof_report_roofline_worth(const struct prof_report_data *data)
+static bool roofline_worth(const struct prof_report_data *data)
 {
     return told(&data->roofline);
 }
 
 /* Only where it says more than the table by name. */
-bool prof_report_roofline_config_worth(const struct prof_report_data *data)
+static bool roofline_config_worth(const struct prof_report_data *data)
 {
     return data->roofline_configs.count > data->roofline.count && told(&data->roofline_configs);
 }
 
-bool prof_report_roofline_range_worth(const struct prof_report_data *data)
+static bool roofline_range_worth(const struct prof_report_data *data)
 {
     return told(&data->roofline_ranges);
 }
 
-bool prof_report_never_worth(const struct prof_report_data *data)
+static bool never_worth(const struct prof_report_data *data)
 {
     (void)data;
     return false;
@@ -183,15 +183,52 @@ static void totals(const struct prof_roofline *roofline, const char *what, char 
              prof_count((int64_t)roofline->count).text, what, roofline->count == 1 ? "" : "s");
 }
 
-void prof_report_roofline_totals(const struct prof_report_data *data, char *out, size_t size)
+static void roofline_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     totals(&data->roofline, "kernel", out, size);
 }
 
-void prof_report_roofline_range_totals(const struct prof_report_data *data, char *out, size_t size)
+static void roofline_range_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     totals(&data->roofline_ranges, "range", out, size);
 }
+
+const struct prof_report_table prof_report_roofline_table = {
+    .name = "roofline",
+    .title = "Roofline",
+    .none = "no kernels",
+    .help = "How near each kernel is to the nearest roof of its device, and what holds it back; "
+            "FLOP/B is of device memory. n/a: work or ceilings are not known, `why` says which.",
+    .screen_rows = 8,
+    .optional = true,
+    .worth = roofline_worth,
+    .totals = roofline_totals,
+    ROWS(prof_roofline_point, roofline),
+};
+
+const struct prof_report_table prof_report_roofline_configs_table = {
+    .name = "roofline_configs",
+    .title = "Roofline by launch configuration",
+    .none = "no kernels",
+    .help = "The same for each grid and block that a kernel was launched with.",
+    .screen_rows = 4,
+    .optional = true,
+    .worth = roofline_config_worth,
+    ROWS(prof_roofline_point, roofline_config),
+};
+
+const struct prof_report_table prof_report_roofline_ranges_table = {
+    .name = "roofline_ranges",
+    .title = "Roofline of NVTX ranges",
+    .none = "no NVTX ranges",
+    .help = "What holds each range back: its device work is what was called inside; link is the "
+            "copies between host and device.",
+    .screen_rows = 6,
+    .optional = true,
+    .worth = roofline_range_worth,
+    .totals = roofline_range_totals,
+    ROWS(prof_roofline_point, roofline_range),
+};
 
 /* ---- ceilings -------------------------------------------------------------------------------- */
 
@@ -231,7 +268,7 @@ static struct prof_report_value ceiling_device(const struct prof_report_data *da
     return prof_report_device_name(data, ((const struct prof_ceiling *)row)->device);
 }
 
-const struct prof_report_column prof_report_ceiling_columns[] = {
+static const struct prof_report_column ceiling_columns[] = {
     COMPUTED("bytes_per_s", "Bandwidth", RATE, 1, ceiling_rate),
     COMPUTED("flop_per_s", "Arithmetic", FLOPS, 1, ceiling_flops),
     COMPUTED("time_ns", "Time", NS, 1, ceiling_ns),
@@ -244,8 +281,19 @@ const struct prof_report_column prof_report_ceiling_columns[] = {
     {0},
 };
 
-const void *prof_report_ceiling_rows(const struct prof_report_data *data, size_t *count)
+static const void *ceiling_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->roofline.ceilings.count;
     return data->roofline.ceilings.rows;
 }
+
+const struct prof_report_table prof_report_ceilings_table = {
+    .name = "ceilings",
+    .title = "Ceilings",
+    .none = "no ceilings are known",
+    .help = "What the devices can do: measured by perfkit device --measure, or theoretical.",
+    .optional = true,
+    .worth = never_worth,
+    .not_in_text = true,
+    ROWS(prof_ceiling, ceiling),
+};

@@ -295,48 +295,27 @@ static void print_rank_notes(const struct prof_report_page *page,
         prof_report_wrap(page, 2, "", notes[i]);
 }
 
-struct part {
-    const char *name;
-    size_t least; /* rows below which the table is not worth its line */
-    size_t rows;  /* told at most, 0 = the table's own choice */
-};
-
-static const struct part all_parts[] = {
-    {"ranks", 2, 0},            {"collectives", 1, 0}, {"late_ranks", 1, 0}, {"rank_links", 1, 0},
-    {"rank_differences", 1, 0}, {"rank_iterations", 1, 0},
-    {"kernels", 0, 0},          {"counters", 1, 0},  {"roofline", 1, 0}, {"roofline_configs", 1, 0},
-    {"roofline_ranges", 1, 0},  {"graphs", 1, 0},    {"lines", 1, 0},    {"transfers", 0, 0},
-    {"migrations", 1, 0},
-    {"api", 0, 0},              {"waits", 0, 0},     {"overhead", 1, 0}, {"jit", 1, 0},
-    {"ranges", 0, 0},           {"host", 1, 0},      {"host_threads", 1, 0}, {"memory", 0, 0},
-    {"leaks", 1, 0},            {"pools", 1, 0},
-    {"streams", 1, 0},          {"contexts", 1, 0},  {"processes", 2, 0}, {0},
-};
-
-static const struct part screen_parts[] = {
-    {"ranks", 2, 8}, {"collectives", 1, 3}, {"kernels", 0, 5}, {"graphs", 1, 3}, {"lines", 1, 4},
-    {"transfers", 0, 3},
-    {"host", 1, 3}, {"memory", 0, PROF_HEADING_ONLY}, {0}};
-
 /* Tables stand apart from each other; the lines that stand for empty ones stand together. */
 static enum prof_status print_tables(const struct prof_report_page *page,
                                      const struct prof_report_data *data, struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     bool line_before = false;
-    for (const struct part *part = page->all ? all_parts : screen_parts; part->name && !status;
-         part++) {
-        const struct prof_report_table *table = prof_report_table(part->name);
+    for (const struct prof_report_table *const *next = prof_report_tables; *next && !status;
+         next++) {
+        const struct prof_report_table *table = *next;
         size_t rows;
+        if (page->all ? table->not_in_text : !table->first_rows)
+            continue;
         table->rows(data, &rows);
-        if (rows < part->least || !prof_report_worth(data, table))
+        if (rows < table->least_rows || !prof_report_worth(data, table))
             continue;
         if (rows || !line_before)
             fputc('\n', page->out);
-        status = prof_report_text_table(page, data, table, part->rows, err);
-        if (!strcmp(part->name, "roofline"))
+        status = prof_report_text_table(page, data, table, page->all ? 0 : table->first_rows, err);
+        if (!strcmp(table->name, "roofline"))
             print_roofline_notes(page, data);
-        if (!strcmp(part->name, "ranks"))
+        if (!strcmp(table->name, "ranks"))
             print_rank_notes(page, data);
         line_before = !rows;
     }

@@ -213,11 +213,11 @@ END_TEST
 START_TEST(what_a_step_adds_is_named)
 {
     size_t told = 0;
-    for (const struct prof_report_table *t = prof_report_memory_tables; t->name; t++)
-        for (const struct prof_report_column *c = t->columns; c->key; c++) {
+    for (const struct prof_report_table *const *t = prof_report_memory_tables; *t; t++)
+        for (const struct prof_report_column *c = (*t)->columns; c->key; c++) {
             const char *step = strstr(c->title, " step");
             told += step != NULL;
-            ck_assert_msg(!step || step - c->title > 3, "%s.%s: %s", t->name, c->key, c->title);
+            ck_assert_msg(!step || step - c->title > 3, "%s.%s: %s", (*t)->name, c->key, c->title);
         }
     ck_assert_uint_eq(told, 3);
 }
@@ -234,7 +234,8 @@ START_TEST(every_writer_and_column_is_described)
     ck_assert_uint_eq(writers, 14);
     ck_assert_ptr_null(prof_report_find("none"));
     ck_assert_ptr_null(prof_report_find(NULL));
-    for (const struct prof_report_table *t = prof_report_tables; t->name; t++) {
+    for (const struct prof_report_table *const *next = prof_report_tables; *next; next++) {
+        const struct prof_report_table *t = *next;
         ck_assert(*t->title && *t->none && *t->help && t->rows && t->row_bytes);
         for (const struct prof_report_column *a = t->columns; a->key; a++) {
             ck_assert(*a->title);

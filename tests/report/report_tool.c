@@ -125,7 +125,7 @@ static int write_report(int argc, char **argv)
 }
 
 /* The columns of every table with what JSON may hold in them, for the schema. */
-static int list_tables(const struct prof_report_table *tables)
+static int list_tables(const struct prof_report_table *const *tables)
 {
     static const char *const stored[] = {[PROF_STORED_INT64] = "integer",
                                          [PROF_STORED_INT] = "integer",
@@ -135,7 +135,8 @@ static int list_tables(const struct prof_report_table *tables)
     struct prof_error err = {0};
     prof_json_to_file(&json, stdout, 1);
     prof_json_object(&json, NULL);
-    for (const struct prof_report_table *table = tables; table->name; table++) {
+    for (; *tables; tables++) {
+        const struct prof_report_table *table = *tables;
         prof_json_object(&json, table->name);
         prof_json_string(&json, "title", table->title);
         prof_json_string(&json, "help", table->help);

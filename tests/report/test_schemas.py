@@ -4,7 +4,7 @@ captures with hostile names too.
 
     test_schemas.py PERFKIT REPORT_TOOL SOURCE_FOLDER WORK_FOLDER SCHEMAS [--update]
 
---update writes the tables of the report into its schema: they are described once, in report/tables.c.
+--update writes the tables of the report into its schema: they are described once, in report/tables_*.c.
 """
 import json
 import os

@@ -1,0 +1,119 @@
+/* The tables of devices: how busy each was, and when it had nothing to do. */
+#include "report/columns.h"
+
+static struct prof_report_value share_value(int64_t part, int64_t whole)
+{
+    struct prof_report_value value = {0};
+    if (part != PROF_UNKNOWN && whole > 0) {
+        value.kind = PROF_VALUE_REAL;
+        value.real = (double)part / (double)whole;
+    }
+    return value;
+}
+
+#define UTIL(row) ((const struct prof_utilisation_row *)(row))
+
+static struct prof_report_value util_name(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
+    return prof_report_text(device ? device->name : NULL);
+}
+
+static struct prof_report_value util_title(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
+    return prof_report_text(device ? device->title : NULL);
+}
+
+static struct prof_report_value util_api(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
+    return prof_report_text(device ? device->api : NULL);
+}
+
+static struct prof_report_value util_ordinal(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_device *device = prof_device(data->capture, UTIL(row)->device);
+    return prof_report_int(device ? device->ordinal : PROF_UNKNOWN);
+}
+
+static struct prof_report_value util_busy(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return share_value(UTIL(row)->busy_ns, UTIL(row)->window_ns);
+}
+
+static const struct prof_report_column device_columns[] = {
+    COMPUTED("busy_share", "Busy", SHARE, 1, util_busy),
+    INT64("busy_ns", "Busy time", NS, 1, prof_utilisation_row, busy_ns),
+    INT64("idle_ns", "Idle", NS, 2, prof_utilisation_row, idle_ns),
+    INT64("kernel_ns", "Kernels", NS, 3, prof_utilisation_row, kernel_ns),
+    INT64("transfer_ns", "Transfers", NS, 4, prof_utilisation_row, transfer_ns),
+    INT64("overlap_ns", "Overlap", NS, 5, prof_utilisation_row, overlap_ns),
+    INT64("gap_ns", "Gaps", NS, 0, prof_utilisation_row, gap_ns),
+    INT64("gap_count", "Gap count", COUNT, 0, prof_utilisation_row, gap_count),
+    INT64("kernel_sum_ns", "Kernel sum", NS, 0, prof_utilisation_row, kernel_sum_ns),
+    INT64("transfer_sum_ns", "Transfer sum", NS, 0, prof_utilisation_row, transfer_sum_ns),
+    INT64("kernels", "Kernel count", COUNT, 0, prof_utilisation_row, kernels),
+    INT64("transfers", "Transfer count", COUNT, 0, prof_utilisation_row, transfers),
+    INT64("unfinished", "Unfinished", COUNT, 0, prof_utilisation_row, unfinished),
+    INT64("graphs", "Graph count", COUNT, 0, prof_utilisation_row, graphs),
+    INT64("max_concurrent_kernels", "Most at once", COUNT, 6, prof_utilisation_row,
+          max_concurrent_kernels),
+    INT64("first_ns", "First", MOMENT, 0, prof_utilisation_row, first_ns),
+    INT64("last_ns", "Last", MOMENT, 0, prof_utilisation_row, last_ns),
+    INT64("window_ns", "Window", NS, 0, prof_utilisation_row, window_ns),
+    INT64("device", "Device id", NUMBER, 0, prof_utilisation_row, device),
+    COMPUTED("ordinal", "Ordinal", NUMBER, 0, util_ordinal),
+    COMPUTED("api", "API", WORD, 4, util_api),
+    COMPUTED("title", "Device", NAME, 1, util_title),
+    COMPUTED("name", "Name", NAME, 1, util_name),
+    {0},
+};
+
+static const void *device_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->utilisation.count;
+    return data->utilisation.rows;
+}
+
+const struct prof_report_table prof_report_devices_table = {
+    .name = "devices",
+    .title = "Devices",
+    .none = "no device was used",
+    .help = "Busy is the union of kernels, whole graphs, copies and fills; overlap is the time "
+            "when kernels and "
+            "transfers ran at once; idle is the rest of the wall time.",
+    .not_in_text = true,
+    ROWS(prof_utilisation_row, device),
+};
+
+static struct prof_report_value gap_device(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_device_name(data, ((const struct prof_report_gap *)row)->device);
+}
+
+static const struct prof_report_column gap_columns[] = {
+    INT64("duration_ns", "Idle for", NS, 1, prof_report_gap, gap.duration_ns),
+    INT64("start_ns", "From", MOMENT, 1, prof_report_gap, gap.start_ns),
+    INT64("before_ns", "Busy before", NS, 3, prof_report_gap, gap.before_ns),
+    INT64("device", "Device id", NUMBER, 0, prof_report_gap, device),
+    COMPUTED("name", "Device", NAME, 1, gap_device),
+    {0},
+};
+
+static const void *gap_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->gap_count;
+    return data->gaps;
+}
+
+const struct prof_report_table prof_report_gaps_table = {
+    .name = "gaps",
+    .title = "Longest idle times",
+    .none = "no gaps",
+    .help = "Times between the first and the last operation of a device when it had nothing to do.",
+    .screen_rows = 3,
+    .not_in_text = true,
+    ROWS(prof_report_gap, gap),
+};

@@ -1,0 +1,272 @@
+/* The tables of who did it: processes, threads, contexts and streams; and whether all that was
+ * called was recorded. */
+#include <string.h>
+
+#include "report/columns.h"
+
+/* ---- processes and trust ------------------------------------------------------------------ */
+
+static const struct prof_report_column process_columns[] = {
+    INT64("pid", "Process", NUMBER, 1, prof_process, pid),
+    INT64("parent_pid", "Parent", NUMBER, 3, prof_process, parent_pid),
+    INT64("start_ns", "Start", MOMENT, 2, prof_process, start_ns),
+    INT64("end_ns", "End", MOMENT, 2, prof_process, end_ns),
+    STRING("end_reason", "Ended by", WORD, 1, prof_process, end_reason),
+    INT64("exit_status", "Status", NUMBER, 1, prof_process, exit_status),
+    INT64("exit_signal", "Signal", NUMBER, 2, prof_process, exit_signal),
+    INT64("rank", "Rank", NUMBER, 0, prof_process, rank),
+    STRING("host", "Host", NAME, 0, prof_process, host),
+    STRING("name", "Command", NAME, 1, prof_process, command),
+    {0},
+};
+
+static const void *process_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->process_count;
+    return data->processes;
+}
+
+const struct prof_report_table prof_report_processes_table = {
+    .name = "processes",
+    .title = "Processes",
+    .none = "no processes",
+    .help = "The processes of the run.",
+    .screen_rows = 5,
+    .least_rows = 2,
+    ROWS(prof_process, process),
+};
+
+static const struct prof_report_column balance_columns[] = {
+    INT64("called", "Called", COUNT, 1, prof_balance, called),
+    INT64("recorded", "Recorded", COUNT, 1, prof_balance, recorded),
+    INT64("failed", "Failed", COUNT, 1, prof_balance, failed),
+    INT64("captured", "In graphs", COUNT, 1, prof_balance, captured),
+    INT64("dropped", "Dropped", COUNT, 1, prof_balance, dropped),
+    INT64("outstanding", "Outstanding", COUNT, 1, prof_balance, outstanding),
+    INT64("filtered", "Filtered", COUNT, 4, prof_balance, filtered),
+    INT64("uncalled", "Uncalled", COUNT, 5, prof_balance, uncalled),
+    INT64("remainder", "Missing", COUNT, 1, prof_balance, remainder),
+    STRING("name", "What", WORD, 1, prof_balance, subject),
+    {0},
+};
+
+static const void *balance_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->trust.total_count;
+    return data->trust.totals;
+}
+
+const struct prof_report_table prof_report_balance_table = {
+    .name = "balance",
+    .title = "Calls and records",
+    .none = "no calls were counted",
+    .help = "Called = recorded + failed + in graphs + dropped + outstanding + missing; missing and "
+            "dropped must be 0.",
+    .not_in_text = true,
+    ROWS(prof_balance, balance),
+};
+
+/* ---- streams, contexts, threads ------------------------------------------------------------ */
+
+#define STREAM(row) (((const struct prof_report_stream *)(row))->stream)
+#define CONTEXT(row) ((const struct prof_context *)(row))
+#define THREAD(row) ((const struct prof_thread *)(row))
+
+static struct prof_report_value stream_kind(const struct prof_report_data *data, const void *row)
+{
+    const char *api = STREAM(row)->api;
+    (void)data;
+    if (api && !strcmp(api, "opencl"))
+        return prof_report_text(STREAM(row)->out_of_order ? "out of order" : "in order");
+    return prof_report_text(STREAM(row)->is_default     ? "default"
+                            : STREAM(row)->non_blocking ? "non-blocking"
+                                                        : NULL);
+}
+
+static struct prof_report_value stream_native(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(STREAM(row)->native);
+}
+
+static struct prof_report_value stream_id(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(STREAM(row)->id);
+}
+
+static struct prof_report_value stream_priority(const struct prof_report_data *data,
+                                                const void *row)
+{
+    (void)data;
+    return prof_report_int(STREAM(row)->priority);
+}
+
+static struct prof_report_value stream_name(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(STREAM(row)->name);
+}
+
+static struct prof_report_value stream_units(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_context *context = prof_context(data->capture, STREAM(row)->context);
+    return prof_report_int(context ? context->units : PROF_UNKNOWN);
+}
+
+static struct prof_report_value stream_pid(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_pid(data, STREAM(row)->process);
+}
+
+static struct prof_report_value stream_device(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_device_name(data, STREAM(row)->device);
+}
+
+static const struct prof_report_column stream_columns[] = {
+    COMPUTED("native", "Stream", NUMBER, 1, stream_native),
+    INT64("operations", "Operations", COUNT, 1, prof_report_stream, operations),
+    COMPUTED("priority", "Priority", NUMBER, 1, stream_priority),
+    COMPUTED("kind", "Kind", WORD, 2, stream_kind),
+    COMPUTED("units", "SMs", NUMBER, 3, stream_units),
+    COMPUTED("id", "Id", NUMBER, 0, stream_id),
+    COMPUTED("pid", "Process", NUMBER, 4, stream_pid),
+    COMPUTED("device", "Device", NAME, 3, stream_device),
+    COMPUTED("name", "Name", NAME, 1, stream_name),
+    {0},
+};
+
+static const void *stream_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->stream_count;
+    return data->streams;
+}
+
+static bool stream_worth(const struct prof_report_data *data)
+{
+    for (size_t i = 0; i < data->stream_count; i++) {
+        const struct prof_stream *stream = data->streams[i].stream;
+        if (stream->name || (stream->priority != PROF_UNKNOWN && stream->priority != 0))
+            return true;
+    }
+    return false;
+}
+
+const struct prof_report_table prof_report_streams_table = {
+    .name = "streams",
+    .title = "Streams",
+    .none = "no streams",
+    .help = "Streams and queues that did something, or have a name; a lower priority number goes "
+            "first.",
+    .screen_rows = 8,
+    .optional = true,
+    .worth = stream_worth,
+    ROWS(prof_report_stream, stream),
+};
+
+static struct prof_report_value context_kind(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(CONTEXT(row)->green ? "green" : "whole device");
+}
+
+static struct prof_report_value context_parent(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_context *parent = prof_context(data->capture, CONTEXT(row)->parent);
+    return prof_report_int(parent ? parent->native : PROF_UNKNOWN);
+}
+
+static struct prof_report_value context_device(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_device_name(data, CONTEXT(row)->device);
+}
+
+static struct prof_report_value context_pid(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_pid(data, CONTEXT(row)->process);
+}
+
+static const struct prof_report_column context_columns[] = {
+    INT64("native", "Context", NUMBER, 1, prof_context, native),
+    COMPUTED("kind", "Kind", WORD, 1, context_kind),
+    INT64("units", "SMs", NUMBER, 1, prof_context, units),
+    COMPUTED("parent", "Of context", NUMBER, 2, context_parent),
+    INT64("id", "Id", NUMBER, 0, prof_context, id),
+    COMPUTED("pid", "Process", NUMBER, 4, context_pid),
+    COMPUTED("device", "Device", NAME, 3, context_device),
+    STRING("name", "Name", NAME, 1, prof_context, name),
+    {0},
+};
+
+static const void *context_rows(const struct prof_report_data *data, size_t *count)
+{
+    const struct prof_context *list;
+    *count = prof_contexts(data->capture, &list);
+    return list;
+}
+
+static bool context_worth(const struct prof_report_data *data)
+{
+    const struct prof_context *list;
+    size_t count = prof_contexts(data->capture, &list);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].green || list[i].name)
+            return true;
+    }
+    return false;
+}
+
+const struct prof_report_table prof_report_contexts_table = {
+    .name = "contexts",
+    .title = "Contexts",
+    .none = "no contexts",
+    .help = "A green context has some of its device's SMs.",
+    .screen_rows = 6,
+    .optional = true,
+    .worth = context_worth,
+    ROWS(prof_context, context),
+};
+
+static struct prof_report_value thread_pid(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_pid(data, THREAD(row)->process);
+}
+
+static const struct prof_report_column thread_columns[] = {
+    COMPUTED("pid", "Process", NUMBER, 1, thread_pid),
+    INT64("tid", "Thread", NUMBER, 1, prof_thread, tid),
+    INT64("id", "Id", NUMBER, 0, prof_thread, id),
+    STRING("name", "Name", NAME, 1, prof_thread, name),
+    {0},
+};
+
+static const void *thread_rows(const struct prof_report_data *data, size_t *count)
+{
+    const struct prof_thread *list;
+    *count = prof_threads(data->capture, &list);
+    return list;
+}
+
+static bool thread_worth(const struct prof_report_data *data)
+{
+    const struct prof_thread *list;
+    size_t count = prof_threads(data->capture, &list);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].name)
+            return true;
+    }
+    return false;
+}
+
+const struct prof_report_table prof_report_threads_table = {
+    .name = "threads",
+    .title = "Threads",
+    .none = "no threads",
+    .help = "Threads that made calls or ranges, by the names the program gave them.",
+    .screen_rows = 6,
+    .optional = true,
+    .worth = thread_worth,
+    .not_in_text = true,
+    ROWS(prof_thread, thread),
+};

@@ -1,0 +1,281 @@
+/* The tables of what a program did with its devices: kernels, transfers, calls, waits and the NVTX
+ * ranges around them. */
+#include <stdio.h>
+
+#include "report/columns.h"
+
+/* ---- kernels ------------------------------------------------------------------------------ */
+
+#define CONFIG(name, unit_member)                                                                  \
+    static struct prof_report_value kernel_##name(const struct prof_report_data *data,             \
+                                                  const void *row)                                 \
+    {                                                                                              \
+        const struct prof_config *config = ((const struct prof_kernel_row *)row)->config;          \
+        (void)data;                                                                                \
+        return prof_report_int(config ? config->unit_member : PROF_UNKNOWN);                       \
+    }
+CONFIG(grid_x, grid[0])
+CONFIG(grid_y, grid[1])
+CONFIG(grid_z, grid[2])
+CONFIG(block_x, block[0])
+CONFIG(block_y, block[1])
+CONFIG(block_z, block[2])
+CONFIG(registers, registers)
+CONFIG(shared_static, shared_static)
+CONFIG(shared_dynamic, shared_dynamic)
+CONFIG(local, local_bytes)
+
+static const struct prof_report_column kernel_columns[] = {
+    TIMES(prof_kernel_row),
+    INT64("unfinished", "Unfinished", COUNT, 0, prof_kernel_row, unfinished),
+    INT64("failed", "Failed", COUNT, 0, prof_kernel_row, failed),
+    REAL("queue_delay_ns", "Queued", NS, 0, prof_kernel_row, queue_delay_ns),
+    REAL("submit_delay_ns", "Submitted", NS, 0, prof_kernel_row, submit_delay_ns),
+    REAL("launch_delay_ns", "Launch delay", NS, 0, prof_kernel_row, launch_delay_ns),
+    REAL("api_ns", "Launch call", NS, 0, prof_kernel_row, api_ns),
+    INT64("graph_nodes", "In graphs", COUNT, 4, prof_kernel_row, graph_nodes),
+    STRING("created_by", "Made by", WORD, 5, prof_kernel_row, created_by),
+    INT64("configs", "Configs", COUNT, 0, prof_kernel_row, configs),
+    COMPUTED("grid_x", "GrdX", NUMBER, 0, kernel_grid_x),
+    COMPUTED("grid_y", "GrdY", NUMBER, 0, kernel_grid_y),
+    COMPUTED("grid_z", "GrdZ", NUMBER, 0, kernel_grid_z),
+    COMPUTED("block_x", "BlkX", NUMBER, 0, kernel_block_x),
+    COMPUTED("block_y", "BlkY", NUMBER, 0, kernel_block_y),
+    COMPUTED("block_z", "BlkZ", NUMBER, 0, kernel_block_z),
+    COMPUTED("registers", "Reg/Trd", NUMBER, 0, kernel_registers),
+    COMPUTED("shared_static_bytes", "StcSMem", BYTES, 0, kernel_shared_static),
+    COMPUTED("shared_dynamic_bytes", "DymSMem", BYTES, 0, kernel_shared_dynamic),
+    COMPUTED("local_bytes", "Local/Trd", BYTES, 0, kernel_local),
+    STRING("full_name", "Full name", NAME, 0, prof_kernel_row, full_name),
+    STRING("name", "Kernel", NAME, 1, prof_kernel_row, name),
+    {0},
+};
+
+static const void *kernel_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->kernels.count;
+    return data->kernels.rows;
+}
+
+static void kernel_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_kernel_summary *all = &data->kernels;
+    int64_t nodes = 0;
+    for (size_t i = 0; i < all->count; i++)
+        nodes += all->rows[i].graph_nodes;
+    const char *what = nodes               ? all->kernels == 1 ? "execution" : "executions"
+                       : all->kernels == 1 ? "launch"
+                                           : "launches";
+    int n = snprintf(out, size, "%s %s of %s kernel%s, %s", prof_count(all->kernels).text, what,
+                     prof_count((int64_t)all->count).text, all->count == 1 ? "" : "s",
+                     prof_duration_ns(all->listed_ns).text);
+    if (nodes > 0 && n > 0 && (size_t)n < size)
+        n += snprintf(out + n, size - (size_t)n, "; %s in graphs", prof_count(nodes).text);
+    if (all->unfinished > 0 && n > 0 && (size_t)n < size)
+        n += snprintf(out + n, size - (size_t)n, "; %s not seen to end",
+                      prof_count(all->unfinished).text);
+    if (n > 0)
+        prof_report_say_wall(data, out, size, (size_t)n);
+}
+
+const struct prof_report_table prof_report_kernels_table = {
+    .name = "kernels",
+    .title = "Kernels",
+    .none = "no kernels",
+    .help = "Share is of the kernel time listed, Of wall of the run's length: the latter sums to "
+            "more than 100 % when kernels overlap, on one device or on several.",
+    .screen_rows = 10,
+    .totals = kernel_totals,
+    .first_rows = 5,
+    ROWS(prof_kernel_row, kernel),
+};
+
+/* ---- transfers ---------------------------------------------------------------------------- */
+
+/* Kind 0 is "not known"; a fill has no source. */
+static struct prof_report_value transfer_source(const struct prof_report_data *data,
+                                                const void *row)
+{
+    const struct prof_transfer_row *transfer = row;
+    (void)data;
+    return prof_report_text(transfer->source_kind > 0 ? transfer->source_text : NULL);
+}
+
+static struct prof_report_value transfer_target(const struct prof_report_data *data,
+                                                const void *row)
+{
+    const struct prof_transfer_row *transfer = row;
+    (void)data;
+    return prof_report_text(transfer->target_kind > 0 ? transfer->target_text : NULL);
+}
+
+static const struct prof_report_column transfer_columns[] = {
+    INT64("total_ns", "Total", NS, 1, prof_transfer_row, duration_ns.sum),
+    REAL("share", "Share", SHARE, 2, prof_transfer_row, share),
+    REAL("wall_share", "Of wall", SHARE, 3, prof_transfer_row, wall_share),
+    INT64("count", "Count", COUNT, 1, prof_transfer_row, duration_ns.count),
+    INT64("bytes", "Bytes", BYTES, 1, prof_transfer_row, bytes.sum),
+    REAL("rate_bytes_per_s", "Speed", RATE, 1, prof_transfer_row, mean_rate),
+    REAL("average_ns", "Average", NS, 5, prof_transfer_row, duration_ns.mean),
+    REAL("median_ns", "Median", NS, 0, prof_transfer_row, duration_ns.median),
+    INT64("min_ns", "Min", NS, 0, prof_transfer_row, duration_ns.min),
+    INT64("max_ns", "Max", NS, 6, prof_transfer_row, duration_ns.max),
+    REAL("stddev_ns", "StdDev", NS, 0, prof_transfer_row, duration_ns.stddev),
+    REAL("average_bytes", "Avg size", BYTES, 0, prof_transfer_row, bytes.mean),
+    REAL("median_bytes", "Med size", BYTES, 0, prof_transfer_row, bytes.median),
+    INT64("min_bytes", "Min size", BYTES, 0, prof_transfer_row, bytes.min),
+    INT64("max_bytes", "Max size", BYTES, 0, prof_transfer_row, bytes.max),
+    REAL("median_rate_bytes_per_s", "Med speed", RATE, 0, prof_transfer_row, rate.median),
+    INT64("blocking", "Blocking", COUNT, 4, prof_transfer_row, blocking),
+    INT64("unfinished", "Unfinished", COUNT, 0, prof_transfer_row, unfinished),
+    COMPUTED("source", "From", WORD, 4, transfer_source),
+    COMPUTED("target", "To", WORD, 4, transfer_target),
+    STRING("name", "Kind", WORD, 1, prof_transfer_row, kind_text),
+    {0},
+};
+
+static const void *transfer_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->transfers.count;
+    return data->transfers.rows;
+}
+
+static void transfer_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    int n = snprintf(
+        out, size, "%s transfer%s, %s copied, %s", prof_count(data->transfers.transfers).text,
+        data->transfers.transfers == 1 ? "" : "s", prof_bytes_of(data->transfers.bytes).text,
+        prof_duration_ns(data->transfers.listed_ns).text);
+    if (n > 0)
+        prof_report_say_wall(data, out, size, (size_t)n);
+}
+
+const struct prof_report_table prof_report_transfers_table = {
+    .name = "transfers",
+    .title = "Transfers",
+    .none = "no transfers",
+    .help = "Speed is bytes over the time of the same transfers, in powers of 1000.",
+    .screen_rows = 6,
+    .totals = transfer_totals,
+    .first_rows = 3,
+    ROWS(prof_transfer_row, transfer),
+};
+
+/* ---- calls and waits ---------------------------------------------------------------------- */
+
+static const struct prof_report_column api_columns[] = {
+    TIMES(prof_api_row),
+    INT64("failed", "Failed", COUNT, 4, prof_api_row, failed),
+    STRING("name", "Call", NAME, 1, prof_api_row, name),
+    {0},
+};
+
+static const void *api_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->api.count;
+    return data->api.rows;
+}
+
+static void api_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    snprintf(out, size, "%s call%s, %s on the host", prof_count(data->api.calls).text,
+             data->api.calls == 1 ? "" : "s", prof_duration_ns(data->api.listed_ns).text);
+}
+
+const struct prof_report_table prof_report_api_table = {
+    .name = "api",
+    .title = "API calls",
+    .none = "no API calls",
+    .help = "Host time inside the calls, summed over threads.",
+    .screen_rows = 6,
+    .totals = api_totals,
+    ROWS(prof_api_row, api),
+};
+
+static const struct prof_report_column wait_columns[] = {
+    TIMES(prof_sync_row),
+    STRING("kind", "Waits for", WORD, 1, prof_sync_row, kind_text),
+    STRING("name", "Call", NAME, 1, prof_sync_row, api_name),
+    {0},
+};
+
+static const void *wait_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->waits.count;
+    return data->waits.rows;
+}
+
+static void wait_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    snprintf(out, size, "%s wait%s, the host stood still for %s",
+             prof_count(data->waits.waits).text, data->waits.waits == 1 ? "" : "s",
+             prof_duration_ns(data->waits.listed_ns).text);
+}
+
+const struct prof_report_table prof_report_waits_table = {
+    .name = "waits",
+    .title = "Waits",
+    .none = "no waits",
+    .help = "Time the host, or a stream, waited for the device.",
+    .screen_rows = 4,
+    .totals = wait_totals,
+    ROWS(prof_sync_row, wait),
+};
+
+/* ---- ranges ------------------------------------------------------------------------------- */
+
+static struct prof_report_value range_style(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(((const struct prof_range_row *)row)->style == PROF_RANGE_PUSH_POP
+                                ? "push/pop"
+                                : "start/end");
+}
+
+static const struct prof_report_column range_columns[] = {
+    INT64("total_ns", "Total", NS, 1, prof_range_row, duration_ns.sum),
+    REAL("share", "Share", SHARE, 0, prof_range_row, share),
+    REAL("wall_share", "Of wall", SHARE, 3, prof_range_row, wall_share),
+    INT64("count", "Count", COUNT, 1, prof_range_row, duration_ns.count),
+    REAL("average_ns", "Average", NS, 2, prof_range_row, duration_ns.mean),
+    REAL("median_ns", "Median", NS, 0, prof_range_row, duration_ns.median),
+    INT64("min_ns", "Min", NS, 0, prof_range_row, duration_ns.min),
+    INT64("max_ns", "Max", NS, 7, prof_range_row, duration_ns.max),
+    REAL("stddev_ns", "StdDev", NS, 0, prof_range_row, duration_ns.stddev),
+    INT64("self_ns", "Self", NS, 4, prof_range_row, self_ns),
+    INT64("kernel_ns", "GPU time", NS, 1, prof_range_row, kernel_ns),
+    INT64("kernels", "Kernels", COUNT, 3, prof_range_row, kernels),
+    INT64("transfer_ns", "Copy time", NS, 5, prof_range_row, transfer_ns),
+    INT64("transfers", "Copies", COUNT, 0, prof_range_row, transfers),
+    INT64("open", "Open", COUNT, 0, prof_range_row, open),
+    COMPUTED("style", "Style", WORD, 0, range_style),
+    STRING("domain", "Domain", NAME, 0, prof_range_row, domain),
+    STRING("name", "Range", NAME, 1, prof_range_row, name),
+    {0},
+};
+
+static const void *range_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->ranges.count;
+    return data->ranges.rows;
+}
+
+static void range_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    int n = snprintf(out, size, "%s range%s", prof_count(data->ranges.ranges).text,
+                     data->ranges.ranges == 1 ? "" : "s");
+    if (data->ranges.open > 0 && n > 0 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, ", %s never closed",
+                 prof_count(data->ranges.open).text);
+}
+
+const struct prof_report_table prof_report_ranges_table = {
+    .name = "ranges",
+    .title = "NVTX ranges",
+    .none = "no NVTX ranges",
+    .help = "GPU time is the sum of the kernels launched inside the range; nested ranges count the "
+            "same kernel each.",
+    .screen_rows = 6,
+    .totals = range_totals,
+    ROWS(prof_range_row, range),
+};
