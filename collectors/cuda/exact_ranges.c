@@ -43,6 +43,7 @@ static struct {
     void *context;
     size_t pass;
     void *profiler;
+    bool sized; /* it was asked for the size of the pass's image */
 } held;
 
 static bool busy; /* the last failure was that somebody else has the counters */
@@ -246,24 +247,32 @@ static bool hold(struct exact_ranges *ranges, void *context, size_t pass, char *
     held.context = context;
     held.pass = pass;
     held.profiler = on.profiler;
+    held.sized = false;
     return true;
+}
+
+/* Asked of every profiler: it learns the metrics from that. One that was not asked empties an image
+ * by a NULL pointer (seen with CUPTI 13.0). */
+static bool make_image(struct pass *pass, size_t count, char *why)
+{
+    struct range_image_size size = {.size = PM_SIZE(range_image_size, bytes),
+                                    .profiler = held.profiler,
+                                    .metrics = pass->metrics,
+                                    .count = count,
+                                    .ranges = RANGES,
+                                    .nodes = RANGES};
+    TRY(RangeProfilerGetCounterDataSize, &size);
+    if (!pass->image || pass->image_bytes < size.bytes)
+        pass->image = room(size.bytes, why);
+    pass->image_bytes = size.bytes;
+    held.sized = pass->image != NULL;
+    return held.sized;
 }
 
 static bool empty_image(struct pass *pass, size_t count, char *why)
 {
-    if (!pass->image) {
-        struct range_image_size size = {.size = PM_SIZE(range_image_size, bytes),
-                                        .profiler = held.profiler,
-                                        .metrics = pass->metrics,
-                                        .count = count,
-                                        .ranges = RANGES,
-                                        .nodes = RANGES};
-        TRY(RangeProfilerGetCounterDataSize, &size);
-        pass->image_bytes = size.bytes;
-        pass->image = room(size.bytes, why);
-        if (!pass->image)
-            return false;
-    }
+    if (!held.sized && !make_image(pass, count, why))
+        return false;
     struct range_image_init init = {.size = PM_SIZE(range_image_init, image),
                                     .profiler = held.profiler,
                                     .bytes = pass->image_bytes,

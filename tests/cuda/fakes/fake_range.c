@@ -38,7 +38,7 @@ static void check_caller(void)
 
 static struct {
     struct image *image;
-    bool enabled, configured, started, decoded;
+    bool enabled, sized, configured, started, decoded;
 } state;
 
 bool fake_range_started(void)
@@ -96,18 +96,23 @@ CALL(RangeProfilerDisable, struct range_object)
     check_caller();
     if (p->profiler != &state || !state.enabled || state.started)
         abort();
-    state.enabled = state.configured = false;
+    state.enabled = state.sized = state.configured = false;
     return 0;
 }
 
 CALL(RangeProfilerGetCounterDataSize, struct range_image_size)
 {
+    if (p->profiler != &state || !state.enabled)
+        abort();
     p->bytes = sizeof(struct image);
-    return p->ranges <= 8 && p->nodes >= p->ranges && p->count ? 0 : 1;
+    state.sized = p->ranges <= 8 && p->nodes >= p->ranges && p->count;
+    return state.sized ? 0 : 1;
 }
 
 CALL(RangeProfilerCounterDataImageInitialize, struct range_image_init)
 {
+    if (p->profiler != &state || !state.sized) /* the real one follows a NULL pointer */
+        abort();
     *(struct image *)(void *)p->image = (struct image){.magic = MAGIC, .room = 2};
     return p->bytes == sizeof(struct image) ? 0 : 1;
 }
