@@ -1,22 +1,31 @@
-/* Kernels whose counts can be told from their source, one after the other for a while:
+/* Kernels whose counts can be told from their source, one after the other for a while, or so many
+ * in a row:
  *
- *     bench_counter_kernels NAME [SECONDS]      bench_counter_kernels --list
+ *     bench_counter_kernels NAME[,NAME...] [SECONDS]
+ *     bench_counter_kernels --ranges LAUNCHES NAME[,NAME...]
+ *     bench_counter_kernels --list
  *
- * Prints one line of JSON: launches, seconds, and what one launch counts by its source, by
- * perfkit's names of counters. Arithmetic is inline PTX, so that no compiler folds it away. Exits
- * with 77 where there is no GPU. */
+ * Prints a line of JSON for each: launches, seconds, and what one launch counts by its source, by
+ * perfkit's names of counters. --ranges: RANGES times so many launches between cudaProfilerStart
+ * and cudaProfilerStop, warmed up by as many before. Arithmetic is inline PTX, so that no compiler
+ * folds it away. Exits with 77 where there is no GPU. */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <time.h>
+
+#include "bench/must.h"
 
 #define BLOCKS (132 * 8)
 #define THREADS 256
 #define WARPS ((double)BLOCKS * THREADS / 32)
 #define UNROLL 64
 #define BYTES ((size_t)1 << 30)
+#define RANGES 3
+#define AT_ONCE 8 /* launches between two looks at the clock, and in a graph */
 
 static double now()
 {
@@ -86,12 +95,15 @@ __global__ void mma(uint4 *to, const uint4 *from, size_t, int turns)
 struct kernel {
     const char *name;
     void (*run)(uint4 *, const uint4 *, size_t, int);
-    int turns;           /* about a millisecond each on an H200 */
+    int turns;           /* about a millisecond each on an H200, but for the small ones */
     const char *counter; /* that its source tells, or NULL */
     double count;        /* of it, in a launch with one turn (memory: in all) */
     double written;      /* bytes, of memory kernels */
+    int blocks = BLOCKS, threads = THREADS;
+    bool graph = false; /* launched as the nodes of one */
 };
 
+/* The last ones do next to nothing: what something else adds to each warp shows there. */
 static const kernel kernels[] = {
     {"copy", copy, 0, "dram_read_bytes", (double)BYTES, (double)BYTES},
     {"read", read, 0, "dram_read_bytes", (double)BYTES, 0},
@@ -102,6 +114,10 @@ static const kernel kernels[] = {
     {"hfma2", hfma2, 400, "tensor_half", WARPS * UNROLL, 0},
     {"fma_fp64", fma_fp64, 200, "fp64", WARPS * UNROLL * 2, 0}, /* two cycles an instruction */
     {"mma", mma, 200, NULL, 0, 0},
+    {"one_warp", fma_fp32, 1, NULL, 0, 0, 1, 32},
+    {"thousand_warps", fma_fp32, 1, NULL, 0, 0, 1000, 32},
+    {"small", fma_fp32, 1, NULL, 0, 0, BLOCKS, 1024},
+    {"graph", fma_fp32, 1, NULL, 0, 0, BLOCKS, 1024, true},
 };
 
 static int list()
@@ -111,40 +127,130 @@ static int list()
     return 0;
 }
 
-static int play(const kernel &k, double seconds)
+struct player {
+    const kernel &k;
+    uint4 *to, *from;
+    cudaStream_t stream;
+    cudaGraphExec_t graph;
+};
+
+static void launch_each(const player &p)
 {
-    uint4 *from, *to;
-    if (cudaMalloc(&from, BYTES) != cudaSuccess || cudaMalloc(&to, BYTES) != cudaSuccess ||
-        cudaMemset(from, 0, BYTES) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
+    for (int i = 0; i < AT_ONCE; i++)
+        p.k.run<<<p.k.blocks, p.k.threads, 0, p.stream>>>(p.to, p.from, BYTES / sizeof *p.to,
+                                                          p.k.turns);
+}
+
+static void launch(const player &p)
+{
+    if (p.k.graph)
+        MUST(cudaGraphLaunch(p.graph, p.stream));
+    else
+        launch_each(p);
+    MUST(cudaStreamSynchronize(p.stream));
+}
+
+static void capture(player &p)
+{
+    cudaGraph_t graph;
+    MUST(cudaStreamBeginCapture(p.stream, cudaStreamCaptureModeThreadLocal));
+    launch_each(p);
+    MUST(cudaStreamEndCapture(p.stream, &graph));
+    MUST(cudaGraphInstantiate(&p.graph, graph, 0));
+    MUST(cudaGraphDestroy(graph));
+}
+
+static player prepare(const kernel &k)
+{
+    player p = {k, NULL, NULL, NULL, NULL};
+    if (cudaMalloc(&p.from, BYTES) != cudaSuccess || cudaMalloc(&p.to, BYTES) != cudaSuccess ||
+        cudaMemset(p.from, 0, BYTES) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
         fprintf(stderr, "counter_kernels: %s\n", cudaGetErrorString(cudaGetLastError()));
-        return 77;
+        exit(77);
     }
-    long launches = 0;
-    double begun = now();
-    for (; now() < begun + seconds; launches += 8) {
-        for (int i = 0; i < 8; i++)
-            k.run<<<BLOCKS, THREADS>>>(to, from, BYTES / sizeof *to, k.turns);
-        cudaDeviceSynchronize();
-    }
-    double took = now() - begun;
+    MUST(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
+    if (k.graph)
+        capture(p);
+    return p;
+}
+
+static void end(const player &p)
+{
+    MUST(cudaGetLastError());
+    if (p.graph)
+        MUST(cudaGraphExecDestroy(p.graph));
+    MUST(cudaStreamDestroy(p.stream));
+    MUST(cudaFree(p.from));
+    MUST(cudaFree(p.to));
+}
+
+static void say(const kernel &k, long launches, double seconds)
+{
     printf("{\"kernel\": \"%s\", \"launches\": %ld, \"seconds\": %.6f, \"counts\": {", k.name,
-           launches, took);
+           launches, seconds);
     if (k.counter)
         printf("\"%s\": %.0f", k.counter, k.count * (k.turns ? k.turns : 1));
     if (k.written > 0)
         printf(", \"dram_write_bytes\": %.0f", k.written);
     puts("}}");
-    return cudaGetLastError() == cudaSuccess ? 0 : 1;
+    fflush(stdout);
+}
+
+static void play(const kernel &k, double seconds)
+{
+    player p = prepare(k);
+    long launches = 0;
+    double begun = now();
+    for (; now() < begun + seconds; launches += AT_ONCE)
+        launch(p);
+    say(k, launches, now() - begun);
+    end(p);
+}
+
+static void play_ranges(const kernel &k, int launches)
+{
+    player p = prepare(k);
+    double begun = now();
+    for (int range = -1; range < RANGES; range++) { /* the first one is no range */
+        if (range >= 0)
+            MUST(cudaProfilerStart());
+        for (int i = 0; i < launches; i += AT_ONCE)
+            launch(p);
+        if (range >= 0)
+            MUST(cudaProfilerStop());
+    }
+    say(k, launches, now() - begun);
+    end(p);
+}
+
+/* The kernel that a list of names begins with, which moves on; NULL: there is no such one. */
+static const kernel *take_name(const char **names)
+{
+    size_t length = strcspn(*names, ",");
+    for (const kernel &k : kernels) {
+        if (strlen(k.name) == length && strncmp(*names, k.name, length) == 0) {
+            *names += length + ((*names)[length] == ',');
+            return &k;
+        }
+    }
+    return NULL;
 }
 
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "--list"))
         return list();
-    for (const kernel &k : kernels) {
-        if (argc > 1 && !strcmp(argv[1], k.name))
-            return play(k, argc > 2 ? atof(argv[2]) : 2);
+    bool ranges = argc == 4 && !strcmp(argv[1], "--ranges");
+    const char *names = argc < 2 ? "" : ranges ? argv[3] : argv[1];
+    for (const kernel *k; *names && (k = take_name(&names));) {
+        if (ranges)
+            play_ranges(*k, atoi(argv[2]));
+        else
+            play(*k, argc > 2 ? atof(argv[2]) : 2);
     }
-    fprintf(stderr, "usage: bench_counter_kernels NAME [SECONDS] | --list\n");
+    if (argc > 1 && !*names)
+        return 0;
+    fprintf(stderr, "usage: bench_counter_kernels [--ranges LAUNCHES] NAME[,NAME...] [SECONDS] | "
+                    "--list\n");
     return 2;
 }

@@ -2,16 +2,18 @@
 """Sampled counters against ncu and against what the source of a kernel tells, and what they cost.
 
     bench/counters.py BUILD_FOLDER [--ncu PROGRAM] [--seconds S] [--rounds N] [--only NAME,...]
-                      [--command NAME=COMMAND ...] [--keep FOLDER] [--json FILE]
+                      [--keep FOLDER] [--json FILE]
 
-Every kernel of bench_counter_kernels and of torch_kernels.py, and the commands given, run under
-`perfkit run --counters=roofline` and under ncu (its own clocks, caches as they are). Per launch of
-the same kernel both say how much was counted; the difference is given in per cent and in standard
-errors that perfkit printed, and every counter that is off by more than 3 % is listed again. Cost:
-the time that a launch takes of the program and of the device with and without sampling, interleaved,
-the share of a core that the sampler used, and how long ncu takes for a launch. --keep leaves the
-captures and what ncu printed. Needs only python3 (PyTorch for its kernels), and a GPU whose
-counters this user may read. Exits with 77 where there is none.
+Every kernel of bench_counter_kernels and of torch_kernels.py runs under `perfkit run
+--counters=roofline`, one launch after the other, and under ncu just so: ncu counts ranges of many
+launches in a row (application replay, its own clocks, caches as they are), divided by their number.
+A launch that stands alone, as ncu's kernel replay has it, would find another cache, another clock,
+and nobody who writes back what it left. The difference is given in per cent and in standard errors
+that perfkit printed, and every counter that is off by more than 3 % is listed again. Cost: the time
+that a launch takes of the program and of the device with and without sampling, interleaved, the
+share of a core that the sampler used, and how long ncu takes for a launch that it replays. --keep
+leaves the captures and what ncu printed. Needs only python3 (PyTorch for its kernels), and a GPU
+whose counters this user may read. Exits with 77 where there is none.
 """
 import argparse
 import csv
@@ -28,44 +30,51 @@ import sys
 import tempfile
 import time
 
-# perfkit's counters and what ncu calls the same thing.
+# perfkit's counters and what ncu calls the same thing; of several the sum.
 SAME = {
-    "dram_read_bytes": "dram__bytes_read.sum",
-    "dram_write_bytes": "dram__bytes_write.sum",
-    "l2_bytes": "lts__t_bytes.sum",
-    "sm_active": "sm__cycles_active.sum",
-    "instructions": "sm__inst_executed.sum",
-    "fma": "sm__inst_executed_pipe_fma.sum",
-    "alu": "sm__inst_executed_pipe_alu.sum",
-    "fp64": "sm__pipe_fp64_cycles_active.sum",
-    "tensor": "sm__pipe_tensor_cycles_active.sum",
-    "tensor_half": "sm__pipe_tensor_op_hmma_cycles_active.sum",
+    "dram_read_bytes": ["dram__bytes_read.sum"],
+    "dram_write_bytes": ["dram__bytes_write.sum"],
+    "l2_bytes": ["lts__t_bytes.sum"],
+    "sm_active": ["sm__cycles_active.sum"],
+    "instructions": ["sm__inst_executed.sum"],
+    # packed half arithmetic counts twice in the counter that can be sampled (GH100)
+    "fma": ["sm__inst_executed_pipe_fma.sum", "sm__inst_executed_pipe_fma_type_fp16.sum"],
+    "alu": ["sm__inst_executed_pipe_alu.sum"],
+    "fp64": ["sm__pipe_fp64_cycles_active.sum"],
+    "tensor": ["sm__pipe_tensor_cycles_active.sum"],
+    "tensor_half": ["sm__pipe_tensor_op_hmma_cycles_active.sum"],
 }
-# Where a traced run and ncu's do not count alike, for reasons that docs/counters.md gives: what tracing adds
-# to each warp of a kernel (seen on GH100, the same for every kernel), and what cannot be compared.
+# What tracing adds to each warp of a kernel (seen on GH100): ncu's launches are not traced.
 ADDED = {"instructions": 8, "alu": 4}
-UNLIKE = {
-    "sm_active": "a time: ncu's launches run apart, with another clock and nothing before or after them",
-    "dram_write_bytes": "what is still in L2 when a kernel ends is written later: ncu does not see it",
-}
-HALF = "packed half arithmetic counts twice in the sampled counter of this pipe"
 LEAST = {"byte": 1e6, "cycle": 1e4, "instruction": 1e4}  # below this a launch counts next to nothing
-NCU_LAUNCHES = 5
+RANGES = 3  # of each kernel, in bench_counter_kernels and torch_kernels.py
+RANGE_LAUNCHES = 128
+REPLAYED = 5  # launches, for what ncu's replay of single ones costs
 ENOUGH = 200  # samples of a counter that is judged
 NEAR = 0.03
 TORCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_kernels.py")
 
 
 def read_ncu(text):
-    """{(function, grid, block): {metric: values of each launch}} from ncu's CSV."""
+    """[{metric: value}] of the ranges in ncu's CSV, in the order in which they ran."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
-    launches = {}
+    ranges = {}
     for row in csv.DictReader(io.StringIO("\n".join(lines))):
-        numbers = lambda key: tuple(int(n) for n in re.findall(r"\d+", row[key]))
-        key = (row["Kernel Name"].split("(")[0].strip(), numbers("Grid Size"), numbers("Block Size"))
         value = float(row["Metric Value"].replace(",", ""))
-        launches.setdefault(key, {}).setdefault(row["Metric Name"], []).append(value)
-    return launches
+        ranges.setdefault(int(row["ID"]), {})[row["Metric Name"]] = value
+    return [ranges[number] for number in sorted(ranges)]
+
+
+def read_told(text):
+    """{kernel: what the program said of it}"""
+    told = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return {row["kernel"]: row for row in told}
+
+
+def per_launch(ranges, launches):
+    """{counter: what a launch counted, in each range}"""
+    return {name: [sum(r[metric] for metric in metrics) / launches for r in ranges]
+            for name, metrics in SAME.items() if all(m in r for m in metrics for r in ranges)}
 
 
 def spread(values):
@@ -74,40 +83,69 @@ def spread(values):
     return statistics.stdev(values) / mean / len(values) ** 0.5 if len(values) > 1 and mean else 0.0
 
 
-def cause(name, values):
-    """Why a counter of a kernel cannot be held against ncu's, or None."""
-    of = {value["counter"]: value["per_launch"] or 0 for value in values}
-    if name == "fma" and of.get("fma_fp16", 0) > 0.01 * of.get("fma", 0):
-        return HALF
-    return UNLIKE.get(name)
+def calls_of(report, calls):
+    """{(kernel, configuration): its launches in a call}, of `calls` in all."""
+    rows = report["counters"]["rows"]
+    times = {(row["name"], row["config"]): round(row["launches"] / calls) for row in rows}
+    return {key: count for key, count in times.items() if count}
+
+
+def whole(parts):
+    """One counter of a call from those of its kernels: [(launches in a call, value)]."""
+    first = max(parts, key=lambda part: part[1]["per_launch"] or 0)[1]
+    known = all(value["per_launch"] is not None for _, value in parts)
+    errors = [(times * value["per_launch_error"]) ** 2 for times, value in parts
+              if value["per_launch_error"] is not None]
+    return dict(first, samples=min(value["samples"] for _, value in parts),
+                per_launch=sum(t * v["per_launch"] for t, v in parts) if known else None,
+                per_launch_error=sum(errors) ** 0.5 if len(errors) == len(parts) else None)
+
+
+def values_of(report, calls):
+    """The counters of a call, which launches one kernel, or some."""
+    times, parts = calls_of(report, calls), {}
+    for value in report["counter_values"]["rows"]:
+        key = (value["name"], value["config"])
+        if key in times:
+            parts.setdefault(value["counter"], []).append((times[key], value))
+    return [whole(part) for part in parts.values()]
+
+
+def warps_of(report, calls):
+    """Warps of a call; 0 = not known."""
+    count = lambda row, what: row[what + "_x"] * row[what + "_y"] * row[what + "_z"]
+    times, warps = {}, 0
+    for (name, _), launches in calls_of(report, calls).items():
+        times[name] = times.get(name, 0) + launches
+    for row in report["kernels"]["rows"]:
+        if row["name"] in times and row["configs"] != 1:
+            return 0
+        warps += times.get(row["name"], 0) * count(row, "grid") * -(-count(row, "block") // 32)
+    return warps
 
 
 def compare(values, theirs, told, warps=0):
-    """Rows of a kernel: its sampled values beside ncu's and the source's."""
+    """Rows of a case: its sampled values beside ncu's and the source's."""
     rows = []
     for value in values:
         name, ours = value["counter"], value["per_launch"]
-        other = statistics.mean(theirs[SAME[name]]) if SAME.get(name) in theirs else None
-        if ours is None or max(ours, other or 0) < LEAST.get(value["unit"], 0):
+        other = statistics.mean(theirs[name]) if name in theirs else None
+        least = 1 if name in ADDED and warps else LEAST.get(value["unit"], 0)
+        if ours is None or max(ours, other or 0) < least:
             continue
         relative = value["per_launch_error"] / ours if value["per_launch_error"] and ours else None
         row = {"counter": name, "samples": value["samples"], "perfkit": ours, "error": relative}
-        row["ncu_error"] = spread(theirs[SAME[name]]) if other else None
-        for label, right in (("ncu", other), ("source", told.get(name))):
-            if right:
-                row[label] = right
-                row[label + "_off"] = ours / right - 1
-                row[label + "_errors"] = abs(ours / right - 1) / relative if relative else None
-        row["unlike"] = cause(name, values)
-        if other and relative and not row["unlike"]:
-            row["like_errors"] = abs((ours - ADDED.get(name, 0) * warps) / other - 1) / relative
+        row["ncu_error"] = spread(theirs[name]) if other else None
+        if told.get(name):
+            row["source_off"] = ours / told[name] - 1
+        if other:
+            row["ncu"], row["ncu_off"] = other, (ours - ADDED.get(name, 0) * warps) / other - 1
+            row["ncu_errors"] = abs(row["ncu_off"]) / relative if relative else None
+        if other is not None and warps:
+            row["added"] = (ours - other) / warps
+            row["added_error"] = value["per_launch_error"] / warps if relative else None
         rows.append(row)
     return rows
-
-
-def warps_of(grid, block):
-    count = lambda shape: shape[0] * shape[1] * shape[2]
-    return count(grid) * -(-count(block) // 32)
 
 
 class Bench:
@@ -131,44 +169,50 @@ class Bench:
         report = self.run([perfkit, "report", path, "--format=json"])
         return done.stdout, json.loads(report.stdout)
 
-    def ncu(self, name, command):
-        """({kernel: metrics}, seconds that a launch took longer), or nothing without ncu."""
+    def ncu(self, name, options, command):
+        """What ncu prints, or "" """
+        done = self.run([self.args.ncu, "--csv", "--cache-control", "none", "--clock-control", "none",
+                         "--target-processes", "all", "--print-units", "base", *options, "--metrics",
+                         ",".join(metric for metrics in SAME.values() for metric in metrics),
+                         *command])
+        if done.returncode:
+            print("ncu: " + (done.stderr.strip() or done.stdout.strip())[-300:], file=sys.stderr)
+            return ""
+        with open(os.path.join(self.folder, name + ".ncu.csv"), "w") as file:
+            file.write(done.stdout)
+        return done.stdout
+
+    def ranges(self, name, start, kernels):
+        """{kernel: {counter: per launch, in each of its ranges}}, by ncu"""
+        if not self.args.ncu or not kernels:
+            return {}
+        text = self.ncu(name, ["--replay-mode", "app-range"],
+                        [*start, "--ranges", str(RANGE_LAUNCHES), ",".join(kernels)])
+        found, told = read_ncu(text), read_told(text)
+        if len(found) != RANGES * len(kernels):
+            print("ncu has %d ranges of %d kernels" % (len(found), len(kernels)), file=sys.stderr)
+            return {}
+        return {kernel: per_launch(found[i * RANGES:(i + 1) * RANGES], told[kernel]["launches"])
+                for i, kernel in enumerate(kernels)}
+
+    def replay_seconds(self, command):
+        """How much longer a launch takes that ncu replays; None without ncu."""
         if not self.args.ncu:
-            return {}, None
+            return None
         begun = time.monotonic()
         self.run(command)
         bare_s = time.monotonic() - begun
-        done = self.run([self.args.ncu, "--csv", "--cache-control", "none", "--clock-control", "none",
-                         "--target-processes", "all", "--print-kernel-base", "function",
-                         "--print-units", "base",
-                         "-c", str(NCU_LAUNCHES), *self.region(command),
-                         "--metrics", ",".join(SAME.values()), *command])
-        if done.returncode:
-            print("ncu: " + (done.stderr.strip() or done.stdout.strip())[-300:], file=sys.stderr)
-            return {}, None
-        with open(os.path.join(self.folder, name + ".ncu.csv"), "w") as file:
-            file.write(done.stdout)
-        return read_ncu(done.stdout), (time.monotonic() - begun - 2 * bare_s) / NCU_LAUNCHES
+        if not self.ncu("replay", ["-c", str(REPLAYED)], command):
+            return None
+        return (time.monotonic() - begun - 2 * bare_s) / REPLAYED
 
-    def region(self, command):
-        """torch_kernels.py says which part of it is meant."""
-        return ["--profile-from-start", "off"] if TORCH in command else []
-
-    def accuracy(self, name, command, short):
+    def accuracy(self, name, command, theirs):
         said, report = self.capture(name, command, "--counters=roofline")
-        told = json.loads(said)["counts"] if said.startswith("{") else {}
-        theirs, each_s = self.ncu(name, short)
-        kernels = {}
-        for value in report["counter_values"]["rows"]:
-            kernels.setdefault((value["name"], value["config"]), []).append(value)
-        rows = []
-        for (kernel, _), values in kernels.items():
-            same = [(m, warps_of(grid, block)) for (k, grid, block), m in theirs.items()
-                    if kernel and k.split("::")[-1] in kernel]
-            metrics, warps = same[0] if len(same) == 1 else ({}, 0)
-            for row in compare(values, metrics, told, warps):
-                rows.append(dict(row, case=name, kernel=kernel, ncu_s=each_s))
-        return rows, sampler_share(report)
+        told = read_told(said)[name]
+        values, warps = values_of(report, told["launches"]), warps_of(report, told["launches"])
+        rows = compare(values, theirs, told["counts"], warps)
+        kernel = values[0]["name"] if values else ""
+        return [dict(row, case=name, kernel=kernel) for row in rows], sampler_share(report)
 
     def cost(self, name, command):
         """(a launch's share of the program's time, mean duration of the kernel), both with sampling
@@ -202,13 +246,14 @@ def sampler_share(report):
 
 
 def show(rows):
-    print("%-16s %-28.28s %-18s %8s %12s %8s %8s %8s %9s %8s" % (
+    """ncu's columns less what tracing adds to the sampled value."""
+    print("%-16s %-28.28s %-18s %8s %12s %8s %8s %9s %9s %8s" % (
         "case", "kernel", "counter", "samples", "per launch", "error", "ncu", "in errors",
         "ncu's own", "source"))
     percent = lambda value: "n/a" if value is None else "%+.2f%%" % (100 * value)
     for row in rows:
         errors = row.get("ncu_errors")
-        print("%-16s %-28.28s %-18s %8d %12.5g %8s %8s %8s %9s %8s" % (
+        print("%-16s %-28.28s %-18s %8d %12.5g %8s %8s %9s %9s %8s" % (
             row["case"], row["kernel"], row["counter"], row["samples"], row["perfkit"],
             percent(row["error"]), percent(row.get("ncu_off")),
             "n/a" if errors is None else "%.1f" % errors, percent(row["ncu_error"]),
@@ -217,29 +262,31 @@ def show(rows):
 
 def summarise(rows):
     """What is said in the end, as a table of figures."""
-    enough = [r for r in rows if r["samples"] >= ENOUGH and r.get("ncu_off") is not None]
-    judged = [r for r in enough if r["ncu_errors"] is not None]
+    enough = [r for r in rows if r["samples"] >= ENOUGH and r.get("ncu_errors") is not None]
+    known = [r for r in enough if 2 * r["error"] <= NEAR]
+    near = lambda found: sum(abs(r["ncu_off"]) <= NEAR for r in found)
     far = [r for r in enough if abs(r["ncu_off"]) > NEAR]
+    honest = sum(r["ncu_errors"] <= 2 for r in enough)
     if enough:
-        print("against ncu, >= %d samples: %d of %d within %g %%" % (
-            ENOUGH, len(enough) - len(far), len(enough), 100 * NEAR))
-    alike = [r for r in enough if r.get("like_errors") is not None]
-    if judged:
-        print("within two of the printed standard errors: %d of %d; %d of the %d that ncu counts alike, "
-              "less what tracing adds" % (
-                  sum(r["ncu_errors"] <= 2 for r in judged), len(judged),
-                  sum(r["like_errors"] <= 2 for r in alike), len(alike)))
+        print("against ncu, >= %d samples, less what tracing adds: %d of %d within %g %%; %d of the %d "
+              "whose printed error is that small" % (
+                  ENOUGH, near(enough), len(enough), 100 * NEAR, near(known), len(known)))
+        print("within two of the printed standard errors: %d of %d" % (honest, len(enough)))
     if far:
         print("\nnot within %g %%:" % (100 * NEAR))
         show(far)
-        for row in far:
-            print("%s, %s: %s" % (row["case"], row["counter"], row["unlike"] or (
-                "%d instructions more in each warp, presumably tracing's" % ADDED[row["counter"]] if row["counter"] in ADDED else
-                "no cause is known")))
-        print()
-    return {"alike": len(alike), "alike_within_two_errors": sum(r["like_errors"] <= 2 for r in alike),
-            "compared": len(enough), "judged": len(judged), "far": far,
-            "within_two_errors": sum(r["ncu_errors"] <= 2 for r in judged)}
+    return {"compared": len(enough), "far": far, "within_two_errors": honest,
+            "known": len(known), "known_near": near(known)}
+
+
+def show_added(rows):
+    """What a warp has more in a traced run."""
+    rows = [row for row in rows if row["counter"] in ADDED and row.get("added_error")]
+    if rows:
+        print("\nmore in each warp than under ncu, which does not trace:")
+    for row in rows:
+        print("%-16s %-18s %+8.3f +- %.3f" % (row["case"], row["counter"], row["added"],
+                                              row["added_error"]))
 
 
 def show_cost(name, rounds):
@@ -262,56 +309,55 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
-    parser.add_argument("--command", action="append", default=[])
     parser.add_argument("--keep")
     parser.add_argument("--json")
     return parser.parse_args()
 
 
-def cases_of(bench):
-    """[(name, command to sample, a short one for ncu)]"""
-    program, cases = os.path.join(bench.bin, "bench_counter_kernels"), []
-    starts = [[program]] if os.path.exists(program) else []  # made with nvcc only
-    for start in starts + [[sys.executable, TORCH]]:
-        for name in bench.run([*start, "--list"]).stdout.split():
-            cases.append((name, [*start, name, str(bench.args.seconds)], [*start, name, "0.001"]))
-    for text in bench.args.command:
-        name, _, command = text.partition("=")
-        cases.append((name, shlex.split(command), shlex.split(command)))
-    only = bench.args.only.split(",") if bench.args.only else [case[0] for case in cases]
-    return [case for case in cases if case[0] in only]
+def programs_of(bench):
+    """[(what ncu's ranges of it are called, how to start it, its kernels)]"""
+    program, programs = os.path.join(bench.bin, "bench_counter_kernels"), []
+    starts = [("kernels", [program])] if os.path.exists(program) else []  # made with nvcc only
+    only = bench.args.only.split(",") if bench.args.only else None
+    for label, start in starts + [("torch", [sys.executable, TORCH])]:
+        kernels = bench.run([*start, "--list"]).stdout.split()
+        programs.append((label, start, [k for k in kernels if not only or k in only]))
+    return programs
 
 
 def main():
     bench = Bench(arguments())
-    args, cases = bench.args, cases_of(bench)
-    rows, shares, costs, ran = [], [], {}, 0
-    for name, command, short in cases:
-        try:
-            found, share = bench.accuracy(name, command, short)
-        except Failed as failed:  # 77: no GPU, or no PyTorch
-            print(failed, file=sys.stderr)
-            continue
-        ran += 1
-        rows += found
-        shares += [share] if share is not None else []
+    args, rows, shares, costs, ran = bench.args, [], [], {}, 0
+    for label, start, kernels in programs_of(bench):
+        theirs = bench.ranges(label, start, kernels)
+        for name in kernels:
+            try:
+                found, share = bench.accuracy(name, [*start, name, str(args.seconds)],
+                                              theirs.get(name, {}))
+            except Failed as failed:  # 77: no GPU, or no PyTorch
+                print(failed, file=sys.stderr)
+                continue
+            ran += 1
+            rows += found
+            shares += [share] if share is not None else []
     if not ran:
         return 77
     show(rows)
+    show_added(rows)
     summary = summarise(rows)
+    memory = lambda name, seconds: [os.path.join(bench.bin, "bench_counter_kernels"), name, seconds]
     for name in ("copy", "read") if args.rounds else ():
-        costs[name] = bench.cost(name, [os.path.join(bench.bin, "bench_counter_kernels"), name, "2"])
+        costs[name] = bench.cost(name, memory(name, "2"))
         show_cost(name, costs[name])
-    each = {row["case"]: row["ncu_s"] for row in rows if row["ncu_s"] is not None}
+    replay_s = bench.replay_seconds(memory("copy", "0.001")) if args.rounds else None
     if shares:
         print("the sampler used %.1f to %.1f %% of a core" % (min(shares), max(shares)))
-    if each:
-        print("ncu took %.2f to %.2f s longer for each launch that it replayed" % (
-            min(each.values()), max(each.values())))
+    if replay_s is not None:
+        print("ncu took %.2f s longer for each launch that it replayed" % replay_s)
     if args.json:
         with open(args.json, "w") as file:
             json.dump({"rows": rows, "summary": summary, "sampler_percent": shares, "cost": costs,
-                       "ncu_s_per_launch": each}, file, indent=1)
+                       "ncu_s_per_launch": replay_s}, file, indent=1)
     if not args.keep:
         shutil.rmtree(bench.folder)
     return 0

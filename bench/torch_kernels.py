@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Kernels of cuBLAS and PyTorch, one after the other for a while (bench/counters.py runs it).
+"""Kernels of cuBLAS and PyTorch, one after the other for a while, or so many in a row
+(bench/counters.py runs it).
 
-    torch_kernels.py NAME [SECONDS]        torch_kernels.py --list
+    torch_kernels.py NAME[,NAME...] [SECONDS]
+    torch_kernels.py --ranges LAUNCHES NAME[,NAME...]
+    torch_kernels.py --list
 
-Prints one line of JSON: launches and seconds. What is not the kernel (filling memory, choosing an
-algorithm) is done before cudaProfilerStart is called. Needs PyTorch; exits with 77 without a GPU.
+Prints a line of JSON for each: launches and seconds. What is not the kernel (filling memory, choosing
+an algorithm) is done before. --ranges: RANGES times so many launches between cudaProfilerStart and
+cudaProfilerStop, warmed up by as many before. Needs PyTorch; exits with 77 without a GPU.
 """
 import json
 import sys
 import time
 
 TURNS = 8  # calls between two looks at the clock
+RANGES = 3
 
 
 def matmul(torch, kind, size):
@@ -63,6 +68,35 @@ KERNELS = {
 }
 
 
+def launch(torch, call):
+    for _ in range(TURNS):
+        call()
+    torch.cuda.synchronize()
+
+
+def play(torch, call, seconds):
+    """(launches, seconds that they took)"""
+    launches, begun = 0, time.monotonic()
+    while time.monotonic() < begun + seconds:
+        launch(torch, call)
+        launches += TURNS
+    return launches, time.monotonic() - begun
+
+
+def play_ranges(torch, call, launches):
+    """As play, of one range."""
+    turns, begun = -(-launches // TURNS), 0.0
+    for number in range(-1, RANGES):  # the first one is no range
+        begun = time.monotonic()
+        if number >= 0:
+            torch.cuda.profiler.start()
+        for _ in range(turns):
+            launch(torch, call)
+        if number >= 0:
+            torch.cuda.profiler.stop()
+    return turns * TURNS, time.monotonic() - begun
+
+
 def main():
     if sys.argv[1:] == ["--list"]:
         print("\n".join(KERNELS))
@@ -73,21 +107,16 @@ def main():
         return 77
     if not torch.cuda.is_available():
         return 77
-    call = KERNELS[sys.argv[1]](torch)
-    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 2.0
-    for _ in range(TURNS):
-        call()
-    torch.cuda.synchronize()
-    torch.cuda.profiler.start()
-    launches, begun = 0, time.monotonic()
-    while time.monotonic() < begun + seconds:
-        for _ in range(TURNS):
-            call()
-        torch.cuda.synchronize()
-        launches += TURNS
-    took = time.monotonic() - begun
-    torch.cuda.profiler.stop()
-    print(json.dumps({"kernel": sys.argv[1], "launches": launches, "seconds": took, "counts": {}}))
+    ranges = sys.argv[1] == "--ranges"
+    much = float(sys.argv[2]) if len(sys.argv) > 2 else 2.0
+    for name in (sys.argv[3] if ranges else sys.argv[1]).split(","):
+        call = KERNELS[name](torch)
+        launch(torch, call)
+        launches, seconds = (play_ranges(torch, call, int(much)) if ranges
+                             else play(torch, call, much))
+        print(json.dumps({"kernel": name, "launches": launches, "seconds": seconds, "counts": {}}),
+              flush=True)
+        del call  # and its memory
     return 0
 
 

@@ -10,11 +10,13 @@ import counters
 import sampler_memory
 
 NCU = '''==PROF== Connected to process 1
-{"kernel": "copy"}
+{"kernel": "copy", "launches": 100, "counts": {}}
+{"kernel": "copy", "launches": 100, "counts": {}}
 "ID","Process ID","Kernel Name","Block Size","Grid Size","Metric Name","Metric Unit","Metric Value"
-"0","1","copy(uint4 *, const uint4 *)","(256, 1, 1)","(1056, 1, 1)","dram__bytes_read.sum","byte","1,070,000,128"
-"1","1","copy(uint4 *, const uint4 *)","(256, 1, 1)","(1056, 1, 1)","dram__bytes_read.sum","byte","1,080,000,000"
-"0","1","copy(uint4 *, const uint4 *)","(256, 1, 1)","(1056, 1, 1)","sm__inst_executed.sum","inst","2,000,000"
+"10","1","range","","","dram__bytes_read.sum","byte","1,080,000,000"
+"10","1","range","","","sm__inst_executed.sum","inst","3,000,000"
+"2","1","range","","","dram__bytes_read.sum","byte","1,070,000,128"
+"2","1","range","","","sm__inst_executed.sum","inst","2,000,000"
 '''
 
 
@@ -26,48 +28,65 @@ def value(counter, unit, per_launch, error=0.01, samples=500):
 
 class Counters(unittest.TestCase):
     def test_csv_of_ncu(self):
-        found = counters.read_ncu(NCU)
-        self.assertEqual(list(found), [("copy", (1056, 1, 1), (256, 1, 1))])
-        (metrics,) = found.values()
-        self.assertEqual(metrics["dram__bytes_read.sum"], [1070000128, 1080000000])
-        self.assertEqual(metrics["sm__inst_executed.sum"], [2e6])
+        ranges = counters.read_ncu(NCU)
+        self.assertEqual([r["sm__inst_executed.sum"] for r in ranges], [2e6, 3e6])
+        self.assertEqual(counters.read_told(NCU)["copy"]["launches"], 100)
+        self.assertEqual(counters.per_launch(ranges, 100), {
+            "dram_read_bytes": [10700001.28, 10800000], "instructions": [20000, 30000]})
+
+    def test_counters_of_several_metrics_need_all_of_them(self):
+        one, other = counters.SAME["fma"]
+        self.assertEqual(counters.per_launch([{one: 6.0, other: 2.0}], 2), {"fma": [4.0]})
+        self.assertEqual(counters.per_launch([{one: 6.0, other: 2.0}, {one: 6.0}], 2), {})
+
+    def test_a_call_may_launch_several_kernels(self):
+        kernel = lambda name, launches, each: (
+            {"name": name, "config": 1, "launches": launches},
+            dict(value("fma", "instruction", each, samples=launches), name=name, config=1),
+            {"name": name, "configs": 1, "grid_x": 10, "grid_y": 1, "grid_z": 1,
+             "block_x": 33, "block_y": 1, "block_z": 1})
+        rows = [kernel("fill", 2, 9e9), kernel("main", 102, 1e6), kernel("twice", 204, 2e6)]
+        report = {"counters": {"rows": [r[0] for r in rows]},
+                  "counter_values": {"rows": [r[1] for r in rows]},
+                  "kernels": {"rows": [r[2] for r in rows]}}
+        (found,) = counters.values_of(report, 100)
+        self.assertEqual((found["per_launch"], found["samples"], found["name"]), (5e6, 102, "twice"))
+        self.assertAlmostEqual(found["per_launch_error"], (1e4 ** 2 + 4e4 ** 2) ** 0.5)
+        self.assertEqual(counters.warps_of(report, 100), 60)
+        report["kernels"]["rows"][1]["configs"] = 2
+        self.assertEqual(counters.warps_of(report, 100), 0)
 
     def test_comparison(self):
         rows = counters.compare(
             [value("dram_read_bytes", "byte", 1.05e9), value("fma", "instruction", 2e6, error=None),
              value("pcie_read_bytes", "byte", 12.0), value("fp64", "cycle", None)],
-            {"dram__bytes_read.sum": [0.99e9, 1.01e9]}, {"fma": 2.5e6})
+            {"dram_read_bytes": [0.99e9, 1.01e9]}, {"fma": 2.5e6})
         self.assertEqual([row["counter"] for row in rows], ["dram_read_bytes", "fma"])
         self.assertAlmostEqual(rows[0]["ncu_off"], 0.05)
         self.assertAlmostEqual(rows[0]["ncu_errors"], 5)  # an error of one per cent
         self.assertAlmostEqual(rows[0]["ncu_error"], 0.01)
         self.assertAlmostEqual(rows[1]["source_off"], -0.2)
-        self.assertIsNone(rows[1]["source_errors"])
+        self.assertNotIn("ncu_off", rows[1])
 
     def test_every_counter_that_is_off_is_listed(self):
         rows = counters.compare(
             [value("dram_read_bytes", "byte", 1.05e9), value("dram_write_bytes", "byte", 1.01e9),
+             value("sm_active", "cycle", 1.02e9, error=0.02),
              value("l2_bytes", "byte", 9e9, samples=100)],
-            {"dram__bytes_read.sum": [1e9], "dram__bytes_write.sum": [1e9], "lts__t_bytes.sum": [1e9]},
-            {})
+            {name: [1e9] for name in counters.SAME}, {})
         rows = [dict(row, case="x", kernel="k") for row in rows]
         with contextlib.redirect_stdout(io.StringIO()) as said:
             summary = counters.summarise(rows)
         self.assertEqual([row["counter"] for row in summary["far"]], ["dram_read_bytes"])
-        self.assertEqual((summary["compared"], summary["within_two_errors"]), (2, 1))
-        self.assertIn("1 of 2 within 3 %", said.getvalue())
+        self.assertEqual((summary["compared"], summary["within_two_errors"]), (3, 2))
+        self.assertEqual((summary["known"], summary["known_near"]), (2, 1))
+        self.assertIn("2 of 3 within 3 %; 1 of the 2 whose", said.getvalue())
 
     def test_what_tracing_adds_is_taken_off(self):
-        rows = counters.compare(
-            [value("alu", "instruction", 1.04e6), value("sm_active", "cycle", 2e6),
-             value("fma", "instruction", 2e6), value("fma_fp16", "instruction", 1e6)],
-            {"sm__inst_executed_pipe_alu.sum": [1e6], "sm__cycles_active.sum": [1e6],
-             "sm__inst_executed_pipe_fma.sum": [1e6]}, {}, counters.warps_of((100, 10, 1), (310, 1, 1)))
-        by_name = {row["counter"]: row for row in rows}
-        self.assertAlmostEqual(by_name["alu"]["ncu_errors"], 4)
-        self.assertAlmostEqual(by_name["alu"]["like_errors"], 0)  # 10,000 warps, 4 each
-        self.assertNotIn("like_errors", by_name["sm_active"])
-        self.assertEqual(by_name["fma"]["unlike"], counters.HALF)
+        (row,) = counters.compare([value("alu", "instruction", 1.04e6)], {"alu": [1e6]}, {}, 10000)
+        self.assertAlmostEqual(row["ncu_off"], 0)  # four in each warp
+        self.assertAlmostEqual(row["added"], 4)
+        self.assertAlmostEqual(row["added_error"], 1.04)
 
     def test_share_of_the_sampler(self):
         said = "counters note: 9 samples in 1 burst, 2.0% of the time; the sampler used 9.8% of a core"
