@@ -16,6 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from checking import CLASSES, Capture, Check, Recorder, Result, did, main, recorded, run, trusted, well_timed
+from device_counted import counted, waits
 from device_parity import parity, whole_graphs
 
 MODES = ("kernels cooperative cluster memory pool managed vmm copies arrays fills peer events streams "
@@ -505,6 +506,10 @@ CHECKS = [
     Check("parity faults", 2, parity(["managed"], "faults")),
     Check("parity all", 4, parity(["all"], "all")),
     Check("whole_graphs", 2, whole_graphs),
+    Check("counted", 5, counted),
+    *(Check(f"counted {what}", 5, waits(what, counts)) for what, counts in (
+        ("value", False), ("host", False), ("kernel", False), ("reset", True), ("contexts", True),
+        ("threads", True))),
     Check("stacks", 4, stacks),
     Check("holders", 4, holders),
     *(Check(f"ends {way}", 2, end(way)) for way in ("return", "exit", "_exit", "threads", "fork")),

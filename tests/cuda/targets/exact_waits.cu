@@ -6,7 +6,7 @@
  *
  * value: a stream waits for a value in memory that the thread writes after its launch; host: for a
  * host function that waits for it; kernel: the kernel itself waits; reset: cudaDeviceReset between
- * launches; contexts: 40 of them; threads: four that launch in one context. */
+ * launches; contexts: 12 of them; threads: four that launch in one context. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -106,7 +106,7 @@ static int reset(int times)
 
 static int contexts(int times)
 {
-    enum { CONTEXTS = 40 };
+    enum { CONTEXTS = 12 };
     CHECK(cudaFree(NULL));
     for (int i = 0; i < CONTEXTS; i++) {
         CUcontext context;
