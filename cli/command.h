@@ -103,8 +103,6 @@ const char *cli_nearest(const char *word, const char *(*next)(const void *table,
 void cli_print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width);
 void cli_print_help(const struct cli_command *command);
 void cli_print_overview(bool to_stderr);
-/* "-o, --output FILE" into buffer. */
-void cli_option_label(const struct cli_option *option, char *buffer, size_t size);
 /* The option every command has. */
 extern const struct cli_option cli_help_option;
 

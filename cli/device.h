@@ -28,7 +28,6 @@ struct device_list {
 /* Append the devices of an API. Loads vendor libraries: to be called in a child. */
 void device_add_cuda(struct device_list *list);
 void device_add_opencl(struct device_list *list);
-void device_add_cpu(struct device_list *list);
 
 /* The next entry, blank, with everything unknown; NULL when the list is full. */
 struct device_entry *device_add(struct device_list *list, const char *api, uint32_t nth);

@@ -48,7 +48,7 @@ static void cpu_name(char *out, size_t size)
         snprintf(out, size, "processor");
 }
 
-void device_add_cpu(struct device_list *list)
+static void add_cpu(struct device_list *list)
 {
     struct device_entry *entry = device_add(list, "cpu", 0);
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
@@ -121,7 +121,7 @@ void device_find_all(struct device_list *list, const char *folder)
     list->count = 0;
     ask_in_child(list, device_add_cuda);
     ask_in_child(list, device_add_opencl);
-    device_add_cpu(list);
+    add_cpu(list);
     for (size_t i = 0; i < list->count; i++)
         finish(&list->entries[i], folder, (int64_t)i + 1);
 }

@@ -83,11 +83,8 @@ enum prof_status gate_compare(const struct gate_options *options, const struct g
                               bool interleaved, unsigned looks, struct prof_comparison *result,
                               struct prof_error *err);
 
-/* The exit status that a comparison asks for. */
-int gate_exit_status(const struct prof_comparison *comparison, bool strict);
-
 /* Fill in what report the options ask for, write it to standard output and into files. Returns the
- * exit status: gate_exit_status, or CLI_USAGE when something could not be written. */
+ * exit status: by the verdict, or CLI_USAGE when something could not be written. */
 int gate_tell(const char *command, const struct gate_options *options,
               const struct gate_config *config, struct prof_gate_report *report);
 

@@ -8,7 +8,8 @@
 
 #define LEFT_WIDTH 26
 
-void cli_option_label(const struct cli_option *option, char *buffer, size_t size)
+/* "-o, --output FILE" into buffer. */
+static void option_label(const struct cli_option *option, char *buffer, size_t size)
 {
     char letter[8] = "    ";
     if (option->letter)
@@ -55,7 +56,7 @@ static void print_row(FILE *out, const char *left, const char *text, size_t widt
 static void print_option(FILE *out, const struct cli_option *option, size_t width)
 {
     char label[96], text[512];
-    cli_option_label(option, label, sizeof label);
+    option_label(option, label, sizeof label);
     if (option->fallback)
         snprintf(text, sizeof text, "%s (default: %s)", option->text, option->fallback);
     else

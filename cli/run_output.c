@@ -39,7 +39,9 @@ static const unsigned long network_magic[] = {
     0xBACBACBC, /* VMware shared folders */
 };
 
-bool output_on_network(const char *folder)
+/* True for NFS, SMB, FUSE and the like, where SQLite's shared memory and locks cannot be trusted;
+ * also when PERFKIT_TEST_NETWORK_FS=1. */
+static bool on_network(const char *folder)
 {
     const char *test = getenv("PERFKIT_TEST_NETWORK_FS");
     if (test && strcmp(test, "1") == 0)
@@ -82,7 +84,7 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
     if (length < 0 || length + 10 >= PATH_MAX || strlen(name) + 10 > NAME_MAX)
         return prof_fail(err, PROF_INVALID, "the name %s is too long: give a shorter one with -o",
                          name);
-    output->network = output_on_network(real);
+    output->network = on_network(real);
     return PROF_OK;
 }
 

@@ -17,10 +17,6 @@ struct run_output {
     bool made; /* `final` exists because of us */
 };
 
-/* True for NFS, SMB, FUSE and the like, where SQLite's shared memory and locks cannot be trusted;
- * also when PERFKIT_TEST_NETWORK_FS=1. */
-bool output_on_network(const char *folder);
-
 /* Choose the name: `asked` (-o), or <program>.sqlite, <program>-2.sqlite ... in the current folder.
  * Only looks; output_create makes the file. */
 enum prof_status output_choose(struct run_output *output, const char *asked, const char *program,

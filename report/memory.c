@@ -143,8 +143,9 @@ void prof_report_unload_memory(struct prof_report_data *data)
     data->usage = NULL;
 }
 
-void prof_report_memory_where(const struct prof_report_data *data, int64_t device, bool host,
-                              char *out, size_t size)
+/* "GPU 0", "host" of a place, a site or a failure; out: at least 64 bytes. */
+static void where_text(const struct prof_report_data *data, int64_t device, bool host, char *out,
+                       size_t size)
 {
     snprintf(out, size, "%s",
              host ? "host" : prof_report_device_label(prof_device(data->capture, device)));
@@ -181,7 +182,7 @@ static bool note_growth(const struct prof_report_data *data, char *out, size_t s
         if (place->kind >= 0 || isnan(place->growth_bytes) || place->growth_bytes < 1 || used < 0 ||
             (size_t)used >= size)
             continue;
-        prof_report_memory_where(data, place->device, place->host, where, sizeof where);
+        where_text(data, place->device, place->host, where, sizeof where);
         used += snprintf(out + used, size - (size_t)used, "%s%s of %s", used ? ", " : "",
                          prof_bytes(place->growth_bytes).text, where);
     }

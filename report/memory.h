@@ -48,8 +48,4 @@ size_t prof_report_memory_notes(
     const struct prof_report_data *data,
     char notes[PROF_REPORT_MEMORY_NOTES][PROF_REPORT_MEMORY_NOTE_BYTES]);
 
-/* "GPU 0", "host" of a place, a site or a failure; out: at least 64 bytes. */
-void prof_report_memory_where(const struct prof_report_data *data, int64_t device, bool host,
-                              char *out, size_t size);
-
 #endif

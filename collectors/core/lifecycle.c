@@ -86,7 +86,7 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
     atomic_store_explicit(&entry->state, LIFECYCLE_ALIVE, memory_order_release);
 }
 
-void core_lifecycle_end(struct core_state *state, unsigned how, int status)
+static void lifecycle_end(struct core_state *state, unsigned how, int status)
 {
     uint64_t now = prof_now_ns();
     if (atomic_load(&state->epoch) != 0) {
@@ -104,7 +104,7 @@ void core_lifecycle_end(struct core_state *state, unsigned how, int status)
     atomic_store_explicit(&entry->state, LIFECYCLE_ENDED, memory_order_release);
 }
 
-void core_lifecycle_revive(struct core_state *state)
+static void lifecycle_revive(struct core_state *state)
 {
     if (atomic_load(&state->epoch) != 0)
         atomic_store(&state->spool.header->ended, 0);
@@ -170,7 +170,7 @@ void collector_end(unsigned how, int status)
         core_threads_look(state);
         core_run_at_exit();
     }
-    core_lifecycle_end(state, how, status);
+    lifecycle_end(state, how, status);
     errno = saved;
 }
 
@@ -180,7 +180,7 @@ void collector_revive(void)
     if (!state || borrowed(state))
         return;
     int saved = errno;
-    core_lifecycle_revive(state);
+    lifecycle_revive(state);
     atomic_store(&state->ended, 0);
     errno = saved;
 }

@@ -155,8 +155,6 @@ void core_threads_look(struct core_state *state); /* those of all threads seen s
 /* lifecycle.c: mark this process's entry */
 void core_lifecycle_hello(struct core_state *state, const char *command, uint32_t bytes,
                           enum lifecycle_birth birth);
-void core_lifecycle_end(struct core_state *state, unsigned how, int status);
-void core_lifecycle_revive(struct core_state *state);
 bool core_hooked(void); /* was the library preloaded? */
 
 /* options.c */

@@ -258,7 +258,7 @@ static struct context *context_of(cl_context handle, bool fresh)
     return context;
 }
 
-void ocl_context_new(cl_context handle)
+static void context_new(cl_context handle)
 {
     context_of(handle, true);
 }
@@ -298,7 +298,7 @@ cl_context CL_API_CALL ocl_clCreateContext(const cl_context_properties *properti
     cl_context context = OCL_CALL(clCreateContext, properties, count, list, notify, data, error);
     if (context && ocl_on()) {
         int saved = errno;
-        ocl_context_new(context);
+        context_new(context);
         errno = saved;
     }
     return context;
@@ -312,7 +312,7 @@ ocl_clCreateContextFromType(const cl_context_properties *properties, cl_device_t
     cl_context context = OCL_CALL(clCreateContextFromType, properties, type, notify, data, error);
     if (context && ocl_on()) {
         int saved = errno;
-        ocl_context_new(context);
+        context_new(context);
         errno = saved;
     }
     return context;

@@ -32,7 +32,7 @@ static _Atomic bool driver_gone;
 static _Atomic uint32_t closing; /* the last harvest has begun */
 static _Atomic pid_t owner;      /* the process whose exit hook it is */
 
-bool ocl_driver_gone(void)
+static bool driver_is_gone(void)
 {
     return atomic_load(&driver_gone);
 }
@@ -252,7 +252,7 @@ static void harvest(struct ocl_queue *queue, unsigned limit, bool own_accord)
         !take(queue))
         return;
     /* Asked after taking: from here on the last harvest waits for us. */
-    if (!atomic_load(&closing) && !(own_accord && ocl_driver_gone())) {
+    if (!atomic_load(&closing) && !(own_accord && driver_is_gone())) {
         int saved = errno;
         harvest_taken(queue, limit, limit ? SCAN_PAST : SCAN_FAR);
         errno = saved;
@@ -346,7 +346,7 @@ static void last_of(struct ocl_queue *queue, bool ask, bool mark)
 static void last(bool mark, bool gone)
 {
     int saved = errno;
-    bool ask = !ocl_driver_gone() && ocl_depth == 0;
+    bool ask = !driver_is_gone() && ocl_depth == 0;
     atomic_store(&closing, 1);
     for (struct ocl_queue *queue = ocl_queue_all(); queue; queue = queue->next)
         last_of(queue, ask, mark);

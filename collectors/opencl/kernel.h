@@ -18,10 +18,6 @@ struct ocl_kernel {
     _Atomic uint64_t sizes[7];
 };
 
-/* The kernel with its name defined; NULL when the driver does not know it. */
-struct ocl_kernel *ocl_kernel_of(cl_kernel handle, cl_device_id device);
-/* Ask the driver again at the next launch: the object ends, is new, or an argument changed. */
-void ocl_kernel_stale(cl_kernel handle);
 void ocl_kernel_forked(void);
 
 #endif

@@ -79,7 +79,8 @@ static void remember(struct ocl_kernel *kernel, const uint64_t *sizes, uint32_t 
     atomic_store_explicit(&kernel->version, before + 2, memory_order_release);
 }
 
-struct ocl_kernel *ocl_kernel_of(cl_kernel handle, cl_device_id device)
+/* The kernel with its name defined; NULL when the driver does not know it. */
+static struct ocl_kernel *kernel_of(cl_kernel handle, cl_device_id device)
 {
     struct ocl_kernel *kernel = known(handle);
     uint32_t epoch = atomic_load_explicit(&ocl_epoch, memory_order_relaxed);
@@ -105,7 +106,8 @@ struct ocl_kernel *ocl_kernel_of(cl_kernel handle, cl_device_id device)
     return kernel;
 }
 
-void ocl_kernel_stale(cl_kernel handle)
+/* Ask the driver again at the next launch: the object ends, is new, or an argument changed. */
+static void kernel_stale(cl_kernel handle)
 {
     struct ocl_kernel *kernel = known(handle);
     if (kernel)
@@ -185,7 +187,7 @@ static void end_kernel(struct ocl_command *command, cl_int result, cl_kernel han
     if (result == CL_SUCCESS) {
         struct ocl_queue *queue = command->queue;
         cl_device_id device = queue && queue->device ? queue->device->handle : NULL;
-        config = config_of(ocl_kernel_of(handle, device), dimensions, global, local);
+        config = config_of(kernel_of(handle, device), dimensions, global, local);
     }
     end_launch(command, result, config);
     errno = saved;
@@ -242,7 +244,7 @@ cl_int CL_API_CALL ocl_clEnqueueNativeKernel(cl_command_queue queue,
 cl_kernel CL_API_CALL ocl_clCreateKernel(cl_program program, const char *name, cl_int *error)
 {
     cl_kernel kernel = OCL_CALL(clCreateKernel, program, name, error);
-    ocl_kernel_stale(kernel);
+    kernel_stale(kernel);
     return kernel;
 }
 
@@ -252,7 +254,7 @@ cl_int CL_API_CALL ocl_clCreateKernelsInProgram(cl_program program, cl_uint room
     cl_uint made = 0;
     cl_int result = OCL_CALL(clCreateKernelsInProgram, program, room, list, &made);
     for (cl_uint i = 0; list && result == CL_SUCCESS && i < made && i < room; i++)
-        ocl_kernel_stale(list[i]);
+        kernel_stale(list[i]);
     if (count && result == CL_SUCCESS)
         *count = made;
     return result;
@@ -261,7 +263,7 @@ cl_int CL_API_CALL ocl_clCreateKernelsInProgram(cl_program program, cl_uint room
 cl_kernel CL_API_CALL ocl_clCloneKernel(cl_kernel kernel, cl_int *error)
 {
     cl_kernel copy = OCL_CALL(clCloneKernel, kernel, error);
-    ocl_kernel_stale(copy);
+    kernel_stale(copy);
     return copy;
 }
 
@@ -269,7 +271,7 @@ cl_int CL_API_CALL ocl_clReleaseKernel(cl_kernel kernel)
 {
     if (ocl_on())
         ocl_harvest_all(4 * OCL_POLL_EVERY); /* an event of ours may keep the object alive */
-    ocl_kernel_stale(kernel); /* before: the handle may be another thread's new one right after */
+    kernel_stale(kernel); /* before: the handle may be another thread's new one right after */
     return OCL_CALL(clReleaseKernel, kernel);
 }
 
@@ -277,6 +279,6 @@ cl_int CL_API_CALL ocl_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t si
                                       const void *value)
 {
     if (!value)
-        ocl_kernel_stale(kernel);
+        kernel_stale(kernel);
     return OCL_CALL(clSetKernelArg, kernel, index, size, value);
 }

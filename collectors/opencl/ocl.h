@@ -121,7 +121,6 @@ struct ocl_device *ocl_device_of(cl_device_id handle); /* defined; NULL: no memo
 uint32_t ocl_device_id(cl_device_id handle);
 uint32_t ocl_context_id(cl_context handle);
 uint32_t ocl_context_device(cl_context handle); /* device id, 0 when it has several */
-void ocl_context_new(cl_context handle);
 void ocl_device_forked(void);
 
 /* ---- queues ---------------------------------------------------------------------------------- */
@@ -200,7 +199,6 @@ void ocl_harvest_start(void); /* there is a queue, so the driver is up: set the 
 void ocl_harvest_last(void);  /* the process ends: publish what is complete, mark the rest */
 void ocl_harvest_close(void); /* the driver goes away: no more calls into it of our own accord */
 void ocl_harvest_forked(void);
-bool ocl_driver_gone(void);
 
 /* clock.c */
 struct ocl_observed {

@@ -222,11 +222,6 @@ size_t conv2d_cudnn_workspace_bytes(const struct conv2d_cudnn_plan *plan)
     return plan->algorithm.workspace_bytes;
 }
 
-int conv2d_cudnn_algorithm(const struct conv2d_cudnn_plan *plan)
-{
-    return plan->algorithm.algorithm;
-}
-
 /* ---- launches -------------------------------------------------------------------------------- */
 
 struct launch {

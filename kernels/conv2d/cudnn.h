@@ -23,7 +23,6 @@ int conv2d_cudnn_plan(struct conv2d_cudnn *cudnn, const struct conv2d_shape *sha
 void conv2d_cudnn_plan_free(struct conv2d_cudnn_plan *plan); /* NULL is allowed */
 
 size_t conv2d_cudnn_workspace_bytes(const struct conv2d_cudnn_plan *plan);
-int conv2d_cudnn_algorithm(const struct conv2d_cudnn_plan *plan); /* cuDNN's number of it */
 
 /* workspace may be NULL when its size is 0. */
 int conv2d_cudnn_launch(struct dev_queue *queue, struct conv2d_cudnn_plan *plan,

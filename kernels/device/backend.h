@@ -9,9 +9,6 @@ struct dev_ops {
     int (*alloc)(struct dev *dev, struct dev_buffer *buffer);
     int (*view)(struct dev_buffer *view, size_t offset);
     int (*limit)(struct dev *dev, size_t bytes); /* NULL: counted by the layer alone */
-    int (*alloc_mapped)(struct dev *dev, struct dev_buffer *buffer);
-    int (*map)(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access, void **out);
-    int (*unmap)(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer);
     void (*free)(struct dev_buffer *buffer);
     int (*alloc_host)(struct dev *dev, struct dev_host *host);
     void (*free_host)(struct dev_host *host);
@@ -64,8 +61,6 @@ struct dev_buffer {
     struct dev_buffer *parent; /* of a view, else NULL */
     size_t bytes;
     void *handle; /* cl_mem, CUDA device pointer, host memory */
-    bool mapped;
-    void *host; /* CUDA: where the host sees a mapped one */
 };
 
 struct dev_host {

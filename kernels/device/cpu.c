@@ -138,23 +138,6 @@ static void cpu_free_host(struct dev_host *host)
     free(host->pointer);
 }
 
-static int cpu_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access,
-                   void **out)
-{
-    (void)queue;
-    (void)access;
-    *out = buffer->handle;
-    return 0;
-}
-
-static int cpu_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer)
-{
-    (void)queue;
-    (void)buffer;
-    (void)pointer;
-    return 0;
-}
-
 static int cpu_queue_create(struct dev_queue *queue)
 {
     (void)queue;
@@ -350,9 +333,6 @@ static const struct dev_ops cpu_ops = {
     .alloc = cpu_alloc,
     .view = cpu_view,
     .free = cpu_free,
-    .alloc_mapped = cpu_alloc,
-    .map = cpu_map,
-    .unmap = cpu_unmap,
     .alloc_host = cpu_alloc_host,
     .free_host = cpu_free_host,
     .queue_create = cpu_queue_create,

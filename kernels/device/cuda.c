@@ -153,36 +153,6 @@ static int cuda_limit(struct dev *dev, size_t bytes)
     return 0;
 }
 
-static int cuda_alloc_mapped(struct dev *dev, struct dev_buffer *buffer)
-{
-    if (check(dev, "cudaHostAlloc",
-              cudaHostAlloc(&buffer->host, buffer->bytes, cudaHostAllocMapped)) != 0)
-        return -1;
-    if (check(dev, "cudaHostGetDevicePointer",
-              cudaHostGetDevicePointer(&buffer->handle, buffer->host, 0)) == 0)
-        return 0;
-    cudaFreeHost(buffer->host);
-    return -1;
-}
-
-static int cuda_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access,
-                    void **out)
-{
-    (void)access;
-    if (check(queue->dev, "cudaStreamSynchronize", cudaStreamSynchronize(queue->handle)) != 0)
-        return -1;
-    *out = buffer->host;
-    return 0;
-}
-
-static int cuda_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer)
-{
-    (void)queue; /* the device sees what the host wrote before the next launch */
-    (void)buffer;
-    (void)pointer;
-    return 0;
-}
-
 static int cuda_view(struct dev_buffer *view, size_t offset)
 {
     view->handle = (char *)view->parent->handle + offset;
@@ -191,9 +161,7 @@ static int cuda_view(struct dev_buffer *view, size_t offset)
 
 static void cuda_free(struct dev_buffer *buffer)
 {
-    if (buffer->host)
-        cudaFreeHost(buffer->host);
-    else if (!buffer->parent)
+    if (!buffer->parent)
         cudaFree(buffer->handle);
 }
 
@@ -442,9 +410,6 @@ static const struct dev_ops cuda_ops = {
     .view = cuda_view,
     .free = cuda_free,
     .limit = cuda_limit,
-    .alloc_mapped = cuda_alloc_mapped,
-    .map = cuda_map,
-    .unmap = cuda_unmap,
     .alloc_host = cuda_alloc_host,
     .free_host = cuda_free_host,
     .queue_create = cuda_queue_create,

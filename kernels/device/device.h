@@ -179,17 +179,6 @@ struct dev_memory dev_memory(const struct dev *dev);
  * that says no, and a profiler sees it. Once per device. */
 int dev_limit(struct dev *dev, size_t bytes);
 
-/* A buffer that the host reaches without a copy where the backend has such (CUDA: mapped
- * page-locked memory of the host; OpenCL: CL_MEM_ALLOC_HOST_PTR; CPU: any memory). */
-int dev_alloc_mapped(struct dev *dev, size_t bytes, struct dev_buffer **out);
-
-enum dev_map { DEV_MAP_READ, DEV_MAP_WRITE /* what was in it before is lost */ };
-
-/* Waits for the queue, then gives the whole mapped buffer to the host until dev_unmap; commands
- * must not touch it in between. */
-int dev_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access, void **out);
-int dev_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer);
-
 /* Freed buffers are kept by size, rounded up to a power of two, and handed out again: after the
  * first round a program that allocates for each operation asks the driver for nothing. A buffer
  * of a pool may be handed out again at once: right for commands of one in-order queue. */

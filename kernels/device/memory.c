@@ -44,7 +44,7 @@ int dev_limit(struct dev *dev, size_t bytes)
     return 0;
 }
 
-static int alloc_with(struct dev *dev, size_t bytes, bool mapped, struct dev_buffer **out)
+int dev_alloc(struct dev *dev, size_t bytes, struct dev_buffer **out)
 {
     struct dev_buffer *buffer = NULL;
 
@@ -56,8 +56,7 @@ static int alloc_with(struct dev *dev, size_t bytes, bool mapped, struct dev_buf
         return dev_fail(dev, "dev_alloc", "out of host memory");
     buffer->dev = dev;
     buffer->bytes = bytes ? bytes : 1; /* no API allocates nothing */
-    buffer->mapped = mapped;
-    if ((mapped ? dev->ops->alloc_mapped : dev->ops->alloc)(dev, buffer) != 0) {
+    if (dev->ops->alloc(dev, buffer) != 0) {
         free(buffer);
         return -1;
     }
@@ -69,29 +68,6 @@ static int alloc_with(struct dev *dev, size_t bytes, bool mapped, struct dev_buf
     count_in(dev, buffer->bytes);
     *out = buffer;
     return 0;
-}
-
-int dev_alloc(struct dev *dev, size_t bytes, struct dev_buffer **out)
-{
-    return alloc_with(dev, bytes, false, out);
-}
-
-int dev_alloc_mapped(struct dev *dev, size_t bytes, struct dev_buffer **out)
-{
-    return alloc_with(dev, bytes, true, out);
-}
-
-int dev_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access, void **out)
-{
-    *out = NULL;
-    if (!buffer->mapped)
-        return dev_fail(queue->dev, "dev_map", "not a buffer of dev_alloc_mapped");
-    return queue->dev->ops->map(queue, buffer, access, out);
-}
-
-int dev_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer)
-{
-    return queue->dev->ops->unmap(queue, buffer, pointer);
 }
 
 void *dev_buffer_address(const struct dev_buffer *buffer)

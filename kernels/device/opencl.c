@@ -87,33 +87,6 @@ static void opencl_free(struct dev_buffer *buffer)
     clReleaseMemObject(buffer->handle);
 }
 
-static int opencl_alloc_mapped(struct dev *dev, struct dev_buffer *buffer)
-{
-    cl_int status;
-
-    buffer->handle = clCreateBuffer(self(dev)->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                    buffer->bytes, NULL, &status);
-    return buffer->handle ? 0 : fail(dev, "clCreateBuffer", status);
-}
-
-static int opencl_map(struct dev_queue *queue, struct dev_buffer *buffer, enum dev_map access,
-                      void **out)
-{
-    cl_map_flags flags = access == DEV_MAP_READ ? CL_MAP_READ : CL_MAP_WRITE_INVALIDATE_REGION;
-    cl_int status;
-
-    *out = clEnqueueMapBuffer(queue->handle, buffer->handle, CL_TRUE, flags, 0, buffer->bytes, 0,
-                              NULL, NULL, &status);
-    return *out ? 0 : fail(queue->dev, "clEnqueueMapBuffer", status);
-}
-
-static int opencl_unmap(struct dev_queue *queue, struct dev_buffer *buffer, void *pointer)
-{
-    cl_int status = clEnqueueUnmapMemObject(queue->handle, buffer->handle, pointer, 0, NULL, NULL);
-
-    return status == CL_SUCCESS ? 0 : fail(queue->dev, "clEnqueueUnmapMemObject", status);
-}
-
 static int opencl_alloc_host(struct dev *dev, struct dev_host *host)
 {
     struct opencl_dev *cl = self(dev);
@@ -423,9 +396,6 @@ static const struct dev_ops opencl_ops = {
     .alloc = opencl_alloc,
     .view = opencl_view,
     .free = opencl_free,
-    .alloc_mapped = opencl_alloc_mapped,
-    .map = opencl_map,
-    .unmap = opencl_unmap,
     .alloc_host = opencl_alloc_host,
     .free_host = opencl_free_host,
     .queue_create = opencl_queue_create,

@@ -89,14 +89,6 @@ bool prof_intervals_gaps(const struct prof_intervals *a, struct prof_interval wi
     return append(out, at, window.end);
 }
 
-int64_t prof_intervals_length(const struct prof_intervals *set)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < set->count; i++)
-        sum = prof_add(sum, prof_subtract(set->data[i].end, set->data[i].begin));
-    return sum;
-}
-
 void prof_sweep_open(struct prof_sweep *sweep, prof_sweep_span *span, void *user)
 {
     *sweep = (struct prof_sweep){.covered = {INT64_MIN, INT64_MIN}, .done = INT64_MIN,

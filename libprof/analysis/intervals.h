@@ -29,9 +29,6 @@ bool prof_intervals_intersection(const struct prof_intervals *a, const struct pr
 bool prof_intervals_gaps(const struct prof_intervals *a, struct prof_interval window,
                          struct prof_intervals *out);
 
-/* Summed length of a set; saturates. */
-int64_t prof_intervals_length(const struct prof_intervals *set);
-
 /* ---- sweep: unions of two classes of intervals that come in order of begin ------------------- */
 
 /* Called for each stretch [begin, end) in which `active` (bit 0: first class, bit 1: second) does

@@ -70,8 +70,6 @@ bool prof_clockmap_add(struct prof_clockmap *map, uint64_t source_ns, uint64_t m
     memmove(&map->anchors[at + 1], &map->anchors[at], (map->count - at) * sizeof *map->anchors);
     map->anchors[at] = (struct prof_clock_anchor){source_ns, mono_ns, error_ns};
     map->count++;
-    if (error_ns > map->worst_error_ns)
-        map->worst_error_ns = error_ns;
     if (map->count >= PROF_CLOCKMAP_ANCHORS)
         thin(map);
     return true;
@@ -120,11 +118,6 @@ uint64_t prof_clockmap_convert(struct prof_clockmap *map, uint64_t source_ns)
         t = a[i].mono_ns + scale(&a[i], &a[i + 1], (wide)source_ns - a[i].source_ns, false);
     }
     return t < 0 ? 0 : t > (wide)UINT64_MAX ? UINT64_MAX : (uint64_t)t;
-}
-
-uint64_t prof_clockmap_error(const struct prof_clockmap *map)
-{
-    return map->worst_error_ns;
 }
 
 void prof_clockmap_free(struct prof_clockmap *map)

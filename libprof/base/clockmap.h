@@ -24,7 +24,6 @@ struct prof_clockmap {
     struct prof_clock_anchor *anchors; /* source_ns and mono_ns strictly rising */
     size_t count, capacity;
     size_t hint; /* segment of the last conversion */
-    uint64_t worst_error_ns;
     uint64_t rejected; /* anchors that contradicted others and lost */
 };
 
@@ -36,9 +35,6 @@ bool prof_clockmap_add(struct prof_clockmap *map, uint64_t source_ns, uint64_t m
 
 /* The CLOCK_MONOTONIC time of a source time, ns; results outside 0..2^64-1 are clamped. */
 uint64_t prof_clockmap_convert(struct prof_clockmap *map, uint64_t source_ns);
-
-/* The largest error_ns of the anchors in use, thinned ones included; 0 without anchors. */
-uint64_t prof_clockmap_error(const struct prof_clockmap *map);
 
 void prof_clockmap_free(struct prof_clockmap *map);
 

@@ -44,7 +44,8 @@ static void put_record(struct answer *answer, uint32_t type, const void *first, 
         flush(answer);
 }
 
-uint32_t answer_text(struct answer *answer, const char *text)
+/* The number of a text, sent when it is new; 0 for NULL and "". */
+static uint32_t answer_text(struct answer *answer, const char *text)
 {
     size_t length = text ? strnlen(text, SYMBOLS_MOST_TEXT) : 0;
     if (!length)

@@ -20,9 +20,6 @@ struct answer {
     bool failed; /* nobody listens, or there is no memory */
 };
 
-/* The number of a text, sent when it is new; 0 for NULL and "". */
-uint32_t answer_text(struct answer *answer, const char *text);
-
 /* A level of the address that answer_frame sends next, innermost first. `function` as the linker
  * knows it: made readable here. */
 void answer_level(struct answer *answer, const char *function, const char *file, uint32_t line);

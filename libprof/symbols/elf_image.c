@@ -14,7 +14,8 @@ static bool is_inside(const struct elf_image *image, uint64_t offset, uint64_t b
     return offset <= image->size && bytes <= image->size - offset;
 }
 
-bool elf_image_segment(const struct elf_image *image, uint32_t i, Elf64_Phdr *segment)
+/* The i-th segment; false when it is not whole within the file. */
+static bool elf_image_segment(const struct elf_image *image, uint32_t i, Elf64_Phdr *segment)
 {
     uint64_t at = image->header.e_phoff + (uint64_t)i * sizeof *segment;
     if (i >= image->header.e_phnum || at < image->header.e_phoff ||

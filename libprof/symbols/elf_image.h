@@ -27,8 +27,7 @@ const char *elf_image_open(const char *path, struct elf_image *image);
 const char *elf_image_of(const void *data, size_t size, struct elf_image *image);
 void elf_image_close(struct elf_image *image);
 
-/* The i-th segment or section; false when it is not whole within the file. */
-bool elf_image_segment(const struct elf_image *image, uint32_t i, Elf64_Phdr *segment);
+/* The i-th section; false when it is not whole within the file. */
 bool elf_image_section(const struct elf_image *image, uint32_t i, Elf64_Shdr *section);
 
 /* Its bytes, NULL when there are none in the file (as in separate debug files). */

@@ -35,12 +35,13 @@ static void check_is_set(const struct prof_intervals *set, const bool bits[LENGT
     ck_assert_mem_eq(drawn, bits, LENGTH);
     for (int t = 0; t < LENGTH; t++)
         length += bits[t];
-    ck_assert_int_eq(prof_intervals_length(set), length);
     for (size_t i = 0; i < set->count; i++) {
+        length -= set->data[i].end - set->data[i].begin;
         ck_assert_int_lt(set->data[i].begin, set->data[i].end);
         if (i)
             ck_assert_int_gt(set->data[i].begin, set->data[i - 1].end);
     }
+    ck_assert_int_eq(length, 0);
 }
 
 START_TEST(algebra_is_that_of_sets)
@@ -118,17 +119,16 @@ START_TEST(the_sweep_tells_who_is_active_when)
 }
 END_TEST
 
-START_TEST(extremes_saturate)
+START_TEST(extremes_stay_apart)
 {
     struct prof_intervals set = {0};
     *prof_array_add(&set) = (struct prof_interval){INT64_MIN + 1, 0};
     *prof_array_add(&set) = (struct prof_interval){10, INT64_MAX};
     prof_intervals_normalise(&set);
     ck_assert_uint_eq(set.count, 2);
-    ck_assert_int_eq(prof_intervals_length(&set), INT64_MAX);
     prof_array_free(&set);
 }
 END_TEST
 
 CHECK_MAIN("intervals", algebra_is_that_of_sets, the_sweep_tells_who_is_active_when,
-           extremes_saturate)
+           extremes_stay_apart)

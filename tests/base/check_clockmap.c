@@ -21,7 +21,6 @@ static uint64_t at(uint64_t source)
 START_TEST(no_anchor_is_the_identity)
 {
     ck_assert_uint_eq(at(123), 123);
-    ck_assert_uint_eq(prof_clockmap_error(&map), 0);
 }
 END_TEST
 
@@ -32,7 +31,6 @@ START_TEST(one_anchor_is_an_offset)
     ck_assert_uint_eq(at(1500), 5500);
     ck_assert_uint_eq(at(0), 4000);
     ck_assert_uint_eq(at(UINT64_MAX), UINT64_MAX); /* clamped */
-    ck_assert_uint_eq(prof_clockmap_error(&map), 7);
     prof_clockmap_free(&map);
     add(5000, 1000, 0);
     ck_assert_uint_eq(at(10), 0); /* clamped */
@@ -49,7 +47,6 @@ START_TEST(between_anchors_it_is_linear)
     ck_assert_uint_eq(at(500000), 501250);
     ck_assert_uint_eq(at(1000000), 1001500);
     ck_assert_uint_eq(at(1500000), 1501500);
-    ck_assert_uint_eq(prof_clockmap_error(&map), 3);
     prof_clockmap_free(&map);
 }
 END_TEST
@@ -126,7 +123,6 @@ START_TEST(memory_is_bounded)
     for (uint64_t i = 0; i < 20000; i++)
         add(i * 1000000000, i * 1000010000 + 77, i == 3 ? 999 : 5);
     ck_assert_uint_lt(map.count, PROF_CLOCKMAP_ANCHORS);
-    ck_assert_uint_eq(prof_clockmap_error(&map), 999);
     for (uint64_t i = 0; i < 20000; i += 7)
         ck_assert_uint_eq(at(i * 1000000000), i * 1000010000 + 77);
     prof_clockmap_free(&map);

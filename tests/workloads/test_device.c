@@ -50,32 +50,6 @@ START_TEST(copies_between_buffers)
 }
 END_TEST
 
-START_TEST(mapped_buffers_are_the_devices)
-{
-    struct dev_buffer *mapped, *to = NULL;
-    void *pointer;
-
-    if (!open_backend(_i))
-        return;
-    to = filled(2);
-    done(dev_alloc_mapped(dev, BYTES, &mapped));
-    done(dev_map(queue, mapped, DEV_MAP_WRITE, &pointer));
-    memset(pointer, 7, BYTES);
-    done(dev_unmap(queue, mapped, pointer));
-    done(dev_copy(queue, mapped, 0, to, 0, BYTES, NULL));
-    expect_bytes(to, 0, BYTES, 7);
-    done(dev_fill(queue, mapped, 9, NULL));
-    done(dev_map(queue, mapped, DEV_MAP_READ, &pointer));
-    ck_assert_uint_eq(((unsigned char *)pointer)[BYTES - 1], 9);
-    done(dev_unmap(queue, mapped, pointer));
-    done(dev_queue_finish(queue));
-    ck_assert_int_ne(dev_map(queue, to, DEV_MAP_READ, &pointer), 0);
-    dev_free(mapped);
-    dev_free(to);
-    close_backend();
-}
-END_TEST
-
 START_TEST(pool_hands_out_again)
 {
     struct dev_pool *pool;
@@ -193,7 +167,6 @@ int main(void)
 
     tcase_set_timeout(cases, 60);
     tcase_add_loop_test(cases, copies_between_buffers, 0, 3);
-    tcase_add_loop_test(cases, mapped_buffers_are_the_devices, 0, 3);
     tcase_add_loop_test(cases, pool_hands_out_again, 0, 3);
     tcase_add_loop_test(cases, limit_is_kept, 0, 3);
     tcase_add_loop_test(cases, marks_have_times, 0, 3);

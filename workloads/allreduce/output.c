@@ -12,7 +12,9 @@
 
 _Static_assert(VERIFY_STEPS == 3, "the text above counts them");
 
-double bus_bandwidth(const struct result *row, uint32_t ranks)
+/* Bus bandwidth of an all-reduce, bytes/s, as nccl-tests counts it: what each link of a ring
+ * carries, 2 (n - 1) / n of the message. */
+static double bus_bandwidth(const struct result *row, uint32_t ranks)
 {
     double slowest = 0;
 

@@ -87,8 +87,4 @@ struct shape whole_shape(const struct allreduce_options *options);
 void print_results(const struct allreduce_options *options, const struct dev_info *info,
                    const struct results *results);
 
-/* Bus bandwidth of an all-reduce, bytes/s, as nccl-tests counts it: what each link of a ring
- * carries, 2 (n - 1) / n of the message. */
-double bus_bandwidth(const struct result *row, uint32_t ranks);
-
 #endif

@@ -69,11 +69,6 @@ int model_components(struct model *m, enum component begin, enum component end)
     return run_components(m, m->passes, begin, end, times);
 }
 
-uint32_t model_passes(const struct model *m)
-{
-    return m->pass_count;
-}
-
 void model_component_times(const struct model *m, uint32_t steps, double ns[COMPONENTS])
 {
     size_t count = steps < m->steps ? steps : m->steps;

@@ -218,8 +218,10 @@ static double readout(const struct network *n, uint32_t atoms, struct scratch *s
     return energy;
 }
 
-double reference_energy(const struct network *n, const uint32_t *species, const double *positions,
-                        uint32_t atoms, double *forces)
+/* The energy of one molecule in double precision, and the forces on its atoms ([atom][3], NULL is
+ * allowed). Works on unordered pairs, unlike the kernels. NaN when memory ran out. */
+static double reference_energy(const struct network *n, const uint32_t *species,
+                               const double *positions, uint32_t atoms, double *forces)
 {
     struct scratch s;
     double energy;

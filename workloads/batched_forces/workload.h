@@ -60,11 +60,6 @@ uint32_t count_edges(const struct molecules *set, uint32_t first, uint32_t last,
 
 /* ---- the reference -------------------------------------------------------------------------- */
 
-/* The energy of one molecule in double precision, and the forces on its atoms ([atom][3], NULL is
- * allowed). Works on unordered pairs, unlike the kernels. NaN when memory ran out. */
-double reference_energy(const struct network *network, const uint32_t *species,
-                        const double *positions, uint32_t atoms, double *forces);
-
 struct reference {
     double *energies; /* [molecule] */
     double *forces;   /* [atom][3] */
@@ -116,8 +111,6 @@ void model_results(const struct model *model, uint32_t molecule, const float **e
 
 /* Runs the components begin .. end-1 of the first pass. */
 int model_components(struct model *model, enum component begin, enum component end);
-
-uint32_t model_passes(const struct model *model);
 
 /* Mean times of the components over the last `steps` steps, ns; only apart. */
 void model_component_times(const struct model *model, uint32_t steps, double ns[COMPONENTS]);

@@ -57,7 +57,7 @@ enum claim_verdict claim_verdict(const struct claim *c)
     return c->excuse ? VERDICT_DIFFERS : VERDICT_MISSED;
 }
 
-const char *claim_verdict_name(enum claim_verdict verdict)
+static const char *claim_verdict_name(enum claim_verdict verdict)
 {
     static const char *const names[] = {
         [VERDICT_REACHED] = "reached",        [VERDICT_MISSED] = "missed",

@@ -54,7 +54,6 @@ void claims_free(struct claims *claims);
 /* NaN without two values, and for a test of one value. */
 double claim_gain(const struct claim *claim);
 enum claim_verdict claim_verdict(const struct claim *claim);
-const char *claim_verdict_name(enum claim_verdict verdict);
 
 /* The table on stdout, with what is to be said about claims below it; nothing for no claims. */
 void claims_print(const struct claims *claims);

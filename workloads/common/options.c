@@ -204,7 +204,8 @@ static void print_default(const struct option_row *row, const void *values)
     }
 }
 
-void options_help(const struct option_set *set, const void *values)
+/* Prints the usage with every option and its default, taken from `values`, on stdout. */
+static void options_help(const struct option_set *set, const void *values)
 {
     const struct option_row *row;
 

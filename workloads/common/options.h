@@ -59,15 +59,12 @@ struct option_set {
 };
 
 /* Fills `values` (which holds the defaults on entry) from the arguments. Returns 0; or -1 after
- * saying on stderr what is wrong. --help is printed by the caller (options_help). */
+ * saying on stderr what is wrong. --help is printed by options_end. */
 int options_parse(const struct option_set *set, int argc, char **argv, void *values);
 
 /* What ends a program before it begins: prints what --help or --list-variants ask for, or on stderr
  * that there is no such --variant. The exit status then, -1 to go on. `defaults`: values as they
  * were before options_parse. */
 int options_end(const struct option_set *set, const void *values, const void *defaults);
-
-/* Prints the usage with every option and its default, taken from `values`, on stdout. */
-void options_help(const struct option_set *set, const void *values);
 
 #endif

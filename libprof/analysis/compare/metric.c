@@ -116,9 +116,14 @@ bool prof_metric_has_place(enum prof_metric_family family)
            family == PROF_METRIC_SYNCS;
 }
 
-struct prof_shape_text prof_shape_text(const struct prof_metric *metric)
+/* "(264,1,1)x(256,1,1)"; without the block where the runtime chose it. */
+struct shape_text {
+    char text[144];
+};
+
+static struct shape_text shape_text(const struct prof_metric *metric)
 {
-    struct prof_shape_text out;
+    struct shape_text out;
     const int64_t *g = metric->grid, *b = metric->block;
     int used = snprintf(out.text, sizeof out.text, "(%lld,%lld,%lld)", (long long)g[0],
                         (long long)g[1], (long long)g[2]);
@@ -130,11 +135,11 @@ struct prof_shape_text prof_shape_text(const struct prof_metric *metric)
 
 size_t prof_metric_text(const struct prof_metric *metric, char *out, size_t size)
 {
-    struct prof_shape_text shape = {""};
+    struct shape_text shape = {""};
     char device[24] = "";
     bool placed = prof_metric_has_place(metric->family) && *metric->place;
     if (prof_metric_has_shape(metric->family))
-        shape = prof_shape_text(metric);
+        shape = shape_text(metric);
     if (metric->device)
         snprintf(device, sizeof device, " #%lld", (long long)metric->device);
     int length = snprintf(out, size, "%s:%s%s%s%s%s%s", infos[metric->family].name, metric->name,

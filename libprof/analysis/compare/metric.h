@@ -10,12 +10,6 @@ bool prof_metric_has_shape(enum prof_metric_family family);
 /* True where the NVTX ranges around it are part of what it is. */
 bool prof_metric_has_place(enum prof_metric_family family);
 
-/* "(264,1,1)x(256,1,1)"; without the block where the runtime chose it. */
-struct prof_shape_text {
-    char text[144];
-};
-struct prof_shape_text prof_shape_text(const struct prof_metric *metric);
-
 /* For qsort: the order of prof_run.metrics; 0 = the same metric. */
 int prof_metric_order(const void *a, const void *b);
 

@@ -50,7 +50,7 @@ void rank_cover_free(struct rank_cover *cover)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t device)
+static struct rank_unit *unit_of(struct rank_work *w, int64_t process, int64_t device)
 {
     bool fresh;
     size_t at = prof_index_of(&w->capture->processes, process);
@@ -78,7 +78,7 @@ static struct rank_unit *host_unit(struct rank_work *w, int64_t process)
         if (w->units.data[i].process == process)
             return &w->units.data[i];
     }
-    return rank_unit_of(w, process, 0);
+    return unit_of(w, process, 0);
 }
 
 static bool add_interval(struct prof_intervals *set, int64_t begin, int64_t end)
@@ -146,7 +146,7 @@ static bool see_operation(void *user, const struct prof_device_op *op)
     if (process == SIZE_MAX || !w->takes_part[process] || op->start_ns == PROF_UNKNOWN ||
         op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0)
         return true;
-    struct rank_unit *unit = rank_unit_of(w, stream->process, stream->device);
+    struct rank_unit *unit = unit_of(w, stream->process, stream->device);
     if (!unit)
         return false;
     bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH;
@@ -209,7 +209,7 @@ static bool kernel_events(struct rank_work *w)
                                        kernel->call == PROF_UNKNOWN ? kernel->start : kernel->call,
                                    .in_graph = kernel->node != PROF_UNKNOWN,
                                    .said = kernel->said};
-        ok = add_event(w, rank_unit_of(w, kernel->process, kernel->device), event);
+        ok = add_event(w, unit_of(w, kernel->process, kernel->device), event);
     }
     return ok;
 }

@@ -153,7 +153,6 @@ enum prof_status rank_iterations_read(struct rank_work *w, struct prof_error *er
 int64_t rank_iteration_at(const struct rank_unit *unit, int64_t time);
 
 /* operations.c */
-struct rank_unit *rank_unit_of(struct rank_work *w, int64_t process, int64_t device);
 enum prof_status rank_operations_read(struct rank_work *w, struct prof_error *err);
 bool rank_events_make(struct rank_work *w);
 bool rank_windows(struct rank_work *w);

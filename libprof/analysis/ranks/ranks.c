@@ -19,7 +19,7 @@ static void mark_kernels(struct rank_work *w)
 }
 
 /* A launcher's variables are inherited by every child; what a rank does on a device, or with
- * others, is what makes it one: see rank_unit_of. */
+ * others, is what makes it one: see unit_of in operations.c. */
 static bool mark_processes(struct rank_work *w)
 {
     size_t count = w->capture->processes.count;
