@@ -1,6 +1,6 @@
 /* perfkit run: records a program. This file holds the options and the order of things; each step is
  * in a file of its own (run_output, run_environment, run_spawn, run_signals, spool_folder,
- * capture_end). Two rules decide every error here: before the program starts, anything wrong ends
+ * run_record). Two rules decide every error here: before the program starts, anything wrong ends
  * perfkit with 125 and leaves nothing behind; once it runs, nothing that befalls perfkit may touch
  * it, and perfkit ends the way it ended. */
 #include <errno.h>
@@ -11,48 +11,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/capture_end.h"
 #include "cli/capture_summary.h"
 #include "cli/collector_path.h"
 #include "cli/commands.h"
 #include "cli/option_rows.h"
 #include "cli/output_name.h"
-#include "cli/run_counters.h"
-#include "cli/run_cpu.h"
-#include "cli/run_environment.h"
-#include "cli/run_memory.h"
-#include "cli/run_network.h"
-#include "cli/run_output.h"
-#include "cli/run_scope.h"
-#include "cli/run_signals.h"
+#include "cli/run.h"
 #include "cli/run_pytorch.h"
-#include "cli/run_spawn.h"
-#include "cli/run_stacks.h"
-#include "cli/spool_folder.h"
+#include "cli/run_signals.h"
 #include "libprof/base/clock.h"
-#include "libprof/store/ingest.h"
 
 #define DEFAULT_SPOOL_LIMIT (1ull << 30) /* as the collector's own */
 #define LEAST_SPOOL_LIMIT (1ull << 20)
 #define WANTED_ROOM (256ull << 20) /* free space that makes /dev/shm good for the spool */
-#define STEP_MS 200                /* at most this far behind */
-#define EAGER_MS 10
-#define MUCH_BACKLOG (1u << 20)
-#define PATIENCE_NS 1000000000ull /* before saying for whom perfkit waits */
 
-enum run_wait { WAIT_ALL, WAIT_PRIMARY };
 static const char *const wait_words[] = {"all", "primary", NULL};
-
-struct run_options {
-    const char *output, *trace, *pytorch, *spool_dir;
-    uint64_t spool_limit;
-    unsigned wait;
-    bool force, no_preload, quiet;
-    struct scope_options scope;
-    struct counters_options counters;
-    struct stacks_options stacks;
-    struct cpu_options cpu;
-};
 
 #define AT(field) .offset = offsetof(struct run_options, field)
 static const struct cli_option run_options[] = {
@@ -176,31 +149,6 @@ static const struct cli_text_row run_variables[] = {
     {"PERFKIT_CUPTI", "Path of the libcupti.so to use, when it is not where it is looked for."},
     {"TMPDIR", "Folder for the spool when /dev/shm is short of room."},
     {0},
-};
-
-struct run {
-    const char *name; /* of the command, for messages */
-    struct run_options options;
-    char *const *argv; /* of the target */
-    char collector[PATH_MAX];
-    struct elf_facts target;
-    struct inherited_fds inherited;
-    struct spool_folder spool;
-    char asked[PATH_MAX]; /* options.output with its patterns replaced */
-    struct run_output output;
-    struct run_environment environment;
-    struct scope scope;
-    struct counters counters;
-    struct memory_watch memory;
-    struct network_watch network;
-    struct cpu cpu;
-    struct prof_store *store;
-    struct prof_ingest *ingest;
-    struct prof_ingest_progress progress;
-    pid_t pid;
-    int wait_status;
-    bool end_told;
-    enum prof_status trouble; /* of the last step, to say each kind once */
 };
 
 /* The command line as the capture row keeps it. Free it. */
@@ -347,181 +295,6 @@ static int cannot_start(struct run *run, int error, int in_exec)
     return CLI_RUN_CANNOT_EXECUTE;
 }
 
-static void step(struct run *run)
-{
-    struct prof_error err = {0};
-    enum prof_status status = prof_ingest_step(run->ingest, &run->progress, &err);
-    if (status == run->trouble)
-        return;
-    run->trouble = status;
-    if (status == PROF_FULL)
-        cli_say(run->name, "%s: make room; records wait in %s meanwhile", err.message,
-                run->spool.path);
-    else if (status)
-        cli_say(run->name, "%s", err.message);
-}
-
-/* How long to sleep: not at all behind a backlog, longer the quieter it is. */
-static int next_pause(const struct run *run, int pause)
-{
-    if (run->trouble)
-        return STEP_MS;
-    if (run->progress.backlog_bytes > MUCH_BACKLOG)
-        return 0;
-    if (run->progress.records)
-        return pause / 2 > EAGER_MS ? pause / 2 : EAGER_MS;
-    return pause * 2 < STEP_MS ? pause * 2 + 1 : STEP_MS;
-}
-
-/* True once the target has ended, with its status. */
-static bool look_at_target(struct run *run)
-{
-    int status;
-    while (waitpid(run->pid, &status, WNOHANG | WUNTRACED) == run->pid) {
-        if (!WIFSTOPPED(status)) {
-            run->wait_status = status;
-            return true;
-        }
-        signals_stop_with(run->pid, WSTOPSIG(status));
-    }
-    signals_hand_on_continue(run->pid);
-    return false;
-}
-
-/* Ingest learns how the command ended. On a full disk it is told again later. */
-static void tell_end(struct run *run)
-{
-    struct prof_error err = {0};
-    enum prof_status status =
-        prof_ingest_reaped(run->ingest, (uint32_t)run->pid, run->wait_status, &err);
-    run->end_told = status == PROF_OK;
-    if (status && status != PROF_FULL)
-        cli_say(run->name, "%s", err.message);
-}
-
-/* `due`: milliseconds to what --delay and --duration have next, -1 = nothing. */
-static int sooner(int pause, int due)
-{
-    return due >= 0 && due < pause ? due : pause;
-}
-
-static void record(struct run *run)
-{
-    int pause = EAGER_MS;
-    while (!look_at_target(run)) {
-        step(run);
-        memory_watch_step(&run->memory, run->ingest);
-        pause = next_pause(run, pause);
-        signals_wait(sooner(pause, scope_step(&run->scope)));
-    }
-    signals_phase(SIGNALS_WAITING);
-    tell_end(run);
-    step(run);
-}
-
-/* Processes of the target that still run. Those that ingest knows of, and when it knows none, those
- * that carry our environment: a child that was forked a moment ago has not yet said that it is
- * there, and one that took no preload never does. */
-static unsigned others_alive(const struct run *run)
-{
-    if (run->progress.alive > 0 && !run->trouble) /* after a failed step it is the old number */
-        return run->progress.alive;
-    return spool_folder_users(&run->spool);
-}
-
-/* True when they are given up. */
-static bool wait_for_others(struct run *run)
-{
-    uint64_t since = prof_now_ns();
-    bool told = run->options.quiet;
-    int pause = EAGER_MS;
-    unsigned alive;
-    while ((alive = others_alive(run)) > 0) {
-        if (run->options.wait == WAIT_PRIMARY || signals_asked_to_end())
-            return true;
-        if (!told && prof_now_ns() - since > PATIENCE_NS) {
-            told = true;
-            cli_say(run->name,
-                    "%s has ended, %u of its processes still run and are recorded: Ctrl-C ends "
-                    "the recording (--wait=primary does so by itself)",
-                    run->argv[0], alive);
-        }
-        pause = next_pause(run, pause);
-        signals_wait(sooner(pause, scope_step(&run->scope)));
-        step(run);
-        memory_watch_step(&run->memory, run->ingest);
-        if (!run->end_told)
-            tell_end(run);
-    }
-    return false;
-}
-
-/* What a perfkit run inside the program took over is in its own capture, not in this one. */
-static unsigned tell_inner(struct run *run, char first[PATH_MAX])
-{
-    char note[PATH_MAX + 128];
-    unsigned count = spool_folder_inner(&run->spool, first);
-    if (count == 0)
-        return 0;
-    snprintf(note, sizeof note, "a perfkit run inside the program recorded a part of it into %s",
-             first);
-    prof_ingest_note(run->ingest, "nested", note, NULL);
-    return count;
-}
-
-static void say_inner(const struct run *run, const char *first, unsigned count)
-{
-    if (count == 1)
-        cli_say(run->name, "a perfkit run inside the program took over a part of it: see %s",
-                first);
-    else
-        cli_say(run->name,
-                "%u perfkit runs inside the program took over parts of it: see %s and others",
-                count, first);
-}
-
-static void finish(struct run *run, bool abandon)
-{
-    counters_stop(&run->counters, run->ingest);
-    cpu_stop(&run->cpu);
-    memory_watch_end(&run->memory);
-    network_watch_end(&run->network, run->ingest);
-    static char last_words[PATH_MAX + 160];
-    snprintf(last_words, sizeof last_words,
-             "perfkit run: left: `perfkit recover %s` finishes the capture\n", run->spool.path);
-    signals_remember_end(run->wait_status);
-    signals_finishing_texts(
-        "perfkit run: finishing the capture; once more to leave it for perfkit recover\n",
-        last_words);
-    signals_phase(SIGNALS_FINISHING);
-    struct capture_end end = {
-        .command = run->name,
-        .store = run->store,
-        .ingest = run->ingest,
-        .spool = &run->spool,
-        .stop = signals_asked_to_end,
-        .live = run->output.live,
-        .final = run->output.final,
-        .state = "complete",
-        .abandon = abandon,
-        .pid = run->end_told ? 0 : run->pid,
-        .wait_status = run->wait_status,
-    };
-    char inner[PATH_MAX];
-    unsigned inner_count = tell_inner(run, inner);
-    bool done = capture_end(&end);
-    if (done && !run->options.quiet) {
-        const char *slash = strrchr(run->output.final, '/');
-        const char *shown = run->options.output ? run->options.output : slash + 1;
-        char text[512];
-        capture_summary(run->name, run->output.final, shown,
-                        scope_why_nothing(&run->scope, text, sizeof text));
-        if (inner_count)
-            say_inner(run, inner, inner_count);
-    }
-    control_close(&run->scope.control);
-}
-
 /* Options and operands before anything is made. Returns CLI_OK, or the status to end with; what is
  * wrong was said. */
 static int check_options(struct run *run, char **argv)
@@ -602,8 +375,8 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     environment_free(&run.environment);
 
     network_watch_begin(&run.network);
-    record(&run);
-    finish(&run, wait_for_others(&run));
+    run_record(&run);
+    run_finish(&run, run_wait_for_others(&run));
     if (WIFSIGNALED(run.wait_status))
         signals_end_as(run.wait_status);
     return WEXITSTATUS(run.wait_status);

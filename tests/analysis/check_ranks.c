@@ -2,21 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "libprof/include/prof_ranks.h"
 #include "tests/analysis/rank_fixture.h"
-
-static const struct prof_ranks *ranks_of(struct prof_capture *capture)
-{
-    static struct prof_ranks result;
-    ck_ok(prof_ranks(capture, NULL, &result, &err));
-    return &result;
-}
-
-static void done(struct prof_capture *capture, const struct prof_ranks *ranks)
-{
-    prof_ranks_free((struct prof_ranks *)(uintptr_t)ranks);
-    prof_close(capture);
-}
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -84,7 +70,7 @@ START_TEST(who_comes_last_is_told_with_the_cause)
     }
     ck_assert_int_eq(ranks->iterations[0].wait_ns, 300 * US);
     ck_assert_uint_eq(ranks->difference_count, 0);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -100,7 +86,7 @@ START_TEST(a_late_host_is_no_slow_kernel)
     ck_assert_ptr_null(ranks->rows[1].slow_kernel);
     ck_assert(!ranks->collectives[0].has_communicator);
     ck_assert_int_eq(ranks->collectives[0].ranks, 3);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -139,7 +125,7 @@ START_TEST(a_rank_that_stays_behind_is_late_once)
     ck_assert_int_eq(late->excess_ns[PROF_CAUSE_COMPUTE], 0);
     for (size_t i = 0; i < ranks->late_count; i++)
         ck_assert_int_eq(ranks->late[i].cause, PROF_CAUSE_HOST);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -163,7 +149,7 @@ START_TEST(what_a_kernel_covers_is_not_exposed)
     ck_assert_int_eq(ranks->collectives[0].bytes, PROF_UNKNOWN); /* its name is all there is */
     ck_assert(isnan(ranks->collectives[0].bus_rate));
     ck_assert_int_eq(ranks->missing, 3);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -234,7 +220,7 @@ START_TEST(groups_share_kernels)
     ck_assert_uint_eq(ranks->link_count, 1); /* of the send whose peer is known */
     ck_assert(ranks->links[0].from == 0 && ranks->links[0].to == 1);
     ck_near(ranks->links[0].bus_rate, floor(4 * MEBI / 100e-6));
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -261,7 +247,7 @@ START_TEST(captured_calls_serve_every_launch)
     ck_assert_int_eq(ranks->collectives[0].bytes, MEBI);
     ck_assert(ranks->collectives[0].communicator == COMMUNICATOR);
     ck_assert_int_eq(ranks->calls_without_kernel, 0);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -284,7 +270,7 @@ START_TEST(launches_of_another_thread_go_by_order)
     for (size_t i = 0; i < 3; i++)
         ck_assert_int_eq(ranks->collectives[i].bytes,
                          ranks->collectives[i].duration_ns.sum / US * MEBI);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -316,7 +302,7 @@ START_TEST(operations_of_the_host)
     ck_near(all->bus_rate, 4 * MEBI / 200e-6); /* 2 ranks: 2(n-1)/n = 1 */
     ck_assert_int_eq(ranks->collectives[1].operation, PROF_COLLECTIVE_BARRIER);
     ck_assert(isnan(ranks->collectives[1].bus_rate));
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -333,7 +319,7 @@ START_TEST(a_rank_that_began_later_is_counted_from_the_end)
     ck_assert_ptr_nonnull(ranks->why_unmatched);
     ck_assert_int_eq(ranks->rows[1].last_count, 3);
     ck_assert_int_eq(ranks->rows[2].wait_ns, 3 * 100 * US);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -349,7 +335,7 @@ START_TEST(groups_that_cannot_be_told_apart_are_not_matched)
     ck_assert_int_eq(ranks->rows[0].wait_ns, 0);
     ck_assert_uint_eq(ranks->late_count, 0);
     ck_assert(ranks->collectives[0].duration_ns.count > 0);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -371,7 +357,7 @@ START_TEST(a_rank_that_does_otherwise_is_named)
     ck_assert_str_eq(extra->name, "extra");
     ck_assert_int_eq(extra->config->id, EXTRA_CONFIG);
     ck_assert(extra->here == 1 && extra->usual == 0);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -395,162 +381,8 @@ START_TEST(clocks_of_several_hosts)
         ck_assert_int_eq(ranks->matched, 2 * STEPS);
         ck_assert_int_eq(ranks->rows[0].wait_ns > 0, clocks[i].told != PROF_UNKNOWN);
         ck_near(ranks->collectives[0].transfer_ns, 100.0 * US); /* durations need no common clock */
-        done(capture, ranks);
+        ranks_done(capture, ranks);
     }
-}
-END_TEST
-
-static void exchange(int r, int name, int peer, long start, long end)
-{
-    int call = scene_range(r, name, NCCL, start - 20, start - 10);
-    scene_field(call, F_COMMUNICATOR, (long long)COMMUNICATOR);
-    scene_field(call, F_BYTES, 8 * MEBI);
-    scene_field(call, F_PEER, peer);
-    scene_kernel(r, SEND_RECV_CONFIG, start - 15, start, end);
-}
-
-/* Rank 1 of 4 sends to rank 2 what was waited for, what nobody waited for yet, and what lies ready
- * when it is asked for. The ranks of the communicator are the launcher's in reverse. */
-static void scene_sends(void)
-{
-    static const long sends[][2] = {{300, 400}, {500, 800}, {900, 910}};
-    static const long receives[][2] = {{100, 400}, {700, 800}, {950, 960}};
-    scene_begin();
-    for (int r = 0; r < 4; r++) {
-        scene_rank(r);
-        int call = scene_range(r, INIT, NCCL, 1, 2);
-        scene_field(call, F_COMMUNICATOR, (long long)COMMUNICATOR);
-        scene_field(call, F_RANKS, 4);
-        scene_field(call, F_RANK, 3 - r);
-    }
-    for (int i = 0; i < 3; i++) {
-        exchange(2, SEND, 2, sends[i][0], sends[i][1]);
-        exchange(1, RECV, 1, receives[i][0], receives[i][1]);
-    }
-}
-
-START_TEST(sends_and_receives_wait_for_each_other)
-{
-    scene_sends();
-    struct prof_capture *capture = scene_made();
-    const struct prof_ranks *ranks = ranks_of(capture);
-    ck_assert_uint_eq(ranks->count, 2);
-    ck_assert_int_eq(ranks->matched, 6);
-    ck_assert_int_eq(ranks->rows[0].wait_ns, 200 * US); /* receives */
-    ck_assert_int_eq(ranks->rows[1].wait_ns, 200 * US);
-    ck_assert_int_eq(ranks->rows[0].judged + ranks->rows[1].judged, 0); /* nobody is late */
-    ck_assert_uint_eq(ranks->collective_count, 2);
-    for (size_t i = 0; i < 2; i++) {
-        const struct prof_collective_row *row = &ranks->collectives[i];
-        ck_assert_int_eq(row->matched, 3);
-        ck_assert_int_eq(row->wait_ns, 200 * US);
-        ck_near(row->transfer_ns, 100.0 * US);
-        ck_near(row->bus_rate, 8 * MEBI / 100e-6);
-    }
-    done(capture, ranks);
-    /* A send that is not there: nothing says which receive goes with which. */
-    scene_sends();
-    scene_add("DELETE FROM kernel WHERE id = 1");
-    capture = scene_made();
-    ranks = ranks_of(capture);
-    ck_assert_int_eq(ranks->matched, 0);
-    ck_assert_int_eq(ranks->rows[0].wait_ns + ranks->rows[1].wait_ns, 0);
-    done(capture, ranks);
-}
-END_TEST
-
-/* Bus bandwidth is held against the slowest link of the ranks, where all are known and on one host.
- */
-START_TEST(the_share_of_the_links)
-{
-    const double bus = 1.5 * 8 * MEBI / 100e-6;
-    static const struct {
-        const char *change;
-        bool known;
-    } cases[] = {
-        {"SELECT 1", true},
-        {"DELETE FROM ceiling WHERE device = 3", false},
-        {"UPDATE process SET host = 'two' WHERE rank = 3", false},
-        {"UPDATE process SET boot_id = 'before' WHERE rank = 0", false},
-        {"UPDATE range_field SET value = 8 WHERE name = (SELECT id FROM string WHERE value = 'No. "
-         "of "
-         "ranks')",
-         false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scene_training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
-        for (int r = 0; r < 4; r++)
-            scene_comm_init(r, (long long)COMMUNICATOR, 4);
-        scene_add(
-            "INSERT INTO ceiling(device, name, value, measured_at) VALUES (1, 'peer_copy', 4.5e11, "
-            "1), "
-            "(2, 'peer_copy', 4e11, 1), (3, 'peer_copy', 4.5e11, 1), (4, 'peer_copy', 4.5e11, 1), "
-            "(2, 'dram_copy', 1, 1)");
-        scene_add("%s", cases[i].change);
-        struct prof_capture *capture = scene_made();
-        const struct prof_ranks *ranks = ranks_of(capture);
-        const struct prof_collective_row *all = &ranks->collectives[0];
-        ck_assert_uint_eq(ranks->link_count, 1);
-        if (cases[i].known) {
-            ck_near(all->bus_rate, bus);
-            ck_near(all->link_rate, 4e11);
-            ck_near(all->link_share, bus / 4e11);
-            ck_near(ranks->links[0].link_rate, 4e11);
-        } else {
-            ck_assert(isnan(all->link_rate) && isnan(all->link_share));
-            ck_assert(isnan(ranks->links[0].link_rate));
-        }
-        done(capture, ranks);
-    }
-}
-END_TEST
-
-/* Every rank's perfkit saw the ports of its host: a port is there once, by whoever looked longest.
- */
-START_TEST(ports_of_the_hosts)
-{
-    scene_training(4, (long[]){200, 200, 200, 200}, (long[]){0, 0, 0, 0}, COMMUNICATOR);
-    scene_add("UPDATE process SET host = CASE WHEN rank < 2 THEN 'one' ELSE 'two' END");
-    scene_add("INSERT INTO network_port(process, name, kind, start, duration, link_rate, received, "
-              "sent) VALUES "
-              "(1, 'mlx5_0/1', 'infiniband', 0, 1000000000, 25e9, 2500000000, 5000000000), "
-              "(2, 'mlx5_0/1', 'infiniband', 0, 2000000000, 25e9, 5000000000, 20000000000), "
-              "(3, 'mlx5_0/1', 'infiniband', 0, 1000000000, 25e9, 1, 2), "
-              "(3, 'eth0', 'ethernet', 0, 1000000000, NULL, 10, 20), "
-              "(3, 'eth1', 'ethernet', 0, 0, NULL, 10, 20), (99, 'eth0', 'ethernet', 0, 1, NULL, "
-              "10, 20), "
-              "(1, NULL, NULL, NULL, NULL, NULL, NULL, NULL)");
-    struct prof_capture *capture = scene_made();
-    const struct prof_ranks *ranks = ranks_of(capture);
-    ck_assert_uint_eq(ranks->port_count, 3);
-    const struct prof_rank_port *port = &ranks->ports[0];
-    ck_assert_str_eq(port->host, "one");
-    ck_assert_str_eq(port->name, "mlx5_0/1");
-    ck_assert_int_eq(port->sent, 20000000000);
-    ck_near(port->send_rate, 1e10);
-    ck_near(port->receive_rate, 2.5e9);
-    ck_near(port->link_share, 0.4);
-    ck_assert_str_eq(ranks->ports[1].name, "eth0");
-    ck_assert_str_eq(ranks->ports[1].host, "two");
-    ck_assert(isnan(ranks->ports[1].link_share));
-    ck_assert_str_eq(ranks->ports[2].name, "mlx5_0/1");
-    done(capture, ranks);
-}
-END_TEST
-
-/* Three pairs of ranks, of which one takes four times as long. */
-START_TEST(a_slow_link_is_first)
-{
-    scene_pairs(400);
-    struct prof_capture *capture = scene_made();
-    const struct prof_ranks *ranks = ranks_of(capture);
-    ck_assert_uint_eq(ranks->link_count, 3);
-    ck_assert_uint_eq(ranks->links[0].communicator, 1001);
-    ck_assert_int_eq(ranks->links[0].ranks, 2);
-    ck_assert_int_eq(ranks->links[0].count, 4);
-    ck_near(ranks->links[0].bus_rate, floor(8 * MEBI / 400e-6));
-    ck_near(ranks->links[0].usual_rate, floor(8 * MEBI / 100e-6));
-    done(capture, ranks);
 }
 END_TEST
 
@@ -573,7 +405,7 @@ START_TEST(one_process_with_several_devices)
     ck_assert_int_eq(ranks->rows[0].rank, 0);
     ck_assert_int_eq(ranks->rows[1].rank, 1); /* as NCCL was told */
     ck_assert_int_eq(ranks->rows[0].wait_ns, 50 * US);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -585,7 +417,7 @@ START_TEST(nothing_and_nonsense)
     bool present = true;
     ck_ok(prof_ranks_present(capture, &present, &err));
     ck_assert(!present);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 
     scene_training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
     scene_add(
@@ -605,7 +437,7 @@ START_TEST(nothing_and_nonsense)
     capture = scene_made();
     ranks = ranks_of(capture);
     ck_assert_uint_eq(ranks->count, 2);
-    done(capture, ranks);
+    ranks_done(capture, ranks);
 }
 END_TEST
 
@@ -630,6 +462,5 @@ CHECK_MAIN("ranks", who_comes_last_is_told_with_the_cause, a_late_host_is_no_slo
            launches_of_another_thread_go_by_order, operations_of_the_host,
            a_rank_that_began_later_is_counted_from_the_end,
            groups_that_cannot_be_told_apart_are_not_matched, a_rank_that_does_otherwise_is_named,
-           clocks_of_several_hosts, the_share_of_the_links, sends_and_receives_wait_for_each_other,
-           ports_of_the_hosts, a_slow_link_is_first, one_process_with_several_devices,
-           nothing_and_nonsense, a_filter_by_time)
+           clocks_of_several_hosts, one_process_with_several_devices, nothing_and_nonsense,
+           a_filter_by_time)

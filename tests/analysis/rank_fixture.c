@@ -148,3 +148,16 @@ void scene_pairs(long slow_us)
         }
     }
 }
+
+const struct prof_ranks *ranks_of(struct prof_capture *capture)
+{
+    static struct prof_ranks result;
+    ck_ok(prof_ranks(capture, NULL, &result, &err));
+    return &result;
+}
+
+void ranks_done(struct prof_capture *capture, const struct prof_ranks *ranks)
+{
+    prof_ranks_free((struct prof_ranks *)(uintptr_t)ranks);
+    prof_close(capture);
+}

@@ -4,6 +4,7 @@
 #ifndef PERFKIT_TESTS_ANALYSIS_RANK_FIXTURE_H
 #define PERFKIT_TESTS_ANALYSIS_RANK_FIXTURE_H
 
+#include "libprof/include/prof_ranks.h"
 #include "tests/analysis/fixture.h"
 
 #define US 1000
@@ -63,5 +64,10 @@ void scene_training(int count, const long *work, const long *idle, long long com
 /* Three pairs of ranks, each with a communicator, 1000 and up, and four all-reduces of 8 MiB that
  * take 100 us; those of the second pair take `slow_us`. */
 void scene_pairs(long slow_us);
+
+/* Its ranks, which must be had; valid until ranks_done, which closes the capture too. One at a
+ * time. */
+const struct prof_ranks *ranks_of(struct prof_capture *capture);
+void ranks_done(struct prof_capture *capture, const struct prof_ranks *ranks);
 
 #endif

@@ -1,89 +1,14 @@
 """Scope control: what was begun inside the windows is there to its end, what was begun outside is not
 there at all, and the trust block of either is whole. Windows by time, by capture range, by
-`perfkit ctl`; damaged control pages; capture files that ctl cannot use."""
-import fcntl
+`perfkit ctl`; capture files that ctl cannot use."""
 import json
 import os
 import re
 import signal
 import subprocess
-import unittest
 
 import e2e
-
-SCOPE = e2e.target("scope")
-PAGE_BYTES = 4096
-
-
-class ScopeCase(e2e.Case):
-    opencl = ["--opencl", "1"] if e2e.has_opencl() else []
-
-    def names(self, db):
-        """{name: (ranges with an end, ranges without, marks)}"""
-        found = {}
-        for name, end, rows in db.execute(
-                "SELECT value, duration IS NOT NULL, count(*) FROM range JOIN string ON "
-                "string.id = name GROUP BY 1, 2"):
-            ended, open_, marks = found.get(name, (0, 0, 0))
-            found[name] = (ended + rows, open_, marks) if end else (ended, open_ + rows, marks)
-        for name, rows in db.execute("SELECT value, count(*) FROM marker JOIN string ON "
-                                     "string.id = name GROUP BY 1"):
-            ended, open_, _ = found.get(name, (0, 0, 0))
-            found[name] = (ended, open_, rows)
-        return found
-
-    def fills(self, db):
-        return [row[0] for row in db.execute("SELECT value FROM memset ORDER BY id")]
-
-    def windows(self, db):
-        """[(on, reason)] of every process, in order."""
-        return db.execute("SELECT begins, reason FROM recording ORDER BY start, id").fetchall()
-
-    def assert_work(self, names, name, n):
-        self.assertEqual(names.get(name), (2 * n, 0, n) if n else None, name)
-
-    def phases(self, *command, options=(), quiet=True):
-        """A recorded program that goes on when it is told to."""
-        capture = self.new_capture()
-        program = subprocess.Popen(
-            self.run_line([SCOPE, *command, *self.opencl], capture, options), cwd=self.folder,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=e2e.clean_environment(), text=True)
-        program.capture = capture
-        self.addCleanup(self._end_all, program)
-        return program
-
-    @staticmethod
-    def _end_all(program):
-        if program.poll() is None:
-            program.kill()
-        program.wait()
-        for stream in (program.stdin, program.stdout, program.stderr):
-            stream.close()
-
-    def go(self, program, phase):
-        program.stdin.write(phase + "\n")
-        program.stdin.flush()
-        self.assertEqual(program.stdout.readline(), phase + "\n")
-
-    def end(self, program):
-        program.stdin.close()
-        self.assertEqual(program.wait(e2e.TIMEOUT), 0)
-        self.assertNotIn("perfkit", program.stderr.read())
-        return self.open(program.capture)
-
-    def ctl(self, *words, status=0, **more):
-        result = self.perfkit("ctl", *words, **more)
-        self.assertEqual(result.status, status, result.err.decode())
-        return result
-
-    def status(self, capture):
-        return json.loads(self.ctl("status", capture, "--json").out)
-
-    def page(self):
-        folders = self.spool_folders()
-        self.assertEqual(len(folders), 1)
-        return os.path.join(folders[0], "control")
+from scope import SCOPE, ScopeCase
 
 
 class Ranges(ScopeCase):
@@ -389,109 +314,6 @@ class Empty(ScopeCase):
     def test_terminal(self):
         """What a name holds does not reach the terminal."""
         self.says("no NVTX range 'a\\n\\x1b[31mb' began ", "--capture-range=nvtx:a\n\x1b[31mb")
-
-
-class Damage(ScopeCase):
-    """Whatever stands in the control page, or if it is gone, the program runs on as it would."""
-
-    def start_dormant(self):
-        program = self.phases("steps", options=["--dormant"])
-        self.go(program, "one")
-        return program
-
-    def test_hostile(self):
-        program = self.start_dormant()
-        with open(self.page(), "r+b") as page:
-            for i in range(200):
-                page.seek(32)
-                page.write(os.urandom(600))
-                page.flush()
-                self.go(program, "hostile")
-        db = self.end(program)
-        self.assert_conserved(db)
-
-    def test_late_magic(self):
-        """ctl sees that the page is damaged."""
-        program = self.start_dormant()
-        with open(self.page(), "r+b") as page:
-            page.write(b"garbage!")
-        self.assertIn(b"damaged", self.ctl("start", program.capture, status=1).err)
-        self.end(program)
-
-    def test_folder_gone(self):
-        program = self.start_dormant()
-        os.unlink(self.page())
-        self.go(program, "two")
-        self.assertIn(b"just ended, or an older perfkit",
-                      self.ctl("start", program.capture, status=1).err)
-        self.assertEqual(self.names(self.end(program)), {})
-
-    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make a file of somebody else")
-    def test_owner(self):
-        """Somebody else's control page, or folder, is not touched."""
-        program = self.start_dormant()
-        os.chown(self.page(), 12345, 12345)
-        self.assertIn(b"is not what perfkit run made",
-                      self.ctl("start", program.capture, status=1).err)
-        os.chown(self.page(), 0, 0)
-        os.chown(self.spool_folders()[0], 12345, 12345)
-        self.ctl("start", program.capture, status=1)
-        self.ctl("start", str(program.pid), status=1)
-        os.chown(self.spool_folders()[0], 0, 0)
-        self.ctl("start", program.capture)
-        self.go(program, "two")
-        self.assert_work(self.names(self.end(program)), "two", 1)
-
-    def test_busy(self):
-        """Another writer that does not let go: ctl says so, the program and perfkit run on."""
-        program = self.start_dormant()
-        with open(self.page(), "rb") as page:
-            fcntl.flock(page, fcntl.LOCK_EX)
-            self.assertIn(b"try again", self.ctl("start", program.capture, status=1).err)
-        self.ctl("start", program.capture)
-        self.end(program)
-
-    def test_stopped(self):
-        """A process that cannot answer: ctl says so and does not wait for ever."""
-        program = self.start_dormant()
-        target = self.status(program.capture)["program_pid"]
-        os.kill(target, signal.SIGSTOP)
-        result = self.ctl("start", program.capture)
-        self.assertIn(b"1 of its processes have not answered", result.err)
-        os.kill(target, signal.SIGCONT)
-        os.kill(program.pid, signal.SIGCONT)  # perfkit stops with its program
-        self.go(program, "two")
-        self.assert_work(self.names(self.end(program)), "two", 1)
-
-    def preset(self, content):
-        """The page as a new process finds it: replaced before its first event."""
-        gate = self.path("gate")
-        os.mkfifo(gate)
-        process = self.start("sh", "-c", 'read line < %s; exec "$@"' % gate, "sh", SCOPE, "ranges",
-                             "push", 2, options=["--dormant"])
-        e2e.wait_until(lambda: self.spool_folders() and os.path.exists(self.page()))
-        os.unlink(self.page())
-        if content is not None:
-            with open(self.page(), "wb") as page:
-                page.write(content)
-        with open(gate, "w") as file:
-            file.write("go\n")
-        self.assertEqual(process.wait(e2e.TIMEOUT), 0)
-        db = self.open(process.capture)
-        self.assert_conserved(db)
-        return self.names(db)
-
-    def test_missing(self):
-        self.assert_work(self.preset(None), "inside", 2)
-
-    def test_short(self):
-        self.assert_work(self.preset(b"PERFKCTL" * 8), "inside", 2)
-
-    def test_empty(self):
-        self.assert_work(self.preset(b""), "inside", 2)
-
-    def test_foreign(self):
-        self.assert_work(self.preset(os.urandom(PAGE_BYTES)), "inside", 2)
 
 
 class Names(ScopeCase):
