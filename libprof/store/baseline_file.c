@@ -73,7 +73,7 @@ enum prof_status prof_baseline_fail(const struct prof_baseline_file *file, const
                          doing, file->path, WAIT_MS / 1000);
     default:
         return prof_fail(err, status ? status : PROF_SQL, "cannot %s %s: %s", doing, file->path,
-                         sqlite3_errmsg(file->db));
+                         prof_sql_reason(file->db));
     }
 }
 

@@ -84,6 +84,30 @@ enum prof_status prof_sql_status(int code)
     }
 }
 
+/* What the system said last of a file of SQLite's; 0 = nothing. */
+static int file_errno(sqlite3 *db, int which)
+{
+    sqlite3_file *file = NULL;
+    int cause = 0;
+    if (sqlite3_file_control(db, "main", which, &file) == SQLITE_OK && file && file->pMethods)
+        file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &cause);
+    return cause;
+}
+
+const char *prof_sql_reason(sqlite3 *db)
+{
+    if ((sqlite3_errcode(db) & 0xff) != SQLITE_IOERR)
+        return sqlite3_errmsg(db);
+    int cause = sqlite3_system_errno(db); /* not kept for every statement */
+    if (cause <= 0)
+        cause = file_errno(db, SQLITE_FCNTL_JOURNAL_POINTER); /* or the -wal */
+    if (cause <= 0)
+        cause = file_errno(db, SQLITE_FCNTL_FILE_POINTER);
+    if (cause == EFBIG)
+        return "File too large: raise the limit of file sizes (ulimit -f)";
+    return cause > 0 ? strerror(cause) : sqlite3_errmsg(db);
+}
+
 enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,
                                  struct prof_error *err)
 {
@@ -94,7 +118,7 @@ enum prof_status prof_store_fail(const struct prof_store *store, const char *doi
     if (status == PROF_FULL)
         return prof_fail(err, status, "cannot %s %s: the disk is full", doing, store->path);
     return prof_fail(err, status ? status : PROF_SQL, "cannot %s %s: %s", doing, store->path,
-                     sqlite3_errmsg(store->db));
+                     prof_sql_reason(store->db));
 }
 
 /* The whole schema as one script. Column texts go into the file as SQL comments: `.schema` of the

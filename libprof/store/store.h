@@ -60,6 +60,10 @@ void prof_store_close(struct prof_store *store);
 /* What a result code of SQLite, primary or extended, is among ours; PROF_SQL for the rest. */
 enum prof_status prof_sql_status(int code);
 
+/* Why the connection's last statement failed, for people: SQLite calls every fault of a file "disk
+ * I/O error", the system's own word says which. Valid until the connection is used again. */
+const char *prof_sql_reason(sqlite3 *db);
+
 /* For the SQL of libprof: turn the connection's last error into a status and a sentence.
  * `doing` as in "cannot <doing> FILE". */
 enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,

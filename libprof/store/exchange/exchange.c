@@ -11,6 +11,7 @@
 
 #include "libprof/store/exchange/parts.h"
 #include "libprof/store/replaceable.h"
+#include "libprof/store/store.h"
 
 bool exchange_note(struct prof_exchange_result *result, const char *format, ...)
 {
@@ -138,7 +139,7 @@ enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *p
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        return prof_fail(err, PROF_IO, "cannot %s %s: %s", doing, path, sqlite3_errmsg(db));
+        return prof_fail(err, PROF_IO, "cannot %s %s: %s", doing, path, prof_sql_reason(db));
     default:
         return prof_fail(err, PROF_SQL, "cannot %s %s: %s", doing, path, sqlite3_errmsg(db));
     }
