@@ -55,6 +55,9 @@ struct prof_report_column {
     struct prof_report_value (*compute)(const struct prof_report_data *data, const void *row);
 };
 
+/* What tells kernels made of templates apart takes more room than other names do. */
+#define PROF_REPORT_KERNEL_CELLS 44
+
 struct prof_report_table {
     const char *name;  /* JSON key and CSV section: "kernels" */
     const char *title; /* heading for people: "Kernels" */

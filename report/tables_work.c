@@ -87,6 +87,7 @@ const struct prof_report_table prof_report_kernels_table = {
     .screen_rows = 10,
     .totals = kernel_totals,
     .first_rows = 5,
+    .name_cells = PROF_REPORT_KERNEL_CELLS,
     ROWS(prof_kernel_row, kernel),
 };
 

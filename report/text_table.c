@@ -147,6 +147,27 @@ static void shorten_names(struct layout *layout, size_t width, size_t least)
     }
 }
 
+/* A table's own least, in a terminal that has room for it. */
+static size_t wide_name(const struct prof_report_page *page, size_t cells)
+{
+    size_t most = page->width * 2 / 5;
+    return most < LEAST_NAME ? LEAST_NAME : cells < most ? cells : most;
+}
+
+/* What the longest name needs to be told in `cells` at most: short once its arguments are gone, it
+ * pushes out no column. */
+static size_t least_name(const struct layout *layout, size_t full_count, size_t cells)
+{
+    size_t least = LAST_RESORT;
+    for (size_t i = 0; i < layout->rows * full_count; i++) {
+        char *cut = layout->names[i] ? prof_report_fit(layout->names[i], cells) : NULL;
+        size_t wide = cut ? prof_report_cells(cut) : 0;
+        least = wide > least ? wide : least;
+        free(cut);
+    }
+    return least;
+}
+
 /* Bring the line down to `width`: names give first, to `least` cells; then columns leave by rank,
  * and in the end names say next to nothing. */
 static void squeeze(struct layout *layout, size_t width, size_t full_count, size_t least)
@@ -256,8 +277,9 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
             if (all_zero(&layout, data, table, rows, c))
                 drop(&layout, c, full_count);
         }
-        squeeze(&layout, page->width, full_count,
-                table->name_cells ? table->name_cells : LEAST_NAME);
+        size_t least = table->name_cells ? table->name_cells : LEAST_NAME;
+        least = least > LEAST_NAME ? wide_name(page, least) : least;
+        squeeze(&layout, page->width, full_count, least_name(&layout, full_count, least));
         status = print(page, &layout, full_count);
     }
     if (!status && layout.rows < total)

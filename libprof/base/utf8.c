@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/base/kernel_name.h"
+#include "libprof/base/template_name.h"
 #include "libprof/base/utf8.h"
 
 struct span {
@@ -226,5 +227,10 @@ char *prof_report_fit(const char *text, size_t cells)
         name += prof_name_without_type(name) - name;
     if (prof_report_cells(name) > cells)
         name[prof_name_without_arguments(name)] = 0;
+    char *reduced = prof_report_cells(name) > cells ? prof_name_reduced(name, cells) : NULL;
+    if (reduced) {
+        free(clean);
+        clean = name = reduced;
+    }
     return cut_middle(clean, name, cells);
 }

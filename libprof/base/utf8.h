@@ -27,8 +27,9 @@ char *prof_report_clean(const char *text);
  * keeps its file. malloc'ed. */
 char *prof_report_cut(const char *text, size_t cells);
 
-/* As prof_report_cut, for kernel names, which lose first, as far as needed, their return
- * type and argument list: "void gemm<float, 128>(int)", "gemm<float, 128>", "gemm<f...128>". */
+/* As prof_report_cut, for kernel names, which lose first, as far as needed, their return type,
+ * their argument list and what prof_name_reduced (template_name.h) leaves out of templates:
+ * "void gemm<float, 128>(int)", "gemm<float, 128>", "gemm<f...128>". */
 char *prof_report_fit(const char *text, size_t cells);
 
 #endif

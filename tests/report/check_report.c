@@ -83,6 +83,50 @@ START_TEST(kernel_names_lose_their_least_telling_parts_first)
 }
 END_TEST
 
+/* Names as PyTorch, CUTLASS and NCCL have them: what is left tells one kernel from the next. */
+START_TEST(templates_keep_what_tells_them_apart)
+{
+    const char *fill = "void at::native::vectorized_elementwise_kernel<4, "
+                       "at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, "
+                       "at::native::FillFunctor<float>, std::array<char*, 1ul>)";
+    expect_text(prof_report_fit(fill, 60),
+                "native::vectorized_elementwise_kernel<FillFunctor<float>>");
+    expect_text(prof_report_fit(fill, 44), "vectorized_elementwis...<FillFunctor<float>>");
+    expect_text(prof_report_fit(fill, 24), "vectoriz...<FillFunctor>");
+    const char *sum =
+        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+        "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()"
+        "(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4, 4> >(int)";
+    expect_text(prof_report_fit(sum, 44), "reduce_kernel<func_wrapper_t<sum_functor>>");
+    expect_text(prof_report_fit(sum, 30), "reduce_kernel<sum_functor>");
+    const char *copy = "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<"
+                       "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}"
+                       "::operator()() const::{lambda(float)#1}>(at::TensorIteratorBase&, "
+                       "int const&)::{lambda(int)#1}>(int)";
+    expect_text(prof_report_fit(copy, 50), "elementwise_kernel<direct_copy_kernel_cuda>");
+    expect_text(prof_report_fit("void a::(anonymous namespace)::f<a::(anonymous namespace)::G<4u>, "
+                                "int>(int)",
+                                16),
+                "a::f<G<4u>, int>");
+    expect_text(prof_report_fit("void cutlass::device_kernel<cutlass::GemmUniversal<cute::tuple<int"
+                                ">, cutlass::CollectiveMma<4, cute::tuple<cute::C<2> > >, "
+                                "cutlass::PersistentScheduler> >(int)",
+                                64),
+                "device_kernel<GemmUniversal<CollectiveMma, PersistentScheduler>>");
+    expect_text(prof_report_fit("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclArgs<4096ul>)", 40),
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    expect_text(
+        prof_report_fit("std::vector<int, std::allocator<int> >::push_back(int const&)", 38),
+        "vector<int, allocator<int>>::push_back");
+    /* What is no such name is cut as any other text. */
+    expect_text(prof_report_fit("step <3> of the 10 that were asked for", 20),
+                "step <3> of...ed for");
+    expect_text(prof_report_fit("</script><script>alert()</script>", 20), "</script><s...cript>");
+    expect_text(prof_report_fit("f<g<h>, i, k, l, m, n, o, p", 16), "f<g<h>, ... o, p");
+    expect_text(prof_report_fit("a::operator<<b, c, d, e, f, g>", 16), "a::opera...f, g>");
+}
+END_TEST
+
 START_TEST(a_cut_never_splits_a_character_or_passes_its_width)
 {
     const char *text = "\xe6\xa0\xb8\xe5\xbf\x83\xe3\x82\xab\xe3\x83\xbc\xe3\x83\x8d\xe3\x83\xab"
@@ -408,7 +452,7 @@ END_TEST
 
 CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            nothing_that_moves_the_cursor_survives_cleaning,
-           kernel_names_lose_their_least_telling_parts_first,
+           kernel_names_lose_their_least_telling_parts_first, templates_keep_what_tells_them_apart,
            a_cut_never_splits_a_character_or_passes_its_width,
            slices_that_cross_get_lanes_of_their_own,
            projections_are_those_of_every_range_around_the_call, every_statistic_is_described,
