@@ -9,6 +9,9 @@
 #define FIRST_TAIL 8192
 #define LEAST_TAIL 2048
 #define MOST_TAIL 131072
+/* Of a finished capture findings are of the whole run, as those of perfkit report: judged once,
+ * which takes a second at most. */
+#define WHOLE_RUN 500000
 #define DETAIL_NS 10000000 /* what a look at details should take */
 #define FINISHED_NS 25000000
 #define DETAIL_PAUSE 60 /* times as long until the next: below 2 % of a core */
@@ -70,9 +73,16 @@ static bool can_open(const struct tui_model *model)
     return model->ever_read && (model->phase == TUI_WATCHING || model->phase == TUI_FINISHED);
 }
 
+/* A finding is looked for where it was found: its page reads what the list read. */
 static int64_t *tail_rows(struct tui_app *app)
 {
-    return &app->tail_rows[app->view + (app->drilled ? TUI_VIEWS : 0)];
+    bool page = app->drilled && app->view != TUI_VIEW_FINDINGS;
+    return &app->tail_rows[app->view + (page ? TUI_VIEWS : 0)];
+}
+
+static bool of_whole_run(const struct tui_app *app)
+{
+    return app->view == TUI_VIEW_FINDINGS && app->model->phase == TUI_FINISHED;
 }
 
 /* A connection that sees the last rows only, for as long as one table takes to fill. */
@@ -80,18 +90,18 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
 {
     struct tui_model *model = app->model;
     struct prof_capture *tail;
-    int64_t begin = 0;
+    int64_t begin = 0, rows = of_whole_run(app) ? WHOLE_RUN : *tail_rows(app);
     if (!can_open(model))
         return false;
     tui_model_rest(model);
     if (prof_open(model->path, &tail, NULL))
         return false;
-    if (prof_live_state(tail) == PROF_STATE_CLOSING ||
-        prof_live_tail(tail, *tail_rows(app), &begin, NULL)) {
+    if (prof_live_state(tail) == PROF_STATE_CLOSING || prof_live_tail(tail, rows, &begin, NULL)) {
         prof_close(tail);
         return false;
     }
-    int64_t first = model->window_s ? tui_first_second(model) * 1000000000 : 0;
+    bool windowed = model->window_s && !of_whole_run(app);
+    int64_t first = windowed ? tui_first_second(model) * 1000000000 : 0;
     input->tail = tail;
     input->filter = (struct prof_filter){.begin_ns = begin > first ? begin : first};
     return true;
@@ -203,8 +213,8 @@ void tui_app_fill(struct tui_app *app)
         adapt(app, cost);
     app->next_detail_ns = now + (uint64_t)cost * DETAIL_PAUSE;
     /* A finished capture is read once: further back while that costs little. */
-    bool more = finished && input.filter.begin_ns > 0 && *tail_rows(app) < MOST_TAIL &&
-                cost < FINISHED_NS / 3;
+    bool more = finished && !of_whole_run(app) && input.filter.begin_ns > 0 &&
+                *tail_rows(app) < MOST_TAIL && cost < FINISHED_NS / 3;
     app->stale = opened ? more : can_open(app->model);
 }
 

@@ -167,6 +167,29 @@ static const struct tui_column finding_columns[] = {
 
 static const char *const levels[] = {"info", "warning", "critical"};
 
+/* Of a rule and a device: findings come and go between two looks, and change places. */
+static int64_t finding_id(const struct prof_finding *finding)
+{
+    uint64_t rule = 0;
+    while (prof_rule_page((size_t)rule) && prof_rule_page((size_t)rule) != finding->rule)
+        rule++;
+    return (int64_t)(rule << 32 ^ (uint64_t)finding->device);
+}
+
+static void note_judged(struct tui_table *table, const struct tui_view_input *input,
+                        const struct prof_findings *findings)
+{
+    char repeats[120] = "";
+    if (findings->steps && findings->step_name)
+        snprintf(repeats, sizeof repeats, ", in which %.60s repeats %s", findings->step_name,
+                 prof_counted(findings->steps, "time", "times").text);
+    else if (findings->steps)
+        snprintf(repeats, sizeof repeats, ", in which the work repeats");
+    tui_table_note(table, "Judged: %s from %s on%s", prof_duration_ns(findings->window_ns).text,
+                   prof_duration_ns(findings->begin_ns).text, repeats);
+    tui_note_extent(table, input, "Looked at were");
+}
+
 void tui_fill_findings(struct tui_table *table, const struct tui_view_input *input)
 {
     static const enum tui_style styles[] = {TUI_NORMAL, TUI_WARN, TUI_BAD};
@@ -182,7 +205,7 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
     }
     for (size_t i = 0; i < findings.count; i++) {
         const struct prof_finding *f = &findings.rows[i];
-        tui_table_row(table, (int64_t)i, 0, styles[f->severity]);
+        tui_table_row(table, finding_id(f), 0, styles[f->severity]);
         tui_table_text(table, F_LEVEL, levels[f->severity]);
         tui_table_text(table, F_TITLE, f->rule->title);
         tui_table_number(table, F_SAVES, f->bound_ns);
@@ -197,18 +220,19 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
     if (findings.abstention_count)
         tui_table_note(table, "%s could not judge for want of data",
                        prof_counted((int64_t)findings.abstention_count, "rule", "rules").text);
+    if (!findings.why_none)
+        note_judged(table, input, &findings);
     prof_findings_free(&findings);
-    tui_note_extent(table, input, "Judged was");
 }
 
-/* At words, for pages that have no other way to be wider than the screen. */
+/* At words, for pages that have no other way to be wider than the screen. title: NULL = it goes on
+ * what is above it. */
 static void paragraph(struct tui_table *table, const char *title, const char *text)
 {
     char line[100];
     size_t used = 0;
-    if (!text || !*text)
-        return;
-    tui_table_line(table, TUI_STRONG, "%s", title);
+    if (title)
+        tui_table_line(table, TUI_STRONG, "%s", title);
     while (*text) {
         size_t word = strcspn(text, " ");
         word = word > 70 ? 70 : word;
@@ -223,7 +247,45 @@ static void paragraph(struct tui_table *table, const char *title, const char *te
     }
     if (used)
         tui_table_line(table, TUI_NORMAL, "%s", line);
+}
+
+static void section(struct tui_table *table, const char *title, const char *text)
+{
+    if (!text || !*text)
+        return;
+    paragraph(table, title, text);
     tui_table_line(table, TUI_NORMAL, "%s", "");
+}
+
+static void show_places(struct tui_table *table, const struct prof_finding *finding)
+{
+    for (size_t i = 0; i < finding->place_count; i++) {
+        const struct prof_place *place = &finding->places[i];
+        char text[460];
+        snprintf(text, sizeof text, "%s at %s%s%s%s%s%s%s",
+                 prof_duration_ns(place->duration_ns).text, prof_duration_ns(place->start_ns).text,
+                 place->path[0] ? " in " : "", place->path, place->name ? ", " : "",
+                 place->name ? place->name : "",
+                 place->line[0] ? place->line_ends_it ? ", before " : ", by " : "", place->line);
+        paragraph(table, i ? NULL : "Where it is worst", text);
+    }
+    if (finding->place_count)
+        tui_table_line(table, TUI_NORMAL, "%s", "");
+}
+
+static void show_finding(struct tui_table *table, const struct prof_finding *f)
+{
+    char bound[120];
+    section(table, f->rule->title, f->seen);
+    if (f->bound_ns != PROF_UNKNOWN) {
+        snprintf(bound, sizeof bound, "%s, %s of what was judged",
+                 prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text);
+        section(table, "Can save at most", bound);
+    }
+    show_places(table, f);
+    section(table, "Why it is slow", f->rule->why);
+    section(table, "What to change", f->rule->fix);
+    section(table, "What the rule cannot see", f->rule->limits);
 }
 
 void tui_fill_finding(struct tui_table *table, const struct tui_view_input *input)
@@ -233,18 +295,15 @@ void tui_fill_finding(struct tui_table *table, const struct tui_view_input *inpu
     table->in_order = true;
     if (!input->tail || prof_findings(input->tail, &input->filter, &findings, NULL))
         return;
-    if (input->target >= 0 && (size_t)input->target < findings.count) {
-        const struct prof_finding *f = &findings.rows[input->target];
-        char bound[120];
-        paragraph(table, f->rule->title, f->seen);
-        if (f->bound_ns != PROF_UNKNOWN) {
-            snprintf(bound, sizeof bound, "%s, %s of what was judged",
-                     prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text);
-            paragraph(table, "Can save at most", bound);
-        }
-        paragraph(table, "Why it is slow", f->rule->why);
-        paragraph(table, "What to change", f->rule->fix);
-        paragraph(table, "What the rule cannot see", f->rule->limits);
-    }
+    size_t at = 0;
+    while (at < findings.count && finding_id(&findings.rows[at]) != input->target)
+        at++;
+    if (at < findings.count)
+        show_finding(table, &findings.rows[at]);
+    else
+        tui_table_line(table, TUI_NORMAL, "%s",
+                       "No longer found: the program does something else now.");
+    if (!findings.why_none)
+        note_judged(table, input, &findings);
     prof_findings_free(&findings);
 }

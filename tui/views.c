@@ -18,7 +18,7 @@ const struct tui_view tui_views[TUI_VIEWS] = {
     [TUI_VIEW_PROCESSES] = {"processes", "Procs", "processes and ranks", false, tui_fill_processes,
                             NULL},
     [TUI_VIEW_FINDINGS] = {"findings", "Findings",
-                           "what the rules say of the last events; Enter: why", true,
+                           "what the rules say, of a running capture lately; Enter: why", true,
                            tui_fill_findings, tui_fill_finding},
     [TUI_VIEW_DEVICES] = {"devices", "Devices", "load, memory, power, clocks by the driver", false,
                           tui_fill_devices, NULL},

@@ -29,7 +29,7 @@ struct tui_view_input {
      * time that it covers. NULL = none can be had now. */
     struct prof_capture *tail;
     struct prof_filter filter;
-    int64_t target; /* what was drilled into: index of a kernel, of a finding */
+    int64_t target; /* what was drilled into: index of a kernel, identity of a finding */
     bool ascii;
 };
 

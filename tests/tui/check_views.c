@@ -435,6 +435,49 @@ START_TEST(lines_of_stacks)
 }
 END_TEST
 
+/* What perfkit report says of a finished capture, whatever the window; Enter opens the row. */
+START_TEST(findings_are_of_the_whole_capture)
+{
+    scene_make(&scene, "findings");
+    scene_second(&scene, 0, true);
+    for (int i = 0; i < 9000;
+         i++) /* shorter than their launches, and more than a first look reads */
+        scene_kernel(&scene, 100000000 + i * 4000, 1000, 1, 4, true);
+    scene_kernel(&scene, 80000000000, 1000, 1, 4, true);
+    scene_state(&scene, "complete", 90000000000);
+    scene_publish(&scene);
+    ck_assert(tui_app_make(&app, scene.path, true));
+    app.model->window_s = 1;
+    tui_app_show(&app, TUI_VIEW_FINDINGS);
+    do
+        ck_ok(tui_app_refresh(&app, 0, err));
+    while (!app.model->caught_up);
+    shows("Judged: 36.0 ms from 100 ms on", 120, 24);
+    lacks("perfkit report", 120, 24);
+    size_t rows = app.table.order.count;
+    ck_assert_uint_ge(rows, 2);
+    for (size_t i = 0; i < rows; i++) {
+        char title[80];
+        tui_app_key(&app, TUI_KEY_ESCAPE);
+        tui_app_key(&app, TUI_KEY_HOME);
+        for (size_t k = 0; k < i; k++)
+            tui_app_key(&app, TUI_KEY_DOWN);
+        const struct tui_value *value = tui_table_value(&app.table, app.table.order.data[i], 1);
+        snprintf(title, sizeof title, "%s", tui_table_text_of(&app.table, value));
+        tui_app_key(&app, TUI_KEY_ENTER);
+        ck_assert(app.drilled);
+        shows(title, 100, 60);
+        shows("Where it is worst", 100, 60);
+        shows("Judged: 36.0 ms from 100 ms on", 100, 60);
+    }
+    app.target = 1; /* of no rule and device that is there */
+    app.stale = true;
+    tui_app_fill(&app);
+    shows("No longer found", 100, 60);
+    done();
+}
+END_TEST
+
 static bool known(const struct tui_app *of, const char *key)
 {
     size_t column = 0;
@@ -543,4 +586,4 @@ CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_ar
            damaged_numbers, any_size_will_do, layout_uses_every_line_once,
            keys_move_sort_and_filter, windows_and_pause, clicks_choose, the_cursor_stays_on_its_row,
            json_is_the_table, devices_as_the_driver_tells, several_devices, lines_of_stacks,
-           health_of_the_recorder, cells_take_what_they_get)
+           findings_are_of_the_whole_capture, health_of_the_recorder, cells_take_what_they_get)
