@@ -101,6 +101,30 @@ static bool refused(struct reading *reading, const char *name, double value)
     return true;
 }
 
+/* A ceiling that is measured anew, and what is sustained of it, which is told after it. */
+static bool take_ceiling(struct reading *reading, const char *name, double value, const char *how)
+{
+    char row[sizeof reading->entry->measured.rows[0].name];
+    struct prof_ceiling_file *file = &reading->entry->measured;
+    if (refused(reading, name, value) ||
+        !prof_ceiling_set(file, name, value, (int64_t)time(NULL), how))
+        return false;
+    snprintf(row, sizeof row, "%s" PROF_CEILING_SUSTAINED, name);
+    prof_ceiling_unset(file, row);
+    return true;
+}
+
+static void take_sustained(struct reading *reading, const char *name, double value)
+{
+    char row[sizeof reading->entry->measured.rows[0].name];
+    enum prof_ceiling_kind kind = prof_ceiling_named(name);
+    int length = snprintf(row, sizeof row, "%s" PROF_CEILING_SUSTAINED, name);
+    if (kind != PROF_CEILINGS && (size_t)length < sizeof row &&
+        prof_ceiling_possible(value, device_peak(reading->entry, kind).value))
+        prof_ceiling_set(&reading->entry->measured, row, value, (int64_t)time(NULL),
+                         "after a second of nothing else");
+}
+
 /* What, name, value, text; see kernels/ceiling/main.c. */
 static void take_line(struct reading *reading, char *line)
 {
@@ -115,9 +139,10 @@ static void take_line(struct reading *reading, char *line)
     if (strcmp(what, "device") == 0)
         /* Cut and padded differently here and there. */
         reading->other_device = strncmp(name, reading->entry->name, 32) != 0;
-    else if (strcmp(what, "ceiling") == 0 && ok && !refused(reading, name, number) &&
-             prof_ceiling_set(&reading->entry->measured, name, number, (int64_t)time(NULL), rest))
+    else if (strcmp(what, "ceiling") == 0 && ok && take_ceiling(reading, name, number, rest))
         result->measured++;
+    else if (strcmp(what, "sustained") == 0 && ok)
+        take_sustained(reading, name, number);
     else if (strcmp(what, "library") == 0 && ok)
         take_remark(result->libraries, &result->library_count, name, number, rest);
     else if (strcmp(what, "none") == 0)

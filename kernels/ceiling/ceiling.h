@@ -28,7 +28,9 @@ extern const struct dev_module ceiling_tensor_module;
 
 struct ceiling_result {
     const char *name; /* as libprof's table of ceilings calls it: "dram_copy" */
+    const char *pipe; /* products of matrices: the ceiling of what computes them; else NULL */
     double value;     /* bytes/s, FLOP/s, or ns for launches */
+    double sustained; /* arithmetic: after a second of nothing else; 0 = not measured */
     char how[160];    /* what was run; or why there is no value */
     bool ok;
 };
@@ -46,10 +48,17 @@ struct ceiling_plan {
 int ceiling_measure(struct dev *dev, const struct ceiling_plan *plan, ceiling_seen *seen,
                     void *user);
 
-/* The same matrix products by cuBLAS, loaded at run time: fp64, fp32, tensor_tf32, ... named as the
- * ceilings they compare with. -1 and a reason where there is no cuBLAS. */
-int ceiling_libraries(struct dev *dev, const struct ceiling_plan *plan, ceiling_seen *seen,
-                      void *user, char *why, size_t why_bytes);
+/* What cuBLAS reaches with products of matrices: matmul_fp64, matmul_fp32, ... `object`: dlopen of
+ * libcublas. -1 and a reason when it cannot be used. */
+int ceiling_matmul(struct dev *dev, void *object, const struct ceiling_plan *plan,
+                   ceiling_seen *seen, void *user, char *why, size_t why_bytes);
+/* Whether the plan names one of them. */
+bool ceiling_matmul_wanted(const struct ceiling_plan *plan);
+
+/* Every way of copying within the device's memory that dram_copy is the best of, each under that
+ * name. */
+int ceiling_copies(struct dev *dev, const struct ceiling_plan *plan, ceiling_seen *seen,
+                   void *user);
 
 /* Is `name` among the names of the plan? */
 bool ceiling_wanted(const struct ceiling_plan *plan, const char *name);

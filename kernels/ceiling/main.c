@@ -1,16 +1,18 @@
 /* perfkit-measure: measures one device and prints what it found, a line each:
  *     device <tab> name
  *     ceiling <tab> name <tab> value <tab> how       bytes/s, FLOP/s, or ns
- *     library <tab> name <tab> value <tab> how       the same by a library, with
- * --against-libraries none <tab> name <tab> <tab> why A program of its own, started by `perfkit
- * device --measure`: it links the kernels, which the perfkit command does not, and a driver that
- * crashes takes only this one with it.
+ *     sustained <tab> name <tab> value <tab>         the same after a second of nothing else
+ *     library <tab> name <tab> value <tab> how       with --against-libraries: what others reach
+ *     none <tab> name <tab> <tab> why
+ * A program of its own, started by `perfkit device --measure`: it links the kernels, which the
+ * perfkit command does not, and a driver that crashes takes only this one with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/ceiling/ceiling.h"
+#include "kernels/gemm/gemm.h"
 
 struct request {
     enum dev_backend backend;
@@ -37,9 +39,38 @@ static void line(const char *what, const char *name, const double *value, const 
     fflush(stdout);
 }
 
-static void ceiling(void *user, const struct ceiling_result *result)
+static void tell(void *user, const struct ceiling_result *result)
 {
-    line(result->ok ? user : "none", result->name, result->ok ? &result->value : NULL, result->how);
+    const struct request *request = user;
+
+    line(result->ok ? "ceiling" : "none", result->name, result->ok ? &result->value : NULL,
+         result->how);
+    if (result->ok && result->sustained > 0)
+        line("sustained", result->name, &result->sustained, "");
+    if (result->ok && result->pipe && request->libraries)
+        line("library", result->pipe, &result->value, result->how);
+}
+
+static void tell_library(void *user, const struct ceiling_result *result)
+{
+    (void)user;
+    line("library", result->name, &result->value, result->how);
+}
+
+/* Devices that no library is for are not spoken of. */
+static void measure_matmul(struct dev *dev, struct request *request)
+{
+    char why[512] = "no libcublas.so on this machine", text[600];
+    void *object;
+
+    if (dev_info(dev)->backend != DEV_CUDA || !ceiling_matmul_wanted(&request->plan))
+        return;
+    object = gemm_library_load();
+    if (!object ||
+        ceiling_matmul(dev, object, &request->plan, tell, request, why, sizeof why) != 0) {
+        snprintf(text, sizeof text, "matrix products: %s", why);
+        line("none", "libraries", NULL, text);
+    }
 }
 
 static bool read_backend(const char *word, enum dev_backend *backend)
@@ -83,7 +114,7 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 int main(int argc, char **argv)
 {
     struct request request = {.backend = DEV_CPU};
-    char why[512] = "", ceiling_word[] = "ceiling", library_word[] = "library";
+    char why[512] = "";
     struct dev *dev;
 
     if (!read_arguments(argc, argv, &request)) {
@@ -95,12 +126,13 @@ int main(int argc, char **argv)
         return 1;
     }
     line("device", dev_info(dev)->name, NULL, dev_info(dev)->platform);
-    int status = ceiling_measure(dev, &request.plan, ceiling, ceiling_word);
+    int status = ceiling_measure(dev, &request.plan, tell, &request);
     if (status != 0)
         fprintf(stderr, "perfkit-measure: %s\n", dev_error_text(dev));
-    if (status == 0 && request.libraries &&
-        ceiling_libraries(dev, &request.plan, ceiling, library_word, why, sizeof why) != 0)
-        line("none", "libraries", NULL, why);
+    if (status == 0 && request.libraries && ceiling_wanted(&request.plan, "dram_copy"))
+        status = ceiling_copies(dev, &request.plan, tell_library, NULL);
+    if (status == 0)
+        measure_matmul(dev, &request);
     dev_close(dev);
     return status == 0 ? 0 : 1;
 }

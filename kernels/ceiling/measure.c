@@ -2,11 +2,13 @@
  * function for each way of measuring. A ceiling that a device does not have (no half precision, no
  * tensor cores) is told as such and the rest goes on.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/ceiling/ceiling.h"
+#include "kernels/ceiling/sustain.h"
 #include "kernels/device/clock.h"
 #include "kernels/stream/stream.h"
 
@@ -94,11 +96,18 @@ static size_t array_bytes(const struct bench *bench)
 static int run_copy(struct bench *bench, const struct row *row, struct ceiling_result *result)
 {
     size_t bytes = array_bytes(bench);
+    double ways[STREAM_COPIES];
+    enum stream_copy best = 0;
+    int status = stream_copies(bench->dev, bench->queue, bytes, ways);
 
     (void)row;
-    snprintf(result->how, sizeof result->how,
-             "the driver's copy or 16 bytes an item, whichever is faster, %zu MiB", bytes >> 20);
-    return stream_ceiling(bench->dev, bench->queue, bytes, &result->value);
+    for (enum stream_copy way = 1; way < STREAM_COPIES; way++)
+        if (ways[way] > ways[best])
+            best = way;
+    result->value = ways[best];
+    snprintf(result->how, sizeof result->how, "the best of several: %s, %zu MiB",
+             stream_copy_text(best), bytes >> 20);
+    return status;
 }
 
 static int run_pass(struct bench *bench, const struct row *row, struct ceiling_result *result)
@@ -161,13 +170,39 @@ static int calibrate(struct bench *bench, struct dev_kernel *kernel, struct dev_
     return 0;
 }
 
+struct launch {
+    struct dev_kernel *kernel;
+    struct dev_grid grid;
+    const struct dev_arg *args;
+    size_t count;
+};
+
+static int enqueue(void *context, struct dev_queue *queue, struct dev_event **event)
+{
+    const struct launch *l = context;
+
+    return dev_launch(queue, l->kernel, l->grid, l->args, l->count, event);
+}
+
+/* Not on a processor: a second of all its cores is much to ask for what others would spoil. */
+static void run_on(struct bench *bench, struct launch launch, uint64_t best_ns,
+                   struct ceiling_result *result)
+{
+    double mean_ns;
+
+    if (bench->plan->quick || dev_info(bench->dev)->is_cpu)
+        return;
+    if (sustain(bench->queue, enqueue, &launch, best_ns, &mean_ns) == 0)
+        result->sustained = result->value * (double)best_ns / mean_ns;
+}
+
 /* The last member of `args` is the number of rounds. */
 static int run_rounds(struct bench *bench, struct dev_kernel *kernel, struct dev_grid grid,
-                      struct dev_arg *args, size_t count, struct ceiling_result *result)
+                      struct dev_arg *args, size_t count, struct ceiling_result *result,
+                      uint64_t *best_ns)
 {
     static const char *const paths[CEILING_PATHS] = {"chains", "mma.sync", "wgmma"};
     uint32_t told[CEILING_OUT_BYTES / 4] = {0};
-    uint64_t ns = 0;
 
     if (calibrate(bench, kernel, grid, args, count, &args[count - 1]) != 0 ||
         dev_read(bench->queue, bench->out, 0, told, sizeof told, DEV_BLOCKING, NULL) != 0)
@@ -180,10 +215,10 @@ static int run_rounds(struct bench *bench, struct dev_kernel *kernel, struct dev
         return dev_fail(bench->dev, result->name, "%s",
                         arch == 90 ? "built without code for sm_90a, which alone has its rate"
                                    : "the rate of this device needs tcgen05, which is not here");
-    if (best_of(bench, kernel, grid, args, count, &ns) != 0)
+    if (best_of(bench, kernel, grid, args, count, best_ns) != 0)
         return -1;
-    result->value =
-        per_second((double)told[CEILING_OUT_WORK] * grid.groups * args[count - 1].value.u32, ns);
+    result->value = per_second(
+        (double)told[CEILING_OUT_WORK] * grid.groups * args[count - 1].value.u32, *best_ns);
     snprintf(result->how, sizeof result->how, "%s, %u groups of %u", paths[path], grid.groups,
              grid.group_items);
     return 0;
@@ -195,10 +230,15 @@ static int run_chains(struct bench *bench, const struct row *row, struct ceiling
     struct dev_arg args[] = {dev_arg_buffer(bench->out), dev_arg_u32(1)};
     const struct dev_module *module =
         row->where == CUDA_TENSOR ? &ceiling_tensor_module : &ceiling_module;
+    uint64_t best_ns;
 
     if (dev_kernel(bench->dev, module, row->kernel, &kernel) != 0)
         return -1;
-    return run_rounds(bench, kernel, full_grid(bench), args, 2, result);
+    if (run_rounds(bench, kernel, full_grid(bench), args, 2, result, &best_ns) != 0)
+        return -1;
+    if (strcmp(row->name, "shared") != 0)
+        run_on(bench, (struct launch){kernel, full_grid(bench), args, 2}, best_ns, result);
+    return 0;
 }
 
 /* A quarter of the cache, so that it stays there whatever else goes through it. */
@@ -207,6 +247,7 @@ static int run_cache(struct bench *bench, const struct row *row, struct ceiling_
     size_t cache = dev_info(bench->dev)->cache_bytes, bytes = 1 << 16;
     struct dev_buffer *array = NULL;
     struct dev_kernel *kernel;
+    uint64_t best_ns;
 
     if (cache < 4 * bytes)
         return dev_fail(bench->dev, row->name, "the size of the cache is not known");
@@ -220,7 +261,7 @@ static int run_cache(struct bench *bench, const struct row *row, struct ceiling_
     if (status == 0) {
         struct dev_arg args[] = {dev_arg_buffer(array), dev_arg_buffer(bench->out),
                                  dev_arg_u32((uint32_t)(bytes / 16)), dev_arg_u32(1)};
-        status = run_rounds(bench, kernel, full_grid(bench), args, 4, result);
+        status = run_rounds(bench, kernel, full_grid(bench), args, 4, result, &best_ns);
     }
     dev_free(array);
     snprintf(result->how, sizeof result->how, "%zu KiB of %zu, read again and again", bytes >> 10,
@@ -367,18 +408,6 @@ static const struct row rows[] = {
     {"launch_latency", run_launch, "ceiling_empty", ANYWHERE},
 };
 
-bool ceiling_wanted(const struct ceiling_plan *plan, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *at = plan->only; at && *at; at += strcspn(at, ",")) {
-        at += *at == ',';
-        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0)
-            return true;
-    }
-    return !plan->only;
-}
-
 /* NULL: the device may have it. */
 static const char *lacks(const struct dev *dev, const struct row *row)
 {
@@ -408,6 +437,25 @@ static void measure_row(struct bench *bench, const struct row *row, ceiling_seen
         snprintf(result.how, sizeof result.how, "%.*s", (int)sizeof result.how - 1,
                  dev_error_text(bench->dev));
     seen(user, &result);
+}
+
+int ceiling_copies(struct dev *dev, const struct ceiling_plan *plan, ceiling_seen *seen, void *user)
+{
+    struct bench bench = {.dev = dev, .plan = plan};
+    double ways[STREAM_COPIES];
+    int status = dev_queue_create(dev, &bench.queue);
+
+    if (status == 0)
+        status = stream_copies(dev, bench.queue, array_bytes(&bench), ways);
+    for (enum stream_copy way = 0; way < STREAM_COPIES && status == 0; way++) {
+        struct ceiling_result result = {.name = "dram_copy", .value = ways[way], .ok = true};
+
+        snprintf(result.how, sizeof result.how, "%s", stream_copy_text(way));
+        if (!isnan(ways[way]))
+            seen(user, &result);
+    }
+    dev_queue_destroy(bench.queue);
+    return status;
 }
 
 int ceiling_measure(struct dev *dev, const struct ceiling_plan *plan, ceiling_seen *seen,

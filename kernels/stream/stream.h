@@ -14,9 +14,10 @@
  *   mix_restrict    the same with pointers that do not
  *   newton_step     a, y, change, n: y' = (y + a / y) / 2, change = |y' - y| / y', in place
  * CUDA only:
- *   hadamard_plain  in, out, n/16: item i transforms elements i + j * n/16, j = 0 .. 15, by the
- *                   Walsh-Hadamard matrix of order 16, in registers
- *   hadamard_bounds the same, compiled for 256 items per group and 8 groups per compute unit
+ *   stream_copy_stride  as stream_copy, by a grid that fills the device and goes on by its own
+ * length hadamard_plain  in, out, n/16: item i transforms elements i + j * n/16, j = 0 .. 15, by
+ * the Walsh-Hadamard matrix of order 16, in registers hadamard_bounds the same, compiled for 256
+ * items per group and 8 groups per compute unit
  */
 #ifndef KERNELS_STREAM_H
 #define KERNELS_STREAM_H
@@ -26,8 +27,23 @@
 
 extern const struct dev_module stream_module;
 
-/* Bytes per second, reads and writes added, of copying within the device's memory: the best of
- * several copies of `bytes` by the driver and by stream_copy. 0, or -1 (dev_error_text). */
+/* Ways of copying within the device's memory. */
+enum stream_copy {
+    STREAM_COPY_DRIVER,
+    STREAM_COPY_ONCE,   /* stream_copy */
+    STREAM_COPY_STRIDE, /* stream_copy_stride */
+    STREAM_COPIES
+};
+
+/* "the driver's copy" */
+const char *stream_copy_text(enum stream_copy way);
+
+/* Bytes per second, reads and writes added, of several copies of `bytes` in each way, the best of
+ * each; NaN where the backend does not have it. 0, or -1 (dev_error_text). */
+int stream_copies(struct dev *dev, struct dev_queue *queue, size_t bytes,
+                  double out[STREAM_COPIES]);
+
+/* The best of them. */
 int stream_ceiling(struct dev *dev, struct dev_queue *queue, size_t bytes, double *out);
 
 #endif

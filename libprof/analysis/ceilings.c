@@ -6,13 +6,24 @@
 
 typedef PROF_ARRAY(struct prof_ceiling) ceiling_list;
 
-static const struct prof_ceiling *known_row(const ceiling_list *list, int64_t device,
-                                            enum prof_ceiling_kind kind)
+static struct prof_ceiling *known_row(const ceiling_list *list, int64_t device,
+                                      enum prof_ceiling_kind kind)
 {
     for (size_t i = 0; i < list->count; i++)
         if (list->data[i].device == device && list->data[i].kind == kind)
             return &list->data[i];
     return NULL;
+}
+
+/* Its own ceiling stands before it in the table. */
+static void take_sustained(const ceiling_list *list, const struct prof_device *device,
+                           const char *name, double value)
+{
+    enum prof_ceiling_kind kind = prof_ceiling_sustained(name);
+    struct prof_ceiling *ceiling =
+        kind == PROF_CEILINGS ? NULL : known_row(list, device->physical, kind);
+    if (ceiling && value > 0 && prof_ceiling_possible(value, prof_peak(device, kind).value))
+        ceiling->sustained = value;
 }
 
 /* Names of later versions, and values that no device has or that this one cannot have, are left
@@ -23,6 +34,8 @@ static bool take_row(struct prof_capture *capture, sqlite3_stmt *row, ceiling_li
     const char *name = (const char *)sqlite3_column_text(row, 1);
     enum prof_ceiling_kind kind = name ? prof_ceiling_named(name) : PROF_CEILINGS;
     double value = sqlite3_column_double(row, 2);
+    if (device && name && kind == PROF_CEILINGS)
+        take_sustained(list, device, name, value);
     if (!device || kind == PROF_CEILINGS || !(value > 0) || value > 1e30 ||
         !prof_ceiling_possible(value, prof_peak(device, kind).value) ||
         known_row(list, device->physical, kind))

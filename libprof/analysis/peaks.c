@@ -19,6 +19,7 @@ struct prof_ceiling prof_ceiling_of(enum prof_ceiling_kind kind)
                                  .text = kinds[kind].text,
                                  .unit = kinds[kind].unit,
                                  .value = NAN,
+                                 .sustained = NAN,
                                  .date_s = PROF_UNKNOWN};
 }
 
@@ -28,6 +29,43 @@ enum prof_ceiling_kind prof_ceiling_named(const char *name)
     while (kind < PROF_CEILINGS && strcmp(prof_ceiling_of(kind).name, name) != 0)
         kind++;
     return kind;
+}
+
+/* In the order of the matmul_* kinds. */
+static const enum prof_ceiling_kind pipes_of_matmul[] = {
+    PROF_CEILING_TENSOR_FP64, PROF_CEILING_FP32,        PROF_CEILING_TENSOR_TF32,
+    PROF_CEILING_TENSOR_FP16, PROF_CEILING_TENSOR_BF16, PROF_CEILING_TENSOR_FP8,
+};
+_Static_assert(sizeof pipes_of_matmul / sizeof pipes_of_matmul[0] ==
+                   PROF_CEILING_MATMUL_FP8 - PROF_CEILING_MATMUL_FP64 + 1,
+               "one pipe for each kind of matrix product");
+
+enum prof_ceiling_kind prof_pipe_of_matmul(enum prof_ceiling_kind matmul)
+{
+    return matmul >= PROF_CEILING_MATMUL_FP64 && matmul <= PROF_CEILING_MATMUL_FP8
+               ? pipes_of_matmul[matmul - PROF_CEILING_MATMUL_FP64]
+               : PROF_CEILINGS;
+}
+
+enum prof_ceiling_kind prof_matmul_of_pipe(enum prof_ceiling_kind pipe)
+{
+    for (enum prof_ceiling_kind kind = PROF_CEILING_MATMUL_FP64; kind <= PROF_CEILING_MATMUL_FP8;
+         kind++)
+        if (prof_pipe_of_matmul(kind) == pipe)
+            return kind;
+    return PROF_CEILINGS;
+}
+
+enum prof_ceiling_kind prof_ceiling_sustained(const char *name)
+{
+    char base[32];
+    size_t length = strlen(name), suffix = strlen(PROF_CEILING_SUSTAINED);
+    if (length <= suffix || length - suffix >= sizeof base ||
+        strcmp(name + length - suffix, PROF_CEILING_SUSTAINED) != 0)
+        return PROF_CEILINGS;
+    memcpy(base, name, length - suffix);
+    base[length - suffix] = '\0';
+    return prof_ceiling_named(base);
 }
 
 /* Multiply-adds per clock and SM by compute capability: CUDA C++ programming guide, table of
@@ -121,9 +159,24 @@ size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF
     return peaks.count;
 }
 
+static struct prof_ceiling peak_of_matmul(const struct prof_device *device,
+                                          enum prof_ceiling_kind kind)
+{
+    struct prof_ceiling peak = prof_peak(device, prof_pipe_of_matmul(kind));
+    if (isnan(peak.value) && kind == PROF_CEILING_MATMUL_FP64)
+        peak = prof_peak(device, PROF_CEILING_FP64);
+    struct prof_ceiling matmul = prof_ceiling_of(kind);
+    matmul.device = peak.device;
+    matmul.value = peak.value;
+    matmul.how = peak.how;
+    return matmul;
+}
+
 struct prof_ceiling prof_peak(const struct prof_device *device, enum prof_ceiling_kind kind)
 {
     struct prof_ceiling peaks[PROF_CEILINGS];
+    if (prof_pipe_of_matmul(kind) != PROF_CEILINGS)
+        return peak_of_matmul(device, kind);
     size_t count = prof_peaks(device, peaks);
     for (size_t i = 0; i < count; i++)
         if (peaks[i].kind == kind)

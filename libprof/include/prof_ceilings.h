@@ -14,7 +14,8 @@ extern "C" {
 #endif
 
 /* Kind, name in files and JSON, unit, words for people. Bandwidths of memory count bytes read plus
- * written, those between memories bytes moved. */
+ * written, those between memories bytes moved. What fp64 .. tensor_fp8 stand for is what the
+ * hardware issues; matmul_* is what the vendor's library makes of it with matrices in memory. */
 #define PROF_CEILING_KINDS(X)                                                                      \
     X(DRAM_COPY, "dram_copy", BYTES, "device memory, copy")                                        \
     X(DRAM_READ, "dram_read", BYTES, "device memory, read")                                        \
@@ -29,6 +30,12 @@ extern "C" {
     X(TENSOR_FP16, "tensor_fp16", FLOP, "tensor FP16")                                             \
     X(TENSOR_BF16, "tensor_bf16", FLOP, "tensor BF16")                                             \
     X(TENSOR_FP8, "tensor_fp8", FLOP, "tensor FP8")                                                \
+    X(MATMUL_FP64, "matmul_fp64", FLOP, "matrix product, FP64")                                    \
+    X(MATMUL_FP32, "matmul_fp32", FLOP, "matrix product, FP32")                                    \
+    X(MATMUL_TF32, "matmul_tf32", FLOP, "matrix product, TF32")                                    \
+    X(MATMUL_FP16, "matmul_fp16", FLOP, "matrix product, FP16")                                    \
+    X(MATMUL_BF16, "matmul_bf16", FLOP, "matrix product, BF16")                                    \
+    X(MATMUL_FP8, "matmul_fp8", FLOP, "matrix product, FP8")                                       \
     X(HTOD_PINNED, "htod_pinned", BYTES, "host to device, pinned")                                 \
     X(DTOH_PINNED, "dtoh_pinned", BYTES, "device to host, pinned")                                 \
     X(HTOD_PAGEABLE, "htod_pageable", BYTES, "host to device, pageable")                           \
@@ -57,6 +64,7 @@ struct prof_ceiling {
     const char *name; /* "dram_copy" */
     const char *text; /* "device memory, copy" */
     double value;
+    double sustained; /* arithmetic, measured: after a second of nothing else; NaN = not known */
     bool measured;   /* by `perfkit device --measure`; else theoretical, from device attributes */
     int64_t date_s;  /* of the measurement, seconds since 1970; PROF_UNKNOWN when theoretical */
     const char *how; /* what was run, or the formula; NULL = not told */
@@ -72,12 +80,23 @@ struct prof_ceiling prof_ceiling_of(enum prof_ceiling_kind kind);
 /* The kind with this name, PROF_CEILINGS when there is none. */
 enum prof_ceiling_kind prof_ceiling_named(const char *name);
 
+/* The pipe that computes a matmul_* (TENSOR_BF16 of MATMUL_BF16; of MATMUL_FP64 the tensor pipe,
+ * which not every device has), and the other way round; PROF_CEILINGS where there is none. */
+enum prof_ceiling_kind prof_pipe_of_matmul(enum prof_ceiling_kind matmul);
+enum prof_ceiling_kind prof_matmul_of_pipe(enum prof_ceiling_kind pipe);
+
+/* Of the name of a row that holds what is sustained ("tensor_bf16_sustained"), the kind that it is
+ * of; PROF_CEILINGS of other names. */
+enum prof_ceiling_kind prof_ceiling_sustained(const char *name);
+#define PROF_CEILING_SUSTAINED "_sustained"
+
 /* Theoretical peaks from a device's attributes, into `out` (PROF_CEILINGS long); returns how many.
  * Bandwidth: prof_device.memory_bandwidth. Arithmetic: units x results per clock and unit of its
  * compute capability (CUDA programming guide, arithmetic throughput) x 2 x clock_khz. Kinds that
  * attributes do not tell are left out; for devices that are not NVIDIA's that is all arithmetic. */
 size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF_CEILINGS]);
-/* The one of this kind; its value is NaN where attributes do not tell it. */
+/* The one of this kind, of a matmul_* that of its pipe; its value is NaN where attributes do not
+ * tell it. */
 struct prof_ceiling prof_peak(const struct prof_device *device, enum prof_ceiling_kind kind);
 
 /* Whether a device can have done what was measured: not when that is more than 105 % of its peak.

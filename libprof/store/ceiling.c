@@ -41,6 +41,15 @@ bool prof_ceiling_set(struct prof_ceiling_file *file, const char *name, double v
     return true;
 }
 
+void prof_ceiling_unset(struct prof_ceiling_file *file, const char *name)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < file->count; i++)
+        if (strcmp(file->rows[i].name, name) != 0)
+            file->rows[kept++] = file->rows[i];
+    file->count = kept;
+}
+
 enum prof_status prof_ceiling_path(const char *folder, const struct prof_ceiling_file *file,
                                    char *path, size_t size, struct prof_error *err)
 {

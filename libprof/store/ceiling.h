@@ -31,6 +31,9 @@ struct prof_ceiling_file {
 bool prof_ceiling_set(struct prof_ceiling_file *file, const char *name, double value,
                       int64_t date_s, const char *how);
 
+/* Remove the row of this name, if there is one. */
+void prof_ceiling_unset(struct prof_ceiling_file *file, const char *name);
+
 /* The path of the file for file->api, uuid, name, driver in `folder`; PROF_INVALID when too long.
  */
 enum prof_status prof_ceiling_path(const char *folder, const struct prof_ceiling_file *file,

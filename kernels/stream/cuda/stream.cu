@@ -29,6 +29,18 @@ extern "C" __global__ void stream_copy(const float4 *__restrict__ from, float4 *
         to[i] = from[i];
 }
 
+/* A group's items read and write in one piece; four reads of an item wait for each other no more
+ * than its writes do. */
+extern "C" __global__ void __launch_bounds__(GROUP)
+    stream_copy_stride(const float4 *__restrict__ from, float4 *__restrict__ to, uint32_t quads)
+{
+    uint32_t items = gridDim.x * GROUP;
+
+#pragma unroll 4
+    for (uint32_t i = blockIdx.x * GROUP + threadIdx.x; i < quads; i += items)
+        to[i] = from[i];
+}
+
 extern "C" __global__ void scale_scalar(const float *__restrict__ in, float *__restrict__ out,
                                         uint32_t n, float a, float b)
 {
@@ -189,6 +201,7 @@ extern "C" {
 extern const struct dev_cuda_kernel stream_cuda_kernels[];
 const struct dev_cuda_kernel stream_cuda_kernels[] = {
     {"stream_copy", (const void *)stream_copy},
+    {"stream_copy_stride", (const void *)stream_copy_stride},
     {"scale_scalar", (const void *)scale_scalar},
     {"scale_float4", (const void *)scale_float4},
     {"window_direct", (const void *)window_direct},
