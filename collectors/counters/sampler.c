@@ -197,6 +197,9 @@ static uint32_t clock_slot(const struct counter_gpu *gpu, const char *clock)
 /* Once the peaks are known: with the first sample. */
 static void define_counters(struct sampler *sampler, struct sampled_gpu *gpu)
 {
+    enum counter_family family = counter_family_of(counter_gpu_chip(gpu->gpu));
+    uint32_t version = 0;
+    pm.GetVersion(&version);
     for (uint32_t i = 0; i < counter_gpu_count(gpu->gpu); i++) {
         const struct counter_row *row = counter_gpu_row(gpu->gpu, i);
         struct wire_counter counter = {
@@ -207,6 +210,7 @@ static void define_counters(struct sampler *sampler, struct sampled_gpu *gpu)
             .unit = spool_out_text(&sampler->out, row->unit),
             .metric = spool_out_text(&sampler->out, counter_gpu_metric(gpu->gpu, i)),
             .clock = clock_slot(gpu->gpu, row->clock),
+            .traced = counter_traced(family, row->name, version),
         };
         spool_out_define(&sampler->out, &counter);
     }

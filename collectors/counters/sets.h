@@ -39,6 +39,10 @@ struct counter_set {
 
 #define COUNTER_SET_MAX WIRE_COUNTER_SLOTS /* rows of a set */
 
+/* What a counter counts in each warp of a kernel because the kernel is traced, by CUPTI of that
+ * version (cuptiGetVersion); 0 = nothing that is known. Users want their kernel's alone. */
+uint32_t counter_traced(enum counter_family family, const char *name, uint32_t cupti_version);
+
 extern const struct counter_set counter_sets[];
 extern const size_t counter_set_count;
 

@@ -133,7 +133,7 @@ struct prof_counter_value counter_value(const struct prof_counter_summary *summa
     if (time <= 0)
         return v;
     double ratio = tally->sums[i] / time;
-    v.rate = ratio * scale;
+    v.rate = fmax(0, ratio) * scale; /* what tracing adds is taken off by its mean */
     if (own && kind != PROF_COUNTER_CLOCK)
         v.rate_error = scale * fmax(rate_error(&e->by_launch, i, ratio, tally->kernel_ns),
                                     rate_error(&e->by_burst, i, ratio, tally->kernel_ns));
@@ -143,8 +143,9 @@ struct prof_counter_value counter_value(const struct prof_counter_summary *summa
         v.per_launch = ratio * tally->kernel_ns / tally->launches;
         return v;
     }
-    v.per_launch = tally->sums[i] / tally->launches;
-    v.per_launch_error = fmax(launch_error(&e->by_launch, i, v.per_launch, tally->launches),
-                              launch_error(&e->by_burst, i, v.per_launch, tally->launches));
+    ratio = tally->sums[i] / tally->launches;
+    v.per_launch = fmax(0, ratio);
+    v.per_launch_error = fmax(launch_error(&e->by_launch, i, ratio, tally->launches),
+                              launch_error(&e->by_burst, i, ratio, tally->launches));
     return v;
 }

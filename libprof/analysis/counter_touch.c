@@ -7,6 +7,7 @@
  * kernels.
  *
  * Memory: 32 bytes a sample and 24 a kernel in it. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ enum { BYTES = CONFIG }; /* of transfers and fills */
 
 struct op {
     int64_t start_ns, end_ns;
+    double warps; /* counter_touch.warps, of all of it */
     uint32_t group, launch;
     bool touched;
 };
@@ -81,6 +83,24 @@ static size_t source_of_stream(const struct counter_work *work, int64_t stream)
     return SIZE_MAX;
 }
 
+/* CUPTI adds to the warps of kernels; those of OpenCL are not its own. */
+static double traced_warps(const struct counter_work *work, const struct prof_ordered_row *row)
+{
+    const struct prof_stream *s = prof_stream(work->capture, row->cells[STREAM]);
+    const struct prof_device *d = s ? prof_device(work->capture, s->device) : NULL;
+    const struct prof_config *c = prof_config(work->capture, row->cells[CONFIG]);
+    if (!d || !d->api || strcmp(d->api, "cuda") != 0 || !c)
+        return 0;
+    double blocks = 1, threads = 1;
+    for (int i = 0; i < 3; i++) {
+        if (c->grid[i] <= 0 || c->block[i] <= 0)
+            return 0;
+        blocks *= (double)c->grid[i];
+        threads *= (double)c->block[i];
+    }
+    return blocks * ceil(threads / (d->warp > 0 ? (double)d->warp : 32));
+}
+
 /* Of a kernel; false when out of memory. */
 static bool group_of(struct walk *walk, const struct prof_ordered_row *row, size_t source,
                      uint32_t *group)
@@ -115,7 +135,11 @@ static void take_op(struct walk *walk, int which, int64_t begin)
     const struct prof_ordered_row *row = walk->next[which];
     size_t source = source_of_stream(walk->work, row->cells[STREAM]);
     int64_t start = row->cells[START], duration = row->cells[DURATION];
-    struct op op = {start, prof_add(start, duration > 0 ? duration : 0), COUNTER_OTHER, 0, false};
+    struct op op = {
+        .start_ns = start,
+        .end_ns = prof_add(start, duration > 0 ? duration : 0),
+        .group = COUNTER_OTHER,
+    };
     if (source != SIZE_MAX && which == KERNELS) {
         if (!group_of(walk, row, source, &op.group)) {
             walk->no_memory = true;
@@ -124,6 +148,7 @@ static void take_op(struct walk *walk, int which, int64_t begin)
         struct counter_group *g = &walk->work->groups.data[op.group];
         g->time_ns = prof_add(g->time_ns, op.end_ns - op.start_ns);
         op.launch = (uint32_t)g->launches++;
+        op.warps = traced_warps(walk->work, row);
     }
     bool unseen = (which == TRANSFERS || which == MEMSETS) && row->cells[BYTES] >= 0 &&
                   row->cells[BYTES] < FEW_BYTES;
@@ -228,7 +253,9 @@ static bool touch(struct counter_work *work, struct counter_sampled *sampled, st
     }
     uint64_t sum = (uint64_t)slot->overlap_ns + (uint64_t)overlap_ns;
     slot->overlap_ns = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
-    slot->launches += (double)overlap_ns / (double)(op->end_ns - op->start_ns);
+    double share = (double)overlap_ns / (double)(op->end_ns - op->start_ns);
+    slot->launches += share;
+    slot->warps += share * op->warps;
     slot->launch = op->launch;
     return true;
 }

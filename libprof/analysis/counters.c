@@ -22,6 +22,7 @@ struct slot {
     int counter; /* index in the result's counters, -1 = nothing */
     int clock;   /* that of the clock its peak counts in, -1 = none */
     double peak;
+    double traced; /* what tracing adds to each warp */
 };
 
 struct work {
@@ -140,6 +141,10 @@ static bool add_counter(void *user, sqlite3_stmt *row)
     slot->clock = clock >= 0 && clock < WIRE_COUNTER_SLOTS ? (int)clock : -1; /* a slot as yet */
     if (sqlite3_column_double(row, 7) > 0)                                    /* NULL is 0 */
         slot->peak = sqlite3_column_double(row, 7);
+    if (sqlite3_column_double(row, 8) > 0 && slot->counter >= 0) {
+        slot->traced = sqlite3_column_double(row, 8);
+        w->result->counters[slot->counter].traced = slot->traced;
+    }
     return true;
 }
 
@@ -164,11 +169,11 @@ static enum prof_status read_tables(struct work *w, struct prof_error *err)
     if (!status && slots && !prof_array_reserve(&w->slots, slots))
         status = prof_out_of_memory(err);
     for (size_t i = 0; !status && i < slots; i++)
-        w->slots.data[w->slots.count++] = (struct slot){-1, -1, NAN};
+        w->slots.data[w->slots.count++] = (struct slot){-1, -1, NAN, 0};
     if (!status)
         status = prof_scan(capture,
-                           "SELECT counter_device, slot, name, unit, metric, kind, clock, peak "
-                           "FROM counter ORDER BY id",
+                           "SELECT counter_device, slot, name, unit, metric, kind, clock, peak, "
+                           "traced FROM counter ORDER BY id",
                            add_counter, w, err);
     if (!status)
         status = prof_scan(capture,
@@ -181,16 +186,21 @@ static enum prof_status read_tables(struct work *w, struct prof_error *err)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Values of a sample in the order of the result's counters; false when one is missing. */
-static bool read_values(const struct work *w, size_t source, sqlite3_stmt *row, double *values)
+/* Values of a sample in the order of the result's counters, without what tracing added to the
+ * kernels in it; false when one is missing. */
+static bool read_values(const struct work *w, const struct counter_sampled *sampled,
+                        sqlite3_stmt *row, double *values)
 {
-    const struct slot *slots = &w->slots.data[source * WIRE_COUNTER_SLOTS];
+    const struct slot *slots = &w->slots.data[sampled->source * WIRE_COUNTER_SLOTS];
+    double warps = 0;
+    for (uint32_t i = 0; i < sampled->count; i++)
+        warps += w->base.touches.data[sampled->first + i].warps;
     for (int i = 0; i < (int)WIRE_COUNTER_SLOTS; i++) {
         if (slots[i].counter < 0)
             continue;
         if (sqlite3_column_type(row, 3 + i) == SQLITE_NULL)
             return false;
-        values[slots[i].counter] = sqlite3_column_double(row, 3 + i);
+        values[slots[i].counter] = sqlite3_column_double(row, 3 + i) - slots[i].traced * warps;
     }
     return true;
 }
@@ -233,7 +243,7 @@ static bool divisible(const struct work *w, const struct counter_sampled *sample
 static double expected(const struct work *w, const struct counter_touch *touch, size_t counter)
 {
     const struct counter_tally *alone = &w->estimates[touch->group].alone;
-    return alone->sums[counter] / alone->kernel_ns * touch->overlap_ns;
+    return fmax(0, alone->sums[counter]) / alone->kernel_ns * touch->overlap_ns;
 }
 
 static void divide(struct work *w, const struct counter_sampled *sampled, const double *values)
@@ -285,7 +295,7 @@ static bool add_sample(void *user, sqlite3_stmt *row)
     const struct counter_sampled *sampled = &w->base.samples.data[w->at];
     bool useless = sampled->kind == COUNTER_IDLE || sampled->kind == COUNTER_UNKNOWN ||
                    (!w->second && sampled->kind != COUNTER_ALONE);
-    if (sampled->length_ns && !useless && read_values(w, sampled->source, row, values)) {
+    if (sampled->length_ns && !useless && read_values(w, sampled, row, values)) {
         const struct counter_touch *t = touches_of(w, sampled);
         if (w->second)
             second_scan(w, sampled, values);

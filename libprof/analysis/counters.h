@@ -24,6 +24,7 @@ struct counter_touch {
     uint32_t group;      /* COUNTER_OTHER: copies, fills, whole graphs */
     uint32_t overlap_ns; /* summed over its launches in the sample */
     double launches;     /* that lie in the sample: of each the share of its duration */
+    double warps;        /* of these, of kernels that tracing has added to */
     uint32_t launch;     /* number of the last of them, within its group */
 };
 #define COUNTER_OTHER UINT32_MAX

@@ -25,6 +25,9 @@ struct prof_counter {
     const char *unit;   /* "byte", "cycle", "instruction", "warp-cycle" */
     const char *metric; /* CUPTI's name on the first device that has it */
     enum prof_counter_kind kind;
+    /* What a kernel counts in each of its warps because it is traced: taken off the values of kernels
+     * whose launch configuration tells their warps. 0 = nothing that is known. */
+    double traced;
 };
 
 /* One counter over the covered time of a row. Doubles are NaN where they are not known. */

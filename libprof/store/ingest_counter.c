@@ -50,6 +50,7 @@ static bool counter(struct prof_ingest *ingest, struct ingest_spool *spool,
         sqlite3_bind_double(sql, 8, record->peak);
     else
         sqlite3_bind_null(sql, 8);
+    ingest_bind_known(sql, 9, record->traced);
     return ingest_run(ingest, INGEST_SQL_COUNTER) &&
            ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row, count);
 }

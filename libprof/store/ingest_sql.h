@@ -95,8 +95,8 @@ struct prof_ingest;
     X(COUNTER_DEVICE,                                                                              \
       "REPLACE INTO counter_device(id,uuid,ordinal,name,chip,metric_set,interval) "                \
       "VALUES(?1,?2,?3,?4,?5,?6,?7)")                                                              \
-    X(COUNTER, "INSERT INTO counter(counter_device,slot,name,unit,metric,kind,clock,peak) "        \
-               "VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")                                                  \
+    X(COUNTER, "INSERT INTO counter(counter_device,slot,name,unit,metric,kind,clock,peak,traced) " \
+               "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")                                               \
     X(COUNTER_BURST, "INSERT INTO counter_burst(counter_device,start,duration,samples,others,"     \
                      "overflow,decode) VALUES(?1,?2,?3,?4,?5,?6,?7)")                              \
     X(COUNTER_SAMPLE,                                                                              \

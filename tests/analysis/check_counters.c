@@ -414,6 +414,45 @@ START_TEST(nothing_sampled_is_nothing)
 }
 END_TEST
 
+/* 32 and 64 warps of alpha, each of which counted five more; of beta nobody knows. */
+static const struct prof_counter_summary *traced_summary(enum prof_group group, const char *api)
+{
+    struct scene_work work[40];
+    for (int i = 0; i < 40; i++) {
+        int config = i % 4 == 3 ? 3 : i % 4 == 2 ? 2 : 1;
+        double added = config == 1 ? 5 * 32 / 1e3 : config == 2 ? 5 * 64 / 1e3 : 0;
+        work[i] = (struct scene_work){1000 + 1030 * i, 2000 + 1030 * i, 1, config, 7 + added};
+    }
+    counters_begin();
+    scene_put("UPDATE counter SET traced = 5 WHERE slot = 0; UPDATE device SET api = '%s';", api);
+    scene_put_work(work, 40);
+    scene_samples(1, work, 40, 0, 43000);
+    return scene_summary(group);
+}
+
+START_TEST(what_tracing_adds_is_taken_off)
+{
+    const struct prof_counter_summary *s = traced_summary(PROF_BY_NAME, "cuda");
+    const struct prof_counter_row *a = scene_row(s, "alpha"), *b = scene_row(s, "beta");
+    ck_near(s->counters[0].traced, 5);
+    ck_near(s->counters[1].traced, 0);
+    ck_assert_int_eq(a->covered, 30);
+    ck_near(a->values[0].rate, 7e9);
+    ck_near(a->values[0].per_launch, 7000);
+    ck_near(a->values[0].share, 7.0 / (10 * SCENE_CYCLES_PER_NS));
+    ck_near(b->values[0].rate, 7e9);
+    scene_close();
+    s = traced_summary(PROF_BY_CONFIG, "cuda");
+    ck_assert_uint_eq(s->count, 3);
+    for (size_t i = 0; i < s->count; i++)
+        ck_near(s->rows[i].values[0].per_launch, 7000);
+    scene_close();
+    s = traced_summary(PROF_BY_CONFIG, "opencl"); /* not traced by CUPTI */
+    ck_near(scene_row(s, "alpha")->values[0].per_launch, 7000 + 5 * 32);
+    scene_close();
+}
+END_TEST
+
 START_TEST(damage_is_survived)
 {
     static const struct scene_work work[] = {{1000, 3000, 1, 1, 3}};
@@ -452,4 +491,5 @@ CHECK_MAIN("counters", lines_are_sums_over_spans, a_kernel_alone_has_its_rate_wh
            what_a_kernel_filter_left_out_is_not_of_its_neighbours,
            what_ran_outside_a_window_is_not_of_what_ran_inside, a_peak_that_cannot_be_is_none,
            others_on_the_device_are_told, devices_are_apart, filters_choose_kernels_not_samples,
-           order_in_the_file_does_not_matter, nothing_sampled_is_nothing, damage_is_survived)
+           order_in_the_file_does_not_matter, nothing_sampled_is_nothing,
+           what_tracing_adds_is_taken_off, damage_is_survived)
