@@ -16,6 +16,9 @@
 
 static bool hooked; /* stays in a forked child, as the hooks do */
 
+/* Our entry, in a child that got none that of its nearest parent; not wiped by fork. */
+static struct lifecycle_entry *nearest;
+
 /* Map `bytes` at any offset; the page around it stays mapped as a whole. */
 static void *map_at(int fd, uint64_t offset, size_t bytes)
 {
@@ -53,6 +56,24 @@ static uint64_t pid_space(void)
     return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
 }
 
+static void note(struct lifecycle_entry *entry, uint32_t fact, int why)
+{
+    uint32_t seen = atomic_load(&entry->facts), wanted;
+    do {
+        wanted = seen | fact;
+        if (wanted >> LIFECYCLE_ERRNO_SHIFT == 0)
+            wanted |= (uint32_t)why << LIFECYCLE_ERRNO_SHIFT;
+    } while (!atomic_compare_exchange_weak(&entry->facts, &seen, wanted));
+}
+
+void core_lifecycle_refused(struct core_state *state, int why)
+{
+    if (state->entry)
+        note(state->entry, LIFECYCLE_REFUSED, why);
+    else if (nearest)
+        note(nearest, LIFECYCLE_CHILD_REFUSED, why);
+}
+
 void core_lifecycle_hello(struct core_state *state, const char *command, uint32_t bytes,
                           enum lifecycle_birth birth)
 {
@@ -67,8 +88,11 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
     if (length < 0 || (size_t)length >= sizeof path)
         return;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
+    if (fd < 0) {
+        if (nearest)
+            note(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
         return;
+    }
     struct lifecycle_entry *entry = take_entry(fd, &state->entry_number);
     close(fd);
     if (!entry)
@@ -76,13 +100,13 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
     entry->pid = state->greeted_pid;
     entry->parent = (uint32_t)getppid();
     entry->birth = birth;
-    entry->facts = hooked ? LIFECYCLE_HOOKED : 0;
+    atomic_store(&entry->facts, hooked ? LIFECYCLE_HOOKED : 0);
     entry->pid_space = pid_space();
     entry->start_ns = prof_now_ns();
     entry->command_bytes =
         bytes < sizeof entry->command ? bytes : (uint32_t)sizeof entry->command;
     memcpy(entry->command, command, entry->command_bytes);
-    state->entry = entry;
+    state->entry = nearest = entry;
     atomic_store_explicit(&entry->state, LIFECYCLE_ALIVE, memory_order_release);
 }
 

@@ -182,14 +182,13 @@ static bool give_birth(struct core_state *state)
     errno = 0;
     if (!map_tables(state) || !spool_writer_create(&state->spool, directory, &about,
                                                    core_spool_limit(), FIRST_CHUNKS)) {
-        if (state->entry) /* the only place left where it can be said */
-            state->entry->facts |= LIFECYCLE_REFUSED | (uint32_t)errno << LIFECYCLE_ERRNO_SHIFT;
+        core_lifecycle_refused(state, errno); /* the only place left where it can be said */
         return false;
     }
     kept.spool = state->spool.header;
     kept.spool_bytes = state->spool.mapped_bytes;
     if (state->entry)
-        state->entry->facts |= LIFECYCLE_MADE_SPOOL;
+        atomic_fetch_or(&state->entry->facts, LIFECYCLE_MADE_SPOOL);
     return true;
 }
 
@@ -221,6 +220,7 @@ bool core_start(struct core_state *state)
     uint32_t expected = CORE_UNBORN;
     sigset_t all, before;
     sigfillset(&all); /* before the claim: a handler in between would wait for its own thread */
+    sigdelset(&all, SIGSYS); /* a sandbox that answers calls by it kills a thread that blocks it */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool mine = atomic_compare_exchange_strong(&state->phase, &expected, CORE_STARTING);
     if (mine)

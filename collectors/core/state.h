@@ -155,6 +155,7 @@ void core_threads_look(struct core_state *state); /* those of all threads seen s
 /* lifecycle.c: mark this process's entry */
 void core_lifecycle_hello(struct core_state *state, const char *command, uint32_t bytes,
                           enum lifecycle_birth birth);
+void core_lifecycle_refused(struct core_state *state, int why); /* no spool; `why` is an errno */
 bool core_hooked(void); /* was the library preloaded? */
 
 /* options.c */

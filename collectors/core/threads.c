@@ -17,6 +17,7 @@
 
 /* Of the main thread when the library was loaded; stays in a forked child. */
 static char program[NAME_BYTES];
+static int sandbox; /* PR_GET_SECCOMP then: a container may have a filter of its own */
 
 static bool read_comm(uint32_t tid, char name[NAME_BYTES])
 {
@@ -38,6 +39,7 @@ static bool read_comm(uint32_t tid, char name[NAME_BYTES])
 __attribute__((constructor)) static void load(void)
 {
     int saved = errno;
+    sandbox = prctl(PR_GET_SECCOMP);
     if (syscall(SYS_gettid) == syscall(SYS_getpid))
         prctl(PR_GET_NAME, program);
     else
@@ -89,6 +91,12 @@ void core_threads_ask(struct core_state *state)
 void core_threads_look(struct core_state *state)
 {
     int saved = errno;
+    /* A sandbox that the program's thread has entered since may answer an open by death. */
+    if (!collector_is_helper() && prctl(PR_GET_SECCOMP) != sandbox) {
+        core_threads_ask(state);
+        errno = saved;
+        return;
+    }
     for (unsigned i = 0; i < CORE_NAMED; i++) {
         struct core_named *slot = &state->named[i];
         uint32_t tid = atomic_load_explicit(&slot->tid, memory_order_acquire);

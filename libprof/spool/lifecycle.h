@@ -38,8 +38,11 @@ enum lifecycle_state { LIFECYCLE_EMPTY, LIFECYCLE_ALIVE, LIFECYCLE_ENDED };
 
 #define LIFECYCLE_MADE_SPOOL 1u
 #define LIFECYCLE_HOOKED 2u /* an end that is not seen passed none of the exit functions */
-#define LIFECYCLE_REFUSED 4u /* it had something to record and could make no spool; errno above: */
-#define LIFECYCLE_ERRNO_SHIFT 16
+#define LIFECYCLE_REFUSED 4u /* it had something to record and could make no spool */
+/* Children that cannot reach the table (another user, another root folder) say it here: */
+#define LIFECYCLE_CHILD_UNSEEN 8u   /* one was started */
+#define LIFECYCLE_CHILD_REFUSED 16u /* one had something to record */
+#define LIFECYCLE_ERRNO_SHIFT 16    /* why, of what was noted first */
 
 /* How an entry came to be */
 enum lifecycle_birth { LIFECYCLE_BIRTH_START = 1, LIFECYCLE_BIRTH_FORK };
@@ -64,7 +67,7 @@ struct lifecycle_entry {
     _Atomic uint64_t end_ns;
     _Atomic int32_t status; /* of exit */
     _Atomic uint32_t how;   /* enum lifecycle_end */
-    uint32_t facts; /* LIFECYCLE_MADE_SPOOL, LIFECYCLE_HOOKED, LIFECYCLE_REFUSED */
+    _Atomic uint32_t facts; /* LIFECYCLE_MADE_SPOOL, ... */
     uint32_t command_bytes;
     char command[200]; /* arguments joined by NUL, cut */
 };

@@ -305,6 +305,34 @@ static bool state_missing_spools(struct prof_ingest *ingest)
     return ok;
 }
 
+/* What the process noted of itself, or children that could not note it of themselves. */
+static bool state_facts(struct prof_ingest *ingest, const struct ingest_process *process,
+                        const struct lifecycle_entry *entry)
+{
+    static const struct {
+        uint32_t fact;
+        const char *item, *text;
+    } lines[] = {
+        {LIFECYCLE_REFUSED, "spool refused",
+         "it made GPU or NVTX calls and could make no spool for them"},
+        {LIFECYCLE_CHILD_REFUSED, "spool refused",
+         "a process that it started made GPU or NVTX calls and could make no spool for them"},
+        {LIFECYCLE_CHILD_UNSEEN, "host degraded",
+         "processes that it started could not be written down: what they did is not known"},
+    };
+    uint32_t facts = atomic_load(&entry->facts);
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof lines / sizeof lines[0]; i++) {
+        char note[160];
+        if (!(facts & lines[i].fact) || (lines[i].fact == LIFECYCLE_REFUSED && process->has_spool))
+            continue;
+        snprintf(note, sizeof note, "%s (%s)", lines[i].text,
+                 strerror((int)(facts >> LIFECYCLE_ERRNO_SHIFT)));
+        ok = ingest_health_line(ingest, process->row, "collector", lines[i].item, NULL, note);
+    }
+    return ok;
+}
+
 /* Processes that had something to record and could not: no descriptors left, a limit of file sizes
  * or of address space, another user or another root folder than at their start. */
 static bool state_refused_spools(struct prof_ingest *ingest)
@@ -313,14 +341,7 @@ static bool state_refused_spools(struct prof_ingest *ingest)
     for (size_t i = 0; ok && i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];
         struct lifecycle_entry entry;
-        if (process->has_spool || !read_entry(ingest, process, &entry) ||
-            !(entry.facts & LIFECYCLE_REFUSED))
-            continue;
-        char note[160];
-        snprintf(note, sizeof note,
-                 "it made GPU or NVTX calls and could make no spool for them (%s)",
-                 strerror((int)(entry.facts >> LIFECYCLE_ERRNO_SHIFT)));
-        ok = ingest_health_line(ingest, process->row, "collector", "spool refused", NULL, note);
+        ok = !read_entry(ingest, process, &entry) || state_facts(ingest, process, &entry);
     }
     return ok;
 }

@@ -1,0 +1,48 @@
+"""Programs that shut themselves in: seccomp filters that kill or trap what our own thread and our
+way out do, another user, another root folder. The program ends as it would; what its children did
+out of our sight is said."""
+import json
+
+import e2e
+
+
+class Sandbox(e2e.Case):
+    def marks(self, db):
+        return self.one(db, "SELECT count(*) FROM marker")
+
+    def shut_in(self, how):
+        command = [e2e.target("sandbox"), how]
+        if self.plain(command).status == 77:
+            self.skipTest("not permitted here")
+        return self.record(*command, status=17)
+
+    def test_an_open_is_deadly(self):
+        self.assertEqual(self.marks(self.open(self.shut_in("deadly").capture)), 20)
+
+    def test_calls_are_answered_by_a_signal(self):
+        db = self.open(self.shut_in("trap").capture)
+        self.assertEqual(self.marks(db) + self.health(db, "range", "dropped"), 10 + 20000)
+        self.assertGreaterEqual(self.marks(db), 10)
+
+    def out_of_sight(self, how, why):
+        result = self.shut_in(how)
+        db = self.open(result.capture)
+        self.assertEqual(self.marks(db), 10)
+        notes = dict(db.execute("SELECT item, note FROM capture_health JOIN process ON process.id = "
+                                "process WHERE note NOT NULL AND subject = 'collector'"))
+        for item, words in (("spool refused", "a process that it started made GPU or NVTX calls"),
+                            ("host degraded", "processes that it started could not be written down")):
+            self.assertIn(words, notes.get(item, ""))
+            self.assertIn(why, notes[item])
+        report = json.loads(self.perfkit("report", "--json", result.capture).out)
+        self.assertFalse(report["trust"]["complete"])
+
+    def test_children_of_another_user(self):
+        self.out_of_sight("user", "Permission denied")
+
+    def test_children_in_another_root_folder(self):
+        self.out_of_sight("root", "No such file or directory")
+
+
+if __name__ == "__main__":
+    e2e.main()
