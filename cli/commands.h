@@ -1,25 +1,18 @@
-/* The commands, one file each; main.c lists them. */
+/* The commands in the order in which `perfkit help` lists them: a new one is a word here and
+ * NAME_command in a file of its own. main.c adds `help`. */
 #ifndef PERFKIT_CLI_COMMANDS_H
 #define PERFKIT_CLI_COMMANDS_H
 
 #include "cli/command.h"
 
-extern const struct cli_command run_command;
-extern const struct cli_command report_command;
-extern const struct cli_command explain_command;
-extern const struct cli_command top_command;
-extern const struct cli_command ctl_command;
-extern const struct cli_command baseline_command;
-extern const struct cli_command gate_command;
-extern const struct cli_command ab_command;
-extern const struct cli_command diff_command;
-extern const struct cli_command recover_command;
-extern const struct cli_command symbolize_command;
-extern const struct cli_command merge_command;
-extern const struct cli_command export_command;
-extern const struct cli_command import_command;
-extern const struct cli_command device_command;
-extern const struct cli_command doctor_command;
-extern const struct cli_command version_command;
+/* clang-format off */
+#define CLI_COMMANDS(COMMAND)                                                                      \
+    COMMAND(run) COMMAND(top) COMMAND(ctl) COMMAND(report) COMMAND(explain) COMMAND(baseline)      \
+    COMMAND(gate) COMMAND(ab) COMMAND(diff) COMMAND(recover) COMMAND(symbolize) COMMAND(merge)     \
+    COMMAND(export) COMMAND(import) COMMAND(device) COMMAND(doctor) COMMAND(version)
+/* clang-format on */
+
+#define CLI_DECLARE(name) extern const struct cli_command name##_command;
+CLI_COMMANDS(CLI_DECLARE)
 
 #endif

@@ -25,13 +25,10 @@ static const struct cli_command help_command = {
     .run = help_run,
 };
 
-static const struct cli_command *const *const command_table = (const struct cli_command *const[]){
-    &run_command,    &top_command,    &ctl_command,    &report_command,  &explain_command,  &baseline_command,
-    &gate_command,   &ab_command,     &diff_command,    &recover_command, &symbolize_command, &merge_command,
-    &export_command,
-    &import_command,
-    &device_command, &doctor_command, &version_command, &help_command,    NULL,
-};
+#define ADDRESS(name) &name##_command,
+/* clang-format off */
+static const struct cli_command *const command_table[] = {CLI_COMMANDS(ADDRESS) &help_command, NULL};
+/* clang-format on */
 
 const struct cli_command *const *cli_commands(void)
 {

@@ -199,22 +199,24 @@ static const char *roofline_writer(const char *path)
     return path && is_standard(path) ? "roofline-svg" : NULL;
 }
 
-enum { OUTPUT_FILES = 8 };
+enum { OUTPUT_FILES = 16 };
 
+/* The files that are asked for, ended by one without an option: options named as a writer is, and
+ * --roofline, whose writer goes by the file. */
 static void list_files(const struct report_options *asked,
                        struct cli_output_file files[OUTPUT_FILES])
 {
-    const struct cli_output_file all[OUTPUT_FILES] = {
-        {"html", asked->html, "html"},
-        {"chrome-trace", asked->chrome_trace, "chrome-trace"},
-        {"perfetto", asked->perfetto, "perfetto"},
-        {"flamegraph", asked->flamegraph, "flamegraph"},
-        {"speedscope", asked->speedscope, "speedscope"},
-        {"pprof", asked->pprof, "pprof"},
-        {"prometheus", asked->prometheus, "prometheus"},
-        {"roofline", asked->roofline, roofline_writer(asked->roofline)},
-    };
-    memcpy(files, all, sizeof all);
+    size_t count = 0;
+    memset(files, 0, OUTPUT_FILES * sizeof files[0]);
+    for (const struct cli_option *option = report_options; option->name; option++) {
+        bool roofline = !strcmp(option->name, "roofline");
+        if (option->type != CLI_FILE || (!roofline && !prof_report_find(option->name)))
+            continue;
+        const char *path = *(const char *const *)((const char *)asked + option->offset);
+        const char *writer = roofline ? roofline_writer(path) : option->name;
+        if (path && count < OUTPUT_FILES - 1)
+            files[count++] = (struct cli_output_file){option->name, path, writer};
+    }
 }
 
 /* format_words and enum prof_report_format are in one order, but for the word of none. */

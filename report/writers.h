@@ -6,25 +6,38 @@
 #include "libprof/base/json.h"
 #include "report/table.h"
 
-#define PROF_REPORT_WRITER(name)                                                                   \
-    enum prof_status prof_report_write_##name(struct prof_capture *capture,                        \
-                                              const struct prof_report_options *options,           \
-                                              FILE *out, struct prof_error *err)
+/* Every format: the writer prof_report_write_FUNCTION, its name, the extension of its files, whether
+ * it is a --format of `perfkit report`, and what it is. A new one is a row here and a file. */
+/* clang-format off */
+#define PROF_REPORT_WRITERS(WRITER)                                                                \
+    WRITER(text, "text", ".txt", true, "tables for people, on a terminal")                         \
+    WRITER(json, "json", ".json", true, "every summary with exact numbers, for programs")          \
+    WRITER(csv, "csv", ".csv", true, "the summary tables, for spreadsheets")                       \
+    WRITER(markdown, "markdown", ".md", true, "the summary tables, to paste into an issue")        \
+    WRITER(html, "html", ".html", false,                                                           \
+           "one self-contained page: tables, timeline, flame graph")                               \
+    WRITER(chrome_trace, "chrome-trace", ".json", false,                                           \
+           "every event in Chrome's trace format, for Perfetto and the like")                      \
+    WRITER(perfetto, "perfetto", ".pftrace", false,                                                \
+           "the same in Perfetto's own format, for large captures")                                \
+    WRITER(flamegraph, "flamegraph", ".folded", false,                                             \
+           "folded stacks of ranges, calls and kernels, weighted by device ns")                    \
+    WRITER(speedscope, "speedscope", ".speedscope.json", false,                                    \
+           "the same stacks by time, bytes and number, for speedscope")                            \
+    WRITER(pprof, "pprof", ".pb.gz", false, "the same stacks in pprof's format")                   \
+    WRITER(prometheus, "prometheus", ".prom", false,                                               \
+           "totals of kernels, transfers and devices, for Prometheus")                             \
+    WRITER(roofline_svg, "roofline-svg", ".svg", false, "the roofline, drawn by gnuplot")          \
+    WRITER(roofline_png, "roofline-png", ".png", false, "the roofline, drawn by gnuplot")          \
+    WRITER(roofline_script, "roofline-script", ".gp", false,                                       \
+           "the gnuplot script of that figure, to be changed by hand")
+/* clang-format on */
 
-PROF_REPORT_WRITER(text);
-PROF_REPORT_WRITER(json);
-PROF_REPORT_WRITER(csv);
-PROF_REPORT_WRITER(markdown);
-PROF_REPORT_WRITER(chrome_trace);
-PROF_REPORT_WRITER(flamegraph);
-PROF_REPORT_WRITER(html);
-PROF_REPORT_WRITER(perfetto);
-PROF_REPORT_WRITER(pprof);
-PROF_REPORT_WRITER(prometheus);
-PROF_REPORT_WRITER(roofline_svg);
-PROF_REPORT_WRITER(roofline_png);
-PROF_REPORT_WRITER(roofline_script);
-PROF_REPORT_WRITER(speedscope);
+#define PROF_REPORT_DECLARE_WRITER(function, name, extension, summary, description)                \
+    enum prof_status prof_report_write_##function(struct prof_capture *capture,                    \
+                                                  const struct prof_report_options *options,       \
+                                                  FILE *out, struct prof_error *err);
+PROF_REPORT_WRITERS(PROF_REPORT_DECLARE_WRITER)
 
 /* A field of CSV (RFC 4180), empty when unknown. */
 void prof_report_csv_value(FILE *out, struct prof_report_value value);

@@ -269,13 +269,11 @@ END_TEST
 
 START_TEST(every_writer_and_column_is_described)
 {
-    size_t writers = 0;
-    for (const struct prof_report_writer *w = prof_report_writers; w->name; w++, writers++) {
+    for (const struct prof_report_writer *w = prof_report_writers; w->name; w++) {
         ck_assert_ptr_eq(prof_report_find(w->name), w);
         ck_assert_ptr_nonnull(w->write);
         ck_assert(w->extension[0] == '.' && *w->description);
     }
-    ck_assert_uint_eq(writers, 14);
     ck_assert_ptr_null(prof_report_find("none"));
     ck_assert_ptr_null(prof_report_find(NULL));
     for (const struct prof_report_table *const *next = prof_report_tables; *next; next++) {
