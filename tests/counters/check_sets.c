@@ -126,6 +126,10 @@ START_TEST(tables_are_sound)
     ck_assert_ptr_null(counter_set_find("none"));
     ck_assert_int_eq(counter_family_of("GH100"), COUNTER_GH100);
     ck_assert_int_eq(counter_family_of("TU102"), COUNTER_FAMILIES);
+    ck_assert_uint_eq(counter_traced(COUNTER_GH100, "alu", 130000), 4);
+    ck_assert_uint_eq(counter_traced(COUNTER_GH100, "fma", 130000), 0);
+    ck_assert_uint_eq(counter_traced(COUNTER_GH100, "alu", 120900), 0);
+    ck_assert_uint_eq(counter_traced(COUNTER_GA100, "alu", 130000), 0);
 }
 END_TEST
 

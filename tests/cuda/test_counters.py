@@ -84,6 +84,8 @@ class Counters(replay.Case):
         self.assertEqual(self.count(db, "counter"), COUNTERS)
         self.assertEqual(self.count(db, "counter", "clock IS NOT NULL AND peak = %d" % PEAK),
                          COUNTERS - 7)
+        self.assertEqual(dict(db.execute("SELECT name, traced FROM counter WHERE traced NOT NULL")),
+                         {"instructions": 8, "alu": 4})
         # Every sample kept, of its length, counts in it; the first of each burst is not kept.
         bursts, samples = db.execute("SELECT count(*), sum(samples) FROM counter_burst").fetchone()
         self.assertGreater(bursts, 0)
