@@ -50,9 +50,24 @@ const char *prof_report_finding_call(const struct prof_report_data *data,
 #define OVERLAPS 1.2
 #define TAKEN 0.01
 
-void prof_report_finding_price(const struct prof_findings *findings,
+/* "; on GPU 1 and 2 more": where several devices were judged. */
+static void add_device(const struct prof_report_data *data, const struct prof_finding *finding,
+                       char *out, size_t size)
+{
+    const struct prof_device *device = prof_device(data->capture, finding->device);
+    size_t used = strlen(out);
+    if (!device || data->findings.waterfall_count < 2)
+        return;
+    used += (size_t)snprintf(out + used, size - used, "%son %s", used ? "; " : "", device->title);
+    if (finding->devices > 1 && used < size)
+        snprintf(out + used, size - used, " and %s more",
+                 prof_count((int64_t)finding->devices - 1).text);
+}
+
+void prof_report_finding_price(const struct prof_report_data *data,
                                const struct prof_finding *finding, char *out, size_t size)
 {
+    int64_t window = data->findings.window_ns;
     out[0] = 0;
     char alone[100] = "";
     if (finding->alone_share > OVERLAPS * finding->bound_share)
@@ -61,13 +76,14 @@ void prof_report_finding_price(const struct prof_findings *findings,
     if (finding->bound_ns != PROF_UNKNOWN && finding->bound_share < TAKEN && alone[0])
         snprintf(out, size, "saves at most %s, %s of %s, if nothing else is mended",
                  prof_duration_ns(finding->alone_ns).text, prof_percent(finding->alone_share).text,
-                 prof_duration_ns(findings->window_ns).text);
+                 prof_duration_ns(window).text);
     else if (finding->bound_ns != PROF_UNKNOWN)
         snprintf(out, size, "saves at most %s, %s of %s%s",
                  prof_duration_ns(finding->bound_ns).text, prof_percent(finding->bound_share).text,
-                 prof_duration_ns(findings->window_ns).text, alone);
+                 prof_duration_ns(window).text, alone);
     else if (finding->bytes != PROF_UNKNOWN)
         snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
+    add_device(data, finding, out, size);
 }
 
 /* A replay knows nothing of what other findings were paid: it is told where it says less. "" if
@@ -150,7 +166,7 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
     const char *call = prof_report_finding_call(data, finding);
     enum prof_report_tone tone =
         finding->severity == PROF_SEVERITY_CRITICAL ? PROF_TONE_BAD : PROF_TONE_HEAD;
-    prof_report_finding_price(&data->findings, finding, line, sizeof line);
+    prof_report_finding_price(data, finding, line, sizeof line);
     fprintf(page->out, "  %s%s%s (%s)%s%s\n", prof_report_tone(page, tone), finding->rule->id,
             prof_report_plain(page), severities[finding->severity], line[0] ? ": " : "", line);
     prof_report_wrap(page, 4, "", seen ? seen : "");
@@ -230,7 +246,7 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
     for (size_t i = 0; i < count; i++) {
         const struct prof_finding *finding = &findings->rows[i];
         const char *call = prof_report_finding_call(data, finding);
-        prof_report_finding_price(findings, finding, line, sizeof line);
+        prof_report_finding_price(data, finding, line, sizeof line);
         fprintf(out, "\n### %s (%s)%s%s\n\n", finding->rule->id, severities[finding->severity],
                 line[0] ? ": " : "", line);
         put_prose(out, finding->seen);
@@ -293,6 +309,7 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_string(json, "title", finding->rule->title);
     prof_json_string(json, "severity", severities[finding->severity]);
     prof_json_known(json, "device", finding->device ? finding->device : PROF_UNKNOWN);
+    prof_json_known(json, "devices", finding->devices ? (int64_t)finding->devices : PROF_UNKNOWN);
     prof_json_string(json, "seen", finding->seen);
     prof_json_string(json, "why", finding->rule->why);
     prof_json_string(json, "fix", finding->rule->fix);

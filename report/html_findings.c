@@ -37,7 +37,7 @@ void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
         fprintf(out, "<a href=\"#finding-%zu\">", i + 1);
         prof_html_text(out, finding->rule->title);
         fputs("</a>", out);
-        prof_report_finding_price(findings, finding, line, sizeof line);
+        prof_report_finding_price(page->data, finding, line, sizeof line);
         if (line[0]) {
             fputs(": ", out);
             prof_html_text(out, line);
@@ -62,11 +62,11 @@ static void put_row(FILE *out, const char *term, const char *text)
 }
 
 /* A bar is read at a glance, the words beside it say the same. */
-static void put_price(FILE *out, const struct prof_findings *findings,
+static void put_price(FILE *out, const struct prof_report_data *data,
                       const struct prof_finding *finding)
 {
     char line[LINE];
-    prof_report_finding_price(findings, finding, line, sizeof line);
+    prof_report_finding_price(data, finding, line, sizeof line);
     if (!line[0])
         return;
     fputs("<p class=\"price\">", out);
@@ -166,7 +166,7 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     fputs(" <code>", out);
     prof_html_text(out, finding->rule->id);
     fputs("</code></h3>\n", out);
-    put_price(out, findings, finding);
+    put_price(out, data, finding);
     prof_html_element(out, "p", "class=\"seen\"", finding->seen);
     fputs("\n<dl>\n", out);
     put_row(out, "Why", finding->rule->why);

@@ -65,7 +65,8 @@ struct prof_place {
 struct prof_finding {
     const struct prof_rule_page *rule;
     enum prof_severity severity;
-    int64_t device; /* prof_device.physical, 0 = none in particular */
+    int64_t device;  /* prof_device.physical, 0 = none in particular */
+    size_t devices;  /* that the rule speaks of; told is the one that it costs most */
     bool hint;      /* no fault by itself (one kernel decides, memory is the limit): never more than
                        info, and told after faults */
     double confidence; /* 0..1, that mending it helps: not a probability that was measured */

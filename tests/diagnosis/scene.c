@@ -38,6 +38,26 @@ static int string_of(struct scene *scene, const char *text)
     return id;
 }
 
+static void add_streams(struct scene *scene, const struct scene_side *side)
+{
+    for (int i = 0; i < SCENE_STREAMS; i++)
+        scene_sql(scene,
+                  "INSERT INTO stream(process, device, api, native, is_default, "
+                  "non_blocking) VALUES(%d, %d, %Q, %d, 0, 1)",
+                  side->process, side->device, scene->api, 7 + i);
+}
+
+/* Rows of those that run now. */
+static int thread_of(const struct scene *scene)
+{
+    return scene->sides[scene->side].thread;
+}
+
+static int stream_of(const struct scene *scene, int stream)
+{
+    return scene->sides[scene->side].first_stream + stream + 1;
+}
+
 void scene_open(struct scene *scene, const char *api, const char *device)
 {
     struct prof_error err = {0};
@@ -53,24 +73,60 @@ void scene_open(struct scene *scene, const char *api, const char *device)
     scene_sql(scene,
               "BEGIN; INSERT INTO process(pid, start, end_reason, spool) VALUES(1, 0, 'exit', 's');"
               "INSERT INTO thread(process, tid) VALUES(1, 1);"
-              "INSERT INTO device(process, api, ordinal, name, kind, units, compute_major, "
+              "INSERT INTO device(process, api, ordinal, uuid, name, kind, units, compute_major, "
               "compute_minor, warp, max_threads_per_unit, registers_per_unit, "
               "shared_per_unit_bytes, memory_bytes, memory_bandwidth, clock_khz) VALUES(1, %Q, 0, "
-              "'device', %Q, %d, %s, 32, 2048, 65536, 233472, 1073741824, 4800000000000, 1980000);",
+              "'first', 'device', %Q, %d, %s, 32, 2048, 65536, 233472, 1073741824, 4800000000000, "
+              "1980000);",
               api, device, gpu ? 132 : 2, gpu && !strcmp(api, "cuda") ? "9, 0" : "NULL, NULL");
-    for (int i = 0; i < SCENE_STREAMS; i++)
+    scene->sides[0] = (struct scene_side){.process = 1, .thread = 1, .device = 1};
+    add_streams(scene, &scene->sides[0]);
+}
+
+void scene_second(struct scene *scene, bool own_process, bool own_device)
+{
+    struct scene_side *second = &scene->sides[1];
+    *second = (struct scene_side){.process = own_process ? 2 : 1,
+                                  .thread = 2,
+                                  .device = own_process || own_device ? 2 : 1,
+                                  .first_stream = SCENE_STREAMS,
+                                  .host = scene->host};
+    if (own_process)
+        scene_sql(scene, "INSERT INTO process(pid, start, end_reason, spool) "
+                         "VALUES(2, 0, 'exit', 't')");
+    scene_sql(scene, "INSERT INTO thread(process, tid) VALUES(%d, 2)", second->process);
+    if (second->device == 2)
         scene_sql(scene,
-                  "INSERT INTO stream(process, device, api, native, is_default, "
-                  "non_blocking) VALUES(1, 1, %Q, %d, 0, 1)",
-                  api, 7 + i);
+                  "INSERT INTO device(process, api, ordinal, uuid, name, kind, units, "
+                  "compute_major, compute_minor, warp, max_threads_per_unit, registers_per_unit, "
+                  "shared_per_unit_bytes, memory_bytes, memory_bandwidth, clock_khz) SELECT %d, "
+                  "api, %d, %Q, name, kind, units, compute_major, compute_minor, warp, "
+                  "max_threads_per_unit, registers_per_unit, shared_per_unit_bytes, memory_bytes, "
+                  "memory_bandwidth, clock_khz FROM device",
+                  second->process, (int)own_device, own_device ? "second" : "first");
+    add_streams(scene, second);
+}
+
+void scene_as(struct scene *scene, int side)
+{
+    struct scene_side *now = &scene->sides[scene->side], *next = &scene->sides[side];
+    now->host = scene->host;
+    memcpy(now->stream, scene->stream, sizeof now->stream);
+    scene->side = side;
+    scene->host = next->host;
+    memcpy(scene->stream, next->stream, sizeof next->stream);
 }
 
 static void finish(struct scene *scene)
 {
     struct prof_error err = {0};
-    int64_t end = scene->host;
-    for (int i = 0; i < SCENE_STREAMS; i++)
-        end = scene->stream[i] > end ? scene->stream[i] : end;
+    int64_t end = 0;
+    for (int side = 0; side < 2 && scene->sides[side].thread; side++) {
+        scene_as(scene, side);
+        end = scene->host > end ? scene->host : end;
+        for (int i = 0; i < SCENE_STREAMS; i++)
+            end = scene->stream[i] > end ? scene->stream[i] : end;
+    }
     scene_sql(scene, "INSERT INTO capture(state, duration) VALUES('complete', %lld); COMMIT",
               (long long)end + 1000);
     ck_assert_msg(!prof_store_publish(scene->store, &err), "%s", err.message);
@@ -130,10 +186,10 @@ void scene_kernel(struct scene *scene, int stream, int config, int64_t ns)
     int64_t start = start_of(scene, stream);
     scene_sql(scene,
               "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, "
-              "api_duration, thread) VALUES(%lld, %lld, %d, %d, %d, %lld, %lld, 1)",
-              (long long)start, (long long)ns, stream + 1, config,
+              "api_duration, thread) VALUES(%lld, %lld, %d, %d, %d, %lld, %lld, %d)",
+              (long long)start, (long long)ns, stream_of(scene, stream), config,
               string_of(scene, is_cuda(scene) ? "cudaLaunchKernel" : "clEnqueueNDRangeKernel"),
-              (long long)(start - scene->host), (long long)scene->launch_ns);
+              (long long)(start - scene->host), (long long)scene->launch_ns, thread_of(scene));
     scene->stream[stream] = start + ns;
     scene->host += scene->launch_ns;
 }
@@ -143,14 +199,15 @@ void scene_graph(struct scene *scene, int stream, const int *configs, const int6
     int64_t start = start_of(scene, stream);
     scene_sql(scene,
               "INSERT INTO api_call(start, duration, thread, name, source, correlation) "
-              "VALUES(%lld, %lld, 1, %d, 1, %d)",
-              (long long)scene->host, (long long)scene->launch_ns * 2,
+              "VALUES(%lld, %lld, %d, %d, 1, %d)",
+              (long long)scene->host, (long long)scene->launch_ns * 2, thread_of(scene),
               string_of(scene, "cudaGraphLaunch"), ++scene->correlation);
     for (int i = 0; i < count; i++) {
         scene_sql(scene,
                   "INSERT INTO kernel(start, duration, stream, config, correlation) "
                   "VALUES(%lld, %lld, %d, %d, %d)",
-                  (long long)start, (long long)ns[i], stream + 1, configs[i], scene->correlation);
+                  (long long)start, (long long)ns[i], stream_of(scene, stream), configs[i],
+                  scene->correlation);
         start += ns[i] + 600;
     }
     scene->stream[stream] = start;
@@ -170,10 +227,10 @@ void scene_copy(struct scene *scene, int stream, enum scene_direction direction,
     scene_sql(scene,
               "INSERT INTO transfer(start, duration, stream, bytes, kind, api_name, api_lead, "
               "api_duration, thread, source_kind, target_kind, blocking) VALUES(%lld, %lld, %d, "
-              "%lld, %d, %d, %lld, %lld, 1, %d, %d, %d)",
-              (long long)start, (long long)ns, stream + 1, (long long)bytes, (int)direction,
-              string_of(scene, name), (long long)(start - scene->host), (long long)call,
-              up ? (int)memory : 3, up ? 3 : (int)memory, waits);
+              "%lld, %d, %d, %lld, %lld, %d, %d, %d, %d)",
+              (long long)start, (long long)ns, stream_of(scene, stream), (long long)bytes,
+              (int)direction, string_of(scene, name), (long long)(start - scene->host),
+              (long long)call, thread_of(scene), up ? (int)memory : 3, up ? 3 : (int)memory, waits);
     scene->stream[stream] = end;
     scene->host += call;
 }
@@ -183,10 +240,10 @@ void scene_fill(struct scene *scene, int stream, int64_t bytes, int64_t ns)
     int64_t start = start_of(scene, stream);
     scene_sql(scene,
               "INSERT INTO memset(start, duration, stream, bytes, api_name, api_lead, "
-              "api_duration, thread) VALUES(%lld, %lld, %d, %lld, %d, %lld, %lld, 1)",
-              (long long)start, (long long)ns, stream + 1, (long long)bytes,
+              "api_duration, thread) VALUES(%lld, %lld, %d, %lld, %d, %lld, %lld, %d)",
+              (long long)start, (long long)ns, stream_of(scene, stream), (long long)bytes,
               string_of(scene, is_cuda(scene) ? "cudaMemsetAsync" : "clEnqueueFillBuffer"),
-              (long long)(start - scene->host), (long long)scene->launch_ns);
+              (long long)(start - scene->host), (long long)scene->launch_ns, thread_of(scene));
     scene->stream[stream] = start + ns;
     scene->host += scene->launch_ns;
 }
@@ -199,10 +256,10 @@ void scene_sync(struct scene *scene)
     end += scene->wake_ns;
     scene_sql(scene,
               "INSERT INTO sync(start, duration, kind, api_name, api_lead, api_duration, thread) "
-              "VALUES(%lld, %lld, 4, %d, 0, %lld, 1)",
+              "VALUES(%lld, %lld, 4, %d, 0, %lld, %d)",
               (long long)scene->host, (long long)(end - scene->host),
               string_of(scene, is_cuda(scene) ? "cudaDeviceSynchronize" : "clFinish"),
-              (long long)(end - scene->host));
+              (long long)(end - scene->host), thread_of(scene));
     scene->host = end;
 }
 
@@ -210,8 +267,8 @@ void scene_call(struct scene *scene, const char *name, int64_t ns)
 {
     scene_sql(scene,
               "INSERT INTO api_call(start, duration, thread, name, source) "
-              "VALUES(%lld, %lld, 1, %d, 1)",
-              (long long)scene->host, (long long)ns, string_of(scene, name));
+              "VALUES(%lld, %lld, %d, %d, 1)",
+              (long long)scene->host, (long long)ns, thread_of(scene), string_of(scene, name));
     scene->host += ns;
 }
 
@@ -223,8 +280,9 @@ void scene_lifetime(struct scene *scene, int64_t start_ns, int64_t freed_ns, int
         snprintf(freed, sizeof freed, "%lld", (long long)freed_ns);
     scene_sql(scene,
               "INSERT INTO allocation(process, start, \"end\", bytes, kind, device, thread) "
-              "VALUES(1, %lld, %s, %lld, %d, 1, 1)",
-              (long long)start_ns, freed, (long long)bytes, kind);
+              "VALUES(%d, %lld, %s, %lld, %d, %d, %d)",
+              scene->sides[scene->side].process, (long long)start_ns, freed, (long long)bytes, kind,
+              scene->sides[scene->side].device, thread_of(scene));
 }
 
 void scene_push(struct scene *scene, const char *name)
@@ -238,9 +296,9 @@ void scene_pop(struct scene *scene)
     int64_t start = scene->ranges[--scene->depth];
     scene_sql(scene,
               "INSERT INTO range(start, duration, thread, name, depth) "
-              "VALUES(%lld, %lld, 1, %d, %d)",
-              (long long)start, (long long)(scene->host - start), scene->names[scene->depth],
-              scene->depth);
+              "VALUES(%lld, %lld, %d, %d, %d)",
+              (long long)start, (long long)(scene->host - start), thread_of(scene),
+              scene->names[scene->depth], scene->depth);
 }
 
 void scene_work(struct scene *scene, double flop, double bytes)

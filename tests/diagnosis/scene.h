@@ -11,6 +11,12 @@
 
 #define SCENE_STREAMS 8
 
+/* Who runs the program: a thread with its streams on one device. */
+struct scene_side {
+    int64_t host, stream[SCENE_STREAMS];
+    int process, thread, device, first_stream; /* row ids */
+};
+
 struct scene {
     struct prof_store *store;
     char path[64];
@@ -22,10 +28,17 @@ struct scene {
     int depth, correlation, strings;
     const char *api;              /* "cuda", "opencl" */
     int64_t loop_begin, loop_end; /* of the part under test */
+    struct scene_side sides[2];   /* the clocks of the one that runs are above */
+    int side;
 };
 
 /* device: "gpu" with 132 units (compute capability 9.0), or "cpu" with 2. */
 void scene_open(struct scene *scene, const char *api, const char *device);
+/* Another thread, of a process of its own or not, that launches on a device of its own or on the
+ * first one. */
+void scene_second(struct scene *scene, bool own_process, bool own_device);
+/* What follows is done by the first thread (0) or by the second (1). */
+void scene_as(struct scene *scene, int side);
 /* Ends the capture and opens it. */
 struct prof_capture *scene_close(struct scene *scene);
 /* Ends the capture, runs `sql` on it and leaves it at `path`. */

@@ -364,22 +364,6 @@ const struct prof_call *prof_facts_calls(const struct prof_facts *f, uint32_t th
     return f->calls.data + low;
 }
 
-/* What the calls of each class took in the window, and before it. */
-static void sum_calls(struct prof_facts *f)
-{
-    for (size_t i = 0; i < f->calls.count; i++) {
-        const struct prof_call *call = &f->calls.data[i];
-        if (call->start >= f->end)
-            continue;
-        struct prof_call_totals *totals =
-            call->start < f->begin ? &f->calls_before[call->class_] : &f->calls_in[call->class_];
-        totals->count++;
-        totals->sum_ns = prof_add(totals->sum_ns, call->duration);
-        prof_spots_add(&totals->spots,
-                       (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
-    }
-}
-
 /* ---- allocations ----------------------------------------------------------------------------- */
 
 static bool add_lifetime(void *user, sqlite3_stmt *row)
@@ -491,8 +475,7 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
     if (status || f->impossible)
         return status;
     prof_facts_window(f);
-    sum_calls(f);
-    if (!prof_facts_waterfall(f))
+    if (!prof_facts_waterfall(f) || !prof_facts_devices(f))
         return prof_out_of_memory(err);
     return prof_facts_clocks(f, err);
 }
@@ -514,6 +497,7 @@ void prof_facts_free(struct prof_facts *f)
     prof_map_free(&f->device_index);
     prof_array_free(&f->calls);
     prof_map_free(&f->call_classes);
+    prof_map_free(&f->launchers);
     prof_array_free(&f->lifetimes);
     *f = (struct prof_facts){0};
 }

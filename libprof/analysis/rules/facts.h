@@ -110,6 +110,14 @@ struct prof_clock_facts {
     double mhz, max_mhz;      /* NaN = not told */
 };
 
+struct prof_call_totals {
+    int64_t count, sum_ns;
+    int64_t long_count, long_ns; /* of those that take PROF_LONG_CALL_NS or more */
+    struct prof_spots spots;
+};
+/* Calls of the driver that ask for something and go on are shorter. */
+#define PROF_LONG_CALL_NS 20000
+
 struct prof_device_facts {
     int64_t id; /* prof_device.physical, 0 = unknown */
     const struct prof_device *device;
@@ -122,14 +130,12 @@ struct prof_device_facts {
                                              PROF_SLICE_ALLOC: without it they were none */
     int64_t woken_ns; /* of PROF_SLICE_SYNC, after waits from which the host went to other work */
     int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
-    uint32_t busiest_thread;   /* launches most */
     size_t streams;            /* with kernels in the window */
+    int64_t lead_ns, tail_ns;  /* of PROF_SLICE_HOST, before its first operation and after its last */
+    int64_t longest_pause_ns;  /* likewise, the longest gap's between two of them */
+    int64_t steps;             /* repetitions that it takes part in; 0 = it does not repeat */
+    struct prof_call_totals calls[PROF_CALL_CLASSES]; /* in the window, that may stand in its way */
     struct prof_clock_facts clocks;
-};
-
-struct prof_call_totals {
-    int64_t count, sum_ns;
-    struct prof_spots spots;
 };
 
 struct prof_lifetime {
@@ -169,9 +175,9 @@ struct prof_facts {
     bool impossible; /* those are more than any run can have: damaged, nothing is judged */
 
     int64_t begin, end;    /* the window: see facts_window.c */
-    int64_t steps;         /* repetitions in it; 0 = it does not repeat */
+    int64_t steps; /* repetitions in it, of the device that has most; 0 = it does not repeat */
     const char *step_name; /* NVTX range that repeats; NULL = found by the operations alone */
-    struct prof_call_totals calls_in[PROF_CALL_CLASSES], calls_before[PROF_CALL_CLASSES];
+    struct prof_map launchers; /* in it: thread id << 32 | index of a device -> operations */
 };
 
 /* Free the result also after a failure. */
@@ -182,6 +188,7 @@ void prof_facts_free(struct prof_facts *facts);
 /* Parts of the loading. */
 void prof_facts_window(struct prof_facts *facts);
 bool prof_facts_waterfall(struct prof_facts *facts);
+bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
 enum prof_call_class prof_call_classify(const char *name);
 

@@ -24,6 +24,7 @@
 #define CALLS_PER_GAP 64
 #define FLOOR_BUCKETS 256
 #define NOT_BEHIND UINT32_MAX
+#define NO_SHAPE UINT32_MAX
 #define BEHIND_A_WAIT (UINT32_MAX - 1)
 /* Kernels that repeat in turn and still are a row: split-K and its reduction. */
 #define PERIODS 2
@@ -34,6 +35,7 @@ struct sweep {
     int64_t kernel_end, copy_end;
     uint32_t kernel_shape, copy_shape;
     uint32_t last_stream, last_shape; /* of the operation before; UINT32_MAX = none */
+    uint32_t last_thread;             /* that asked for it */
     uint32_t kernels[PERIODS];        /* shapes of the last ones with nothing in between */
     uint32_t as_before[PERIODS];      /* kernels in a row that are what stood 1, 2 before them */
     bool waited;                      /* the host waited since the operation before */
@@ -50,7 +52,6 @@ struct sweep {
 struct work {
     struct prof_facts *facts;
     struct sweep *sweeps;
-    struct prof_map launches; /* thread -> operations */
 };
 
 /* ---- busy time ------------------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static void begin_behind(struct sweep *s, uint32_t whose, int64_t stood_ns)
 static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
 {
     struct prof_shape *last =
-        s->last_shape == UINT32_MAX ? NULL : &w->facts->shapes.data[s->last_shape];
+        s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
     if (!s->waited && last && slice == PROF_SLICE_SYNC)
         last->awaited++;
     if (!s->waited && s->behind != s->last_shape)
@@ -132,13 +133,15 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
         note_wait(w, s, slice);
     if (slice == PROF_SLICE_LAUNCH)
         note_launching(s, length);
-    if (slice >= PROF_SLICE_FIRST_IDLE && op) {
-        w->facts->shapes.data[shape].idle_ns[slice] += length;
-        if (s->last_shape != UINT32_MAX)
+    if (slice >= PROF_SLICE_FIRST_IDLE) {
+        if (s->last_shape != NO_SHAPE)
             w->facts->shapes.data[s->last_shape].after_ns[slice] += length;
+        if (shape == NO_SHAPE)
+            return;
+        w->facts->shapes.data[shape].idle_ns[slice] += length;
         prof_spots_add(&s->facts->spots[slice],
                        (struct prof_spot){begin, length, op->stream, op->thread, shape});
-    } else if (slice < PROF_SLICE_FIRST_IDLE) {
+    } else {
         w->facts->shapes.data[shape].alone_ns += length;
     }
 }
@@ -209,7 +212,8 @@ static size_t calls_before(const struct prof_call *calls, size_t count, int64_t 
 static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                           const struct prof_op *op)
 {
-    enum prof_slice slice = end - begin < BETWEEN_LAUNCHES_NS ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
+    bool brief = end - begin < BETWEEN_LAUNCHES_NS && op->shape != NO_SHAPE;
+    enum prof_slice slice = brief ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
     spend(w, s, slice, begin, end, op, op->shape);
 }
 
@@ -267,6 +271,29 @@ static void note_gap(struct sweep *s)
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES && s->gap[PROF_SLICE_ALLOC]; i++)
         s->facts->beside_alloc_ns[i] += s->gap[i];
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
+}
+
+static void note_pause(struct sweep *s)
+{
+    struct prof_device_facts *d = s->facts;
+    if (!d->kernels && !d->copies)
+        d->lead_ns += s->gap[PROF_SLICE_HOST];
+    else if (s->gap[PROF_SLICE_HOST] > d->longest_pause_ns)
+        d->longest_pause_ns = s->gap[PROF_SLICE_HOST];
+}
+
+/* After its last operation: what the thread did that had asked for that one. */
+static void spend_tail(struct work *w, struct sweep *s)
+{
+    const struct prof_facts *f = w->facts;
+    struct prof_op none = {.start = f->end, .thread = s->last_thread, .shape = NO_SHAPE};
+    int64_t begin = s->done > f->begin ? s->done : f->begin;
+    if (begin >= f->end)
+        return;
+    begin_gap(s);
+    spend_host(w, s, begin, f->end, &none);
+    note_gap(s);
+    s->facts->tail_ns = s->gap[PROF_SLICE_HOST];
 }
 
 static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op)
@@ -346,7 +373,7 @@ static void count_packable(struct work *w, const struct sweep *s, uint32_t numbe
 {
     struct prof_shape *shape = &w->facts->shapes.data[number];
     const struct prof_shape *before =
-        s->last_shape == UINT32_MAX ? NULL : &w->facts->shapes.data[s->last_shape];
+        s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
     shape->packable +=
         before && before->kind == PROF_OP_TRANSFER && before->copy_kind == shape->copy_kind;
 }
@@ -361,6 +388,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
         begin_gap(s);
         spend_idle(w, s, op);
         note_gap(s);
+        note_pause(s);
         s->done = op->start;
     } else {
         note_queued(w, s);
@@ -380,6 +408,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
         count_packable(w, s, op->shape);
     s->last_stream = op->stream;
     s->last_shape = op->shape;
+    s->last_thread = op->thread;
     s->waited = false;
     s->last_call = op->call > s->last_call ? op->call : s->last_call;
     if (shape->waits)
@@ -389,8 +418,9 @@ static bool add_op(struct work *w, const struct prof_op *op)
     count_op(w, s, op);
     if (kernel && !prof_map_put(&s->streams, op->stream, 1))
         return false;
-    uint64_t *launches = prof_map_get(&w->launches, op->thread);
-    return prof_map_put(&w->launches, op->thread, launches ? *launches + 1 : 1);
+    uint64_t launcher = (uint64_t)op->thread << 32 | shape->device;
+    uint64_t *launches = prof_map_get(&w->facts->launchers, launcher);
+    return prof_map_put(&w->facts->launchers, launcher, launches ? *launches + 1 : 1);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -410,18 +440,10 @@ static int64_t floor_of(const struct sweep *s)
 
 static void finish_device(struct work *w, struct sweep *s)
 {
-    size_t at = 0;
-    uint64_t thread, count, most = 0;
     advance(w, s, INT64_MAX);
-    spend(w, s, PROF_SLICE_HOST, s->done, w->facts->end, NULL, 0); /* after its last operation */
+    spend_tail(w, s);
     s->facts->dispatch_floor_ns = floor_of(s);
     s->facts->streams = s->streams.count;
-    while (prof_map_next(&w->launches, &at, &thread, &count)) {
-        if (count > most) {
-            most = count;
-            s->facts->busiest_thread = (uint32_t)thread;
-        }
-    }
     prof_map_free(&s->streams);
 }
 
@@ -435,7 +457,7 @@ bool prof_facts_waterfall(struct prof_facts *f)
     for (size_t i = 0; ok && i < f->devices.count; i++) {
         w.sweeps[i].facts = &f->devices.data[i];
         w.sweeps[i].done = f->begin;
-        w.sweeps[i].last_shape = UINT32_MAX;
+        w.sweeps[i].last_shape = NO_SHAPE;
         w.sweeps[i].behind = NOT_BEHIND;
         begin_row(&w.sweeps[i]);
     }
@@ -444,6 +466,5 @@ bool prof_facts_waterfall(struct prof_facts *f)
     for (size_t i = 0; w.sweeps && i < f->devices.count; i++)
         finish_device(&w, &w.sweeps[i]);
     free(w.sweeps);
-    prof_map_free(&w.launches);
     return ok;
 }

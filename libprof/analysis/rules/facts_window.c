@@ -268,17 +268,6 @@ static void whole_operations(struct prof_facts *f)
     f->end = end;
 }
 
-/* Where no range tells, a step is what the host waits for. */
-static int64_t waits_in(const struct prof_facts *f)
-{
-    int64_t waits = 0;
-    for (size_t i = 0; i < f->calls.count; i++) {
-        const struct prof_call *call = &f->calls.data[i];
-        waits += call->class_ == PROF_CALL_SYNC && call->start >= f->begin && call->start < f->end;
-    }
-    return waits;
-}
-
 /* What comes before the first step and after the last is left out: the last iteration of a warm-up
  * under another name, say. Then what is told per step is a step's. */
 static void only_steps(struct prof_facts *f, const struct run *step)
@@ -311,11 +300,7 @@ static void count_steps(struct prof_facts *f, const struct run *runs, size_t cou
     if (step->group != PROF_NO_GROUP) {
         f->step_name = f->range_texts.list.data[step->group];
         only_steps(f, step);
-        return;
     }
-    int64_t waits = waits_in(f);
-    if (waits >= LEAST && waits < f->steps)
-        f->steps = waits;
 }
 
 static void whole_run(struct prof_facts *f)

@@ -145,11 +145,57 @@ static bool replay_all(struct prof_judge *judge)
     return ok;
 }
 
-/* Several devices share the wall time: what one of them saves is not saved again by another. */
+/* What the rule was seen to cost another device; NULL = nothing yet. */
+static struct prof_finding *told_of_another(const struct prof_findings *result,
+                                            const struct prof_finding *finding)
+{
+    for (size_t i = 0; finding->devices && i < result->count; i++) {
+        if (result->rows[i].rule == finding->rule)
+            return &result->rows[i];
+    }
+    return NULL;
+}
+
+static bool costs_more(const struct prof_finding *finding, const struct prof_finding *other)
+{
+    if (finding->bound_ns != other->bound_ns)
+        return finding->bound_ns > other->bound_ns;
+    return finding->bytes > other->bytes;
+}
+
+/* Several devices share the wall time: what one of them saves is not saved again by another. Where a
+ * rule speaks of several, the one that it costs most stands for them. */
+static void tell(struct prof_findings *result, const struct prof_finding *finding, int64_t *wall)
+{
+    struct prof_finding *known = told_of_another(result, finding);
+    size_t devices = known ? known->devices + 1 : finding->devices;
+    if (!known)
+        known = &result->rows[result->count++];
+    else if (!costs_more(finding, known))
+        finding = known;
+    else if (known->bound_ns != PROF_UNKNOWN)
+        *wall += known->bound_ns;
+    if (finding != known && finding->bound_ns != PROF_UNKNOWN)
+        *wall -= finding->bound_ns;
+    *known = *finding;
+    known->devices = devices;
+}
+
+static void price(const struct prof_draft *draft, struct prof_finding *finding, int64_t paid,
+                  const struct prof_facts *f, int64_t most)
+{
+    int64_t window = prof_facts_window_ns(f);
+    finding->alone_ns = worth(draft, f);
+    finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
+    finding->bound_ns = least_of(paid, most);
+    finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
+    finding->severity = severity_of(finding->bound_share, draft->most);
+}
+
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
 {
     const struct prof_facts *f = judge->facts;
-    int64_t window = prof_facts_window_ns(f), wall = window;
+    int64_t wall = prof_facts_window_ns(f);
     struct purse purse;
     bool ok = open_purse(&purse, f);
     result->rows = calloc(judge->drafts.count + 1, sizeof *result->rows);
@@ -157,26 +203,20 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     for (size_t i = 0; ok && i < judge->drafts.count; i++) {
         struct prof_draft *draft = &judge->drafts.data[i];
         struct prof_finding *finding = &draft->finding;
+        const struct prof_finding *other = told_of_another(result, finding);
         finding->hint = draft->most == PROF_SEVERITY_INFO;
         if (draft->about_memory) {
             finding->bound_ns = PROF_UNKNOWN;
             finding->alone_ns = PROF_UNKNOWN;
             finding->bound_share = finding->alone_share = NAN;
             finding->severity = draft->most;
-            result->rows[result->count++] = *finding;
-            continue;
+        } else {
+            price(draft, finding, pay(draft, &purse), f, wall + (other ? other->bound_ns : 0));
+            /* A hint explains, also where others were paid for the same time. */
+            if ((finding->hint ? finding->alone_share : finding->bound_share) < INFO)
+                continue;
         }
-        int64_t paid = pay(draft, &purse);
-        finding->alone_ns = worth(draft, f);
-        finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
-        finding->bound_ns = least_of(paid, wall);
-        finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
-        finding->severity = severity_of(finding->bound_share, draft->most);
-        /* A hint explains, also where others were paid for the same time. */
-        if ((finding->hint ? finding->alone_share : finding->bound_share) < INFO)
-            continue;
-        wall -= finding->bound_ns;
-        result->rows[result->count++] = *finding;
+        tell(result, finding, &wall);
     }
     close_purse(&purse);
     return ok;

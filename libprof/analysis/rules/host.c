@@ -1,8 +1,10 @@
 /* Rules about what the host does while the device waits: allocation, compilation, its own work. */
 #include <string.h>
 
+#include "libprof/analysis/intervals.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "libprof/wire/memory.h"
 
 /* What the kernel of a host takes to give a page that is touched for the first time: a fault and
@@ -16,14 +18,15 @@ struct churn {
     int64_t allocations, bytes;
 };
 
-/* Device memory that was made in the window and freed in it. */
-static struct churn find_churn(const struct prof_facts *f, bool host_memory)
+/* Memory of the judge's device that was made in the window and freed in it. */
+static struct churn find_churn(const struct prof_judge *judge)
 {
+    const struct prof_facts *f = judge->facts;
     struct churn churn = {0};
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
         if (l->start < f->begin || l->start >= f->end || l->end > f->end ||
-            (l->kind == WIRE_MEMORY_PINNED) != host_memory)
+            l->kind == WIRE_MEMORY_PINNED || (l->device && l->device != judge->device->id))
             continue;
         churn.allocations++;
         churn.bytes += l->bytes;
@@ -31,15 +34,16 @@ static struct churn find_churn(const struct prof_facts *f, bool host_memory)
     return churn;
 }
 
-static int64_t call_count(const struct prof_facts *f, enum prof_call_class a,
+static int64_t call_count(const struct prof_judge *judge, enum prof_call_class a,
                           enum prof_call_class b)
 {
-    return f->calls_in[a].count + f->calls_in[b].count;
+    return judge->device->calls[a].count + judge->device->calls[b].count;
 }
 
-static int64_t call_time(const struct prof_facts *f, enum prof_call_class a, enum prof_call_class b)
+static int64_t call_time(const struct prof_judge *judge, enum prof_call_class a,
+                         enum prof_call_class b)
 {
-    return f->calls_in[a].sum_ns + f->calls_in[b].sum_ns;
+    return prof_add(judge->device->calls[a].sum_ns, judge->device->calls[b].sum_ns);
 }
 
 static void claim_first_touch(struct prof_judge *judge, struct prof_draft *draft, int64_t bytes)
@@ -75,12 +79,11 @@ static int64_t relaunching_ns(const struct prof_judge *judge, int64_t late)
  * (cudaFree, cudaMalloc) the wait itself shows as idle time of the next launch. */
 static void alloc_in_loop(struct prof_judge *judge)
 {
-    const struct prof_facts *f = judge->facts;
-    struct churn churn = find_churn(f, false);
-    int64_t calls = call_count(f, PROF_CALL_ALLOC, PROF_CALL_FREE);
-    int64_t call_ns = call_time(f, PROF_CALL_ALLOC, PROF_CALL_FREE);
-    int64_t allocations = f->calls_in[PROF_CALL_ALLOC].count;
-    int64_t steps = f->steps ? f->steps : 3;
+    struct churn churn = find_churn(judge);
+    int64_t calls = call_count(judge, PROF_CALL_ALLOC, PROF_CALL_FREE);
+    int64_t call_ns = call_time(judge, PROF_CALL_ALLOC, PROF_CALL_FREE);
+    int64_t allocations = judge->device->calls[PROF_CALL_ALLOC].count;
+    int64_t steps = prof_steps(judge) ? prof_steps(judge) : 3;
     if (allocations < 3 || allocations < steps / 2 || !churn.allocations)
         return;
     struct prof_draft *draft = prof_found(
@@ -105,15 +108,14 @@ static void alloc_in_loop(struct prof_judge *judge)
     if (!prof_shares_memory(judge)) /* there first touch costs more than the calls */
         prof_mend(draft,
                   (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
-    prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC].spots);
+    prof_places(judge, draft, &judge->device->calls[PROF_CALL_ALLOC].spots);
 }
 
 static void host_alloc_in_loop(struct prof_judge *judge)
 {
-    const struct prof_facts *f = judge->facts;
-    int64_t count = f->calls_in[PROF_CALL_ALLOC_HOST].count;
-    int64_t ns = call_time(f, PROF_CALL_ALLOC_HOST, PROF_CALL_FREE_HOST);
-    if (count < 3 || count < f->steps / 2)
+    int64_t count = judge->device->calls[PROF_CALL_ALLOC_HOST].count;
+    int64_t ns = call_time(judge, PROF_CALL_ALLOC_HOST, PROF_CALL_FREE_HOST);
+    if (count < 3 || count < prof_steps(judge) / 2)
         return;
     struct prof_draft *draft =
         prof_found(judge, 0.8,
@@ -125,16 +127,15 @@ static void host_alloc_in_loop(struct prof_judge *judge)
     prof_claim(draft, PROF_SLICE_ALLOC, ns);
     prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC_HOST |
                                                         1u << PROF_CALL_FREE_HOST});
-    prof_places(judge, draft, &f->calls_in[PROF_CALL_ALLOC_HOST].spots);
+    prof_places(judge, draft, &judge->device->calls[PROF_CALL_ALLOC_HOST].spots);
 }
 
 /* ---- compilation ----------------------------------------------------------------------------- */
 
 static void compile_in_loop(struct prof_judge *judge)
 {
-    const struct prof_facts *f = judge->facts;
-    int64_t count = call_count(f, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
-    int64_t ns = call_time(f, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
+    int64_t count = call_count(judge, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
+    int64_t ns = call_time(judge, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
     int64_t idle = judge->device->slice_ns[PROF_SLICE_BUILD];
     if (count < 3 || prof_of_window(judge, idle) < 0.01)
         return;
@@ -149,20 +150,45 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_claim(draft, PROF_SLICE_BUILD, idle);
     prof_mend(draft, (struct prof_edit){.drop_classes =
                                             1u << PROF_CALL_BUILD | 1u << PROF_CALL_GRAPH_MAKE});
-    prof_places(judge, draft, &f->calls_in[PROF_CALL_BUILD].spots);
-    prof_places(judge, draft, &f->calls_in[PROF_CALL_GRAPH_MAKE].spots);
+    prof_places(judge, draft, &judge->device->calls[PROF_CALL_BUILD].spots);
+    prof_places(judge, draft, &judge->device->calls[PROF_CALL_GRAPH_MAKE].spots);
 }
 
 /* One-off costs lie outside of the window: what they take, and after how many steps they matter no
  * more, so that nobody optimises a loop of a run that is all start-up. */
 #define AMORTISED 0.05
 
+/* Time before the window in which anybody compiled or loaded: ranks do so side by side, and a call
+ * may be made within another one. */
+static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
+{
+    const struct prof_facts *f = judge->facts;
+    struct prof_intervals building = {0};
+    for (size_t i = 0; i < f->calls.count; i++) {
+        const struct prof_call *call = &f->calls.data[i];
+        bool builds = call->class_ == PROF_CALL_BUILD || call->class_ == PROF_CALL_GRAPH_MAKE;
+        if (!builds || call->start >= f->begin)
+            continue;
+        struct prof_interval *slot = prof_array_add(&building);
+        if (slot)
+            *slot = (struct prof_interval){call->start, prof_add(call->start, call->duration)};
+        judge->failed |= !slot;
+        prof_spots_add(spots,
+                       (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
+    }
+    prof_intervals_normalise(&building);
+    int64_t ns = 0;
+    for (size_t i = 0; i < building.count; i++)
+        ns = prof_add(ns, building.data[i].end - building.data[i].begin);
+    prof_array_free(&building);
+    return ns;
+}
+
 static void one_off_cost(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
-    const struct prof_call_totals *build = &f->calls_before[PROF_CALL_BUILD];
-    const struct prof_call_totals *graphs = &f->calls_before[PROF_CALL_GRAPH_MAKE];
-    int64_t ns = build->sum_ns + graphs->sum_ns, wall = f->end_ns;
+    struct prof_spots spots = {0};
+    int64_t ns = building_ns(judge, &spots), wall = f->end_ns - f->begin_ns;
     if (!f->steps || wall <= 0 || (double)ns < 0.05 * (double)wall)
         return;
     double step = (double)prof_facts_window_ns(f) / (double)f->steps;
@@ -180,24 +206,32 @@ static void one_off_cost(struct prof_judge *judge)
     prof_number(draft, "break_even_steps", even, PROF_NUMBER_PLAIN);
     draft->about_memory = true; /* outside of the window: no price in it */
     draft->most = PROF_SEVERITY_INFO;
-    prof_places(judge, draft, &build->spots);
-    prof_places(judge, draft, &graphs->spots);
+    prof_places(judge, draft, &spots);
 }
 
 /* ---- the host's own work --------------------------------------------------------------------- */
 
+/* Of the device's idle time what is before its first operation or after its last one, and longer
+ * than any pause in between: it took no part in the repeating yet, or no more. */
+static int64_t unused_ns(const struct prof_device_facts *d)
+{
+    int64_t pause = d->longest_pause_ns;
+    return (d->lead_ns > pause ? d->lead_ns - pause : 0) +
+           (d->tail_ns > pause ? d->tail_ns - pause : 0);
+}
+
 static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
-    int64_t host = d->slice_ns[PROF_SLICE_HOST], idle = host + d->woken_ns;
+    int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d), idle = host + d->woken_ns;
     if (prof_of_window(judge, host) < 0.10 || d->gaps < 5)
         return;
     struct prof_draft *draft = prof_found(
-        judge, judge->facts->steps >= 20 ? 0.7 : 0.4,
+        judge, prof_steps(judge) >= 20 ? 0.7 : 0.4,
         "The device has nothing to do for %s, %s of the time, because the host does something else "
         "than launching or waiting for it; the longest time for %s.",
         prof_duration_ns(idle).text, prof_percent(prof_of_window(judge, idle)).text,
-        prof_duration_ns(d->spots[PROF_SLICE_HOST].worst[0].duration).text);
+        prof_duration_ns(d->longest_pause_ns).text);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
     prof_tell_host(judge, draft);
@@ -290,8 +324,7 @@ const struct prof_rule prof_rules_host[] = {
           .why = "The host prepares the next step only when the last one is done: reading data, "
                  "computing, waiting for others.",
           .fix = "Prepare ahead in another thread, queue several steps, or move the work to the "
-                 "device. The places say in which NVTX range and thread it happens; with `perfkit "
-                 "run --cpu-sample` the finding names the function.",
+                 "device. The places say in which NVTX range and thread it happens.",
           .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
           .opencl = "A second host thread; clFlush after queueing.",
           .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True); "

@@ -108,8 +108,10 @@ void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft)
     struct prof_cpu_device_time time = {0};
     struct prof_scope scope;
     struct prof_cpu cpu;
-    if (!prof_cpu_sampled(f->capture))
+    if (!prof_cpu_sampled(f->capture)) {
+        append(draft, " perfkit run --cpu-sample tells in which function.");
         return;
+    }
     if (!device_time(judge, &time)) {
         judge->failed = true;
     } else if (!prof_scope_open(&scope, f->capture, &filter, NULL)) {

@@ -19,6 +19,7 @@ struct prof_draft *prof_found(struct prof_judge *judge, double confidence, const
     *draft = (struct prof_draft){
         .finding = {.rule = &judge->rule->page,
                     .device = judge->device ? judge->device->id : 0,
+                    .devices = judge->device ? 1 : 0,
                     .confidence = confidence,
                     .bytes = PROF_UNKNOWN,
                     .whatif_ns = PROF_UNKNOWN},
@@ -138,12 +139,24 @@ struct prof_spot prof_longest_spot(const struct prof_judge *judge, const struct 
 
 void prof_abstain(struct prof_judge *judge, const char *why)
 {
+    for (size_t i = 0; i < judge->abstentions.count; i++) {
+        struct prof_abstention *told = &judge->abstentions.data[i];
+        if (told->rule == &judge->rule->page && told->why == why) {
+            told->device = 0; /* of several */
+            return;
+        }
+    }
     struct prof_abstention *slot = prof_array_add(&judge->abstentions);
     if (slot)
         *slot = (struct prof_abstention){&judge->rule->page, judge->device ? judge->device->id : 0,
                                          why};
     else
         judge->failed = true;
+}
+
+int64_t prof_steps(const struct prof_judge *judge)
+{
+    return judge->device ? judge->device->steps : judge->facts->steps;
 }
 
 double prof_of_window(const struct prof_judge *judge, int64_t ns)
@@ -155,21 +168,27 @@ double prof_of_window(const struct prof_judge *judge, int64_t ns)
 static struct prof_text a_step(const struct prof_judge *judge, struct prof_text amount)
 {
     struct prof_text text = {""};
-    if (judge->facts->steps > 0)
+    if (prof_steps(judge) > 0)
         snprintf(text.text, sizeof text.text, ", %.30s a step", amount.text);
     return text;
 }
 
 struct prof_text prof_count_a_step(const struct prof_judge *judge, int64_t count)
 {
-    int64_t steps = judge->facts->steps > 0 ? judge->facts->steps : 1;
+    int64_t steps = prof_steps(judge) > 0 ? prof_steps(judge) : 1;
     return a_step(judge, prof_count((count + steps / 2) / steps));
 }
 
 struct prof_text prof_bytes_a_step(const struct prof_judge *judge, int64_t bytes)
 {
-    int64_t steps = judge->facts->steps > 0 ? judge->facts->steps : 1;
+    int64_t steps = prof_steps(judge) > 0 ? prof_steps(judge) : 1;
     return a_step(judge, prof_bytes((double)bytes / (double)steps));
+}
+
+bool prof_is_cuda(const struct prof_judge *judge)
+{
+    const struct prof_device *device = judge->device->device;
+    return device && device->api && !strcmp(device->api, "cuda");
 }
 
 bool prof_shares_memory(const struct prof_judge *judge)

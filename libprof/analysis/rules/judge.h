@@ -77,8 +77,13 @@ void prof_places(struct prof_judge *judge, struct prof_draft *draft,
 struct prof_spot prof_longest_spot(const struct prof_judge *judge, const struct prof_shape *shape);
 void prof_abstain(struct prof_judge *judge, const char *why);
 
+/* Repetitions that the judge's device takes part in; of the capture where it judges no device. */
+int64_t prof_steps(const struct prof_judge *judge);
+
 /* A share of the window, 0 without one. */
 double prof_of_window(const struct prof_judge *judge, int64_t ns);
+
+bool prof_is_cuda(const struct prof_judge *judge);
 
 /* Is the device's memory the host's, so that copies need no bus? */
 bool prof_shares_memory(const struct prof_judge *judge);

@@ -170,17 +170,11 @@ static void unbatched_kernels(struct prof_judge *judge)
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-static bool is_cuda(const struct prof_judge *judge)
-{
-    const struct prof_device *device = judge->device->device;
-    return device && device->api && !strcmp(device->api, "cuda");
-}
-
 /* Do all kernels come equally often in each step? A graph replays what is always the same. */
 static bool is_steady(const struct prof_judge *judge)
 {
     const struct prof_shape *shape;
-    int64_t steady = 0, all = 0, steps = judge->facts->steps;
+    int64_t steady = 0, all = 0, steps = prof_steps(judge);
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         if (!prof_is_kernel(shape))
             continue;
@@ -244,17 +238,18 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
 /* Could a step be one graph, its many short kernels being the same each time? */
 static bool is_graph(const struct prof_judge *judge, const struct launches *l)
 {
-    const struct prof_facts *f = judge->facts;
-    int64_t waits = f->calls_in[PROF_CALL_SYNC].count + f->calls_in[PROF_CALL_COPY].count;
-    return is_cuda(judge) && f->steps >= 3 && l->kernels / f->steps >= 10 &&
-           l->in_graphs * 2 <= l->kernels && waits <= 2 * f->steps + 2 &&
-           !f->calls_in[PROF_CALL_ALLOC].count && l->median_ns <= 2 * SHORT_NS && is_steady(judge);
+    const struct prof_call_totals *calls = judge->device->calls;
+    int64_t steps = prof_steps(judge);
+    int64_t waits = calls[PROF_CALL_SYNC].count + calls[PROF_CALL_COPY].count;
+    return prof_is_cuda(judge) && steps >= 3 && l->kernels / steps >= 10 &&
+           l->in_graphs * 2 <= l->kernels && waits <= 2 * steps + 2 &&
+           !calls[PROF_CALL_ALLOC].count && l->median_ns <= 2 * SHORT_NS && is_steady(judge);
 }
 
 static void graph_candidate(struct prof_judge *judge)
 {
     struct launches l;
-    if (!is_cuda(judge)) {
+    if (!prof_is_cuda(judge)) {
         prof_abstain(judge, "graphs are CUDA's");
         return;
     }
@@ -264,7 +259,7 @@ static void graph_candidate(struct prof_judge *judge)
         judge, 0.8,
         "Every step launches the same %s kernels with nothing to wait for in between; the median "
         "kernel takes %s, the call that launches one %s: a graph would launch them with one call.",
-        prof_count(l.kernels / judge->facts->steps).text, prof_duration(l.median_ns).text,
+        prof_count(l.kernels / prof_steps(judge)).text, prof_duration(l.median_ns).text,
         prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text);
     claim_launching(judge, draft, &l, l.idle[PROF_SLICE_DISPATCH]); /* in graphs below 0.1 us */
 }

@@ -47,6 +47,10 @@ static uint32_t step_at(const struct prof_facts *f, uint32_t thread, int64_t tim
 static bool same_step(const struct prof_facts *f, const struct download *down,
                       const struct prof_op *up)
 {
+    const struct prof_thread *to = prof_thread(f->capture, down->thread);
+    const struct prof_thread *from = prof_thread(f->capture, up->thread);
+    if (to && from && to->process != from->process)
+        return false; /* two programs on one device */
     if (!f->step_name)
         return true;
     uint32_t step = step_at(f, up->thread, up->call);
@@ -115,7 +119,7 @@ static void sum_trips(const struct prof_judge *judge, const struct trips *trips,
 
 static bool repeats(const struct prof_judge *judge, int64_t count)
 {
-    return count >= 3 && count >= judge->facts->steps / 2;
+    return count >= 3 && count >= prof_steps(judge) / 2;
 }
 
 static void repeated_upload(struct prof_judge *judge)

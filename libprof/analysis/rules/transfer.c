@@ -23,7 +23,7 @@ static void scalar_readback(struct prof_judge *judge)
         if (prof_is_scalar_readback(shape) && (shape->waits || shape->after_ns[PROF_SLICE_SYNC]))
             prof_copies_add(judge, &sums, shape);
     }
-    int64_t steps = judge->facts->steps;
+    int64_t steps = prof_steps(judge);
     if (sums.count < 10 || sums.count < 2 * steps)
         return; /* one a step is how results are read */
     struct prof_draft *draft = prof_found(
@@ -72,7 +72,7 @@ static void small_transfers(struct prof_judge *judge)
 {
     double fixed_ns, half = half_bytes(judge, &fixed_ns);
     struct prof_copies sums = {0};
-    int64_t all = 0, steps = judge->facts->steps;
+    int64_t all = 0, steps = prof_steps(judge);
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         if (!prof_is_link_copy(shape) || prof_is_scalar_readback(shape))
@@ -195,7 +195,7 @@ static void blocking_copy(struct prof_judge *judge)
         by_call &= shape->waits;
     }
     /* One a step is how a result is handed over: the host needs it. */
-    if (sums.count < 3 || sums.count <= judge->facts->steps)
+    if (sums.count < 3 || sums.count <= prof_steps(judge))
         return;
     int64_t kernel = judge->device->slice_ns[PROF_SLICE_KERNEL];
     double hidden = sums.alone_ns > kernel ? (double)kernel / (double)sums.alone_ns : 1;

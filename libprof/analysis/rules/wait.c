@@ -6,14 +6,15 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/occupancy.h"
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 
 /* ---- explicit waits -------------------------------------------------------------------------- */
 
 static void sync_stall(struct prof_judge *judge)
 {
-    const struct prof_facts *f = judge->facts;
+    const struct prof_call_totals *calls = &judge->device->calls[PROF_CALL_SYNC];
     int64_t idle = judge->device->slice_ns[PROF_SLICE_SYNC];
-    int64_t waits = f->calls_in[PROF_CALL_SYNC].count, steps = f->steps ? f->steps : 1;
+    int64_t waits = calls->count, steps = prof_steps(judge) ? prof_steps(judge) : 1;
     if (waits < 5 || waits < 2 * steps || prof_of_window(judge, idle) < 0.02)
         return;
     double part = 1 - (double)steps / (double)waits; /* one a step is needed to see the result */
@@ -23,7 +24,7 @@ static void sync_stall(struct prof_judge *judge)
         "%s until the host launches again.",
         prof_count(waits).text, prof_count_a_step(judge, waits).text, prof_duration_ns(idle).text);
     prof_number(draft, "waits", (double)waits, PROF_NUMBER_COUNT);
-    prof_number(draft, "waited_ns", (double)f->calls_in[PROF_CALL_SYNC].sum_ns, PROF_NUMBER_NS);
+    prof_number(draft, "waited_ns", (double)calls->sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_claim(draft, PROF_SLICE_SYNC, (int64_t)((double)idle * part));
     /* The way into the next launch is hidden too when the queue never runs empty. */
@@ -90,51 +91,47 @@ static int64_t in_kernels_ns(const struct prof_judge *judge)
 
 /* ---- calls that wait without saying so ------------------------------------------------------- */
 
-#define LONG_NS 20000
-
-struct hidden_waits {
-    int64_t count, sum_ns;
-    struct prof_spots spots;
-};
-
-/* Frees and code loading that took as long as something was running: those calls wait for the whole
- * device. */
-static void find_hidden_waits(const struct prof_facts *f, struct hidden_waits *found)
+/* Calls to free or page-lock memory that took long: those wait for the whole device. */
+static struct prof_call_totals hidden_waits(const struct prof_judge *judge)
 {
-    for (size_t i = 0; i < f->calls.count; i++) {
-        const struct prof_call *call = &f->calls.data[i];
-        bool waits = call->class_ == PROF_CALL_FREE || call->class_ == PROF_CALL_FREE_HOST ||
-                     call->class_ == PROF_CALL_ALLOC_HOST;
-        if (!waits || call->start < f->begin || call->start >= f->end || call->duration < LONG_NS)
-            continue;
-        found->count++;
-        found->sum_ns += call->duration;
-        prof_spots_add(&found->spots,
-                       (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
+    static const enum prof_call_class waits[] = {PROF_CALL_FREE, PROF_CALL_FREE_HOST,
+                                                 PROF_CALL_ALLOC_HOST};
+    struct prof_call_totals found = {0};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        const struct prof_call_totals *calls = &judge->device->calls[waits[i]];
+        found.long_count += calls->long_count;
+        found.long_ns = prof_add(found.long_ns, calls->long_ns);
+        for (int k = 0; k < PROF_PLACES; k++) {
+            if (calls->spots.worst[k].duration >= PROF_LONG_CALL_NS)
+                prof_spots_add(&found.spots, calls->spots.worst[k]);
+        }
     }
+    return found;
 }
 
-static bool is_cuda(const struct prof_judge *judge)
+/* Kernels in the legacy default stream beside others in streams that wait for it, of one process:
+ * another program's streams have a default stream of their own. */
+static bool mixes_default_stream(struct prof_judge *judge)
 {
-    const struct prof_device *device = judge->device->device;
-    return device && device->api && !strcmp(device->api, "cuda");
-}
-
-/* Kernels in the legacy default stream beside others in streams that wait for it. */
-static bool mixes_default_stream(const struct prof_judge *judge)
-{
+    enum { IN_DEFAULT = 1, IN_OTHERS = 2, BOTH = 3 };
     const struct prof_facts *f = judge->facts;
-    bool in_default = false, in_others = false;
-    for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count && !(in_default && in_others); i++) {
+    struct prof_map found = {0}; /* process -> those */
+    bool mixes = false;
+    for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count && !mixes && !judge->failed; i++) {
         struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
-        if (op.start < f->begin || op.start >= f->end ||
+        const struct prof_stream *stream = prof_stream(f->capture, op.stream);
+        if (op.start < f->begin || op.start >= f->end || !stream ||
             f->shapes.data[op.shape].device != judge->device_index)
             continue;
-        const struct prof_stream *stream = prof_stream(f->capture, op.stream);
-        in_default |= stream && stream->is_default;
-        in_others |= stream && !stream->is_default && !stream->non_blocking;
+        const uint64_t *known = prof_map_get(&found, (uint64_t)stream->process);
+        uint64_t now = (known ? *known : 0) | (stream->is_default       ? IN_DEFAULT
+                                               : !stream->non_blocking ? IN_OTHERS
+                                                                       : 0);
+        mixes = now == BOTH;
+        judge->failed = !prof_map_put(&found, (uint64_t)stream->process, now);
     }
-    return in_default && in_others;
+    prof_map_free(&found);
+    return mixes;
 }
 
 /* Their idle time, and that they do not run side by side. */
@@ -149,31 +146,30 @@ static void claim_waiting_streams(struct prof_judge *judge, struct prof_draft *d
 
 static void implicit_sync(struct prof_judge *judge)
 {
-    struct hidden_waits found = {0};
-    if (!is_cuda(judge)) {
+    if (!prof_is_cuda(judge)) {
         prof_abstain(judge, "of OpenCL's calls none waits unasked");
         return;
     }
-    find_hidden_waits(judge->facts, &found);
+    struct prof_call_totals found = hidden_waits(judge);
     bool mixes = mixes_default_stream(judge);
-    if (found.count < 3 && !mixes)
+    if (found.long_count < 3 && !mixes)
         return;
     int64_t idle = judge->device->slice_ns[PROF_SLICE_ALLOC];
     char calls[200] = "";
-    if (found.count >= 3)
+    if (found.long_count >= 3)
         snprintf(calls, sizeof calls,
                  "%s to free or page-lock memory took more than 20 us (%s in all): they wait for "
                  "the whole device. ",
-                 prof_counted(found.count, "call", "calls").text,
-                 prof_duration_ns(found.sum_ns).text);
+                 prof_counted(found.long_count, "call", "calls").text,
+                 prof_duration_ns(found.long_ns).text);
     struct prof_draft *draft = prof_found(
         judge, 0.5, "%s%s", calls,
         mixes ? "Kernels in the legacy default stream make every other stream wait." : "");
-    prof_number(draft, "calls", (double)found.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "call_ns", (double)found.sum_ns, PROF_NUMBER_NS);
+    prof_number(draft, "calls", (double)found.long_count, PROF_NUMBER_COUNT);
+    prof_number(draft, "call_ns", (double)found.long_ns, PROF_NUMBER_NS);
     prof_number(draft, "default_stream", mixes, PROF_NUMBER_PLAIN);
-    if (found.count >= 3)
-        prof_claim(draft, PROF_SLICE_ALLOC, found.sum_ns < idle ? found.sum_ns : idle);
+    if (found.long_count >= 3)
+        prof_claim(draft, PROF_SLICE_ALLOC, found.long_ns < idle ? found.long_ns : idle);
     if (mixes)
         claim_waiting_streams(judge, draft);
     prof_places(judge, draft, &found.spots);
@@ -193,6 +189,24 @@ static void claim_between(struct prof_judge *judge, struct prof_draft *draft, do
     }
 }
 
+/* Processes whose kernels the device runs. */
+static size_t processes_on(struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    struct prof_map found = {0};
+    size_t at = 0, count = 0;
+    uint64_t key, launches;
+    while (prof_map_next(&f->launchers, &at, &key, &launches)) {
+        const struct prof_thread *thread = prof_thread(f->capture, (int64_t)(key >> 32));
+        if ((uint32_t)key == judge->device_index && thread &&
+            !prof_map_put(&found, (uint64_t)thread->process, 1))
+            judge->failed = true;
+    }
+    count = found.count;
+    prof_map_free(&found);
+    return count;
+}
+
 static void serial_streams(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
@@ -206,12 +220,14 @@ static void serial_streams(struct prof_judge *judge)
     int64_t least = side_by_side_ns(judge, units);
     if (kernel - least <= 0 || prof_of_window(judge, kernel - least) < 0.02)
         return;
+    size_t processes = processes_on(judge);
     struct prof_draft *draft = prof_found(
         judge, 0.5,
-        "Kernels of %s streams run one after the other though they do not fill the device: %s that "
-        "side by side could take %s.",
-        prof_count((int64_t)d->streams).text, prof_duration_ns(kernel).text,
-        prof_duration_ns(least).text);
+        "Kernels of %s streams%s%s run one after the other though they do not fill the device: %s "
+        "that side by side could take %s.",
+        prof_count((int64_t)d->streams).text, processes > 1 ? " of " : "",
+        processes > 1 ? prof_counted((int64_t)processes, "process", "processes").text : "",
+        prof_duration_ns(kernel).text, prof_duration_ns(least).text);
     prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
     prof_number(draft, "side_by_side_ns", (double)least, PROF_NUMBER_NS);
@@ -268,10 +284,11 @@ const struct prof_rule prof_rules_wait[] = {
                        "grids that do not fill the device.",
               .why =
                   "Small kernels of several streams can share the device; a false dependency, the "
-                  "default stream or waits on the host keep them apart.",
+                  "default stream or waits on the host keep them apart; processes take turns on a device "
+                  "unless a server (MPS) lets them share it.",
               .fix = "Find what orders them and remove it.",
               .cuda = "cudaStreamNonBlocking; events instead of cudaStreamSynchronize; launch "
-                      "breadth-first.",
+                      "breadth-first; between processes nvidia-cuda-mps-control -d.",
               .opencl = "Several in-order queues, clFlush each; or an out-of-order queue.",
               .pytorch = "torch.cuda.Stream() per branch, wait_stream where needed.",
               .bound = "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), "

@@ -1,0 +1,242 @@
+/* Runs of several devices, threads and processes: what is told of a device rests on what those do
+ * that launch on it, and what two programs do side by side is no fault of either. */
+#include <stdio.h>
+#include <string.h>
+
+#include "report/findings.h"
+#include "tests/check_main.h"
+#include "tests/diagnosis/programs.h"
+
+#define MIB (INT64_C(1) << 20)
+#define MS INT64_C(1000000)
+
+struct judged {
+    struct prof_capture *capture;
+    struct prof_findings findings;
+};
+
+static struct judged judge(struct scene *s)
+{
+    struct judged j = {.capture = scene_close(s)};
+    struct prof_error err = {0};
+    ck_assert_msg(!prof_findings(j.capture, NULL, &j.findings, &err), "%s", err.message);
+    findings_check(&j.findings);
+    return j;
+}
+
+static void done(struct judged *j)
+{
+    prof_findings_free(&j->findings);
+    prof_close(j->capture);
+}
+
+static void silent(const struct judged *j, const char *rule)
+{
+    if (finding_of(&j->findings, rule))
+        findings_list(&j->findings);
+    ck_assert_msg(!finding_of(&j->findings, rule), "%s speaks", rule);
+}
+
+/* Both threads do a step each, the one that is behind first. */
+static void both(struct scene *s, void (*one_step)(struct scene *s, int number), int steps)
+{
+    for (int i = 0; i < steps; i++) {
+        for (int side = 0; side < 2; side++) {
+            scene_as(s, side);
+            one_step(s, i);
+        }
+    }
+}
+
+static int k[4];
+
+static void twenty_short_ones(struct scene *s, int number)
+{
+    (void)number;
+    scene_push(s, "step");
+    for (int i = 0; i < 20; i++)
+        scene_kernel(s, 0, k[i % 4], 1500);
+    scene_sync(s);
+    scene_pop(s);
+}
+
+/* Each rank's steps are its own: told is what one of them does in a step of its. */
+START_TEST(ranks_have_steps_of_their_own)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, true, true);
+    for (int i = 0; i < 4; i++)
+        k[i] = scene_config(&s, (const char *[]){"add", "scale", "shift", "gelu"}[i], 264, 256, 32);
+    both(&s, twenty_short_ones, STEPS);
+    struct judged j = judge(&s);
+    const struct prof_finding *finding = finding_of(&j.findings, "graph-candidate");
+    ck_assert_int_eq(j.findings.steps, STEPS);
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_ptr_nonnull(strstr(finding->seen, "the same 20 kernels"));
+    ck_assert_uint_eq(finding->devices, 2);
+    silent(&j, "launch-bound");
+    /* A report says which device it is about. */
+    struct prof_report_data data = {.capture = j.capture, .findings = j.findings};
+    char line[300];
+    prof_report_finding_price(&data, finding, line, sizeof line);
+    ck_assert_msg(strstr(line, "; on GPU") && strstr(line, " and 1 more"), "%s", line);
+    data.findings.waterfall_count = 1;
+    prof_report_finding_price(&data, finding, line, sizeof line);
+    ck_assert_msg(!strstr(line, " on GPU"), "%s", line);
+    done(&j);
+}
+END_TEST
+
+static void second_allocates(struct scene *s, int number)
+{
+    (void)number;
+    for (int i = 0; i < 4; i++) {
+        int64_t start = s->host;
+        if (s->side)
+            scene_call(s, "cudaMalloc", 90 * US);
+        scene_host(s, 12 * US);
+        scene_kernel(s, 0, k[0], s->side ? 200 * US : 10 * US);
+        if (!s->side)
+            continue;
+        scene_sync(s);
+        scene_call(s, "cudaFree", 60 * US);
+        scene_lifetime(s, start, s->host, MIB, 3);
+    }
+    scene_sync(s);
+}
+
+/* Who allocates holds up the device that it launches on, and not another thread's, also where it is
+ * not known of which device the memory is. */
+START_TEST(allocations_are_of_a_device)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, _i & 1, true);
+    k[0] = scene_config(&s, "work", 13200, 256, 32);
+    both(&s, second_allocates, STEPS);
+    if (_i & 2)
+        scene_sql(&s, "UPDATE allocation SET device = NULL");
+    struct judged j = judge(&s);
+    const struct prof_finding *finding = finding_of(&j.findings, "alloc-in-loop");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq(finding->device, 2);
+    ck_assert_uint_eq(finding->devices, 1);
+    finding = finding_of(&j.findings, "implicit-sync");
+    ck_assert(!finding || finding->device == 2);
+    done(&j);
+}
+END_TEST
+
+static void one_down_one_up(struct scene *s, int number)
+{
+    (void)number;
+    scene_kernel(s, 0, k[0], 300 * US);
+    scene_copy(s, 0, s->side ? SCENE_UP : SCENE_DOWN, SCENE_PINNED, (s->side ? 1 : 4) * MIB,
+               100 * US, true);
+    scene_host(s, s->side ? 40 * US : 0);
+}
+
+/* What one program brings down and another one sends up is no trip of data. */
+START_TEST(two_programs_pass_nothing_on)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, true, false);
+    k[0] = scene_config(&s, "work", 13200, 256, 32);
+    both(&s, one_down_one_up, STEPS);
+    struct judged j = judge(&s);
+    silent(&j, "host-round-trip");
+    silent(&j, "repeated-upload");
+    done(&j);
+}
+END_TEST
+
+/* The second one's between two of the first one's. */
+static void one_kernel(struct scene *s, int number)
+{
+    (void)number;
+    scene_host(s, s->side ? 120 * US : 0);
+    scene_kernel(s, 0, k[0], 100 * US);
+    scene_host(s, s->side ? 120 * US : 240 * US);
+}
+
+/* One in its default stream, one in streams that would wait for that of their own process. */
+START_TEST(default_streams_are_of_a_process)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, true, false);
+    scene_sql(&s, "UPDATE stream SET is_default = (id = 1), non_blocking = 0");
+    k[0] = scene_config(&s, "branch", 16, 256, 32);
+    both(&s, one_kernel, STEPS);
+    struct judged j = judge(&s);
+    silent(&j, "implicit-sync");
+    const struct prof_finding *finding = finding_of(&j.findings, "serial-streams");
+    if (!finding)
+        findings_list(&j.findings);
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_ptr_nonnull(strstr(finding->seen, "2 streams of 2 processes run one after the other"));
+    done(&j);
+}
+END_TEST
+
+/* A device that takes part at the beginning only is not starved afterwards. */
+START_TEST(a_device_that_is_done_does_not_wait)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, true);
+    k[0] = scene_config(&s, "work", 13200, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        for (int side = 0; side <= (i < 8); side++) {
+            scene_as(&s, side);
+            scene_kernel(&s, 0, k[0], 300 * US);
+            scene_sync(&s);
+        }
+    }
+    struct judged j = judge(&s);
+    silent(&j, "host-starvation");
+    done(&j);
+}
+END_TEST
+
+/* Both compile at one time: together they take no more of the run than it has. */
+START_TEST(compiling_side_by_side_is_told_once)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, true, true);
+    k[0] = scene_config(&s, "work", 13200, 256, 32);
+    for (int side = 0; side < 2; side++) {
+        scene_as(&s, side);
+        scene_call(&s, "cuModuleLoadData", 80 * MS);
+    }
+    both(&s, one_kernel, STEPS);
+    struct judged j = judge(&s);
+    const struct prof_finding *finding = finding_of(&j.findings, "one-off-cost");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_str_eq(finding->numbers[0].name, "one_off_ns");
+    ck_assert_double_eq_tol(finding->numbers[0].value, 80e6, 1);
+    done(&j);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sharing");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 60);
+    tcase_add_test(all, ranks_have_steps_of_their_own);
+    tcase_add_loop_test(all, allocations_are_of_a_device, 0, 4);
+    tcase_add_test(all, two_programs_pass_nothing_on);
+    tcase_add_test(all, default_streams_are_of_a_process);
+    tcase_add_test(all, a_device_that_is_done_does_not_wait);
+    tcase_add_test(all, compiling_side_by_side_is_told_once);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
