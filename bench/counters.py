@@ -24,6 +24,7 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -44,8 +45,7 @@ SAME = {
     "tensor": ["sm__pipe_tensor_cycles_active.sum"],
     "tensor_half": ["sm__pipe_tensor_op_hmma_cycles_active.sum"],
 }
-# What tracing adds to each warp of a kernel (seen on GH100): ncu's launches are not traced.
-ADDED = {"instructions": 8, "alu": 4}
+PER_WARP = ("instructions", "alu")  # tracing adds to each warp what perfkit takes off again
 LEAST = {"byte": 1e6, "cycle": 1e4, "instruction": 1e4}  # below this a launch counts next to nothing
 RANGES = 3  # of each kernel, in bench_counter_kernels and torch_kernels.py
 RANGE_LAUNCHES = 128
@@ -124,13 +124,14 @@ def warps_of(report, calls):
     return warps
 
 
-def compare(values, theirs, told, warps=0):
-    """Rows of a case: its sampled values beside ncu's and the source's."""
+def compare(values, theirs, told, warps=0, traced=None):
+    """Rows of a case: its sampled values beside ncu's and the source's. `traced`: {counter: what
+    perfkit took off for each warp}."""
     rows = []
     for value in values:
         name, ours = value["counter"], value["per_launch"]
         other = statistics.mean(theirs[name]) if name in theirs else None
-        least = 1 if name in ADDED and warps else LEAST.get(value["unit"], 0)
+        least = 1 if name in PER_WARP and warps else LEAST.get(value["unit"], 0)
         if ours is None or max(ours, other or 0) < least:
             continue
         relative = value["per_launch_error"] / ours if value["per_launch_error"] and ours else None
@@ -139,10 +140,10 @@ def compare(values, theirs, told, warps=0):
         if told.get(name):
             row["source_off"] = ours / told[name] - 1
         if other:
-            row["ncu"], row["ncu_off"] = other, (ours - ADDED.get(name, 0) * warps) / other - 1
+            row["ncu"], row["ncu_off"] = other, ours / other - 1
             row["ncu_errors"] = abs(row["ncu_off"]) / relative if relative else None
         if other is not None and warps:
-            row["added"] = (ours - other) / warps
+            row["added"] = (ours - other) / warps + (traced or {}).get(name, 0)
             row["added_error"] = value["per_launch_error"] / warps if relative else None
         rows.append(row)
     return rows
@@ -158,9 +159,17 @@ class Bench:
     def run(self, command):
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
+    def path(self, name):
+        return os.path.join(self.folder, name + ".sqlite")
+
+    def traced(self, name):
+        """What perfkit took off for each warp, by counter."""
+        with sqlite3.connect(self.path(name)) as capture:
+            return dict(capture.execute("SELECT name, traced FROM counter WHERE traced NOT NULL"))
+
     def capture(self, name, command, *options):
         """(what the program printed, the report of its capture)"""
-        path = os.path.join(self.folder, name + ".sqlite")
+        path = self.path(name)
         perfkit = os.path.join(self.bin, "perfkit")
         done = self.run([perfkit, "run", "-q", "-f", "-o", path, *options, "--", *command])
         if done.returncode:
@@ -210,7 +219,7 @@ class Bench:
         said, report = self.capture(name, command, "--counters=roofline")
         told = read_told(said)[name]
         values, warps = values_of(report, told["launches"]), warps_of(report, told["launches"])
-        rows = compare(values, theirs, told["counts"], warps)
+        rows = compare(values, theirs, told["counts"], warps, self.traced(name))
         kernel = values[0]["name"] if values else ""
         return [dict(row, case=name, kernel=kernel) for row in rows], sampler_share(report)
 
@@ -246,7 +255,6 @@ def sampler_share(report):
 
 
 def show(rows):
-    """ncu's columns less what tracing adds to the sampled value."""
     print("%-16s %-28.28s %-18s %8s %12s %8s %8s %9s %9s %8s" % (
         "case", "kernel", "counter", "samples", "per launch", "error", "ncu", "in errors",
         "ncu's own", "source"))
@@ -268,7 +276,7 @@ def summarise(rows):
     far = [r for r in enough if abs(r["ncu_off"]) > NEAR]
     honest = sum(r["ncu_errors"] <= 2 for r in enough)
     if enough:
-        print("against ncu, >= %d samples, less what tracing adds: %d of %d within %g %%; %d of the %d "
+        print("against ncu, >= %d samples: %d of %d within %g %%; %d of the %d "
               "whose printed error is that small" % (
                   ENOUGH, near(enough), len(enough), 100 * NEAR, near(known), len(known)))
         print("within two of the printed standard errors: %d of %d" % (honest, len(enough)))
@@ -280,10 +288,10 @@ def summarise(rows):
 
 
 def show_added(rows):
-    """What a warp has more in a traced run."""
-    rows = [row for row in rows if row["counter"] in ADDED and row.get("added_error")]
+    """What a warp has more in a traced run, before anything is taken off."""
+    rows = [row for row in rows if row["counter"] in PER_WARP and row.get("added_error")]
     if rows:
-        print("\nmore in each warp than under ncu, which does not trace:")
+        print("\nexecuted in each warp beyond what ncu counts, which does not trace:")
     for row in rows:
         print("%-16s %-18s %+8.3f +- %.3f" % (row["case"], row["counter"], row["added"],
                                               row["added_error"]))
