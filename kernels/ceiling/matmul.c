@@ -13,10 +13,10 @@
 #include "kernels/device/clock.h"
 
 #define ROUNDS 9
-#define SHAPES 5
+#define SHAPES 6
 #define TURN_NS 5000000u     /* what is timed at once: products in a row */
 #define SLOW_NS 250000000.0  /* a product that takes longer is not tried */
-#define SEARCH_NS 100000000u /* for the ways of one shape, after the first one */
+#define SEARCH_NS 200000000u /* for the ways of one shape, after the first one */
 #define PATTERN_BYTES ((size_t)64 << 20)
 
 struct search {
@@ -33,17 +33,16 @@ struct search {
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* Squares; rows of many tokens by square weights; and, of 128 rows a compute unit, a shape whose
- * tiles come out even however many units there are. A matrix takes an eighth of the memory at
- * most. */
+/* A small one, which tells which are too slow to try; squares; rows of many tokens by square
+ * weights; and, of 128 rows a compute unit, a shape whose tiles come out even however many units
+ * there are. A matrix takes an eighth of the memory at most. */
 static void choose_shapes(struct search *s)
 {
     const struct dev_info *info = dev_info(s->dev);
-    const struct library_shape all[SHAPES] = {{8192, 8192, 8192, false},
-                                              {4096, 4096, 4096, false},
-                                              {info->compute_units * 128, 8192, 8192, false},
-                                              {32768, 4096, 4096, false},
-                                              {16384, 16384, 16384, false}};
+    const struct library_shape all[SHAPES] = {
+        {2048, 2048, 2048, false},  {8192, 8192, 8192, false},
+        {4096, 4096, 4096, false},  {info->compute_units * 128, 8192, 8192, false},
+        {32768, 4096, 4096, false}, {16384, 16384, 16384, false}};
 
     s->shape_count = 0;
     if (s->plan->quick) {
