@@ -1,5 +1,5 @@
-/* The table of statistics: adding one is a row here, its columns and its walk. And the texts that
- * rows of several of them have in common. */
+/* The table of statistics, made of the list in stats_columns.h: adding one is a row there, its
+ * columns and its walk. And the texts that rows of several of them have in common. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,74 +8,16 @@
 #include "report/stats_columns.h"
 
 #define STAT(name, function, title, summary)                                                       \
-    {                                                                                              \
-        name, title, summary, prof_stat_##function##_columns, prof_stat_##function, NULL           \
-    }
+    {#name, title, summary, prof_stat_##function##_columns, prof_stat_##function, NULL},
 #define STAT_BY(name, function, title, summary, needs)                                             \
-    {                                                                                              \
-        name, title, summary " (run " needs ")", prof_stat_##function##_columns,                   \
-            prof_stat_##function, needs                                                            \
-    }
+    {#name,                                                                                        \
+     title,                                                                                        \
+     summary " (run " needs ")",                                                                   \
+     prof_stat_##function##_columns,                                                               \
+     prof_stat_##function,                                                                         \
+     needs},
 
-/* clang-format off */
-const struct prof_report_stat prof_report_stats[] = {
-    STAT("cuda_api_sum", api_sum, "CUDA API Summary",
-         "API calls by name"),
-    STAT("cuda_api_trace", api_trace, "CUDA API Trace",
-         "every API call in order of time"),
-    STAT("cuda_gpu_kern_sum", kern_sum, "CUDA GPU Kernel Summary",
-         "kernels by name"),
-    STAT("cuda_gpu_kern_gb_sum", kern_gb_sum, "CUDA GPU Kernel/Grid/Block Summary",
-         "kernels by name, grid and block"),
-    STAT("cuda_gpu_mem_time_sum", mem_time_sum, "CUDA GPU MemOps Summary (by Time)",
-         "copies and fills by direction: how long they took"),
-    STAT("cuda_gpu_mem_size_sum", mem_size_sum, "CUDA GPU MemOps Summary (by Size)",
-         "copies and fills by direction: how much they moved"),
-    STAT("cuda_gpu_sum", gpu_sum, "CUDA GPU Summary (Kernels/MemOps)",
-         "everything that ran on devices, by name"),
-    STAT("cuda_api_gpu_sum", api_gpu_sum, "CUDA Summary (API/Kernels/MemOps)",
-         "API calls and everything that ran on devices, by name"),
-    STAT("cuda_gpu_trace", gpu_trace, "CUDA GPU Trace",
-         "every kernel, copy and fill in order of time"),
-    STAT("cuda_kern_exec_sum", kern_exec_sum, "CUDA Kernel Launch & Exec Time Summary",
-         "launches by thread, device, call and kernel: total (T), call (A), waiting in the queue "
-         "(Q), kernel (K)"),
-    STAT("cuda_kern_exec_trace", kern_exec_trace, "CUDA Kernel Launch & Exec Time Trace",
-         "every launch with its call, its time in the queue and its kernel"),
-    STAT("nvtx_sum", nvtx_sum, "NVTX Range Summary",
-         "NVTX ranges by name and style, on the host"),
-    STAT("nvtx_pushpop_sum", nvtx_pushpop_sum, "NVTX Push/Pop Range Summary",
-         "NVTX push/pop ranges by name, on the host"),
-    STAT("nvtx_startend_sum", nvtx_startend_sum, "NVTX Start/End Range Summary",
-         "NVTX start/end ranges by name, on the host"),
-    STAT("nvtx_pushpop_trace", nvtx_pushpop_trace, "NVTX Push/Pop Range Trace",
-         "every NVTX push/pop range in order of time"),
-    STAT("nvtx_gpu_proj_sum", nvtx_gpu_proj_sum, "NVTX GPU Projection Summary",
-         "NVTX ranges by name: from the first start to the last end of the device work called in "
-         "them"),
-    STAT("nvtx_gpu_proj_trace", nvtx_gpu_proj_trace, "NVTX GPU Projection Trace",
-         "every NVTX range with device work, as the device saw it"),
-    STAT("nvtx_kern_sum", nvtx_kern_sum, "NVTX GPU Kernel Summary",
-         "kernels by the NVTX ranges around their launch"),
-    STAT_BY("pytorch_sum", pytorch_sum, "PyTorch Operator Summary",
-            "device work of PyTorch's operators by the line that called them, the backward pass "
-            "included", "--pytorch --stacks, of a program that uses PyTorch"),
-    STAT_BY("stack_api_sum", stack_api_sum, "API Calls by Host Stack",
-            "API calls by name and by the host stack that made them: where the host launches, "
-            "allocates and waits", "--stacks"),
-    STAT_BY("stack_kern_sum", stack_kern_sum, "Kernels and Copies by Host Stack (Bottom-up)",
-            "kernels, copies and fills by name and by the host stack that asked for them",
-            "--stacks"),
-    STAT_BY("stack_line_sum", stack_line_sum, "Device Work by Host Line (Top-down)",
-            "lines of the program by the device work asked for through them and by them",
-            "--stacks"),
-    STAT("um_sum", um_sum, "Unified Memory Analysis Summary",
-         "unified memory by address: what moved, and page faults"),
-    STAT("um_total_sum", um_total_sum, "Unified Memory Totals Summary",
-         "unified memory in all"),
-    {0},
-};
-/* clang-format on */
+const struct prof_report_stat prof_report_stats[] = {PROF_STATS(STAT, STAT_BY){0}};
 
 const struct prof_report_stat *prof_report_stat_find(const char *name, size_t length)
 {

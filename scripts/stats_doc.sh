@@ -11,5 +11,5 @@ trap 'rm -f "$text"' EXIT
     "$1" report --stats list --format markdown
     echo
 } >"$text"
-fill_page docs/stats.md '<!-- statistics: written by scripts/stats_doc.sh from report/stats.c -->' \
+fill_page docs/stats.md '<!-- statistics: written by scripts/stats_doc.sh from report/stats_columns.h -->' \
     '<!-- end of statistics -->' "$text" "run scripts/stats_doc.sh $1" "${2:-}"
