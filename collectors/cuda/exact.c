@@ -373,8 +373,11 @@ static void leave(const CUpti_CallbackData *call)
 /* A context may end: CUPTI's profiler of it must not be touched afterwards. */
 static void give_back(void)
 {
-    exact_turn_wait();
-    if (!take_turn())
+    if (mine.state == OVERDUE)
+        end_overdue();
+    if (mine.state == OUTSIDE)
+        exact_turn_wait();
+    if (mine.state != OUTSIDE || !take_turn())
         return;
     exact_ranges_release();
     end_turn();

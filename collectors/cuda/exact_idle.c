@@ -6,10 +6,9 @@
  *
  * Asking an event is among the calls that end the capture of another thread's stream, in some modes
  * of capture: not from a thread in relaxed mode, which ours are meanwhile. */
-#include <time.h>
-
 #include "collectors/core/collector.h"
 #include "collectors/cuda/exact_idle.h"
+#include "collectors/cuda/exact_turns.h"
 #include "collectors/cuda/parts.h"
 
 #define FIRST_PAUSE_NS 10000
@@ -32,7 +31,7 @@ static enum exact_idle ask(CUevent event, uint64_t deadline, bool (*leave)(void)
             return result == CUDA_SUCCESS ? EXACT_IDLE : EXACT_IDLE_UNKNOWN;
         if (collector_now() >= deadline)
             return EXACT_IDLE_LATE;
-        nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+        exact_pause(pause);
     }
 }
 

@@ -4,7 +4,9 @@
  * pass changes) the launches of other threads are kept waiting before they begin. Not for ever:
  * after two seconds they go on, and the count is thrown away. */
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/cuda/exact_turns.h"
@@ -18,6 +20,12 @@ static _Atomic uint32_t turn;
 static _Atomic uint32_t begun, in_flight;
 static _Thread_local uint32_t depth __attribute__((tls_model("initial-exec")));
 
+void exact_pause(long ns)
+{
+    struct timespec length = {.tv_nsec = ns};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, NULL);
+}
+
 /* Until `what` is no more than that. False: it took too long. */
 static bool wait_for(const _Atomic uint32_t *what, uint32_t most, uint64_t limit_ns)
 {
@@ -25,7 +33,7 @@ static bool wait_for(const _Atomic uint32_t *what, uint32_t most, uint64_t limit
     while (atomic_load(what) > most) {
         if (collector_now() - start >= limit_ns)
             return false;
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        exact_pause(PAUSE_NS);
     }
     return true;
 }

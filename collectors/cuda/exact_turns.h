@@ -20,6 +20,10 @@ bool exact_turn_alone(void);
 void exact_turn_share(void);
 
 void exact_turn_wait(void); /* until nobody has it, or for two seconds */
+
+/* Sleep. The calling thread cannot be cancelled in it, as it could in nanosleep: the turn would never
+ * end. */
+void exact_pause(long ns);
 void exact_turns_forked(void);
 
 #endif

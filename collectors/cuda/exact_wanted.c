@@ -52,7 +52,8 @@ bool exact_wanted_shape(const char *name, const CUpti_CallbackData *call, struct
         *out = *from->config;
         return true;
     }
-    if (!starts(name, "cuLaunchKernel") && !starts(name, "cuLaunchCooperativeKernel"))
+    if ((!starts(name, "cuLaunchKernel") && !starts(name, "cuLaunchCooperativeKernel")) ||
+        strstr(name, "MultiDevice")) /* before CUDA 13: a list of launches that wait for each other */
         return false;
     const struct plain_launch *from = call->functionParams;
     *out = from->shape;

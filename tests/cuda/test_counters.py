@@ -478,6 +478,10 @@ class Counters(replay.Case):
         (note,) = self.notes(db, "degraded")
         self.assertIn("did not end", note)
 
+    def test_exact_survives_a_cancelled_thread(self):
+        db = self.exact_program("exact_cancelled")
+        self.assertEqual(self.launches(db, "_Z4gemmPf"), 3)
+
     def test_exact_captures_end_with_their_streams(self):
         db = self.exact_program("exact_captures")
         self.assertEqual(self.launches(db, "_Z4gemmPf"), 3)

@@ -65,7 +65,7 @@ void play_topology(void); /* a device and a context */
     X(late_context)
 #define SCENARIOS_OF_EXACT(X)                                                                      \
     X(exact) X(exact_many) X(exact_waiting) X(exact_slow) X(exact_threads) X(exact_captures)       \
-    X(exact_late) X(exact_fork) X(exact_exit) X(exact_overdue)
+    X(exact_late) X(exact_fork) X(exact_exit) X(exact_overdue) X(exact_cancelled)
 #define SCENARIOS(X) SCENARIOS_OF_WORK(X) SCENARIOS_OF_CALLBACKS(X) SCENARIOS_OF_EXACT(X)
 
 #define X(name) int scenario_##name(void);

@@ -183,6 +183,30 @@ int scenario_exact_slow(void)
     return fake.hold(0);
 }
 
+static void *launch_and_be_cancelled(void *unused)
+{
+    launch_by_driver("_Z4gemmPf", 1, 10);
+    for (;;)
+        pause();
+    return unused;
+}
+
+/* A thread is cancelled while it waits for the device; the others go on. */
+int scenario_exact_cancelled(void)
+{
+    pthread_t other;
+    play_topology();
+    fake.hold(1);
+    if (pthread_create(&other, NULL, launch_and_be_cancelled, NULL) != 0)
+        return 1;
+    play_pause_ms(50);
+    pthread_cancel(other);
+    pthread_join(other, NULL);
+    fake.hold(0);
+    launch_by_driver("_Z4gemmPf", 4, 10);
+    return fake.hold(0);
+}
+
 static void *launch_many(void *name)
 {
     launch_by_driver(name, 300, 10);
