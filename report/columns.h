@@ -68,7 +68,7 @@ void prof_report_say_wall(const struct prof_report_data *data, char *out, size_t
  * prof_report_NAME_table in the file of its family. */
 /* clang-format off */
 #define PROF_REPORT_TABLES(TABLE)                                                                  \
-    TABLE(devices) TABLE(gaps) TABLE(ranks) TABLE(collectives) TABLE(late_ranks)                   \
+    TABLE(devices) TABLE(gaps) TABLE(states) TABLE(ranks) TABLE(collectives) TABLE(late_ranks)     \
     TABLE(rank_links) TABLE(network) TABLE(rank_differences) TABLE(rank_iterations)                \
     TABLE(kernels) TABLE(counters) TABLE(counter_values) TABLE(exact_counts) TABLE(roofline)       \
     TABLE(roofline_configs) TABLE(roofline_ranges) TABLE(ceilings) TABLE(graphs) TABLE(lines)      \

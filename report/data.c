@@ -44,6 +44,36 @@ static enum prof_status flatten_gaps(struct prof_report_data *data, struct prof_
     return PROF_OK;
 }
 
+static int most_time_first(const void *a, const void *b)
+{
+    const struct prof_report_state *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    return (x->slice > y->slice) - (x->slice < y->slice);
+}
+
+static enum prof_status flatten_states(struct prof_report_data *data, struct prof_error *err)
+{
+    const struct prof_findings *findings = &data->findings;
+    if (!findings->waterfall_count)
+        return PROF_OK;
+    data->states = calloc(findings->waterfall_count * PROF_SLICES, sizeof *data->states);
+    if (!data->states)
+        return prof_fail(err, PROF_NOMEM, "cannot list states: out of memory");
+    for (size_t i = 0; i < findings->waterfall_count; i++) {
+        const struct prof_waterfall *row = &findings->waterfalls[i];
+        size_t first = data->state_count;
+        for (enum prof_slice slice = 0; slice < PROF_SLICES; slice++) {
+            if (row->ns[slice] > 0)
+                data->states[data->state_count++] =
+                    (struct prof_report_state){row->device, slice, row->ns[slice]};
+        }
+        qsort(data->states + first, data->state_count - first, sizeof *data->states,
+              most_time_first);
+    }
+    return PROF_OK;
+}
+
 static enum prof_status list_streams(struct prof_report_data *data, struct prof_error *err)
 {
     const struct prof_stream *all;
@@ -76,16 +106,16 @@ static enum prof_status load_counters(struct prof_report_data *data, struct prof
     for (size_t i = 0; i < count; i++) {
         const struct prof_counter_row *row = &all->rows[i / all->counter_count];
         size_t which = i % all->counter_count;
-        data->counter_values[data->counter_value_count++] = (struct prof_report_counter_value){
-            row, &all->counters[which], &row->values[which]};
+        data->counter_values[data->counter_value_count++] =
+            (struct prof_report_counter_value){row, &all->counters[which], &row->values[which]};
     }
     return PROF_OK;
 }
 
 static enum prof_status load_rooflines(struct prof_report_data *data, struct prof_error *err)
 {
-    enum prof_status status = prof_roofline(data->capture, data->filter, PROF_ROOFLINE_KERNELS,
-                                            &data->roofline, err);
+    enum prof_status status =
+        prof_roofline(data->capture, data->filter, PROF_ROOFLINE_KERNELS, &data->roofline, err);
     bool worked = false;
     for (size_t i = 0; i < data->roofline.count; i++)
         worked |= data->roofline.points[i].worked > 0;
@@ -122,6 +152,8 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
     if (!status)
         status = prof_overview(capture, filter, GAPS_PER_DEVICE, BUCKETS, &data->findings,
                                &data->utilisation, err);
+    if (!status)
+        status = flatten_states(data, err);
     if (!status)
         status = prof_kernel_summary(capture, filter, PROF_BY_NAME, &data->kernels, err);
     if (!status)
@@ -180,6 +212,7 @@ void prof_report_unload(struct prof_report_data *data)
     prof_findings_free(&data->findings);
     prof_utilisation_free(&data->utilisation);
     free(data->gaps);
+    free(data->states);
     free(data->streams);
     prof_kernel_summary_free(&data->kernels);
     prof_transfer_summary_free(&data->transfers);

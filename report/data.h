@@ -6,12 +6,20 @@
 #include "libprof/include/prof_cpu.h"
 #include "libprof/include/prof_launch_lines.h"
 #include "libprof/include/prof_ranks.h"
+#include "libprof/include/prof_waterfall.h"
 #include "report/report.h"
 
 /* A gap of utilisation with its device, so that gaps are one flat table. */
 struct prof_report_gap {
     int64_t device;
     struct prof_gap gap;
+};
+
+/* A state of a device in the time that was judged, so that waterfalls are one flat table. */
+struct prof_report_state {
+    int64_t device;
+    enum prof_slice slice;
+    int64_t ns;
 };
 
 /* A stream that did something, or that the program named. */
@@ -39,6 +47,8 @@ struct prof_report_data {
     struct prof_utilisation utilisation;
     struct prof_report_gap *gaps; /* all devices, longest first */
     size_t gap_count;
+    struct prof_report_state *states; /* device by device, longest first; none without time */
+    size_t state_count;
     struct prof_kernel_summary kernels;
     struct prof_transfer_summary transfers;
     struct prof_api_summary api;
@@ -49,7 +59,7 @@ struct prof_report_data {
     struct prof_pool_summary pools;
     struct prof_launch_lines lines;
     struct prof_cpu cpu;
-    struct prof_roofline roofline; /* of kernels */
+    struct prof_roofline roofline;         /* of kernels */
     struct prof_roofline roofline_configs; /* empty when no kernel's work is known */
     struct prof_roofline roofline_ranges;
     struct prof_counter_summary counters; /* by launch configuration */

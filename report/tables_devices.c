@@ -1,4 +1,6 @@
 /* The tables of devices: how busy each was, and when it had nothing to do. */
+#include <stdio.h>
+
 #include "report/columns.h"
 
 static struct prof_report_value share_value(int64_t part, int64_t whole)
@@ -116,4 +118,69 @@ const struct prof_report_table prof_report_gaps_table = {
     .screen_rows = 3,
     .not_in_text = true,
     ROWS(prof_report_gap, gap),
+};
+
+#define STATE(row) ((const struct prof_report_state *)(row))
+
+static struct prof_report_value state_share(const struct prof_report_data *data, const void *row)
+{
+    return share_value(STATE(row)->ns, data->findings.window_ns);
+}
+
+static struct prof_report_value state_key(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(prof_slice_name(STATE(row)->slice));
+}
+
+static struct prof_report_value state_idle(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int(STATE(row)->slice >= PROF_SLICE_FIRST_IDLE);
+}
+
+static struct prof_report_value state_name(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(prof_slice_text(STATE(row)->slice));
+}
+
+static struct prof_report_value state_device(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_device *device = prof_device(data->capture, STATE(row)->device);
+    return prof_report_text(prof_report_device_label(device));
+}
+
+static const struct prof_report_column state_columns[] = {
+    INT64("time_ns", "Time", NS, 1, prof_report_state, ns),
+    COMPUTED("share", "Share", SHARE, 1, state_share),
+    COMPUTED("state", "State", WORD, 0, state_key),
+    COMPUTED("idle", "Idle", NUMBER, 0, state_idle),
+    INT64("device", "Device id", NUMBER, 0, prof_report_state, device),
+    COMPUTED("title", "Device", WORD, 2, state_device),
+    COMPUTED("name", "What it did", NAME, 1, state_name),
+    {0},
+};
+
+static const void *state_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->state_count;
+    return data->states;
+}
+
+static void state_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    snprintf(out, size, "%s that were judged, from %s on",
+             prof_duration_ns(data->findings.window_ns).text,
+             prof_duration_ns(data->findings.begin_ns).text);
+}
+
+const struct prof_report_table prof_report_states_table = {
+    .name = "states",
+    .title = "Where the device's time went",
+    .none = "n/a, nothing was judged",
+    .help = "Each instant of the part of the run that is judged has one state, so they add up to "
+            "it: what ran, or what the host did until the next operation came.",
+    .totals = state_totals,
+    ROWS(prof_report_state, state),
 };

@@ -1,7 +1,7 @@
-/* The report for a terminal: one screen (of about 50 lines) unless everything is asked for. Read from
- * the top it answers, in this order: what ran and how it ended, whether the figures can be trusted,
- * how busy the devices were, what took the time, and where to look next. Sections without content
- * are one line, so that absence is told and not guessed. */
+/* The report for a terminal: one screen (of about 50 lines) unless everything is asked for. Read
+ * from the top it answers, in this order: what ran and how it ended, whether the figures can be
+ * trusted, how busy the devices were, what took the time, and where to look next. Sections without
+ * content are one line, so that absence is told and not guessed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,10 @@
 /* Devices told in full on the one screen, and in one line each. */
 #define SCREEN_DEVICES 1
 #define SCREEN_DEVICE_LINES 8
+#define SCREEN_DEVICE_STATES 2 /* where the time of each went: of so many devices at most */
 #define SCREEN_STEPS 2
+#define SCREEN_STATES 5  /* of a device's time, none below */
+#define LEAST_STATE 0.01 /* of it */
 
 static void headline(const struct prof_report_page *page, const char *label, const char *text)
 {
@@ -42,10 +45,9 @@ static void print_machine(const struct prof_report_page *page, const struct prof
     prof_report_when(info->start_realtime_ns, when, sizeof when);
     bool so_far = data->info->duration_ns == PROF_UNKNOWN && !data->filter;
     int64_t ran_ns = so_far ? prof_end_ns(data->capture) : info->duration_ns;
-    size_t n = (size_t)snprintf(line, sizeof line, "%s%s from %s on %s",
-                                prof_duration_ns(ran_ns).text,
-                                so_far && ran_ns != PROF_UNKNOWN ? " so far" : "", when,
-                                host ? host : "");
+    size_t n =
+        (size_t)snprintf(line, sizeof line, "%s%s from %s on %s", prof_duration_ns(ran_ns).text,
+                         so_far && ran_ns != PROF_UNKNOWN ? " so far" : "", when, host ? host : "");
     if (ended_well(page, data))
         snprintf(line + n, sizeof line - n, "; exit status 0");
     headline(page, "Ran", line);
@@ -125,7 +127,7 @@ static void print_capture(const struct prof_report_page *page, const struct prof
         fprintf(page->out, "%-*s%scomplete%s: every call counted is accounted for\n", LABEL,
                 "Trust", prof_report_tone(page, PROF_TONE_GOOD), prof_report_plain(page));
     else if (data->trust.complete)
-        return; /* the block at the end says so */
+        return;                                     /* the block at the end says so */
     else if (prof_report_is_live(info) && bad == 1) /* that it is live */
         fprintf(page->out, "%-*s%sunfinished%s: still being written, or perfkit was killed\n",
                 LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page));
@@ -204,6 +206,29 @@ static void print_device(const struct prof_report_page *page, const struct prof_
                 data->utilisation.end_ns - data->utilisation.begin_ns);
 }
 
+/* "GPU 0, in the 2.05 s judged below: 39.3 % copies, pageable memory; 27.2 % idle: ..." */
+static void print_states(const struct prof_report_page *page, const struct prof_report_data *data,
+                         int64_t physical)
+{
+    const struct prof_device *device = prof_device(data->capture, physical);
+    int64_t window = data->findings.window_ns;
+    char line[600];
+    size_t told = 0, used = 0, n = sizeof line;
+    if (data->utilisation.count > 1)
+        used += (size_t)snprintf(line, n, "%s, ", prof_report_device_label(device));
+    used += (size_t)snprintf(line + used, n - used,
+                             "in the %s judged below:", prof_duration_ns(window).text);
+    for (size_t i = 0; i < data->state_count && told < SCREEN_STATES && used < n; i++) {
+        const struct prof_report_state *state = &data->states[i];
+        double share = (double)state->ns / (double)window;
+        if (state->device == physical && share >= LEAST_STATE)
+            used += (size_t)snprintf(line + used, n - used, "%s %s %s", told++ ? ";" : "",
+                                     prof_percent(share).text, prof_slice_text(state->slice));
+    }
+    if (told)
+        prof_report_wrap(page, 2, "", line);
+}
+
 /* One line each where there are more than a screen has room for. */
 static void print_device_line(const struct prof_report_page *page,
                               const struct prof_report_data *data,
@@ -227,8 +252,8 @@ static size_t title_cells(const struct prof_report_data *data)
 {
     size_t cells = 10;
     for (size_t i = 0; i < data->utilisation.count && i < SCREEN_DEVICE_LINES; i++) {
-        size_t length = strlen(prof_report_device_label(
-            prof_device(data->capture, data->utilisation.rows[i].device)));
+        size_t length = strlen(
+            prof_report_device_label(prof_device(data->capture, data->utilisation.rows[i].device)));
         cells = length > cells ? length : cells;
     }
     return cells;
@@ -240,12 +265,14 @@ static void print_devices(const struct prof_report_page *page, const struct prof
     if (!all->count)
         fprintf(page->out, "\n%sDevices%s: %s\n", prof_report_tone(page, PROF_TONE_HEAD),
                 prof_report_plain(page),
-                data->info->summary    ? PROF_REPORT_NO_EVENTS
+                data->info->summary   ? PROF_REPORT_NO_EVENTS
                 : data->kernels.count ? "n/a: no single events are here"
-                                       : "no device was used");
+                                      : "no device was used");
     if (page->all || all->count <= SCREEN_DEVICES) {
         for (size_t i = 0; i < all->count; i++)
             print_device(page, data, &all->rows[i]);
+        if (all->count && !page->all)
+            print_states(page, data, all->rows[0].device);
         return;
     }
     size_t titles = title_cells(data);
@@ -258,6 +285,8 @@ static void print_devices(const struct prof_report_page *page, const struct prof
         print_device_line(page, data, &all->rows[i], titles);
     if (all->count > SCREEN_DEVICE_LINES)
         fprintf(page->out, "  ... and %zu more (--all)\n", all->count - SCREEN_DEVICE_LINES);
+    for (size_t i = 0; i < all->count && all->count <= SCREEN_DEVICE_STATES; i++)
+        print_states(page, data, all->rows[i].device);
 }
 
 static void print_next(const struct prof_report_page *page, const struct prof_report_data *data)
