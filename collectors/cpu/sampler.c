@@ -14,6 +14,7 @@
 #include "collectors/cpu/records.h"
 #include "collectors/cpu/sampler.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/format.h"
 
 #define ROUND_MS 100
 /* A record's time is taken a moment before it can be seen in its buffer. */
@@ -44,6 +45,11 @@ static void say(struct cpu_sampler *sampler, enum wire_health_state state, const
     spool_out_health(&sampler->records.out.spool, state, text);
 }
 
+static struct prof_text counted(uint64_t count, const char *one, const char *many)
+{
+    return prof_counted(count > INT64_MAX ? INT64_MAX : (int64_t)count, one, many);
+}
+
 /* What the user asked for and a user without rights does not get. */
 static void say_limits(struct cpu_sampler *sampler)
 {
@@ -63,17 +69,17 @@ static void say_losses(struct cpu_sampler *sampler)
     const struct cpu_records *records = &sampler->records;
     if (records->lost)
         say(sampler, WIRE_HEALTH_DEGRADED,
-            "%llu records were lost because the sampler was too slow: lower the rate "
-            "(--cpu-sample=99), or leave out blocked time (--cpu-sample-blocked=off)",
-            (unsigned long long)records->lost);
+            "%s lost because the sampler was too slow: lower the rate (--cpu-sample=99), or leave "
+            "out blocked time (--cpu-sample-blocked=off)",
+            counted(records->lost, "record was", "records were").text);
     if (records->throttled)
         say(sampler, WIRE_HEALTH_DEGRADED,
-            "the kernel held samples back %llu times: lower the rate, or raise "
+            "the kernel held samples back %s: lower the rate, or raise "
             "kernel.perf_event_max_sample_rate",
-            (unsigned long long)records->throttled);
+            counted(records->throttled, "time", "times").text);
     if (records->out.spool.dropped)
-        say(sampler, WIRE_HEALTH_DEGRADED, "%llu records found no room in the spool",
-            (unsigned long long)records->out.spool.dropped);
+        say(sampler, WIRE_HEALTH_DEGRADED, "%s no room in the spool",
+            counted(records->out.spool.dropped, "record found", "records found").text);
     if (sampler->queue.damaged || sampler->out_of_memory)
         say(sampler, WIRE_HEALTH_DEGRADED, "samples are missing: %s",
             sampler->out_of_memory ? "out of memory" : "the kernel's buffers could not be read");
@@ -120,8 +126,7 @@ static bool prepare(struct cpu_sampler *sampler, const char *directory)
     unsigned count = sampler->perf.count;
     sampler->polled = calloc(count + 1u, sizeof *sampler->polled);
     sampler->stop = eventfd(0, EFD_CLOEXEC);
-    if (!sampler->polled || sampler->stop < 0 ||
-        !cpu_out_open(&sampler->records.out, directory))
+    if (!sampler->polled || sampler->stop < 0 || !cpu_out_open(&sampler->records.out, directory))
         return false;
     for (unsigned i = 0; i < count; i++)
         sampler->polled[i] = (struct pollfd){.fd = sampler->perf.rings[i].clock, .events = POLLIN};
@@ -172,14 +177,19 @@ static void finish(struct cpu_sampler *sampler)
     if (write(sampler->stop, &one, sizeof one) != (ssize_t)sizeof one)
         return; /* cannot be: the counter is 0 */
     pthread_join(sampler->thread, NULL);
+    /* An end that found no room in the buffers would look like a sleep until now. */
+    uint64_t unseen = cpu_tasks_forget_gone(&sampler->records.tasks);
+    if (sampler->records.lost < unseen)
+        sampler->records.lost = unseen;
     cpu_records_end(&sampler->records, prof_now_ns());
     say_losses(sampler);
     char deep[96] = "";
     if (sampler->records.unwinder.cut)
-        snprintf(deep, sizeof deep, ", %llu of them with stacks deeper than what is copied of one",
-                 (unsigned long long)sampler->records.unwinder.cut);
-    say(sampler, WIRE_HEALTH_NOTE, "%llu samples%s; the sampler used %.2f s of a core",
-        (unsigned long long)sampler->records.out.samples, deep, (double)sampler->cpu_ns / 1e9);
+        snprintf(deep, sizeof deep, ", %s of them with stacks deeper than what is copied of one",
+                 prof_count((int64_t)sampler->records.unwinder.cut).text);
+    say(sampler, WIRE_HEALTH_NOTE, "%s%s; the sampler used %.2f s of a core",
+        counted(sampler->records.out.samples, "sample", "samples").text, deep,
+        (double)sampler->cpu_ns / 1e9);
 }
 
 void cpu_sampler_close(struct cpu_sampler *sampler)

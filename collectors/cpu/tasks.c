@@ -1,6 +1,8 @@
 /* Processes and threads come and go by the thousand (a build), and most are never sampled: a forked
  * child shares its parent's mappings until it runs another program, and nothing is sent of a
  * process before its first sample. */
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +116,28 @@ void cpu_tasks_exit(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid)
     }
 }
 
+static bool is_gone(const struct cpu_thread *thread)
+{
+    return tgkill((pid_t)thread->process->pid, (pid_t)thread->tid, 0) < 0 && errno == ESRCH;
+}
+
+uint64_t cpu_tasks_forget_gone(struct cpu_tasks *tasks)
+{
+    PROF_ARRAY(struct cpu_thread *) gone = {0};
+    uint64_t tid, value;
+    for (size_t at = 0; prof_map_next(&tasks->threads, &at, &tid, &value);) {
+        struct cpu_thread *thread = (struct cpu_thread *)(uintptr_t)value;
+        struct cpu_thread **slot = is_gone(thread) ? prof_array_add(&gone) : NULL;
+        if (slot)
+            *slot = thread;
+    }
+    for (size_t i = 0; i < gone.count; i++)
+        cpu_tasks_exit(tasks, gone.data[i]->process->pid, gone.data[i]->tid);
+    uint64_t count = gone.count;
+    prof_array_free(&gone);
+    return count;
+}
+
 void cpu_tasks_name(struct cpu_tasks *tasks, uint32_t pid, const char *name, bool exec,
                     uint64_t time_ns)
 {
@@ -161,8 +185,8 @@ void cpu_tasks_map(struct cpu_tasks *tasks, struct cpu_process *process, const c
                    const unsigned char *build_id, uint32_t build_id_bytes,
                    const struct cpu_mapping *mapping)
 {
-    uint32_t file = file_of(tasks, path, build_id,
-                            build_id_bytes <= CPU_BUILD_ID_BYTES ? build_id_bytes : 0);
+    uint32_t file =
+        file_of(tasks, path, build_id, build_id_bytes <= CPU_BUILD_ID_BYTES ? build_id_bytes : 0);
     struct cpu_mapping *kept = file == UINT32_MAX ? NULL : prof_array_add(&process->mappings);
     if (!kept)
         return;

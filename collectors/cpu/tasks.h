@@ -78,6 +78,10 @@ void cpu_tasks_fork(struct cpu_tasks *tasks, uint32_t pid, uint32_t parent, uint
 /* A thread ended. What points to it or to its process dies. */
 void cpu_tasks_exit(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid);
 
+/* Forget the threads that do not exist any more although nobody told of their end: how many that
+ * were. Numbers of perfkit's own pid namespace. */
+uint64_t cpu_tasks_forget_gone(struct cpu_tasks *tasks);
+
 /* A process (its first thread) has a new name; after exec it is a new image. */
 void cpu_tasks_name(struct cpu_tasks *tasks, uint32_t pid, const char *name, bool exec,
                     uint64_t time_ns);

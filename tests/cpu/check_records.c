@@ -207,7 +207,8 @@ START_TEST(samples_become_rows)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample WHERE stack IS NULL"), 1);
     /* the instruction itself, callers inside theirs */
     ck_assert_int_eq(NUMBER("SELECT f.address FROM cpu_sample c JOIN stack s ON s.id=c.stack "
-                            "JOIN frame f ON f.id=s.frame WHERE c.kind=1"), 0x401000);
+                            "JOIN frame f ON f.id=s.frame WHERE c.kind=1"),
+                     0x401000);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM frame WHERE address IN (4202500,4206600)"), 2);
     ck_assert_int_eq(NUMBER("SELECT max(depth) FROM stack"), 3);
     ck_assert_int_eq(NUMBER("SELECT segment FROM module WHERE path='/nowhere/program'"), 0x1000);
@@ -247,7 +248,8 @@ START_TEST(a_long_sleep_is_a_row)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 2);
     ck_assert_int_eq(NUMBER("SELECT duration FROM cpu_sample WHERE kind=2"), 50 * PERIOD);
     ck_assert_int_eq(NUMBER("SELECT weight BETWEEN 49000000 AND 51000000 AND weight % 1000000 = 0 "
-                            "FROM cpu_sample WHERE kind=2"), 1);
+                            "FROM cpu_sample WHERE kind=2"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT stack NOT NULL FROM cpu_sample WHERE kind=2"), 1);
     ck_assert_int_eq(NUMBER("SELECT duration FROM cpu_sample WHERE kind=3"), 4 * PERIOD);
     ck_assert_int_eq(NUMBER("SELECT stack IS NULL FROM cpu_sample WHERE kind=3"), 1);
@@ -280,6 +282,26 @@ START_TEST(who_sleeps_at_the_end_is_told)
     end();
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 1);
     ck_assert_int_eq(NUMBER("SELECT duration FROM cpu_sample"), 7 * PERIOD);
+    run_done(&scene.run);
+}
+END_TEST
+
+/* A thread that is not there any more slept for a while that nobody knows: its end was lost. */
+START_TEST(an_end_that_was_lost_is_no_sleep)
+{
+    uint32_t own = (uint32_t)getpid();
+    begin();
+    give_switch(PID, PID, 0, PERF_RECORD_MISC_SWITCH_OUT);
+    give_switch(PID, PID + 1, 0, PERF_RECORD_MISC_SWITCH_OUT);
+    give_switch(own, own, 0, PERF_RECORD_MISC_SWITCH_OUT);
+    ck_assert_uint_eq(cpu_tasks_forget_gone(&scene.records.tasks), 2);
+    ck_assert_uint_eq(cpu_tasks_forget_gone(&scene.records.tasks), 0);
+    cpu_records_end(&scene.records, scene.zero + 7 * (uint64_t)PERIOD);
+    end();
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 1);
+    ck_assert_int_eq(NUMBER("SELECT p.pid FROM cpu_sample s JOIN thread t ON t.id = s.thread "
+                            "JOIN process p ON p.id = t.process"),
+                     own);
     run_done(&scene.run);
 }
 END_TEST
@@ -455,16 +477,16 @@ START_TEST(garbage_is_survived)
     scene.perf.stack_bytes = 512;
     srandom(1);
     for (int round = 0; round < 3000; round++) {
-        struct made made = sample(PID, PID, scene.zero, (uint64_t)random() % 3,
-                                  (uint16_t)(random() % 4), NULL, 0);
+        struct made made =
+            sample(PID, PID, scene.zero, (uint64_t)random() % 3, (uint16_t)(random() % 4), NULL, 0);
         for (int i = 0; i < 40; i++)
             put_number(&made, (uint64_t)random() << (random() % 34));
         finish_record(&made);
         struct perf_event_header head;
         memcpy(&head, made.bytes, sizeof head);
-        static const uint32_t types[] = {PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2, PERF_RECORD_COMM,
-                                         PERF_RECORD_FORK,   PERF_RECORD_EXIT,  PERF_RECORD_SWITCH,
-                                         PERF_RECORD_LOST,   999};
+        static const uint32_t types[] = {
+            PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2,  PERF_RECORD_COMM, PERF_RECORD_FORK,
+            PERF_RECORD_EXIT,   PERF_RECORD_SWITCH, PERF_RECORD_LOST, 999};
         head.type = types[random() % 8];
         if (random() % 4 == 0)
             head.size = (uint16_t)(random() % 400);
@@ -485,5 +507,5 @@ END_TEST
 
 CHECK_MAIN("cpu records", samples_become_rows, a_stack_of_no_bytes, a_known_process_keeps_its_row,
            a_long_sleep_is_a_row, short_sleeps_add_up, who_sleeps_at_the_end_is_told,
-           children_share_and_programs_replace, windows_leave_out, losses_are_counted,
-           records_come_by_time_and_wrap, garbage_is_survived)
+           an_end_that_was_lost_is_no_sleep, children_share_and_programs_replace, windows_leave_out,
+           losses_are_counted, records_come_by_time_and_wrap, garbage_is_survived)
