@@ -1,6 +1,7 @@
 /* The tables of the host's time, from samples of the processors: by function and by thread. */
 #include <stdio.h>
 
+#include "libprof/base/saturate.h"
 #include "report/columns.h"
 
 #define FUNCTION(row) ((const struct prof_cpu_function *)(row))
@@ -57,6 +58,12 @@ static struct prof_report_value function_idle_blocked(const struct prof_report_d
     return idle(data, FUNCTION(row)->times.idle_ns[PROF_CPU_BLOCKED]);
 }
 
+static struct prof_report_value function_idle_preempted(const struct prof_report_data *data,
+                                                        const void *row)
+{
+    return idle(data, FUNCTION(row)->times.idle_ns[PROF_CPU_PREEMPTED]);
+}
+
 static struct prof_report_value function_running(const struct prof_report_data *data,
                                                  const void *row)
 {
@@ -75,8 +82,7 @@ static const struct prof_report_column host_columns[] = {
     COMPUTED("idle_share", "Share", SHARE, 4, function_share),
     COMPUTED("idle_running_ns", "Running", NS, 2, function_idle_running),
     COMPUTED("idle_blocked_ns", "Blocked", NS, 2, function_idle_blocked),
-    INT64("idle_preempted_ns", "Preempted", NS, 2, prof_cpu_function,
-          times.idle_ns[PROF_CPU_PREEMPTED]),
+    COMPUTED("idle_preempted_ns", "Preempted", NS, 2, function_idle_preempted),
     COMPUTED("running_ns", "All running", NS, 5, function_running),
     INT64("kernel_ns", "In the kernel", NS, 0, prof_cpu_function, times.ns[PROF_CPU_KERNEL]),
     INT64("blocked_ns", "All blocked", NS, 6, prof_cpu_function, times.ns[PROF_CPU_BLOCKED]),
@@ -97,16 +103,27 @@ static const void *host_rows(const struct prof_report_data *data, size_t *count)
     return data->cpu.functions;
 }
 
+/* A tenth of the time that threads ran or waited. */
+static bool python_matters(const struct prof_cpu *cpu)
+{
+    int64_t all = prof_add(prof_cpu_total(cpu->launching.ns), prof_cpu_total(cpu->others.ns));
+    return cpu->interpreter_ns > all / 10;
+}
+
 static void host_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_cpu *cpu = &data->cpu;
     struct prof_text counted =
         prof_counted(cpu->launching.samples + cpu->others.samples, "sample", "samples");
+    size_t n;
     if (cpu->idle_ns == PROF_UNKNOWN)
-        snprintf(out, size, "%s, no device work", counted.text);
+        n = (size_t)snprintf(out, size, "%s, no device work", counted.text);
     else
-        snprintf(out, size, "%s; no device worked for %s of %s", counted.text,
-                 prof_duration_ns(cpu->idle_ns).text, prof_duration_ns(cpu->window_ns).text);
+        n = (size_t)snprintf(out, size, "%s; no device worked for %s of %s", counted.text,
+                             prof_duration_ns(cpu->idle_ns).text,
+                             prof_duration_ns(cpu->window_ns).text);
+    if (python_matters(cpu) && n < size)
+        snprintf(out + n, size - n, "; Python's functions n/a (python3.12 -X perf names them)");
 }
 
 const struct prof_report_table prof_report_host_table = {
@@ -115,7 +132,8 @@ const struct prof_report_table prof_report_host_table = {
     .none = "the host was not sampled (--cpu-sample)",
     .help =
         "Time of threads by samples: those that launch device work first, by their time while no "
-        "device worked (Device idle: running and blocked then), the others by what they ran.",
+        "device worked (Device idle: running, blocked and preempted then), the others by what they "
+        "ran.",
     .screen_rows = 8,
     .optional = true,
     .totals = host_totals,

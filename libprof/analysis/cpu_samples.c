@@ -95,6 +95,11 @@ struct seen {
     int64_t best_ns;
 };
 
+struct place {
+    struct prof_frame frame; /* function NULL: nothing is known */
+    bool in_interpreter;     /* and of nothing that the program has of its own */
+};
+
 struct work {
     struct prof_capture *capture;
     const struct prof_scope *scope;
@@ -104,7 +109,7 @@ struct work {
     struct prof_map function_at; /* function and whether the thread launches -> index */
     struct prof_map place_ns;    /* place and the same -> time */
     struct prof_map place_at;    /* stack -> index in places */
-    PROF_ARRAY(struct prof_frame) places;
+    PROF_ARRAY(struct place) places;
     PROF_ARRAY(struct prof_cpu_thread) threads;
     struct prof_map thread_at;
 };
@@ -203,29 +208,51 @@ static bool note_place(struct work *w, struct seen *row, const struct prof_frame
     return true;
 }
 
-/* Asked once for each stack. *place = NULL where nothing is known of it. */
-static bool place_of(struct work *w, int64_t stack, const struct prof_frame **place)
+/* Where a stack has nothing nearer than the interpreter, what Python does is not told; but a wait
+ * for its lock is, which otherwise is one more wait of the C library's. */
+static struct place find_place(struct prof_stacks *stacks, int64_t stack)
+{
+    const struct prof_frame *frames, *found = prof_stack_place(stacks, stack);
+    struct place place = {.frame = {.function = NULL}};
+    if (!found)
+        return place;
+    place.frame = *found;
+    if (prof_frame_nearness(found) < PROF_NEAR_RUNTIME)
+        return place;
+    size_t count = prof_stack_frames(stacks, stack, &frames);
+    for (size_t i = 0; i < count; i++) {
+        if (!prof_frame_is_interpreter(&frames[i]))
+            continue;
+        place.in_interpreter = true;
+        if (strcmp(frames[i].function, "take_gil") == 0)
+            place.frame = frames[i];
+    }
+    return place;
+}
+
+/* Asked once for each stack. */
+static const struct place *place_of(struct work *w, int64_t stack)
 {
     const uint64_t *known = prof_map_get(&w->place_at, (uint64_t)stack);
-    size_t at = known ? (size_t)*known : w->places.count;
-    if (!known) {
-        const struct prof_frame *found = prof_stack_place(w->result->stacks, stack);
-        struct prof_frame *kept = prof_array_add(&w->places);
-        if (!kept || !prof_map_put(&w->place_at, (uint64_t)stack, at))
-            return false;
-        *kept = found ? *found : (struct prof_frame){.function = NULL};
-    }
-    *place = w->places.data[at].function ? &w->places.data[at] : NULL;
-    return true;
+    if (known)
+        return &w->places.data[*known];
+    struct place *kept = prof_array_add(&w->places);
+    if (!kept || !prof_map_put(&w->place_at, (uint64_t)stack, w->places.count - 1))
+        return NULL;
+    *kept = find_place(w->result->stacks, stack);
+    return kept;
 }
 
 static bool add_sample(struct work *w, const struct sample *sample)
 {
     bool launches = prof_map_get(&w->time->launching, (uint64_t)sample->row->thread) != NULL;
     int64_t idle = idle_weight(w, sample);
-    const struct prof_frame *place;
-    if (!place_of(w, sample->row->stack, &place))
+    const struct place *known = place_of(w, sample->row->stack);
+    if (!known)
         return false;
+    const struct prof_frame *place = known->frame.function ? &known->frame : NULL;
+    if (known->in_interpreter)
+        add_ns(&w->result->interpreter_ns, sample->row->weight);
     struct prof_cpu_thread *thread = thread_row(w, sample->row->thread, launches);
     struct seen *function = thread ? function_row(w, place, launches) : NULL;
     if (!function)

@@ -312,19 +312,30 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
     return s->result.count;
 }
 
-/* Of every program: where it calls the C library, or is called by it, tells more. */
-static bool is_runtime(const struct prof_frame *frame)
+static bool is_of(const struct prof_frame *frame, const char *const *modules)
 {
-    static const char *const names[] = {
-        "libc.so",   "ld-linux", "ld-musl",     "libpthread.so", "libm.so",
-        "libc-2.",   "[vdso]",   "libgcc_s.so", "libstdc++.so",  "libperfkit_collector.so",
-        "libpython", "python2",  "python3"}; /* the interpreter is every Python program's */
     const char *name = frame->module ? base_name(frame->module) : "";
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
+    for (; *modules; modules++) {
+        if (strncmp(name, *modules, strlen(*modules)) == 0)
             return true;
     }
     return false;
+}
+
+bool prof_frame_is_interpreter(const struct prof_frame *frame)
+{
+    static const char *const modules[] = {"libpython", "python2", "python3", NULL};
+    return frame->kind == PROF_FRAME_NATIVE && is_of(frame, modules);
+}
+
+/* Of every program: where it calls the C library, or is called by it, tells more; the interpreter
+ * is every Python program's. */
+static bool is_runtime(const struct prof_frame *frame)
+{
+    static const char *const modules[] = {
+        "libc.so", "ld-linux",    "ld-musl",      "libpthread.so",           "libm.so", "libc-2.",
+        "[vdso]",  "libgcc_s.so", "libstdc++.so", "libperfkit_collector.so", NULL};
+    return is_of(frame, modules) || prof_frame_is_interpreter(frame);
 }
 
 static bool begins(const char *text, const char *with)

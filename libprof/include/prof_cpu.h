@@ -51,6 +51,9 @@ struct prof_cpu {
     /* From the first operation of a device to the end of the last one, and of it the time in which
      * none ran. PROF_UNKNOWN without any. */
     int64_t window_ns, idle_ns;
+    /* Of all threads' time: in CPython's interpreter, and which function of the program it ran is
+     * not known (docs/cpu-samples.md, Python). */
+    int64_t interpreter_ns;
     struct prof_stacks *stacks; /* holds the texts */
 };
 

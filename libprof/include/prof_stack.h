@@ -71,6 +71,8 @@ enum prof_nearness {
     PROF_NEAR_RUNTIME, /* the C library and the like, which every program has */
 };
 enum prof_nearness prof_frame_nearness(const struct prof_frame *frame);
+/* Is it native code of CPython's interpreter? Told by the module's name. */
+bool prof_frame_is_interpreter(const struct prof_frame *frame);
 
 /* The frame that tells a person best where a stack is: the innermost of the nearest; outside of the
  * C library and the like, of nvcc's launch stubs, and of a CUDA runtime that is part of the

@@ -37,8 +37,7 @@ static const struct prof_cpu_function *function(const struct prof_cpu *cpu, cons
                                                 bool launches)
 {
     for (size_t i = 0; i < cpu->function_count; i++) {
-        if (cpu->functions[i].launches == launches &&
-            strcmp(cpu->functions[i].function, name) == 0)
+        if (cpu->functions[i].launches == launches && strcmp(cpu->functions[i].function, name) == 0)
             return &cpu->functions[i];
     }
     ck_abort_msg("no function %s", name);
@@ -169,6 +168,36 @@ START_TEST(damage_stays_within_integers)
 }
 END_TEST
 
+/* Python whose functions nobody names: how long is told, and a wait for the interpreter's lock is
+ * no wait like others. */
+START_TEST(python_without_names)
+{
+    struct prof_capture *c = fixture_with_base(
+        DEVICE
+        "INSERT INTO string(id, value) VALUES(20, '_PyEval_EvalFrameDefault'), (21, 'take_gil'), "
+        "(22, 'futex_wait'), (23, 'load'), (24, '/src/data.c');"
+        "INSERT INTO module(id, process, path) VALUES(1, 1, '/opt/libpython3.11.so.1.0'), "
+        "(2, 1, '/usr/lib/libc.so.6');"
+        "INSERT INTO frame(id, process, kind, address, module) VALUES(1, 1, 1, 10, 1), "
+        "(2, 1, 1, 20, 1), (3, 1, 1, 30, 2), (4, 1, 1, 40, NULL);"
+        "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, NULL, NULL), "
+        "(2, 0, 21, NULL, NULL), (3, 0, 22, NULL, NULL), (4, 0, 23, 24, 7);"
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), "
+        "(3, 2, 3, 3), (4, 1, 3, 2), (5, 1, 4, 2), (6, NULL, 3, 1);"
+        "INSERT INTO cpu_sample(start, thread, kind, duration, weight, stack) VALUES"
+        "(250000, 1, 2, 10000, 10000, 3), (260000, 1, 2, 10000, 20000, 4), "
+        "(250000, 1, 1, NULL, 40000, 5), (250000, 1, 2, 10000, 80000, 6);");
+    struct prof_cpu cpu;
+    ck_ok(prof_cpu(c, NULL, &cpu, &err));
+    ck_assert_int_eq(function(&cpu, "take_gil", true)->times.ns[PROF_CPU_BLOCKED], 10000);
+    ck_assert_int_eq(function(&cpu, "load", true)->times.ns[PROF_CPU_USER], 40000);
+    ck_assert_int_eq(function(&cpu, "futex_wait", true)->times.ns[PROF_CPU_BLOCKED], 100000);
+    ck_assert_int_eq(cpu.interpreter_ns, 30000); /* not the program's own, not a C program's */
+    prof_cpu_free(&cpu);
+    prof_close(c);
+}
+END_TEST
+
 static int64_t weight_of(const struct prof_flame *flame, const char *path)
 {
     char text[256];
@@ -184,7 +213,7 @@ START_TEST(flame_graphs)
 {
     struct prof_capture *c = fixture_with_base(
         DEVICE STACKS SAMPLES "UPDATE thread SET tid=100, name=NULL WHERE id=1;"
-        "UPDATE thread SET tid=102, name='workers' WHERE id=2;");
+                              "UPDATE thread SET tid=102, name='workers' WHERE id=2;");
     struct prof_flame flame;
     ck_ok(prof_flame(c, NULL, PROF_FLAME_CPU, &flame, &err));
     ck_assert_int_eq(weight_of(&flame, "main thread;main;load"), 40000);
@@ -229,4 +258,5 @@ END_TEST
 
 CHECK_MAIN("cpu samples", idle_time_is_where_no_device_works, windows_count,
            launching_threads_first_and_workers_by_work, filters_choose, without_samples_or_devices,
-           damage_stays_within_integers, flame_graphs, the_finding_names_the_function)
+           damage_stays_within_integers, python_without_names, flame_graphs,
+           the_finding_names_the_function)
