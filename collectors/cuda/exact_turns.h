@@ -21,8 +21,8 @@ void exact_turn_share(void);
 
 void exact_turn_wait(void); /* until nobody has it, or for two seconds */
 
-/* Sleep. The calling thread cannot be cancelled in it, as it could in nanosleep: the turn would never
- * end. */
+/* Sleep. The calling thread cannot be cancelled in it, as it could in nanosleep: its turn would
+ * never end. */
 void exact_pause(long ns);
 void exact_turns_forked(void);
 

@@ -53,7 +53,7 @@ bool exact_wanted_shape(const char *name, const CUpti_CallbackData *call, struct
         return true;
     }
     if ((!starts(name, "cuLaunchKernel") && !starts(name, "cuLaunchCooperativeKernel")) ||
-        strstr(name, "MultiDevice")) /* before CUDA 13: a list of launches that wait for each other */
+        strstr(name, "MultiDevice")) /* before CUDA 13: several, which wait for each other */
         return false;
     const struct plain_launch *from = call->functionParams;
     *out = from->shape;

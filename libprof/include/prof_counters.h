@@ -25,8 +25,8 @@ struct prof_counter {
     const char *unit;   /* "byte", "cycle", "instruction", "warp-cycle" */
     const char *metric; /* CUPTI's name on the first device that has it */
     enum prof_counter_kind kind;
-    /* What a kernel counts in each of its warps because it is traced: taken off the values of kernels
-     * whose launch configuration tells their warps. 0 = nothing that is known. */
+    /* What a kernel counts in each of its warps because it is traced: taken off the values of
+     * kernels whose launch configuration tells their warps. 0 = nothing that is known. */
     double traced;
 };
 

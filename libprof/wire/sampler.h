@@ -28,7 +28,7 @@ struct wire_counter {
     double peak;                 /* most it can count in a cycle of its clock; NaN = not known */
     uint32_t slot;               /* of wire_counter_sample.values */
     uint32_t name, unit, metric; /* string ids: perfkit's name of it, and the vendor's */
-    uint32_t clock; /* slot + 1 of the counter in whose cycles the peak is told, 0 = none */
+    uint32_t clock;  /* slot + 1 of the counter in whose cycles the peak is told, 0 = none */
     uint32_t traced; /* what tracing a kernel adds to it in each warp, 0 = nothing that is known */
 };
 
