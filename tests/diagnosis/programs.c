@@ -179,6 +179,26 @@ static void allocate(struct scene *s, enum version which, int number)
     scene_pop(s);
 }
 
+/* A copy ahead of the kernels: once nothing is allocated, the host launches them all meanwhile. */
+static void allocate_behind_a_copy(struct scene *s, enum version which, int number)
+{
+    scene_push(s, "step");
+    scene_copy(s, 0, SCENE_UP, SCENE_PINNED, 4 * MIB, 100 * US, false);
+    for (int i = 0; i < 20; i++) {
+        bool churn = which == BAD || (which == NEAR && number == 0);
+        int64_t start = s->host;
+        if (churn)
+            scene_call(s, "cudaMalloc", 12 * US);
+        scene_kernel(s, 0, k[0], 1 * US);
+        if (churn) { /* freeing waits for the device */
+            scene_call(s, "cudaFree", s->stream[0] - s->host + 8 * US);
+            scene_lifetime(s, start, s->host, MIB, 3);
+        }
+    }
+    scene_sync(s);
+    scene_pop(s);
+}
+
 static void allocate_host(struct scene *s, enum version which, int number)
 {
     if (which == BAD || (which == NEAR && number == 0))
@@ -530,6 +550,7 @@ const struct program programs[] = {
     {"host-round-trip", "cuda", "gpu", through_the_host, big_kernel, false, 2},
     {"scalar-readback", "cuda", "gpu", read_back, big_kernel, false, 2},
     {"alloc-in-loop", "cuda", "gpu", allocate, big_kernel, false, 2},
+    {"alloc-in-loop", "cuda", "gpu", allocate_behind_a_copy, big_kernel, false, 2},
     {"host-alloc-in-loop", "cuda", "gpu", allocate_host, big_kernel, false, 2},
     {"compile-in-loop", "cuda", "gpu", instantiate, big_kernel, false, 2},
     {"host-starvation", "cuda", "gpu", host_works, big_kernel, false, 2},

@@ -61,15 +61,15 @@ static void claim_first_touch(struct prof_judge *judge, struct prof_draft *draft
 }
 
 /* Launching that allocating made: in its gaps, and where its calls held up the next launch (`late`,
- * at most). Without it the host is ahead, but for what its launches take longer than the kernels.
- */
+ * at most). Without it the host is ahead, but for what its calls take longer than the kernels and
+ * copies that it asks for without waiting. */
 static int64_t relaunching_ns(const struct prof_judge *judge, int64_t late)
 {
     const struct prof_shape *shape;
     const int64_t *slices = judge->device->slice_ns;
-    int64_t behind = -slices[PROF_SLICE_KERNEL];
+    int64_t behind = 0;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        behind += prof_is_kernel(shape) ? shape->call_ns : 0;
+        behind += shape->waits ? 0 : shape->call_ns - shape->alone_ns;
     int64_t launching = judge->device->beside_alloc_ns[PROF_SLICE_LAUNCH] + (late > 0 ? late : 0);
     int64_t most = slices[PROF_SLICE_LAUNCH] - (behind > 0 ? behind : 0);
     return launching < most ? launching : most;
@@ -261,7 +261,7 @@ const struct prof_rule prof_rules_host[] = {
                      "the loop).",
           .bound = "Idle time of the device in allocation calls, in the waits and launches of the "
                    "same gaps, the calls' own time as far as it delays other launches (but for "
-                   "what launches take longer than the kernels: that stays), and on a CPU 250 ns "
+                   "what calls take longer than the work they ask for: that stays), and on a CPU 250 ns "
                    "for each new page of 4 KiB.",
           .limits = "Memory that a library allocates is counted as the program's.",
           .needs = "allocations"},
