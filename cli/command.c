@@ -27,6 +27,14 @@ static void put_text(char *out, size_t room, const char *text)
         snprintf(out, room, "%.*s ... %s", (int)half, text, text + length - half);
 }
 
+enum cli_status cli_exit_status(enum prof_status status)
+{
+    bool blamed = status == PROF_NOTFOUND || status == PROF_ACCESS || status == PROF_FORMAT ||
+                  status == PROF_VERSION || status == PROF_CORRUPT || status == PROF_EXISTS ||
+                  status == PROF_INVALID;
+    return blamed ? CLI_USAGE : CLI_FAILED;
+}
+
 void cli_say(const char *command, const char *format, ...)
 {
     int saved = errno;

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "libprof/base/error.h"
+
 enum cli_status {
     CLI_OK = 0,
     CLI_FAILED = 1,
@@ -19,6 +21,10 @@ enum cli_status {
     CLI_RUN_CANNOT_EXECUTE = 126,
     CLI_RUN_NOT_FOUND = 127,
 };
+
+/* Of a command that failed: CLI_USAGE where what it was given is to blame (a file that is not there,
+ * cannot be read, or is no capture), else CLI_FAILED. */
+enum cli_status cli_exit_status(enum prof_status status);
 
 /* How a value is read and what is stored at cli_option.offset of the command's own struct. */
 enum cli_type {

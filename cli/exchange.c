@@ -34,12 +34,6 @@ bool exchange_show(void *user, uint64_t done)
     return !interrupted;
 }
 
-static bool is_usage(enum prof_status status)
-{
-    return status == PROF_NOTFOUND || status == PROF_FORMAT || status == PROF_VERSION ||
-           status == PROF_CORRUPT || status == PROF_EXISTS || status == PROF_INVALID;
-}
-
 bool exchange_is_file(const struct cli_command *command, const char *output)
 {
     bool is_file = strcmp(output, "-") != 0;
@@ -73,7 +67,7 @@ int exchange_end(const struct exchange_shown *shown, const char *output, enum pr
     if (!status)
         return CLI_OK;
     cli_say(shown->command, "%s", err->message);
-    return is_usage(status) ? CLI_USAGE : CLI_FAILED;
+    return cli_exit_status(status);
 }
 
 int exchange_run(const struct cli_command *command, exchange_call *call, const char *path,

@@ -375,10 +375,7 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
     enum prof_status status = find(&options, &operands, program, &capture, &exit_status, &err);
     if (!status) {
         status = show(&capture, &options, views, first, &finished, &ended_by, &err);
-        exit_status = status == PROF_NOTFOUND || status == PROF_FORMAT || status == PROF_VERSION ||
-                              status == PROF_CORRUPT
-                          ? CLI_USAGE
-                          : CLI_FAILED;
+        exit_status = cli_exit_status(status);
         leave_program(command, &capture, finished, ended_by);
     }
     if (status) {

@@ -103,7 +103,7 @@ static enum prof_status open_once(const char *path, struct prof_capture **captur
 enum prof_status prof_open(const char *path, struct prof_capture **capture, struct prof_error *err)
 {
     enum prof_status status = open_once(path, capture, err);
-    for (int i = 0; status == PROF_IO && i < OPEN_TRIES && access(path, R_OK) == 0; i++) {
+    for (int i = 0; (status == PROF_IO || status == PROF_ACCESS) && i < OPEN_TRIES && access(path, R_OK) == 0; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         status = open_once(path, capture, err);
     }

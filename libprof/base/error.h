@@ -21,7 +21,8 @@
     X(INVALID, "invalid argument")                                                                 \
     X(UNSUPPORTED, "not supported here")                                                           \
     X(SQL, "database error")                                                                       \
-    X(SYSTEM, "system call failed")
+    X(SYSTEM, "system call failed")                                                                \
+    X(ACCESS, "cannot be read")
 
 enum prof_status {
 #define X(name, text) PROF_##name,

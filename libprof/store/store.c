@@ -320,7 +320,7 @@ static enum prof_status check_header(const char *path, struct prof_error *err)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? prof_fail(err, PROF_NOTFOUND, "%s: no such file", path)
-                               : prof_fail_errno(err, PROF_IO, "cannot read %s", path);
+                               : prof_fail_errno(err, PROF_ACCESS, "cannot read %s", path);
     struct stat info;
     ssize_t got = -1;
     bool regular = !fstat(fd, &info) && S_ISREG(info.st_mode);
@@ -388,8 +388,8 @@ static int open_immutable(struct prof_store *store)
     store->db = NULL;
     if (!uri)
         return SQLITE_NOMEM;
-    int code = sqlite3_open_v2(
-        uri, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
+    int code = sqlite3_open_v2(uri, &store->db,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
     free(uri);
     return code ? code : probe(store->db);
 }
@@ -398,8 +398,8 @@ static int open_to_read(struct prof_store *store)
 {
     sqlite3_close(store->db);
     store->db = NULL;
-    int code = sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-                               NULL);
+    int code =
+        sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     return code ? code : probe(store->db);
 }
 
@@ -425,6 +425,22 @@ static bool is_closed(sqlite3 *db)
     return ask(db, "SELECT count(*) FROM capture WHERE state IN ('recording', 'closing')", 1) == 0;
 }
 
+static enum prof_status fail_side_files(const char *path, struct prof_error *err)
+{
+    static const char *const suffixes[] = {"-wal", "-journal"};
+    char side[PATH_MAX];
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        int length = snprintf(side, sizeof side, "%s%s", path, suffixes[i]);
+        if (length > 0 && length < (int)sizeof side && access(side, R_OK) && errno != ENOENT)
+            return prof_fail_errno(err, PROF_ACCESS,
+                                   "cannot read %s, which holds a part of the capture", side);
+    }
+    return prof_fail(err, PROF_ACCESS,
+                     "%s has unmerged side files in a folder that cannot be written: copy it with "
+                     "its -wal or -journal to a folder of yours",
+                     path);
+}
+
 enum prof_status prof_store_open(const char *path, struct prof_store **store,
                                  struct prof_error *err)
 {
@@ -442,11 +458,7 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
         /* A file in WAL mode in a folder that cannot hold -shm. Without -wal everything is in the
          * main file; with it, ignoring it would show an old state as if it were the whole. */
         if (side_file_exists(path, "-wal") || side_file_exists(path, "-journal")) {
-            status =
-                prof_fail(err, PROF_IO,
-                          "%s has unmerged side files in a folder that cannot be written: copy "
-                          "it with its -wal or -journal to a folder of yours",
-                          path);
+            status = fail_side_files(path, err);
             goto out;
         }
         code = open_immutable(*store);
@@ -556,9 +568,9 @@ bool prof_store_settle(const char *path)
     struct prof_store *store;
     if (access(path, W_OK) || check_header(path, NULL) || new_store(path, &store, NULL))
         return false;
-    bool done = !sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-                                 NULL) &&
-                !probe(store->db) && is_closed(store->db) && leave_wal(store->db, 0);
+    bool done =
+        !sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
+        !probe(store->db) && is_closed(store->db) && leave_wal(store->db, 0);
     prof_store_close(store);
     return done;
 }

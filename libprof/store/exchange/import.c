@@ -40,7 +40,7 @@ static enum prof_status sniff(struct import *im, enum shape *shape)
     int fd = open(im->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? prof_fail(im->err, PROF_NOTFOUND, "%s: no such file", im->path)
-                               : prof_fail_errno(im->err, PROF_IO, "cannot read %s", im->path);
+                               : prof_fail_errno(im->err, PROF_ACCESS, "cannot read %s", im->path);
     ssize_t got = fstat(fd, &info) || !S_ISREG(info.st_mode) ? -1 : read(fd, head, sizeof head);
     close(fd);
     if (got < 0)
