@@ -3,8 +3,10 @@
  * has room for, and what its kernel table unfolds. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/utf8.h"
 #include "libprof/include/prof_memory.h"
 #include "libprof/include/prof_stats.h"
 #include "report/columns.h"
@@ -13,7 +15,8 @@
 
 /* ---- tables of this page only ---------------------------------------------------------------- */
 
-#define CONFIGS 5000 /* launch configurations that kernels unfold; the page tells of more */
+#define CONFIGS 5000  /* launch configurations that kernels unfold; the page tells of more */
+#define SHORT_NAME 48 /* columns of a terminal */
 #define SIZE_ROW(row) ((const struct prof_size_row *)(row))
 
 static struct prof_report_value size_kind(const struct prof_report_data *data, const void *row)
@@ -217,6 +220,22 @@ static void put_histograms(struct prof_json *json, const char *key,
     prof_json_end(json);
 }
 
+/* Names for where there is no room for kilobytes of template arguments, in the order of the rows;
+ * null where the whole name is short enough. */
+static void put_short_names(struct prof_json *json, const struct prof_kernel_summary *kernels,
+                            size_t count)
+{
+    prof_json_array(json, "kernel_short_names");
+    for (size_t i = 0; i < count; i++) {
+        const char *name = kernels->rows[i].name;
+        bool is_long = name && strlen(name) > SHORT_NAME;
+        char *cut = is_long ? prof_report_fit(name, SHORT_NAME) : NULL;
+        prof_json_string(json, NULL, cut);
+        free(cut);
+    }
+    prof_json_end(json);
+}
+
 void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page)
 {
     const struct prof_report_data *data = page->data;
@@ -225,8 +244,9 @@ void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *p
     for (size_t i = 0; prof_html_table(page, i, &table); i++)
         put_table(json, NULL, data, &table);
     prof_json_end(json);
-    put_histograms(json, "kernel_histograms", &data->kernels,
-                   prof_report_limit(data->kernels.count, page->top, 0));
+    size_t kernels = prof_report_limit(data->kernels.count, page->top, 0);
+    put_histograms(json, "kernel_histograms", &data->kernels, kernels);
+    put_short_names(json, &data->kernels, kernels);
     table = (struct prof_html_table){.table = prof_report_table("kernels"),
                                      .rows = page->configs.rows,
                                      .count = prof_report_limit(page->configs.count, 0, CONFIGS),

@@ -117,62 +117,17 @@ static bool next(struct span *rest, char mark, struct span *item)
 
 static bool plain_word(const char *word, size_t length)
 {
+    /* clang-format off */
     static const char *const words[] = {
-        "bool",
-        "char",
-        "signed",
-        "unsigned",
-        "short",
-        "int",
-        "long",
-        "float",
-        "double",
-        "void",
-        "const",
-        "true",
-        "false",
-        "half",
-        "half2",
-        "half_t",
-        "__half",
-        "__half2",
-        "float2",
-        "float4",
-        "int2",
-        "int4",
-        "double2",
-        "size_t",
-        "int8_t",
-        "int16_t",
-        "int32_t",
-        "int64_t",
-        "uint8_t",
-        "uint16_t",
-        "uint32_t",
-        "uint64_t",
-        "bfloat16",
-        "bfloat16_t",
-        "__nv_bfloat16",
-        "__nv_bfloat162",
-        "tfloat32_t",
-        "float_e4m3_t",
-        "float_e5m2_t",
-        "__nv_fp8_e4m3",
-        "__nv_fp8_e5m2",
-        "Half",
-        "BFloat16",
-        "c10",
-        "cutlass",
-        "cute",
-        "std",
-        "cuda",
-        "array",
-        "tuple",
-        "C",
-        "complex",
-        "integral_constant",
-        "__1",
+        "bool", "char", "signed", "unsigned", "short", "int", "long", "float", "double", "void",
+        "const", "true", "false", "half", "half2", "half_t", "__half", "__half2", "float2",
+        "float4", "int2", "int4", "double2", "size_t", "int8_t", "int16_t", "int32_t", "int64_t",
+        "uint8_t", "uint16_t", "uint32_t", "uint64_t", "bfloat16", "bfloat16_t", "__nv_bfloat16",
+        "__nv_bfloat162", "tfloat32_t", "float_e4m3_t", "float_e5m2_t", "__nv_fp8_e4m3",
+        "__nv_fp8_e5m2", "Half", "BFloat16", "c10", "cutlass", "cute", "std", "cuda", "array",
+        "tuple", "C", "complex", "integral_constant", "__1",
     };
+    /* clang-format on */
     if (isdigit((unsigned char)*word))
         return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -328,7 +283,14 @@ static bool shorten_head(struct writer *w, size_t cells, size_t least)
     return true;
 }
 
-/* As much of the path as there is room for. */
+/* A class tells functions apart, a namespace does not. */
+static bool is_class(struct span part)
+{
+    return isupper((unsigned char)*part.begin) ||
+           memchr(part.begin, '<', (size_t)(part.end - part.begin));
+}
+
+/* As much of the path as there is room for: all of it, or the classes that the function is of. */
 static bool write_in(struct writer *w, const struct span *parts, size_t count, size_t cells)
 {
     if (!write_name(w, parts, count, 1))
@@ -339,11 +301,13 @@ static bool write_in(struct writer *w, const struct span *parts, size_t count, s
         bool none = !telling_of(list, &telling); /* then the name says more than its arguments */
         return list.begin < list.end && shorten_head(w, cells, none ? LEAST_NAME : w->form->head);
     }
-    for (size_t kept = 2; kept <= count; kept++) {
-        if (!write_name(w, parts, count, kept) || prof_report_cells(w->text) > cells)
-            return write_name(w, parts, count, kept - 1);
-    }
-    return true;
+    if (w->form->plain && write_name(w, parts, count, count) && prof_report_cells(w->text) <= cells)
+        return true;
+    size_t kept = 1;
+    while (kept < count && is_class(parts[count - kept - 1]) &&
+           write_name(w, parts, count, kept + 1) && prof_report_cells(w->text) <= cells)
+        kept++;
+    return write_name(w, parts, count, kept);
 }
 
 char *prof_name_reduced(const char *name, size_t cells)

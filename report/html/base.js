@@ -93,9 +93,13 @@ window.perfkit = (function () {
     if (!colours.has(name)) colours.set(name, colours.size % 8);
     return colours.get(name);
   }
+  /* What tells kernels apart by, where the whole of their names has no room. */
+  const shortNames = new Map();
+  const short = (name) => shortNames.get(name) || name;
   data.tables.filter((table) => table.name === 'kernels').forEach((table) => {
     const at = table.columns.findIndex((column) => column.key === 'name');
     table.rows.slice(0, 100).forEach((row) => colour(row[at] || '(empty)'));
+    table.rows.forEach((row, i) => { if (data.kernel_short_names[i]) shortNames.set(row[at], data.kernel_short_names[i]); });
   });
 
   /* Called with every change between light, dark and paper. */
@@ -114,6 +118,6 @@ window.perfkit = (function () {
   window.addEventListener('beforeprint', () => setPaper(true));
   window.addEventListener('afterprint', () => setPaper(false));
 
-  return { data, el, visible, unknown, plural, section, css, colour, onRepaint, onPaper, repaint,
+  return { data, el, visible, unknown, plural, section, css, colour, short, onRepaint, onPaper, repaint,
     format: { duration, bytes, rate, count, percent, value } };
 })();

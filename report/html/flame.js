@@ -121,7 +121,7 @@
         'aria-level': level + 1, class: (above ? 'above ' : '') + (dimmed ? 'dimmed' : ''),
         'aria-label': node.name.slice(0, 300) + ', ' + measure.format(node.total) + ', ' + f.percent(node.total / root.total),
         onclick: () => zoomTo(node), onmouseenter: () => tell(node), onfocus: () => tell(node),
-        onkeydown: (event) => key(event, node) }, wide * frame.clientWidth > 24 ? node.name.slice(0, 300) : '');
+        onkeydown: (event) => key(event, node) }, wide * frame.clientWidth > 24 ? P.short(node.name).slice(0, 300) : '');
       button.style.left = x * 100 + '%';
       button.style.width = wide * 100 + '%';
       button.style.top = level * HEIGHT + 'px';

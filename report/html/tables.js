@@ -20,9 +20,10 @@
     if (text.length < SHORT && !text.includes('\n')) return el('td', { class: 'name left' }, el('span', null, text || '(empty)'));
     return el('td', { class: 'name left' }, el('button', { type: 'button', 'aria-expanded': 'false',
       onclick: (event) => {
-        const button = event.currentTarget;
-        button.setAttribute('aria-expanded', String(button.getAttribute('aria-expanded') !== 'true'));
-      } }, text || '(empty)'));
+        const button = event.currentTarget, whole = button.getAttribute('aria-expanded') !== 'true';
+        button.setAttribute('aria-expanded', String(whole));
+        button.textContent = P.visible(whole ? text : P.short(text));
+      } }, P.short(text)));
   }
 
   /* A moment leads to its place on the timeline, as wide as the row lasts. */
@@ -50,7 +51,9 @@
 
   function compare(a, b) {
     if (P.unknown(a) || P.unknown(b)) return P.unknown(a) - P.unknown(b);
-    return typeof a === 'string' ? (a < b ? -1 : a > b ? 1 : 0) : a - b;
+    if (typeof a !== 'string') return a - b;
+    const [x, y] = [P.short(a), P.short(b)]; /* as they are read */
+    return x < y ? -1 : x > y ? 1 : 0;
   }
 
   /* more.histogram(row): its histogram; more.unfold(row): what a row unfolds to. Either may be missing. */

@@ -41,7 +41,7 @@
     if (e.count === 1) parts.push(...particulars(model, e));
     if (other >= 0) {
       const o = model.event(other), device = e.track.lane === 'stream' ? e : o, call = device === e ? o : e;
-      parts.push((device === e ? 'asked for by ' : 'asked for ') + o.name.slice(0, 200) + ', ' +
+      parts.push((device === e ? 'asked for by ' : 'asked for ') + P.short(o.name).slice(0, 200) + ', ' +
         f.duration(device.start - call.start) + ' from call to start');
     }
     parts.push(e.track.label + (model.processes > 1 ? ', process ' + e.track.pid : ''));
@@ -88,7 +88,7 @@
       el('th', { scope: 'col', class: 'plain' + (k < 2 ? ' left' : '') }, title));
     const rows = w.names.slice(0, NAMES).map((n) => el('tr', null,
       el('td', { class: 'left' }, el('button', { type: 'button', class: 'place mono', title: 'Go to the longest',
-        onclick: () => act.select(n.longest) }, n.name.length > 160 ? n.name.slice(0, 159) + '\u2026' : n.name)),
+        onclick: () => act.select(n.longest) }, P.short(n.name).length > 160 ? P.short(n.name).slice(0, 159) + '\u2026' : P.short(n.name))),
       el('td', { class: 'left' }, n.kind), el('td', null, f.count(n.count)), el('td', null, f.duration(n.ns)),
       el('td', null, f.duration(n.union)), el('td', null, share(n.union)),
       el('td', null, f.duration(n.count ? n.ns / n.count : null))));

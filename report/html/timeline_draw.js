@@ -147,7 +147,7 @@
       drawn++;
       const room = Math.floor((wide - 8) / CHARACTER);
       if (room < 3) return;
-      let text = P.visible(model.names[e.name[i]].slice(0, 400)).replace(/\s+/g, ' ');
+      let text = P.visible(model.labels[e.name[i]]).replace(/\s+/g, ' ');
       if (model.countOf(i) > 1) text = P.format.count(model.countOf(i)) + ' \u00d7 ' + text;
       if (text.length > room) text = text.slice(0, Math.max(1, room - 1)) + '\u2026';
       context.fillStyle = hit && !hit[e.name[i]] ? colours.faint : e.unended[i] ? colours.page : colours['slice-text'];

@@ -57,7 +57,7 @@
     const head = packed.head, rows = makeRows(head.tracks);
     const e = P.readEvents(packed, rows, source.begin_ns), start = e.start, end = e.end;
     const model = { begin: source.begin_ns, end: Math.max(source.end_ns, source.begin_ns + 1),
-      names: head.names.map((name) => name || '(empty)'), kinds: source.kinds, merge: source.merge_ns,
+      names: head.names.map((name) => name || '(empty)'), labels: head.names.map((name) => P.short(name || '(empty)').slice(0, 400)), kinds: source.kinds, merge: source.merge_ns,
       configs: head.configs, tracks: head.tracks, rows, events: e, n: e.n, lines: e.lines,
       longest: longestBlocks(start, end), busy: sumBusy(e), colours: head.names.map((name) => P.colour(name)) };
     model.processes = new Set(model.tracks.map((track) => track.process)).size;

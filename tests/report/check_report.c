@@ -89,8 +89,7 @@ START_TEST(templates_keep_what_tells_them_apart)
     const char *fill = "void at::native::vectorized_elementwise_kernel<4, "
                        "at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, "
                        "at::native::FillFunctor<float>, std::array<char*, 1ul>)";
-    expect_text(prof_report_fit(fill, 60),
-                "native::vectorized_elementwise_kernel<FillFunctor<float>>");
+    expect_text(prof_report_fit(fill, 60), "vectorized_elementwise_kernel<FillFunctor<float>>");
     expect_text(prof_report_fit(fill, 44), "vectorized_elementwis...<FillFunctor<float>>");
     expect_text(prof_report_fit(fill, 24), "vectoriz...<FillFunctor>");
     const char *sum =

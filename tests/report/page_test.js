@@ -44,7 +44,8 @@ const tests = {
     const { url, json } = report('normal');
     await load(browser, url);
     const column = `[...document.querySelectorAll('#kernels-table tbody tr')].map((r) => r.querySelector('td.name').textContent)`;
-    const byTotal = json.kernels.rows.map((row) => row.name);
+    const short = (rows) => browser.run('return arguments[0].map(perfkit.short)', rows.map((row) => row.name));
+    const byTotal = await short(json.kernels.rows);
     assert.deepStrictEqual(await browser.run('return ' + column), byTotal);
     const click = (title) => browser.run(`[...document.querySelectorAll('#kernels-table th button')]
       .find((b) => b.textContent === ${JSON.stringify(title)}).click(); return ${column}`);
@@ -52,7 +53,7 @@ const tests = {
     assert.deepStrictEqual(await click('Kernel'), names);
     assert.deepStrictEqual(await click('Kernel'), names.slice().reverse());
     assert.deepStrictEqual(await click('Average'),
-      json.kernels.rows.slice().sort((a, b) => b.average_ns - a.average_ns).map((row) => row.name));
+      await short(json.kernels.rows.slice().sort((a, b) => b.average_ns - a.average_ns)));
     assert.strictEqual(await browser.run(`return document.querySelectorAll('#kernels-table th[aria-sort="descending"]').length`), 1);
     assert.deepStrictEqual(await browser.run(`const f = document.getElementById('kernels-filter');
       f.value = 'SOFT'; f.dispatchEvent(new Event('input')); return ${column}`), ['softmax']);
@@ -74,6 +75,10 @@ const tests = {
   async 'names are text and nothing else'(browser) {
     const { url, json } = report('hostile');
     await load(browser, url);
+    const unfold = `[...document.querySelectorAll('#kernels-table td.name button')].map((b) => {
+      const short = b.textContent; b.click(); return [short, b.textContent]; })`;
+    const [short, whole] = (await browser.run('return ' + unfold)).find(([, name]) => name.includes('xxx'));
+    assert.ok(short.length <= 64 && whole.length >= 10000, 'a name in short, and whole when it is selected: ' + short);
     const dom = await browser.run(`return { broken: window.broken, images: document.images.length,
       scripts: document.scripts.length, bold: document.querySelectorAll('main b b, li b').length,
       svg: document.querySelectorAll('svg[onload]').length,
