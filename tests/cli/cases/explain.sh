@@ -1,11 +1,10 @@
 # Pages of the rules: every finding can be followed to its formula, in each format.
 perfkit explain launch-bound | sed -n 1,3p
-echo "rules: $(perfkit explain | wc -l)"
 for rule in $(perfkit explain | cut -d' ' -f1); do
     perfkit explain "$rule" | grep -q '^Bound ' || echo "$rule has no bound"
     perfkit explain "$rule" --format markdown | grep -q "^## $rule\$" || echo "$rule: markdown"
 done
-echo "in JSON: $(perfkit explain --json | grep -c '"rule":')"
+[ "$(perfkit explain --json | grep -c '"rule":')" = "$(perfkit explain | wc -l)" ] && echo 'all in JSON'
 perfkit explain tail-efect; echo "status $?"
 perfkit explain leak; echo "status $?"
 perfkit explain nothing-like-it; echo "status $?"

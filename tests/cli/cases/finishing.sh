@@ -2,32 +2,42 @@
 # the second leaves at once with the program's status, and recover does the rest.
 command -v sqlite3 >/dev/null || { echo 'no sqlite3 to play the reader'; exit 77; }
 mkdir spools
-begin() { # perfkit and a reader that keeps its transaction for $1 seconds
-  perfkit run --spool-dir=spools -f -o a.sqlite -- sh -c 'sleep 0.7; exit 5' 2>err &
+mkfifo gate words
+state() { sqlite3 a.sqlite 'SELECT state FROM capture' 2>/dev/null; }
+begin() { # perfkit, a reader in the middle of a transaction, and a capture that is to be finished
+  perfkit run --spool-dir=spools -f -o a.sqlite -- sh -c 'read line <gate; exit 5' 2>err &
   job=$!
-  sleep 0.4
-  { echo 'BEGIN; SELECT state FROM capture;'; sleep "$1"; } | sqlite3 a.sqlite &
+  until [ "$(state)" = recording ]; do sleep 0.1; done
+  sqlite3 a.sqlite <words >read &
   reader=$!
+  exec 4>words
+  echo 'BEGIN; SELECT state FROM capture;' >&4
+  until [ -s read ]; do sleep 0.1; done
+  echo go >gate
 }
-begin 3
-sleep 1
+end_reader() {
+  exec 4>&-
+  wait $reader
+}
+begin
+until [ "$(state)" != recording ]; do :; done # for three seconds it tries to join the files
 kill -INT $job
-sleep 0.3
+until grep -q 'once more' err 2>/dev/null || ! kill -0 $job; do sleep 0.1; done
 kill -INT $job
 wait $job
 echo "left: $?"
 sed 's|/[^ ]*/perfkit-[A-Za-z0-9]*|DIR|' err
-wait $reader
+end_reader
 perfkit recover -q spools/*
 echo "recovered: $?"
 sqlite3 a.sqlite 'PRAGMA integrity_check; SELECT exit_status FROM capture'
 # A reader that stays: the capture is whole all the same, and the next report joins its files.
-begin 6
+begin
 wait $job
 echo "with a reader: $?"
 grep -c 'keep both together' err
 ls a.sqlite* | tr '\n' ' '
-wait $reader
+end_reader
 perfkit report a.sqlite >/dev/null 2>&1
 echo "report: $?"
 ls a.sqlite*
