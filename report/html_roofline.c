@@ -12,6 +12,7 @@
 #include "report/roofline.h"
 
 #define POINTS 20
+#define LEAST_SHARE 0.002 /* of the time of those before it */
 #define DEVICES 8
 #define WIDTH 960.0
 #define HEIGHT 440.0
@@ -48,14 +49,17 @@ static bool drawable(const struct prof_roofline_point *point)
     return isfinite(x) && isfinite(y) && x > 1e-12 && x < 1e12 && y > 1 && y < 1e24;
 }
 
+/* By time, largest first; what takes next to none would stretch the axes for nothing. */
 static void choose(struct figure *f)
 {
     const struct prof_roofline *roofline = &f->data->roofline;
+    double most = 0;
     for (size_t i = 0; i < roofline->count; i++) {
         const struct prof_roofline_point *point = &roofline->points[i];
         if (point->device != f->device || !drawable(point))
             continue;
-        if (f->count < POINTS) {
+        most += (double)point->time_ns;
+        if (f->count < POINTS && (double)point->time_ns >= LEAST_SHARE * most) {
             f->points[f->count++] = point;
             f->sum_ns += (double)point->time_ns;
         } else {
@@ -72,7 +76,8 @@ static void stretch(double *low, double *high, double value)
     *high = fmax(*high, log10(value));
 }
 
-/* Whole decades around the points and their ridges. */
+/* Whole decades around the points and their ridges; to the right, room for the words of the roofs.
+ */
 static void set_axes(struct figure *f)
 {
     f->x_min = f->y_min = INFINITY;
@@ -86,7 +91,7 @@ static void set_axes(struct figure *f)
         stretch(&f->x_min, &f->x_max, p->pipe_ceiling / roof);
     }
     f->x_min = floor(f->x_min - 0.1);
-    f->x_max = ceil(f->x_max + 0.1);
+    f->x_max = ceil(f->x_max + 0.7);
     f->y_min = floor(f->y_min - 0.1);
     f->y_max = ceil(f->y_max + 0.1);
     f->x_max = fmin(f->x_max, f->x_min + DECADES);
@@ -213,10 +218,27 @@ static void put_slope(const struct figure *f, enum prof_roof_level level, double
     fputs("</text>\n", f->out);
 }
 
+/* Of matrix products that are drawn, what the vendor's library reaches: a line below the pipe's
+ * roof, and words behind its own. */
+static void put_product(const struct figure *f, enum prof_ceiling_kind pipe, double from,
+                        char *text, size_t size)
+{
+    double value = NAN;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->points[i]->pipe == pipe && f->points[i]->matmul_ceiling > 0)
+            value = f->points[i]->matmul_ceiling;
+    if (!isfinite(value))
+        return;
+    double y = y_of(f, value);
+    put_line(f->out, "roof product", from, y, RIGHT, y);
+    size_t n = strlen(text);
+    snprintf(text + n, size - n, ", matmul %s (dashed)", prof_flop_rate(value).text);
+}
+
 /* Pipes from the lowest roof up; a label that would lie on the one below it moves up. */
 static void put_pipes(const struct figure *f, bool seen[PROF_CEILINGS + 1])
 {
-    char text[80];
+    char text[160];
     double dram = prof_roof_ceiling(&f->data->roofline.ceilings, f->device, PROF_ROOF_DRAM);
     double label = INFINITY;
     for (;;) {
@@ -234,6 +256,7 @@ static void put_pipes(const struct figure *f, bool seen[PROF_CEILINGS + 1])
         label = fmin(y - 5, label - 15);
         snprintf(text, sizeof text, "%s %s", prof_ceiling_of(lowest).text,
                  prof_flop_rate(roof).text);
+        put_product(f, lowest, from < RIGHT ? from : LEFT, text, sizeof text);
         put_label(f->out, "tick end", RIGHT - 4, label, text);
     }
 }
@@ -256,6 +279,9 @@ static void describe(const struct prof_roofline_point *p, char *out, size_t size
     if (isfinite(p->roof_share) && n < size)
         n += (size_t)snprintf(out + n, size - n, ", %s of the nearest roof",
                               prof_percent(p->roof_share).text);
+    if (isfinite(p->matmul_share) && n < size)
+        n += (size_t)snprintf(out + n, size - n, ", %s of what the library's matrix products reach",
+                              prof_percent(p->matmul_share).text);
     if (p->bound && n < size)
         n += (size_t)snprintf(out + n, size - n, "; held back by %s", prof_bound_text(p->bound));
     else if (p->why && n < size)
@@ -317,7 +343,7 @@ static void put_list(const struct figure *f)
     }
     fputs("</ol>\n", f->out);
     if (f->left_out)
-        fprintf(f->out, "<p class=\"faint\">%s with less time are not drawn.</p>\n",
+        fprintf(f->out, "<p class=\"faint\">Not drawn: %s with less time.</p>\n",
                 prof_counted((int64_t)f->left_out, "kernel", "kernels").text);
 }
 

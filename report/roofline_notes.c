@@ -61,12 +61,17 @@ static void say_roof(struct note *note, const char *word, struct prof_text value
     *first = false;
 }
 
+#define SLOWED 0.97 /* of a burst: below, what is sustained is worth a word */
+
 static void say_pipe(struct note *note, const struct prof_ceilings *ceilings, int64_t device,
                      enum prof_ceiling_kind kind, const char *word, bool *first)
 {
     const struct prof_ceiling *c = prof_ceiling_find(ceilings, device, kind);
-    if (c)
-        say_roof(note, word, prof_flop_rate(c->value), first);
+    if (!c)
+        return;
+    say_roof(note, word, prof_flop_rate(c->value), first);
+    if (c->sustained < SLOWED * c->value)
+        say(note, " (%s sustained)", prof_flop_rate(c->sustained).text);
 }
 
 /* Devices of which the same is to be said. */
@@ -76,8 +81,46 @@ struct alike {
     size_t count;
 };
 
-static void describe_roofs(const struct prof_ceilings *ceilings, int64_t id, char *out)
+/* The pipes that points of the device are held against; FP32 and, of what is faster, FP16 in any
+ * case. */
+static bool pipe_told(const struct prof_roofline *roofline, int64_t device,
+                      enum prof_ceiling_kind pipe)
 {
+    bool told = pipe == PROF_CEILING_FP32 || pipe == PROF_CEILING_TENSOR_FP16;
+    for (size_t i = 0; !told && i < roofline->count; i++)
+        told = roofline->points[i].device == device && roofline->points[i].pipe == pipe;
+    return told;
+}
+
+/* "tensor FP16", "FP32": without what is done. */
+static const char *pipe_word(enum prof_ceiling_kind pipe)
+{
+    return pipe == PROF_CEILING_FP64   ? "FP64"
+           : pipe == PROF_CEILING_FP32 ? "FP32"
+           : pipe == PROF_CEILING_FP16 ? "FP16"
+                                       : prof_ceiling_of(pipe).text;
+}
+
+/* What the vendor's library makes of those pipes: "; matrix products reach FP32 51 TFLOP/s". */
+static void say_products(struct note *note, const struct prof_roofline *roofline, int64_t device)
+{
+    bool first = true;
+    for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++) {
+        const struct prof_ceiling *c =
+            pipe_told(roofline, device, k)
+                ? prof_ceiling_find(&roofline->ceilings, device, prof_matmul_of_pipe(k))
+                : NULL;
+        if (!c)
+            continue;
+        say(note, "%s %s %s", first ? "; matrix products reach" : ",", pipe_word(k),
+            prof_flop_rate(c->value).text);
+        first = false;
+    }
+}
+
+static void describe_roofs(const struct prof_roofline *roofline, int64_t id, char *out)
+{
+    const struct prof_ceilings *ceilings = &roofline->ceilings;
     struct note note = {.out = out};
     char source[64];
     bool first = true;
@@ -88,8 +131,10 @@ static void describe_roofs(const struct prof_ceilings *ceilings, int64_t id, cha
     for (enum prof_roof_level level = PROF_ROOF_DRAM; level <= PROF_ROOF_L2; level++)
         say_roof(&note, prof_roof_level_text(level),
                  prof_rate(prof_roof_ceiling(ceilings, id, level)), &first);
-    say_pipe(&note, ceilings, id, PROF_CEILING_FP32, "FP32", &first);
-    say_pipe(&note, ceilings, id, PROF_CEILING_TENSOR_FP16, "tensor FP16", &first);
+    for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++)
+        if (pipe_told(roofline, id, k))
+            say_pipe(&note, ceilings, id, k, pipe_word(k), &first);
+    say_products(&note, roofline, id);
 }
 
 /* Puts the device with those of which the same is true, while there is room for another kind. */
@@ -98,7 +143,7 @@ static void add_device(const struct prof_report_data *data, int64_t id, struct a
 {
     char roofs[PROF_REPORT_NOTE_BYTES];
     size_t at = 0;
-    describe_roofs(&data->roofline.ceilings, id, roofs);
+    describe_roofs(&data->roofline, id, roofs);
     while (at < *count && strcmp(groups[at].roofs, roofs) != 0)
         at++;
     if (at == most)

@@ -193,6 +193,27 @@ static void put_level(struct figure *f, enum prof_roof_level level, const char *
             (int)(atan(slope) * 180 / 3.14159265));
 }
 
+/* Of matrix products that are drawn, what the vendor's library reaches: less than the pipe. NaN
+ * where none is. */
+static double product_of(const struct figure *f, enum prof_ceiling_kind pipe)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->points[i]->pipe == pipe && f->points[i]->matmul_ceiling > 0)
+            return f->points[i]->matmul_ceiling;
+    return NAN;
+}
+
+/* ", matmul 52.0": room is scarce there, and the unit is most often that of the pipe. */
+static void put_product_text(struct figure *f, double pipe, double product)
+{
+    struct prof_text whole = prof_flop_rate(pipe), text = prof_flop_rate(product);
+    char *unit = strchr(text.text, ' ');
+    const char *other = strchr(whole.text, ' ');
+    if (unit && other && strcmp(unit, other) == 0)
+        *unit = '\0';
+    fprintf(f->out, ", matmul %s", text.text);
+}
+
 static void put_pipes(struct figure *f)
 {
     double bandwidth = fmax(level_ceiling(f, PROF_ROOF_DRAM), level_ceiling(f, PROF_ROOF_L2));
@@ -205,11 +226,17 @@ static void put_pipes(struct figure *f)
             continue;
         put_line(f, x0, value, f->x_max, value, "lw 2 lc rgb '#404040'");
         const char *text = prof_ceiling_of(k).text, *tail = strstr(text, " multiply-add");
-        fprintf(f->out, "set label '%.*s %s' at ",
+        fprintf(f->out, "set label '%.*s %s",
                 (int)(tail ? tail - text : (ptrdiff_t)strlen(text)), text,
                 prof_flop_rate(value).text);
+        double product = product_of(f, k);
+        if (product > f->y_min)
+            put_product_text(f, value, product);
+        fputs("' at ", f->out);
         put_place(f->out, f->x_max, value);
         fputs(" noenhanced right offset character -0.5,0.6 font ',11'\n", f->out);
+        if (product > f->y_min)
+            put_line(f, x0, product, f->x_max, product, "lw 1.5 dt 2 lc rgb '#404040'");
     }
 }
 
@@ -332,10 +359,13 @@ static void put_list(struct figure *f)
 static void put_head(struct figure *f)
 {
     const struct prof_device *device = prof_device(f->capture, f->device);
-    char source[64], text[128];
+    char source[64], text[160];
     bool known = prof_report_roof_source(&f->roofline->ceilings, f->device, source, sizeof source);
-    snprintf(text, sizeof text, "roofs %s; area: share of the time; rings: at L2",
-             known ? source : "not known");
+    bool product = false;
+    for (size_t i = 0; i < f->count; i++)
+        product |= f->points[i]->matmul_ceiling > 0;
+    snprintf(text, sizeof text, "roofs %s; area: share of the time; rings: at L2%s",
+             known ? source : "not known", product ? "; dashed: the library's matmul" : "");
     prof_gnuplot_heading(f->out, device && device->name ? device->name : "device n/a", text);
 }
 

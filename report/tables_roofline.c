@@ -63,8 +63,8 @@ OF_ROOF(link, LINK)
         REAL("mean_ns", "Average", NS, 6, prof_roofline_point, mean_ns), WORKED,                   \
         COMPUTED("bound", "Bound by", WORD, 1, point_bound),                                       \
         REAL("roof_share", "Of roof", SHARE, 1, prof_roofline_point, roof_share),                  \
-        REAL("bound_ns", "At the roof", NS, 0, prof_roofline_point, bound_ns), ARITHMETIC(2, 4),   \
-        ROOF(dram, "DRAM", 2, 0),                                                                  \
+        REAL("bound_ns", "At the roof", NS, 0, prof_roofline_point, bound_ns),                     \
+        ARITHMETIC(2, 4, 4), ROOF(dram, "DRAM", 2, 0),                                             \
         COMPUTED("dram_flop_per_byte", "FLOP/B", RATIO, 3, point_dram_intensity),                  \
         ROOF(l2, "L2", 5, 0),                                                                      \
         COMPUTED("l2_flop_per_byte", "FLOP/B of L2", RATIO, 0, point_l2_intensity),                \
@@ -75,13 +75,16 @@ OF_ROOF(link, LINK)
 #define WORKED                                                                                     \
     INT64("worked", "With work", COUNT, 0, prof_roofline_point, worked),                           \
         INT64("worked_ns", "Time with work", NS, 0, prof_roofline_point, worked_ns)
-#define ARITHMETIC(rate_rank, pipe_rank)                                                           \
+#define ARITHMETIC(rate_rank, pipe_rank, matmul_rank)                                              \
     REAL("flop", "FLOP", RATIO, 0, prof_roofline_point, flop),                                     \
         REAL("flop_per_s", "FLOP/s", FLOPS, rate_rank, prof_roofline_point, flop_rate),            \
         COMPUTED("pipe", "Pipe", WORD, pipe_rank, point_pipe),                                     \
         COMPUTED("pipe_assumed", "Pipe assumed", NUMBER, 0, point_assumed),                        \
         REAL("pipe_share", "Of pipe", SHARE, 0, prof_roofline_point, pipe_share),                  \
         REAL("pipe_ceiling_flop_per_s", "Pipe roof", FLOPS, 0, prof_roofline_point, pipe_ceiling), \
+        REAL("matmul_flop_per_s", "Matrix product", FLOPS, 0, prof_roofline_point,                 \
+             matmul_ceiling),                                                                      \
+        REAL("matmul_share", "Of matmul", SHARE, matmul_rank, prof_roofline_point, matmul_share),  \
         REAL("attainable_flop_per_s", "Attainable", FLOPS, 0, prof_roofline_point, attainable)
 
 static const struct prof_report_column roofline_columns[] = {
@@ -118,7 +121,7 @@ static const struct prof_report_column roofline_range_columns[] = {
     WORKED,
     COMPUTED("bound", "Bound by", WORD, 1, point_bound),
     REAL("roof_share", "Of roof", SHARE, 1, prof_roofline_point, roof_share),
-    ARITHMETIC(3, 0),
+    ARITHMETIC(3, 0, 0),
     ROOF(dram, "DRAM", 2, 0),
     COMPUTED("dram_flop_per_byte", "FLOP/B", RATIO, 5, point_dram_intensity),
     ROOF(l2, "L2", 0, 0),
@@ -256,6 +259,13 @@ static struct prof_report_value ceiling_ns(const struct prof_report_data *data, 
     return ceiling_in(row, PROF_CEILING_NS);
 }
 
+static struct prof_report_value ceiling_sustained(const struct prof_report_data *data,
+                                                  const void *row)
+{
+    (void)data;
+    return real(((const struct prof_ceiling *)row)->sustained);
+}
+
 static struct prof_report_value ceiling_source(const struct prof_report_data *data, const void *row)
 {
     (void)data;
@@ -271,6 +281,7 @@ static struct prof_report_value ceiling_device(const struct prof_report_data *da
 static const struct prof_report_column ceiling_columns[] = {
     COMPUTED("bytes_per_s", "Bandwidth", RATE, 1, ceiling_rate),
     COMPUTED("flop_per_s", "Arithmetic", FLOPS, 1, ceiling_flops),
+    COMPUTED("sustained_flop_per_s", "Sustained", FLOPS, 2, ceiling_sustained),
     COMPUTED("time_ns", "Time", NS, 1, ceiling_ns),
     COMPUTED("source", "Source", WORD, 1, ceiling_source),
     INT64("measured_at_s", "Measured", NUMBER, 0, prof_ceiling, date_s),

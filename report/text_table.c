@@ -78,18 +78,19 @@ static enum prof_status fill(struct layout *layout, const struct prof_report_dat
     return PROF_OK;
 }
 
-/* A count that is 0 in every row says nothing, nor a word that no row has; where the column is
- * worth its room, another row has it. */
+/* A count that is 0 in every row says nothing, nor a word or a share that no row has; where the
+ * column is worth its room, another row has it. */
 static bool all_zero(const struct layout *layout, const struct prof_report_data *data,
                      const struct prof_report_table *table, const char *rows, size_t c)
 {
     const struct prof_report_column *column = layout->columns[c];
-    if ((column->unit != PROF_UNIT_COUNT && column->unit != PROF_UNIT_WORD) || column->rank < 4)
+    bool word = column->unit == PROF_UNIT_WORD || column->unit == PROF_UNIT_SHARE;
+    if ((column->unit != PROF_UNIT_COUNT && !word) || column->rank < 4)
         return false;
     for (size_t r = 0; r < layout->rows; r++) {
         struct prof_report_value value =
             prof_report_value(data, column, rows + r * table->row_bytes);
-        bool absent = column->unit == PROF_UNIT_WORD && value.kind == PROF_VALUE_NONE;
+        bool absent = word && value.kind == PROF_VALUE_NONE;
         if (!absent && (value.kind != PROF_VALUE_INT || value.integer))
             return false;
     }

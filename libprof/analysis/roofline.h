@@ -55,6 +55,12 @@ void prof_roofline_exact_put(struct prof_roofline_point *point, struct prof_roof
 /* Put the declared work into the point: FLOP, bytes of DRAM, their sources. */
 void prof_roofline_declared(struct prof_roofline_point *point, const struct prof_roofline_sum *sum);
 
+/* The tensor pipe that a matrix product of 16 bits or fewer runs on by its name; PROF_CEILINGS for
+ * others. */
+enum prof_ceiling_kind prof_roofline_matmul_pipe(const struct prof_roofline_point *point);
+/* Put what a library reaches into the point, whose pipe and share are known. */
+void prof_roofline_matmul(struct prof_roofline_point *point, const struct prof_ceilings *ceilings);
+
 /* From work and times to rates, roofs and a bound. Fills everything from flop_rate on. */
 void prof_roofline_place(struct prof_roofline_point *point, const struct prof_roofline_facts *facts,
                          const struct prof_ceilings *ceilings, const struct prof_device *device);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "libprof/analysis/roofline.h"
+#include "libprof/base/kernel_name.h"
 
 #define NEAR 0.6    /* of a roof: bound by it (as ncu's speed of light has it) */
 #define BEYOND 1.05 /* of a roof: the work cannot have been what was declared, or not there */
@@ -36,6 +37,8 @@ struct prof_roofline_point prof_roofline_blank(void)
                                         .pipe = PROF_CEILINGS,
                                         .pipe_ceiling = NAN,
                                         .pipe_share = NAN,
+                                        .matmul_ceiling = NAN,
+                                        .matmul_share = NAN,
                                         .attainable = NAN,
                                         .roof_share = NAN,
                                         .bound_ns = NAN};
@@ -66,6 +69,7 @@ struct place {
     const struct prof_ceilings *ceilings;
     const struct prof_device *device;
     bool cached; /* declared bytes that cannot all have come from DRAM: they are L2's */
+    bool narrow; /* nobody knows the pipe: 16 bits by the name, near the roof of 32 */
 };
 
 static double ceiling(const struct place *p, enum prof_ceiling_kind kind)
@@ -106,14 +110,18 @@ static void forget_idle_pipe(struct prof_roofline_point *point)
     point->pipe_ceiling = point->pipe_share = NAN;
 }
 
-/* Nobody said in which precision the declared FLOP are: FP32, or the next roof that is not below
- * what was reached. */
+/* Nobody said in which precision the declared FLOP are: what the name of a matrix product says,
+ * else FP32, or the next roof that is not below what was reached. */
 static void choose_pipe(struct place *p)
 {
-    static const enum prof_ceiling_kind pipes[] = {
-        PROF_CEILING_FP32, PROF_CEILING_FP16, PROF_CEILING_TENSOR_TF32, PROF_CEILING_TENSOR_FP16,
-        PROF_CEILING_TENSOR_FP8};
     struct prof_roofline_point *point = p->point;
+    const enum prof_ceiling_kind pipes[] = {p->facts->range ? PROF_CEILINGS
+                                                            : prof_roofline_matmul_pipe(point),
+                                            PROF_CEILING_FP32,
+                                            PROF_CEILING_FP16,
+                                            PROF_CEILING_TENSOR_TF32,
+                                            PROF_CEILING_TENSOR_FP16,
+                                            PROF_CEILING_TENSOR_FP8};
     for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
         double value = ceiling(p, pipes[i]);
         if (isnan(value))
@@ -125,6 +133,25 @@ static void choose_pipe(struct place *p)
     }
     point->pipe_assumed = point->pipe != PROF_CEILINGS;
     point->pipe_share = point->flop_rate / point->pipe_ceiling;
+}
+
+static bool is_narrow(const struct place *p)
+{
+    return !p->facts->range && prof_name_precision(p->point->name) == PROF_PRECISION_NARROW;
+}
+
+/* Numbers of 16 bits may be computed with in FP32 or in the tensor cores, whose roof is ten times
+ * as high: what is near the one is far from the other. */
+static void forget_doubtful_pipe(struct place *p)
+{
+    struct prof_roofline_point *point = p->point;
+    p->narrow = point->pipe == PROF_CEILING_FP32 && point->pipe_share >= NEAR && is_narrow(p) &&
+                !isnan(ceiling(p, PROF_CEILING_TENSOR_FP16));
+    if (!p->narrow)
+        return;
+    point->pipe = PROF_CEILINGS;
+    point->pipe_assumed = false;
+    point->pipe_ceiling = point->pipe_share = NAN;
 }
 
 static double attainable(const struct prof_roofline_point *point)
@@ -169,10 +196,15 @@ static void fill_roofs(struct place *p)
         forget_idle_pipe(point);
     } else if (point->flop > 0) {
         choose_pipe(p);
+        forget_doubtful_pipe(p);
     }
-    point->attainable = attainable(point);
+    if (!p->facts->range)
+        prof_roofline_matmul(point, p->ceilings);
+    point->attainable = p->narrow ? NAN : attainable(point);
     point->roof_share = fmax(point->pipe_share, fmax(point->roofs[PROF_ROOF_DRAM].share,
                                                      point->roofs[PROF_ROOF_L2].share));
+    if (p->narrow && !(point->roof_share >= NEAR))
+        point->roof_share = NAN; /* how near the nearest one is, nobody knows */
     point->bound_ns = point->roof_share * (double)point->worked_ns;
 }
 
@@ -213,10 +245,15 @@ static void judge_far(struct place *p)
         abstain(p, "bytes are not declared");
     else if (!point->flop_source && !p->facts->pipe_counted)
         abstain(p, "FLOP are not declared");
-    else if (!p->facts->pipe_counted && point->flop_rate >= NEAR * fp64)
+    else if (!p->facts->pipe_counted && !is_narrow(p) && point->flop_rate >= NEAR * fp64)
         abstain(p, "precision not known: in FP64 it would be at its roof");
+    else if (p->narrow)
+        abstain(p, "numbers of 16 bits by its name: near the roof of FP32, far from the tensor "
+                   "cores'; counters would tell");
     else if (point->flop > 0 && isnan(point->pipe_share))
         abstain(p, "no compute ceiling of this device: perfkit device --measure");
+    else if (point->matmul_share >= NEAR)
+        point->bound = PROF_BOUND_COMPUTE; /* what feeds the pipe takes its share of the roof */
     else
         point->bound = PROF_BOUND_LATENCY;
 }
@@ -226,7 +263,7 @@ static void judge_roofs(struct place *p)
     struct prof_roofline_point *point = p->point;
     double dram = point->roofs[PROF_ROOF_DRAM].share, l2 = point->roofs[PROF_ROOF_L2].share;
     double nearest = point->roof_share;
-    if (isnan(nearest) && !p->cached)
+    if (isnan(nearest) && !p->cached && !p->narrow)
         abstain(p, "no ceilings of this device: perfkit device --measure");
     else if (nearest > BEYOND)
         abstain(p, "more than any roof allows: is the declared work right?");

@@ -74,6 +74,8 @@ static enum prof_precision word_precision(const char *word, size_t length)
 enum prof_precision prof_name_precision(const char *name)
 {
     enum prof_precision found = PROF_PRECISION_UNKNOWN;
+    if (name && strstr(name, "nvjet")) /* cuBLAS's for tensor cores; letters stand for types */
+        return PROF_PRECISION_NARROW;
     while (name && *name) {
         size_t length = 0;
         /* Mangled names put a word's length in front of it: no word here begins with a digit. */
@@ -90,4 +92,26 @@ enum prof_precision prof_name_precision(const char *name)
             name++;
     }
     return found;
+}
+
+static bool is_word(const char *at, const char *name, size_t length)
+{
+    return (at == name || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length]);
+}
+
+bool prof_name_is_matmul(const char *name)
+{
+    /* whole: as a word of its own only, since "mm" stands in many */
+    static const struct {
+        const char *text;
+        bool whole;
+    } all[] = {{"gemm", false}, {"matmul", false}, {"nvjet", false},
+               {"mm", true},    {"bmm", true},     {"addmm", true}};
+    for (size_t i = 0; name && i < sizeof all / sizeof all[0]; i++) {
+        const char *at = strcasestr(name, all[i].text);
+        for (; at; at = strcasestr(at + 1, all[i].text))
+            if (!all[i].whole || is_word(at, name, strlen(all[i].text)))
+                return true;
+    }
+    return false;
 }

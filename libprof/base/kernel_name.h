@@ -2,6 +2,7 @@
 #ifndef PERFKIT_BASE_KERNEL_NAME_H
 #define PERFKIT_BASE_KERNEL_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum prof_precision {
@@ -21,5 +22,9 @@ size_t prof_name_without_arguments(const char *name);
  * half, s16816. A narrow word beside a wide one is the type of the operands: they add up in 32
  * bits. NULL allowed. */
 enum prof_precision prof_name_precision(const char *name);
+
+/* Whether a kernel multiplies matrices by its name: gemm, matmul, nvjet (cuBLAS), mm, bmm, addmm,
+ * mangled or not. A product with a vector (gemv) is none. NULL allowed. */
+bool prof_name_is_matmul(const char *name);
 
 #endif

@@ -66,10 +66,13 @@ struct prof_roofline_point {
     enum prof_work_source flop_source;
     double flop, flop_rate;
     enum prof_ceiling_kind
-        pipe;            /* the compute roof: FP64 .. TENSOR_FP8; PROF_CEILINGS = not known */
-    bool pipe_assumed;   /* nobody told the precision: FP32, or the first roof above it */
-    double pipe_ceiling; /* FLOP/s */
-    double pipe_share;   /* flop_rate / pipe_ceiling, or the pipe's busy share by counters */
+        pipe;              /* the compute roof: FP64 .. TENSOR_FP8; PROF_CEILINGS = not known */
+    bool pipe_assumed;     /* nobody told the precision: FP32, or the first roof above it */
+    double pipe_ceiling;   /* FLOP/s */
+    double pipe_share;     /* flop_rate / pipe_ceiling, or the pipe's busy share by counters */
+    double matmul_ceiling; /* matrix products, by their name: FLOP/s that the vendor's library
+                              reaches with this pipe (matmul_*); NaN of others, or not measured */
+    double matmul_share;   /* of that */
     struct prof_roof roofs[PROF_ROOF_LEVELS];
     double
         attainable; /* FLOP/s: min(pipe_ceiling, ceiling x intensity of each level); NaN without */

@@ -1,5 +1,6 @@
 /* What a device can do: by its data sheet, and as measured. */
 #include <math.h>
+#include <string.h>
 
 #include "tests/analysis/roofline_scene.h"
 
@@ -88,6 +89,56 @@ START_TEST(what_is_above_a_peak_was_not_measured)
 }
 END_TEST
 
+/* FP32 of 132 units: 66.9 TFLOP/s; tensor TF32 535. */
+START_TEST(products_and_what_is_sustained)
+{
+    struct prof_capture *c = fixture_with_base(
+        "UPDATE device SET compute_major = 9, compute_minor = 0, clock_khz = 1980000, units = 132;"
+        "INSERT INTO ceiling(device, name, value) VALUES(1, 'fp64_sustained', 3e13),"
+        "(1, 'fp32', 6.6e13), (1, 'fp32_sustained', 6.1e13), (1, 'matmul_fp32', 5.1e13),"
+        "(1, 'matmul_fp32_sustained', 4.8e13), (1, 'matmul_tf32', 6e14),"
+        "(1, 'tensor_tf32', 4.8e14), (1, 'tensor_tf32_sustained', 9e14), (1, '_sustained', 1),"
+        "(1, 'a name much longer than any kind has_sustained', 1);");
+    struct prof_ceilings all;
+    ck_ok(prof_ceilings(c, &all, &err));
+    ck_near(prof_ceiling_find(&all, 1, PROF_CEILING_FP32)->sustained, 6.1e13);
+    const struct prof_ceiling *matmul = prof_ceiling_find(&all, 1, PROF_CEILING_MATMUL_FP32);
+    ck_near(matmul->value, 5.1e13);
+    ck_near(matmul->sustained, 4.8e13);
+    /* more than the pipe's peak was not done; what is not measured has no peak of its own */
+    ck_assert_ptr_null(prof_ceiling_find(&all, 1, PROF_CEILING_MATMUL_TF32));
+    ck_assert_ptr_null(prof_ceiling_find(&all, 1, PROF_CEILING_MATMUL_FP16));
+    ck_assert(isnan(prof_ceiling_find(&all, 1, PROF_CEILING_TENSOR_TF32)->sustained));
+    /* nothing is sustained of a theoretical peak */
+    ck_assert(!prof_ceiling_find(&all, 1, PROF_CEILING_FP64)->measured);
+    ck_assert(isnan(prof_ceiling_find(&all, 1, PROF_CEILING_FP64)->sustained));
+    prof_ceilings_free(&all);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(pipes_of_products)
+{
+    for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
+        enum prof_ceiling_kind pipe = prof_pipe_of_matmul(kind);
+        bool product = strncmp(prof_ceiling_of(kind).name, "matmul_", 7) == 0;
+        ck_assert_int_eq(pipe != PROF_CEILINGS, product);
+        if (product)
+            ck_assert_int_eq(prof_matmul_of_pipe(pipe), kind);
+    }
+    ck_assert_int_eq(prof_matmul_of_pipe(PROF_CEILING_FP16), PROF_CEILINGS);
+    ck_assert_int_eq(prof_matmul_of_pipe(PROF_CEILINGS), PROF_CEILINGS);
+    ck_assert_int_eq(prof_ceiling_sustained("matmul_bf16_sustained"), PROF_CEILING_MATMUL_BF16);
+    ck_assert_int_eq(prof_ceiling_sustained("matmul_bf16"), PROF_CEILINGS);
+    /* of a chip without tensor cores for it, the peak of the pipe that there is */
+    struct prof_device card = {
+        .compute_major = 8, .compute_minor = 6, .units = 84, .clock_khz = 1695000};
+    ck_near(prof_peak(&card, PROF_CEILING_MATMUL_FP64).value,
+            prof_peak(&card, PROF_CEILING_FP64).value);
+    ck_assert_int_eq(prof_peak(&card, PROF_CEILING_MATMUL_FP64).kind, PROF_CEILING_MATMUL_FP64);
+}
+END_TEST
+
 START_TEST(every_kind_has_its_name)
 {
     for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
@@ -102,4 +153,5 @@ START_TEST(every_kind_has_its_name)
 END_TEST
 
 CHECK_MAIN("peaks", theoretical_peaks, measured_ceilings_come_first,
-           what_is_above_a_peak_was_not_measured, every_kind_has_its_name)
+           what_is_above_a_peak_was_not_measured, products_and_what_is_sustained, pipes_of_products,
+           every_kind_has_its_name)

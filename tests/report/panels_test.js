@@ -191,8 +191,9 @@ const tests = {
   async 'the roofline tells its points by mouse and keyboard'(browser) {
     const { url, json } = report('roofline');
     await load(browser, url);
+    /* but for the last one, which takes next to no time and would stretch the axes */
     const drawable = json.roofline.rows.filter((row) => row.flop_per_s > 1 &&
-      (row.dram_flop_per_byte > 0 || row.l2_flop_per_byte > 0));
+      (row.dram_flop_per_byte > 0 || row.l2_flop_per_byte > 0) && row.name !== 'tiny');
     const dom = await browser.run(`return { points: document.querySelectorAll('.roofline .point').length,
       names: [...document.querySelectorAll('ol.points li .mono')].map((n) => n.textContent),
       inside: [...document.querySelectorAll('.roofline circle')].every((c) => c.cx.baseVal.value > 0 && c.cx.baseVal.value < 960 &&
@@ -200,6 +201,8 @@ const tests = {
     assert.strictEqual(dom.points, drawable.length);
     assert.strictEqual(dom.names.length, drawable.length);
     assert.ok(dom.inside);
+    assert.deepStrictEqual(await browser.run(`return [document.querySelectorAll('.roofline line.product').length,
+      [...document.querySelectorAll('.roofline text')].filter((t) => t.textContent.endsWith('(dashed)')).length]`), [2, 2]);
     const tip = () => browser.run(`return [document.querySelector('.roofline .tip').textContent,
       document.querySelectorAll('.roofline .told').length]`);
     await browser.run(`document.querySelector('.roofline .point').focus()`);

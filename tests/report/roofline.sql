@@ -13,7 +13,9 @@ VALUES(1, 'cuda', 0, 'NVIDIA H200', 'GPU-0', '580.1', 'gpu', 132, 9, 0, 1980000,
 INSERT INTO ceiling(device, name, value, measured_at, how) VALUES
   (1, 'dram_copy', 4.0e12, 1785500000, 'a copy'), (1, 'dram_read', 4.2e12, 1785500000, 'a read'),
   (1, 'l2_read', 7e12, 1785500000, NULL), (1, 'fp32', 6e13, 1785500000, NULL),
-  (1, 'tensor_tf32', 4e14, 1785500000, NULL), (1, 'htod_pinned', 5.5e10, 1785500000, NULL),
+  (1, 'tensor_tf32', 4e14, 1785500000, NULL), (1, 'tensor_tf32_sustained', 3.5e14, 1785500000, NULL),
+  (1, 'matmul_fp32', 5.2e13, 1785500000, 'cuBLAS 130101, 8192 x 8192 x 8192, its own choice'),
+  (1, 'matmul_tf32', 3.4e14, 1785500000, NULL), (1, 'htod_pinned', 5.5e10, 1785500000, NULL),
   (1, 'launch', 2000, 1785500000, NULL);
 INSERT INTO context(process, device, api, native) VALUES(1, 1, 'cuda', 1);
 INSERT INTO stream(process, device, context, api, native) VALUES(1, 1, 1, 'cuda', 7);
