@@ -46,6 +46,7 @@ SAME = {
     "tensor_half": ["sm__pipe_tensor_op_hmma_cycles_active.sum"],
 }
 PER_WARP = ("instructions", "alu")  # tracing adds to each warp what perfkit takes off again
+TIMES = ("sm_active",)  # tracing makes each launch a little longer, and nothing is taken off
 LEAST = {"byte": 1e6, "cycle": 1e4, "instruction": 1e4}  # below this a launch counts next to nothing
 RANGES = 3  # of each kernel, in bench_counter_kernels and torch_kernels.py
 RANGE_LAUNCHES = 128
@@ -268,23 +269,29 @@ def show(rows):
             percent(row.get("source_off"))))
 
 
+def judge(what, rows):
+    """Figures of the rows that there are enough samples of, as they are printed."""
+    known = [r for r in rows if 2 * r["error"] <= NEAR]
+    near = lambda found: sum(abs(r["ncu_off"]) <= NEAR for r in found)
+    honest = sum(r["ncu_errors"] <= 2 for r in rows)
+    if rows:
+        print("%s against ncu, >= %d samples: %d of %d within %g %%; %d of the %d whose printed error "
+              "is that small; %d within two of the printed standard errors" % (
+                  what, ENOUGH, near(rows), len(rows), 100 * NEAR, near(known), len(known), honest))
+    return {"compared": len(rows), "near": near(rows), "known": len(known),
+            "known_near": near(known), "within_two_errors": honest}
+
+
 def summarise(rows):
     """What is said in the end, as a table of figures."""
     enough = [r for r in rows if r["samples"] >= ENOUGH and r.get("ncu_errors") is not None]
-    known = [r for r in enough if 2 * r["error"] <= NEAR]
-    near = lambda found: sum(abs(r["ncu_off"]) <= NEAR for r in found)
+    counts = judge("counts", [r for r in enough if r["counter"] not in TIMES])
+    times = judge("times (sm_active)", [r for r in enough if r["counter"] in TIMES])
     far = [r for r in enough if abs(r["ncu_off"]) > NEAR]
-    honest = sum(r["ncu_errors"] <= 2 for r in enough)
-    if enough:
-        print("against ncu, >= %d samples: %d of %d within %g %%; %d of the %d "
-              "whose printed error is that small" % (
-                  ENOUGH, near(enough), len(enough), 100 * NEAR, near(known), len(known)))
-        print("within two of the printed standard errors: %d of %d" % (honest, len(enough)))
     if far:
         print("\nnot within %g %%:" % (100 * NEAR))
         show(far)
-    return {"compared": len(enough), "far": far, "within_two_errors": honest,
-            "known": len(known), "known_near": near(known)}
+    return {"counts": counts, "times": times, "far": far}
 
 
 def show_added(rows):

@@ -71,16 +71,20 @@ class Counters(unittest.TestCase):
     def test_every_counter_that_is_off_is_listed(self):
         rows = counters.compare(
             [value("dram_read_bytes", "byte", 1.05e9), value("dram_write_bytes", "byte", 1.01e9),
-             value("sm_active", "cycle", 1.02e9, error=0.02),
+             value("tensor", "cycle", 1.02e9, error=0.02), value("sm_active", "cycle", 1.1e9),
              value("l2_bytes", "byte", 9e9, samples=100)],
             {name: [1e9] for name in counters.SAME}, {})
         rows = [dict(row, case="x", kernel="k") for row in rows]
         with contextlib.redirect_stdout(io.StringIO()) as said:
             summary = counters.summarise(rows)
-        self.assertEqual([row["counter"] for row in summary["far"]], ["dram_read_bytes"])
-        self.assertEqual((summary["compared"], summary["within_two_errors"]), (3, 2))
-        self.assertEqual((summary["known"], summary["known_near"]), (2, 1))
-        self.assertIn("2 of 3 within 3 %; 1 of the 2 whose", said.getvalue())
+        self.assertEqual([row["counter"] for row in summary["far"]],
+                         ["dram_read_bytes", "sm_active"])
+        counts = summary["counts"]
+        self.assertEqual((counts["compared"], counts["near"], counts["within_two_errors"]), (3, 2, 2))
+        self.assertEqual((counts["known"], counts["known_near"]), (2, 1))
+        self.assertEqual((summary["times"]["compared"], summary["times"]["near"]), (1, 0))
+        self.assertIn("counts against ncu, >= 200 samples: 2 of 3 within 3 %; 1 of the 2 whose",
+                      said.getvalue())
 
     def test_what_tracing_adds(self):
         (row,) = counters.compare([value("alu", "instruction", 1.01e6)], {"alu": [1e6]}, {}, 10000,
