@@ -14,16 +14,16 @@ enum cli_status {
     CLI_OK = 0,
     CLI_FAILED = 1,
     CLI_USAGE = 2,
-    CLI_REGRESSION = 1, /* gate, ab */
-    CLI_REFUSED = 3,    /* gate, ab, baseline: what was given cannot be compared */
-    CLI_UNDECIDED = 4,  /* gate, ab under --strict */
+    CLI_REGRESSION = 1,   /* gate, ab */
+    CLI_REFUSED = 3,      /* gate, ab, baseline: what was given cannot be compared */
+    CLI_UNDECIDED = 4,    /* gate, ab under --strict */
     CLI_RUN_FAILED = 125, /* `run` only: perfkit itself failed, as with env and timeout */
     CLI_RUN_CANNOT_EXECUTE = 126,
     CLI_RUN_NOT_FOUND = 127,
 };
 
-/* Of a command that failed: CLI_USAGE where what it was given is to blame (a file that is not there,
- * cannot be read, or is no capture), else CLI_FAILED. */
+/* Of a command that failed: CLI_USAGE where what it was given is to blame (a file that is not
+ * there, cannot be read, or is no capture), else CLI_FAILED. */
 enum cli_status cli_exit_status(enum prof_status status);
 
 /* How a value is read and what is stored at cli_option.offset of the command's own struct. */
@@ -50,6 +50,8 @@ struct cli_option {
     const char *text;         /* one sentence, no capital, no full stop */
     const char *const *words; /* CLI_CHOICE, CLI_WORDS: ends with NULL */
     uint64_t most;            /* CLI_COUNT, CLI_SIZE, CLI_TIME: the largest value; 0 = what fits */
+    const char *offers; /* for completion: a shell command whose lines begin with a value each; NULL
+                           = nothing can list them */
     const char *implied; /* value of --NAME alone, any other is then given as --NAME=VALUE; NULL =
                             it needs one. Only of options without a letter */
 };
@@ -92,8 +94,8 @@ struct cli_operands {
 bool cli_parse(const struct cli_command *command, int argc, char **argv, void *values,
                struct cli_operands *operands, int *status);
 
-/* A time as options have it ("1.5s", "2m", seconds without a unit) in ns; false when it is none. What
- * is too long for 64 bits is the longest. */
+/* A time as options have it ("1.5s", "2m", seconds without a unit) in ns; false when it is none.
+ * What is too long for 64 bits is the longest. */
 bool cli_parse_time(const char *text, uint64_t *ns);
 
 /* "perfkit CMD: message" and a newline on stderr, in one write. Both keep errno. */

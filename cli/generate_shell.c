@@ -40,6 +40,8 @@ static void put_quoted(FILE *out, const char *text, const char *special)
     }
 }
 
+#define FIRST_WORDS " 2>/dev/null | cut -d\" \" -f1"
+
 static const char *bash_values(const struct cli_option *option)
 {
     if (option->type == CLI_FILE)
@@ -61,6 +63,10 @@ static void bash_option_values(FILE *out, const struct cli_command *command)
             fputs("COMPREPLY=($(compgen -W '", out);
             put_words(out, o->words, " ");
             fputs("' -- \"$cur\")); return ;;\n", out);
+        } else if (o->offers) {
+            fprintf(out,
+                    "COMPREPLY=($(compgen -W \"$(%s" FIRST_WORDS ")\" -- \"$cur\")); return ;;\n",
+                    o->offers);
         } else {
             fprintf(out, "%s; return ;;\n", bash_values(o));
         }
@@ -164,7 +170,8 @@ static void zsh_option(FILE *out, const struct cli_option *option)
         fprintf(out, "'(-%c --%s)'{-%c,--%s}'[", option->letter, option->name, option->letter,
                 option->name);
     else
-        fprintf(out, "'--%s%s[", option->name, option->implied    ? "=-"
+        fprintf(out, "'--%s%s[", option->name,
+                option->implied    ? "=-"
                 : option->argument ? "="
                                    : "");
     put_quoted(out, option->text, "[]:\\");
@@ -177,6 +184,8 @@ static void zsh_option(FILE *out, const struct cli_option *option)
             fputs("_values -s , word ", out), put_words(out, option->words, " ");
         else if (option->words)
             fputc('(', out), put_words(out, option->words, " "), fputc(')', out);
+        else if (option->offers)
+            fprintf(out, "{compadd -- $(%s" FIRST_WORDS ")}", option->offers);
         else if (option->type == CLI_FILE)
             fputs("_files", out);
         else if (option->type == CLI_FOLDER)
@@ -242,6 +251,8 @@ static void fish_option(FILE *out, const char *command, const struct cli_option 
         fputs(" -x -a '", out);
         put_words(out, option->words, " ");
         fputc('\'', out);
+    } else if (option->offers) {
+        fprintf(out, " -x -a '(%s" FIRST_WORDS ")'", option->offers);
     } else if (option->argument && !option->implied) {
         fputs(option->type == CLI_FILE     ? " -r -F"
               : option->type == CLI_FOLDER ? " -x -a '(__fish_complete_directories)'"

@@ -55,6 +55,7 @@ static const struct cli_option report_options[] = {
      .fallback = "top", .text = "top (three), all (with what could not be judged) or none",
      .words = findings_words},
     {.name = "stats", .type = CLI_TEXT, AT(stats), .argument = "NAME[,NAME...]",
+     .offers = "perfkit report --stats list",
      .text = "only these tables, named and laid out as those of `nsys stats`; `list` lists them"},
     {.name = "ranks", .type = CLI_FLAG, AT(ranks),
      .text = "only what the ranks of a distributed run did, and what they did together"},

@@ -9,6 +9,8 @@
 
 #define MAX_COLUMNS 40
 #define PROGRESS_ROWS 65536
+/* Rows that are left out are counted no further: an event trace may have a hundred million. */
+#define MOST_COUNTED 1000000
 /* Rows that decide how wide the columns of a text table are; further ones go out as they come. */
 #define MEASURED_ROWS 1000
 #define WIDEST_NAME 60 /* of a name with columns behind it */
@@ -34,7 +36,7 @@ struct output {
     size_t tables; /* before this one */
     bool several;
     size_t rows;
-    bool more; /* than --top lets through */
+    size_t more; /* than --top lets through, counted up to MOST_COUNTED */
     bool no_memory;
     struct prof_json json;
     /* text: the first rows, as cells */
@@ -275,6 +277,16 @@ static void print_missing(const struct output *o)
         fprintf(o->out, "\n Called From is n/a: it takes perfkit run %s.\n", o->stat->needs);
 }
 
+static void print_more(const struct output *o, const char *before)
+{
+    if (o->more < MOST_COUNTED)
+        fprintf(o->out, "%s... and %s more (--top %zu)\n", before,
+                prof_count((int64_t)o->more).text, o->rows + o->more);
+    else
+        fprintf(o->out, "%s... and more than %s more (--top)\n", before,
+                prof_count(MOST_COUNTED - 1).text);
+}
+
 static void text_tail(struct output *o)
 {
     if (o->rows) {
@@ -284,7 +296,7 @@ static void text_tail(struct output *o)
         print_nothing(o);
     }
     if (o->more)
-        fputs(" ... and more (--top)\n", o->out);
+        print_more(o, " ");
     print_shares(o);
     print_missing(o);
 }
@@ -362,7 +374,7 @@ static void json_tail(struct output *o)
     prof_json_end(&o->json);
     prof_json_known(&o->json, "listed_ns", o->walk->listed_ns);
     prof_json_known(&o->json, "wall_ns", o->walk->wall_ns);
-    prof_json_bool(&o->json, "cut", o->more);
+    prof_json_bool(&o->json, "cut", o->more > 0);
     prof_json_end(&o->json);
 }
 
@@ -413,7 +425,7 @@ static void markdown_tail(struct output *o)
         print_nothing(o);
     }
     if (o->more)
-        fputs("\n... and more\n", o->out);
+        print_more(o, "\n");
     print_shares(o);
     print_missing(o);
 }
@@ -449,10 +461,8 @@ static bool take_row(void *user, const void *row)
 {
     struct output *o = user;
     size_t top = o->options ? o->options->top : 0;
-    if (top && o->rows == top) {
-        o->more = true;
-        return false;
-    }
+    if (top && o->rows == top)
+        return ++o->more < MOST_COUNTED && o->format->brief;
     if (!o->format->row(o, row)) {
         o->no_memory = true;
         return false;
@@ -476,7 +486,8 @@ static enum prof_status write_table(struct output *o, const struct prof_report_s
     o->walk = &walk;
     o->columns = column_count(stat);
     o->rows = 0;
-    o->more = o->printing = false;
+    o->more = 0;
+    o->printing = false;
     o->format->head(o);
     enum prof_status status = stat->walk(&walk, err);
     if (!status && o->no_memory)

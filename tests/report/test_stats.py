@@ -321,6 +321,10 @@ def check_formats(capture):
             top = rows_of(json.loads(run(capture, "--stats", stat, "--json", "--top", "2").stdout))
             if top[stat] != rows[:2]:
                 sys.exit(f"{stat}: --top 2 are not the first two rows")
+            for words in ((), ("--format", "markdown")):
+                text = run(capture, "--stats", stat, "--top", "2", *words).stdout
+                if f"... and {len(rows) - 2:,} more (--top {len(rows)})\n" not in text:
+                    sys.exit(f"{stat}: --top 2 does not say how many rows it leaves out")
     several = run(capture, "--stats", "um_sum,nvtx_sum", "--format", "csv").stdout.splitlines()
     if several[0] != "um_sum" or "nvtx_sum" not in several:
         sys.exit("CSV of several statistics does not name them")

@@ -25,3 +25,10 @@ try perfkit help d
 try perfkit explain memory-
 try perfkit ctl sta
 try perfkit ctl --j
+try perfkit report --stats cuda_gpu_k
+try perfkit gate --baseline ''
+perfkit run -q -o a.sqlite -- true
+perfkit baseline save -q nightly a.sqlite
+perfkit baseline save -q main a.sqlite
+try perfkit gate --baseline ''
+try perfkit gate -b n
