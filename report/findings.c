@@ -110,6 +110,10 @@ void prof_report_findings_judged(const struct prof_findings *findings, char *out
     else if (findings->steps)
         snprintf(out + n, size - n, ", in which the work repeats");
     free(name);
+    n = strlen(out);
+    if (findings->missing_share >= PROF_MISSING_WORK)
+        snprintf(out + n, size - n, "; %s of the work was not recorded: what idles was not judged",
+                 prof_percent(findings->missing_share).text);
 }
 
 /* Where it is worst: "12 us at 139 ms in train/step, gemm, stream 7" */
@@ -345,6 +349,7 @@ void prof_report_json_findings(struct prof_json *json, const struct prof_report_
     prof_json_int(json, "window_ns", findings->window_ns);
     prof_json_known(json, "steps", findings->steps ? findings->steps : PROF_UNKNOWN);
     prof_json_string(json, "step_name", findings->step_name);
+    prof_json_real(json, "missing_share", findings->missing_share);
     prof_json_string(json, "why_none", findings->why_none);
     prof_json_array(json, "rows");
     for (size_t i = 0; i < findings->count; i++)

@@ -97,6 +97,8 @@ struct prof_abstention {
     const char *why; /* "needs the device's number of units". Static */
 };
 
+#define PROF_MISSING_WORK 0.01
+
 struct prof_waterfall;
 struct prof_findings {
     struct prof_finding *rows; /* by severity, faults before hints, then by bound, largest first */
@@ -107,6 +109,8 @@ struct prof_findings {
     int64_t begin_ns, window_ns;
     int64_t steps;                     /* repetitions in it; 0 = it does not repeat */
     const char *step_name;             /* the NVTX range that repeats; NULL = none */
+    double missing_share; /* of the devices' work, that was not recorded: from PROF_MISSING_WORK on
+                             idle time is not judged */
     const char *why_none;              /* why nothing was judged; static; NULL = it was */
     struct prof_waterfall *waterfalls; /* prof_waterfall.h: where that time went, a row a device */
     size_t waterfall_count;

@@ -113,6 +113,42 @@ START_TEST(steps_alone_are_judged)
 }
 END_TEST
 
+/* What the program asked for and is not in the capture may be what looks idle. */
+START_TEST(lost_work_is_not_idle_time)
+{
+    static const char *const losses[] = {
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', 1000), "
+        "(1, 'launch', 'recorded', 980), (1, 'launch', 'dropped', 20)",
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', 1000), "
+        "(1, 'launch', 'recorded', 980)",
+        "UPDATE kernel SET start = NULL, duration = NULL, api_lead = start - api_lead WHERE id % 20 = 3",
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', 1000), "
+        "(1, 'launch', 'recorded', 995), (1, 'launch', 'dropped', 5)",
+    };
+    static const char *const rules[] = {"host-starvation", "graph-candidate", "launch-bound",
+                                        "sync-stall"};
+    for (size_t p = 0; p < program_count; p++) {
+        bool idles = false;
+        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+            idles |= !strcmp(programs[p].rule, rules[r]);
+        if (!idles)
+            continue;
+        struct prof_findings findings;
+        struct prof_error err = {0};
+        struct prof_capture *capture = program_run(&programs[p], BAD, losses[_i], NULL);
+        ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+        const struct prof_finding *finding = finding_of(&findings, programs[p].rule);
+        bool told = false;
+        for (size_t i = 0; i < findings.abstention_count; i++)
+            told |= !strcmp(findings.abstentions[i].rule->id, programs[p].rule);
+        ck_assert_msg((finding != NULL) == (_i == 3), "%s", programs[p].rule);
+        ck_assert_msg(told == (_i < 3), "%s", programs[p].rule);
+        prof_findings_free(&findings);
+        prof_close(capture);
+    }
+}
+END_TEST
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 /* Numbers that no device tells and no run makes: an answer or none, but no nonsense (the sanitizers
@@ -191,6 +227,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, steps_alone_are_judged);
+    tcase_add_loop_test(all, lost_work_is_not_idle_time, 0, 4);
     tcase_add_loop_test(all, damage_makes_no_nonsense, 0, sizeof damages / sizeof damages[0]);
     tcase_add_test(all, every_rule_is_covered);
     suite_add_tcase(suite, each);

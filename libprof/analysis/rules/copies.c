@@ -1,5 +1,6 @@
 /* Sums over copies; see copies.h. */
 #include "libprof/analysis/rules/copies.h"
+#include "libprof/base/saturate.h"
 #include "libprof/wire/command.h"
 #include "libprof/wire/memory.h"
 
@@ -49,20 +50,22 @@ int64_t prof_own_call_ns(const struct prof_shape *shape)
 void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
                      const struct prof_shape *shape)
 {
-    sums->count += shape->count;
-    sums->packable += shape->packable;
-    if (shape->bytes > 0)
-        sums->bytes += shape->bytes * shape->count;
-    sums->sum_ns += shape->sum_ns;
-    sums->alone_ns += shape->alone_ns;
-    sums->alone[copy_slice_of(shape)] += shape->alone_ns;
-    sums->call_ns += prof_own_call_ns(shape);
+    sums->count = prof_add(sums->count, shape->count);
+    sums->packable = prof_add(sums->packable, shape->packable);
+    int64_t bytes;
+    if (__builtin_mul_overflow(shape->bytes > 0 ? shape->bytes : 0, shape->count, &bytes))
+        bytes = INT64_MAX;
+    sums->bytes = prof_add(sums->bytes, bytes);
+    sums->sum_ns = prof_add(sums->sum_ns, shape->sum_ns);
+    sums->alone_ns = prof_add(sums->alone_ns, shape->alone_ns);
+    sums->alone[copy_slice_of(shape)] = prof_add(sums->alone[copy_slice_of(shape)], shape->alone_ns);
+    sums->call_ns = prof_add(sums->call_ns, prof_own_call_ns(shape));
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
-        sums->before[i] += shape->idle_ns[i];
-        sums->after[i] += shape->after_ns[i];
+        sums->before[i] = prof_add(sums->before[i], shape->idle_ns[i]);
+        sums->after[i] = prof_add(sums->after[i], shape->after_ns[i]);
     }
-    sums->catch_up_ns += shape->catch_up_ns;
-    sums->after[PROF_SLICE_LAUNCH] += shape->catch_up_ns;
+    sums->catch_up_ns = prof_add(sums->catch_up_ns, shape->catch_up_ns);
+    sums->after[PROF_SLICE_LAUNCH] = prof_add(sums->after[PROF_SLICE_LAUNCH], shape->catch_up_ns);
     prof_spots_add(&sums->spots, prof_longest_spot(judge, shape));
 }
 

@@ -162,7 +162,10 @@ static bool add_op(void *user, const struct prof_device_op *op)
         uint32_t *slot = prof_array_add(&f->unfinished);
         if (slot)
             *slot = (uint32_t)op->stream;
-        return slot != NULL;
+        int64_t *call = op->call_ns < 0 ? NULL : prof_array_add(&f->untimed);
+        if (call)
+            *call = op->call_ns;
+        return slot && (call || op->call_ns < 0);
     }
     if (op->duration_ns < 0 || op->start_ns < f->begin_ns || op->start_ns >= f->end_ns) {
         f->left_out += op->start_ns < f->end_ns;
@@ -477,7 +480,8 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
     prof_facts_window(f);
     if (!prof_facts_waterfall(f) || !prof_facts_devices(f))
         return prof_out_of_memory(err);
-    return prof_facts_clocks(f, err);
+    status = prof_facts_missing(f, err);
+    return status ? status : prof_facts_clocks(f, err);
 }
 
 void prof_facts_free(struct prof_facts *f)
@@ -490,6 +494,7 @@ void prof_facts_free(struct prof_facts *f)
     prof_map_free(&f->place_index);
     prof_array_free(&f->long_ops);
     prof_array_free(&f->unfinished);
+    prof_array_free(&f->untimed);
     prof_roofline_free(&f->roofs);
     prof_array_free(&f->shapes);
     prof_map_free(&f->shape_index);

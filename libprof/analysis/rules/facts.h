@@ -167,6 +167,7 @@ struct prof_facts {
     /* For who shares the pass: streams of operations that were not seen to end, and how many
      * operations with known times are not in `ops` although they touch the run. */
     PROF_ARRAY(uint32_t) unfinished;
+    PROF_ARRAY(int64_t) untimed; /* when those were asked for, where that is known */
     size_t left_out;
 
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
@@ -177,6 +178,7 @@ struct prof_facts {
     int64_t begin, end;    /* the window: see facts_window.c */
     int64_t steps; /* repetitions in it, of the device that has most; 0 = it does not repeat */
     const char *step_name; /* NVTX range that repeats; NULL = found by the operations alone */
+    double missing_share;      /* of the device's work, that was not recorded */
     struct prof_map launchers; /* in it: thread id << 32 | index of a device -> operations */
 };
 
@@ -189,6 +191,7 @@ void prof_facts_free(struct prof_facts *facts);
 void prof_facts_window(struct prof_facts *facts);
 bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
+enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);
 enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
 enum prof_call_class prof_call_classify(const char *name);
 

@@ -362,6 +362,7 @@ enum prof_status prof_findings_of(struct prof_capture *capture, const struct pro
     result->begin_ns = facts->begin;
     result->window_ns = prof_facts_window_ns(facts);
     result->steps = facts->steps;
+    result->missing_share = facts->missing_share;
     result->step_name = facts->step_name;
     return status ? status : prof_place_lines(capture, result, err);
 }

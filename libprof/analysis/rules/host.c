@@ -224,7 +224,7 @@ static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
     int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d), idle = host + d->woken_ns;
-    if (prof_of_window(judge, host) < 0.10 || d->gaps < 5)
+    if (prof_of_window(judge, host) < 0.10 || d->gaps < 5 || prof_misses_work(judge))
         return;
     struct prof_draft *draft = prof_found(
         judge, prof_steps(judge) >= 20 ? 0.7 : 0.4,

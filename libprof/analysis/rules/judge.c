@@ -154,6 +154,14 @@ void prof_abstain(struct prof_judge *judge, const char *why)
         judge->failed = true;
 }
 
+bool prof_misses_work(struct prof_judge *judge)
+{
+    if (judge->facts->missing_share < PROF_MISSING_WORK)
+        return false;
+    prof_abstain(judge, "work of the device was not recorded (Trust): what looks idle may be that");
+    return true;
+}
+
 int64_t prof_steps(const struct prof_judge *judge)
 {
     return judge->device ? judge->device->steps : judge->facts->steps;

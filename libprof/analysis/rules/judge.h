@@ -80,6 +80,10 @@ void prof_abstain(struct prof_judge *judge, const char *why);
 /* Repetitions that the judge's device takes part in; of the capture where it judges no device. */
 int64_t prof_steps(const struct prof_judge *judge);
 
+/* Abstain, and tell so, where work of the device is missing in the capture: what looks idle may have
+ * been work. */
+bool prof_misses_work(struct prof_judge *judge);
+
 /* A share of the window, 0 without one. */
 double prof_of_window(const struct prof_judge *judge, int64_t ns);
 

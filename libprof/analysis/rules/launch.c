@@ -253,7 +253,7 @@ static void graph_candidate(struct prof_judge *judge)
         prof_abstain(judge, "graphs are CUDA's");
         return;
     }
-    if (!sum_launches(judge, &l) || !is_graph(judge, &l))
+    if (!sum_launches(judge, &l) || !is_graph(judge, &l) || prof_misses_work(judge))
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.8,
@@ -271,7 +271,8 @@ static void launch_bound(struct prof_judge *judge)
         return;
     double least = 2 * l.launch_ns > SHORT_NS ? 2 * l.launch_ns : SHORT_NS;
     int64_t idle = l.idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, &l);
-    if (l.kernels < 20 || l.median_ns >= least || prof_of_window(judge, idle) < 0.05)
+    if (l.kernels < 20 || l.median_ns >= least || prof_of_window(judge, idle) < 0.05 ||
+        prof_misses_work(judge))
         return;
     struct prof_draft *draft = prof_found(
         judge, 0.7,

@@ -15,7 +15,8 @@ static void sync_stall(struct prof_judge *judge)
     const struct prof_call_totals *calls = &judge->device->calls[PROF_CALL_SYNC];
     int64_t idle = judge->device->slice_ns[PROF_SLICE_SYNC];
     int64_t waits = calls->count, steps = prof_steps(judge) ? prof_steps(judge) : 1;
-    if (waits < 5 || waits < 2 * steps || prof_of_window(judge, idle) < 0.02)
+    if (waits < 5 || waits < 2 * steps || prof_of_window(judge, idle) < 0.02 ||
+        prof_misses_work(judge))
         return;
     double part = 1 - (double)steps / (double)waits; /* one a step is needed to see the result */
     struct prof_draft *draft = prof_found(
