@@ -28,7 +28,8 @@ static const struct cli_option device_options[] = {
     {.name = "measure",
      .type = CLI_FLAG,
      AT(measure),
-     .text = "measure what the devices can do, and keep it: some 30 s each, on an idle machine"},
+     .text = "measure what the devices can do, and keep it: a GPU takes about 40 s, on an idle "
+             "machine"},
     {.name = "only",
      .type = CLI_TEXT,
      AT(only),

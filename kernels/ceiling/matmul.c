@@ -6,6 +6,7 @@
  * since power, and with it the clock, depends on the numbers. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "kernels/ceiling/ceiling.h"
 #include "kernels/ceiling/library.h"
@@ -14,9 +15,10 @@
 
 #define ROUNDS 9
 #define SHAPES 6
-#define TURN_NS 5000000u     /* what is timed at once: products in a row */
-#define SLOW_NS 250000000.0  /* a product that takes longer is not tried */
-#define SEARCH_NS 200000000u /* for the ways of one shape, after the first one */
+#define TURN_NS 5000000u    /* what is timed at once: products in a row */
+#define SLOW_NS 250000000.0 /* a product that takes longer is not tried */
+#define REST_NS 100000000   /* before each shape: the clock follows the power of what went before */
+#define SEARCH_NS 150000000u /* for the ways of one shape, after the first one */
 #define PATTERN_BYTES ((size_t)64 << 20)
 
 struct search {
@@ -171,13 +173,21 @@ static int try_way(struct search *s, uint32_t way, int rounds)
     return 0;
 }
 
+static void rest(const struct search *s)
+{
+    const struct timespec pause = {.tv_nsec = REST_NS};
+
+    if (!s->plan->quick)
+        nanosleep(&pause, NULL);
+}
+
 /* Ways that fail (cuBLAS names some that the operands do not allow) are passed over. */
 static void try_shape(struct search *s, struct library_shape shape, bool transposed)
 {
-    uint64_t start = now_ns();
-
     if (s->rate > 0 && flop_of(&shape) / s->rate * 1e9 > SLOW_NS)
         return;
+    rest(s);
+    uint64_t start = now_ns();
     s->product.shape = shape;
     s->product.shape.transposed = transposed;
     if (library_product_open(&s->product) == 0)
@@ -203,6 +213,7 @@ static int run_best(struct search *s, struct ceiling_result *result)
     p->shape = s->best;
     status = library_product_open(p);
     uint32_t best_way = s->best_way;
+    rest(s);
     if (status == 0)
         status = try_way(s, best_way, ROUNDS);
     uint64_t once_ns = (uint64_t)(flop_of(&p->shape) * p->repeat / s->rate * 1e9);
