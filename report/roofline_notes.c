@@ -63,15 +63,22 @@ static void say_roof(struct note *note, const char *word, struct prof_text value
 
 #define SLOWED 0.97 /* of a burst: below, what is sustained is worth a word */
 
+static void say_rate(struct note *note, const struct prof_ceiling *c)
+{
+    say(note, " %s", prof_flop_rate(c->value).text);
+    if (c->sustained < SLOWED * c->value)
+        say(note, " (%s sustained)", prof_flop_rate(c->sustained).text);
+}
+
 static void say_pipe(struct note *note, const struct prof_ceilings *ceilings, int64_t device,
                      enum prof_ceiling_kind kind, const char *word, bool *first)
 {
     const struct prof_ceiling *c = prof_ceiling_find(ceilings, device, kind);
     if (!c)
         return;
-    say_roof(note, word, prof_flop_rate(c->value), first);
-    if (c->sustained < SLOWED * c->value)
-        say(note, " (%s sustained)", prof_flop_rate(c->sustained).text);
+    say(note, "%s%s", *first ? ": " : ", ", word);
+    say_rate(note, c);
+    *first = false;
 }
 
 /* Devices of which the same is to be said. */
@@ -112,8 +119,8 @@ static void say_products(struct note *note, const struct prof_roofline *roofline
                 : NULL;
         if (!c)
             continue;
-        say(note, "%s %s %s", first ? "; matrix products reach" : ",", pipe_word(k),
-            prof_flop_rate(c->value).text);
+        say(note, "%s %s", first ? "; matrix products reach" : ",", pipe_word(k));
+        say_rate(note, c);
         first = false;
     }
 }
