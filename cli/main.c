@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/output_file.h"
 
 static int help_run(const struct cli_command *command, int argc, char **argv);
 
@@ -49,7 +50,19 @@ static const char *elsewhere(const char *name)
     } words[] = {
         {"profile", "perfkit run"},
         {"record", "perfkit run"},
+        {"launch", "perfkit run"},
         {"stats", "perfkit report --stats"},
+        {"stat", "perfkit report"},
+        {"show", "perfkit report"},
+        {"view", "perfkit report"},
+        {"compare", "perfkit diff, for a verdict perfkit gate"},
+        {"check", "perfkit gate"},
+        {"watch", "perfkit top"},
+        {"start", "perfkit ctl start"},
+        {"stop", "perfkit ctl stop"},
+        {"status", "perfkit ctl status"},
+        {"convert", "perfkit export"},
+        {"info", "perfkit doctor, of a capture perfkit report"},
         {"analyze", "perfkit report --findings all"},
         {"query", "sqlite3 FILE: a capture is SQLite"},
         {"sql", "sqlite3 FILE: a capture is SQLite"},
@@ -66,6 +79,10 @@ static int unknown_command(const char *name)
     const char *near = cli_nearest(name, command_name, command_table);
     if (here)
         cli_say("", "unknown command '%s': here that is %s", name, here);
+    else if (cli_is_database(name))
+        cli_say("", "unknown command '%s': to read it, perfkit report %s", name, name);
+    else if (strchr(name, '/') && access(name, X_OK) == 0)
+        cli_say("", "unknown command '%s': to record it, perfkit run -- %s", name, name);
     else if (near)
         cli_say("", "unknown command '%s': did you mean '%s'?", name, near);
     else

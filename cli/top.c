@@ -301,6 +301,8 @@ static enum prof_status find(const struct top_options *options, const struct cli
         return status;
     }
     if (operands->count) {
+        if (access(operands->values[0], F_OK))
+            return prof_fail(err, PROF_NOTFOUND, "%s: no such file", operands->values[0]);
         top_named(operands->values[0], capture);
         return PROF_OK;
     }

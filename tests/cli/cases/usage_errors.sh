@@ -60,3 +60,8 @@ for options in "run --stack-depth 99999999999" "run --cpu-sample=10001" "run --s
     try perfkit $options
 done
 ls
+perfkit run -q -o a.sqlite -- true
+try perfkit a.sqlite
+try perfkit /bin/true
+try perfkit compare a.sqlite b.sqlite
+try perfkit top no.sqlite
