@@ -52,7 +52,8 @@ static const struct cli_option report_options[] = {
     {.name = "top", .letter = 'n', .type = CLI_COUNT, AT(top), .argument = "N",
      .text = "rows of each table at most"},
     {.name = "findings", .type = CLI_CHOICE, AT(findings), .argument = "HOW_MANY",
-     .fallback = "top", .text = "top (three), all (with what could not be judged) or none",
+     .fallback = "top, with --all: all",
+     .text = "top (three), all (with what could not be judged) or none",
      .words = findings_words},
     {.name = "stats", .type = CLI_TEXT, AT(stats), .argument = "NAME[,NAME...]",
      .offers = "perfkit report --stats list",
@@ -221,6 +222,13 @@ static void list_files(const struct report_options *asked,
 }
 
 /* format_words and enum prof_report_format are in one order, but for the word of none. */
+static enum prof_report_findings findings_of(const struct report_options *asked)
+{
+    if (asked->findings != UINT_MAX)
+        return (enum prof_report_findings)asked->findings;
+    return asked->all ? PROF_REPORT_FINDINGS_ALL : PROF_REPORT_FINDINGS_TOP;
+}
+
 static enum prof_report_format stats_format(const struct report_options *asked)
 {
     return asked->format == FORMAT_NONE ? PROF_REPORT_TEXT
@@ -276,41 +284,49 @@ static bool stats_named(const struct cli_command *command, const struct report_o
     return false;
 }
 
-static enum prof_status write_all(struct prof_capture *capture, struct prof_capture *baseline,
-                                  const struct report_options *asked,
-                                  const struct cli_output_file files[OUTPUT_FILES],
-                                  const struct prof_filter *filter, struct prof_error *err)
+/* A figure that has nothing to draw keeps no other file from being written: what is missing is told
+ * at the end, by *err. */
+static enum prof_status write_files(struct prof_capture *capture,
+                                    const struct report_options *asked,
+                                    const struct cli_output_file files[OUTPUT_FILES],
+                                    const struct prof_report_options *options,
+                                    struct prof_error *err)
 {
-    struct prof_report_options options = {.filter = filter, .top = asked->top,
-                                           .all = asked->all,
-                                           .baseline = baseline,
-                                           .findings = asked->findings,
-                                           .roofline =
-                                               (enum prof_roofline_group)asked->roofline_of,
-                                           .weight = (enum prof_flame_weight)asked->weight};
-    bool any_file = false;
+    enum prof_status missed = PROF_OK;
     for (size_t i = 0; i < OUTPUT_FILES; i++) {
-        if (!files[i].path)
-            continue;
-        any_file = true;
-        enum prof_status status = write_file(capture, files[i].writer, files[i].path, options, asked->quiet, err);
-        if (status)
-            return status;
-    }
-    if (asked->plots) {
-        size_t pictures;
-        any_file = true;
+        struct prof_error own = {0};
         enum prof_status status =
-            prof_report_plots(capture, &options, asked->plots, &pictures, err);
-        if (status)
+            files[i].path ? write_file(capture, files[i].writer, files[i].path, *options,
+                                       asked->quiet, &own)
+                          : PROF_OK;
+        if (status && missed)
+            cli_say("report", "%s", err->message);
+        if (status) {
+            missed = status;
+            *err = own;
+        }
+        if (status && status != PROF_NOTFOUND)
             return status;
-        if (!asked->quiet)
-            cli_say("report", "wrote %s: %s", asked->plots,
-                    prof_counted((int64_t)pictures, "picture", "pictures").text);
     }
-    bool one_part = asked->stats || asked->ranks || asked->memory;
-    if (any_file && asked->format == FORMAT_NONE && !one_part)
-        return PROF_OK;
+    if (!asked->plots)
+        return missed;
+    size_t pictures;
+    struct prof_error own = {0};
+    enum prof_status status = prof_report_plots(capture, options, asked->plots, &pictures, &own);
+    if (!status && !asked->quiet)
+        cli_say("report", "wrote %s: %s", asked->plots,
+                prof_counted((int64_t)pictures, "picture", "pictures").text);
+    if (!status)
+        return missed;
+    if (missed)
+        cli_say("report", "%s", err->message);
+    *err = own;
+    return status;
+}
+
+static enum prof_status show(struct prof_capture *capture, const struct report_options *asked,
+                             struct prof_report_options options, struct prof_error *err)
+{
     options.width = terminal_columns_asked();
     if (!options.width && isatty(STDOUT_FILENO))
         options.width = terminal_width(stdout);
@@ -323,6 +339,34 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
         return prof_report_write_memory(capture, &options, stats_format(asked), stdout, err);
     const char *format = asked->format == FORMAT_NONE ? "text" : format_words[asked->format];
     return prof_report_find(format)->write(capture, &options, stdout, err);
+}
+
+static enum prof_status write_all(struct prof_capture *capture, struct prof_capture *baseline,
+                                  const struct report_options *asked,
+                                  const struct cli_output_file files[OUTPUT_FILES],
+                                  const struct prof_filter *filter, struct prof_error *err)
+{
+    struct prof_report_options options = {.filter = filter, .top = asked->top,
+                                           .all = asked->all,
+                                           .baseline = baseline,
+                                           .findings = findings_of(asked),
+                                           .roofline =
+                                               (enum prof_roofline_group)asked->roofline_of,
+                                           .weight = (enum prof_flame_weight)asked->weight};
+    bool any_file = asked->plots != NULL;
+    for (size_t i = 0; i < OUTPUT_FILES; i++)
+        any_file |= files[i].path != NULL;
+    enum prof_status status = write_files(capture, asked, files, &options, err);
+    if (status && status != PROF_NOTFOUND)
+        return status;
+    bool one_part = asked->stats || asked->ranks || asked->memory;
+    if (any_file && asked->format == FORMAT_NONE && !one_part)
+        return status;
+    struct prof_error own = {0};
+    enum prof_status shown = show(capture, asked, options, &own);
+    if (shown)
+        *err = own;
+    return shown ? shown : status;
 }
 
 /* What is asked for and would be passed over in silence. */
@@ -419,7 +463,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     struct prof_error err = {0};
     int exit_status;
     /* CLI_CHOICE stores the index into the words it was given: shift to ours, where 0 = none. */
-    asked.format = asked.roofline_of = asked.weight = UINT_MAX;
+    asked.format = asked.roofline_of = asked.weight = asked.findings = UINT_MAX;
     if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
         return exit_status;
     asked.format++;
