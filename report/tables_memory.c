@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "libprof/base/saturate.h"
 #include "report/columns.h"
 #include "report/memory.h"
 
@@ -133,7 +134,7 @@ static void kept_totals(const struct prof_report_data *data, char *out, size_t s
         if (site->verdict != PROF_MEMORY_LEAK)
             continue;
         leaks++;
-        bytes = site->use.kept_bytes > INT64_MAX - bytes ? INT64_MAX : bytes + site->use.kept_bytes;
+        bytes = prof_add(bytes, site->use.kept_bytes);
         growth += site->growth_bytes;
     }
     if (leaks)

@@ -2,6 +2,7 @@
  * compiled at run time, unified memory, memory pools. */
 #include <stdio.h>
 
+#include "libprof/base/saturate.h"
 #include "report/columns.h"
 
 #define ACTIVITY(row) ((const struct prof_activity_row *)(row))
@@ -154,8 +155,8 @@ static void migration_totals(const struct prof_report_data *data, char *out, siz
     const struct prof_activity_summary *all = summary(data, PROF_ACTIVITY_MIGRATIONS);
     int64_t bytes = 0, faults = 0;
     for (size_t i = 0; i < all->count; i++) {
-        bytes += all->rows[i].bytes > 0 ? all->rows[i].bytes : 0;
-        faults += all->rows[i].faults > 0 ? all->rows[i].faults : 0;
+        bytes = prof_add(bytes, all->rows[i].bytes > 0 ? all->rows[i].bytes : 0);
+        faults = prof_add(faults, all->rows[i].faults > 0 ? all->rows[i].faults : 0);
     }
     snprintf(out, size, "%s, %s page fault%s", prof_bytes_of(bytes).text, prof_count(faults).text,
              faults == 1 ? "" : "s");

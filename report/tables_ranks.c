@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "libprof/base/saturate.h"
 #include "report/columns.h"
 #include "report/ranks.h"
 
@@ -195,8 +196,8 @@ static void collective_totals(const struct prof_report_data *data, char *out, si
 {
     int64_t exposed = 0, time = 0;
     for (size_t i = 0; i < data->ranks.count; i++) {
-        exposed += data->ranks.rows[i].exposed_ns;
-        time += data->ranks.rows[i].collective_ns;
+        exposed = prof_add(exposed, data->ranks.rows[i].exposed_ns);
+        time = prof_add(time, data->ranks.rows[i].collective_ns);
     }
     snprintf(out, size, "%s; %s of their %s exposed",
              prof_counted(data->ranks.operations, "operation", "operations").text,

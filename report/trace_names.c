@@ -13,6 +13,7 @@
 /* Kineto's place for devices in the list: below the processes. */
 #define DEVICE_SORT 5000000
 #define NAME_BYTES 200u /* of a thread's or stream's own name */
+#define MAX_ORDINAL 4095 /* what a damaged capture holds beyond is no number of a device */
 
 static uint64_t stream_key(int64_t pid, int64_t tid)
 {
@@ -23,7 +24,7 @@ static bool add_device(struct prof_trace_names *names, int64_t physical, int64_t
 {
     if (prof_map_get(&names->pids, (uint64_t)physical))
         return true;
-    int64_t pid = wanted == PROF_UNKNOWN || wanted < 0 ? 0 : wanted;
+    int64_t pid = wanted < 0 || wanted > MAX_ORDINAL ? 0 : wanted; /* PROF_UNKNOWN is below 0 */
     while (prof_map_get(&names->taken, (uint64_t)pid))
         pid++;
     return prof_map_put(&names->taken, (uint64_t)pid, 1) &&

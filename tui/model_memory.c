@@ -43,14 +43,20 @@ static struct tui_end pop(struct tui_model *model)
 
 /* ---- changes in order of time -------------------------------------------------------------- */
 
+/* A sum that was cut off above and is subtracted from again. */
+static int64_t at_least_0(int64_t bytes)
+{
+    return bytes < 0 ? 0 : bytes;
+}
+
 static void change(struct tui_model *model, uint32_t number, int64_t time, int64_t bytes, int count)
 {
     struct tui_memory *group = &model->memory.data[number];
-    group->live_bytes = prof_add(group->live_bytes, bytes);
+    group->live_bytes = at_least_0(prof_add(group->live_bytes, bytes));
     group->live_count += count;
     if (count < 0)
         group->freed++;
-    model->live_bytes = prof_add(model->live_bytes, bytes);
+    model->live_bytes = at_least_0(prof_add(model->live_bytes, bytes));
     if (group->live_bytes > group->peak_bytes) {
         group->peak_bytes = group->live_bytes;
         group->peak_ns = time;

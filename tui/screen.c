@@ -6,6 +6,7 @@
 
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
 #include "tui/app.h"
 
@@ -121,8 +122,8 @@ static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
     int bar = grid->width >= 120 ? 30 : grid->width >= 90 ? 12 : 6;
     int64_t copied = 0;
     for (size_t i = 0; i < model->copies.count; i++)
-        copied +=
-            model->copies.data[i].kind == PROF_COPY_MEMSET ? 0 : model->copies.data[i].window_bytes;
+        if (model->copies.data[i].kind != PROF_COPY_MEMSET)
+            copied = prof_add(copied, model->copies.data[i].window_bytes);
     int x = tui_grid_put(grid, 0, y, grid->width, TUI_NORMAL, "Kernels [");
     tui_grid_bar(grid, x, y, bar, share, TUI_BAR);
     x += bar;

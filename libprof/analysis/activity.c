@@ -72,7 +72,7 @@ static void add_known(int64_t *sum, int64_t value)
 static bool add_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
-    int64_t start = prof_column_int(row, START), duration = prof_column_int(row, DURATION);
+    int64_t start = prof_column_int(row, START), duration = prof_column_size(row, DURATION);
     int64_t process = prof_column_id(row, PROCESS), stream = prof_column_id(row, STREAM);
     if (!prof_scope_time(&w->scope, start) ||
         !prof_scope_place(&w->scope, stream, prof_column_id(row, THREAD), process,
@@ -93,7 +93,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
         g->moments++;
     else
         prof_gather_add(&g->duration, &w->budget, duration);
-    add_known(&g->bytes, prof_column_int(row, BYTES));
+    add_known(&g->bytes, prof_column_size(row, BYTES));
     add_known(&g->faults, prof_column_int(row, FAULTS));
     return true;
 }

@@ -80,7 +80,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
     struct group *g = &w->groups.data[number];
     if (sqlite3_column_int64(row, RESULT) != 0)
         g->failed++;
-    int64_t duration = prof_column_int(row, DURATION);
+    int64_t duration = prof_column_size(row, DURATION);
     if (duration == PROF_UNKNOWN)
         g->unfinished++;
     else

@@ -69,6 +69,20 @@ static inline int64_t prof_column_int(sqlite3_stmt *statement, int column)
     return sqlite3_value_type(value) == SQLITE_NULL ? PROF_UNKNOWN : sqlite3_value_int64(value);
 }
 
+/* A length or a number of bytes: below zero in damaged captures only, and as good as unknown. */
+static inline int64_t prof_size(int64_t value)
+{
+    return value < 0 ? PROF_UNKNOWN : value;
+}
+
+static inline int64_t prof_column_size(sqlite3_stmt *statement, int column)
+{
+    return prof_size(prof_column_int(statement, column));
+}
+
+/* The same of a row of rollup as a whole: a condition. */
+#define PROF_SOUND_ROLLUP "coalesce(min(count, sum, min, max), 0) >= 0"
+
 static inline int64_t prof_column_id(sqlite3_stmt *statement, int column)
 {
     return sqlite3_column_int64(statement, column);

@@ -38,7 +38,7 @@ enum prof_status prof_declared_open(struct prof_declared *declared, struct prof_
             sqlite3_finalize(row);
             return prof_out_of_memory(err);
         }
-        int64_t begin = prof_column_int(row, 2), duration = prof_column_int(row, 3);
+        int64_t begin = prof_column_int(row, 2), duration = prof_column_size(row, 3);
         *d = (struct prof_declaration){
             .range = prof_column_id(row, 0),
             .thread = prof_column_id(row, 1),

@@ -32,7 +32,7 @@ enum prof_status prof_graph_calls_read(struct prof_graph_calls *calls, struct pr
         *call = (struct prof_graph_call){.start_ns = prof_column_int(row, 0),
                                          .thread = prof_column_id(row, 1),
                                          .name = prof_column_id(row, 2),
-                                         .duration_ns = prof_column_int(row, 4),
+                                         .duration_ns = prof_column_size(row, 4),
                                          .stack = prof_column_id(row, 5)};
     }
     return prof_query_end(capture, row, err);
@@ -99,7 +99,7 @@ static void take_graph_call(const struct work *w, int64_t correlation, struct pr
 static void read_copy(enum prof_op_kind kind, sqlite3_stmt *row, struct prof_device_op *op)
 {
     op->copy_kind = sqlite3_column_int(row, SPECIAL);
-    op->bytes = prof_column_int(row, BYTES);
+    op->bytes = prof_column_size(row, BYTES);
     op->target_kind = sqlite3_column_int(row, TARGET_KIND);
     if (kind != PROF_OP_TRANSFER)
         return;
@@ -114,13 +114,13 @@ static void read_op(const struct work *w, enum prof_op_kind kind, sqlite3_stmt *
     *op = (struct prof_device_op){
         .kind = kind,
         .start_ns = prof_column_int(row, START),
-        .duration_ns = prof_column_int(row, DURATION),
+        .duration_ns = prof_column_size(row, DURATION),
         .call_ns = PROF_UNKNOWN,
         .stream = prof_column_id(row, STREAM),
         .thread = prof_column_id(row, THREAD),
         .api_name = prof_column_id(row, API_NAME),
-        .call_duration_ns = prof_column_int(row, API_DURATION),
-        .launch_ns = prof_column_int(row, API_DURATION),
+        .call_duration_ns = prof_column_size(row, API_DURATION),
+        .launch_ns = prof_column_size(row, API_DURATION),
         .bytes = PROF_UNKNOWN,
         .blocking = PROF_UNKNOWN,
         .stack = prof_column_id(row, STACK),

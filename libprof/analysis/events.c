@@ -131,13 +131,13 @@ static bool decode_device(struct prof_events *events, const struct prof_ordered_
     if (!in_place(events, e))
         return false;
     e->start_ns = c[START];
-    e->duration_ns = c[START] == PROF_UNKNOWN ? PROF_UNKNOWN : c[DURATION];
+    e->duration_ns = c[START] == PROF_UNKNOWN ? PROF_UNKNOWN : prof_size(c[DURATION]);
     e->api_name = prof_string(events->capture, c[API_NAME], NULL);
     e->api_name_id = id_of(c[API_NAME]);
     e->api_start_ns = prof_call_start(c[START], c[API_LEAD]);
     if (!prof_scope_called(&events->scope, e->thread, e->api_start_ns, e->stream, c[CORRELATION]))
         return false;
-    e->api_duration_ns = c[API_DURATION];
+    e->api_duration_ns = prof_size(c[API_DURATION]);
     e->correlation = c[CORRELATION];
     e->queue_delay_ns = c[QUEUE_DELAY];
     e->submit_delay_ns = c[SUBMIT_DELAY];
@@ -168,7 +168,7 @@ static bool decode_transfer(struct prof_events *events, const struct source *sou
     const int64_t *c = row->cells + SPECIAL;
     if (!decode_device(events, row, e))
         return false;
-    e->bytes = c[0];
+    e->bytes = prof_size(c[0]);
     e->copy_kind = small(c[1]);
     e->source_kind = small(c[2]);
     e->target_kind = small(c[3]);
@@ -185,7 +185,7 @@ static bool decode_memset(struct prof_events *events, const struct source *sourc
     const int64_t *c = row->cells + SPECIAL;
     if (!decode_device(events, row, e))
         return false;
-    e->bytes = c[0];
+    e->bytes = prof_size(c[0]);
     e->value = c[1];
     e->target_kind = small(c[2]);
     e->name = prof_copy_kind_text(PROF_COPY_MEMSET);
@@ -243,7 +243,7 @@ static bool decode_call(struct prof_events *events, const struct source *source,
     if (!in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = e->api_start_ns = c[KEY];
-    e->duration_ns = e->api_duration_ns = c[CALL_DURATION];
+    e->duration_ns = e->api_duration_ns = prof_size(c[CALL_DURATION]);
     e->name = e->api_name = prof_string(events->capture, c[CALL_NAME], NULL);
     e->api_name_id = id_of(c[CALL_NAME]);
     e->result = c[CALL_RESULT];
@@ -277,7 +277,7 @@ static bool decode_range(struct prof_events *events, const struct source *source
     if (!in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = c[KEY];
-    e->duration_ns = source->kind == PROF_EVENT_MARKER ? 0 : c[RANGE_DURATION];
+    e->duration_ns = source->kind == PROF_EVENT_MARKER ? 0 : prof_size(c[RANGE_DURATION]);
     e->name = prof_string(events->capture, c[RANGE_NAME], NULL);
     e->domain = prof_string(events->capture, c[RANGE_DOMAIN], NULL);
     e->category = c[RANGE_CATEGORY];
@@ -329,7 +329,7 @@ static bool decode_allocation(struct prof_events *events, const struct source *s
     e->start_ns = c[KEY];
     e->duration_ns = 0;
     e->end_ns = c[ALLOC_OTHER_END];
-    e->bytes = c[ALLOC_BYTES];
+    e->bytes = prof_size(c[ALLOC_BYTES]);
     e->target_kind = small(c[ALLOC_KIND]);
     e->name = prof_memory_kind_text(e->target_kind);
     e->address = c[ALLOC_ADDRESS];
@@ -370,10 +370,10 @@ static bool decode_activity(struct prof_events *events, const struct source *sou
     if (!in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = c[KEY];
-    e->duration_ns = c[ACTIVITY_DURATION];
+    e->duration_ns = prof_size(c[ACTIVITY_DURATION]);
     e->activity_kind = small(id_of(c[ACTIVITY_KIND]));
     e->name = activity_name(source->kind, e->activity_kind);
-    e->bytes = c[ACTIVITY_BYTES];
+    e->bytes = prof_size(c[ACTIVITY_BYTES]);
     e->faults = c[ACTIVITY_FAULTS];
     return true;
 }

@@ -72,7 +72,7 @@ static bool see_call(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     int64_t thread = prof_column_id(row, 0), start = prof_column_int(row, 1);
-    int64_t duration = prof_column_int(row, 2);
+    int64_t duration = prof_column_size(row, 2);
     if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN)
         return true;
     size_t low = 0, high = w->count;

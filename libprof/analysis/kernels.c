@@ -96,9 +96,8 @@ static const char select_kernels[] =
     "submit_delay, flags, graph_node, correlation FROM kernel";
 
 static void add_known(struct prof_gather *gather, struct prof_spread_budget *budget,
-                      sqlite3_stmt *row, int column)
+                      int64_t value)
 {
-    int64_t value = prof_column_int(row, column);
     if (value != PROF_UNKNOWN)
         prof_gather_add(gather, budget, value);
 }
@@ -137,7 +136,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
         add_node(g, node, stream);
     if (flags & 4)
         g->failed++;
-    int64_t duration = prof_column_int(row, DURATION);
+    int64_t duration = prof_column_size(row, DURATION);
     if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN) {
         g->unfinished++;
         return true;
@@ -145,9 +144,9 @@ static bool add_row(void *user, sqlite3_stmt *row)
     prof_gather_add(&g->duration, &w->durations, duration);
     if (lead != PROF_UNKNOWN)
         prof_gather_add(&g->launch, &w->delays, lead);
-    add_known(&g->api, &w->delays, row, API_DURATION);
-    add_known(&g->queue, &w->delays, row, QUEUE);
-    add_known(&g->submit, &w->delays, row, SUBMIT);
+    add_known(&g->api, &w->delays, prof_column_size(row, API_DURATION));
+    add_known(&g->queue, &w->delays, prof_column_int(row, QUEUE));
+    add_known(&g->submit, &w->delays, prof_column_int(row, SUBMIT));
     return true;
 }
 

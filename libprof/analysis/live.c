@@ -99,7 +99,7 @@ enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, siz
     enum prof_status status =
         query_after(capture,
                     "SELECT id, second, stream, config, count, sum, min, max, histogram "
-                    "FROM rollup WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    "FROM rollup WHERE id > ?1 AND " PROF_SOUND_ROLLUP " ORDER BY id LIMIT ?2",
                     after, limit, &row, err);
     if (status)
         return status;
@@ -147,7 +147,7 @@ enum prof_status prof_live_kernels(struct prof_capture *capture, int64_t after, 
         struct prof_live_sum sum = {.id = prof_column_id(row, 0),
                                     .stream = prof_column_id(row, 3),
                                     .config = prof_column_id(row, 4)};
-        one_kernel(&sum, prof_column_int(row, 1), prof_column_int(row, 2));
+        one_kernel(&sum, prof_column_int(row, 1), prof_column_size(row, 2));
         ok = on_sum(context, &sum);
     }
     return end_rows(capture, row, ok, err);
@@ -178,9 +178,9 @@ enum prof_status prof_live_copies(struct prof_capture *capture, bool fills, int6
         struct prof_live_copy copy = {
             .id = prof_column_id(row, 0),
             .start_ns = prof_column_int(row, 1),
-            .duration_ns = prof_column_int(row, 2),
+            .duration_ns = prof_column_size(row, 2),
             .stream = prof_column_id(row, 3),
-            .bytes = prof_column_int(row, 4),
+            .bytes = prof_column_size(row, 4),
             .kind = fills ? PROF_COPY_MEMSET : small(row, 5),
             .source_kind = small(row, 6),
             .target_kind = small(row, 7),
@@ -212,7 +212,7 @@ enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t aft
             .context = prof_column_id(row, 4),
             .start_ns = prof_column_int(row, 5),
             .end_ns = prof_column_int(row, 6),
-            .bytes = prof_column_int(row, 7),
+            .bytes = prof_column_size(row, 7),
             .address = prof_column_int(row, 8),
             .kind = small(row, 9),
         };

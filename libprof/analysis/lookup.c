@@ -300,7 +300,7 @@ static void read_info(struct reader *r)
     info->cpu_count = next_int(r);
     info->start_realtime_ns = next_int(r);
     info->start_mono_ns = next_int(r);
-    info->duration_ns = next_int(r);
+    info->duration_ns = prof_size(next_int(r));
     info->exit_status = next_int(r);
     info->exit_signal = next_int(r);
     info->trace = next_text(r);

@@ -68,7 +68,7 @@ static void fetch(struct walk *w)
             .context = id_of(c[CONTEXT]),
             .start_ns = c[START],
             .end_ns = c[END],
-            .bytes = c[BYTES] == PROF_UNKNOWN ? 0 : c[BYTES],
+            .bytes = c[BYTES] > 0 ? c[BYTES] : 0,
             .address = c[ADDRESS],
             .kind = c[KIND] < 0 || c[KIND] >= KINDS ? 0 : (int)c[KIND],
         };

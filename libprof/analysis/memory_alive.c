@@ -34,6 +34,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
         .bytes = prof_column_id(row, BYTES),
         .address = prof_column_int(row, ADDRESS),
     };
+    a.bytes = a.bytes > 0 ? a.bytes : 0; /* damaged */
     int64_t kind = prof_column_id(row, KIND);
     a.kind = kind < 0 || kind > 255 ? 0 : (int)kind;
     bool lives = a.start_ns <= w->at_ns && (a.end_ns == PROF_UNKNOWN || a.end_ns > w->at_ns);

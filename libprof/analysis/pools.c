@@ -52,7 +52,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
         pool_of(w, process, prof_column_id(row, POOL), operation == WIRE_POOL_CREATED);
     if (!pool)
         return false;
-    int64_t bytes = prof_column_int(row, BYTES), used = prof_column_int(row, USED);
+    int64_t bytes = prof_column_size(row, BYTES), used = prof_column_size(row, USED);
     int64_t threshold = prof_column_int(row, THRESHOLD);
     pool->device = device ? device : pool->device;
     pool->trims += operation == WIRE_POOL_TRIMMED;

@@ -137,7 +137,7 @@ static bool read_ranges(struct prof_range_index *index, struct prof_ordered *row
     bool ok = true;
     while (ok && (row = prof_ordered_next(rows))) {
         const int64_t *c = row->cells;
-        struct prof_range_row_read read = {c[ID],           c[START],       c[DURATION],
+        struct prof_range_row_read read = {c[ID],           c[START],       prof_size(c[DURATION]),
                                            id_of(c[THREAD]), id_of(c[NAME]), id_of(c[DOMAIN]),
                                            c[DEPTH]};
         if (!prof_scope_place(scope, 0, read.thread, 0, 0) ||

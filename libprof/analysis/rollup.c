@@ -130,7 +130,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     sqlite3_stmt *row;
     enum prof_status status = prof_query(w->capture,
                                          "SELECT second, stream, config, count, sum, min, max, "
-                                         "histogram FROM rollup",
+                                         "histogram FROM rollup WHERE " PROF_SOUND_ROLLUP,
                                          &row, err);
     if (status)
         return status;

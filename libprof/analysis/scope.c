@@ -91,7 +91,7 @@ static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture
     sqlite3_bind_text(row, 2, scope->filter.range_domain, -1, SQLITE_STATIC); /* NULL binds NULL */
     while (ok && prof_row(row))
         ok = add_span(scope, prof_column_id(row, 0), prof_column_int(row, 1),
-                      prof_column_int(row, 2));
+                      prof_column_size(row, 2));
     status = prof_query_end(capture, row, err);
     return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
 }

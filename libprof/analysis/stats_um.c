@@ -75,7 +75,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     int64_t address = prof_column_int(row, ADDRESS), kind = prof_column_id(row, KIND);
-    int64_t bytes = prof_column_int(row, BYTES), duration = prof_column_int(row, DURATION);
+    int64_t bytes = prof_column_size(row, BYTES), duration = prof_column_size(row, DURATION);
     int64_t faults = prof_column_int(row, FAULTS);
     if (!prof_scope_time(&w->scope, prof_column_int(row, START)) ||
         !prof_scope_place(&w->scope, prof_column_id(row, STREAM), 0, prof_column_id(row, PROCESS),

@@ -97,8 +97,8 @@ static void add_rate(struct work *w, struct group *g, int64_t bytes, int64_t dur
 static bool add_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
-    int64_t start = prof_column_int(row, START), duration = prof_column_int(row, DURATION);
-    int64_t bytes = prof_column_int(row, BYTES);
+    int64_t start = prof_column_int(row, START), duration = prof_column_size(row, DURATION);
+    int64_t bytes = prof_column_size(row, BYTES);
     struct prof_row_place place = {prof_column_id(row, STREAM), prof_column_id(row, THREAD), start,
                                    prof_column_int(row, LEAD), CORRELATION};
     if (!prof_scope_row(&w->scope, row, &place))

@@ -206,8 +206,8 @@ static bool add_op(struct work *w, enum prof_op_kind kind, int64_t stream, int64
 {
     bool is_graph = kind == PROF_OP_GRAPH, is_kernel = kind == PROF_OP_KERNEL;
     int class_index = is_kernel || is_graph ? KERNELS : TRANSFERS;
-    bool known = start != PROF_UNKNOWN && duration != PROF_UNKNOWN;
-    int64_t end = known ? prof_add(start, duration < 0 ? 0 : duration) : 0;
+    bool known = start != PROF_UNKNOWN && duration >= 0;
+    int64_t end = known ? prof_add(start, duration) : 0;
     if (known && (start >= w->end_ns || end < w->begin_ns))
         return true;
     struct device *d = device_of(w, stream);

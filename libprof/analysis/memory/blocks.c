@@ -126,7 +126,7 @@ static bool add_block(void *user, sqlite3_stmt *row)
     struct blocks *b = user;
     struct memory_work *w = b->work;
     int64_t start = prof_column_int(row, START), end = prof_column_int(row, END);
-    int64_t bytes = prof_column_int(row, BYTES), process = prof_column_id(row, PROCESS);
+    int64_t bytes = prof_column_size(row, BYTES), process = prof_column_id(row, PROCESS);
     const struct prof_device *device = prof_device(w->capture, prof_column_id(row, DEVICE));
     if (start == PROF_UNKNOWN || bytes < 0 || bytes > INT64_MAX / 4)
         return true;

@@ -175,7 +175,7 @@ static bool add_failure(void *user, sqlite3_stmt *row)
         .thread = prof_column_id(row, THREAD),
         .device = device ? device->physical : 0,
         .kind = kind < 0 || kind > 255 ? 0 : (int)kind,
-        .bytes = prof_column_int(row, BYTES),
+        .bytes = prof_column_size(row, BYTES),
         .result = prof_column_int(row, RESULT),
         .result_text = text_of(prof_column_id(row, SOURCE), prof_column_int(row, RESULT)),
     };
@@ -209,7 +209,7 @@ static bool add_call(void *user, sqlite3_stmt *row)
     struct rows *rows = user;
     struct memory_work *w = rows->work;
     int64_t result = prof_column_int(row, 4), source = prof_column_id(row, 5);
-    int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
+    int64_t start = prof_column_int(row, 0), duration = prof_column_size(row, 1);
     const char *name = prof_string(w->capture, prof_column_id(row, 3), NULL);
     const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 2));
     const char *text = text_of(source, result);
@@ -296,7 +296,7 @@ static enum prof_status ask_driver(const struct memory_work *w, struct prof_memo
     sqlite3_bind_int64(row, 1, f->device);
     sqlite3_bind_int64(row, 2, f->time_ns);
     if (prof_row(row))
-        f->free_bytes = prof_column_int(row, 0);
+        f->free_bytes = prof_column_size(row, 0);
     return prof_query_end(w->capture, row, err);
 }
 

@@ -62,7 +62,7 @@ static bool add_range(void *user, sqlite3_stmt *row)
 {
     struct rank_work *w = user;
     const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, THREAD));
-    int64_t start = prof_column_int(row, START), duration = prof_column_int(row, DURATION);
+    int64_t start = prof_column_int(row, START), duration = prof_column_size(row, DURATION);
     struct rank_call call = {
         .range = prof_column_id(row, ID),
         .start = start,
@@ -82,7 +82,7 @@ static bool add_range(void *user, sqlite3_stmt *row)
         (call.kind != RANK_CALL_INIT && !prof_scope_time(&w->scope, start)))
         return true;
     if (call.on_host && sqlite3_column_type(row, PAYLOAD) == SQLITE_INTEGER)
-        call.bytes = prof_column_int(row, PAYLOAD);
+        call.bytes = prof_column_size(row, PAYLOAD);
     if (!prof_array_reserve(&w->calls, 1))
         return false;
     w->calls.data[w->calls.count++] = call;

@@ -118,7 +118,7 @@ static bool choose(struct search *s)
 static bool add_instance(void *user, sqlite3_stmt *row)
 {
     struct search *s = user;
-    int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
+    int64_t start = prof_column_int(row, 0), duration = prof_column_size(row, 1);
     const struct prof_thread *thread = prof_thread(s->w->capture, prof_column_id(row, 2));
     uint32_t text = prof_texts_number(&s->texts, s->w->capture, prof_column_id(row, 3));
     if (text == PROF_NO_GROUP || !prof_array_reserve(&s->found, 1))

@@ -34,7 +34,7 @@ static bool add_kernel(void *user, sqlite3_stmt *row)
     struct prof_row_place place = {prof_column_id(row, STREAM), prof_column_id(row, THREAD),
                                    prof_column_int(row, START), prof_column_int(row, LEAD),
                                    CORRELATION};
-    int64_t duration = prof_column_int(row, DURATION);
+    int64_t duration = prof_column_size(row, DURATION);
     const struct prof_stream *stream = prof_stream(w->capture, place.stream);
     if (config == SIZE_MAX || !w->config_operation[config] || !stream ||
         place.start == PROF_UNKNOWN || duration == PROF_UNKNOWN || duration < 0 ||

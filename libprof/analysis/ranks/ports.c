@@ -29,7 +29,7 @@ static bool add_port(void *user, sqlite3_stmt *row)
         .process = prof_column_id(row, 0),
         .name = kept(ports->w, row, 1),
         .kind = kept(ports->w, row, 2),
-        .duration_ns = prof_column_int(row, 3),
+        .duration_ns = prof_column_size(row, 3),
         .link_rate =
             sqlite3_column_type(row, 4) == SQLITE_NULL ? NAN : sqlite3_column_double(row, 4),
         .received = prof_column_int(row, 5),
