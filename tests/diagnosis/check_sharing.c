@@ -222,6 +222,32 @@ START_TEST(compiling_side_by_side_is_told_once)
 }
 END_TEST
 
+/* A worker that prepares data has ranges of its own, seldomer than steps: those are none. */
+START_TEST(steps_are_of_threads_that_launch)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, _i, false);
+    for (int i = 0; i < 4; i++)
+        k[i] = scene_config(&s, (const char *[]){"add", "scale", "shift", "gelu"}[i], 264, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_as(&s, 0);
+        twenty_short_ones(&s, i);
+        scene_as(&s, 1);
+        if (i % 2) {
+            scene_push(&s, "load");
+            scene_host(&s, 100 * US);
+            scene_pop(&s);
+        }
+        s.host = s.sides[0].host;
+    }
+    struct judged j = judge(&s);
+    ck_assert_str_eq(j.findings.step_name, "step");
+    ck_assert_int_eq(j.findings.steps, STEPS);
+    done(&j);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sharing");
@@ -232,6 +258,7 @@ int main(void)
     tcase_add_test(all, two_programs_pass_nothing_on);
     tcase_add_test(all, default_streams_are_of_a_process);
     tcase_add_test(all, a_device_that_is_done_does_not_wait);
+    tcase_add_loop_test(all, steps_are_of_threads_that_launch, 0, 2);
     tcase_add_test(all, compiling_side_by_side_is_told_once);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

@@ -169,19 +169,68 @@ static size_t shape_runs(const struct prof_facts *f, struct run *runs)
     return made;
 }
 
-/* NVTX ranges count where device work was asked for inside them. */
+/* The ranges of the threads that launch; of all where none of those has any. Workers that prepare
+ * data have ranges of their own, which are no steps. */
+struct node_walk {
+    const struct prof_facts *f;
+    struct prof_map launching; /* threads */
+    bool all;
+    size_t thread, lane, node;
+};
+
+static bool is_walked(const struct node_walk *walk, const struct prof_range_thread *thread)
+{
+    return walk->all || prof_map_get(&walk->launching, (uint32_t)thread->thread);
+}
+
+/* False: out of memory. The walk's map is the caller's to free. */
+static bool begin_walk(struct node_walk *walk, const struct prof_facts *f)
+{
+    *walk = (struct node_walk){.f = f, .all = false};
+    for (size_t i = 0; i < f->places.count; i++) {
+        if (!prof_map_put(&walk->launching, f->places.data[i].thread, 1))
+            return false;
+    }
+    bool any = false;
+    for (size_t t = 0; t < f->ranges.threads.count && !any; t++)
+        any = is_walked(walk, &f->ranges.threads.data[t]);
+    walk->all = !any;
+    return true;
+}
+
+static void walk_again(struct node_walk *walk)
+{
+    walk->thread = walk->lane = walk->node = 0;
+}
+
+static const struct prof_range_node *next_node(struct node_walk *walk)
+{
+    const struct prof_range_index *index = &walk->f->ranges;
+    for (; walk->thread < index->threads.count; walk->thread++, walk->lane = 0) {
+        const struct prof_range_thread *thread = &index->threads.data[walk->thread];
+        for (; is_walked(walk, thread) && walk->lane < thread->lanes.count; walk->lane++) {
+            const struct prof_range_lane *lane = &thread->lanes.data[walk->lane];
+            if (walk->node < lane->count)
+                return &index->nodes.data[lane->nodes[walk->node++]];
+            walk->node = 0;
+        }
+    }
+    return NULL;
+}
+
 static size_t range_runs(const struct prof_facts *f, struct run *runs)
 {
     size_t groups = f->range_texts.list.count, made = 0;
     struct arrivals *arrivals = calloc(groups + 1, sizeof *arrivals);
     int64_t *ends = calloc(groups + 1, sizeof *ends);
-    for (size_t i = 0; arrivals && ends && i < f->ranges.nodes.count; i++) {
-        const struct prof_range_node *node = &f->ranges.nodes.data[i];
-        if (node->group >= groups || node->end > f->end_ns || node->begin < 0)
-            continue;
-        arrive(&arrivals[node->group], node->begin);
+    const struct prof_range_node *node;
+    struct node_walk walk;
+    bool ok = begin_walk(&walk, f) && arrivals && ends;
+    while (ok && (node = next_node(&walk))) {
+        if (node->group < groups && node->end <= f->end_ns && node->begin >= 0)
+            arrive(&arrivals[node->group], node->begin);
     }
-    for (size_t g = 0; arrivals && ends && g < groups; g++) {
+    for (size_t g = 0; ok && g < groups; g++) {
         struct run run = arrivals[g].count >= LEAST ? find_run(&arrivals[g]) : (struct run){0};
         free(arrivals[g].times);
         if (!run.count || made == CANDIDATES)
@@ -190,8 +239,8 @@ static size_t range_runs(const struct prof_facts *f, struct run *runs)
         runs[made++] = run;
     }
     /* A run of ranges lasts to the end of the last one. */
-    for (size_t i = 0; arrivals && ends && i < f->ranges.nodes.count; i++) {
-        const struct prof_range_node *node = &f->ranges.nodes.data[i];
+    walk_again(&walk);
+    while (ok && made && (node = next_node(&walk))) {
         for (size_t r = 0; r < made; r++) {
             if (runs[r].group != node->group || node->begin > runs[r].end ||
                 node->begin < runs[r].begin || node->end > f->end_ns)
@@ -202,6 +251,7 @@ static size_t range_runs(const struct prof_facts *f, struct run *runs)
     }
     for (size_t r = 0; r < made; r++)
         runs[r].end = ends[r] > runs[r].end ? ends[r] : runs[r].end;
+    prof_map_free(&walk.launching);
     free(arrivals);
     free(ends);
     return made;
