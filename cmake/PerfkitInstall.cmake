@@ -11,7 +11,13 @@ install(FILES ${PERFKIT_GENERATED_DIR}/fish/perfkit.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 # libprof for other programs: #include <prof.h>; and perfkit/annotate.h, which links nothing.
-install(TARGETS prof ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Installed it has no global symbols but prof_*, so that none meets one of the program it is linked to.
+set(_own ${CMAKE_BINARY_DIR}/installed/libprof.a)
+add_custom_command(OUTPUT ${_own}
+  COMMAND sh ${CMAKE_SOURCE_DIR}/cmake/own_symbols.sh ${CMAKE_NM} ${CMAKE_OBJCOPY} $<TARGET_FILE:prof> ${_own}
+  DEPENDS prof cmake/own_symbols.sh VERBATIM)
+add_custom_target(prof_installed ALL DEPENDS ${_own})
+install(FILES ${_own} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 file(GLOB PERFKIT_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libprof/include/prof*.h)
 install(FILES ${PERFKIT_HEADERS}
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/include)

@@ -59,7 +59,7 @@ struct prof_trust {
     bool marks_lost;     /* some of the marks of when found no room: both figures are not exact */
 };
 
-/* What the capture may be trusted with (DESIGN: the trust block). Reads capture_health, clock_sync
+/* What the capture may be trusted with. Reads capture_health, clock_sync
  * and process. */
 enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *result,
                             struct prof_error *err);

@@ -6,21 +6,6 @@ mv "$SCRATCH/first" "$SCRATCH/moved"
 "$SCRATCH/moved/bin/perfkit" run -q -o sh.sqlite -- "$HELPERS/target-static" exit 0
 "$SCRATCH/moved/bin/perfkit" run -q --trace=opencl --no-preload -- sh -c 'echo "$OPENCL_LAYERS"' | sed 's|/lib.*/perfkit/|/LIB/perfkit/|'
 ls "$SCRATCH/moved/share/man/man1" | head -n 2
-cat >reader.c <<'END'
-#include <perfkit/annotate.h>
-#include <prof.h>
-#include <stdio.h>
-int main(int argc, char **argv)
-{
-    struct prof_capture *capture;
-    struct prof_error err = {0};
-    if (argc != 2 || prof_open(argv[1], &capture, &err))
-        return fprintf(stderr, "%s\n", err.message) != 0;
-    puts(prof_info(capture)->state_text);
-    prof_close(capture);
-    return 0;
-}
-END
 export PKG_CONFIG_PATH=$(dirname "$(find "$SCRATCH/moved" -name libprof.pc)")
 flags=
 grep -q 'PERFKIT_SANITIZE:STRING=.' "$PERFKIT_BUILD/CMakeCache.txt" &&
@@ -30,4 +15,9 @@ for header in "$SCRATCH"/moved/include/perfkit/libprof/include/*.h; do # each st
   cc -Wall -Werror -fsyntax-only $(pkg-config --cflags libprof) one.c || echo "$header"
   c++ -Wall -Werror -fsyntax-only $(pkg-config --cflags libprof) -x c++ one.c || echo "$header, C++"
 done
-cc $flags reader.c $(pkg-config --cflags --libs libprof) -o reader && ./reader sh.sqlite
+echo '#include <perfkit/annotate.h>' >one.c && cc -Wall -Werror -fsyntax-only $(pkg-config --cflags libprof) one.c
+source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$PERFKIT_BUILD/CMakeCache.txt")
+cc -std=c11 -pedantic -Wall -Wextra -Werror $flags "$source/docs/examples/read_capture.c" \
+  $(pkg-config --cflags --libs libprof) -o reader && ./reader sh.sqlite | sed 's/.*: //'
+nm -g --defined-only "$(pkg-config --variable=libdir libprof)/libprof.a" 2>/dev/null |
+  awk 'NF == 3 && $3 !~ /^(prof_|_)/ {print "not its own: " $3}' | head -n 3
