@@ -20,12 +20,23 @@ static enum prof_status add(struct name *name, const char *text, size_t length)
 {
     if (length >= PATH_MAX - name->used)
         return prof_fail(name->err, PROF_INVALID, "the name given with -o is too long");
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        name->out[name->used++] = byte < 0x20 || byte == 0x7f ? '_' : text[i];
-    }
+    memcpy(name->out + name->used, text, length);
+    name->used += length;
     name->out[name->used] = '\0';
     return PROF_OK;
+}
+
+/* What somebody else chose and the user does not see before it is a file's name. */
+static enum prof_status add_foreign(struct name *name, const char *text)
+{
+    size_t from = name->used;
+    enum prof_status status = add(name, text, strlen(text));
+    for (size_t i = from; i < name->used; i++) {
+        unsigned char byte = (unsigned char)name->out[i];
+        if (byte < 0x20 || byte == 0x7f)
+            name->out[i] = '_';
+    }
+    return status;
 }
 
 static enum prof_status add_number(struct name *name, long number)
@@ -39,7 +50,7 @@ static enum prof_status add_host(struct name *name)
 {
     struct utsname system;
     uname(&system);
-    return add(name, system.nodename, strlen(system.nodename));
+    return add_foreign(name, system.nodename);
 }
 
 static enum prof_status add_rank(struct name *name)
@@ -79,7 +90,7 @@ static enum prof_status add_variable(struct name *name, const char **at)
             name->err, PROF_INVALID,
             "-o %s: the variable %s is empty or not set: set it, or choose another name",
             name->asked, variable);
-    return add(name, value, strlen(value));
+    return add_foreign(name, value);
 }
 
 static enum prof_status add_pattern(struct name *name, const char **at)

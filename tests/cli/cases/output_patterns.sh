@@ -30,3 +30,8 @@ try %d.sqlite
 try 50%
 try "$(printf 'x%.0s' {1..300})"
 ls -R
+# what stands in the name itself is the user's; a variable's control bytes are not
+folder=$(printf 'new\nline\001')
+mkdir "$folder"
+ODD=$(printf 'a\tb') perfkit run -q -o "$folder/%q{ODD}.sqlite" -- true
+ls "$folder"
