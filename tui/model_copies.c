@@ -72,7 +72,8 @@ static bool take(void *context, const struct prof_live_copy *copy)
         return true;
     }
     int64_t bytes = copy->bytes == PROF_UNKNOWN ? 0 : copy->bytes;
-    bool rated = copy->bytes != PROF_UNKNOWN && copy->duration_ns > 0;
+    bool rated = copy->bytes != PROF_UNKNOWN && copy->duration_ns > 0 &&
+                 prof_copy_moves(model->capture, copy->kind, copy->stream);
     group->count++;
     group->bytes = prof_add(group->bytes, bytes);
     group->ns = prof_add(group->ns, copy->duration_ns);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
+#include "libprof/wire/command.h"
 
 enum { WORDS = 96 };
 
@@ -190,4 +191,16 @@ bool prof_tell_devices_apart(struct prof_capture *capture)
     }
     prof_names_free(&counts);
     return ok;
+}
+
+bool prof_device_shares_memory(const struct prof_device *device)
+{
+    return device && (device->integrated == 1 || (device->kind && !strcmp(device->kind, "cpu")));
+}
+
+bool prof_copy_moves(const struct prof_capture *capture, int kind, int64_t stream)
+{
+    const struct prof_stream *s =
+        kind == WIRE_COPY_MAP || kind == WIRE_COPY_UNMAP ? prof_stream(capture, stream) : NULL;
+    return !s || !prof_device_shares_memory(prof_device(capture, s->device));
 }

@@ -118,7 +118,8 @@ static bool add_row(void *user, sqlite3_stmt *row)
         return true;
     }
     prof_gather_add(&g->duration, &w->budget, duration);
-    add_rate(w, g, bytes, duration);
+    if (prof_copy_moves(w->capture, g->kind, place.stream))
+        add_rate(w, g, bytes, duration);
     return true;
 }
 

@@ -158,6 +158,12 @@ const struct prof_context *prof_context(const struct prof_capture *capture, int6
 const struct prof_stream *prof_stream(const struct prof_capture *capture, int64_t id);
 const struct prof_config *prof_config(const struct prof_capture *capture, int64_t id);
 
+/* Whether the device works in the host's memory: processors, integrated GPUs. NULL: false. */
+bool prof_device_shares_memory(const struct prof_device *device);
+/* Whether a transfer of this kind (transfer.kind) on this stream moves its bytes, so that they and
+ * its time make a rate: a map of memory that host and device share only tells an address. */
+bool prof_copy_moves(const struct prof_capture *capture, int kind, int64_t stream);
+
 /* All of them in order of id; *list has the returned number of elements (NULL for 0). */
 size_t prof_processes(const struct prof_capture *capture, const struct prof_process **list);
 size_t prof_threads(const struct prof_capture *capture, const struct prof_thread **list);

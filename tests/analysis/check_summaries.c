@@ -1,5 +1,6 @@
 /* Kernel, transfer, API, wait and rollup summaries on small captures with known sums. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "libprof/include/prof_stats.h"
@@ -128,6 +129,33 @@ static const char transfers_sql[] =
     "(50, 100, 1, NULL, 2, 3, 1, NULL, 5, 5, 1)," /* bytes unknown */
     "(60, NULL, 1, 7, 2, 3, 1, NULL, 5, 5, 1);"
     "INSERT INTO memset(start, duration, stream, bytes, memory_kind) VALUES(70, 50, 1, 64, 3)";
+
+/* Memory that a processor shares with its host is mapped in no time, and nothing moves. */
+START_TEST(maps_that_move_nothing_have_no_rate)
+{
+    static const char sql[] =
+        "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, target_kind) "
+        "VALUES(10, 2, 1, 4000000, 11, 3, 1), (20, 2, 1, 4000000, 12, 1, 3), "
+        "(30, 1000, 1, 1000000, 1, 1, 3);";
+    static const char *const devices[] = {"", "UPDATE device SET kind = 'cpu';",
+                                          "UPDATE device SET integrated = 1;"};
+    for (size_t d = 0; d < 3; d++) {
+        char all[1000];
+        snprintf(all, sizeof all, "%s%s", sql, devices[d]);
+        struct prof_capture *c = fixture_with_base(all);
+        struct prof_transfer_summary s;
+        ck_ok(prof_transfer_summary(c, NULL, &s, &err));
+        ck_assert_uint_eq(s.count, 3);
+        for (size_t i = 0; i < s.count; i++) {
+            bool map = s.rows[i].kind == 11 || s.rows[i].kind == 12;
+            ck_assert_int_eq(s.rows[i].bytes.sum, map ? 4000000 : 1000000);
+            ck_assert_int_eq(isnan(s.rows[i].mean_rate), map && d > 0);
+        }
+        prof_transfer_summary_free(&s);
+        prof_close(c);
+    }
+}
+END_TEST
 
 START_TEST(transfers_by_size)
 {
@@ -287,5 +315,6 @@ START_TEST(rollup_rows_add_up)
 END_TEST
 
 CHECK_MAIN("summaries", kernels_by_name, kernels_by_configuration, kernels_in_a_filter,
-           kernels_without_what_they_refer_to, transfers_by_kind, transfers_by_size, calls_by_name,
-           waits_by_kind, rollup_rows_add_up)
+           kernels_without_what_they_refer_to, transfers_by_kind,
+           maps_that_move_nothing_have_no_rate, transfers_by_size, calls_by_name, waits_by_kind,
+           rollup_rows_add_up)

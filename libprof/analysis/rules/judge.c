@@ -201,8 +201,7 @@ bool prof_is_cuda(const struct prof_judge *judge)
 
 bool prof_shares_memory(const struct prof_judge *judge)
 {
-    const struct prof_device *device = judge->device ? judge->device->device : NULL;
-    return device && (device->integrated == 1 || (device->kind && !strcmp(device->kind, "cpu")));
+    return prof_device_shares_memory(judge->device ? judge->device->device : NULL);
 }
 
 #define PLAIN 40 /* bytes; a longer name loses what its place in a report loses too */
