@@ -84,6 +84,30 @@ START_TEST(a_kernel_is_paid_for_once)
 }
 END_TEST
 
+/* What an interpreter takes between launches is told with them, and not again as the host's work; in
+ * another program it is its own. */
+START_TEST(an_interpreters_way_is_launching)
+{
+    size_t p = 0;
+    while (strcmp(programs[p].rule, "graph-candidate") || strcmp(programs[p + 1].rule, "launch-bound"))
+        p++;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    const char *name = "UPDATE process SET command = './pythonic python3'";
+    struct prof_capture *capture = program_run(&programs[p], BAD, _i ? name : NULL, NULL);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    const struct prof_finding *starvation = finding_of(&findings, "host-starvation");
+    const struct prof_finding *graph = finding_of(&findings, "graph-candidate");
+    ck_assert_ptr_nonnull(graph);
+    ck_assert_int_eq(starvation != NULL, _i);
+    ck_assert_int_eq(strstr(graph->seen, " of Python") != NULL, !_i);
+    ck_assert(!_i == (graph->bound_share > 0.5));
+    findings_check(&findings);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
 /* A warm-up in a range of another name does the same as the steps, and is none of them. */
 START_TEST(steps_alone_are_judged)
 {
@@ -227,6 +251,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, steps_alone_are_judged);
+    tcase_add_loop_test(all, an_interpreters_way_is_launching, 0, 2);
     tcase_add_loop_test(all, lost_work_is_not_idle_time, 0, 4);
     tcase_add_loop_test(all, damage_makes_no_nonsense, 0, sizeof damages / sizeof damages[0]);
     tcase_add_test(all, every_rule_is_covered);

@@ -255,6 +255,32 @@ static void four_kernels(struct scene *s, enum version which)
         k[i] = scene_config(s, names[i], 264, 256, 32);
 }
 
+/* An interpreter finds its way to each of them. */
+static void interpreted(struct scene *s, enum version which, int number)
+{
+    int64_t ns = which == NEAR ? 200 * US : 1500, all[20];
+    int nodes[20];
+    (void)number;
+    scene_push(s, "step");
+    for (int i = 0; i < 20; i++) {
+        nodes[i] = k[i % 4];
+        all[i] = ns;
+        scene_host(s, which == FIXED ? 0 : 60 * US);
+        if (which != FIXED)
+            scene_kernel(s, 0, nodes[i], ns);
+    }
+    if (which == FIXED)
+        scene_graph(s, 0, nodes, all, 20);
+    scene_sync(s);
+    scene_pop(s);
+}
+
+static void in_python(struct scene *s, enum version which)
+{
+    four_kernels(s, which);
+    scene_sql(s, "UPDATE process SET command = '/usr/bin/python3 -u train.py'");
+}
+
 static void small_gemms(struct scene *s, enum version which)
 {
     k[0] = scene_config(s, "gemm", which == BAD ? 16 : which == FIXED ? 640 : 2640, 256, 64);
@@ -555,6 +581,8 @@ const struct program programs[] = {
     {"compile-in-loop", "cuda", "gpu", instantiate, big_kernel, false, 2},
     {"host-starvation", "cuda", "gpu", host_works, big_kernel, false, 2},
     {"graph-candidate", "cuda", "gpu", many_short, four_kernels, false, 2},
+    {"graph-candidate", "cuda", "gpu", interpreted, in_python, false, 2},
+    {"launch-bound", "opencl", "gpu", interpreted, in_python, false, 2},
     {"launch-bound", "opencl", "gpu", many_short, four_kernels, false, 2},
     {"unbatched-kernels", "cuda", "gpu", gemm_loop, small_gemms, false, 2},
     {"sync-stall", "cuda", "gpu", wait_often, four_kernels, false, 2},

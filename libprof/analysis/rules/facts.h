@@ -118,6 +118,9 @@ struct prof_call_totals {
 /* Calls of the driver that ask for something and go on are shorter. */
 #define PROF_LONG_CALL_NS 20000
 
+/* What an interpreter and a framework take from one operator to the next is less. */
+#define PROF_BRIEF_NS 200000
+
 struct prof_device_facts {
     int64_t id; /* prof_device.physical, 0 = unknown */
     const struct prof_device *device;
@@ -131,6 +134,8 @@ struct prof_device_facts {
     int64_t woken_ns; /* of PROF_SLICE_SYNC, after waits from which the host went to other work */
     int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
     size_t streams;            /* with kernels in the window */
+    int64_t brief_ns; /* of PROF_SLICE_HOST, in pauses below PROF_BRIEF_NS between two kernels in which
+                         the host made no call that takes its time */
     int64_t lead_ns, tail_ns;  /* of PROF_SLICE_HOST, before its first operation and after its last */
     int64_t longest_pause_ns;  /* likewise, the longest gap's between two of them */
     int64_t steps;             /* repetitions that it takes part in; 0 = it does not repeat */

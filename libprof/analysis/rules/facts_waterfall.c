@@ -273,9 +273,13 @@ static void note_gap(struct sweep *s)
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
 }
 
-static void note_pause(struct sweep *s)
+static void note_pause(struct sweep *s, bool kernel)
 {
     struct prof_device_facts *d = s->facts;
+    bool other = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL] ||
+                 s->gap[PROF_SLICE_ALLOC] || s->gap[PROF_SLICE_BUILD];
+    if (kernel && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
+        d->brief_ns += s->gap[PROF_SLICE_HOST];
     if (!d->kernels && !d->copies)
         d->lead_ns += s->gap[PROF_SLICE_HOST];
     else if (s->gap[PROF_SLICE_HOST] > d->longest_pause_ns)
@@ -388,7 +392,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
         begin_gap(s);
         spend_idle(w, s, op);
         note_gap(s);
-        note_pause(s);
+        note_pause(s, prof_is_kernel(shape));
         s->done = op->start;
     } else {
         note_queued(w, s);

@@ -223,7 +223,8 @@ static int64_t unused_ns(const struct prof_device_facts *d)
 static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
-    int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d), idle = host + d->woken_ns;
+    int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d) - prof_interpreting_ns(judge);
+    int64_t idle = host + d->woken_ns;
     if (prof_of_window(judge, host) < 0.10 || d->gaps < 5 || prof_misses_work(judge))
         return;
     struct prof_draft *draft = prof_found(

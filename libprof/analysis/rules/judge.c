@@ -199,6 +199,33 @@ bool prof_is_cuda(const struct prof_judge *judge)
     return device && device->api && !strcmp(device->api, "cuda");
 }
 
+/* "/usr/bin/python3.12 -u train.py", but not "pythonic" */
+static bool begins_python(const char *command)
+{
+    static const char name[] = "python";
+    size_t path = strcspn(command, " "), length = sizeof name - 1;
+    while (path && command[path - 1] != '/')
+        path--;
+    return !strncmp(command + path, name, length) &&
+           strchr(" .-0123456789", command[path + length]);
+}
+
+bool prof_is_python(const struct prof_judge *judge)
+{
+    const struct prof_facts *f = judge->facts;
+    size_t at = 0;
+    uint64_t key, launches;
+    while (prof_map_next(&f->launchers, &at, &key, &launches)) {
+        const struct prof_thread *thread = prof_thread(f->capture, (int64_t)(key >> 32));
+        const struct prof_process *process =
+            thread ? prof_process(f->capture, thread->process) : NULL;
+        if ((uint32_t)key == judge->device_index && process && process->command &&
+            begins_python(process->command))
+            return true;
+    }
+    return false;
+}
+
 bool prof_shares_memory(const struct prof_judge *judge)
 {
     return prof_device_shares_memory(judge->device ? judge->device->device : NULL);

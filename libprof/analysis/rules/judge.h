@@ -89,6 +89,9 @@ double prof_of_window(const struct prof_judge *judge, int64_t ns);
 
 bool prof_is_cuda(const struct prof_judge *judge);
 
+/* Is it Python that launches on the judge's device? */
+bool prof_is_python(const struct prof_judge *judge);
+
 /* Is the device's memory the host's, so that copies need no bus? */
 bool prof_shares_memory(const struct prof_judge *judge);
 
@@ -116,6 +119,10 @@ bool prof_index_roofs(struct prof_judge *judge);
 
 /* Is the shape a kernel that rule unbatched-kernels tells of where its grids are small? */
 bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *shape);
+
+/* The host's own time between kernels, which rules about launching blame on an interpreter; 0 where
+ * none of them speaks or nothing is interpreted. */
+int64_t prof_interpreting_ns(struct prof_judge *judge);
 
 /* Say in what function the host was while the judge's device had nothing to do, where samples of the
  * processors tell (--cpu-sample). */

@@ -1,5 +1,6 @@
 /* Rules about launching: kernels so short, or so small, that starting them is the work. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,22 @@ static void claim_starts(struct prof_judge *judge, struct prof_draft *draft)
     }
 }
 
+/* The way of an interpreter from one launch to the next goes with the launches. */
+static int64_t interpreting_ns(const struct prof_judge *judge)
+{
+    return prof_is_python(judge) ? judge->device->brief_ns : 0;
+}
+
+/* ", without 12 ms of Python" between them; "" where it takes none. */
+static struct prof_text without_python(const struct prof_judge *judge)
+{
+    struct prof_text text = {""};
+    if (interpreting_ns(judge))
+        snprintf(text.text, sizeof text.text, ", without %.12s of Python",
+                 prof_duration_ns(interpreting_ns(judge)).text);
+    return text;
+}
+
 /* `dispatch_ns` of the idle time between queued kernels is not needed. */
 static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
                             const struct launches *l, int64_t dispatch_ns)
@@ -224,8 +241,10 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
     part = part < 0 ? 0 : part;
     prof_claim(draft, PROF_SLICE_LAUNCH, (int64_t)((double)l->idle[PROF_SLICE_LAUNCH] * part));
     prof_claim(draft, PROF_SLICE_DISPATCH, (int64_t)((double)dispatch_ns * part));
+    prof_claim(draft, PROF_SLICE_HOST, interpreting_ns(judge));
     claim_starts(judge, draft);
-    prof_mend(draft, (struct prof_edit){.free_launch = true});
+    prof_mend(draft, (struct prof_edit){.free_launch = true,
+                                        .launching_ns = prof_is_python(judge) ? PROF_BRIEF_NS : 0});
     prof_number(draft, "kernels", (double)l->kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "median_kernel_ns", l->median_ns, PROF_NUMBER_NS);
     prof_number(draft, "launch_call_ns", l->launch_ns, PROF_NUMBER_NS);
@@ -246,6 +265,21 @@ static bool is_graph(const struct prof_judge *judge, const struct launches *l)
            !calls[PROF_CALL_ALLOC].count && l->median_ns <= 2 * SHORT_NS && is_steady(judge);
 }
 
+static bool is_launch_bound(const struct prof_judge *judge, const struct launches *l)
+{
+    double least = 2 * l->launch_ns > SHORT_NS ? 2 * l->launch_ns : SHORT_NS;
+    int64_t idle = l->idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, l);
+    return l->in_graphs * 2 <= l->kernels && !is_graph(judge, l) && l->kernels >= 20 &&
+           l->median_ns < least && prof_of_window(judge, idle) >= 0.05;
+}
+
+int64_t prof_interpreting_ns(struct prof_judge *judge)
+{
+    struct launches l;
+    bool told = sum_launches(judge, &l) && (is_graph(judge, &l) || is_launch_bound(judge, &l));
+    return told ? interpreting_ns(judge) : 0;
+}
+
 static void graph_candidate(struct prof_judge *judge)
 {
     struct launches l;
@@ -258,29 +292,27 @@ static void graph_candidate(struct prof_judge *judge)
     struct prof_draft *draft = prof_found(
         judge, 0.8,
         "Every step launches the same %s kernels with nothing to wait for in between; the median "
-        "kernel takes %s, the call that launches one %s: a graph would launch them with one call.",
+        "kernel takes %s, the call that launches one %s: a graph would launch them with one call%s.",
         prof_count(l.kernels / prof_steps(judge)).text, prof_duration(l.median_ns).text,
-        prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text);
+        prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text, without_python(judge).text);
     claim_launching(judge, draft, &l, l.idle[PROF_SLICE_DISPATCH]); /* in graphs below 0.1 us */
 }
 
 static void launch_bound(struct prof_judge *judge)
 {
     struct launches l;
-    if (!sum_launches(judge, &l) || l.in_graphs * 2 > l.kernels || is_graph(judge, &l))
+    if (!sum_launches(judge, &l) || !is_launch_bound(judge, &l) || prof_misses_work(judge))
         return;
-    double least = 2 * l.launch_ns > SHORT_NS ? 2 * l.launch_ns : SHORT_NS;
     int64_t idle = l.idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, &l);
-    if (l.kernels < 20 || l.median_ns >= least || prof_of_window(judge, idle) < 0.05 ||
-        prof_misses_work(judge))
-        return;
     struct prof_draft *draft = prof_found(
         judge, 0.7,
         "%s kernels of %s (median), and %s for the call that launches one: the device ends each "
-        "before the next arrives and is idle %s, %s of the time.",
+        "before the next arrives and is idle %s, %s of the time%s%s.",
         prof_count(l.kernels).text, prof_duration(l.median_ns).text,
         prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text, prof_duration_ns(idle).text,
-        prof_percent(prof_of_window(judge, idle)).text);
+        prof_percent(prof_of_window(judge, idle)).text,
+        interpreting_ns(judge) ? ", and while Python gets to the next one for " : "",
+        interpreting_ns(judge) ? prof_duration_ns(interpreting_ns(judge)).text : "");
     claim_launching(judge, draft, &l, dispatch_excess(judge, &l));
 }
 
@@ -302,8 +334,10 @@ const struct prof_rule prof_rules_launch[] = {
                      "torch.compile(mode=\"reduce-overhead\").",
           .bound = "Idle time between kernels that launching makes, less 0.6 us per node as far "
                    "as the kernels do not hide it, and of each kernel what starting it takes: as "
-                   "long as the shortest one, 1 us at most.",
-          .limits = "Whether arguments and shapes stay the same is not seen.",
+                   "long as the shortest one, 1 us at most. In Python also the host's pauses below "
+                   "200 us from kernel to kernel.",
+          .limits = "Whether arguments and shapes stay the same is not seen, nor what Python does "
+                    "between two kernels.",
           .needs = "kernels with their calls, and a part that repeats"},
      .judge = graph_candidate},
     {.page = {.id = "launch-bound",
@@ -320,7 +354,8 @@ const struct prof_rule prof_rules_launch[] = {
               .bound =
                   "Idle time between kernels that launching makes, less 0.6 us per kernel as far "
                   "as the kernels do not hide it, and of each kernel what starting it takes: as "
-                  "long as the shortest one, 1 us at most.",
+                  "long as the shortest one, 1 us at most. "
+                       "In Python also the host's pauses below 200 us from kernel to kernel.",
               .limits = "What recording the launches costs is part of it.",
               .needs = "kernels with their calls"},
      .judge = launch_bound},
