@@ -111,7 +111,11 @@ static enum prof_status compare(const struct options *asked, char *const files[2
         if (status)
             return status;
     }
-    return gate_compare(&none, &config, &sides[0], &sides[1], false, 1, result, err);
+    enum prof_status status =
+        gate_compare(&none, &config, &sides[0], &sides[1], false, 1, result, err);
+    if (!status)
+        prof_comparison_by_move(result);
+    return status;
 }
 
 static enum prof_status tell(const struct options *asked, char *const files[2],

@@ -26,6 +26,8 @@ enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capt
             prof_compare((struct prof_runs){&c->runs[0], 1}, (struct prof_runs){&c->runs[1], 1},
                          &options, &c->result, &c->why_not);
     c->compared = !status;
+    if (!status)
+        prof_comparison_by_move(&c->result);
     if (status == PROF_NOMEM || status == PROF_IO) { /* not a property of the two runs */
         *err = c->why_not;
         return status;

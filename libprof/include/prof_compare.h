@@ -394,6 +394,9 @@ struct prof_runs {
 enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,
                               const struct prof_compare_options *options,
                               struct prof_comparison *result, struct prof_error *err);
+/* Sorts the rows anew for readers who want no verdicts: what moved most time first, otherwise as
+ * prof_compare left them. */
+void prof_comparison_by_move(struct prof_comparison *result);
 void prof_comparison_free(struct prof_comparison *result);
 
 /* Is it undecided: SUSPECT, UNDERPOWERED or ENV? */

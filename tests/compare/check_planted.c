@@ -144,6 +144,10 @@ START_TEST(slower_kernel)
                   row->verdict != PROF_VERDICT_FAIL);
     }
     ck_assert_ptr_eq(&r.rows[0], row_named(&r, r.rows[0].family, r.rows[0].base_name));
+    prof_comparison_by_move(&r);
+    for (size_t i = 1; i < r.count; i++)
+        ck_assert(!(fabs(r.rows[i].delta_ns) > fabs(r.rows[i - 1].delta_ns)));
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_KERNEL, "gemm<128>")->verdict, PROF_VERDICT_FAIL);
     done(&r);
 }
 END_TEST

@@ -533,6 +533,8 @@ class Diff(Case):
         self.assertIsNone(result["verdict"])
         gemm = [r for r in result["rows"] if r["metric"] == "kernel" and "gemm" in r["name"]]
         self.assertGreater(gemm[0]["delta_ns"], 10000)
+        moved = [abs(row["delta_ns"] or 0) for row in result["rows"]]
+        self.assertEqual(moved, sorted(moved, reverse=True), "what moved most comes first")
         page = self.perfkit("diff", "--format", "markdown", a, b).stdout.decode()
         self.assertIn("relu", page)
         self.assertNotIn("SUSPECT", page)

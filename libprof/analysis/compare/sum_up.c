@@ -39,6 +39,22 @@ static int worst_first(const void *a, const void *b)
     return prof_metric_order(x->base ? x->base : x->cand, y->base ? y->base : y->cand);
 }
 
+static int most_moved_first(const void *a, const void *b)
+{
+    const struct prof_compared *x = a, *y = b;
+    double dx = isnan(x->delta_ns) ? 0 : fabs(x->delta_ns);
+    double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
+    if (dx != dy)
+        return dx > dy ? -1 : 1;
+    return worst_first(a, b);
+}
+
+void prof_comparison_by_move(struct prof_comparison *result)
+{
+    if (result->count)
+        qsort(result->rows, result->count, sizeof *result->rows, most_moved_first);
+}
+
 static struct prof_compared *gated_one(struct prof_comparison *result,
                                        enum prof_metric_family family)
 {
