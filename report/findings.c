@@ -45,6 +45,23 @@ const char *prof_report_finding_call(const struct prof_report_data *data,
     return opencl ? finding->rule->opencl : finding->rule->cuda;
 }
 
+/* PyTorch's own kernels tell that the program is written in it. */
+static bool is_pytorch(const struct prof_report_data *data)
+{
+    for (size_t i = 0; i < data->kernels.count; i++) {
+        if (data->kernels.rows[i].name && strstr(data->kernels.rows[i].name, "at::native::"))
+            return true;
+    }
+    return false;
+}
+
+/* What to call, in the words of the program where there is something. */
+static const char *remedy(const struct prof_report_data *data, const struct prof_finding *finding)
+{
+    const char *pytorch = finding->rule->pytorch;
+    return pytorch && is_pytorch(data) ? pytorch : prof_report_finding_call(data, finding);
+}
+
 /* From here on it is worth saying that other findings were given a part of the time, and below that
  * they were given it all: no finding of its own is told for so little. */
 #define OVERLAPS 1.2
@@ -167,7 +184,7 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
 {
     char line[600];
     char *seen = prof_report_clean(finding->seen);
-    const char *call = prof_report_finding_call(data, finding);
+    const char *call = remedy(data, finding);
     enum prof_report_tone tone =
         finding->severity == PROF_SEVERITY_CRITICAL ? PROF_TONE_BAD : PROF_TONE_HEAD;
     prof_report_finding_price(data, finding, line, sizeof line);
@@ -249,7 +266,7 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
     size_t count = shown(findings, how_many);
     for (size_t i = 0; i < count; i++) {
         const struct prof_finding *finding = &findings->rows[i];
-        const char *call = prof_report_finding_call(data, finding);
+        const char *call = remedy(data, finding);
         prof_report_finding_price(data, finding, line, sizeof line);
         fprintf(out, "\n### %s (%s)%s%s\n\n", finding->rule->id, severities[finding->severity],
                 line[0] ? ": " : "", line);

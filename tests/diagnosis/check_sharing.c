@@ -1,6 +1,7 @@
 /* Runs of several devices, threads and processes: what is told of a device rests on what those do
  * that launch on it, and what two programs do side by side is no fault of either. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/findings.h"
@@ -48,6 +49,25 @@ static void both(struct scene *s, void (*one_step)(struct scene *s, int number),
     }
 }
 
+static void put_text(FILE *out, const char *text)
+{
+    fputs(text, out);
+}
+
+/* A report of a program with a kernel of that name tells what to call. */
+static void expect_call(struct prof_report_data *data, const char *kernel, const char *call)
+{
+    struct prof_kernel_row row = {.name = kernel};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    data->kernels = (struct prof_kernel_summary){.rows = &row, .count = 1};
+    prof_report_markdown_findings(out, data, PROF_REPORT_FINDINGS_ALL, put_text);
+    fclose(out);
+    ck_assert_msg(strstr(text, call) != NULL, "%s", text);
+    free(text);
+}
+
 static int k[4];
 
 static void twenty_short_ones(struct scene *s, int number)
@@ -84,6 +104,8 @@ START_TEST(ranks_have_steps_of_their_own)
     data.findings.waterfall_count = 1;
     prof_report_finding_price(&data, finding, line, sizeof line);
     ck_assert_msg(!strstr(line, " on GPU"), "%s", line);
+    expect_call(&data, "gemm", "- with: cudaStreamBeginCapture");
+    expect_call(&data, "void at::native::reduce_kernel<512>", "- with: torch.cuda.graph()");
     done(&j);
 }
 END_TEST
