@@ -28,7 +28,7 @@ static const struct cli_option options_table[] = {
      AT(baseline),
      .argument = "NAME",
      .group = "Against what",
-     .offers = "perfkit baseline list | sed 1d",
+     .offers = "perfkit baseline list 2>/dev/null | sed 1d",
      .text = "the baseline, as perfkit baseline save named it"},
     CLI_BASELINES_ROW(options, baselines),
     {.name = "sessions",

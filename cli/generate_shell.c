@@ -40,7 +40,7 @@ static void put_quoted(FILE *out, const char *text, const char *special)
     }
 }
 
-#define FIRST_WORDS " 2>/dev/null | cut -d\" \" -f1"
+#define FIRST_WORDS " | cut -d\" \" -f1"
 
 static const char *bash_values(const struct cli_option *option)
 {
