@@ -176,12 +176,24 @@ static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y
 
 /* ---- the lowest lines ----------------------------------------------------------------------- */
 
+/* What else the lowest line has to say, in front: the keys take all of a narrow screen. */
+static int draw_message(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    int x = 0;
+    if (app->message[0])
+        x = tui_grid_put(grid, 0, y, grid->width, TUI_WARN, app->message);
+    else if (!app->drilled && *app->places[app->view].filter)
+        x = tui_grid_printf(grid, 0, y, grid->width, TUI_WARN, "only: %s",
+                            app->places[app->view].filter);
+    return x ? x + 1 : 0;
+}
+
 static void draw_keys(const struct tui_app *app, struct tui_grid *grid, int y)
 {
     static const char *const keys[][2] = {{"F1", "Help"},   {"F3", "Search"},  {"F4", "Filter"},
                                           {"F5", "Window"}, {"F6", "Sort"},    {"F8", "Turn"},
                                           {"F9", "Pause"},  {"Enter", "Open"}, {"F10", "Quit"}};
-    int x = 0;
+    int x = draw_message(app, grid, y);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && x < grid->width; i++) {
         if (!strcmp(keys[i][0], "Enter") && !app->drilled && !tui_views[app->view].drill)
             continue;
@@ -189,11 +201,6 @@ static void draw_keys(const struct tui_app *app, struct tui_grid *grid, int y)
         x += tui_grid_put(grid, x, y, grid->width - x, TUI_NORMAL, leave ? "Esc" : keys[i][0]);
         x += tui_grid_put(grid, x, y, grid->width - x, TUI_KEY, leave ? "Back" : keys[i][1]) + 1;
     }
-    if (app->message[0])
-        tui_grid_put(grid, x, y, grid->width - x, TUI_WARN, app->message);
-    else if (!app->drilled && *app->places[app->view].filter)
-        tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "only: %s",
-                        app->places[app->view].filter);
 }
 
 static void draw_prompt(const struct tui_app *app, struct tui_grid *grid, int y)
@@ -315,6 +322,15 @@ static void draw_extent(const struct tui_table *table, struct tui_grid *grid,
                  TUI_HEADER, text);
 }
 
+static void draw_nothing_left(const struct tui_table *table, const struct tui_place *place,
+                              struct tui_grid *grid, const struct tui_layout *l)
+{
+    if (table->order.count || !table->rows.count || !*place->filter || l->row_lines < 1)
+        return;
+    tui_grid_printf(grid, 0, l->rows, grid->width, TUI_DIM, "No row holds '%s' (Esc: all rows)",
+                    place->filter);
+}
+
 void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
 {
     struct tui_place *place = app->drilled ? &app->drill_place : &app->places[app->view];
@@ -333,6 +349,7 @@ void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
     scroll_to(place, l.row_lines, app->table.order.count);
     tui_table_draw(&app->table, grid, l.titles, l.row_lines, place->scroll, place->chosen,
                    place->sort, place->rising);
+    draw_nothing_left(&app->table, place, grid, &l);
     draw_extent(&app->table, grid, &l, place->scroll);
     draw_notes(&app->table, grid, l.notes, l.note_lines);
     if (l.keys >= 0)

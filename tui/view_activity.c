@@ -37,7 +37,7 @@ static const struct tui_column stream_columns[] = {
     [S_BUSY] = {"busy_share", "busy%", TUI_SHARE, 7, 0},
     [S_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 0},
     [S_COPIES] = {"copies_per_s", "copies/s", TUI_REAL, 8, 2},
-    [S_IDLE] = {"idle_s", "idle for", TUI_NS, 9, 0},
+    [S_IDLE] = {"idle_s", "idle s", TUI_COUNT, 7, 0},
     [S_TIME] = {"total_ns", "all time", TUI_NS, 9, 4},
     [S_PRIORITY] = {"priority", "prio", TUI_ID, 5, 6, .if_known = true},
     [S_API] = {"api", "api", TUI_TEXT, 8, 5},
@@ -121,7 +121,7 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
                          s->last_second == PROF_UNKNOWN || now < s->last_second ||
                                  now - s->last_second > TUI_MOST_SECONDS
                              ? PROF_UNKNOWN
-                             : (now - s->last_second) * 1000000000);
+                             : now - s->last_second);
         tui_table_number(table, S_TIME, prof_add(s->kernel_ns, s->copy_ns));
         tui_table_number(table, S_PRIORITY, s->values.priority);
         tui_table_text(table, S_API, s->values.api);

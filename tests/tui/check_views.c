@@ -252,7 +252,12 @@ START_TEST(keys_move_sort_and_filter)
     ck_assert_uint_eq(app.table.order.count, 1);
     lacks("alpha", 100, 24);
     tui_app_key(&app, TUI_KEY_ENTER);
-    shows("only: BETA", 100, 24);
+    shows("only: BETA", 80, 24);
+    tui_app_key(&app, TUI_KEY_ESCAPE);
+    ck_assert_uint_eq(app.table.order.count, 3);
+    tui_app_key(&app, '\\');
+    tui_app_key(&app, '#');
+    shows("No row holds '#' (Esc: all rows)", 80, 24);
     tui_app_key(&app, TUI_KEY_ESCAPE);
     ck_assert_uint_eq(app.table.order.count, 3);
     tui_app_key(&app, '/');
@@ -265,7 +270,7 @@ START_TEST(keys_move_sort_and_filter)
         strstr(app.model->kernels.data[app.table.rows.data[row].id].name, "evil"));
     tui_app_key(&app, '/');
     tui_app_key(&app, 'x');
-    shows("not found", 100, 24);
+    shows("not found", 80, 24);
     tui_app_key(&app, TUI_KEY_ESCAPE);
     ck_assert_uint_eq(tui_app_key(&app, 'q'), TUI_QUIT);
     ck_assert_uint_eq(tui_app_key(&app, TUI_KEY_F10), TUI_QUIT);

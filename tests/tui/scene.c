@@ -120,7 +120,7 @@ void scene_second(struct scene *scene, int second, bool rollup)
         "INSERT INTO transfer(start, duration, stream, bytes, kind, source_kind, target_kind, "
         "thread, api_lead) VALUES"
         "(%lld, 50000, 1, %d, 1, 1, 3, 1, 100), (%lld, 80000, 2, 1048576, 2, 3, 2, 1, 100), "
-        "(%lld, NULL, 2, 4096, 2, 3, 2, 1, 100);"
+        "(%lld, %s, 2, 4096, 2, 3, 2, 1, 100);" /* the first is never seen to end */
         "INSERT INTO memset(start, duration, stream, bytes, memory_kind) "
         "VALUES(%lld, 2000, 3, 65536, 3);"
         "INSERT INTO allocation(process, start, bytes, kind, thread) VALUES"
@@ -128,8 +128,9 @@ void scene_second(struct scene *scene, int second, bool rollup)
         "UPDATE allocation SET \"end\" = %lld WHERE id = %d;"
         "COMMIT",
         (long long)at, (long long)at + 1000, 2048 * (second + 1), (long long)at + 2000,
-        (long long)at + 3000, (long long)at + 4000, (long long)at + 10, 1000000 * (second + 1),
-        (long long)at + 20, (long long)at + 500000000, second > 2 ? 2 * second - 3 : 0);
+        (long long)at + 3000, second ? "3000" : "NULL", (long long)at + 4000, (long long)at + 10,
+        1000000 * (second + 1), (long long)at + 20, (long long)at + 500000000,
+        second > 2 ? 2 * second - 3 : 0);
     scene_sql(scene, sql);
 }
 
