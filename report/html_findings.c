@@ -2,6 +2,7 @@
  * them with reason, remedy, price and the places where it is worst, each a link into the timeline.
  * Rules that could not judge are folded away, but told. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/format.h"
@@ -52,12 +53,27 @@ void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
 
 /* ---- one finding ----------------------------------------------------------------------------- */
 
+/* Words of ours, in which what is to be typed stands between backticks. */
+static void put_words(FILE *out, const char *text)
+{
+    for (bool code = false; *text; code = !code) {
+        size_t length = strcspn(text, "`");
+        char *piece = strndup(text, length);
+        if (piece && code)
+            prof_html_element(out, "code", NULL, piece);
+        else if (piece && length)
+            prof_html_text(out, piece);
+        free(piece);
+        text += length + (text[length] == '`');
+    }
+}
+
 static void put_row(FILE *out, const char *term, const char *text)
 {
     if (!text || !text[0])
         return;
     fprintf(out, "<dt>%s</dt><dd>", term);
-    prof_html_text(out, text);
+    put_words(out, text);
     fputs("</dd>\n", out);
 }
 
