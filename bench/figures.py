@@ -122,6 +122,16 @@ def stacks():
     note("... and --stacks=launch:10", [a - b for a, b in zip(tenth, plain)], "ns added")
 
 
+def nvtx():
+    bare, ours = [], []
+    for _ in range(args.rounds):
+        bare.append(json.loads(out(f"{BIN}/bench_nvtx_push")))
+        ours.append(json.loads(under_perfkit(f"{BIN}/bench_nvtx_push")))
+    for key, what in (("range_ns", "with a fixed name"), ("work_ns", "with declared work")):
+        note(f"NVTX push and pop {what}: bare", [run[key] for run in bare], "ns")
+        note(f"NVTX push and pop {what}: perfkit", [run[key] for run in ours], "ns")
+
+
 def after_exit():
     if not os.path.exists(f"{BIN}/bench_opencl_launch"):
         return
@@ -149,7 +159,7 @@ def children():
     note("short child: perfkit", [o - b for o, b in zip(ours, bare)], "ms added", "<= 1")
 
 
-SECTIONS = {f.__name__: f for f in (spool, ingest, opencl, stacks, after_exit, children)}
+SECTIONS = {f.__name__: f for f in (spool, ingest, opencl, stacks, nvtx, after_exit, children)}
 machine = f"{os.cpu_count()} processors, {platform.system()} {platform.release()}"
 with open("/proc/cpuinfo", encoding="ascii") as cpuinfo:
     model = re.search(r"model name\s*: (.*)", cpuinfo.read())
