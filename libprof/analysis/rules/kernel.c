@@ -2,6 +2,7 @@
  * decides. Each knows what part of a kernel's time its fault costs at most; the roof that a kernel
  * is known to stand under caps it. */
 #include <math.h>
+#include <stdio.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/occupancy.h"
@@ -51,13 +52,20 @@ static void claim_hits(struct prof_judge *judge, struct prof_draft *draft, const
 }
 
 /* What a kernel's roof leaves to be gained by doing the same work better; 1 where the roof is not
+/* How near a kernel is to the best that could be in its place: its roof, and for a product of
+ * matrices what the vendor's library reaches. */
+static double reached_of(const struct prof_roofline_point *point)
+{
+    return fmax(point->roof_share, point->matmul_share);
+}
+
  * known for sure. */
 static double below_roof(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     const struct prof_roofline_point *point = prof_roof_of(judge, shape);
     bool sure = point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2 ||
                           (point->bound == PROF_BOUND_COMPUTE && !point->pipe_assumed));
-    return sure ? 1 - fmin(point->roof_share, 1) : 1;
+    return sure ? 1 - fmin(reached_of(point), 1) : 1;
 }
 
 static int64_t units_of(const struct prof_judge *judge)
@@ -233,19 +241,23 @@ static void hot_kernel(struct prof_judge *judge)
     const struct prof_roofline_point *point = prof_roof_of(judge, hot);
     if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
         return; /* memory-bound tells of it */
-    double reached = point && isfinite(point->roof_share) ? point->roof_share : NAN;
+    double reached = point ? reached_of(point) : NAN;
+    bool product = point && point->matmul_share >= reached;
     double share = prof_of_window(judge, hot->alone_ns);
-    char twice[64], most[64];
+    char twice[64], most[64], near[80] = "";
     prof_print_fixed(twice, 1 / (1 - share / 2), 2);
     prof_print_fixed(most, share < 0.999 ? 1 / (1 - share) : 1000, share < 0.9 ? 2 : 0);
     struct prof_draft *draft = prof_found(
+    if (isfinite(reached))
+        snprintf(near, sizeof near,
+                 product ? ", at %s of what the vendor's library reaches"
+                         : ", its share of the roof %s",
+                 prof_percent(reached).text);
         judge, isfinite(reached) ? 0.6 : 0.2,
-        "%s decides: %s of the time in %s%s%s. Twice as fast, it makes the whole %sx as fast; "
+        "%s decides: %s of the time in %s%s. Twice as fast, it makes the whole %sx as fast; "
         "however fast, at most %sx.",
         prof_short_name(prof_shape_name(hot)).text, prof_percent(share).text,
-        prof_counted(hot->count, "launch", "launches").text,
-        isfinite(reached) ? ", its share of the roof " : "",
-        isfinite(reached) ? prof_percent(reached).text : "", twice, most);
+        prof_counted(hot->count, "launch", "launches").text, near, twice, most);
     prof_number(draft, "share", share, PROF_NUMBER_SHARE);
     prof_number(draft, "launches", (double)hot->count, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)hot->sum_ns, PROF_NUMBER_NS);
@@ -325,8 +337,9 @@ const struct prof_rule prof_rules_kernel[] = {
                   "a library's version of it.",
           .opencl = "perfkit report --roofline OUT.svg; a library's version of it.",
           .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
-          .bound = "Its time alone x (1 - share of the roof that it reaches), all of it where the "
-                   "roof is not known.",
+          .bound = "Its time alone x (1 - share of the roof that it reaches; of a product of "
+                   "matrices, share of what the vendor's library reaches), all of it where "
+                   "neither is known.",
           .limits = "That a kernel takes the time is no fault by itself.",
           .needs = "kernels; declared work or counters for more than info"},
      .judge = hot_kernel},

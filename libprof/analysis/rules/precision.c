@@ -69,11 +69,14 @@ static void find_wide(struct prof_judge *judge, struct narrowed *found)
     }
 }
 
-/* What is computed in a second with 16 bits at most; NaN = not known. */
-static double narrow_rate(const struct prof_judge *judge)
+/* What is computed in a second with 16 bits at most, products of matrices as the vendor's library
+ * computes them; NaN = not known. */
+static double narrow_rate(const struct prof_judge *judge, const struct prof_roofline_point *point)
 {
-    static const enum prof_ceiling_kind kinds[] = {PROF_CEILING_TENSOR_FP16, PROF_CEILING_FP16};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    static const enum prof_ceiling_kind kinds[] = {PROF_CEILING_MATMUL_FP16,
+                                                   PROF_CEILING_TENSOR_FP16, PROF_CEILING_FP16};
+    bool product = !isnan(point->matmul_ceiling);
+    for (size_t i = product ? 0u : 1u; i < sizeof kinds / sizeof kinds[0]; i++) {
         const struct prof_ceiling *ceiling =
             prof_ceiling_find(judge->ceilings, judge->device->id, kinds[i]);
         if (ceiling)
@@ -89,7 +92,7 @@ static double part_narrower(const struct prof_judge *judge, const struct prof_ro
     double rate =
         isnan(point->flop_rate) ? point->pipe_share * point->pipe_ceiling : point->flop_rate;
     double bytes = fmax(point->roofs[PROF_ROOF_DRAM].rate, point->roofs[PROF_ROOF_L2].rate);
-    double arithmetic = rate / narrow_rate(judge);
+    double arithmetic = rate / narrow_rate(judge, point);
     if (isnan(arithmetic) || rate < PROF_STREAMING * bytes)
         return 0.5;
     double kept = fmax(arithmetic, 0.5 * fmax(point->roofs[PROF_ROOF_DRAM].share,
