@@ -115,3 +115,21 @@ bool prof_name_is_matmul(const char *name)
     }
     return false;
 }
+
+bool prof_name_is_vendor(const char *name)
+{
+    static const char *const begins[] = {"nvjet_",  "ampere_",      "volta_",     "turing_",
+                                         "hopper_", "maxwell_",     "gemmSN_",    "gemv2T_",
+                                         "gemv2N_", "sgemm_largek", "vector_fft", "regular_fft"};
+    static const char *const holds[] = {"_xmma_", "cudnn", "cublas", "cufft"};
+    const char *own = name ? prof_name_without_type(name) : NULL;
+    for (size_t i = 0; own && i < sizeof begins / sizeof begins[0]; i++) {
+        if (!strncmp(own, begins[i], strlen(begins[i])))
+            return true;
+    }
+    for (size_t i = 0; own && i < sizeof holds / sizeof holds[0]; i++) {
+        if (strstr(own, holds[i]))
+            return true;
+    }
+    return false;
+}

@@ -23,6 +23,10 @@ size_t prof_name_without_arguments(const char *name);
  * bits. NULL allowed. */
 enum prof_precision prof_name_precision(const char *name);
 
+/* Whether a kernel came compiled with cuBLAS, cuDNN or cuFFT, by how those name theirs: nobody but
+ * NVIDIA can build it otherwise. NULL allowed. */
+bool prof_name_is_vendor(const char *name);
+
 /* Whether a kernel multiplies matrices by its name: gemm, matmul, nvjet (cuBLAS), mm, bmm, addmm,
  * mangled or not. A product with a vector (gemv) is none. NULL allowed. */
 bool prof_name_is_matmul(const char *name);

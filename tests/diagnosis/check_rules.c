@@ -108,6 +108,33 @@ START_TEST(an_interpreters_way_is_launching)
 }
 END_TEST
 
+/* A library's kernels are built for few threads a unit, and by nobody else. */
+START_TEST(a_librarys_occupancy_is_its_own)
+{
+    static const char *const names[] = {
+        "body", "nvjet_sm90_hsh_64x48_64x15_2x4_h_bz_NNT",
+        "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16_stage4_warpsize2x2x1_tensor16x8x8",
+        "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(int)",
+        "ampere_sgemm_128x64_nn", "void cutlass::Kernel<cutlass_80_simt_sgemm_128x128>(int)"};
+    const char *name = names[_i];
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, name, 13200, 256, 168);
+    for (int i = 0; i < STEPS; i++) {
+        scene_kernel(&s, 0, config, 500 * US);
+        scene_sync(&s);
+    }
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    bool own = _i == 0 || _i == 5;
+    ck_assert_msg((finding_of(&findings, "low-occupancy") != NULL) == own, "%s", name);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
 /* A warm-up in a range of another name does the same as the steps, and is none of them. */
 START_TEST(steps_alone_are_judged)
 {
@@ -251,6 +278,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, steps_alone_are_judged);
+    tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 6);
     tcase_add_loop_test(all, an_interpreters_way_is_launching, 0, 2);
     tcase_add_loop_test(all, lost_work_is_not_idle_time, 0, 4);
     tcase_add_loop_test(all, damage_makes_no_nonsense, 0, sizeof damages / sizeof damages[0]);

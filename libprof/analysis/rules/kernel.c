@@ -7,6 +7,7 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/occupancy.h"
 #include "libprof/base/format.h"
+#include "libprof/base/kernel_name.h"
 
 /* The part of a kernel's time, 0..1, that goes when the fault is mended; 0 = it has none. */
 typedef double part_of(const struct prof_judge *judge, const struct prof_shape *shape);
@@ -51,7 +52,6 @@ static void claim_hits(struct prof_judge *judge, struct prof_draft *draft, const
     prof_places(judge, draft, &hits->spots);
 }
 
-/* What a kernel's roof leaves to be gained by doing the same work better; 1 where the roof is not
 /* How near a kernel is to the best that could be in its place: its roof, and for a product of
  * matrices what the vendor's library reaches. */
 static double reached_of(const struct prof_roofline_point *point)
@@ -59,6 +59,7 @@ static double reached_of(const struct prof_roofline_point *point)
     return fmax(point->roof_share, point->matmul_share);
 }
 
+/* What a kernel's roof leaves to be gained by doing the same work better; 1 where the roof is not
  * known for sure. */
 static double below_roof(const struct prof_judge *judge, const struct prof_shape *shape)
 {
@@ -177,7 +178,7 @@ static double part_latency(const struct prof_judge *judge, const struct prof_sha
 {
     struct prof_occupancy occupancy;
     if (!occupancy_of(judge, shape, &occupancy) || occupancy.share >= below ||
-        prof_of_window(judge, shape->sum_ns) < 0.02)
+        prof_of_window(judge, shape->sum_ns) < 0.02 || prof_name_is_vendor(shape->config->name))
         return 0;
     if (part_last_round(judge, shape) >= EMPTY_ROUND)
         return 0; /* more blocks a unit are fewer rounds: one fault, told once */
@@ -247,12 +248,12 @@ static void hot_kernel(struct prof_judge *judge)
     char twice[64], most[64], near[80] = "";
     prof_print_fixed(twice, 1 / (1 - share / 2), 2);
     prof_print_fixed(most, share < 0.999 ? 1 / (1 - share) : 1000, share < 0.9 ? 2 : 0);
-    struct prof_draft *draft = prof_found(
     if (isfinite(reached))
         snprintf(near, sizeof near,
                  product ? ", at %s of what the vendor's library reaches"
                          : ", its share of the roof %s",
                  prof_percent(reached).text);
+    struct prof_draft *draft = prof_found(
         judge, isfinite(reached) ? 0.6 : 0.2,
         "%s decides: %s of the time in %s%s. Twice as fast, it makes the whole %sx as fast; "
         "however fast, at most %sx.",
@@ -308,9 +309,11 @@ const struct prof_rule prof_rules_kernel[] = {
     {.page =
          {.id = "low-occupancy",
           .title = "Registers, shared memory or block size keep threads away",
-          .fires = "Theoretical occupancy below 50 % in kernels of 2 % of the time or more; where "
-                   "there are none, below 80 %, as info. Not where tail-effect tells of a fifth of "
-                   "the kernel or more: more blocks a unit make fewer rounds.",
+          .fires =
+              "Theoretical occupancy below 50 % in kernels of 2 % of the time or more; where "
+              "there are none, below 80 %, as info. Not where tail-effect tells of a fifth of "
+              "the kernel or more: more blocks a unit make fewer rounds. Not kernels that cuBLAS, "
+              "cuDNN and cuFFT bring along, by their names: they are built so.",
           .why = "Few resident threads hide little latency. It does no harm where the kernel is "
                  "near a roof all the same.",
           .fix = "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "
