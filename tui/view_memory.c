@@ -132,10 +132,10 @@ enum { A_PATH, A_KIND, A_HELD, A_SHARE, A_COUNT, A_BYTES, A_KEPT, A_GROWTH, A_VE
 
 static const struct tui_column path_columns[] = {
     [A_PATH] = {"path", "who allocates", TUI_NAME, 0, 0},
-    [A_KIND] = {"kind", "memory", TUI_TEXT, 14, 3},
+    [A_KIND] = {"kind", "memory", TUI_TEXT, 14, 1},
     [A_HELD] = {"held_bytes", "at peak", TUI_BYTES, 9, 0},
     [A_SHARE] = {"held_share", "share", TUI_SHARE, 7, 1},
-    [A_COUNT] = {"count", "allocations", TUI_COUNT, 11, 2},
+    [A_COUNT] = {"count", "allocations", TUI_COUNT, 11, 3},
     [A_BYTES] = {"bytes", "bytes", TUI_BYTES, 9, 4},
     [A_KEPT] = {"kept_bytes", "alive", TUI_BYTES, 9, 1},
     [A_GROWTH] = {"growth_bytes", "a step", TUI_BYTES, 9, 2},
