@@ -108,6 +108,26 @@ START_TEST(an_interpreters_way_is_launching)
 }
 END_TEST
 
+/* Power alone lowers the clock of any device at full load; heat does not. */
+START_TEST(power_is_a_warning_at_most)
+{
+    size_t p = 0;
+    while (strcmp(programs[p].rule, "clock-throttling"))
+        p++;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    const char *hot = "UPDATE device_clock SET reasons = reasons | 32 WHERE reasons";
+    struct prof_capture *capture = program_run(&programs[p], BAD, _i ? hot : NULL, NULL);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    const struct prof_finding *finding = finding_of(&findings, "clock-throttling");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq(finding->severity, _i ? PROF_SEVERITY_CRITICAL : PROF_SEVERITY_WARNING);
+    ck_assert_double_gt(finding->bound_share, 0.2);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
 /* A library's kernels are built for few threads a unit, and by nobody else. */
 START_TEST(a_librarys_occupancy_is_its_own)
 {
@@ -278,6 +298,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, steps_alone_are_judged);
+    tcase_add_loop_test(all, power_is_a_warning_at_most, 0, 2);
     tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 6);
     tcase_add_loop_test(all, an_interpreters_way_is_launching, 0, 2);
     tcase_add_loop_test(all, lost_work_is_not_idle_time, 0, 4);

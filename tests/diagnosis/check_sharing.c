@@ -244,6 +244,33 @@ START_TEST(compiling_side_by_side_is_told_once)
 }
 END_TEST
 
+/* One thread launches on two devices and waits for each once a step: none waits twice. */
+START_TEST(a_wait_is_for_one_device)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, true);
+    s.sides[1].thread = 1;
+    k[0] = scene_config(&s, "work", 13200, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int turn = 0; turn < 4; turn++) {
+            int64_t host = s.host;
+            scene_as(&s, turn % 2);
+            s.host = host;
+            if (turn < 2)
+                scene_kernel(&s, 0, k[0], 200 * US);
+            else
+                scene_sync(&s);
+        }
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    silent(&j, "sync-stall");
+    done(&j);
+}
+END_TEST
+
 /* A worker that prepares data has ranges of its own, seldomer than steps: those are none. */
 START_TEST(steps_are_of_threads_that_launch)
 {
@@ -280,6 +307,7 @@ int main(void)
     tcase_add_test(all, two_programs_pass_nothing_on);
     tcase_add_test(all, default_streams_are_of_a_process);
     tcase_add_test(all, a_device_that_is_done_does_not_wait);
+    tcase_add_test(all, a_wait_is_for_one_device);
     tcase_add_loop_test(all, steps_are_of_threads_that_launch, 0, 2);
     tcase_add_test(all, compiling_side_by_side_is_told_once);
     suite_add_tcase(suite, all);

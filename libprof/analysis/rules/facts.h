@@ -128,6 +128,7 @@ struct prof_device_facts {
     struct prof_spots spots[PROF_SLICES];
     int64_t kernel_sum_ns, copy_sum_ns; /* plain sums within the window */
     int64_t kernels, copies, gaps;
+    int64_t awaited_gaps; /* of them, in which the host waited or was just woken */
     int64_t relaunch_ns; /* of PROF_SLICE_LAUNCH, after a wait and until work was queued again */
     int64_t beside_alloc_ns[PROF_SLICES]; /* idle time of the gaps that have some of
                                              PROF_SLICE_ALLOC: without it they were none */

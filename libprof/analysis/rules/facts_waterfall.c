@@ -271,6 +271,7 @@ static void note_gap(struct sweep *s)
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES && s->gap[PROF_SLICE_ALLOC]; i++)
         s->facts->beside_alloc_ns[i] += s->gap[i];
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
+    s->facts->awaited_gaps += s->gap[PROF_SLICE_SYNC] > 0;
 }
 
 static void note_pause(struct sweep *s, bool kernel)

@@ -73,6 +73,7 @@ static void memory_bound(struct prof_judge *judge)
 
 #define CLOCK_SAMPLES 3
 #define CLOCK_LOSS 0.05
+#define POWER_CAP 4 /* bit of the reasons */
 
 /* What a kernel gains by the full clock: nothing where memory holds it back. */
 static double part_of_clock(const struct prof_roofline_point *point, double loss)
@@ -105,6 +106,8 @@ static void clock_throttling(struct prof_judge *judge)
     prof_number(draft, "mhz", clocks->mhz, PROF_NUMBER_PLAIN);
     prof_number(draft, "max_mhz", clocks->max_mhz, PROF_NUMBER_PLAIN);
     prof_number(draft, "lowered_share", lowered, PROF_NUMBER_SHARE);
+    if (clocks->reasons == POWER_CAP)
+        draft->most = PROF_SEVERITY_WARNING; /* so a device runs that is fully loaded */
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         if (prof_is_kernel(shape))
@@ -145,7 +148,8 @@ const struct prof_rule prof_rules_roof[] = {
               .fires =
                   "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % "
                   "of the samples tell of a power cap, heat or another limit; by ten samples "
-                  "a second of the driver (NVML), those in which the device idles left out.",
+                  "a second of the driver (NVML), those in which the device idles left out. Not above a warning where power alone is "
+                  "the limit: so runs a device at full load.",
               .why = "Power and heat limits slow everything down that computes.",
               .fix = "Cooling, power limit, locked clocks for measurements.",
               .cuda = "nvidia-smi --query-gpu=clocks_throttle_reasons.active; nvidia-smi -lgc.",

@@ -14,7 +14,9 @@ static void sync_stall(struct prof_judge *judge)
 {
     const struct prof_call_totals *calls = &judge->device->calls[PROF_CALL_SYNC];
     int64_t idle = judge->device->slice_ns[PROF_SLICE_SYNC];
-    int64_t waits = calls->count, steps = prof_steps(judge) ? prof_steps(judge) : 1;
+    int64_t steps = prof_steps(judge) ? prof_steps(judge) : 1;
+    /* A thread with several devices waits for each: what counts is how often this one ran empty. */
+    int64_t gaps = judge->device->awaited_gaps, waits = gaps < calls->count ? gaps : calls->count;
     if (waits < 5 || waits < 2 * steps || prof_of_window(judge, idle) < 0.02 ||
         prof_misses_work(judge))
         return;
@@ -264,8 +266,8 @@ const struct prof_rule prof_rules_wait[] = {
     {.page =
          {.id = "sync-stall",
           .title = "The host waits for the device more often than once a step",
-          .fires = "Five waits or more, two a step or more, and the device idle 2 % of the time "
-                   "after them: while the host wakes up (50 us at most) and launches again.",
+          .fires = "Five waits or more after which the device is idle, two a step or more, 2 % of "
+                   "the time in all: while the host wakes up (50 us at most) and launches again.",
           .why = "When the wait ends the queue is empty; whatever the host does until the next "
                  "kernel runs is lost for the device.",
           .fix = "Wait once per step, or for an event of the step before.",
