@@ -441,9 +441,18 @@ bool prof_gate_time_moved(const struct prof_compared *row)
     return isfinite(row->delta_ns) && row->delta_ns != 0;
 }
 
+/* What a kernel is made of differs from nothing where only one side has the kernel, which its
+ * launches tell. */
+static bool is_of_one_side(const struct prof_compared *row)
+{
+    return (row->family == PROF_METRIC_REGISTERS || row->family == PROF_METRIC_SHARED_BYTES) &&
+           (row->match == PROF_MATCH_ADDED || row->match == PROF_MATCH_REMOVED);
+}
+
 bool prof_gate_count_differs(const struct prof_compared *row)
 {
-    return prof_metric_info(row->family)->exact && row->reason != PROF_REASON_SAME &&
+    return !is_of_one_side(row) && prof_metric_info(row->family)->exact &&
+           row->reason != PROF_REASON_SAME &&
            (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
 }
 

@@ -7,6 +7,7 @@
 
 #include "libprof/include/prof_compare.h"
 #include "report/gate.h"
+#include "report/gate_words.h"
 #include "tests/check_main.h"
 
 #define HOSTILE "gemm\n::error::owned ]]> <b>&\"'\x1b[31m %0A ##[error]x\xef\xbf\xbe\x01\xff|@me"
@@ -359,7 +360,28 @@ START_TEST(a_limited_pass_says_so)
 }
 END_TEST
 
-CHECK_MAIN("gate_writers", text_says_what_moved_and_where, a_limited_pass_says_so,
+/* Registers of a kernel that the other side has not: its launches tell that. */
+START_TEST(a_kernel_of_one_side_differs_by_its_launches)
+{
+    struct prof_compared row = {.family = PROF_METRIC_REGISTERS,
+                                .match = PROF_MATCH_ADDED,
+                                .reason = PROF_REASON_ADDED,
+                                .base_value = NAN,
+                                .cand_value = 114};
+    ck_assert(!prof_gate_count_differs(&row));
+    row.match = PROF_MATCH_RENAMED;
+    row.base_value = 32;
+    ck_assert(prof_gate_count_differs(&row));
+    row.match = PROF_MATCH_ADDED;
+    row.family = PROF_METRIC_LAUNCHES;
+    ck_assert(prof_gate_count_differs(&row));
+    row.family = PROF_METRIC_LOCAL_BYTES; /* a new kernel that spills is news */
+    ck_assert(prof_gate_count_differs(&row));
+}
+END_TEST
+
+CHECK_MAIN("gate_writers", a_kernel_of_one_side_differs_by_its_launches,
+           text_says_what_moved_and_where, a_limited_pass_says_so,
            idle_time_has_the_share_of_its_two_values, what_noise_hides_is_told_in_readable_numbers,
            what_cannot_be_told_says_why, annotations_are_single_lines_and_at_most_ten,
            junit_is_one_well_formed_document, markdown_keeps_its_cells,
