@@ -18,6 +18,7 @@ struct prof_roofline_facts {
     int64_t kernel_ns;        /* ranges: union of the kernels called inside */
     int64_t transfer_only_ns; /* ranges: copies and fills that no kernel of the range hides */
     bool range;
+    bool narrow; /* ranges: kernels of 16 bits by their names are among those inside */
     bool pipe_counted;    /* point->pipe and its share come from counters */
     bool several_devices; /* ranges */
 };

@@ -137,7 +137,8 @@ static void choose_pipe(struct place *p)
 
 static bool is_narrow(const struct place *p)
 {
-    return !p->facts->range && prof_name_precision(p->point->name) == PROF_PRECISION_NARROW;
+    return p->facts->range ? p->facts->narrow
+                           : prof_name_precision(p->point->name) == PROF_PRECISION_NARROW;
 }
 
 /* Numbers of 16 bits may be computed with in FP32 or in the tensor cores, whose roof is ten times
@@ -145,7 +146,8 @@ static bool is_narrow(const struct place *p)
 static void forget_doubtful_pipe(struct place *p)
 {
     struct prof_roofline_point *point = p->point;
-    p->narrow = point->pipe == PROF_CEILING_FP32 && point->pipe_share >= NEAR && is_narrow(p) &&
+    bool plain = point->pipe == PROF_CEILING_FP32 || point->pipe == PROF_CEILING_FP16;
+    p->narrow = plain && point->flop_rate >= NEAR * ceiling(p, PROF_CEILING_FP32) && is_narrow(p) &&
                 !isnan(ceiling(p, PROF_CEILING_TENSOR_FP16));
     if (!p->narrow)
         return;
@@ -245,11 +247,14 @@ static void judge_far(struct place *p)
         abstain(p, "bytes are not declared");
     else if (!point->flop_source && !p->facts->pipe_counted)
         abstain(p, "FLOP are not declared");
-    else if (!p->facts->pipe_counted && !is_narrow(p) && point->flop_rate >= NEAR * fp64)
-        abstain(p, "precision not known: in FP64 it would be at its roof");
     else if (p->narrow)
-        abstain(p, "numbers of 16 bits by its name: near the roof of FP32, far from the tensor "
+        abstain(p, "numbers of 16 bits by the names: near the roof of FP32, far from the tensor "
                    "cores'; counters would tell");
+    else if (!p->facts->pipe_counted && (p->facts->range || !is_narrow(p)) &&
+             point->flop_rate >= NEAR * fp64)
+        abstain(p, "precision not known: in FP64 it would be at its roof");
+    else if (point->roofs[PROF_ROOF_DRAM].source && isnan(point->roofs[PROF_ROOF_DRAM].ceiling))
+        abstain(p, "no ceiling of this device's memory: perfkit device --measure");
     else if (point->flop > 0 && isnan(point->pipe_share))
         abstain(p, "no compute ceiling of this device: perfkit device --measure");
     else if (point->matmul_share >= NEAR)

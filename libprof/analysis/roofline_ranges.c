@@ -8,6 +8,7 @@
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/range_groups.h"
 #include "libprof/analysis/roofline_counters.h"
+#include "libprof/base/kernel_name.h"
 #include "libprof/base/saturate.h"
 
 #define MOSTLY 0.95 /* of the kernels' time must be counted */
@@ -21,6 +22,7 @@ struct group {
     uint64_t visit;     /* the last one that came here */
     bool declares;      /* its ranges are declarations of work ... */
     bool declares_more; /* ... and not all of them of one kernel */
+    bool narrow;        /* some kernels are of 16 bits by their names */
     int64_t count, time_ns;
     int64_t device; /* physical, or one of the two above */
     int64_t calls, call_ns;
@@ -43,6 +45,7 @@ struct work {
     struct prof_declared declared;
     struct prof_roofline_counters counters;
     struct prof_names kernel_names; /* one number for each, to tell mixed declarations */
+    enum { NOT_ASKED, WIDE, NARROW } * precision; /* by index of a configuration, of its name */
 };
 
 /* ---- device work ------------------------------------------------------------------------------
@@ -82,7 +85,21 @@ struct seen_op {
     const struct prof_device_op *op;
     int64_t device;
     const struct prof_roofline_rates *rates; /* NULL = not counted */
+    bool narrow;
 };
+
+/* Of a kernel's name, looked at once for each configuration. */
+static bool is_narrow(struct work *w, const struct prof_device_op *op)
+{
+    size_t at = prof_index_of(&w->capture->configs, op->config);
+    if (op->kind != PROF_OP_KERNEL || at == SIZE_MAX)
+        return false;
+    if (w->precision[at] == NOT_ASKED)
+        w->precision[at] =
+            prof_name_precision(w->capture->configs.data[at].name) == PROF_PRECISION_NARROW ? NARROW
+                                                                                            : WIDE;
+    return w->precision[at] == NARROW;
+}
 
 static void count_kernel(struct group *g, const struct seen_op *seen)
 {
@@ -110,6 +127,7 @@ static void count_op(struct group *g, const void *what)
         g->device = seen->device;
     else if (g->device != seen->device)
         g->device = SEVERAL_DEVICES;
+    g->narrow |= seen->narrow;
     if (is_link(op))
         g->link_bytes += (double)op->bytes;
     if (op->kind == PROF_OP_KERNEL)
@@ -150,7 +168,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
     struct prof_range_thread *thread = counted ? prof_range_thread(&w->index, op->thread) : NULL;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
-    struct seen_op seen = {op, device ? device->physical : NO_DEVICE, NULL};
+    struct seen_op seen = {op, device ? device->physical : NO_DEVICE, NULL, is_narrow(w, op)};
     struct prof_roofline_rates rates;
     if (op->kind == PROF_OP_KERNEL && w->counters.summary.count &&
         prof_roofline_counted(&w->counters, NULL, prof_config(w->capture, op->config), seen.device,
@@ -314,6 +332,7 @@ static void finish_group(struct work *w, size_t number, struct prof_roofline *re
         .kernel_ns = g->kernel_ns,
         .transfer_only_ns = g->transfer_only_ns,
         .range = true,
+        .narrow = g->narrow,
         .several_devices = g->device == SEVERAL_DEVICES,
     };
     prof_roofline_declared(point, &g->work);
@@ -364,7 +383,10 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
                                       struct prof_roofline *result, struct prof_error *err)
 {
     struct work w = {.capture = capture, .names.capture = capture};
+    w.precision = calloc(capture->configs.count + 1, sizeof *w.precision);
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status && !w.precision)
+        status = prof_out_of_memory(err);
     if (!status)
         status = prof_roofline_counters_open(&w.counters, capture, filter, PROF_BY_CONFIG, err);
     if (!status)
@@ -375,6 +397,7 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
         if (!make_points(&w, result))
             status = prof_out_of_memory(err);
     }
+    free(w.precision);
     prof_names_free(&w.kernel_names);
     prof_roofline_counters_close(&w.counters);
     prof_declared_close(&w.declared);

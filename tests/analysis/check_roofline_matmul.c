@@ -105,7 +105,11 @@ START_TEST(sixteen_bits_may_be_either_pipe)
     ck_assert(isnan(p.attainable));
     ck_near(p.flop_rate, 8e12);
     ck_assert_int_eq(p.bound, PROF_BOUND_NONE);
-    ck_assert_ptr_nonnull(strstr(p.why, "16 bits by its name"));
+    ck_assert_ptr_nonnull(strstr(p.why, "16 bits by the names"));
+    p = named("conv2d_f16", "1.2e8",
+              PRODUCTS "INSERT INTO ceiling(device, name, value) "
+                       "VALUES(1, 'fp16', 2e13);"); /* nor is it packed */
+    ck_assert_int_eq(p.pipe, PROF_CEILINGS);
     /* far from FP32's roof it is far from both; and not of 64 bits */
     p = named("conv2d_f16", "4e7", PRODUCTS);
     ck_assert_int_eq(p.pipe, PROF_CEILING_FP32);
