@@ -126,7 +126,8 @@ def check_transfers(db, said, wall):
     for row in rows:
         for i, key in enumerate(("total_ns", "count", "bytes")):
             reported[row["name"]][i] += row[key]
-        if row["total_ns"]:
+        moved_nothing = row["name"] in ("map", "unmap") and row["rate_bytes_per_s"] is None
+        if row["total_ns"] and not moved_nothing:
             said.same("transfers speed", row["rate_bytes_per_s"], row["bytes"] * 1e9 / row["total_ns"])
     said.same("transfers by kind", dict(reported), dict(by_kind))
     if wall:
