@@ -76,6 +76,20 @@ static void stretch(double *low, double *high, double value)
     *high = fmax(*high, log10(value));
 }
 
+/* NAN: not known. */
+static double ceiling_of_pipe(const struct figure *f, enum prof_ceiling_kind pipe)
+{
+    const struct prof_ceiling *c = prof_ceiling_find(&f->data->roofline.ceilings, f->device, pipe);
+    return c && c->value > 0 ? c->value : NAN;
+}
+
+/* The pipe that the point is held against; where nobody knows it, the highest that it may be, so
+ * that the point stands below something. */
+static enum prof_ceiling_kind pipe_above(const struct prof_roofline_point *point)
+{
+    return point->pipe == PROF_CEILINGS ? PROF_CEILING_TENSOR_FP16 : point->pipe;
+}
+
 /* Whole decades around the points and their ridges; to the right, room for the words of the roofs.
  */
 static void set_axes(struct figure *f)
@@ -87,8 +101,9 @@ static void set_axes(struct figure *f)
         double roof = p->roofs[level_of(p)].ceiling;
         stretch(&f->x_min, &f->x_max, intensity_of(p));
         stretch(&f->y_min, &f->y_max, p->flop_rate);
-        stretch(&f->y_min, &f->y_max, p->pipe_ceiling);
-        stretch(&f->x_min, &f->x_max, p->pipe_ceiling / roof);
+        double pipe = ceiling_of_pipe(f, pipe_above(p));
+        stretch(&f->y_min, &f->y_max, pipe);
+        stretch(&f->x_min, &f->x_max, pipe / roof);
     }
     f->x_min = floor(f->x_min - 0.1);
     f->x_max = ceil(f->x_max + 0.7);
@@ -166,26 +181,19 @@ static void put_axes(const struct figure *f)
               "FLOP per byte (arithmetic intensity)");
 }
 
-/* The pipes that points are held against, each once. */
+/* The pipes above the points, each once. */
 static double highest_pipe(const struct figure *f, bool seen[PROF_CEILINGS + 1])
 {
     double highest = NAN;
     for (size_t i = 0; i < f->count; i++) {
-        const struct prof_roofline_point *p = f->points[i];
-        if (!isfinite(p->pipe_ceiling) || p->pipe_ceiling <= 0 || p->pipe >= PROF_CEILINGS)
+        enum prof_ceiling_kind pipe = pipe_above(f->points[i]);
+        double roof = ceiling_of_pipe(f, pipe);
+        if (!isfinite(roof))
             continue;
-        seen[p->pipe] = true;
-        highest = fmax(highest, p->pipe_ceiling);
+        seen[pipe] = true;
+        highest = fmax(highest, roof);
     }
     return highest;
-}
-
-static double ceiling_of_pipe(const struct figure *f, enum prof_ceiling_kind pipe)
-{
-    for (size_t i = 0; i < f->count; i++)
-        if (f->points[i]->pipe == pipe)
-            return f->points[i]->pipe_ceiling;
-    return NAN;
 }
 
 /* A bandwidth: a line of slope one up to the highest pipe, or to the frame. */

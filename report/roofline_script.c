@@ -105,12 +105,14 @@ static double level_ceiling(const struct figure *f, enum prof_roof_level level)
     return prof_roof_ceiling(&f->roofline->ceilings, f->device, level);
 }
 
-/* FP32 always, the others where a point is held against them. */
+/* FP32 always, the others where a point is held against them; where nobody knows which it is, the
+ * tensor cores' too, so that the point stands below something. */
 static bool pipe_drawn(const struct figure *f, enum prof_ceiling_kind pipe)
 {
     bool used = pipe == PROF_CEILING_FP32;
     for (size_t i = 0; i < f->count; i++)
-        used |= f->points[i]->pipe == pipe;
+        used |= f->points[i]->pipe == pipe ||
+                (f->points[i]->pipe == PROF_CEILINGS && pipe == PROF_CEILING_TENSOR_FP16);
     return used && ceiling(f, pipe) > 0;
 }
 
@@ -387,7 +389,7 @@ static void put_axes(struct figure *f)
     prof_gnuplot_real(f->out, BOTTOM);
     fputs("\nset tmargin at screen ", f->out);
     prof_gnuplot_real(f->out, TOP);
-    fputs("\nset xlabel 'FLOP per byte of device memory'\nset ylabel 'FLOP/s' offset 1,0\n"
+    fputs("\nset xlabel 'FLOP per byte of device memory'\nset ylabel 'FLOP/s' offset 0,0\n"
           "set format x '%g'\nset format y '%.0s %c'\n" PROF_GNUPLOT_LOOK
           "unset key\n",
           f->out);

@@ -7,7 +7,7 @@ set rmargin at screen 0.615
 set bmargin at screen 0.11
 set tmargin at screen 0.89
 set xlabel 'FLOP per byte of device memory'
-set ylabel 'FLOP/s' offset 1,0
+set ylabel 'FLOP/s' offset 0,0
 set format x '%g'
 set format y '%.0s %c'
 set grid back lt 1 lw 0.7 lc rgb '#d8d8d8'
