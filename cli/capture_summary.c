@@ -156,8 +156,28 @@ static bool say_filtered(const char *command, const struct prof_trust *trust, co
     return true;
 }
 
+/* What was asked for beside the trace and did not come (counters, samples): a run of which all
+ * calls are there is told complete, and who waits for the rest must hear of it. */
+static void say_degraded(const char *command, const struct prof_trust *trust)
+{
+    for (size_t i = 0; i < trust->statement_count; i++) {
+        const struct prof_statement *s = &trust->statements[i];
+        if (s->level == PROF_TRUST_WARNING && s->process == 0 && !s->contended)
+            cli_say(command, "note: %s", s->text);
+    }
+}
+
+static const char *nothing_seen(const char *trace)
+{
+    if (trace && *trace && strcmp(trace, "cuda,nvtx,opencl") != 0)
+        return "nothing was recorded: no call was seen of the sources that --trace names";
+    return "nothing was recorded: no GPU or NVTX call was seen; `perfkit doctor` says what can be "
+           "seen here";
+}
+
 /* The likely reason is among the statements. */
-static void say_nothing(const char *command, const struct prof_trust *trust, const char *reason)
+static void say_nothing(const char *command, const struct prof_trust *trust, const char *trace,
+                        const char *reason)
 {
     bool called = false;
     for (size_t i = 0; i < trust->total_count; i++)
@@ -166,8 +186,7 @@ static void say_nothing(const char *command, const struct prof_trust *trust, con
             called   ? "nothing was recorded of the calls that were seen: the trust block of the "
                        "report says what became of them"
             : reason ? reason
-                     : "nothing was recorded: no GPU or NVTX call was seen; `perfkit doctor` says "
-                       "what can be seen here");
+                     : nothing_seen(trace));
     if (called || reason)
         return;
     for (size_t i = 0; i < trust->statement_count; i++)
@@ -196,12 +215,14 @@ void capture_summary(const char *command, const char *path, const char *shown, c
         nothing = true;
     bool contended = say_contention(command, &trust);
     if (say_filtered(command, &trust, info->kernel_filter))
-        nothing = false; /* that is the reason */
+        nothing = false;                      /* that is the reason */
     bool told = contended || !trust.complete; /* why, by another line */
     if (nothing && (reason || !told))
-        say_nothing(command, &trust, reason);
+        say_nothing(command, &trust, info->trace, reason);
     else if (nothing)
         cli_say(command, "nothing was recorded");
+    else
+        say_degraded(command, &trust);
     say_trust(command, &trust);
     cli_say(command, "%s (%s); see it with: perfkit report %s%s", shown,
             prof_bytes_of(info->file_bytes).text, shown[0] == '-' ? "./" : "",

@@ -275,8 +275,11 @@ static int cannot_start(struct run *run, int error, int in_exec)
         return CLI_RUN_FAILED;
     }
     if (error == ENOENT && !run->target.found) {
+        bool is_number = *program && program[strspn(program, "0123456789")] == '\0';
         cli_say(run->name, "%s: command not found: check the spelling%s", program,
-                strchr(program, '/') ? "" : ", or give its path (./NAME)");
+                is_number                ? "; of an option with = it is the value (--cpu-sample=99)"
+                : strchr(program, '/') ? ""
+                                         : ", or give its path (./NAME)");
         return CLI_RUN_NOT_FOUND;
     }
     if (error == ENOENT) {

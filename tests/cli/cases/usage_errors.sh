@@ -65,3 +65,5 @@ try perfkit a.sqlite
 try perfkit /bin/true
 try perfkit compare a.sqlite b.sqlite
 try perfkit top no.sqlite
+try perfkit run --cpu-sample 99 -- true
+try perfkit run --trace=nvtx -f -o a.sqlite -- true
