@@ -65,13 +65,14 @@ static void about_lines(const struct prof_report_data *data, struct steps *steps
 static void about_idle_time(const struct prof_report_data *data, struct steps *steps)
 {
     const struct prof_utilisation_row *row = busiest(data);
-    if (!row || row->window_ns <= 0 || row->busy_ns <= 0)
+    if (!row || row->window_ns <= 0 || row->busy_ns <= 0 || data->info->kernel_filter)
         return;
+    bool windows = data->trust.recorded_ns != PROF_UNKNOWN; /* before the first nothing is idle */
     double busy = (double)row->busy_ns / (double)row->window_ns;
     const char *label = prof_report_device_label(prof_device(data->capture, row->device));
     int64_t lead = row->first_ns == PROF_UNKNOWN ? 0 : row->first_ns - data->utilisation.begin_ns;
     int64_t longest = row->gaps_listed ? row->gaps[0].duration_ns : 0;
-    if (busy < 0.5 && lead > longest)
+    if (busy < 0.5 && lead > longest && !windows)
         add(steps,
             "%s was idle %s of the time, %s of it before its first work: the timeline shows what "
             "the host did then.",
