@@ -128,6 +128,34 @@ START_TEST(power_is_a_warning_at_most)
 }
 END_TEST
 
+/* A service idles between its requests; a loop that prepares data does so within its steps. */
+START_TEST(idle_time_between_steps_is_told)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "answer", 13200, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_host(&s, _i ? 0 : 5000 * US + i % 7 * 900 * US);
+        scene_push(&s, "request");
+        scene_host(&s, _i ? 5000 * US : 30 * US);
+        scene_kernel(&s, 0, config, 500 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    const struct prof_finding *finding = finding_of(&findings, "host-starvation");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_msg((strstr(finding->seen, "between the steps (request)") != NULL) == !_i, "%s",
+                  finding->seen);
+    findings_check(&findings);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
 /* A library's kernels are built for few threads a unit, and by nobody else. */
 START_TEST(a_librarys_occupancy_is_its_own)
 {
@@ -298,6 +326,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, steps_alone_are_judged);
+    tcase_add_loop_test(all, idle_time_between_steps_is_told, 0, 2);
     tcase_add_loop_test(all, power_is_a_warning_at_most, 0, 2);
     tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 6);
     tcase_add_loop_test(all, an_interpreters_way_is_launching, 0, 2);

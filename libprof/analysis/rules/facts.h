@@ -137,6 +137,7 @@ struct prof_device_facts {
     size_t streams;            /* with kernels in the window */
     int64_t brief_ns; /* of PROF_SLICE_HOST, in pauses below PROF_BRIEF_NS between two kernels in which
                          the host made no call that takes its time */
+    int64_t outside_ns; /* of PROF_SLICE_HOST, while the launching thread was in none of the steps */
     int64_t lead_ns, tail_ns;  /* of PROF_SLICE_HOST, before its first operation and after its last */
     int64_t longest_pause_ns;  /* likewise, the longest gap's between two of them */
     int64_t steps;             /* repetitions that it takes part in; 0 = it does not repeat */
@@ -200,6 +201,10 @@ bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);
 enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
 enum prof_call_class prof_call_classify(const char *name);
+
+/* The step around a moment of a thread: index into ranges.nodes; PROF_NO_RANGE = there is none, or no
+ * range tells the steps. */
+uint32_t prof_facts_step_at(const struct prof_facts *facts, uint32_t thread, int64_t time);
 
 /* The i-th operation of a kind, in order of start. */
 static inline struct prof_op prof_facts_op(const struct prof_facts *facts, enum prof_op_kind kind,

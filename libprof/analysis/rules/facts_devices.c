@@ -2,6 +2,7 @@
  * stand in its way, and how often it takes part in what repeats. A call means the devices that its
  * thread launches on; one of a thread that launches nothing means those of its process. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/rules/facts.h"
 #include "libprof/base/saturate.h"
@@ -73,6 +74,21 @@ static void sum_calls(struct prof_facts *f, const struct reach *reach, bool *mea
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
+
+uint32_t prof_facts_step_at(const struct prof_facts *f, uint32_t thread, int64_t time)
+{
+    struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
+    struct prof_range_thread *lanes = prof_range_thread(ranges, thread);
+    for (size_t l = 0; lanes && l < lanes->lanes.count; l++) {
+        uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
+        for (; at != PROF_NO_RANGE; at = ranges->nodes.data[at].parent) {
+            const char *name = f->range_texts.list.data[ranges->nodes.data[at].group];
+            if (name && f->step_name && !strcmp(name, f->step_name))
+                return at;
+        }
+    }
+    return PROF_NO_RANGE;
+}
 
 static int64_t steps_of(const struct prof_facts *f, const struct prof_range_thread *thread)
 {

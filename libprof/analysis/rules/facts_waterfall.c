@@ -139,6 +139,9 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
         if (shape == NO_SHAPE)
             return;
         w->facts->shapes.data[shape].idle_ns[slice] += length;
+        if (slice == PROF_SLICE_HOST && w->facts->step_name &&
+            prof_facts_step_at(w->facts, op->thread, begin + (end - begin) / 2) == PROF_NO_RANGE)
+            s->facts->outside_ns += length;
         prof_spots_add(&s->facts->spots[slice],
                        (struct prof_spot){begin, length, op->stream, op->thread, shape});
     } else {

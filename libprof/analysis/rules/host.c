@@ -1,4 +1,5 @@
 /* Rules about what the host does while the device waits: allocation, compilation, its own work. */
+#include <stdio.h>
 #include <string.h>
 
 #include "libprof/analysis/intervals.h"
@@ -220,6 +221,18 @@ static int64_t unused_ns(const struct prof_device_facts *d)
            (d->tail_ns > pause ? d->tail_ns - pause : 0);
 }
 
+/* " Most of it lies between the steps (request): ..."; "" where it does not. */
+static void between_steps(const struct prof_judge *judge, int64_t host, char *out, size_t size)
+{
+    int64_t outside = judge->device->outside_ns;
+    out[0] = 0;
+    if (judge->facts->step_name && 2 * outside >= host)
+        snprintf(out, size,
+                 " Most of it lies between the steps (%s): by design where the program waits for "
+                 "requests or for a user.",
+                 prof_short_name(judge->facts->step_name).text);
+}
+
 static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
@@ -227,12 +240,14 @@ static void host_starvation(struct prof_judge *judge)
     int64_t idle = host + d->woken_ns;
     if (prof_of_window(judge, host) < 0.10 || d->gaps < 5 || prof_misses_work(judge))
         return;
+    char outside[200];
+    between_steps(judge, host, outside, sizeof outside);
     struct prof_draft *draft = prof_found(
-        judge, prof_steps(judge) >= 20 ? 0.7 : 0.4,
+        judge, outside[0] || prof_steps(judge) < 20 ? 0.4 : 0.7,
         "The device has nothing to do for %s, %s of the time, because the host does something else "
-        "than launching or waiting for it; the longest time for %s.",
+        "than launching or waiting for it; the longest time for %s.%s",
         prof_duration_ns(idle).text, prof_percent(prof_of_window(judge, idle)).text,
-        prof_duration_ns(d->longest_pause_ns).text);
+        prof_duration_ns(d->longest_pause_ns).text, outside);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
     prof_tell_host(judge, draft);
@@ -332,7 +347,8 @@ const struct prof_rule prof_rules_host[] = {
                      "torch.compile or torch.cuda.graph() where it is Python between small "
                      "operators.",
           .bound = "That idle time, with the 50 us after waits from which the host went to it.",
-          .limits = "A service that waits for requests is idle by design.",
+          .limits = "A service that waits for requests is idle by design; where NVTX ranges tell its "
+                    "steps, the finding says that it idles between them.",
           .needs = "kernels with their calls"},
      .judge = host_starvation},
     {.judge = NULL},

@@ -26,22 +26,6 @@ struct trips {
     bool *shapes; /* that take part: [0] same, [1] other, per shape */
 };
 
-/* The step around a call: index of the range node, or PROF_NO_RANGE. */
-static uint32_t step_at(const struct prof_facts *f, uint32_t thread, int64_t time)
-{
-    struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
-    struct prof_range_thread *lanes = prof_range_thread(ranges, thread);
-    for (size_t l = 0; lanes && l < lanes->lanes.count; l++) {
-        uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
-        for (; at != PROF_NO_RANGE; at = ranges->nodes.data[at].parent) {
-            const char *name = f->range_texts.list.data[ranges->nodes.data[at].group];
-            if (name && f->step_name && !strcmp(name, f->step_name))
-                return at;
-        }
-    }
-    return PROF_NO_RANGE;
-}
-
 /* Where no range tells steps apart, the result of one step and the input of the next look like a
  * trip. */
 static bool same_step(const struct prof_facts *f, const struct download *down,
@@ -53,8 +37,8 @@ static bool same_step(const struct prof_facts *f, const struct download *down,
         return false; /* two programs on one device */
     if (!f->step_name)
         return true;
-    uint32_t step = step_at(f, up->thread, up->call);
-    return step != PROF_NO_RANGE && step == step_at(f, down->thread, down->call);
+    uint32_t step = prof_facts_step_at(f, up->thread, up->call);
+    return step != PROF_NO_RANGE && step == prof_facts_step_at(f, down->thread, down->call);
 }
 
 static void see_upload(const struct prof_judge *judge, struct trips *trips,
