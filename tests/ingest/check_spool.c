@@ -52,7 +52,7 @@ static const char wrong_thread[] =
 
 START_TEST(each_record_once_and_in_order)
 {
-    static const struct plan plans[] = {{1, 1}, {1, 50000}, {2, 100000}, {8, 40000}, {33, 5000}};
+    static const struct plan plans[] = {{1, 1}, {1, 50000}, {2, 50000}, {8, 20000}, {33, 3000}};
     struct plan plan = plans[_i];
     struct run run;
     run_prepare(&run, NULL);
@@ -79,7 +79,7 @@ static void *three_marks(void *unused)
     return NULL;
 }
 
-#define SHORT_THREADS 20000
+#define SHORT_THREADS 5000 /* a hundred for each chunk of the limit */
 
 static void wait_a_moment(void *unused)
 {
@@ -149,6 +149,8 @@ START_TEST(what_is_dropped_is_counted)
 END_TEST
 
 /* One thread that hops over thousands of chunks while they are being listed and recycled. */
+#define HOPS (3000 * (SPOOL_CHUNK_BYTES / sizeof(struct wire_range)))
+
 struct hopper {
     struct spool_writer spool;
     _Atomic bool stop;
@@ -185,7 +187,9 @@ static void read_rising(struct prof_spool *reader, uint64_t *last)
         bool damaged = false;
         for (const void *record; (record = prof_spool_next(buffer, bytes, &at, &damaged));) {
             const struct wire_range *mark = record;
-            ck_assert_uint_eq(mark->payload, *last + 1);
+            if (mark->payload != *last + 1) /* an assertion writes, each time: too slow here */
+                ck_abort_msg("%llu after %llu", (unsigned long long)mark->payload,
+                             (unsigned long long)*last);
             *last = mark->payload;
         }
         ck_assert(!damaged);
@@ -206,7 +210,7 @@ START_TEST(order_holds_while_chunks_are_taken)
     ck_assert(spool_writer_create(&hopper.spool, run.directory, &about, 256u << 20, 4000));
     ck_assert_int_eq(prof_spool_open(hopper.spool.path, true, &reader, NULL), PROF_OK);
     ck_assert_int_eq(pthread_create(&thread, NULL, hop, &hopper), 0);
-    for (uint64_t end = prof_now_ns() + 2000000000u; prof_now_ns() < end;)
+    while (last < HOPS)
         read_rising(reader, &last);
     atomic_store(&hopper.stop, true);
     pthread_join(thread, NULL);
@@ -262,7 +266,7 @@ START_TEST(a_forked_child_has_a_spool_of_its_own)
 }
 END_TEST
 
-#define IMAGES 100
+#define IMAGES 30
 
 /* This program executed anew, as one of a row of images of one process. */
 static int next_image(int left)
@@ -382,7 +386,9 @@ START_TEST(sigkill_loses_nothing_that_was_published)
     struct run run;
     run_prepare(&run, NULL);
     run_start(&run, marks_for_ever, published);
-    usleep(20000u + (unsigned)_i * 7919u);
+    while (atomic_load(&published->count) == 0)
+        usleep(100);
+    usleep((unsigned)_i * 1979u);
     kill(run.target, SIGKILL);
     run_ingest(&run, 0);
     int64_t arrived = run_number(&run, "SELECT count(*) FROM marker");
@@ -457,7 +463,7 @@ static void marks_under_signals(void *unused)
     struct itimerval every = {{0, 100}, {0, 100}};
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &every, NULL);
-    for (unsigned i = 0; i < 2000000 || in_handler < 500; i++)
+    for (unsigned i = 0; i < 200000 || in_handler < 500; i++)
         emit_mark(i, 0);
     memset(&every, 0, sizeof every);
     setitimer(ITIMER_REAL, &every, NULL);
