@@ -12,6 +12,9 @@
 size_t prof_report_roofline_notes(const struct prof_report_data *data,
                                   char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES]);
 
+/* Why ranges have no place; false: all that called device work have one. */
+bool prof_report_range_note(const struct prof_report_data *data, char note[PROF_REPORT_NOTE_BYTES]);
+
 /* "measured 2026-11-20", "theoretical", "measured 2026-11-20 and theoretical": where the roofs of a
  * device come from; out: at least 64 bytes. False: it has none. */
 bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t device, char *out,

@@ -187,20 +187,21 @@ static void say_group(const struct prof_report_data *data, const struct alike *g
 #define REASONS 16 /* there are not so many */
 
 /* The reason that most of the time without a place has, and how much of it. */
-static bool describe_missing(const struct prof_roofline *roofline, char *out)
+static bool describe_missing(const struct prof_roofline *roofline, const char *what, char *out)
 {
     struct {
         const char *why;
         double ns;
     } reasons[REASONS] = {{0}};
-    double all_ns = 0;
+    double all_ns = 0, sum_ns = 0;
     size_t most = 0;
     for (size_t i = 0; i < roofline->count; i++) {
         const struct prof_roofline_point *p = &roofline->points[i];
         size_t r = 0;
+        sum_ns += p->busy_ns ? (double)p->time_ns : 0;
         while (p->why && r < REASONS - 1 && reasons[r].why && reasons[r].why != p->why)
             r++;
-        if (!p->why)
+        if (!p->why || !p->busy_ns) /* a range without device work: no wonder */
             continue;
         reasons[r].why = p->why;
         reasons[r].ns += (double)p->time_ns;
@@ -210,8 +211,8 @@ static bool describe_missing(const struct prof_roofline *roofline, char *out)
     }
     if (!reasons[most].why)
         return false;
-    snprintf(out, PROF_REPORT_NOTE_BYTES, "Not placed: %s of the kernel time%s: %s",
-             prof_percent(all_ns / (double)roofline->time_ns).text,
+    snprintf(out, PROF_REPORT_NOTE_BYTES, "Not placed: %s of the %s time%s: %s",
+             prof_percent(all_ns / sum_ns).text, what,
              reasons[most].ns < all_ns ? ", most of it" : "", reasons[most].why);
     return true;
 }
@@ -240,7 +241,7 @@ size_t prof_report_roofline_notes(const struct prof_report_data *data,
     }
     for (; count < group_count; count++)
         say_group(data, &groups[count], notes[count]);
-    if (describe_missing(roofline, notes[count]))
+    if (describe_missing(roofline, "kernel", notes[count]))
         count++;
     if (latency)
         snprintf(notes[count++], PROF_REPORT_NOTE_BYTES,
@@ -250,4 +251,9 @@ size_t prof_report_roofline_notes(const struct prof_report_data *data,
                  "The precision of declared FLOP is not known: they are held against FP32, or the "
                  "next roof above what was reached");
     return count;
+}
+
+bool prof_report_range_note(const struct prof_report_data *data, char note[PROF_REPORT_NOTE_BYTES])
+{
+    return describe_missing(&data->roofline_ranges, "ranges'", note);
 }

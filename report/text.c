@@ -315,6 +315,14 @@ static void print_roofline_notes(const struct prof_report_page *page,
         prof_report_wrap(page, 2, "", notes[i]);
 }
 
+static void print_range_note(const struct prof_report_page *page,
+                             const struct prof_report_data *data)
+{
+    char note[PROF_REPORT_NOTE_BYTES];
+    if (prof_report_range_note(data, note))
+        prof_report_wrap(page, 2, "", note);
+}
+
 static void print_rank_notes(const struct prof_report_page *page,
                              const struct prof_report_data *data)
 {
@@ -344,6 +352,8 @@ static enum prof_status print_tables(const struct prof_report_page *page,
         status = prof_report_text_table(page, data, table, page->all ? 0 : table->first_rows, err);
         if (!strcmp(table->name, "roofline"))
             print_roofline_notes(page, data);
+        if (!strcmp(table->name, "roofline_ranges"))
+            print_range_note(page, data);
         if (!strcmp(table->name, "ranks"))
             print_rank_notes(page, data);
         line_before = !rows;

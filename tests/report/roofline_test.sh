@@ -38,6 +38,17 @@ done
     grep -q 'No roofs are known of GPU 0, GPU 1 and 3 more: perfkit' several ||
     fail "roofs of several devices: $(grep 'No roofs' several)"
 
+# Why a range has no place is said below its table: it holds a kernel of TF32 by its name.
+{
+    cat "$source/roofline.sql"
+    echo "UPDATE range SET duration = 5000000 WHERE duration = 9000000;"
+} >range.sql
+"$tool" make range.sql range.sqlite || exit 1
+"$tool" write text range.sqlite range all width=200 || fail "range"
+sed -n '/^Roofline of NVTX/,/^$/p' range |
+    grep -q "^  Not placed: 100.0 % of the ranges' time: numbers of 16 bits by the names" ||
+    fail "why a range has no place: $(sed -n '/^Roofline of NVTX/,/^$/p' range)"
+
 # A capture without work says what to do instead of drawing nothing.
 "$tool" make "$source/empty.sql" empty.sqlite || exit 1
 "$tool" write roofline-svg empty.sqlite none.svg 2>err && fail "a figure of nothing"
