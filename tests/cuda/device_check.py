@@ -287,7 +287,12 @@ def kill_once(report, recorder, number):
             pid = wait_for(running_pid(file))
             # spread over the 100 ms between two flushes, the same in every run of the check
             time.sleep(1.0 + 0.37 * number)
-            os.kill(pid, signal.SIGKILL)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                _, said = process.communicate(timeout=120)
+                raise AssertionError(f"ended by itself: status {process.returncode}, "
+                                     f"{said.strip()[-2000:]}") from None
             death = time.monotonic_ns()
             process.communicate(timeout=120)
         except BaseException:
