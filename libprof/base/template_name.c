@@ -12,6 +12,7 @@
 
 #define LONGEST 16384 /* bytes of a name that is looked into */
 #define DEEPEST 32    /* brackets within brackets */
+#define LEAST_HEAD 4  /* bytes of a function's own name where its arguments alone are too long */
 #define LEAST_NAME 12 /* bytes of a function's own name in front of dots, before numbers */
 #define PARTS 16      /* of a path that are kept apart */
 
@@ -268,19 +269,24 @@ static bool write_name(struct writer *w, const struct span *parts, size_t count,
     return !w->full;
 }
 
-/* The middle of the function's own name gives way to dots, `least` bytes of it stay at least. */
-static bool shorten_head(struct writer *w, size_t cells, size_t least)
+/* The function's own name ends after so many bytes, with dots. */
+static bool keep_of_head(struct writer *w, size_t head, size_t keep)
 {
-    size_t head = strcspn(w->text, "<"), inner = prof_report_cells(w->text + head);
-    if (inner + 3 + least > cells)
-        return false;
-    size_t keep = cells - inner - 3;
     if (keep + 3 >= head)
         return false;
     keep = (size_t)prof_report_head(w->text, keep);
     memmove(w->text + keep + 3, w->text + head, strlen(w->text + head) + 1);
     memcpy(w->text + keep, "...", 3);
     return true;
+}
+
+/* The middle of the function's own name gives way to dots, `least` bytes of it stay at least. */
+static bool shorten_head(struct writer *w, size_t cells, size_t least)
+{
+    size_t head = strcspn(w->text, "<"), inner = prof_report_cells(w->text + head);
+    if (inner + 3 + least > cells)
+        return false;
+    return keep_of_head(w, head, cells - inner - 3);
 }
 
 /* A class tells functions apart, a namespace does not. */
@@ -319,7 +325,7 @@ char *prof_name_reduced(const char *name, size_t cells)
         {.unpacked = 1, .depth = DEEPEST, .head = 8},
         {.unpacked = DEEPEST, .depth = DEEPEST, .head = 8},
         {.depth = 2, .head = 8},
-        {.unpacked = DEEPEST, .depth = 1, .head = 4},
+        {.unpacked = DEEPEST, .depth = 1, .head = LEAST_HEAD},
     };
     struct span parts[PARTS];
     if (!well_formed(name))
@@ -336,5 +342,9 @@ char *prof_name_reduced(const char *name, size_t cells)
         if (write_in(&w, parts, count, cells))
             return w.text;
     }
+    struct span list, telling;
+    split(parts[count - 1], &list);
+    if (telling_of(list, &telling)) /* what the caller cuts then is not that alone */
+        keep_of_head(&w, strcspn(w.text, "<"), LEAST_HEAD);
     return w.text;
 }

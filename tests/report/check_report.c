@@ -92,6 +92,9 @@ START_TEST(templates_keep_what_tells_them_apart)
     expect_text(prof_report_fit(fill, 60), "vectorized_elementwise_kernel<FillFunctor<float>>");
     expect_text(prof_report_fit(fill, 44), "vectorized_elementwis...<FillFunctor<float>>");
     expect_text(prof_report_fit(fill, 24), "vectoriz...<FillFunctor>");
+    expect_text(
+        prof_report_fit("void vectorized_kernel<4, clamp_scalar_kernel_impl<float> >(int)", 24),
+        "vect...<clamp...el_impl>");
     const char *sum =
         "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
         "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()"
