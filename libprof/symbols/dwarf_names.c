@@ -37,23 +37,7 @@ struct dwarf_names {
     PROF_ARRAY(struct unit) list;
 };
 
-struct dwarf_names *dwarf_names_open(const char *path)
-{
-    elf_version(EV_CURRENT);
-    struct dwarf_names *names = calloc(1, sizeof *names);
-    if (!names)
-        return NULL;
-    names->fd = open(path, O_RDONLY | O_CLOEXEC);
-    names->elf = names->fd < 0 ? NULL : elf_begin(names->fd, ELF_C_READ_MMAP, NULL);
-    names->dwarf = names->elf ? dwarf_begin_elf(names->elf, DWARF_C_READ, NULL) : NULL;
-    Dwarf_CU *unit = NULL;
-    if (names->dwarf && dwarf_get_units(names->dwarf, NULL, &unit, NULL, NULL, NULL, NULL) == 0)
-        return names;
-    dwarf_names_close(names);
-    return NULL;
-}
-
-void dwarf_names_close(struct dwarf_names *names)
+static void close_dwarf_names(struct dwarf_names *names)
 {
     if (!names)
         return;
@@ -67,6 +51,22 @@ void dwarf_names_close(struct dwarf_names *names)
     if (names->fd >= 0)
         close(names->fd);
     free(names);
+}
+
+struct dwarf_names *dwarf_names_open(const char *path)
+{
+    elf_version(EV_CURRENT);
+    struct dwarf_names *names = calloc(1, sizeof *names);
+    if (!names)
+        return NULL;
+    names->fd = open(path, O_RDONLY | O_CLOEXEC);
+    names->elf = names->fd < 0 ? NULL : elf_begin(names->fd, ELF_C_READ_MMAP, NULL);
+    names->dwarf = names->elf ? dwarf_begin_elf(names->elf, DWARF_C_READ, NULL) : NULL;
+    Dwarf_CU *unit = NULL;
+    if (names->dwarf && dwarf_get_units(names->dwarf, NULL, &unit, NULL, NULL, NULL, NULL) == 0)
+        return names;
+    close_dwarf_names(names);
+    return NULL;
 }
 
 /* ---- ranges ---------------------------------------------------------------------------------- */

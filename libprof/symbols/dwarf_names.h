@@ -10,7 +10,7 @@
 struct dwarf_names;
 
 /* NULL: the file has no debug information, or none that can be read. Only what the addresses that
- * are asked for need is read of it. */
+ * are asked for need is read of it. Kept as long as the process lives. */
 struct dwarf_names *dwarf_names_open(const char *path);
 
 /* Add the levels of an address of the file to the answer. `symbol` is what the symbol table calls
@@ -18,7 +18,5 @@ struct dwarf_names *dwarf_names_open(const char *path);
  * here. */
 bool dwarf_names_at(struct dwarf_names *names, uint64_t address, const char *symbol,
                     struct answer *answer);
-
-void dwarf_names_close(struct dwarf_names *names);
 
 #endif

@@ -37,6 +37,13 @@ static bool next_symbol(void *user, struct elf_symbol *symbol)
     return false;
 }
 
+static void close_mini_debug(struct mini_debug *mini)
+{
+    if (mini && mini->dwfl)
+        dwfl_end(mini->dwfl);
+    free(mini);
+}
+
 struct mini_debug *mini_debug_open(const char *path, const struct elf_image *image,
                                    struct elf_functions *functions)
 {
@@ -55,13 +62,6 @@ struct mini_debug *mini_debug_open(const char *path, const struct elf_image *ima
             return mini;
         elf_functions_free(functions);
     }
-    mini_debug_close(mini);
+    close_mini_debug(mini);
     return NULL;
-}
-
-void mini_debug_close(struct mini_debug *mini)
-{
-    if (mini && mini->dwfl)
-        dwfl_end(mini->dwfl);
-    free(mini);
 }

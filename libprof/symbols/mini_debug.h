@@ -1,6 +1,5 @@
 /* The symbol table that some distributions leave in stripped files, compressed: section
- * .gnu_debugdata
- * ("MiniDebugInfo"), read by elfutils. */
+ * .gnu_debugdata ("MiniDebugInfo"), read by elfutils. */
 #ifndef PERFKIT_SYMBOLS_MINI_DEBUG_H
 #define PERFKIT_SYMBOLS_MINI_DEBUG_H
 
@@ -9,9 +8,9 @@
 struct mini_debug;
 
 /* The functions of the file at `path`, whose image is `image`; NULL when it has no such section, or
- * it cannot be read. *functions has names of what is returned: close it after them. */
+ * it cannot be read. *functions has names of what is returned, which is kept as long as the process
+ * lives. */
 struct mini_debug *mini_debug_open(const char *path, const struct elf_image *image,
                                    struct elf_functions *functions);
-void mini_debug_close(struct mini_debug *mini);
 
 #endif

@@ -67,7 +67,9 @@ void log_text(const struct log *log, uint32_t id, char *out, size_t room)
              record ? record->string.text : "");
 }
 
-double log_mono(const struct log *log, uint32_t clock, uint64_t time, double *error)
+/* A device time of the clock as CLOCK_MONOTONIC, between the two anchors around it; error: the
+ * larger error of the two. */
+static double log_mono(const struct log *log, uint32_t clock, uint64_t time, double *error)
 {
     const struct wire_clock *before = NULL, *after = NULL;
     *error = 0;

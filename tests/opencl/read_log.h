@@ -48,9 +48,6 @@ void log_close(struct log *log);
 void log_text(const struct log *log, uint32_t id, char *out, size_t room);
 /* The first record of the type whose head.aux is `aux`, NULL when there is none. */
 const union record *log_find(const struct log *log, enum wire_type type, uint32_t aux);
-/* A device time of the clock as CLOCK_MONOTONIC, between the two anchors around it; error: the
- * larger error of the two. */
-double log_mono(const struct log *log, uint32_t clock, uint64_t time, double *error);
 /* Check what must hold of every log: ids defined, one CALL and at most one DONE for a command,
  * counters that add up, times in order and inside the calls. Returns NULL or what is wrong. */
 const char *log_sound(const struct log *log, bool complete);

@@ -348,9 +348,10 @@ static bool tell_waterfalls(const struct prof_facts *facts, struct prof_findings
     return result->waterfalls != NULL;
 }
 
-enum prof_status prof_findings_of(struct prof_capture *capture, const struct prof_filter *filter,
-                                  const struct prof_facts *facts, struct prof_findings *result,
-                                  struct prof_error *err)
+/* What prof_findings tells, from facts; *result was empty but for why_none. */
+static enum prof_status findings_of(struct prof_capture *capture, const struct prof_filter *filter,
+                                    const struct prof_facts *facts, struct prof_findings *result,
+                                    struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     if (facts->impossible)
@@ -380,7 +381,7 @@ enum prof_status prof_overview(struct prof_capture *capture, const struct prof_f
     if (!findings->why_none) {
         status = prof_facts_load(&facts, capture, filter, err);
         if (!status)
-            status = prof_findings_of(capture, filter, &facts, findings, err);
+            status = findings_of(capture, filter, &facts, findings, err);
         if (!status && utilisation && !filter && !facts.impossible)
             status = prof_utilisation_of(capture, &facts, gaps, buckets, utilisation, &told, err);
         prof_facts_free(&facts);

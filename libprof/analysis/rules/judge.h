@@ -131,11 +131,6 @@ void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft);
 /* Words for a shape: kernel name, or kind of copy. */
 const char *prof_shape_name(const struct prof_shape *shape);
 
-/* What prof_findings tells, from facts; *result was empty but for why_none. */
-enum prof_status prof_findings_of(struct prof_capture *capture, const struct prof_filter *filter,
-                                  const struct prof_facts *facts, struct prof_findings *result,
-                                  struct prof_error *err);
-
 /* All rules over facts that are not impossible. Fills the rows and the abstentions of *result, which
  * was empty. */
 enum prof_status prof_judge_facts(struct prof_capture *capture, const struct prof_filter *filter,

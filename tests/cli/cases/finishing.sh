@@ -8,10 +8,11 @@ begin() { # perfkit, a reader in the middle of a transaction, and a capture that
   perfkit run --spool-dir=spools -f -o a.sqlite -- sh -c 'read line <gate; exit 5' 2>err &
   job=$!
   until [ "$(state)" = recording ]; do sleep 0.1; done
+  rm -f read
   sqlite3 a.sqlite <words >read &
   reader=$!
   exec 4>words
-  echo 'BEGIN; SELECT state FROM capture;' >&4
+  printf '.timeout 60000\nBEGIN;\nSELECT state FROM capture;\n' >&4
   until [ -s read ]; do sleep 0.1; done
   echo go >gate
 }
@@ -22,7 +23,8 @@ end_reader() {
 begin
 until [ "$(state)" != recording ]; do :; done # for three seconds it tries to join the files
 kill -INT $job
-until grep -q 'once more' err 2>/dev/null || ! kill -0 $job; do sleep 0.1; done
+for try in 1 2 3 4 5 6 7 8 9 10; do grep -q 'once more' err || sleep 0.1; done
+grep -q 'once more' err || { end_reader; echo 'too busy: the capture was finished before it could be asked twice'; exit 77; }
 kill -INT $job
 wait $job
 echo "left: $?"

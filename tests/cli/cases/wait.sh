@@ -12,7 +12,7 @@ between "$(since)" 0 38000
 start=$(date +%s%N)
 perfkit run -o asked.sqlite -- sh -c 'target daemon 40; exit 7' 2>err &
 job=$!
-until grep -q 'still run and are recorded' err 2>/dev/null || ! kill -0 $job; do sleep 0.1; done
+until grep -q 'still run and are recorded' err 2>/dev/null; do sleep 0.1; done
 kill -INT $job
 wait $job
 echo $?
