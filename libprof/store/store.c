@@ -374,10 +374,25 @@ static char *immutable_uri(const char *path)
     return uri;
 }
 
+/* A view in a table's place may be without end; none of ours is one. */
+static bool has_views_for_tables(sqlite3 *db)
+{
+    sqlite3_stmt *names = NULL;
+    bool found = false;
+    sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'view'", -1, &names, NULL);
+    while (names && !found && sqlite3_step(names) == SQLITE_ROW)
+        for (const struct prof_table *table = prof_tables; table->name && !found; table++)
+            found = !sqlite3_stricmp(table->name, (const char *)sqlite3_column_text(names, 0));
+    sqlite3_finalize(names);
+    return found;
+}
+
 /* The first read takes the locks and checks the size: errors show here. */
 static int probe(sqlite3 *db)
 {
     sqlite3_busy_timeout(db, READER_WAIT_MS);
+    if (has_views_for_tables(db))
+        return SQLITE_OK; /* refused before anything is read of them */
     return sqlite3_exec(db, "SELECT id FROM capture LIMIT 1", NULL, NULL, NULL);
 }
 
@@ -470,7 +485,10 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
             goto out;
         }
     }
-    if (code || !prof_schema_complete((*store)->db, false))
+    if (!code && has_views_for_tables((*store)->db))
+        status = prof_fail(err, PROF_FORMAT, "%s is no capture of perfkit: it has views for tables",
+                           path);
+    else if (code || !prof_schema_complete((*store)->db, false))
         status = prof_store_fail(*store, "read", err);
 out:
     if (status) {

@@ -321,6 +321,24 @@ START_TEST(what_is_not_a_capture_is_refused_with_the_reason)
 }
 END_TEST
 
+START_TEST(views_for_tables_are_refused)
+{
+    enter();
+    struct prof_store *store = create();
+    run(store, "CREATE VIEW mine AS SELECT * FROM kernel"); /* a user's own does no harm */
+    prof_store_close(store);
+    ck_assert_int_eq(prof_store_open(path, &store, &err), PROF_OK);
+    prof_store_close(store);
+    ck_assert_int_eq(unlink(path), 0);
+    store = create();
+    run(store, "DROP TABLE capture; CREATE VIEW Capture AS WITH RECURSIVE n(id) AS (SELECT 1 UNION "
+               "ALL SELECT id FROM n) SELECT id, 'complete' AS state FROM n WHERE id > 1");
+    prof_store_close(store);
+    refuse(PROF_FORMAT, "views for tables");
+    leave();
+}
+END_TEST
+
 START_TEST(a_newer_version_is_refused)
 {
     enter();
@@ -458,8 +476,8 @@ START_TEST(what_a_killed_writer_began_is_undone)
         sqlite3 *db;
         bool begun =
             !sqlite3_open(path, &db) &&
-            !sqlite3_exec(db, "PRAGMA cache_size = 2; BEGIN; UPDATE string SET value = 'half'", NULL,
-                          NULL, NULL);
+            !sqlite3_exec(db, "PRAGMA cache_size = 2; BEGIN; UPDATE string SET value = 'half'",
+                          NULL, NULL, NULL);
         _exit(!begun);
     }
     int status;
@@ -483,7 +501,7 @@ CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_
            readers_see_whole_transactions_of_a_growing_capture,
            an_attached_reader_delays_publication_by_3_s_at_most,
            a_capture_left_in_wal_settles_later, a_capture_in_the_making_is_not_settled,
-           what_is_not_a_capture_is_refused_with_the_reason, a_newer_version_is_refused,
-           an_older_capture_is_completed, a_truncated_capture_is_refused,
-           a_damaged_capture_is_survived, a_read_only_folder_is_enough,
-           what_a_killed_writer_began_is_undone)
+           what_is_not_a_capture_is_refused_with_the_reason, views_for_tables_are_refused,
+           a_newer_version_is_refused, an_older_capture_is_completed,
+           a_truncated_capture_is_refused, a_damaged_capture_is_survived,
+           a_read_only_folder_is_enough, what_a_killed_writer_began_is_undone)
