@@ -352,6 +352,8 @@ def main():
             except Failed as failed:  # 77: no GPU, or no PyTorch
                 print(failed, file=sys.stderr)
                 continue
+            if not found:
+                print("%s: too few samples; more --seconds" % name, file=sys.stderr)
             ran += 1
             rows += found
             shares += [share] if share is not None else []
