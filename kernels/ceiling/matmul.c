@@ -6,7 +6,6 @@
  * since power, and with it the clock, depends on the numbers. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "kernels/ceiling/ceiling.h"
 #include "kernels/ceiling/library.h"
@@ -17,7 +16,7 @@
 #define SHAPES 6
 #define TURN_NS 5000000u    /* what is timed at once: products in a row */
 #define SLOW_NS 250000000.0 /* a product that takes longer is not tried */
-#define REST_NS 100000000   /* before each shape: the clock follows the power of what went before */
+#define REST_MS 100         /* before each shape: the clock follows the power of what went before */
 #define SEARCH_NS 150000000u /* for the ways of one shape, after the first one */
 #define PATTERN_BYTES ((size_t)64 << 20)
 
@@ -175,10 +174,8 @@ static int try_way(struct search *s, uint32_t way, int rounds)
 
 static void rest(const struct search *s)
 {
-    const struct timespec pause = {.tv_nsec = REST_NS};
-
     if (!s->plan->quick)
-        nanosleep(&pause, NULL);
+        sustain_rest(REST_MS);
 }
 
 /* Ways that fail (cuBLAS names some that the operands do not allow) are passed over. */

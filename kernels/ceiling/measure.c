@@ -14,6 +14,7 @@
 
 #define ROUNDS 7
 #define GROUPS_PER_UNIT 8
+#define REST_MS 400 /* before arithmetic: what was sustained before lowered the clock */
 #define FIRST_ROUNDS (CEILING_GROUP_QUADS / CEILING_CACHE_QUADS) /* the least, and the step */
 
 struct bench {
@@ -234,6 +235,8 @@ static int run_chains(struct bench *bench, const struct row *row, struct ceiling
 
     if (dev_kernel(bench->dev, module, row->kernel, &kernel) != 0)
         return -1;
+    if (!bench->plan->quick && !dev_info(bench->dev)->is_cpu)
+        sustain_rest(REST_MS);
     if (run_rounds(bench, kernel, full_grid(bench), args, 2, result, &best_ns) != 0)
         return -1;
     if (strcmp(row->name, "shared") != 0)

@@ -1,4 +1,6 @@
 /* See sustain.h. All of it is enqueued at once, so that the device never waits for the host. */
+#include <time.h>
+
 #include "kernels/ceiling/sustain.h"
 
 #define SECOND_NS 1000000000u
@@ -38,4 +40,11 @@ int sustain(struct dev_queue *queue, sustain_enqueue *enqueue, void *context, ui
     int summed = seen ? sum_up(events, seen, mean_ns) : -1;
 
     return status == 0 ? summed : status;
+}
+
+void sustain_rest(uint32_t ms)
+{
+    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l};
+
+    nanosleep(&pause, NULL);
 }

@@ -13,4 +13,8 @@ typedef int sustain_enqueue(void *context, struct dev_queue *queue, struct dev_e
 int sustain(struct dev_queue *queue, sustain_enqueue *enqueue, void *context, uint64_t once_ns,
             double *mean_ns);
 
+/* Lets the device cool and its power come down for so long: what came before must not slow what
+ * comes next. */
+void sustain_rest(uint32_t ms);
+
 #endif
