@@ -1,6 +1,6 @@
 /* The memory that CUPTI writes its records into.
  *
- * CUPTI asks for a buffer on the program's own threads (each thread has one, since 13.0) and gives
+ * CUPTI asks for a buffer on the program's own threads (they share it: records.h says why) and gives
  * it back full on those threads or on a worker of its own. So both lists are lock-free: a free list
  * (tagged head, several takers) and a list of full buffers that the helper thread empties at once.
  * 2 MiB hold 9,700 kernels or 52,000 calls; at 250,000 launches a second 32 go by per second, and

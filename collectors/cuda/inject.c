@@ -158,7 +158,7 @@ static void unsubscribe(const char *why)
 /* Subscribed: hand CUPTI what it needs. */
 static bool prepare(void)
 {
-    uint8_t yes = 1;
+    uint8_t yes = 1, no = 0;
     if (!cuda_buffers_start()) {
         unsubscribe("no memory for CUPTI's buffers; CUDA is not recorded");
         return false;
@@ -166,6 +166,7 @@ static bool prepare(void)
     if (cupti.SetThreadIdType)
         CUPTI(SetThreadIdType, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
     set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &yes, sizeof yes);
+    set_attribute((CUpti_ActivityAttribute)RECORD_ATTR_THREAD_BUFFERS, &no, sizeof no);
     if (!set_clock()) {
         unsubscribe(NULL);
         return false;

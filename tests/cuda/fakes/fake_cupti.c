@@ -114,11 +114,17 @@ EXPORT CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 }
 #endif
 
+/* As CUPTI 13.0: unless it is told otherwise, a flush frees the buffers that threads write into. */
+static bool thread_buffers = true;
+
 EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t *size,
                                              void *value)
 {
-    (void)attribute, (void)value;
-    return *size ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+    if (!*size)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER && !request)
+        thread_buffers = *(const uint8_t *)value != 0;
+    return CUPTI_SUCCESS;
 }
 
 EXPORT CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function)
@@ -266,6 +272,8 @@ static void finish_late(struct thread_buffer *buffer, long ms)
 
 EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
+    if (thread_buffers)
+        abort();
     stats[FAKE_FORCED] += flag;
     stats[FAKE_FLUSH_MAIN] += syscall(SYS_gettid) == getpid();
     if (flag && fake_knob("stuck", 0))
