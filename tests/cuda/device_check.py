@@ -6,6 +6,7 @@
 Called by device_check.sh. Needs only python3. Lines: ok, FAIL, saw (what this machine does, for the
 notes; nothing is asserted), skip. The folder gets results.json; captures of checks that keep
 hundreds of megabytes are deleted."""
+import contextlib
 import json
 import os
 import signal
@@ -296,7 +297,8 @@ def kill_once(report, recorder, number):
             death = time.monotonic_ns()
             process.communicate(timeout=120)
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             raise
     result = Result(process.returncode, "", "", Capture(path))
     return Progress(file), death, result
