@@ -195,7 +195,7 @@ const tests = {
       return { labels: m.lines.map((l) => [l.label, l.unit]), at: [0, 1050000, 1200000, 5000000, 8000000].map(at),
         told: document.getElementById('timeline-range-lines').textContent }`);
     assert.deepStrictEqual(dom.labels, [['GPU 0 sm_cycles', 'per second'], ['GPU 0 dram_read_bytes', 'share'],
-      ['GPU 0 dram_write_bytes', 'share'], ['GPU 0 tensor', 'share']]);
+      ['GPU 0 dram_write_bytes', 'share'], ['GPU 0 tensor', 'share'], ['GPU 0 alu', 'share']]);
     /* gemm: 700 cycles a ns of 528 pipes at 1.75 GHz; copy_rows and the time after them: none */
     assert.deepStrictEqual(dom.at, ['unknown', 0, 0.758, 0, 'unknown']);
     assert.ok(dom.told.includes('GPU 0 tensor 48.0 % of peak (mean), at most 75.8 % of peak') && dom.told.includes('1.75 G/s'), dom.told);

@@ -94,6 +94,16 @@ class Terminal:
         os.close(self.fd)
 
 
+def untouched():
+    """What tcgetattr says of a terminal that no program has changed."""
+    ours, theirs = os.openpty()
+    try:
+        return termios.tcgetattr(theirs)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
 class Screen(Case):
     def top(self, *words, size=(80, 24), **more):
         terminal = Terminal([PERFKIT, "top", *words, self.capture], environment(**more), size)
@@ -105,7 +115,6 @@ class Screen(Case):
                             (signal.SIGHUP, -signal.SIGHUP)):
             with self.subTest(how=how):
                 terminal = self.top()
-                before = termios.tcgetattr(terminal.fd)
                 terminal.wait_for(b"alpha")
                 self.assertNotEqual(termios.tcgetattr(terminal.fd)[3] & termios.ECHO,
                                     termios.ECHO)
@@ -117,7 +126,7 @@ class Screen(Case):
                 self.assertIn(b"\x1b[?1049l", terminal.bytes)  # the other screen is left
                 self.assertRegex(terminal.bytes, rb"\x1b\[\?[0-9;]*1000l")  # and the mouse
                 after = termios.tcgetattr(terminal.fd)
-                self.assertEqual(after[:4], before[:4])
+                self.assertEqual(after[:4], untouched()[:4])
 
     def test_a_new_size_is_drawn_at_once(self):
         terminal = self.top()
