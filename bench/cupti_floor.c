@@ -11,7 +11,7 @@
  *     flush=MS             cuptiActivityFlushAll(0) every MS ms, on a thread of ours
  *     buf=BYTES            size of our buffers, 2 MiB when not given
  *     zeroed               promise CUPTI zeroed buffers
- *     perthread=0          buffers shared by all threads
+ *     perthread=1          a buffer for each thread: CUPTI's default, unsafe beside flushes (records.h)
  *     devbuf=BYTES         size of CUPTI's buffers on the device
  *     devpool=N            how many of them at most
  *     pinned               have them in pinned host memory
@@ -482,6 +482,8 @@ int InitializeInjection(void)
     const char *list = getenv("FLOOR");
     if (!list || strcmp(list, "subscribe") == 0)
         return 1;
+    if (cupti.ActivitySetAttribute) /* as perfkit; older ones do not know it */
+        cupti.ActivitySetAttribute(ATTR_PER_THREAD, &(size_t){1}, &(uint8_t){0});
     apply(list, subscriber);
     for (int i = 0; i < 4; i++) {
         struct buffer *first = map(sizeof *first + options.buffer_bytes);
