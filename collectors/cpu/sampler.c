@@ -116,6 +116,7 @@ static void *run(void *context)
         drain(sampler, false);
         spool_out_heartbeat(&sampler->records.out.spool);
     }
+    cpu_tasks_mark_gone(&sampler->records.tasks);
     drain(sampler, true);
     sampler->cpu_ns = prof_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return NULL;

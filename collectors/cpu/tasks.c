@@ -121,13 +121,25 @@ static bool is_gone(const struct cpu_thread *thread)
     return tgkill((pid_t)thread->process->pid, (pid_t)thread->tid, 0) < 0 && errno == ESRCH;
 }
 
-uint64_t cpu_tasks_forget_gone(struct cpu_tasks *tasks)
+void cpu_tasks_mark_gone(struct cpu_tasks *tasks)
+{
+    uint64_t tid, value;
+    for (size_t at = 0; prof_map_next(&tasks->threads, &at, &tid, &value);) {
+        struct cpu_thread *thread = (struct cpu_thread *)(uintptr_t)value;
+        thread->gone = is_gone(thread);
+    }
+}
+
+/* The marked threads, or those of a process but for `first`: how many that were. */
+static uint64_t forget(struct cpu_tasks *tasks, const struct cpu_process *process,
+                       const struct cpu_thread *first)
 {
     PROF_ARRAY(struct cpu_thread *) gone = {0};
     uint64_t tid, value;
     for (size_t at = 0; prof_map_next(&tasks->threads, &at, &tid, &value);) {
         struct cpu_thread *thread = (struct cpu_thread *)(uintptr_t)value;
-        struct cpu_thread **slot = is_gone(thread) ? prof_array_add(&gone) : NULL;
+        bool is_one = process ? thread->process == process && thread != first : thread->gone;
+        struct cpu_thread **slot = is_one ? prof_array_add(&gone) : NULL;
         if (slot)
             *slot = thread;
     }
@@ -136,6 +148,22 @@ uint64_t cpu_tasks_forget_gone(struct cpu_tasks *tasks)
     uint64_t count = gone.count;
     prof_array_free(&gone);
     return count;
+}
+
+uint64_t cpu_tasks_forget_gone(struct cpu_tasks *tasks)
+{
+    return forget(tasks, NULL, NULL);
+}
+
+/* Exec leaves one thread, which has the process's number from then on. When it was not the first
+ * one, nobody tells of the end of the number that it had. */
+static void leave_one_thread(struct cpu_tasks *tasks, struct cpu_process *process, uint64_t time_ns)
+{
+    if (process->threads == 0)
+        return;
+    const struct cpu_thread *first = cpu_tasks_thread(tasks, process->pid, process->pid, time_ns);
+    if (first && first->process == process && process->threads > 1)
+        forget(tasks, process, first);
 }
 
 void cpu_tasks_name(struct cpu_tasks *tasks, uint32_t pid, const char *name, bool exec,
@@ -149,6 +177,7 @@ void cpu_tasks_name(struct cpu_tasks *tasks, uint32_t pid, const char *name, boo
     memcpy(process->name, name, length);
     if (!exec)
         return;
+    leave_one_thread(tasks, process, time_ns);
     process->id = 0;
     process->program = true;
     process->start_ns = time_ns;

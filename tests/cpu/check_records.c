@@ -293,7 +293,10 @@ START_TEST(an_end_that_was_lost_is_no_sleep)
     begin();
     give_switch(PID, PID, 0, PERF_RECORD_MISC_SWITCH_OUT);
     give_switch(PID, PID + 1, 0, PERF_RECORD_MISC_SWITCH_OUT);
+    give_switch(PID, PID + 2, 0, PERF_RECORD_MISC_SWITCH_OUT);
     give_switch(own, own, 0, PERF_RECORD_MISC_SWITCH_OUT);
+    cpu_tasks_mark_gone(&scene.records.tasks);
+    give_task(PERF_RECORD_EXIT, PID, PID, PID + 2, 10); /* was in the buffers only: not lost */
     ck_assert_uint_eq(cpu_tasks_forget_gone(&scene.records.tasks), 2);
     ck_assert_uint_eq(cpu_tasks_forget_gone(&scene.records.tasks), 0);
     cpu_records_end(&scene.records, scene.zero + 7 * (uint64_t)PERIOD);
@@ -302,6 +305,31 @@ START_TEST(an_end_that_was_lost_is_no_sleep)
     ck_assert_int_eq(NUMBER("SELECT p.pid FROM cpu_sample s JOIN thread t ON t.id = s.thread "
                             "JOIN process p ON p.id = t.process"),
                      own);
+    run_done(&scene.run);
+}
+END_TEST
+
+/* Exec from another thread than the first: it takes over the first one's number, whose end is told,
+ * and its own vanishes. */
+START_TEST(exec_of_another_thread_loses_no_end)
+{
+    begin();
+    give_task(PERF_RECORD_FORK, PID, PID - 1, PID, 0);
+    give_task(PERF_RECORD_FORK, PID, PID, PID + 1, 1);
+    give_switch(PID, PID + 1, 2, PERF_RECORD_MISC_SWITCH_OUT);
+    give_task(PERF_RECORD_EXIT, PID, PID, PID, 3);
+    give_name(PID, "next", true, 4);
+    give_sample(PID, PID, 5, CLOCK_EVENT, PERF_RECORD_MISC_USER, NULL, 0);
+    const struct cpu_process *process = cpu_tasks_process(&scene.records.tasks, PID, 6);
+    ck_assert_uint_eq(process->threads, 1);
+    ck_assert_uint_eq(process->parent, PID - 1);
+    give_task(PERF_RECORD_EXIT, PID, PID - 1, PID, 7);
+    cpu_tasks_mark_gone(&scene.records.tasks);
+    ck_assert_uint_eq(cpu_tasks_forget_gone(&scene.records.tasks), 0);
+    ck_assert_uint_eq(scene.records.tasks.threads.count, 0);
+    ck_assert_uint_eq(scene.records.tasks.processes.count, 0);
+    end();
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 1);
     run_done(&scene.run);
 }
 END_TEST
@@ -507,5 +535,6 @@ END_TEST
 
 CHECK_MAIN("cpu records", samples_become_rows, a_stack_of_no_bytes, a_known_process_keeps_its_row,
            a_long_sleep_is_a_row, short_sleeps_add_up, who_sleeps_at_the_end_is_told,
-           an_end_that_was_lost_is_no_sleep, children_share_and_programs_replace, windows_leave_out,
-           losses_are_counted, records_come_by_time_and_wrap, garbage_is_survived)
+           an_end_that_was_lost_is_no_sleep, exec_of_another_thread_loses_no_end,
+           children_share_and_programs_replace, windows_leave_out, losses_are_counted,
+           records_come_by_time_and_wrap, garbage_is_survived)
