@@ -588,7 +588,8 @@ bool prof_store_settle(const char *path)
         return false;
     bool done =
         !sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&
-        !probe(store->db) && is_closed(store->db) && leave_wal(store->db, 0);
+        !probe(store->db) && !has_views_for_tables(store->db) && is_closed(store->db) &&
+        leave_wal(store->db, 0);
     prof_store_close(store);
     return done;
 }
