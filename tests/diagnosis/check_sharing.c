@@ -271,12 +271,13 @@ START_TEST(a_wait_is_for_one_device)
 }
 END_TEST
 
-/* A worker that prepares data has ranges of its own, seldomer than steps: those are none. */
+/* A worker that prepares data has ranges of its own, seldomer than steps, also such that are called
+ * as the steps are: those are none. */
 START_TEST(steps_are_of_threads_that_launch)
 {
     struct scene s;
     scene_open(&s, "cuda", "gpu");
-    scene_second(&s, _i, false);
+    scene_second(&s, _i % 2, false);
     for (int i = 0; i < 4; i++)
         k[i] = scene_config(&s, (const char *[]){"add", "scale", "shift", "gelu"}[i], 264, 256, 32);
     for (int i = 0; i < STEPS; i++) {
@@ -284,11 +285,33 @@ START_TEST(steps_are_of_threads_that_launch)
         twenty_short_ones(&s, i);
         scene_as(&s, 1);
         if (i % 2) {
-            scene_push(&s, "load");
+            scene_push(&s, _i < 2 ? "load" : "step");
             scene_host(&s, 100 * US);
             scene_pop(&s);
         }
         s.host = s.sides[0].host;
+    }
+    struct judged j = judge(&s);
+    ck_assert_str_eq(j.findings.step_name, "step");
+    ck_assert_int_eq(j.findings.steps, STEPS);
+    done(&j);
+}
+END_TEST
+
+/* What repeats all over the run, but seldomer than the part that is judged is long, is no step. */
+START_TEST(what_is_rare_is_no_step)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    for (int i = 0; i < 4; i++)
+        k[i] = scene_config(&s, (const char *[]){"add", "scale", "shift", "gelu"}[i], 264, 256, 32);
+    for (int rare = 0; rare < 8; rare++) {
+        scene_push(&s, "allocate");
+        scene_host(&s, 100 * US);
+        scene_pop(&s);
+        scene_host(&s, 20 * MS);
+        for (int i = 0; rare == 3 && i < STEPS; i++)
+            twenty_short_ones(&s, i);
     }
     struct judged j = judge(&s);
     ck_assert_str_eq(j.findings.step_name, "step");
@@ -308,7 +331,8 @@ int main(void)
     tcase_add_test(all, default_streams_are_of_a_process);
     tcase_add_test(all, a_device_that_is_done_does_not_wait);
     tcase_add_test(all, a_wait_is_for_one_device);
-    tcase_add_loop_test(all, steps_are_of_threads_that_launch, 0, 2);
+    tcase_add_loop_test(all, steps_are_of_threads_that_launch, 0, 4);
+    tcase_add_test(all, what_is_rare_is_no_step);
     tcase_add_test(all, compiling_side_by_side_is_told_once);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

@@ -111,11 +111,14 @@ static void share_steps(struct prof_facts *f, int64_t *own)
     for (size_t t = 0; t < f->ranges.threads.count; t++) {
         const struct prof_range_thread *thread = &f->ranges.threads.data[t];
         int64_t steps = steps_of(f, thread);
-        all += steps;
+        bool launches = false;
         for (uint32_t d = 0; d < f->devices.count; d++) {
-            if (prof_map_get(&f->launchers, key_of((uint32_t)thread->thread, d)))
-                own[d] += steps;
+            if (!prof_map_get(&f->launchers, key_of((uint32_t)thread->thread, d)))
+                continue;
+            own[d] += steps;
+            launches = true;
         }
+        all += launches ? steps : 0; /* workers' ranges of that name are no steps */
     }
     for (size_t d = 0; d < f->devices.count; d++) {
         if (own[d] && own[d] < all)

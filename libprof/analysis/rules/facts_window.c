@@ -327,15 +327,24 @@ static void only_steps(struct prof_facts *f, const struct run *step)
     whole_operations(f);
 }
 
+/* How often it comes in the window, where it comes evenly. */
+static int64_t times_in(const struct prof_facts *f, const struct run *run)
+{
+    int64_t length = run->end - run->begin;
+    double part = (double)overlap(*run, f->begin, f->end) / (double)(length > 0 ? length : 1);
+    return (int64_t)((double)run->count * part + 0.5);
+}
+
 /* The step: of the ranges that fill the window, the one with the fewest repetitions; of those with
- * as many, the longest. Without ranges, what is asked for least often. */
+ * as many, the longest. Without ranges, what is asked for least often. What is rarer than the window
+ * is long repeats around it, not in it. */
 static void count_steps(struct prof_facts *f, const struct run *runs, size_t count)
 {
     int64_t length = f->end - f->begin;
     const struct run *step = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct run *run = &runs[i];
-        if (overlap(*run, f->begin, f->end) < length / 10 * 8)
+        if (overlap(*run, f->begin, f->end) < length / 10 * 8 || times_in(f, run) < 2)
             continue;
         bool named = run->group != PROF_NO_GROUP, has = step && step->group != PROF_NO_GROUP;
         if (!step || (named && !has) ||
@@ -345,8 +354,7 @@ static void count_steps(struct prof_facts *f, const struct run *runs, size_t cou
     }
     if (!step)
         return;
-    double part = (double)overlap(*step, f->begin, f->end) / (double)(step->end - step->begin);
-    f->steps = (int64_t)((double)step->count * part + 0.5);
+    f->steps = times_in(f, step);
     if (step->group != PROF_NO_GROUP) {
         f->step_name = f->range_texts.list.data[step->group];
         only_steps(f, step);
