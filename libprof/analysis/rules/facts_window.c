@@ -336,8 +336,8 @@ static int64_t times_in(const struct prof_facts *f, const struct run *run)
 }
 
 /* The step: of the ranges that fill the window, the one with the fewest repetitions; of those with
- * as many, the longest. Without ranges, what is asked for least often. What is rarer than the window
- * is long repeats around it, not in it. */
+ * as many, the longest. Without ranges, what is asked for least often. What comes less than twice
+ * in the window repeats around it, not in it. */
 static void count_steps(struct prof_facts *f, const struct run *runs, size_t count)
 {
     int64_t length = f->end - f->begin;
