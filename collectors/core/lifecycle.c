@@ -143,9 +143,11 @@ static void in_forked_child(void)
     uint32_t bytes;
     if (!state || !core_directory())
         return;
-    int saved = errno;
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* fork is no place to end in */
     const char *command = core_command(&bytes);
     core_lifecycle_hello(state, command, bytes, LIFECYCLE_BIRTH_FORK);
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
 
@@ -187,7 +189,8 @@ void collector_end(unsigned how, int status)
     struct core_state *state = core_directory() ? core_state() : NULL;
     if (!state || borrowed(state))
         return;
-    int saved = errno;
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* else _exit might not end it */
     /* host/ calls twice at exit(): in the destructor, and with the status once that is known. */
     if (!atomic_exchange(&state->ended, 1) && atomic_load(&state->epoch) != 0) {
         core_window_follow();
@@ -195,6 +198,7 @@ void collector_end(unsigned how, int status)
         core_run_at_exit();
     }
     lifecycle_end(state, how, status);
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
 

@@ -222,9 +222,12 @@ bool core_start(struct core_state *state)
     sigfillset(&all); /* before the claim: a handler in between would wait for its own thread */
     sigdelset(&all, SIGSYS); /* a sandbox that answers calls by it kills a thread that blocks it */
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* open would end it half-way */
     bool mine = atomic_compare_exchange_strong(&state->phase, &expected, CORE_STARTING);
     if (mine)
         start_here(state);
+    pthread_setcancelstate(cancel, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!mine && atomic_load(&state->starter) != (uint32_t)syscall(SYS_gettid)) {
         /* Another thread is at it; a fraction of a millisecond. */
@@ -247,11 +250,14 @@ struct spool_chunk *core_take_chunk(struct core_state *state, uint32_t tid,
     struct spool_chunk *chunk = spool_writer_take(&state->spool, tid, kind);
     while (!chunk && !atomic_load(&header->no_room)) {
         /* The helper did not keep up: better a page fault now than a record lost. */
+        int cancel; /* a thread that fallocate ends would hold the lock for ever */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         core_lock(&state->grow_lock);
         chunk = spool_writer_take(&state->spool, tid, kind);
         if (!chunk && spool_writer_grow(&state->spool, FIRST_CHUNKS))
             chunk = spool_writer_take(&state->spool, tid, kind);
         core_unlock(&state->grow_lock);
+        pthread_setcancelstate(cancel, NULL);
     }
     return chunk;
 }

@@ -37,9 +37,11 @@ static uint32_t asked_ranges(void)
 /* Threads that come here together find the same. */
 static struct control_page *find_page(void)
 {
-    int saved = errno;
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     const char *directory = core_directory();
     struct control_page *page = directory ? control_map(directory) : NULL;
+    pthread_setcancelstate(cancel, NULL);
     struct control_page *before = NULL;
     atomic_store(&ranged, directory ? asked_ranges() : WIRE_WINDOW_UNKNOWN);
     if (!page)

@@ -6,6 +6,7 @@
  * new environment is built on the stack, and the core tells such a child from a process of its own
  * (collector_end does nothing there). */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -91,10 +92,12 @@ static int run_with(const struct request *request, const struct host_plan *plan)
 static int run(const struct request *request)
 {
     struct host_plan plan;
-    int saved = errno;
+    int saved = errno, cancel;
     if (!host_real.execve)
         host_real_find();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* exec is no place to end in */
     host_plan_make(&plan, request->envp, !host_environment_preloads() || takes_preload(request));
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
     if (plan.bytes == 0)
         return announce(request, request->envp);
