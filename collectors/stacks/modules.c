@@ -13,6 +13,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,12 +79,16 @@ static bool is_driver(const char *path, uint64_t start, uint64_t end)
 static __attribute__((noinline)) uint32_t relative_path(const char *name)
 {
     char link[64], room[MAX_PATH];
+    ssize_t n = 0;
+    int cancel; /* the thread may be in any place of the program */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     int fd = open(name, O_PATH | O_CLOEXEC);
-    if (fd < 0)
-        return collector_text(name);
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, room, sizeof room);
-    close(fd);
+    if (fd >= 0) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, room, sizeof room);
+        close(fd);
+    }
+    pthread_setcancelstate(cancel, NULL);
     return n > 0 ? collector_string(room, (size_t)n) : collector_text(name);
 }
 
