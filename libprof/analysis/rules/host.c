@@ -236,7 +236,8 @@ static void between_steps(const struct prof_judge *judge, int64_t host, char *ou
 static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
-    int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d) - prof_interpreting_ns(judge);
+    int64_t interpreting = prof_interpreting_ns(judge);
+    int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d) - interpreting;
     int64_t idle = host + d->woken_ns;
     if (prof_of_window(judge, host) < 0.10 || d->gaps < 5 || prof_misses_work(judge))
         return;
@@ -253,7 +254,8 @@ static void host_starvation(struct prof_judge *judge)
     prof_tell_host(judge, draft);
     prof_claim(draft, PROF_SLICE_HOST, host);
     prof_claim(draft, PROF_SLICE_SYNC, d->woken_ns);
-    prof_mend(draft, (struct prof_edit){.no_host_gaps = true});
+    prof_mend(draft, (struct prof_edit){.no_host_gaps = true,
+                                        .launching_ns = interpreting ? PROF_BRIEF_NS : 0});
     prof_places(judge, draft, &d->spots[PROF_SLICE_HOST]);
 }
 

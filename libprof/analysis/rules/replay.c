@@ -156,7 +156,7 @@ static int64_t host_time(const struct run *run, const struct prof_replay_item *i
     const struct clock *thread = &run->threads[item->thread];
     int64_t gap = item->start - thread->was;
     int64_t launching = run->edit->launching_ns ? run->edit->launching_ns : NEAR_NS;
-    if (gap < 0 || (run->edit->no_host_gaps && gap > NEAR_NS) ||
+    if (gap < 0 || (run->edit->no_host_gaps && gap > launching) ||
         (run->edit->free_launch && item->has_op && gap <= launching))
         gap = 0;
     return thread->is + gap;

@@ -21,8 +21,8 @@ struct prof_edit {
                              own */
     bool one_wait_a_step; /* only the last wait of each step waits */
     bool free_launch;     /* launching takes as long as a graph's node */
-    int64_t launching_ns; /* with it: longest pause before a launch that belongs to launching; 0 = 20 us */
     bool no_host_gaps;    /* the host is never busy with anything else */
+    int64_t launching_ns; /* with either: longest pause that belongs to launching; 0 = 20 us */
 };
 
 struct prof_replay_item {
