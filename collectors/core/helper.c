@@ -1,6 +1,6 @@
 /* The helper thread: reserves chunks ahead of the program's threads and runs the sources' ticks.
- * One per process with a spool, all signals blocked, asleep on a futex. It is the only thread of
- * ours in the target and the only one that may call CUPTI. */
+ * One per process with a spool, all signals but SIGSYS blocked, asleep on a futex. It is the only
+ * thread of ours in the target and the only one that may call CUPTI. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -130,7 +130,11 @@ static void *helper(void *argument)
 {
     struct core_state *state = argument;
     uint32_t epoch = atomic_load(&state->epoch);
+    sigset_t signals;
     is_helper = true;
+    sigfillset(&signals);
+    sigdelset(&signals, SIGSYS); /* as in core_start, whatever the starting thread blocks */
+    pthread_sigmask(SIG_SETMASK, &signals, NULL);
     prctl(PR_SET_NAME, "perfkit");
     uint64_t last_tick = prof_now_ns(), last_names = last_tick;
     while (atomic_load(&state->epoch) == epoch && !alone()) {

@@ -221,7 +221,7 @@ bool core_start(struct core_state *state)
     sigset_t all, before;
     sigfillset(&all); /* before the claim: a handler in between would wait for its own thread */
     sigdelset(&all, SIGSYS); /* a sandbox that answers calls by it kills a thread that blocks it */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* what the program blocks may be pending */
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* open would end it half-way */
     bool mine = atomic_compare_exchange_strong(&state->phase, &expected, CORE_STARTING);

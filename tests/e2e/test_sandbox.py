@@ -24,6 +24,9 @@ class Sandbox(e2e.Case):
         self.assertEqual(self.marks(db) + self.health(db, "range", "dropped"), 10 + 20000)
         self.assertGreaterEqual(self.marks(db), 10)
 
+    def test_its_signal_is_pending(self):
+        self.assertEqual(self.marks(self.open(self.shut_in("blocked").capture)), 10)
+
     def out_of_sight(self, how, why):
         result = self.shut_in(how)
         db = self.open(result.capture)

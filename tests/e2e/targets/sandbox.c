@@ -2,6 +2,7 @@
  *
  *   sandbox deadly    from now on this thread dies when it opens a file
  *   sandbox trap      every thread's opens, stats and fallocates raise SIGSYS, which answers EPERM
+ *   sandbox blocked   blocks all signals before its first mark, SIGSYS pending
  *   sandbox user      becomes nobody and forks a child that leaves marks
  *   sandbox root      moves into another root folder and forks a child that leaves marks
  * Status 77: it may not. */
@@ -81,6 +82,14 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "";
     struct sigaction action = {.sa_sigaction = refuse, .sa_flags = SA_SIGINFO};
     struct timespec ticks = {.tv_nsec = 300000000};
+    if (strcmp(how, "blocked") == 0) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_BLOCK, &all, NULL);
+        raise(SIGSYS);
+        marks(BEFORE);
+        return 17;
+    }
     marks(BEFORE);
     if (strcmp(how, "deadly") == 0) {
         if (!shut_in(1, SECCOMP_RET_KILL_PROCESS, 0))
