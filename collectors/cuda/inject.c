@@ -83,11 +83,22 @@ static bool subscribe(void)
     return false;
 }
 
-static void set_attribute(CUpti_ActivityAttribute attribute, void *value, size_t size)
+/* An attribute that this CUPTI does not know changes speed, not what is recorded. */
+static CUptiResult set_attribute(CUpti_ActivityAttribute attribute, uint8_t value)
 {
-    /* An attribute that this CUPTI does not know changes speed, not what is recorded. */
-    if (cupti.ActivitySetAttribute)
-        cupti.ActivitySetAttribute(attribute, &size, value);
+    size_t size = sizeof value;
+    return cupti.ActivitySetAttribute ? cupti.ActivitySetAttribute(attribute, &size, &value)
+                                      : CUPTI_ERROR_NOT_SUPPORTED;
+}
+
+static void share_buffers(void)
+{
+    CUptiResult result = set_attribute((CUpti_ActivityAttribute)RECORD_ATTR_THREAD_BUFFERS, 0);
+    if (result != CUPTI_SUCCESS && cuda_cupti_version() >= RECORD_SINCE_THREAD_BUFFERS)
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE,
+                         "CUPTI keeps a buffer for each thread: a flush beside quick launches may "
+                         "end the program by a signal",
+                         (uint32_t)result);
 }
 
 /* Every record in CLOCK_MONOTONIC. Once per process: a second registration makes CUPTI give one
@@ -158,15 +169,14 @@ static void unsubscribe(const char *why)
 /* Subscribed: hand CUPTI what it needs. */
 static bool prepare(void)
 {
-    uint8_t yes = 1, no = 0;
     if (!cuda_buffers_start()) {
         unsubscribe("no memory for CUPTI's buffers; CUDA is not recorded");
         return false;
     }
     if (cupti.SetThreadIdType)
         CUPTI(SetThreadIdType, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-    set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &yes, sizeof yes);
-    set_attribute((CUpti_ActivityAttribute)RECORD_ATTR_THREAD_BUFFERS, &no, sizeof no);
+    set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
+    share_buffers();
     if (!set_clock()) {
         unsubscribe(NULL);
         return false;

@@ -23,6 +23,7 @@
  * all in it is complete just then: seen as crashes of the program, one in 1,000 flushes beside
  * 150,000 launches a second. Shared buffers have a lock. */
 #define RECORD_ATTR_THREAD_BUFFERS 9
+#define RECORD_SINCE_THREAD_BUFFERS 130000u
 
 struct record_kernel {
     uint32_t kind;
