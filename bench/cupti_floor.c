@@ -44,7 +44,7 @@
 
 /* Attributes that the headers of CUPTI 12.0 lack. */
 #define ATTR_HOST_PINNED ((CUpti_ActivityAttribute)8)
-#define ATTR_PER_THREAD ((CUpti_ActivityAttribute)9)
+#define ATTR_PER_THREAD ((CUpti_ActivityAttribute)RECORD_ATTR_THREAD_BUFFERS)
 
 struct buffer {
     struct buffer *next;

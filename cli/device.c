@@ -28,7 +28,7 @@ static const struct cli_option device_options[] = {
     {.name = "measure",
      .type = CLI_FLAG,
      AT(measure),
-     .text = "measure what the devices can do, and keep it: a GPU takes about 40 s, on an idle "
+     .text = "measure what the devices can do, and keep it: a GPU takes about 50 s, on an idle "
              "machine"},
     {.name = "only",
      .type = CLI_TEXT,
