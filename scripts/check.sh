@@ -4,6 +4,13 @@
 # browser) skips with the reason. `scripts/check.sh quick` does the first part only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+case "${1:-}" in
+"" | quick) ;;
+*)
+    echo "usage: scripts/check.sh [quick]" >&2
+    exit 2
+    ;;
+esac
 . scripts/packages.sh
 
 # shellcheck disable=SC2086
