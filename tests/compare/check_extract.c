@@ -112,7 +112,8 @@ START_TEST(step_that_queues)
 }
 END_TEST
 
-/* Where some iterations queue nothing, and are over before the device is, ranges are what they are. */
+/* Where some iterations queue nothing, and are over before the device is, ranges are what they are.
+ */
 START_TEST(steps_that_queue_nothing)
 {
     struct scene s;
@@ -273,6 +274,41 @@ START_TEST(places_of_allocations)
 }
 END_TEST
 
+/* Ranges of more names than places are kept for: those after the last are one place, and no launch
+ * is lost. */
+START_TEST(numbered_ranges)
+{
+    const int counts[] = {4093, 4094, 4095, 4096, 4097, 5000};
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        struct scene s;
+        char name[32];
+        scene_open(&s, "cuda", "gpu");
+        int config = scene_config(&s, "work", 64, 128, 32);
+        for (int i = 0; i < counts[c]; i++) {
+            snprintf(name, sizeof name, "request %d", i);
+            scene_push(&s, name);
+            scene_kernel(&s, 0, config, 20 * US);
+            scene_pop(&s);
+        }
+        scene_sync(&s);
+        struct prof_run run = extract(&s, NULL);
+        int64_t launches = 0, places = 0, others = 0;
+        for (size_t i = 0; i < run.count; i++) {
+            const struct prof_metric *m = &run.metrics[i];
+            if (m->family != PROF_METRIC_RANGE_LAUNCHES)
+                continue;
+            places++;
+            launches += m->inside + m->outside;
+            others += strcmp(m->place, "(others)") ? 0 : m->inside + m->outside;
+        }
+        ck_assert_int_eq(launches, counts[c]);
+        ck_assert_int_eq(others, counts[c] > 4095 ? counts[c] - 4095 : 0);
+        ck_assert_int_eq(places, counts[c] > 4095 ? 4096 : counts[c]);
+        prof_run_free(&run);
+    }
+}
+END_TEST
+
 START_TEST(copies_and_memory)
 {
     struct scene s;
@@ -309,6 +345,6 @@ START_TEST(copies_and_memory)
 }
 END_TEST
 
-CHECK_MAIN("extract", step_by_name, step_that_queues, steps_that_queue_nothing,
-           iteration_asked_for, iteration_not_there, longest_repeating,
-           whole_run, empty, declared_work, places_of_allocations, copies_and_memory)
+CHECK_MAIN("extract", step_by_name, step_that_queues, steps_that_queue_nothing, iteration_asked_for,
+           iteration_not_there, longest_repeating, whole_run, empty, declared_work,
+           places_of_allocations, numbered_ranges, copies_and_memory)

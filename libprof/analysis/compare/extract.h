@@ -22,6 +22,10 @@ struct prof_extract {
 
 /* ---- paths of ranges (extract_paths.c) */
 
+/* Programs that number their ranges have a path for each: those after the first so many are counted
+ * together, in "(others)". */
+#define PROF_EXTRACT_MAX_PATHS 4097
+
 /* The path of the innermost range that is open on the thread: an index into paths. */
 uint32_t prof_extract_path(struct prof_extract *x, int64_t thread, int64_t time);
 /* The path of a range itself. */

@@ -116,11 +116,9 @@ static double steady_time(const struct prof_extract *x)
     return sum;
 }
 
-#define MOST_RANGE_PATHS 4097 /* as many paths as there can be */
-
 void prof_extract_ranges(struct prof_extract *x)
 {
-    struct series *all = calloc(MOST_RANGE_PATHS + 2, sizeof *all);
+    struct series *all = calloc(PROF_EXTRACT_MAX_PATHS, sizeof *all);
     double least = LEAST_SHARE * steady_time(x);
     add_iterations(x);
     if (!all) {
@@ -128,7 +126,7 @@ void prof_extract_ranges(struct prof_extract *x)
         return;
     }
     walk_ranges(x, all);
-    for (size_t p = 0; p < MOST_RANGE_PATHS + 2; p++) {
+    for (size_t p = 0; p < PROF_EXTRACT_MAX_PATHS; p++) {
         struct series *s = &all[p];
         if (s->count && s->sum < least)
             x->run->left_out++;

@@ -5,16 +5,21 @@
 
 #include "libprof/analysis/compare/extract.h"
 
-#define MOST_PATHS 4096 /* programs that number their ranges have a path for each */
-#define MOST_BYTES 480
+#define MAX_BYTES 480
+
+/* The last path that there is room for holds all that come after it. */
+static const char others[] = "(others)";
 
 static uint32_t number_of(struct prof_extract *x, const char *text, size_t length)
 {
     uint32_t *known = prof_names_get(&x->path_index, text, length);
+    if (!known && x->paths.count >= PROF_EXTRACT_MAX_PATHS - 1) {
+        text = others;
+        length = sizeof others - 1;
+        known = prof_names_get(&x->path_index, text, length);
+    }
     if (known)
         return *known;
-    if (x->paths.count >= MOST_PATHS)
-        return number_of(x, "(others)", 8);
     const char **slot = prof_array_add(&x->paths);
     if (!slot) {
         x->failed = true;
@@ -43,13 +48,13 @@ uint32_t prof_extract_path_of_node(struct prof_extract *x, uint32_t node)
         chain[depth++] = up;
     uint32_t path = up == PROF_NO_RANGE || !x->path_of_node[up] ? 0 : x->path_of_node[up] - 1;
     while (depth--) {
-        char text[2 * MOST_BYTES];
+        char text[2 * MAX_BYTES];
         n = &x->facts.ranges.nodes.data[chain[depth]];
         const char *name = x->facts.range_texts.list.data[n->group];
         const char *around = x->paths.data[path];
-        int length = snprintf(text, MOST_BYTES, "%s%s%s", around, *around ? "/" : "",
+        int length = snprintf(text, MAX_BYTES, "%s%s%s", around, *around ? "/" : "",
                               name ? name : "(unnamed)");
-        path = number_of(x, text, length < MOST_BYTES ? (size_t)length : MOST_BYTES - 1);
+        path = number_of(x, text, length < MAX_BYTES ? (size_t)length : MAX_BYTES - 1);
         x->path_of_node[chain[depth]] = path + 1;
     }
     return path;
