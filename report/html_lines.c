@@ -11,7 +11,7 @@
 #include "report/html.h"
 
 /* More than any screen is wide. */
-#define MEMORY_POINTS 8000
+#define MEMORY_POINTS 16000
 #define COUNTER_POINTS 3000
 #define NOT_KNOWN (-1)
 #define SHARE_SCALE 1000000

@@ -7,7 +7,7 @@
 #define ROWS 5000
 
 /* What a page can draw without becoming slow, and a person look through. */
-#define MEMORY_POINTS 2000
+#define MEMORY_POINTS 8000
 #define ALIVE 50
 
 const struct prof_html_panel prof_html_panels[] = {

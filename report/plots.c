@@ -14,7 +14,7 @@
 #include "report/writers.h"
 
 #define BUCKETS 400 /* of the utilisation: the plot has about 900 pixels */
-#define MEMORY_POINTS 1000
+#define MEMORY_POINTS 4000
 
 const char *const prof_plot_colours[PROF_PLOT_COLOURS] = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#707070"};

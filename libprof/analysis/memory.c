@@ -329,56 +329,90 @@ void prof_memory_summary_free(struct prof_memory_summary *result)
 
 /* ---- timeline -------------------------------------------------------------------------------- */
 
+/* What changed within a span of time; without thinning all of it at time_ns. */
+struct bucket {
+    int64_t time_ns, last_ns; /* its first and its last change */
+    int64_t bytes;            /* from last_ns on */
+    int64_t peak_bytes;       /* before last_ns */
+    double byte_ns;           /* before last_ns: bytes times how long */
+};
+
 struct line {
     struct prof_memory_timeline *result;
-    size_t capacity;
-    size_t limit;    /* 0 = none */
-    int64_t span_ns; /* of one point when thinned */
+    PROF_ARRAY(struct bucket) buckets;
+    size_t limit;    /* of buckets, 0 = none */
+    int64_t span_ns; /* of one bucket when thinned */
     int64_t live;
 };
 
-static bool put_point(struct line *l, int64_t time)
+static void hold_until(struct bucket *b, int64_t time)
 {
-    struct prof_memory_timeline *r = l->result;
-    struct prof_memory_point *last = r->count ? &r->points[r->count - 1] : NULL;
-    bool same = last && (last->time_ns == time ||
-                         (r->thinned && prof_subtract(time, last->time_ns) < l->span_ns));
-    if (same) {
-        if (r->thinned && l->live > last->peak_bytes)
-            last->peak_bytes = l->live;
-        else if (!r->thinned)
-            last->peak_bytes = l->live;
-        last->bytes = l->live;
-        return true;
-    }
-    if (!prof_array_room(&r->points, &l->capacity, r->count + 1, sizeof *r->points))
-        return false;
-    r->points[r->count++] = (struct prof_memory_point){time, l->live, l->live};
-    return true;
+    if (b->bytes > b->peak_bytes)
+        b->peak_bytes = b->bytes;
+    b->byte_ns += (double)b->bytes * (double)prof_subtract(time, b->last_ns);
 }
 
-/* Too many points: join neighbours into spans twice as long as now, or as the whole asks for. */
+/* Too many buckets: join neighbours into spans twice as long as now, or as the whole asks for. */
 static void thin(struct line *l)
 {
-    struct prof_memory_timeline *r = l->result;
-    int64_t whole = prof_subtract(r->points[r->count - 1].time_ns, r->points[0].time_ns);
+    struct bucket *buckets = l->buckets.data;
+    size_t count = l->buckets.count, kept = 1; /* the first stays */
+    int64_t whole = prof_subtract(buckets[count - 1].time_ns, buckets[0].time_ns);
     int64_t wanted = whole / (int64_t)(l->limit / 2) + 1;
     l->span_ns = l->span_ns > INT64_MAX / 2 ? INT64_MAX : l->span_ns * 2;
     if (l->span_ns < wanted)
         l->span_ns = wanted;
-    size_t kept = 1; /* the first stays */
-    for (size_t i = 1; i < r->count; i++) {
-        struct prof_memory_point *last = &r->points[kept - 1], next = r->points[i];
-        if (prof_subtract(next.time_ns, last->time_ns) >= l->span_ns) {
-            r->points[kept++] = next;
+    for (size_t i = 1; i < count; i++) {
+        struct bucket *last = &buckets[kept - 1], next = buckets[i];
+        if (prof_subtract(next.last_ns, last->time_ns) >= l->span_ns) {
+            buckets[kept++] = next;
             continue;
         }
+        hold_until(last, next.time_ns);
         if (next.peak_bytes > last->peak_bytes)
             last->peak_bytes = next.peak_bytes;
+        last->byte_ns += next.byte_ns;
         last->bytes = next.bytes;
+        last->last_ns = next.last_ns;
     }
-    r->count = kept;
-    r->thinned = true;
+    l->buckets.count = kept;
+    l->result->thinned = true;
+}
+
+/* From `time` on, later than any before, l->live bytes are live. */
+static bool add_level(struct line *l, int64_t time)
+{
+    struct bucket *last = l->buckets.count ? &l->buckets.data[l->buckets.count - 1] : NULL;
+    if (l->result->thinned && prof_subtract(time, last->time_ns) < l->span_ns) {
+        hold_until(last, time);
+        last->bytes = l->live;
+        last->last_ns = time;
+        return true;
+    }
+    struct bucket *added = prof_array_add(&l->buckets);
+    if (!added)
+        return false;
+    *added = (struct bucket){.time_ns = time, .last_ns = time, .bytes = l->live};
+    if (l->limit && l->buckets.count > l->limit)
+        thin(l);
+    return true;
+}
+
+/* A bucket with changes at several times is two points: mean and peak up to the last change, then
+ * the level that stays. */
+static bool make_points(struct line *l)
+{
+    struct prof_memory_timeline *r = l->result;
+    r->points = calloc(2 * l->buckets.count, sizeof *r->points);
+    for (size_t i = 0; r->points && i < l->buckets.count; i++) {
+        const struct bucket *b = &l->buckets.data[i];
+        if (b->last_ns > b->time_ns)
+            r->points[r->count++] = (struct prof_memory_point){
+                b->time_ns, (int64_t)(b->byte_ns / (double)prof_subtract(b->last_ns, b->time_ns)),
+                b->peak_bytes};
+        r->points[r->count++] = (struct prof_memory_point){b->last_ns, b->bytes, b->bytes};
+    }
+    return r->points != NULL;
 }
 
 static enum prof_status draw(struct walk *w, struct line *l, int kind, struct prof_error *err)
@@ -388,26 +422,23 @@ static enum prof_status draw(struct walk *w, struct line *l, int kind, struct pr
     bool is_made, failed = false;
     int64_t begin = w->scope.begin_ns, end = w->scope.end_ns;
     struct prof_memory_timeline *r = l->result;
-    bool ok = put_point(l, begin);
+    int64_t time = begin;
+    bool ok = true;
     while (ok && next_change(w, &change, &made, &is_made, &failed)) {
-        if (kind >= 0 && change.kind != kind)
+        if ((kind >= 0 && change.kind != kind) || change.time_ns >= end)
             continue;
-        if (change.time_ns >= end)
-            continue;
+        if (change.time_ns > time) {
+            ok = add_level(l, time);
+            time = change.time_ns;
+        }
         l->live = prof_add(l->live, change.bytes);
-        int64_t time = change.time_ns < begin ? begin : change.time_ns;
-        if (change.time_ns >= begin && (l->live > r->peak_bytes)) {
+        if (change.time_ns <= begin || l->live > r->peak_bytes) {
             r->peak_bytes = l->live;
             r->peak_ns = time;
         }
-        ok = put_point(l, time);
-        if (ok && change.time_ns < begin) {
-            r->peak_bytes = l->live;
-            r->peak_ns = begin;
-        }
-        if (ok && l->limit && r->count > l->limit)
-            thin(l);
     }
+    ok = ok && add_level(l, time);
+    ok = ok && make_points(l);
     return ok && !failed ? PROF_OK : prof_out_of_memory(err);
 }
 
@@ -416,12 +447,14 @@ enum prof_status prof_memory_timeline(struct prof_capture *capture,
                                       struct prof_memory_timeline *result, struct prof_error *err)
 {
     *result = (struct prof_memory_timeline){.peak_ns = PROF_UNKNOWN};
-    struct line line = {.result = result, .limit = max_points && max_points < 16 ? 16 : max_points};
+    struct line line = {.result = result,
+                        .limit = max_points && max_points < 16 ? 8 : max_points / 2};
     struct walk w;
     enum prof_status status = walk_open(&w, capture, filter, true, err);
     if (status)
         return status;
     status = draw(&w, &line, kind, err);
+    prof_array_free(&line.buckets);
     enum prof_status end = walk_close(&w, status ? NULL : err);
     status = status ? status : end;
     if (status)

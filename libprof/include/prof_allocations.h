@@ -48,8 +48,9 @@ enum prof_status prof_memory_summary(struct prof_capture *capture, const struct 
                                      struct prof_error *err);
 void prof_memory_summary_free(struct prof_memory_summary *result);
 
-/* From time_ns on, `bytes` are live, until the next point. In a thinned timeline a point stands for
- * a span of time: `bytes` at its end, peak_bytes the most within it, so that no peak is lost. */
+/* From time_ns on, `bytes` are live, until the next point. In a thinned timeline changes that are
+ * close together are joined: from the first of them to the last, which is the next point, `bytes`
+ * is the mean and peak_bytes the highest level. A peak so lasts no longer than the joined changes. */
 struct prof_memory_point {
     int64_t time_ns;
     int64_t bytes;

@@ -82,6 +82,26 @@ window.perfkit = (function () {
     }
   }
 
+  /* A step line {time, peak}: peak[i] holds from time[i] to time[i + 1], the last one to `end`; NaN =
+   * not known. Of each of `width` pixels over [from, to) the highest value, never one of its neighbour. */
+  function columns(line, from, to, width, end) {
+    const { time, peak } = line, n = time.length, high = new Float64Array(Math.max(0, width)), scale = width / (to - from);
+    const first = (t) => {
+      let low = 0, above = n;
+      while (low < above) {
+        const middle = (low + above) >>> 1;
+        if (time[middle] > t) above = middle; else low = middle + 1;
+      }
+      return Math.max(0, low - 1);
+    };
+    for (let i = first(from); i < n && time[i] < to; i++) {
+      const stop = Math.min(i + 1 < n ? time[i + 1] : Math.max(end, time[i] + 1), to);
+      const last = Math.min(width, Math.ceil((stop - from) * scale));
+      for (let x = Math.max(0, Math.floor((time[i] - from) * scale)); x < last; x++) if (peak[i] > high[x]) high[x] = peak[i];
+    }
+    return high;
+  }
+
   const plural = (n, one, many) => count(n) + ' ' + (n === 1 ? one : many || one + 's');
   const section = (id) => document.getElementById(id);
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -118,6 +138,6 @@ window.perfkit = (function () {
   window.addEventListener('beforeprint', () => setPaper(true));
   window.addEventListener('afterprint', () => setPaper(false));
 
-  return { data, el, visible, unknown, plural, section, css, colour, short, onRepaint, onPaper, repaint,
+  return { data, el, visible, unknown, columns, plural, section, css, colour, short, onRepaint, onPaper, repaint,
     format: { duration, bytes, rate, count, percent, value } };
 })();

@@ -195,7 +195,7 @@
         words = event.name.slice(0, 300) + '\n' + (event.duration < 0 ? 'no end seen' : f.duration(event.duration)) +
           (event.count > 1 ? ', ' + f.count(event.count) + ' merged' : ', ' + event.kind);
       } else if (hit && hit.line !== undefined) {
-        words = hit.line.label + ' ' + P.lineValue(hit.line, model.valueAt(hit.line, draw.time(view, at.x)));
+        words = hit.line.label + ' ' + P.lineWords(hit.line, model.placeIn(hit.line, draw.time(view, at.x)));
       }
       hint.hidden = !words;
       if (!words) return;

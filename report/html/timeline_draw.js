@@ -71,6 +71,12 @@
     return P.format.value(line.unit, value) + (line.unit === 'share' ? ' of peak' : '');
   };
 
+  /* Of a line's place; where changes were joined the mean and the most of them. */
+  P.lineWords = function (line, i) {
+    const value = i < 0 ? NaN : line.value[i];
+    return P.lineValue(line, value) + (i >= 0 && line.peak[i] > value ? ' (mean), at most ' + P.lineValue(line, line.peak[i]) : '');
+  };
+
   P.TimelineDraw = function (canvas, model) {
     const context = canvas.getContext('2d', { alpha: false });
     const e = model.events, self = { ROW, RULER, LINE, gutter: 190 };
@@ -154,23 +160,14 @@
       context.fillText(text, x + 4, y + ROW / 2 - 0.5, wide - 6);
     }
 
-    /* A step line as an area, the most of each pixel. */
+    /* A step line as an area, the most of each pixel; pixels that are equally high are one rectangle. */
     function drawLine(view, line, y, width) {
-      const scale = width / (view.to - view.from), left = self.gutter, n = line.time.length;
-      const height = (value) => Math.ceil((value / (line.most || 1)) * (LINE - 2));
-      let i = Math.max(0, model.bisect(0, n, (k) => line.time[k] > view.from) - 1);
+      const left = self.gutter, high = P.columns(line, view.from, view.to, width, model.end);
       context.fillStyle = colours.bar;
-      for (; i < n && line.time[i] < view.to;) {
-        const from = Math.max(0, Math.floor((line.time[i] - view.from) * scale));
-        let most = 0, to = from;
-        do {
-          if (line.peak[i] > most) most = line.peak[i];
-          to = i + 1 < n ? (line.time[i + 1] - view.from) * scale : (model.end - view.from) * scale;
-          i++;
-        } while (i < n && to < from + 1);
-        const high = height(most);
-        to = Math.min(width, Math.max(from + 1, Math.ceil(to)));
-        if (high) context.fillRect(left + from, y + LINE - high, to - from, high);
+      for (let x = 0, next; x < width; x = next) {
+        for (next = x + 1; next < width && high[next] === high[x]; next++);
+        const height = Math.ceil((high[x] / (line.most || 1)) * (LINE - 2));
+        if (height) context.fillRect(left + x, y + LINE - height, next - x, height);
       }
       context.fillStyle = colours.line;
       context.fillRect(left, y + LINE, width, 1);

@@ -82,11 +82,8 @@
       return bisect(from + (span >> 1), Math.min(stop, from + span + 1), (i) => start[i] >= time);
     };
 
-    /* Of a line the value at a moment, NaN where it is not known. */
-    model.valueAt = function (line, time) {
-      const i = bisect(0, line.time.length, (k) => line.time[k] > time) - 1;
-      return i < 0 ? NaN : line.value[i];
-    };
+    /* Of a line the place of a moment, -1 before its first. */
+    model.placeIn = (line, time) => bisect(0, line.time.length, (k) => line.time[k] > time) - 1;
 
     model.rowOf = (i) => rows[bisect(0, rows.length, (r) => rows[r].first > i) - 1];
     model.trackOf = (i) => model.tracks[model.rowOf(i).t];

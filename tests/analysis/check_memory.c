@@ -147,6 +147,18 @@ START_TEST(the_timeline_is_a_step_function)
 }
 END_TEST
 
+/* A point says of the time to the next one exactly how high it was at most, and on average. */
+static void expect_span(const struct prof_memory_point *point, int64_t next, const int64_t *live)
+{
+    int64_t highest = 0, sum = 0;
+    for (int64_t t = point->time_ns; t < next; t++) {
+        highest = live[t] > highest ? live[t] : highest;
+        sum += live[t];
+    }
+    ck_assert_int_eq(point->peak_bytes, highest);
+    ck_assert_int_le(llabs(point->bytes - sum / (next - point->time_ns)), 1);
+}
+
 /* Random allocations: levels and peak against adding up every moment. */
 START_TEST(it_matches_a_plain_simulation)
 {
@@ -193,6 +205,8 @@ START_TEST(it_matches_a_plain_simulation)
             if (i)
                 ck_assert_int_gt(thin.points[i].time_ns, thin.points[i - 1].time_ns);
             highest = thin.points[i].peak_bytes > highest ? thin.points[i].peak_bytes : highest;
+            int64_t next = i + 1 < thin.count ? thin.points[i + 1].time_ns : TIME;
+            expect_span(&thin.points[i], next, live);
         }
         ck_assert_int_eq(highest, peak);
         ck_assert_int_eq(thin.peak_bytes, peak);

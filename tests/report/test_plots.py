@@ -3,8 +3,11 @@
 
     test_plots.py PERFKIT REPORT_TOOL SOURCE_FOLDER WORK_FOLDER
 """
+import bisect
 import json
 import os
+import random
+import re
 import shutil
 import sqlite3
 import struct
@@ -67,6 +70,47 @@ open("file", "w", encoding="utf-8").close()
 for words in ((empty, "--plots", "-"), (empty, "--plots", "no/such"), (empty, "--plots", "file")):
     refused = run(*words)
     assert refused.returncode in (1, 2) and refused.stderr.startswith("perfkit report: "), refused
+
+
+def memory_rows(capture):
+    """The rows (time, mean, most) that gnuplot gets for the figure of memory, in ns and bytes."""
+    os.makedirs("stand-in", exist_ok=True)
+    with open("stand-in/gnuplot", "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\ntee -a script\n")
+    os.chmod("stand-in/gnuplot", 0o755)
+    path = os.path.abspath("stand-in") + ":" + os.environ["PATH"]
+    assert run(capture, "--plots", "kept", env={**os.environ, "PATH": path}).returncode == 0
+    with open("script", encoding="utf-8") as file:
+        script = file.read()
+    scale = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "KiB": 1024, "MiB": 1 << 20, "GiB": 1 << 30, "bytes": 1}
+    part = script[script.index("'Allocated memory over time'"):]
+    time, size = (scale[re.search(pattern, part).group(1)] for pattern in ("capture, (\\w+)'", "set ylabel '(\\w+)'"))
+    rows = part[part.index("$memory << END\n") + 15:].split("\nEND", 1)[0].splitlines()
+    return [[float(x) * by for x, by in zip(row.split(), (time, size, size))] for row in rows]
+
+
+# Of the figure of memory: what is drawn at any moment is the most of a time that is narrower than a pixel.
+random.seed(3)
+bursts = []
+for i in range(20000):
+    begin = i % 5 * 10 ** 9 + random.randrange(5 * 10 ** 8)
+    bursts.append((begin, begin + 1 + random.randrange(10 ** 8), 1 + random.randrange(1 << 20)))
+many = make("empty").replace("empty", "many")
+shutil.copy("empty.sqlite", many)
+database = sqlite3.connect(many)
+database.executemany('INSERT INTO allocation(start, "end", bytes, kind) VALUES(?, ?, ?, 3)', bursts)
+database.commit()
+LEVEL = 'SELECT coalesce(sum(bytes), 0) FROM allocation WHERE start <= ?1 AND "end" > ?1'
+rows = memory_rows(many)
+assert 1000 < len(rows) <= 4001, len(rows)
+pixel = rows[-1][0] / 900
+for moment in (random.randrange(int(rows[-1][0])) for _ in range(200)):
+    at = bisect.bisect(rows, [moment, float("inf")]) - 1
+    (begin, mean, most), end = rows[at], rows[at + 1][0]
+    level = database.execute(LEVEL, (moment,)).fetchone()[0]
+    assert level <= most * 1.00001 and (end - begin < pixel or abs(level - most) <= most * 1e-5), (moment, level, rows[at])
+    assert mean <= most * 1.00001, rows[at]
+database.close()
 if not shutil.which("gnuplot"):
     print("SKIP: gnuplot is not installed; the rest is well")
     sys.exit(77)

@@ -190,7 +190,7 @@ const tests = {
     const { url } = report('counters');
     await load(browser, url);
     const dom = await browser.run(`const t = perfkit.timelineView, m = t.model; t.range(1000000, 1300000);
-      const line = m.lines.find((l) => l.label === 'GPU 0 tensor'), at = (ns) => P(m.valueAt(line, ns));
+      const line = m.lines.find((l) => l.label === 'GPU 0 tensor'), at = (ns) => P(line.value[m.placeIn(line, ns)] ?? NaN);
       function P(v) { return Number.isNaN(v) ? 'unknown' : Math.round(v * 1000) / 1000; }
       return { labels: m.lines.map((l) => [l.label, l.unit]), at: [0, 1050000, 1200000, 5000000, 8000000].map(at),
         told: document.getElementById('timeline-range-lines').textContent }`);
