@@ -1,0 +1,124 @@
+"""Programs that are hard on what records them, each with its own account of what it called
+(targets/attack.c), held against the capture. What the account has and neither the capture nor its
+trust block is missing uncounted. Used by test_attacks.py and by bench/attacks.
+
+A row of ATTACKS: its name -> a function that gets the open run (Run) and returns nothing. It starts
+the program under perfkit by run.record(), and adds what differs to run.missing, run.uncounted,
+run.differences."""
+import collections
+import os
+import sqlite3
+import subprocess
+import tempfile
+
+import e2e
+
+SLOTS, CALLS = 64, 100000
+STATUS = 7
+PATIENCE = 60  # seconds: then it hangs
+# A record of the trust block that says of a call that it is not there.
+LOSSES = ("dropped", "outstanding", "remainder")
+
+
+class Run:
+    """One run of one attack: a folder of its own, the capture, and what was found."""
+
+    def __init__(self, folder, milliseconds):
+        self.folder, self.milliseconds = folder, milliseconds
+        self.hangs = 0
+        self.calls = self.missing = self.uncounted = 0
+        self.differences = []  # of the program, or of a capture that is not what it should be
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, command, **more):
+        """The status and output of a command, or None when it hangs."""
+        process = subprocess.Popen([str(word) for word in command], cwd=self.folder,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, start_new_session=True,
+                                   env=more.pop("env", e2e.clean_environment()), **more)
+        try:
+            out, _ = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.communicate()
+            self.hangs += 1
+            return None
+        return process.returncode, out
+
+    def record(self, command, status=STATUS, options=()):
+        """The open capture of a command, or None."""
+        capture = self.path("capture.sqlite")
+        ended = self.start([e2e.PERFKIT, "run", "--quiet", "-o", capture, *options, "--", *command])
+        if ended is None:
+            return None
+        if ended != (status, b""):
+            self.differences.append("status %d, said %r" % ended)
+        if not os.path.exists(capture):
+            self.differences.append("no capture")
+            return None
+        db = sqlite3.connect("file:%s?mode=ro" % capture, uri=True)
+        db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        if db.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+            self.differences.append("damaged capture")
+        return db
+
+    # ---- targets/attack.c ---------------------------------------------------------------------
+
+    def account(self, how):
+        """Record an attack of targets/attack.c and hold its account against the capture."""
+        path = self.path("account")
+        with open(path, "wb") as file:
+            file.truncate(SLOTS * CALLS)
+        db = self.record([e2e.target("attack"), how, path, self.milliseconds])
+        if db is None:
+            return
+        with open(path, "rb") as file:
+            state = file.read()
+        recorded = collections.Counter(db.execute(
+            "SELECT (payload >> 32) * ? + (payload & 0xffffffff) FROM marker UNION ALL "
+            "SELECT ((value & 0xffffffff) >> 24) * ? + (value & 0xffffff) FROM memset",
+            (CALLS, CALLS)).fetchall())
+        returned = [at for at, byte in enumerate(state) if byte == 2]
+        missing = sum((at,) not in recorded for at in returned)
+        invented = sum(state[at] == 0 for at, in recorded)
+        twice = sum(count > 1 for count in recorded.values())
+        if not returned:
+            self.differences.append("the program did nothing")
+        if invented or twice:
+            self.differences.append("%d records of no call, %d twice" % (invented, twice))
+        self.calls += len(returned)
+        self.lost(db, missing)
+        db.close()
+
+    def lost(self, db, missing):
+        """So many calls are not in the capture: does the trust block count them?"""
+        counted = db.execute(
+            "SELECT ifnull(sum(value), 0) FROM capture_health WHERE subject IN ('launch', "
+            "'transfer', 'memset', 'range') AND item IN (?, ?, ?)", LOSSES).fetchone()[0]
+        self.missing += missing
+        self.uncounted += max(0, missing - counted)
+
+
+def _account(how):
+    return lambda run: run.account(how)
+
+
+NVTX = ("jump-alone", "jump-marks", "jump-names", "jump-depths", "jump-altstack", "handler-marks",
+        "handler-marks-jump", "cancel-marks", "cancel-names", "fork", "exit-handler", "marks-return",
+        "outlive-main")
+OPENCL = ("fills-return", "fills-exit", "fills-_exit", "fills-quick_exit", "fills-exec")
+ATTACKS = {name: _account(name) for name in NVTX + OPENCL}
+
+
+def possible(name):
+    return name not in OPENCL or e2e.has_opencl()
+
+
+def run(name, milliseconds=100):
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="perfkit-attack-", dir=base) as folder:
+        one = Run(folder, milliseconds)
+        ATTACKS[name](one)
+        return one

@@ -1,0 +1,457 @@
+/* A program that is hard on what records it, and keeps its own account of what it called: NVTX
+ * marks named "record" with payload slot << 32 | n, OpenCL fills with pattern slot << 24 | n, n =
+ * 0, 1, 2 ... of each slot (a thread, or one of its lives). One byte a call in a shared file that
+ * outlives every end:
+ *     u8 state[SLOTS][CALLS]    1: the call began, 2: it returned
+ *
+ *   attack HOW FILE MS     status 7; what it does until the MS are over is in the table below
+ *
+ * A jump or a cancellation leaves a call that began; whether that one is recorded nobody can say.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "perfkit/annotate.h"
+#ifdef HAVE_OPENCL
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#endif
+
+#define SLOTS 64
+#define CALLS 100000
+#define THREADS 4
+#define STATUS 7
+
+enum { BEGAN = 1, RETURNED = 2 };
+
+static _Atomic unsigned char (*state)[CALLS];
+static _Atomic bool stop;
+static long milliseconds;
+
+static void sleep_us(long us)
+{
+    struct timespec end, now;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += us % 1000000 * 1000;
+    end.tv_sec += us / 1000000 + end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    do
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+    while (clock_gettime(CLOCK_MONOTONIC, &now) == 0 &&
+           (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec)));
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void mark_named(unsigned slot, unsigned n, const char *name)
+{
+    pk_nvtx_mark_ex_fn handler =
+        (pk_nvtx_mark_ex_fn)perfkit_annotate_slot(PK_NVTX_MODULE_CORE, PK_NVTX_CORE_MARK_EX);
+    struct pk_nvtx_event_attributes event = {
+        .version = PK_NVTX_VERSION,
+        .size = sizeof event,
+        .payload_type = PK_NVTX_PAYLOAD_UINT64,
+        .payload.u64 = (uint64_t)slot << 32 | n,
+        .message_type = PK_NVTX_MESSAGE_ASCII,
+        .message.ascii = name,
+    };
+    atomic_store(&state[slot][n], BEGAN);
+    if (handler)
+        handler(&event);
+    atomic_store(&state[slot][n], RETURNED);
+}
+
+static void mark(unsigned slot, unsigned n)
+{
+    mark_named(slot, n, "record");
+}
+
+/* Every name is new: it has to be defined. */
+static void mark_new_name(unsigned slot, unsigned n)
+{
+    char name[48];
+    snprintf(name, sizeof name, "name %u of %u in %d", n, slot, (int)getpid());
+    mark_named(slot, n, name);
+}
+
+/* At another depth of the stack each time. */
+static __attribute__((noinline)) void mark_deeper(unsigned slot, unsigned n, unsigned depth)
+{
+    volatile char room[512];
+    room[0] = (char)depth;
+    if (depth == 0)
+        mark(slot, n);
+    else
+        mark_deeper(slot, n, depth - 1);
+    room[1] = room[0];
+}
+
+static void mark_anywhere(unsigned slot, unsigned n)
+{
+    mark_deeper(slot, n, n % 17);
+}
+
+#ifdef HAVE_OPENCL
+static cl_context context;
+static cl_device_id device;
+
+static void must(cl_int error, const char *what)
+{
+    if (error) {
+        fprintf(stderr, "%s: %d\n", what, error);
+        _exit(99);
+    }
+}
+
+static void open_device(void)
+{
+    cl_platform_id platform;
+    cl_int error;
+    must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
+    must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
+    context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    must(error, "clCreateContext");
+}
+
+static void *fills(void *data)
+{
+    unsigned slot = (unsigned)(uintptr_t)data;
+    cl_int error;
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &error);
+    must(error, "clCreateCommandQueue");
+    cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, &error);
+    must(error, "clCreateBuffer");
+    for (unsigned n = 0; n < CALLS && !atomic_load(&stop); n++) {
+        cl_uint pattern = slot << 24 | n;
+        atomic_store(&state[slot][n], BEGAN);
+        error = clEnqueueFillBuffer(queue, memory, &pattern, 4, 0, 256, 0, NULL, NULL);
+        if (error) { /* the driver is being taken down */
+            atomic_store(&state[slot][n], 0);
+            pause();
+        }
+        atomic_store(&state[slot][n], RETURNED);
+        if (n % 32 == 31)
+            clFinish(queue);
+    }
+    return NULL;
+}
+#else
+static void open_device(void)
+{
+    _exit(77);
+}
+static void *fills(void *data)
+{
+    return data;
+}
+#endif
+
+/* ---- jumps out of signal handlers ------------------------------------------------------------ */
+
+static __thread sigjmp_buf again __attribute__((tls_model("initial-exec")));
+static __thread volatile sig_atomic_t may_jump __attribute__((tls_model("initial-exec")));
+static __thread volatile unsigned next_n __attribute__((tls_model("initial-exec")));
+static __thread volatile unsigned in_handler __attribute__((tls_model("initial-exec")));
+static _Atomic int running;
+static __thread unsigned my_slot __attribute__((tls_model("initial-exec")));
+
+enum { JUMP = 1, MARK = 2, ALTSTACK = 4 };
+static int handling;
+static void (*calling)(unsigned, unsigned);
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (!may_jump)
+        return;
+    if (handling & MARK && in_handler < CALLS)
+        mark(my_slot + THREADS, in_handler++);
+    if (handling & JUMP && (!(handling & MARK) || in_handler % 2))
+        siglongjmp(again, 1);
+}
+
+static void *jumped_at(void *data)
+{
+    my_slot = (unsigned)(uintptr_t)data;
+    static char stacks[THREADS][65536];
+    stack_t stack = {.ss_sp = stacks[my_slot], .ss_size = sizeof stacks[0]};
+    if (handling & ALTSTACK)
+        sigaltstack(&stack, NULL);
+    sigsetjmp(again, 1);
+    may_jump = 1;
+    while (next_n < CALLS && !atomic_load(&stop)) {
+        unsigned n = next_n++;
+        calling(my_slot, n);
+    }
+    may_jump = 0;
+    atomic_fetch_sub(&running, 1);
+    stack.ss_flags = SS_DISABLE;
+    if (handling & ALTSTACK)
+        sigaltstack(&stack, NULL);
+    return NULL;
+}
+
+static void run_threads(pthread_t *threads, void *(*function)(void *))
+{
+    for (uintptr_t i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, function, (void *)i) != 0)
+            _exit(98);
+}
+
+static void join_threads(const pthread_t *threads)
+{
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void stop_after(long us)
+{
+    sleep_us(us);
+    atomic_store(&stop, true);
+}
+
+static void storm(int flags, void (*call)(unsigned, unsigned))
+{
+    pthread_t threads[THREADS];
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = flags & ALTSTACK ? SA_ONSTACK : 0};
+    handling = flags;
+    calling = call;
+    atomic_store(&running, THREADS);
+    sigaction(SIGUSR1, &action, NULL);
+    mark(SLOTS - 1, 0); /* attached: not even the C library's loader bears a jump */
+    run_threads(threads, jumped_at);
+    while (atomic_load(&running) > 0)
+        for (unsigned i = 0; i < THREADS; i++)
+            pthread_kill(threads[i], SIGUSR1); /* they are joined below */
+    join_threads(threads);
+}
+
+/* One thread and its timer, as a time-out guard has it. */
+static void jump_alone(void)
+{
+    struct itimerval each = {.it_interval = {0, 20}, .it_value = {0, 20}}, none = {0};
+    struct sigaction action = {.sa_handler = on_signal};
+    handling = JUMP;
+    calling = mark;
+    mark(SLOTS - 1, 0);
+    sigaction(SIGALRM, &action, NULL);
+    sigsetjmp(again, 1);
+    may_jump = 1;
+    setitimer(ITIMER_REAL, &each, NULL);
+    while (next_n < CALLS) {
+        unsigned n = next_n++;
+        mark(0, n);
+    }
+    may_jump = 0;
+    setitimer(ITIMER_REAL, &none, NULL);
+}
+
+/* ---- cancellation ---------------------------------------------------------------------------- */
+
+static void *cancelled(void *data)
+{
+    unsigned slot = (unsigned)(uintptr_t)data;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (unsigned n = 0;; n++) {
+        if (n < CALLS)
+            calling(slot, n);
+        else
+            pthread_testcancel();
+    }
+    return NULL;
+}
+
+static void cancel(void (*call)(unsigned, unsigned))
+{
+    calling = call;
+    mark(SLOTS - 1, 0);
+    for (uintptr_t slot = 0; slot + THREADS < SLOTS; slot += THREADS) {
+        pthread_t threads[THREADS];
+        for (uintptr_t i = 0; i < THREADS; i++)
+            if (pthread_create(&threads[i], NULL, cancelled, (void *)(slot + i)) != 0)
+                _exit(98);
+        sleep_us(milliseconds * 1000 / (SLOTS / THREADS) / 2 + (long)slot * 7 % 500);
+        for (unsigned i = 0; i < THREADS; i++)
+            pthread_cancel(threads[i]);
+        join_threads(threads);
+    }
+}
+
+/* ---- ends, while the other threads go on ----------------------------------------------------- */
+
+static void *marks(void *data)
+{
+    unsigned slot = (unsigned)(uintptr_t)data;
+    for (unsigned n = 0; n < CALLS && !atomic_load(&stop); n++) {
+        mark(slot, n);
+        if (n % 256 == 255)
+            sleep_us(100);
+    }
+    return NULL;
+}
+
+static void begin(void *(*function)(void *))
+{
+    pthread_t threads[THREADS];
+    if (function == fills)
+        open_device();
+    run_threads(threads, function);
+    sleep_us(milliseconds * 1000);
+}
+
+static void in_exit_handler(void)
+{
+    for (unsigned n = 0; n < 1000; n++)
+        mark(SLOTS - 2, n);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void jump_marks(void)
+{
+    storm(JUMP, mark);
+}
+static void jump_names(void)
+{
+    storm(JUMP, mark_new_name);
+}
+static void jump_depths(void)
+{
+    storm(JUMP, mark_anywhere);
+}
+static void jump_altstack(void)
+{
+    storm(JUMP | ALTSTACK | MARK, mark_anywhere);
+}
+static void handler_marks(void)
+{
+    storm(MARK, mark);
+}
+static void handler_marks_jump(void)
+{
+    storm(MARK | JUMP, mark);
+}
+static void cancel_marks(void)
+{
+    cancel(mark);
+}
+static void cancel_names(void)
+{
+    cancel(mark_new_name);
+}
+static void fork_while_marked(void)
+{
+    pthread_t threads[THREADS];
+    mark(SLOTS - 1, 0);
+    run_threads(threads, marks);
+    for (unsigned child = 0; child < 16; child++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            for (unsigned n = 0; n < 200; n++)
+                mark_named(16 + child, n, "record");
+            _exit(0);
+        }
+        while (waitpid(pid, NULL, 0) < 0)
+            ;
+    }
+    stop_after(milliseconds * 1000);
+    join_threads(threads);
+}
+static void exit_handler(void)
+{
+    atexit(in_exit_handler);
+    begin(marks);
+    exit(STATUS);
+}
+static void marks_return(void)
+{
+    begin(marks);
+}
+static void fills_return(void)
+{
+    begin(fills);
+}
+static void fills_exit(void)
+{
+    begin(fills);
+    exit(STATUS);
+}
+static void fills_fast_exit(void)
+{
+    begin(fills);
+    _exit(STATUS);
+}
+static void fills_quick_exit(void)
+{
+    begin(fills);
+    quick_exit(STATUS);
+}
+static void fills_exec(void)
+{
+    begin(fills);
+    execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
+}
+static void outlive_main(void)
+{
+    begin(marks);
+    atomic_store(&stop, true);
+    sleep_us(20000);
+    exit(STATUS);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} attacks[] = {
+    {"jump-alone", jump_alone},
+    {"jump-marks", jump_marks},
+    {"jump-names", jump_names},
+    {"jump-depths", jump_depths},
+    {"jump-altstack", jump_altstack},
+    {"handler-marks", handler_marks},
+    {"handler-marks-jump", handler_marks_jump},
+    {"cancel-marks", cancel_marks},
+    {"cancel-names", cancel_names},
+    {"fork", fork_while_marked},
+    {"exit-handler", exit_handler},
+    {"marks-return", marks_return},
+    {"fills-return", fills_return},
+    {"fills-exit", fills_exit},
+    {"fills-_exit", fills_fast_exit},
+    {"fills-quick_exit", fills_quick_exit},
+    {"fills-exec", fills_exec},
+    {"outlive-main", outlive_main},
+};
+
+int main(int argc, char **argv)
+{
+    int fd = argc == 4 ? open(argv[2], O_RDWR) : -1;
+    void *at = fd < 0
+                   ? MAP_FAILED
+                   : mmap(NULL, sizeof *state * SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return 99;
+    close(fd);
+    state = at;
+    milliseconds = strtol(argv[3], NULL, 10);
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
+        if (strcmp(attacks[i].name, argv[1]) == 0) {
+            attacks[i].run();
+            return STATUS;
+        }
+    return 97;
+}
