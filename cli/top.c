@@ -66,8 +66,9 @@ static const struct cli_option top_options[] = {
      .type = CLI_TEXT,
      AT(window),
      .argument = "TIME",
-     .fallback = "10s",
-     .text = "what rates and shares are of: the last whole seconds, up to 60, or all",
+     .text =
+         "what rates and shares are of: the last whole seconds, up to 60, or all. Without it 10s "
+         "while it is recorded, all of a finished capture",
      .words = windows},
     {.name = "interval",
      .letter = 'i',
@@ -249,7 +250,9 @@ static enum prof_status show(const struct top_capture *capture, const struct top
     app.measure = top_measure;
     app.measure_context = &measure;
     app.model->is_served = top_is_served;
-    app.model->window_s = options->window_s;
+    app.model->window_chosen = options->window;
+    if (options->window)
+        app.model->window_s = options->window_s;
     if (*capture->final)
         app.model->final = strdup(capture->final);
     tui_app_show(&app, first);
@@ -343,8 +346,7 @@ static bool read_window(const char *text, unsigned *seconds)
 
 static int top_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct top_options options = {
-        .window = "10s", .interval = 1000000000, .rows = 40, .view = "kernels"};
+    struct top_options options = {.interval = 1000000000, .rows = 40, .view = "kernels"};
     struct cli_operands operands;
     struct top_capture capture = {0};
     struct prof_error err = {0};
@@ -360,7 +362,7 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
     }
     if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
         return exit_status;
-    if (!read_window(options.window, &options.window_s)) {
+    if (options.window && !read_window(options.window, &options.window_s)) {
         cli_say(command->name, "--window: '%s' is no window: give 1s to %us, or all",
                 options.window, MOST_WINDOW_S);
         return CLI_USAGE;

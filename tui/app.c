@@ -9,13 +9,9 @@
 #define FIRST_TAIL 8192
 #define LEAST_TAIL 2048
 #define MOST_TAIL 131072
-/* Of a finished capture findings are of the whole run, as those of perfkit report: judged once,
- * which takes a second at most. */
-#define WHOLE_RUN 500000
 #define DETAIL_NS 10000000 /* what a look at details should take */
-#define FINISHED_NS 25000000
-#define DETAIL_PAUSE 60 /* times as long until the next: below 2 % of a core */
-#define KEPT_PAUSE 300  /* likewise, for what is kept: it is shown all the time */
+#define DETAIL_PAUSE 60    /* times as long until the next: below 2 % of a core */
+#define KEPT_PAUSE 300     /* likewise, for what is kept: it is shown all the time */
 #define LEAST_KEPT_NS 1000000000
 
 bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
@@ -80,17 +76,19 @@ static int64_t *tail_rows(struct tui_app *app)
     return &app->tail_rows[app->view + (page ? TUI_VIEWS : 0)];
 }
 
-static bool of_whole_run(const struct tui_app *app)
+/* A finished capture is read whole, once. */
+static bool is_finished(const struct tui_model *model)
 {
-    return app->view == TUI_VIEW_FINDINGS && app->model->phase == TUI_FINISHED;
+    return model->phase == TUI_FINISHED && model->caught_up;
 }
 
-/* A connection that sees the last rows only, for as long as one table takes to fill. */
+/* A connection for as long as one table takes to fill. Of a growing capture it sees the last rows
+ * only. */
 static bool open_tail(struct tui_app *app, struct tui_view_input *input)
 {
     struct tui_model *model = app->model;
     struct prof_capture *tail;
-    int64_t begin = 0, rows = of_whole_run(app) ? WHOLE_RUN : *tail_rows(app);
+    int64_t begin = 0, rows = is_finished(model) ? INT64_MAX : *tail_rows(app);
     if (!can_open(model))
         return false;
     tui_model_rest(model);
@@ -100,23 +98,22 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
         prof_close(tail);
         return false;
     }
-    bool windowed = model->window_s && !of_whole_run(app);
+    /* Findings of a finished capture are those of perfkit report. */
+    bool windowed = model->window_s && !(is_finished(model) && app->view == TUI_VIEW_FINDINGS);
     int64_t first = windowed ? tui_first_second(model) * 1000000000 : 0;
     input->tail = tail;
     input->filter = (struct prof_filter){.begin_ns = begin > first ? begin : first};
     return true;
 }
 
-/* As many rows next time as fit the time that a look may take. One at a finished capture is not
- * followed by others. */
+/* As many rows next time as fit the time that a look may take. */
 static void adapt(struct tui_app *app, int64_t cost_ns)
 {
-    int64_t most = app->model->phase == TUI_FINISHED ? FINISHED_NS : DETAIL_NS;
     int64_t *rows = tail_rows(app);
     app->detail_cost_ns = cost_ns;
-    if (cost_ns > 2 * most && *rows > LEAST_TAIL)
+    if (cost_ns > 2 * DETAIL_NS && *rows > LEAST_TAIL)
         *rows /= 2;
-    else if (cost_ns < most / 3 && *rows < MOST_TAIL)
+    else if (cost_ns < DETAIL_NS / 3 && *rows < MOST_TAIL)
         *rows *= 2;
 }
 
@@ -195,7 +192,7 @@ void tui_app_fill(struct tui_app *app)
         app->nvml_tried = true;
     }
     input.nvml = app->nvml;
-    bool finished = app->model->phase == TUI_FINISHED && app->model->caught_up;
+    bool finished = is_finished(app->model);
     tui_kept_check(&app->kept, app->model->info.start_mono_ns, finished);
     if (!view->details && !app->drilled) {
         app->stale = false;
@@ -212,10 +209,7 @@ void tui_app_fill(struct tui_app *app)
     if (opened)
         adapt(app, cost);
     app->next_detail_ns = now + (uint64_t)cost * DETAIL_PAUSE;
-    /* A finished capture is read once: further back while that costs little. */
-    bool more = finished && !of_whole_run(app) && input.filter.begin_ns > 0 &&
-                *tail_rows(app) < MOST_TAIL && cost < FINISHED_NS / 3;
-    app->stale = opened ? more : can_open(app->model);
+    app->stale = !opened && can_open(app->model);
 }
 
 /* A capture that began anew has other kernels. */
@@ -235,11 +229,11 @@ static void find_target(struct tui_app *app)
 enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct prof_error *err)
 {
     if (!app->paused) {
-        bool was_done = app->model->phase == TUI_FINISHED && app->model->caught_up;
+        bool was_done = is_finished(app->model);
         enum prof_status status = tui_model_look(app->model, budget_ns, err);
         if (status)
             return status;
-        if (!was_done && app->model->phase == TUI_FINISHED && app->model->caught_up)
+        if (!was_done && is_finished(app->model))
             app->stale = true; /* all there is, once */
         find_target(app);
         if (app->measure)

@@ -72,6 +72,7 @@ static void begin_anew(struct tui_model *model)
                               .now_ns = PROF_UNKNOWN,
                               .newest_second = -TUI_MOST_SECONDS,
                               .window_s = model->window_s,
+                              .window_chosen = model->window_chosen,
                               .is_served = model->is_served,
                               .served_context = model->served_context,
                               .replaced = true};
@@ -307,8 +308,10 @@ enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, stru
     else if (phase == TUI_ABANDONED || (phase == TUI_FINISHED && model->caught_up))
         let_go(model, phase); /* in nobody's way: `perfkit recover`, a new recording of that name */
     model->phase = phase;
-    if (model->ever_read)
-        tui_model_window(model, model->window_s);
+    if (phase == TUI_FINISHED && !model->window_chosen)
+        model->window_s = 0;
+    model->window_chosen |= phase == TUI_WATCHING || phase == TUI_FINISHED;
+    tui_model_window(model, model->window_s);
     model->look_cost_ns = (int64_t)(prof_now_ns() - began);
     if (model->look_cost_ns > model->worst_look_ns)
         model->worst_look_ns = model->look_cost_ns;

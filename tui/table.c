@@ -73,6 +73,11 @@ void tui_table_number(struct tui_table *table, size_t column, int64_t number)
     value->number = number;
 }
 
+void tui_table_rank(struct tui_table *table, size_t column, int64_t rank)
+{
+    last(table, column)->number = rank;
+}
+
 void tui_table_real(struct tui_table *table, size_t column, double real)
 {
     struct tui_value *value = last(table, column);
@@ -181,6 +186,8 @@ static int compare_values(const struct sorting *s, const struct tui_value *a,
         return a->known ? -1 : 1;
     if (!a->known)
         return 0;
+    if (is_text(kind) && a->number != b->number)
+        return sign * (a->number > b->number ? 1 : -1);
     if (is_text(kind)) /* words begin with A unless turned */
         return -sign * strcmp(tui_table_text_of(s->table, a), tui_table_text_of(s->table, b));
     if (kind == TUI_COUNT || kind == TUI_ID || kind == TUI_NS || kind == TUI_BYTES)

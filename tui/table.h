@@ -34,7 +34,7 @@ struct tui_value {
     bool known;
     bool blank;     /* unknown because there is no such thing: nothing is drawn */
     double real;    /* SHARE, RATE, REAL; SPARKLINE: what fills a cell */
-    int64_t number; /* COUNT, ID, NS, BYTES */
+    int64_t number; /* COUNT, ID, NS, BYTES; TEXT: its rank */
     size_t text;    /* TEXT, NAME: offset in texts; SPARKLINE: its values */
 };
 
@@ -66,6 +66,8 @@ void tui_table_row(struct tui_table *table, int64_t id, int depth, enum tui_styl
 /* Into the last row, by the column's number. Unknown numbers and NULL stay unknown. */
 void tui_table_text(struct tui_table *table, size_t column, const char *text);
 void tui_table_number(struct tui_table *table, size_t column, int64_t number);
+/* Words of the last row are sorted by it, the highest first, before they are by the alphabet. */
+void tui_table_rank(struct tui_table *table, size_t column, int64_t rank);
 void tui_table_real(struct tui_table *table, size_t column, double real);
 /* There is no such thing in the last row. */
 void tui_table_blank(struct tui_table *table, size_t column);

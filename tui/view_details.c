@@ -1,5 +1,5 @@
-/* Views that need single events: the NVTX ranges and the findings, of the end of the capture that a
- * look can afford. */
+/* Views that need single events: the NVTX ranges and the findings, of a growing capture of the end
+ * that a look can afford. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +154,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
 
 /* ---- findings ------------------------------------------------------------------------------ */
 
-enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_SEEN, F_RULE };
+enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_SEEN, F_RULE, F_ORDER };
 
 static const struct tui_column finding_columns[] = {
     [F_LEVEL] = {"severity", "", TUI_TEXT, 8, 0},
@@ -163,6 +163,7 @@ static const struct tui_column finding_columns[] = {
     [F_SHARE] = {"bound_share", "share", TUI_SHARE, 7, 0},
     [F_SEEN] = {"seen", "what was seen (Enter: all of it)", TUI_NAME, 0, 1},
     [F_RULE] = {"rule", NULL, TUI_TEXT, 0, 0},
+    [F_ORDER] = {NULL, NULL, TUI_COUNT, 0, 0}, /* as in the report */
 };
 
 static const char *const levels[] = {"info", "warning", "critical"};
@@ -196,7 +197,7 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
     struct prof_findings findings;
     struct prof_error err = {0};
     tui_table_begin(table, finding_columns, sizeof finding_columns / sizeof *finding_columns);
-    table->in_order = true;
+    table->sort = F_ORDER;
     if (!tui_has_events(table, input))
         return;
     if (prof_findings(input->tail, &input->filter, &findings, &err)) {
@@ -207,11 +208,13 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
         const struct prof_finding *f = &findings.rows[i];
         tui_table_row(table, finding_id(f), 0, styles[f->severity]);
         tui_table_text(table, F_LEVEL, levels[f->severity]);
+        tui_table_rank(table, F_LEVEL, f->severity);
         tui_table_text(table, F_TITLE, f->rule->title);
         tui_table_number(table, F_SAVES, f->bound_ns);
         tui_table_real(table, F_SHARE, f->bound_share);
         tui_table_text(table, F_SEEN, f->seen);
         tui_table_text(table, F_RULE, f->rule->id);
+        tui_table_number(table, F_ORDER, (int64_t)(findings.count - i));
     }
     if (findings.why_none)
         tui_table_note(table, "Nothing was judged: %s", findings.why_none);

@@ -278,10 +278,35 @@ START_TEST(keys_move_sort_and_filter)
 }
 END_TEST
 
+/* Words that have a rank go by it, the highest first, and then by the order they came in. */
+START_TEST(words_by_rank)
+{
+    static const struct tui_column column[] = {{"severity", "", TUI_TEXT, 8, 0, false}};
+    static const char *const words[] = {"info", "critical", "warning", "critical"};
+    static const int64_t ranks[] = {0, 2, 1, 2};
+    struct tui_table table = {0};
+    tui_table_begin(&table, column, 1);
+    for (size_t i = 0; i < 4; i++) {
+        tui_table_row(&table, (int64_t)i, 0, TUI_NORMAL);
+        tui_table_text(&table, 0, words[i]);
+        tui_table_rank(&table, 0, ranks[i]);
+    }
+    tui_table_arrange(&table, "", 0, false);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(table.order.data[i], ((size_t[]){1, 3, 2, 0})[i]);
+    tui_table_arrange(&table, "", 0, true);
+    ck_assert_uint_eq(table.order.data[0], 0);
+    tui_table_free(&table);
+}
+END_TEST
+
 START_TEST(windows_and_pause)
 {
     open_finished(false);
-    shows("last 10 s", 100, 24);
+    shows("Window all", 100, 24); /* it was finished when it was opened */
+    tui_app_key(&app, 'w');
+    shows("last 1 s", 100, 24);
+    tui_app_key(&app, 'w');
     tui_app_key(&app, 'w');
     shows("last 60 s", 100, 24);
     tui_app_key(&app, 'w');
@@ -589,6 +614,7 @@ END_TEST
 
 CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_are_text,
            damaged_numbers, any_size_will_do, layout_uses_every_line_once,
-           keys_move_sort_and_filter, windows_and_pause, clicks_choose, the_cursor_stays_on_its_row,
-           json_is_the_table, devices_as_the_driver_tells, several_devices, lines_of_stacks,
-           findings_are_of_the_whole_capture, health_of_the_recorder, cells_take_what_they_get)
+           keys_move_sort_and_filter, words_by_rank, windows_and_pause, clicks_choose,
+           the_cursor_stays_on_its_row, json_is_the_table, devices_as_the_driver_tells,
+           several_devices, lines_of_stacks, findings_are_of_the_whole_capture,
+           health_of_the_recorder, cells_take_what_they_get)

@@ -100,6 +100,29 @@ class Live(e2e.Case):
             self.assertIn('"events": 2000', file.read())
         self.assert_same_as_report(last, capture)
 
+    def test_a_finished_file_is_whole_and_the_same_each_time(self):
+        capture = self.path("finished.sqlite")
+        self.perfkit("run", "-q", "-o", capture, "--", FEED, "60000", "2")
+        once = [self.perfkit("top", "--once", "--view", view, capture).out
+                for view in ("ranges", "findings", "kernels") for _ in range(2)]
+        for first, second in zip(once[::2], once[1::2]):
+            self.assertEqual(first, second)
+            self.assertIn(b"Window all", first)
+            self.assertNotIn(b" of the last ", first)
+        last, again = (json.loads(self.perfkit("top", "--json", "--view", "all", capture).out) for _ in range(2))
+        for key in ("kernels", "streams", "transfers", "memory", "ranges", "processes", "findings", "host", "totals"):
+            self.assertEqual(last[key], again[key], key)
+        self.assertEqual(last["window_s"], 0)
+        self.assert_same_as_report(last, capture)
+        report = json.loads(self.perfkit("report", "--json", "--all", capture).out)
+        for row in last["kernels"]:
+            self.assertEqual((row["calls"], row["time_ns"]), (row["total_calls"], row["total_ns"]))
+        self.assertEqual([(row["rule"], row["severity"], row["bound_ns"]) for row in last["findings"]],
+                         [(row["rule"], row["severity"], row["bound_ns"]) for row in report["findings"]["rows"]])
+        device_ns = sum(row["total_ns"] for row in report["kernels"]["rows"] + report["transfers"]["rows"])
+        self.assertEqual(last["ranges"][0]["gpu_ns"], device_ns)
+        self.assertEqual(last["totals"]["peak_bytes"], report["memory"]["all"]["peak_bytes"])
+
     def test_one_of_several_is_chosen(self):
         runs = [self.start(FEED, 2000, 60, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
                 for _ in range(2)]

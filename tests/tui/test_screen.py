@@ -319,7 +319,7 @@ class Tmux(Case):
         self.keys("Escape")
         self.wait_for("alpha")
         self.keys("F5")
-        self.wait_for("last 60 s")
+        self.wait_for("last 1 s")
         self.keys("F9")
         self.wait_for("PAUSED")
         self.keys("F9")
