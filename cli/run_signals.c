@@ -5,6 +5,7 @@
  * own are SI_KERNEL, those of processes SI_USER and below. Handing on is done in the handler, so
  * that a busy ingest does not delay it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "cli/run_signals.h"
 
 #define CONTINUE_GRACE_MS 20 /* for a SIGCONT to the whole group to reach the target by itself */
+#define WATCH_MS 20          /* between two looks at a stopped target */
 
 enum policy {
     HAND_ON,        /* when a process sent it */
@@ -43,7 +45,7 @@ static const struct {
 static struct sigaction found[SIGNALS];
 static sigset_t found_mask, child_only;
 static volatile pid_t target_pid;
-static volatile sig_atomic_t phase, requests, continued;
+static volatile sig_atomic_t phase, requests, continued, stop_asked;
 static volatile int end_status;
 static const char *volatile finishing_first, *volatile finishing_second;
 
@@ -80,8 +82,12 @@ static void handler(int signal, siginfo_t *info, void *context)
     int saved = errno;
     enum policy policy = policy_of(signal);
     bool by_process = info->si_code <= 0;
-    if (policy == CONTINUE)
+    if (policy == CONTINUE) {
         continued = 1;
+        stop_asked = 0;
+    } else if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) {
+        stop_asked = 1;
+    }
     if (phase == SIGNALS_RUNNING && target_pid > 0) {
         if (policy == HAND_ON_ALWAYS || (by_process && (policy == HAND_ON || policy == REQUEST)))
             kill(target_pid, signal);
@@ -182,16 +188,59 @@ static void continue_if_stopped(pid_t target)
         kill(target, SIGCONT);
 }
 
+/* Is perfkit the foreground job of a terminal? Then a shell waits for it and must learn of a stop.
+ */
+static bool in_foreground(void)
+{
+    int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    bool foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
+    if (terminal >= 0)
+        close(terminal);
+    return foreground;
+}
+
+/* A process that continues perfkit once somebody has continued the target alone: perfkit, stopped,
+ * cannot see that. */
+static pid_t watch_stopped(pid_t target)
+{
+    pid_t stopped = getpid();
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    pid_t watcher = fork();
+    if (watcher == 0) {
+        struct timespec pause = {0, WATCH_MS * 1000000L};
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == stopped) {
+            nanosleep(&pause, NULL);
+            if (process_state(stopped) == 'T' && process_state(target) != 'T')
+                kill(stopped, SIGCONT);
+        }
+        _exit(0);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return watcher;
+}
+
 void signals_stop_with(pid_t target, int signal)
 {
     struct sigaction by_default = {.sa_handler = SIG_DFL}, ours;
     if (process_state(target) != 'T')
         return; /* continued already */
+    if (!stop_asked && !in_foreground())
+        return; /* somebody stopped the target alone, and will continue it alone */
     continued = 0;
+    pid_t watcher = watch_stopped(target);
     bool catchable = signal != SIGSTOP && sigaction(signal, &by_default, &ours) == 0;
     raise(signal);
     if (catchable)
         sigaction(signal, &ours, NULL);
+    stop_asked = 0;
+    if (watcher > 0) {
+        kill(watcher, SIGKILL);
+        while (waitpid(watcher, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
     /* Nobody stopped us (a process group without a shell): then nobody continues us either, and
      * the target is left as its user put it. */
     if (continued) {

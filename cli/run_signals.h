@@ -40,7 +40,9 @@ void signals_finishing_texts(const char *first, const char *second);
 /* Sleep until a child changes state or the time is over. */
 void signals_wait(int milliseconds);
 
-/* The target stopped by `signal`: stop too; when continued, see that the target is. */
+/* The target stopped by `signal`. When that is job control's doing (perfkit got a stop signal too,
+ * or is the foreground job of a terminal), stop as well, until perfkit or the target is continued;
+ * see that the target then is. */
 void signals_stop_with(pid_t target, int signal);
 
 /* Somebody continued perfkit without it having been stopped: hand that on when still needed. */

@@ -70,9 +70,10 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_
         (int64_t)(balance->called - balance->recorded - balance->failed - balance->captured -
                   balance->dropped - outstanding - balance->filtered);
     uint64_t uncalled = 0;
-    if (cut_off && remainder < 0)
-        uncalled =
-            (uint64_t)-remainder < balance->uncalled ? (uint64_t)-remainder : balance->uncalled;
+    if (cut_off && remainder < 0) {
+        uint64_t surplus = 0 - (uint64_t)remainder;
+        uncalled = surplus < balance->uncalled ? surplus : balance->uncalled;
+    }
     remainder += (int64_t)uncalled;
     if (cut_off && remainder > 0 && (uint64_t)remainder <= *inside) {
         *inside -= (uint64_t)remainder;

@@ -90,6 +90,12 @@ static void play(int terminal, pid_t job, pid_t target)
     kill(job, SIGCONT); /* to perfkit alone */
     pause_ms(300);
     check(state_of(target) != 'T', "the program continues when perfkit does");
+    kill(target, SIGSTOP); /* and continues it alone */
+    await(job, 's', "the job stops with its program again");
+    kill(target, SIGCONT);
+    for (int i = 0; i < 500 && state_of(job) == 'T'; i++)
+        pause_ms(10);
+    check(state_of(job) != 'T', "the job continues with its program");
     kill(job, SIGTERM);
     int status = await(job, 'e', "the job ends");
     check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the job's status is the program's");
@@ -129,7 +135,7 @@ int main(int argc, char **argv)
                 continues += strcmp(name, "CONT") == 0 ? number : 0;
             }
         check(interrupts == 1, "one ^C is one SIGINT");
-        check(continues == 2, "two continues are two SIGCONT");
+        check(continues == 3, "three continues are three SIGCONT");
         fflush(stdout);
         _exit(failures ? 1 : 0);
     }

@@ -6,6 +6,7 @@
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 
 #define CHAIN 3        /* different kernels that follow each other */
 #define SHORT_NS 20000 /* without declared work: kernels whose own work cannot be much */
@@ -112,7 +113,7 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
     bool anew = chain->first_name == name && chain->last_name != name;
     bool follows =
         chain->links.count && chain->stream == op->stream && !anew && op->start >= chain->end;
-    int64_t gap = follows ? op->start - chain->end : 0;
+    int64_t gap = follows ? prof_subtract(op->start, chain->end) : 0;
     if (!follows || gap > SHORT_NS)
         close_chain(chain, all);
     if (!chain->links.count)
@@ -120,7 +121,7 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
     else
         chain->gap_ns += gap;
     chain->different += chain->last_name != name;
-    int64_t apart = op->call - chain->last_call;
+    int64_t apart = prof_subtract(op->call, chain->last_call); /* of a call that may be unknown */
     if (chain->links.count && op->call != PROF_UNKNOWN && op->thread == chain->thread &&
         apart > 0 && apart < SHORT_NS)
         chain->host_ns += apart;

@@ -23,3 +23,19 @@ echo "default: $?"
 start sh -c 'echo ready $$; exec sleep 20'
 { kill -KILL "$target"; wait $job; } 2>/dev/null
 echo "killed: $?"
+# Stopped and continued by somebody else, without a terminal: perfkit records on.
+start target signals 20
+for _ in 1 2 3 4 5; do
+  kill -STOP "$target"
+  sleep 0.1
+  kill -CONT "$target"
+  sleep 0.1
+done
+kill -STOP "$target"
+sleep 0.3
+cut -d' ' -f3 "/proc/$job/stat" | sed 's/[RDS]/not stopped/'
+kill -CONT "$target"
+kill -TERM $job
+cat <&5 | grep -v CONT # several at once are one
+wait $job
+echo "stopped: $?"
