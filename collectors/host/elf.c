@@ -1,5 +1,7 @@
 /* A look at the program that is about to be executed: does our library do it harm? A handful of
- * small reads, about 5 us; scripts and what cannot be read count as harmless. */
+ * small reads, about 5 us; of a script its interpreter is looked at. What cannot be read counts as
+ * harmless. */
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +15,9 @@
 #define MAX_DYNAMIC 96u
 #define MAX_NEEDED 64u
 #define MAX_PATH 4096u
+#define MAX_SCRIPTS 4u /* a script whose interpreter is a script ..., as the kernel has it */
+#define MAX_LINE 256u  /* of the first line of a script, as the kernel has it */
+#define MUSL_LOADER "ld-musl-"
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
@@ -81,20 +86,86 @@ static bool needs_sanitizer(int fd, const Elf64_Phdr *headers, unsigned count)
     return false;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The loader of this process by its file name, "" = unknown. glibc's has the same name wherever it
+ * is installed; musl's has another one, and ends a program whose LD_PRELOAD needs glibc. */
+static char own_loader[64];
+
+void host_elf_find_loader(void)
+{
+    Dl_info info;
+    void *in_loader = dlsym(RTLD_DEFAULT, "__tls_get_addr");
+    const char *name = in_loader && dladdr(in_loader, &info) ? base_name(info.dli_fname) : "";
+    if (strlen(name) < sizeof own_loader)
+        memcpy(own_loader, name, strlen(name) + 1);
+}
+
+/* Does the program name another loader than ours? A static one names none. */
+static bool has_other_loader(int fd, const Elf64_Phdr *headers, unsigned count)
+{
+    char name[MAX_LINE];
+    for (unsigned i = 0; *own_loader && i < count; i++) {
+        if (headers[i].p_type == PT_INTERP && headers[i].p_filesz - 1 < sizeof name &&
+            read_at(fd, name, headers[i].p_filesz, headers[i].p_offset)) {
+            name[headers[i].p_filesz - 1] = '\0';
+            return strcmp(base_name(name), own_loader) != 0;
+        }
+    }
+    return false;
+}
+
+static bool elf_takes(int fd, const Elf64_Ehdr *header)
+{
+    Elf64_Phdr headers[MAX_HEADERS];
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != OUR_MACHINE)
+        return false;
+    unsigned count = header->e_phnum < MAX_HEADERS ? header->e_phnum : MAX_HEADERS;
+    return header->e_phentsize != sizeof *headers ||
+           !read_at(fd, headers, count * sizeof *headers, header->e_phoff) ||
+           (!has_other_loader(fd, headers, count) && !needs_sanitizer(fd, headers, count));
+}
+
+/* The path after "#!" up to a blank; false when the file is no script. */
+static bool read_interpreter(int fd, char line[MAX_LINE])
+{
+    ssize_t n = pread(fd, line, MAX_LINE - 1, 0);
+    if (n < 3 || line[0] != '#' || line[1] != '!')
+        return false;
+    line[n] = '\0';
+    size_t start = 2 + strspn(line + 2, " \t"), length = strcspn(line + start, " \t\n");
+    memmove(line, line + start, length);
+    line[length] = '\0';
+    return length > 0;
+}
+
+static int open_program(const char *path)
+{
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 bool host_elf_takes_preload_fd(int fd)
 {
     Elf64_Ehdr header;
-    Elf64_Phdr headers[MAX_HEADERS];
-    int saved = errno;
+    char line[MAX_LINE];
+    int saved = errno, at = fd;
     bool takes = true;
 
-    if (read_at(fd, &header, sizeof header, 0) && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0) {
-        takes = header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == OUR_MACHINE;
-        unsigned count = header.e_phnum < MAX_HEADERS ? header.e_phnum : MAX_HEADERS;
-        if (takes && header.e_phentsize == sizeof *headers &&
-            read_at(fd, headers, count * sizeof *headers, header.e_phoff))
-            takes = !needs_sanitizer(fd, headers, count);
+    for (unsigned i = 0; i < MAX_SCRIPTS && at >= 0 && read_interpreter(at, line); i++) {
+        if (at != fd)
+            close(at);
+        takes = strncmp(base_name(line), MUSL_LOADER, strlen(MUSL_LOADER)) != 0;
+        at = open_program(line);
     }
+    if (takes && at >= 0 && read_at(at, &header, sizeof header, 0) &&
+        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0)
+        takes = elf_takes(at, &header);
+    if (at >= 0 && at != fd)
+        close(at);
     errno = saved;
     return takes;
 }
@@ -102,10 +173,12 @@ bool host_elf_takes_preload_fd(int fd)
 /* -1 = no such file here, else the answer. */
 static int look(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open_program(path);
     if (fd < 0)
         return -1;
-    bool takes = host_elf_takes_preload_fd(fd);
+    /* musl's loader, called by name, names no loader itself */
+    bool takes = strncmp(base_name(path), MUSL_LOADER, strlen(MUSL_LOADER)) != 0 &&
+                 host_elf_takes_preload_fd(fd);
     close(fd);
     return takes;
 }

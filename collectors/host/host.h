@@ -55,9 +55,12 @@ void host_environment_report(void);
 
 /* ---- elf.c ---------------------------------------------------------------------------------- */
 
+/* Once, when the library is loaded: by which loader the programs are that can be given it. */
+void host_elf_find_loader(void);
+
 /* Can the program be given our library? No when it is for another machine or word size (the
- * dynamic linker would complain on stderr) or needs a sanitizer's runtime, which refuses to run
- * when another library comes before it. */
+ * dynamic linker would complain on stderr), has another loader (musl's ends the program), or needs
+ * a sanitizer's runtime, which refuses to run when another library comes before it. */
 bool host_elf_takes_preload(const char *path);
 bool host_elf_takes_preload_fd(int fd);
 bool host_elf_takes_preload_file(const char *file); /* looked for along PATH */

@@ -89,6 +89,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     if (atomic_exchange(&loaded, true))
         return;
     host_real_find();
+    host_elf_find_loader();
     if (host_environment_remember(envp, own_path())) {
         on_exit(saw_status, NULL);
         quick_hooked = at_quick_exit(saw_quick_exit) == 0;

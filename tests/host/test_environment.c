@@ -254,6 +254,58 @@ START_TEST(sanitized_programs_are_spared)
 }
 END_TEST
 
+/* A dynamic program by its loader's name. */
+static struct tiny loaded_by(const char *loader)
+{
+    struct tiny tiny = needing("libc.so.6");
+    tiny.load = (Elf64_Phdr){.p_type = PT_INTERP,
+                             .p_offset = offsetof(struct tiny, strings),
+                             .p_filesz = strlen(loader) + 1};
+    strcpy(tiny.strings, loader);
+    return tiny;
+}
+
+START_TEST(programs_of_another_c_library_are_spared)
+{
+    char own[64] = "", line[128];
+    Elf64_Ehdr header;
+    int fd = open("/proc/self/exe", O_RDONLY);
+    ck_assert_int_eq(read(fd, &header, sizeof header), sizeof header);
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr segment;
+        off_t at = (off_t)(header.e_phoff + i * sizeof segment);
+        ck_assert_int_eq(pread(fd, &segment, sizeof segment, at), sizeof segment);
+        if (segment.p_type == PT_INTERP && segment.p_filesz < sizeof own)
+            ck_assert_int_gt(pread(fd, own, segment.p_filesz, (off_t)segment.p_offset), 0);
+    }
+    close(fd);
+    host_elf_find_loader();
+    struct tiny tiny = loaded_by("/lib/ld-musl-x86_64.so.1");
+    write_file(&tiny, sizeof tiny);
+    ck_assert(!host_elf_takes_preload(scratch));
+    /* a script is its interpreter's */
+    char script[96];
+    snprintf(script, sizeof script, "%s-script", scratch);
+    int length = snprintf(line, sizeof line, "#! %s -x\nrest\n", scratch);
+    fd = open(script, O_CREAT | O_TRUNC | O_WRONLY, 0700);
+    ck_assert_int_eq(write(fd, line, (size_t)length), length);
+    close(fd);
+    ck_assert(!host_elf_takes_preload(script));
+    tiny = loaded_by(own);
+    write_file(&tiny, sizeof tiny);
+    ck_assert(host_elf_takes_preload(scratch));
+    ck_assert(host_elf_takes_preload(script));
+    /* of the same name elsewhere (Nix, Spack) */
+    snprintf(line, sizeof line, "/elsewhere/%s", strrchr(own, '/') + 1);
+    tiny = loaded_by(line);
+    write_file(&tiny, sizeof tiny);
+    ck_assert(host_elf_takes_preload(scratch));
+    unlink(script);
+    unlink(scratch);
+    ck_assert(host_elf_takes_preload("/bin/sh"));
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -267,6 +319,7 @@ int main(void)
         a_variable_too_long_to_keep_is_given_up,
         programs_are_looked_at,
         sanitized_programs_are_spared,
+        programs_of_another_c_library_are_spared,
     };
     snprintf(scratch, sizeof scratch, "/tmp/perfkit-test-elf-%ld", (long)getpid());
     Suite *suite = suite_create("host: environment and programs");
