@@ -22,6 +22,28 @@ static void put_shape(struct prof_json *json, const char *key, const int64_t sha
     prof_json_end(json);
 }
 
+/* What the values are of. */
+static const char *per_of(const struct prof_compared *row)
+{
+    switch (row->family) {
+    case PROF_METRIC_KERNEL:
+        return row->summed ? "iteration" : "launch";
+    case PROF_METRIC_COPY:
+        return row->summed ? "iteration" : "byte";
+    case PROF_METRIC_RANGE:
+        return row->summed ? "iteration" : "range";
+    case PROF_METRIC_REGISTERS:
+    case PROF_METRIC_SHARED_BYTES:
+    case PROF_METRIC_LOCAL_BYTES:
+    case PROF_METRIC_PEAK_BYTES:
+    case PROF_METRIC_LEAKED_BYTES:
+    case PROF_METRIC_FINDING:
+        return "run";
+    default:
+        return "iteration";
+    }
+}
+
 static void put_metric(struct prof_json *json, const struct prof_compared *row)
 {
     const struct prof_metric_info *info = prof_metric_info(row->family);
@@ -29,7 +51,8 @@ static void put_metric(struct prof_json *json, const struct prof_compared *row)
     static const int64_t none[3] = {0};
     prof_json_string(json, "metric", info->name);
     prof_json_string(json, "class", info->exact ? "exact" : "noisy");
-    prof_json_string(json, "unit", unit_names[info->unit]);
+    prof_json_string(json, "unit", unit_names[row->summed ? PROF_METRIC_NS : info->unit]);
+    prof_json_string(json, "per", per_of(row));
     prof_json_string(json, "name", row->cand_name ? row->cand_name : row->base_name);
     prof_json_string(json, "base_name", row->base_name);
     prof_json_string(json, "place", row->place && *row->place ? row->place : NULL);
@@ -46,6 +69,8 @@ static void put_row(struct prof_json *json, const struct prof_compared *row)
     } numbers[] = {
         {"base", row->base_value},
         {"cand", row->cand_value},
+        {"base_count", row->base_count},
+        {"cand_count", row->cand_count},
         {"base_low", row->base_low},
         {"base_high", row->base_high},
         {"effect", row->effect},

@@ -120,7 +120,7 @@ static char *shift_text(const struct prof_comparison *c)
         return NULL;
     if (asprintf(&text, "%s is common to all device times, of which %s is taken for noise%s%s",
                  prof_gate_percent(c->shift).text, prof_gate_percent(c->shift_removed).text,
-                 c->overdispersion > 1 ? "; errors are widened by a factor of " : "",
+                 c->overdispersion > 1 ? "; errors are multiplied by " : "",
                  c->overdispersion > 1 ? prof_ratio(c->overdispersion).text : "") < 0)
         return NULL;
     return text;
@@ -202,10 +202,12 @@ static void put_moved(const struct prof_report_page *page, const struct prof_com
         char *subject = prof_gate_subject_placed(row, page->width / 3);
         char *clean = subject ? prof_report_clean(subject) : NULL;
         struct prof_text delta = prof_duration(row->delta_ns < 0 ? -row->delta_ns : row->delta_ns);
-        fprintf(page->out, "  %c%-10s %9s  %9s -> %-9s %s\n", row->delta_ns < 0 ? '-' : '+',
-                delta.text, prof_gate_percent(prof_gate_effect(row)).text,
+        struct prof_text events = prof_gate_events(row);
+        fprintf(page->out, "  %c%-10s %9s  %9s -> %-9s %s%s%s\n", row->delta_ns < 0 ? '-' : '+',
+                delta.text, prof_gate_time_change(row).text,
                 prof_gate_value(row, row->base_value).text,
-                prof_gate_value(row, row->cand_value).text, clean ? clean : "n/a");
+                prof_gate_value(row, row->cand_value).text, clean ? clean : "n/a",
+                *events.text ? ", " : "", events.text);
         free(clean);
         free(subject);
         shown++;

@@ -10,7 +10,8 @@
 #include "report/gate_words.h"
 #include "libprof/base/utf8.h"
 
-#define MOST_FACTOR 10000 /* more than that is no measurement: nothing can be told */
+#define MAX_SLOWDOWN 9 /* 10x: what could hide more than that says nothing of the program */
+#define BYTES_PER_MIB 1048576
 
 /* Means over units are whole in most programs; where they are not, two decimals tell enough. */
 static struct prof_text count_text(double value)
@@ -52,7 +53,12 @@ struct prof_text prof_gate_value(const struct prof_compared *row, double value)
         }
         return prof_bytes(value);
     case PROF_METRIC_NS_PER_BYTE:
-        return prof_rate(1e9 / value);
+        if (!row->summed) { /* more is slower, as in all rows: a rate would grow the other way */
+            struct prof_text text = prof_duration(value * BYTES_PER_MIB);
+            strcat(text.text, "/MiB");
+            return text;
+        }
+        return prof_duration(value);
     case PROF_METRIC_COUNT:
         break;
     }
@@ -65,35 +71,61 @@ struct prof_text prof_gate_percent(double effect)
     if (!isfinite(effect))
         return text;
     double percent = effect * 100;
-    if (fabs(percent) >= 1e6)
-        return percent > 0 ? (struct prof_text){"+1e6 % or more"}
-                           : (struct prof_text){"-1e6 % or less"};
+    if (effect > MAX_SLOWDOWN) /* the two values beside it say how much more */
+        return (struct prof_text){"> 10x"};
     char number[64];
     prof_print_fixed(number, fabs(percent), fabs(percent) < 0.995 ? 2 : 1);
     snprintf(text.text, sizeof text.text, "%c%.20s %%", percent < 0 ? '-' : '+', number);
     return text;
 }
 
-/* Idle time is judged as a part of iteration and idle time together, for it is often near 0; beside
- * its two values stands what became of it. */
-double prof_gate_effect(const struct prof_compared *row)
-{
-    if (row->family != PROF_METRIC_IDLE)
-        return row->effect;
-    return row->base_value > 0 ? row->cand_value / row->base_value - 1 : NAN;
-}
-
-/* A share of its time, or a factor where percent say little: a few noisy runs make huge ones. */
+/* A share of its time. A few noisy runs make huge ones: those say only that nothing would be found.
+ */
 static struct prof_text slowdown_text(double effect)
 {
     struct prof_text text = prof_gate_percent(effect);
-    if (effect >= MOST_FACTOR)
-        return (struct prof_text){"any size"};
-    if (effect >= 9) /* times as long */
-        snprintf(text.text, sizeof text.text, "a factor of %.20s",
-                 prof_count((int64_t)nearbyint(1 + effect)).text);
-    else if (isfinite(effect))
+    if (effect > MAX_SLOWDOWN)
+        return (struct prof_text){"more than 10x"};
+    if (isfinite(effect))
         memmove(text.text, text.text + 1, strlen(text.text)); /* no sign: a size */
+    return text;
+}
+
+static bool is_of_one_side(const struct prof_compared *row)
+{
+    return row->match == PROF_MATCH_ADDED || row->match == PROF_MATCH_REMOVED;
+}
+
+struct prof_text prof_gate_time_change(const struct prof_compared *row)
+{
+    if (is_of_one_side(row))
+        return row->match == PROF_MATCH_ADDED ? (struct prof_text){"new"}
+                                              : (struct prof_text){"gone"};
+    return prof_gate_percent(row->effect);
+}
+
+struct prof_text prof_gate_events(const struct prof_compared *row)
+{
+    const char *what = row->family == PROF_METRIC_KERNEL  ? "launch"
+                       : row->family == PROF_METRIC_COPY  ? "copy"
+                       : row->family == PROF_METRIC_RANGE ? "range"
+                                                          : NULL;
+    struct prof_text text = {""};
+    double base = row->base_count, cand = row->cand_count;
+    if (!what)
+        return text;
+    bool one = isnan(base) || isnan(cand) || !row->summed;
+    double last = isnan(cand) || !row->summed ? base : cand;
+    struct prof_text last_text = count_text(isnan(last) ? cand : last);
+    bool single = !strcmp(last_text.text, "1");
+    char all[128];
+    snprintf(all, sizeof all, "%s%s%s %s", one ? "" : count_text(base).text, one ? "" : " -> ",
+             last_text.text,
+             single                              ? what
+             : row->family == PROF_METRIC_KERNEL ? "launches"
+             : row->family == PROF_METRIC_COPY   ? "copies"
+                                                 : "ranges");
+    snprintf(text.text, sizeof text.text, "%.39s", all);
     return text;
 }
 
@@ -216,18 +248,29 @@ static void put_exact(FILE *out, const struct prof_compared *row)
                 prof_gate_value(row, out_cand).text);
 }
 
+/* The values, what became of them, and what that is in an iteration: the difference of the values,
+ * or that times how many of it there are. */
 static void put_noisy(FILE *out, const struct prof_compared *row)
 {
+    struct prof_text events = prof_gate_events(row);
+    if (is_of_one_side(row)) {
+        bool added = row->match == PROF_MATCH_ADDED;
+        fprintf(out, "%s: %s per iteration, %s", prof_gate_time_change(row).text,
+                prof_gate_value(row, added ? row->cand_value : row->base_value).text, events.text);
+        return;
+    }
     fprintf(out, "%s -> %s", prof_gate_value(row, row->base_value).text,
             prof_gate_value(row, row->cand_value).text);
     if (isfinite(row->effect))
-        fprintf(out, ", %s", prof_gate_percent(prof_gate_effect(row)).text);
+        fprintf(out, ", %s", prof_gate_percent(row->effect).text);
     if (isfinite(row->ci_low) && isfinite(row->ci_high) && row->family != PROF_METRIC_IDLE)
         fprintf(out, " (95 %%: %s to %s)", prof_gate_percent(row->ci_low).text,
                 prof_gate_percent(row->ci_high).text);
+    if (*events.text)
+        fprintf(out, ", %s", events.text);
     if (isfinite(row->delta_ns) && row->delta_ns != 0)
-        fprintf(out, ", %c%s per iteration", row->delta_ns < 0 ? '-' : '+',
-                prof_duration(fabs(row->delta_ns)).text);
+        fprintf(out, "%s %c%s per iteration", *events.text ? ":" : ",",
+                row->delta_ns < 0 ? '-' : '+', prof_duration(fabs(row->delta_ns)).text);
     char p[64];
     prof_print_fixed(p, isfinite(row->p_adjusted) ? row->p_adjusted : 1, 4);
     if (row->p_adjusted < 1e-4)
@@ -252,7 +295,7 @@ static void put_power(FILE *out, const struct prof_compared *row)
 {
     if (isfinite(row->mde))
         fprintf(out, "; a slowdown of %s%s may go unseen",
-                row->mde < MOST_FACTOR ? "less than " : "", slowdown_text(row->mde).text);
+                row->mde <= MAX_SLOWDOWN ? "less than " : "", slowdown_text(row->mde).text);
     if (row->runs_needed == PROF_UNKNOWN)
         fprintf(out, "; more than 1,000 runs a side would be needed");
     else if (row->runs_needed > 0)
@@ -401,7 +444,7 @@ static const char *why_untold(const struct prof_comparison *c)
 
 char *prof_gate_sensitivity(const struct prof_comparison *c)
 {
-    bool wall = c->wall_mde < MOST_FACTOR, others = c->median_mde < MOST_FACTOR;
+    bool wall = c->wall_mde <= MAX_SLOWDOWN, others = c->median_mde <= MAX_SLOWDOWN;
     struct text text;
     if (!begin(&text))
         return NULL;
@@ -430,8 +473,9 @@ const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES] = {
 };
 
 const char prof_gate_times_note[] =
-    "what moved is the sum of all; the change and both values are those of a typical one, which "
-    "outliers do not move: the two may differ in sign";
+    "of a typical launch, copy, range or iteration (mean of ln without the lowest and highest "
+    "tenth); "
+    "what moved is the difference, times how many of it an iteration has";
 
 const char prof_gate_runs_note[] =
     "these two runs, not what will happen again: for that perfkit ab";
@@ -443,15 +487,15 @@ bool prof_gate_time_moved(const struct prof_compared *row)
 
 /* What a kernel is made of differs from nothing where only one side has the kernel, which its
  * launches tell. */
-static bool is_of_one_side(const struct prof_compared *row)
+static bool is_resource_of_one_side(const struct prof_compared *row)
 {
     return (row->family == PROF_METRIC_REGISTERS || row->family == PROF_METRIC_SHARED_BYTES) &&
-           (row->match == PROF_MATCH_ADDED || row->match == PROF_MATCH_REMOVED);
+           is_of_one_side(row);
 }
 
 bool prof_gate_count_differs(const struct prof_compared *row)
 {
-    return !is_of_one_side(row) && prof_metric_info(row->family)->exact &&
+    return !is_resource_of_one_side(row) && prof_metric_info(row->family)->exact &&
            row->reason != PROF_REASON_SAME &&
            (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
 }

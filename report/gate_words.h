@@ -11,8 +11,11 @@ struct prof_text prof_gate_value(const struct prof_compared *row, double value);
 
 /* 0.052 as "+5.2 %"; n/a for NaN. */
 struct prof_text prof_gate_percent(double effect);
-/* What became of a time, as a share of what it was: of idle time that is not row->effect. */
-double prof_gate_effect(const struct prof_compared *row);
+/* The same for a row of times; "new", "gone" where one side does not have it. */
+struct prof_text prof_gate_time_change(const struct prof_compared *row);
+/* How many of it an iteration has: "40 launches"; "40 -> 1 launch" where sums are compared; "" for
+ * times of an iteration. */
+struct prof_text prof_gate_events(const struct prof_compared *row);
 
 /* The metric: "kernel gemm<128> (264,1,1)x(256,1,1)", and for one that was found under another
  * name, what it was. Names are cut to `cells` columns; 0 = as they are. malloc'ed; NULL = out of
@@ -22,8 +25,8 @@ char *prof_gate_subject(const struct prof_compared *row, size_t cells);
 /* The same with its place: "... in step/forward". */
 char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells);
 
-/* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %)".
- * malloc'ed. */
+/* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %), 4 launches: +240 us per
+ * iteration". malloc'ed. */
 char *prof_gate_change(const struct prof_compared *row);
 
 /* Why it has its verdict, with the configuration's reason and the findings that appeared at its
@@ -50,7 +53,7 @@ struct prof_gate_times {
 };
 extern const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES];
 
-/* How to read what moved: a sum, and beside it the change of a typical one. */
+/* How to read the times. */
 extern const char prof_gate_times_note[];
 /* What two runs can say. */
 extern const char prof_gate_runs_note[];

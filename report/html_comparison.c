@@ -72,10 +72,11 @@ static void put_time(FILE *out, const struct prof_compared *row, double most)
     fprintf(out, "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:",
             slower ? "slower" : "faster");
     prof_html_real(out, most > 0 ? size / most * 96 : 0);
-    fprintf(
-        out, "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
-        slower ? "+" : "-", prof_duration(size).text, prof_gate_percent(prof_gate_effect(row)).text,
-        prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
+    fprintf(out,
+            "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
+            slower ? "+" : "-", prof_duration(size).text, prof_gate_time_change(row).text,
+            prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
+    fprintf(out, "<td>%s</td>", prof_gate_events(row).text);
     put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(row, 0));
     fputs("</tr>\n", out);
 }
@@ -89,7 +90,7 @@ static void put_family(FILE *out, const struct prof_comparison *c,
         count += c->rows[i].family == times->family && prof_gate_time_moved(&c->rows[i]);
     if (!count)
         return;
-    fprintf(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"5\" class=\"left\">%s%s</th></tr>\n",
+    fprintf(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"6\" class=\"left\">%s%s</th></tr>\n",
             times->title, count > ROWS ? ", those that moved most" : "");
     for (size_t i = 0; i < c->count && shown < ROWS; i++) {
         if (c->rows[i].family != times->family || !prof_gate_time_moved(&c->rows[i]))
@@ -114,6 +115,7 @@ static void put_times(FILE *out, const struct prof_comparison *c)
           "class=\"plain\">Change</th>"
           "<th scope=\"col\" class=\"plain\">Baseline</th><th scope=\"col\" class=\"plain\">This "
           "run</th>"
+          "<th scope=\"col\" class=\"plain\">Per iteration</th>"
           "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>\n",
           out);
     for (size_t i = 0; i < PROF_GATE_TIMES; i++)

@@ -122,7 +122,7 @@ struct prof_metric {
      * Families of the whole run have it in `outside`. Noisy: `inside` is the time of all of it over the
      * steady iterations, ns. */
     int64_t inside, outside;
-    struct prof_sketch sketch; /* noisy; count 0 = too little of it to be kept */
+    struct prof_sketch sketch; /* noisy; count 0 = too little time to be kept */
 };
 
 enum prof_iteration_source {
@@ -163,7 +163,7 @@ struct prof_run {
     double clock_hz;    /* mean clock of the device while it worked; NaN = not recorded */
     struct prof_metric *metrics; /* by family, name, place, grid, block, device */
     size_t count;
-    int64_t left_out; /* noisy metrics of too little time to be kept */
+    int64_t left_out; /* noisy metrics of too little time for a sketch */
     void *texts;      /* private */
 };
 
@@ -281,7 +281,7 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(CLOCK, "clock", "slower in time, not in cycles of the device")                               \
     X(THROTTLED, "throttled", "everything grew slower while it ran")                               \
     X(SMALL, "small", "too small a share of the time to be gated")                                 \
-    X(PARTIAL, "partial", "some runs do not have it")                                              \
+    X(PARTIAL, "partial", "some runs do not have it, or too little of it")                                              \
     X(DEFERRED, "deferred", "more, but the runtime frees memory when it likes: more runs decide")  \
     X(IGNORED, "ignored", "ignored by the configuration")                                          \
     X(TIMES_REFUSED, "times-refused", "times cannot be compared")
@@ -321,15 +321,19 @@ struct prof_compared {
     int override;              /* the last of options.overrides that applied; -1 = none */
     bool gated; /* it can change the verdict of the whole */
     /* Means over units. Exact: per iteration, or of the run (NaN = not there). Noisy: exp of the mean
-     * of y, in the metric's unit. */
+     * of y, in the metric's unit: of a typical launch, copy (per byte), range or iteration; `summed`: ns
+     * of an iteration. Idle time is what busy time leaves of the iteration. */
     double base_value, cand_value;
+    /* Noisy: launches, copies, ranges in an iteration; NaN = not there. */
+    double base_count, cand_count;
+    bool summed; /* noisy: the counts differ, or one side has none, or several kernels were one */
     /* Exact metrics: where the baseline's runs disagree, their range. */
     double base_low, base_high;
     double outside_base, outside_cand; /* exact: outside iterations, per run */
     /* Noisy; NaN where it was not judged. Relative: 0.05 = 5 % slower. What all metrics have in
      * common is in `effect` and taken out of the rest as far as noise explains it. */
-    double effect;            /* cand_value / base_value - 1 */
-    double residual;          /* the effect that is judged */
+    double effect;            /* cand_value / base_value - 1; NaN where there is nothing to divide by */
+    double residual;          /* the effect that is judged; of idle time as a part of the iteration */
     double ci_low, ci_high;   /* 95 % */
     double p, p_adjusted;     /* one-sided, of "slower"; Holm over the gated ones */
     double p_faster;          /* adjusted, of "faster" */
@@ -338,7 +342,8 @@ struct prof_compared {
     double df;
     int64_t runs_needed;      /* units a side for the target; PROF_UNKNOWN = more than 1000 */
     double share;             /* of the baseline's time: devices' for device time, iterations' else */
-    double delta_ns;          /* per iteration: how much of the time it took more; exact: NaN */
+    double delta_ns;          /* per iteration: (cand_value - base_value) times base_count (copies:
+                                 times their bytes); summed: the difference. Exact: NaN */
     bool multimodal, drifts, correlated; /* in some unit: several modes, a trend over the run,
                                             neighbours alike */
 };

@@ -73,6 +73,61 @@ START_TEST(symmetric)
 }
 END_TEST
 
+/* One estimator in a row: the change, and what it is in an iteration, follow from the two values.
+ */
+START_TEST(rows_follow_from_their_values)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, 2);
+    for (int change = UNCHANGED; change < CHANGES; change++) {
+        struct program_runs cand = program_runs((enum change)change, 11, 2);
+        struct prof_comparison r = judge(base.runs, 2, cand.runs, 2, &in_turns);
+        const struct prof_compared *wall = row_named(&r, PROF_METRIC_WALL, "");
+        const struct prof_compared *busy = row_named(&r, PROF_METRIC_BUSY, "");
+        const struct prof_compared *idle = row_named(&r, PROF_METRIC_IDLE, "");
+        ck_assert(fabs(wall->base_value - busy->base_value - idle->base_value) < 1);
+        ck_assert(fabs(wall->cand_value - busy->cand_value - idle->cand_value) < 1);
+        for (size_t i = 0; i < r.count; i++) {
+            const struct prof_compared *row = &r.rows[i];
+            double times = row->summed || isnan(row->base_count) ? 1 : row->base_count;
+            double more = row->cand_value - row->base_value;
+            if (prof_metric_info(row->family)->exact || isnan(more))
+                continue;
+            ck_assert(fabs(row->effect - (row->cand_value / row->base_value - 1)) < 1e-12);
+            ck_assert(row->effect * row->delta_ns >= 0);
+            if (row->family == PROF_METRIC_KERNEL || row->family == PROF_METRIC_RANGE)
+                ck_assert(fabs(row->delta_ns - more * times) < 1e-3);
+            if (row->family == PROF_METRIC_COPY) /* 4 KiB */
+                ck_assert(fabs(row->delta_ns - more * 4096) < 1e-3 * fabs(row->delta_ns));
+            if (row->family < PROF_METRIC_KERNEL)
+                ck_assert(row->delta_ns == more);
+        }
+        prof_comparison_free(&r);
+        program_free(&cand);
+    }
+    program_free(&base);
+}
+END_TEST
+
+/* What was batched is compared by its sum: ten launches of a tenth are no faster than one. */
+START_TEST(batched)
+{
+    struct program_runs base = program_runs(PIECES, 1, RUNS);
+    struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    const struct prof_compared *relu = row_named(&r, PROF_METRIC_KERNEL, "relu_1");
+    ck_assert(relu->summed && relu->base_count == 10 && relu->cand_count == 1);
+    ck_assert_int_eq(relu->match, PROF_MATCH_SHAPE);
+    ck_assert_msg(fabs(relu->effect) < 0.02, "%g", relu->effect);
+    ck_assert(fabs(relu->base_value - 40000) < 1000);
+    ck_assert_int_ne(relu->verdict, PROF_VERDICT_FAIL);
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_LAUNCHES, "relu_1")->verdict, PROF_VERDICT_IMPROVED);
+    ck_assert_uint_eq(r.verdicts[PROF_VERDICT_FAIL], 0);
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
 START_TEST(few_runs)
 {
     struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
@@ -576,6 +631,7 @@ START_TEST(noisy_metric)
 }
 END_TEST
 
-CHECK_MAIN("compare", no_order, symmetric, few_runs, sessions, refused, overrides, other_length,
-           now_and_then, not_exact, in_most_runs, warns, idle, freed_later, lower_clock, invalid,
-           kept_runs, noisy_host, noisy_range, noisy_metric)
+CHECK_MAIN("compare", no_order, symmetric, rows_follow_from_their_values, batched, few_runs,
+           sessions, refused, overrides, other_length, now_and_then, not_exact, in_most_runs, warns,
+           idle, freed_later, lower_clock, invalid, kept_runs, noisy_host, noisy_range,
+           noisy_metric)

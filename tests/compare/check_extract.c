@@ -278,7 +278,7 @@ END_TEST
  * is lost. */
 START_TEST(numbered_ranges)
 {
-    const int counts[] = {4093, 4094, 4095, 4096, 4097, 5000};
+    const int counts[] = {4095, 4096, 5000};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         struct scene s;
         char name[32];

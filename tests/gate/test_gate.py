@@ -244,6 +244,7 @@ class Configuration(Case):
         self.write("perfkit.gate", '[[ignore]]\nmatch = "*launches:*"\nreason = "new layer"\n'
                    '[[ignore]]\nmatch = "api-calls:*"\nreason = "new layer"\n'
                    '[[ignore]]\nmatch = "range:*"\nreason = "new layer"\n'
+                   '[[ignore]]\nmatch = "kernel:relu*"\nreason = "new layer"\n'
                    '[[ignore]]\nmatch = "wall:*"\nreason = "new layer"\n'
                    '[[ignore]]\nmatch = "gpu-*"\nreason = "new layer"\n')
         result = self.gate(self.candidate("one-more-launch"))

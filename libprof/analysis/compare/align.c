@@ -1,5 +1,6 @@
 /* The metrics of all runs side by side: a merge of sorted lists. A metric that a run does not have
  * is NULL there, which for counts means none and for times not known. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,4 +121,58 @@ bool prof_value_outside(const struct prof_compare *c, const struct prof_pair *pa
                         size_t run, double *value)
 {
     return sum_parts(c, pair, side, run, false, value);
+}
+
+/* Busy time lies within the iteration, so that what is left is idle time of a typical one. */
+static bool idle_value(const struct prof_compare *c, int side, size_t run, double *value)
+{
+    double wall, busy;
+    if (!c->wall || !c->busy || !(c->wall_ns > 0) ||
+        !prof_log_value(c, c->wall, side, run, &wall) ||
+        !prof_log_value(c, c->busy, side, run, &busy))
+        return false;
+    *value = log1p(fmax(0, exp(wall) - exp(busy)) / c->wall_ns);
+    return true;
+}
+
+bool prof_log_value(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                    size_t run, double *value)
+{
+    const struct prof_metric *metric = pair->on[side][run];
+    if (pair->summed) {
+        bool any = prof_value_inside(c, pair, side, run, value) && *value > 0;
+        *value = any ? log(*value) : 0;
+        return any;
+    }
+    if (!metric || metric->sketch.count <= 0)
+        return false;
+    if (metric->family == PROF_METRIC_IDLE)
+        return idle_value(c, side, run, value);
+    *value = metric->sketch.log_mean;
+    return true;
+}
+
+static double mean_of_units(const struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    double sum = 0, units = 0;
+    for (size_t u = 0; u < c->units.count[side]; u++) {
+        double unit = 0, runs = 0, value;
+        for (size_t r = 0; r < c->side[side].count; r++) {
+            if (c->units.of_run[side][r] != u || !prof_log_value(c, pair, side, r, &value))
+                continue;
+            unit += value;
+            runs++;
+        }
+        sum += runs > 0 ? unit / runs : 0;
+        units += runs > 0;
+    }
+    return units > 0 ? sum / units : NAN;
+}
+
+double prof_side_value(const struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    const struct prof_metric *metric = prof_first(c, pair, side);
+    if (metric && metric->family == PROF_METRIC_IDLE && c->wall && c->busy)
+        return fmax(0, prof_side_value(c, c->wall, side) - prof_side_value(c, c->busy, side));
+    return exp(mean_of_units(c, pair, side));
 }

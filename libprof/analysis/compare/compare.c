@@ -290,23 +290,24 @@ static double mean_inside(const struct prof_compare *c, const struct prof_pair *
     return any ? sum / (double)c->side[side].count : NAN;
 }
 
-/* Mean of ln(time) over the runs that have it, back as a time. */
-static double typical(const struct prof_compare *c, const struct prof_pair *pair, int side)
+/* How many times its value a metric takes in an iteration of the baseline: launches, ranges, bytes
+ * of copies. Of bytes what the mean of time per byte says. */
+static double times_per_iteration(const struct prof_compare *c, const struct prof_pair *pair)
 {
-    double sum = 0, runs = 0, value;
-    for (size_t r = 0; r < c->side[side].count; r++) {
-        const struct prof_metric *metric = pair->on[side][r];
-        if (pair->part_count && prof_value_inside(c, pair, side, r, &value) && value > 0)
-            sum += log(value);
-        else if (!pair->part_count && metric && metric->sketch.count > 0)
-            sum += metric->family == PROF_METRIC_IDLE
-                       ? log(fmax(1, metric->sketch.sum / (double)metric->sketch.count))
-                       : metric->sketch.log_mean;
-        else
+    const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
+    if (pair->summed || !metric)
+        return 1;
+    if (metric->family != PROF_METRIC_COPY)
+        return pair->count[PROF_BASE];
+    double bytes = 0, count = 0;
+    for (size_t r = 0; r < c->side[PROF_BASE].count; r++) {
+        metric = pair->on[PROF_BASE][r];
+        if (!metric || !(metric->sketch.sum > 0))
             continue;
-        runs++;
+        bytes += (double)metric->inside / metric->sketch.sum;
+        count++;
     }
-    return runs > 0 ? exp(sum / runs) : NAN;
+    return count > 0 ? bytes / count * pair->count[PROF_BASE] : NAN;
 }
 
 static bool of_device(enum prof_metric_family family)
@@ -317,12 +318,18 @@ static bool of_device(enum prof_metric_family family)
 static void set_times(struct prof_compare *c, const struct prof_pair *pair,
                       struct prof_compared *row)
 {
-    double base = mean_inside(c, pair, PROF_BASE), cand = mean_inside(c, pair, PROF_CAND);
+    double base = mean_inside(c, pair, PROF_BASE);
     double whole = of_device(row->family) ? c->busy_ns : c->wall_ns;
-    row->base_value = typical(c, pair, PROF_BASE);
-    row->cand_value = typical(c, pair, PROF_CAND);
+    row->base_value = prof_side_value(c, pair, PROF_BASE);
+    row->cand_value = prof_side_value(c, pair, PROF_CAND);
+    row->base_count = pair->count[PROF_BASE];
+    row->cand_count = pair->count[PROF_CAND];
+    row->summed = pair->summed;
+    row->effect = row->base_value > 0 ? row->cand_value / row->base_value - 1 : NAN;
     row->share = (isnan(base) ? 0 : base) / whole;
-    row->delta_ns = (isnan(cand) ? 0 : cand) - (isnan(base) ? 0 : base);
+    row->delta_ns = ((isnan(row->cand_value) ? 0 : row->cand_value) -
+                     (isnan(row->base_value) ? 0 : row->base_value)) *
+                    times_per_iteration(c, pair);
 }
 
 static void make_row(struct prof_compare *c, const struct prof_pair *pair,
@@ -345,6 +352,8 @@ static void make_row(struct prof_compare *c, const struct prof_pair *pair,
                                   .cand_value = NAN,
                                   .base_low = NAN,
                                   .base_high = NAN,
+                                  .base_count = NAN,
+                                  .cand_count = NAN,
                                   .outside_base = NAN,
                                   .outside_cand = NAN,
                                   .effect = NAN,
@@ -372,15 +381,17 @@ static void make_row(struct prof_compare *c, const struct prof_pair *pair,
     }
 }
 
-static double mean_of_family(const struct prof_compare *c, enum prof_metric_family family)
+/* The pair of a family that has one member, where the baseline has it. */
+static const struct prof_pair *pair_of_family(const struct prof_compare *c,
+                                              enum prof_metric_family family)
 {
     for (size_t i = 0; i < c->metrics.pairs.count; i++) {
         const struct prof_pair *pair = &c->metrics.pairs.data[i];
         const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
         if (metric && metric->family == family)
-            return mean_inside(c, pair, PROF_BASE);
+            return pair;
     }
-    return NAN;
+    return NULL;
 }
 
 static size_t *make_rows(struct prof_compare *c)
@@ -388,8 +399,10 @@ static size_t *make_rows(struct prof_compare *c)
     size_t *of_row = calloc(c->metrics.pairs.count + 1, sizeof *of_row);
     struct prof_comparison *result = c->result;
     result->rows = calloc(c->metrics.pairs.count + 1, sizeof *result->rows);
-    c->wall_ns = mean_of_family(c, PROF_METRIC_WALL);
-    c->busy_ns = mean_of_family(c, PROF_METRIC_BUSY);
+    c->wall = pair_of_family(c, PROF_METRIC_WALL);
+    c->busy = pair_of_family(c, PROF_METRIC_BUSY);
+    c->wall_ns = c->wall ? mean_inside(c, c->wall, PROF_BASE) : NAN;
+    c->busy_ns = c->busy ? mean_inside(c, c->busy, PROF_BASE) : NAN;
     for (size_t i = 0; of_row && result->rows && i < c->metrics.pairs.count; i++) {
         if (c->metrics.pairs.data[i].taken)
             continue;

@@ -19,6 +19,10 @@ struct prof_pair {
     size_t part_count;
     enum prof_match match;
     bool taken; /* a part of another pair: no row of its own */
+    /* Times: compared as sums of an iteration, since how many of it there are in one differs, or it
+     * consists of parts, or one side does not have it. Else a typical one is compared with another. */
+    bool summed;
+    double count[PROF_SIDES]; /* times: events in an iteration, mean over runs; NaN = not there */
 };
 
 struct prof_match_run {
@@ -44,6 +48,7 @@ struct prof_compare {
     struct prof_arena *texts;
     double iterations[PROF_SIDES]; /* mean over runs */
     double wall_ns, busy_ns;       /* of an iteration of the baseline */
+    const struct prof_pair *wall, *busy; /* NULL = not there */
     bool failed;
 };
 
@@ -63,6 +68,15 @@ bool prof_value_inside(const struct prof_compare *c, const struct prof_pair *pai
                        size_t run, double *value);
 bool prof_value_outside(const struct prof_compare *c, const struct prof_pair *pair, int side,
                         size_t run, double *value);
+
+/* ln(time) of one run: of a typical event, or of an iteration where the pair is summed. Of idle time
+ * ln(1 + its part of the baseline's iteration): near 0 a ratio of idle times means nothing. False: not
+ * known. */
+bool prof_log_value(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                    size_t run, double *value);
+/* The mean of that over the units that have it, back as a time; of idle time what busy time leaves of
+ * the iteration. NaN = none has it. */
+double prof_side_value(const struct prof_compare *c, const struct prof_pair *pair, int side);
 
 /* Judge all rows of a kind; rows are in the order of pairs that are not taken. `of_row`: row ->
  * pair. */

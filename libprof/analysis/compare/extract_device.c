@@ -9,7 +9,7 @@
 #include "libprof/analysis/compare/extract.h"
 #include "libprof/base/saturate.h"
 
-/* Keys of less time keep their counts, not their times: nothing can be said about them. */
+/* Keys of less time keep their sums, not their sketches: nothing more can be said about them. */
 #define LEAST_SHARE 0.0005
 #define LEAST_FOR_COLD                                                                             \
     4 /* launches, of which the first is warm-up where the run is the iteration */
@@ -223,10 +223,6 @@ static void add_times(struct work *w, const struct key *key, double total)
     size_t skip = x->iterations.source == PROF_ITERATION_RUN && key->count >= LEAST_FOR_COLD;
     if (!key->count)
         return;
-    if (key->sum < LEAST_SHARE * total) {
-        x->run->left_out++;
-        return;
-    }
     struct prof_metric *metric =
         prof_extract_add(x, prof_is_kernel(key->shape) ? PROF_METRIC_KERNEL : PROF_METRIC_COPY,
                          key->name, place_of(w, key));
@@ -234,7 +230,10 @@ static void add_times(struct work *w, const struct key *key, double total)
         return;
     shape_metric(metric, key);
     metric->inside = (int64_t)key->sum;
-    prof_extract_sketch(x, metric, key->values + skip, key->count - skip);
+    if (key->sum < LEAST_SHARE * total)
+        x->run->left_out++;
+    else
+        prof_extract_sketch(x, metric, key->values + skip, key->count - skip);
 }
 
 /* Numbers of the launch configuration, where they are known: the largest of the key's shapes. */

@@ -6,7 +6,7 @@
 #include "libprof/analysis/compare/extract.h"
 #include "libprof/base/saturate.h"
 
-#define LEAST_SHARE 0.001 /* of the iterations' time, for the times of a range to be kept */
+#define LEAST_SHARE 0.001 /* of the iterations' time, for the sketch of a range to be kept */
 
 /* ---- iterations ---------------------------------------------------------------------------------
  */
@@ -128,16 +128,15 @@ void prof_extract_ranges(struct prof_extract *x)
     walk_ranges(x, all);
     for (size_t p = 0; p < PROF_EXTRACT_MAX_PATHS; p++) {
         struct series *s = &all[p];
+        struct prof_metric *metric =
+            s->count && !x->failed ? prof_extract_add(x, PROF_METRIC_RANGE, x->paths.data[p], "")
+                                   : NULL;
+        if (metric)
+            metric->inside = s->sum < 9e18 ? (int64_t)s->sum : INT64_MAX;
         if (s->count && s->sum < least)
             x->run->left_out++;
-        struct prof_metric *metric =
-            s->count && s->sum >= least && !x->failed
-                ? prof_extract_add(x, PROF_METRIC_RANGE, x->paths.data[p], "")
-                : NULL;
-        if (metric) {
-            metric->inside = s->sum < 9e18 ? (int64_t)s->sum : INT64_MAX;
+        else if (metric)
             prof_extract_sketch(x, metric, s->values, s->count);
-        }
         free(s->values);
     }
     free(all);

@@ -290,6 +290,82 @@ static void match_places(struct prof_compare *c)
     }
 }
 
+/* ---- typical ones or sums -----------------------------------------------------------------------
+ */
+
+/* Events of the pair in an iteration of the run; of kernels the launches, which are counted also
+ * where the first is left out of the times as warm-up. */
+static bool events_of(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                      size_t run, double *value)
+{
+    const struct prof_metric *metric = pair->on[side][run];
+    int64_t iterations = c->side[side].data[run].iterations;
+    if (!metric)
+        return false;
+    *value = (double)metric->sketch.count / (iterations > 0 ? (double)iterations : 1);
+    return true;
+}
+
+struct range {
+    double low, high, sum, runs;
+};
+
+static struct range count_range(const struct prof_compare *c, const struct prof_pair *pair,
+                                bool launches, int side)
+{
+    struct range range = {.low = INFINITY, .high = -INFINITY};
+    for (size_t r = 0; r < c->side[side].count; r++) {
+        double value;
+        bool has = launches ? prof_value_inside(c, pair, side, r, &value)
+                            : events_of(c, pair, side, r, &value);
+        if (!has)
+            continue;
+        range.low = fmin(range.low, value);
+        range.high = fmax(range.high, value);
+        range.sum += value;
+        range.runs++;
+    }
+    return range;
+}
+
+static bool has_sketch(const struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    for (size_t r = 0; r < c->side[side].count; r++) {
+        if (pair->on[side][r] && pair->on[side][r]->sketch.count > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Launches of 80 us that became one of 3 ms are no slower kernel: where the counts of an iteration
+ * differ between the sides, in all of their runs and by more than runs of other lengths explain,
+ * the sums of an iteration are compared. */
+static void choose_sums(const struct prof_compare *c, struct prof_pair *pair)
+{
+    const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
+    metric = metric ? metric : prof_first(c, pair, PROF_CAND);
+    enum prof_metric_family family = metric->family;
+    size_t index;
+    const struct prof_pair *launches =
+        family == PROF_METRIC_KERNEL ? pair_of(c, PROF_METRIC_LAUNCHES, metric, &index) : NULL;
+    struct range on[PROF_SIDES];
+    for (int s = 0; s < PROF_SIDES; s++) {
+        on[s] = count_range(c, launches ? launches : pair, launches, s);
+        pair->count[s] = on[s].runs > 0 ? on[s].sum / on[s].runs : NAN;
+    }
+    double n = c->iterations[PROF_BASE], m = c->iterations[PROF_CAND];
+    double room = 1e-9 * fmax(on[PROF_BASE].high, on[PROF_CAND].high);
+    if (n != m)
+        room += 1 / fmax(1, n) + 1 / fmax(1, m);
+    bool differ = on[PROF_CAND].low > on[PROF_BASE].high + room ||
+                  on[PROF_BASE].low > on[PROF_CAND].high + room;
+    bool counted =
+        family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY || family == PROF_METRIC_RANGE;
+    pair->summed = pair->part_count || (counted && differ) ||
+                   has_sketch(c, pair, PROF_BASE) != has_sketch(c, pair, PROF_CAND) ||
+                   !prof_first(c, pair, PROF_BASE) || !prof_first(c, pair, PROF_CAND);
+}
+
 /* Kernels of thousands of shapes (sizes that depend on data) are left as they are: no rename is
  * told from so many, and looking would cost the product of both sides. */
 #define MOST_LONE 128
@@ -315,6 +391,8 @@ bool prof_match(struct prof_compare *c)
     }
     if (ok && c->metrics.pairs.count <= 64 * MOST_LONE)
         match_places(c);
+    for (size_t i = 0; ok && i < c->metrics.pairs.count; i++)
+        choose_sums(c, &c->metrics.pairs.data[i]);
     for (int s = 0; s < PROF_SIDES; s++)
         prof_array_free(&lones.side[s]);
     return ok;

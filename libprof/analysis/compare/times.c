@@ -57,25 +57,6 @@ static size_t units_of(const struct prof_compare *c)
 
 /* ---- values of units ------------------------------------------------------------------------- */
 
-/* ln(time) in one run: of one event; where parts stand against a whole, of an iteration. */
-static bool log_value(const struct prof_compare *c, const struct prof_pair *pair, int side,
-                      size_t run, double *value)
-{
-    const struct prof_metric *metric = pair->on[side][run];
-    if (pair->part_count) {
-        if (!prof_value_inside(c, pair, side, run, value) || *value <= 0)
-            return false;
-        *value = log(*value);
-        return true;
-    }
-    if (!metric || metric->sketch.count <= 0)
-        return false;
-    *value = metric->sketch.log_mean;
-    if (metric->family == PROF_METRIC_IDLE) /* near 0 a ratio of idle times means nothing */
-        *value = log1p(fmax(0, metric->sketch.sum / (double)metric->sketch.count) / c->wall_ns);
-    return true;
-}
-
 /* Means over the runs of each unit; false where a run does not have it. */
 static bool unit_values(const struct prof_compare *c, const struct prof_pair *pair, double *y)
 {
@@ -86,7 +67,7 @@ static bool unit_values(const struct prof_compare *c, const struct prof_pair *pa
             for (size_t r = 0; r < c->side[s].count; r++) {
                 if (c->units.of_run[s][r] != u)
                     continue;
-                if (!log_value(c, pair, s, r, &value))
+                if (!prof_log_value(c, pair, s, r, &value))
                     return false;
                 sum += value;
                 runs++;
@@ -104,7 +85,7 @@ static double variance_within(const struct prof_compare *c, const struct prof_pa
     double paired = 0, single = 0;
     size_t pairs = 0, singles = 0, runs = 0;
     const struct prof_sketch *last = NULL;
-    for (int s = 0; s < PROF_SIDES && !pair->part_count; s++) {
+    for (int s = 0; s < PROF_SIDES && !pair->summed; s++) {
         for (size_t r = 0; r < c->side[s].count; r++) {
             const struct prof_sketch *sketch = &pair->on[s][r]->sketch;
             double own = prof_sketch_variance(sketch);
@@ -202,7 +183,7 @@ static double drift_of(const struct pool *pool, int side, double *scratch)
         size_t whole = 0;
         for (size_t i = 0; i < pool->gated; i++) {
             const struct prof_pair *pair = pool->items.data[i].pair;
-            if (!pair->part_count)
+            if (!pair->summed)
                 scratch[whole++] = prof_sketch_drift(&pair->on[side][r]->sketch);
         }
         sum += whole ? prof_median(scratch, whole) : 0;
@@ -241,7 +222,7 @@ static double clock_change(const struct prof_compare *c)
 static void set_flags(const struct prof_compare *c, const struct prof_pair *pair,
                       struct prof_compared *row)
 {
-    for (int s = 0; s < PROF_SIDES && !pair->part_count; s++) {
+    for (int s = 0; s < PROF_SIDES && !pair->summed; s++) {
         for (size_t r = 0; r < c->side[s].count; r++) {
             const struct prof_sketch *sketch = &pair->on[s][r]->sketch;
             row->multimodal |= prof_sketch_multimodal(sketch);
@@ -261,7 +242,6 @@ struct error {
 static void set_effect(struct prof_compared *row, const struct error *e)
 {
     double reach = e->se * prof_t_quantile(0.025, e->df);
-    row->effect = expm1(e->theta);
     row->residual = expm1(e->residual);
     row->ci_low = expm1(e->residual - reach);
     row->ci_high = expm1(e->residual + reach);
