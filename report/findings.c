@@ -151,6 +151,24 @@ void prof_report_finding_place(const struct prof_report_data *data, const struct
     free(name);
 }
 
+void prof_report_finding_terms(const struct prof_finding *finding, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < finding->number_count && used < size; i++) {
+        const struct prof_number *number = &finding->numbers[i];
+        char label[64];
+        if (!number->term || number->value == 0)
+            continue;
+        prof_number_label(number, label, sizeof label);
+        used += (size_t)snprintf(out + used, size - used, "%s%s %s",
+                                 number->term < 0 ? " - "
+                                 : used           ? " + "
+                                                  : "",
+                                 prof_number_text(number).text, label);
+    }
+}
+
 /* The lines of the program behind a finding's places, each once: "launch (a.c:5) < step; before
  * ...".
  * "" where they are not known. */
@@ -199,6 +217,9 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
         prof_report_finding_place(data, &finding->places[0], line, sizeof line);
         prof_report_wrap(page, 11, "    worst", line);
     }
+    prof_report_finding_terms(finding, line, sizeof line);
+    if (line[0])
+        prof_report_wrap(page, 11, "    bound", line);
     prof_report_finding_replay(finding, line, sizeof line);
     if (whole && line[0])
         prof_report_wrap(page, 11, "    replay", line);
@@ -283,6 +304,11 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
             fputs("\n- at: ", out);
             put_prose(out, line);
         }
+        prof_report_finding_terms(finding, line, sizeof line);
+        if (line[0]) {
+            fputs("\n- bound: ", out);
+            put_prose(out, line);
+        }
         prof_report_finding_replay(finding, line, sizeof line);
         if (line[0]) {
             fputs("\n- replay: ", out);
@@ -337,7 +363,10 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_string(json, "cuda", finding->rule->cuda);
     prof_json_string(json, "opencl", finding->rule->opencl);
     prof_json_string(json, "pytorch", finding->rule->pytorch);
+    char formula[600];
+    prof_finding_formula(finding, formula, sizeof formula);
     prof_json_known(json, "bound_ns", finding->bound_ns);
+    prof_json_string(json, "bound_formula", formula[0] ? formula : NULL);
     prof_json_real(json, "bound_share", finding->bound_share);
     prof_json_known(json, "alone_ns", finding->alone_ns);
     prof_json_real(json, "alone_share", finding->alone_share);
@@ -351,6 +380,7 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
         prof_json_string(json, "name", number->name);
         prof_json_real(json, "value", number->value);
         prof_json_string(json, "unit", units[number->unit]);
+        prof_json_string(json, "text", prof_number_text(number).text);
         prof_json_end(json);
     }
     prof_json_end(json);

@@ -16,10 +16,12 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
                                    void (*put_prose)(FILE *out, const char *text));
 
 /* The parts that formats put together on their own, each "" where there is nothing to say; out: at
- * least 300 bytes. What it saves, and on which of several devices; what a replay says where that is less; the part of the run that was
- * judged; where it is worst. Names in them are clean. */
+ * least 300 bytes. What it saves, and on which of several devices; what a replay says where that is
+ * less; the part of the run that was judged; where it is worst. Names in them are clean. */
 void prof_report_finding_price(const struct prof_report_data *data,
                                const struct prof_finding *finding, char *out, size_t size);
+/* What the bound is the sum of: "28.7 ms idle around + 89.3 ms exposed memcpy". */
+void prof_report_finding_terms(const struct prof_finding *finding, char *out, size_t size);
 void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size);
 void prof_report_findings_judged(const struct prof_findings *findings, char *out, size_t size);
 void prof_report_finding_place(const struct prof_report_data *data, const struct prof_place *place,

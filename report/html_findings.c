@@ -95,38 +95,6 @@ static void put_price(FILE *out, const struct prof_report_data *data,
     fputs("</p>\n", out);
 }
 
-static struct prof_text number_text(const struct prof_number *number)
-{
-    switch (number->unit) {
-    case PROF_NUMBER_COUNT:
-        return prof_count((int64_t)number->value);
-    case PROF_NUMBER_NS:
-        return prof_duration(number->value);
-    case PROF_NUMBER_BYTES:
-        return prof_bytes(number->value);
-    case PROF_NUMBER_RATE:
-        return prof_rate(number->value);
-    case PROF_NUMBER_SHARE:
-        return prof_percent(number->value);
-    default:
-        return prof_ratio(number->value);
-    }
-}
-
-/* "median_kernel_ns" is "median kernel": the value says its unit. */
-static void put_number_name(FILE *out, const char *name)
-{
-    static const char *const endings[] = {"_ns", "_bytes", "_share"};
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t ending = strlen(endings[i]);
-        if (length > ending && !strcmp(name + length - ending, endings[i]))
-            length -= ending;
-    }
-    for (size_t i = 0; i < length; i++)
-        fputc(name[i] == '_' ? ' ' : name[i], out);
-}
-
 static void put_numbers(FILE *out, const struct prof_finding *finding)
 {
     if (!finding->number_count)
@@ -135,8 +103,9 @@ static void put_numbers(FILE *out, const struct prof_finding *finding)
     for (size_t i = 0; i < finding->number_count; i++) {
         const struct prof_number *number = &finding->numbers[i];
         fputs(i ? ", " : "", out);
-        put_number_name(out, number->name);
-        fprintf(out, " %s", number_text(number).text);
+        char label[64];
+        prof_number_label(number, label, sizeof label);
+        fprintf(out, "%s %s", label, prof_number_text(number).text);
     }
     fputs("</dd>\n", out);
 }
@@ -189,6 +158,8 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     put_row(out, "Fix", finding->rule->fix);
     put_row(out, "With", prof_report_finding_call(data, finding));
     put_row(out, "In PyTorch", finding->rule->pytorch);
+    prof_report_finding_terms(finding, line, sizeof line);
+    put_row(out, "Bound", line);
     prof_report_finding_replay(finding, line, sizeof line);
     put_row(out, "Replay", line);
     put_numbers(out, finding);

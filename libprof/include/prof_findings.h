@@ -47,8 +47,19 @@ struct prof_number {
     const char *name; /* "median_kernel_ns"; static */
     double value;
     enum prof_number_unit unit;
+    int term; /* of the bound: bound_ns is the sum of term x value over all numbers; +1, -1, or 0
+                 where the number is none of its terms */
 };
-#define PROF_FINDING_NUMBERS 8
+#define PROF_FINDING_NUMBERS 16
+
+/* The name of the number that takes from a bound what other findings have: bound_ns is less than
+ * alone_ns by that much. */
+#define PROF_NUMBER_ELSEWHERE "counted_in_other_findings_ns"
+
+/* The value as sentences have it: "12.3 ms", "1,234", "0.42". */
+struct prof_text prof_number_text(const struct prof_number *number);
+/* The name without its unit, as words: "median kernel". `out`: at least 64 bytes. */
+void prof_number_label(const struct prof_number *number, char *out, size_t size);
 
 /* Where it is worst. */
 struct prof_place {
@@ -65,12 +76,13 @@ struct prof_place {
 struct prof_finding {
     const struct prof_rule_page *rule;
     enum prof_severity severity;
-    int64_t device;  /* prof_device.physical, 0 = none in particular */
-    size_t devices;  /* that the rule speaks of; told is the one that it costs most */
+    int64_t device; /* prof_device.physical, 0 = none in particular */
+    size_t devices; /* that the rule speaks of; told is the one that it costs most */
     bool hint;      /* no fault by itself (one kernel decides, memory is the limit): never more than
                        info, and told after faults */
     double confidence; /* 0..1, that mending it helps: not a probability that was measured */
-    char seen[400];    /* one sentence with the numbers; names of the program as they are */
+    char seen[600]; /* what was seen; each figure in it is one of the numbers. Names of the program
+                       as they are */
     struct prof_number numbers[PROF_FINDING_NUMBERS];
     size_t number_count;
     struct prof_place places[PROF_FINDING_PLACES];
@@ -90,6 +102,9 @@ struct prof_finding {
     int64_t bytes;     /* findings about memory; PROF_UNKNOWN otherwise */
 };
 
+/* How the numbers make the bound: "idle_launch_ns + saved_kernel_ns"; "" where it has none. */
+void prof_finding_formula(const struct prof_finding *finding, char *out, size_t size);
+
 /* A rule that could not judge. */
 struct prof_abstention {
     const struct prof_rule_page *rule;
@@ -107,11 +122,11 @@ struct prof_findings {
     size_t abstention_count;
     /* The part of the run that was judged: where the program repeats itself, else all of it. */
     int64_t begin_ns, window_ns;
-    int64_t steps;                     /* repetitions in it; 0 = it does not repeat */
-    const char *step_name;             /* the NVTX range that repeats; NULL = none */
-    double missing_share; /* of the devices' work, that was not recorded: from PROF_MISSING_WORK on
-                             idle time is not judged */
-    const char *why_none;              /* why nothing was judged; static; NULL = it was */
+    int64_t steps;         /* repetitions in it; 0 = it does not repeat */
+    const char *step_name; /* the NVTX range that repeats; NULL = none */
+    double missing_share;  /* of the devices' work, that was not recorded: from PROF_MISSING_WORK on
+                              idle time is not judged */
+    const char *why_none;  /* why nothing was judged; static; NULL = it was */
     struct prof_waterfall *waterfalls; /* prof_waterfall.h: where that time went, a row a device */
     size_t waterfall_count;
 };

@@ -84,12 +84,13 @@ START_TEST(a_kernel_is_paid_for_once)
 }
 END_TEST
 
-/* What an interpreter takes between launches is told with them, and not again as the host's work; in
- * another program it is its own. */
+/* What an interpreter takes between launches is told with them, and not again as the host's work;
+ * in another program it is its own. */
 START_TEST(an_interpreters_way_is_launching)
 {
     size_t p = 0;
-    while (strcmp(programs[p].rule, "graph-candidate") || strcmp(programs[p + 1].rule, "launch-bound"))
+    while (strcmp(programs[p].rule, "graph-candidate") ||
+           strcmp(programs[p + 1].rule, "launch-bound"))
         p++;
     struct prof_findings findings;
     struct prof_error err = {0};
@@ -148,7 +149,7 @@ START_TEST(idle_time_between_steps_is_told)
     ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
     const struct prof_finding *finding = finding_of(&findings, "host-starvation");
     ck_assert_ptr_nonnull(finding);
-    ck_assert_msg((strstr(finding->seen, "between the steps (request)") != NULL) == !_i, "%s",
+    ck_assert_msg((strstr(finding->seen, "between the iterations (request)") != NULL) == !_i, "%s",
                   finding->seen);
     findings_check(&findings);
     prof_findings_free(&findings);
@@ -160,10 +161,13 @@ END_TEST
 START_TEST(a_librarys_occupancy_is_its_own)
 {
     static const char *const names[] = {
-        "body", "nvjet_sm90_hsh_64x48_64x15_2x4_h_bz_NNT",
-        "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16_stage4_warpsize2x2x1_tensor16x8x8",
+        "body",
+        "nvjet_sm90_hsh_64x48_64x15_2x4_h_bz_NNT",
+        "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16_stage4_warpsize2x2x1_"
+        "tensor16x8x8",
         "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(int)",
-        "ampere_sgemm_128x64_nn", "void cutlass::Kernel<cutlass_80_simt_sgemm_128x128>(int)"};
+        "ampere_sgemm_128x64_nn",
+        "void cutlass::Kernel<cutlass_80_simt_sgemm_128x128>(int)"};
     const char *name = names[_i];
     struct scene s;
     struct prof_findings findings;
@@ -216,12 +220,16 @@ END_TEST
 START_TEST(lost_work_is_not_idle_time)
 {
     static const char *const losses[] = {
-        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', 1000), "
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', "
+        "1000), "
         "(1, 'launch', 'recorded', 980), (1, 'launch', 'dropped', 20)",
-        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', 1000), "
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', "
+        "1000), "
         "(1, 'launch', 'recorded', 980)",
-        "UPDATE kernel SET start = NULL, duration = NULL, api_lead = start - api_lead WHERE id % 20 = 3",
-        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', 1000), "
+        "UPDATE kernel SET start = NULL, duration = NULL, api_lead = start - api_lead WHERE id % "
+        "20 = 3",
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', "
+        "1000), "
         "(1, 'launch', 'recorded', 995), (1, 'launch', 'dropped', 5)",
     };
     static const char *const rules[] = {"host-starvation", "graph-candidate", "launch-bound",

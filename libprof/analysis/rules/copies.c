@@ -58,7 +58,8 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
     sums->bytes = prof_add(sums->bytes, bytes);
     sums->sum_ns = prof_add(sums->sum_ns, shape->sum_ns);
     sums->alone_ns = prof_add(sums->alone_ns, shape->alone_ns);
-    sums->alone[copy_slice_of(shape)] = prof_add(sums->alone[copy_slice_of(shape)], shape->alone_ns);
+    sums->alone[copy_slice_of(shape)] =
+        prof_add(sums->alone[copy_slice_of(shape)], shape->alone_ns);
     sums->call_ns = prof_add(sums->call_ns, prof_own_call_ns(shape));
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
         sums->before[i] = prof_add(sums->before[i], shape->idle_ns[i]);
@@ -69,29 +70,18 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
     prof_spots_add(&sums->spots, prof_longest_spot(judge, shape));
 }
 
-void prof_copies_claim(struct prof_draft *draft, const struct prof_copies *sums, double part)
+void prof_copies_claim(struct prof_judge *judge, struct prof_draft *draft,
+                       const struct prof_copies *sums, double part)
 {
     for (int i = 0; i < PROF_SLICE_FIRST_IDLE; i++)
-        prof_claim(draft, i, (int64_t)((double)sums->alone[i] * part));
+        prof_claim(judge, draft, "exposed_memcpy_ns", i, (int64_t)((double)sums->alone[i] * part));
 }
 
-void prof_copies_claim_around(struct prof_draft *draft, const struct prof_copies *sums, bool before,
-                              bool after, double part)
+void prof_copies_claim_around(struct prof_judge *judge, struct prof_draft *draft, const char *term,
+                              const struct prof_copies *sums, bool after, double part)
 {
     for (size_t i = 0; i < AROUND; i++) {
-        int64_t ns = (before ? sums->before[around[i]] : 0) + (after ? sums->after[around[i]] : 0);
-        prof_claim(draft, around[i], (int64_t)((double)ns * part));
+        int64_t ns = sums->before[around[i]] + (after ? sums->after[around[i]] : 0);
+        prof_claim(judge, draft, term, around[i], (int64_t)((double)ns * part));
     }
-}
-
-int64_t prof_copies_idle(const struct prof_judge *judge, const struct prof_copies *sums,
-                         bool before, bool after)
-{
-    int64_t idle = 0;
-    for (size_t i = 0; i < AROUND; i++) {
-        int64_t ns = (before ? sums->before[around[i]] : 0) + (after ? sums->after[around[i]] : 0);
-        int64_t most = judge->device->slice_ns[around[i]];
-        idle += ns < most ? ns : most;
-    }
-    return idle;
 }

@@ -28,13 +28,11 @@ struct prof_copies {
 void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
                      const struct prof_shape *shape);
 
-/* Claim a part of the copies' exposed time; of the idle time around them: before, after. */
-void prof_copies_claim(struct prof_draft *draft, const struct prof_copies *sums, double part);
-void prof_copies_claim_around(struct prof_draft *draft, const struct prof_copies *sums, bool before,
-                              bool after, double part);
-
-/* The idle time that prof_copies_claim_around claims in full, no more than the device had. */
-int64_t prof_copies_idle(const struct prof_judge *judge, const struct prof_copies *sums,
-                         bool before, bool after);
+/* Claim a part of the copies' exposed time, as the term "exposed_memcpy_ns"; of the idle time
+ * around them, before and after, as `term`. */
+void prof_copies_claim(struct prof_judge *judge, struct prof_draft *draft,
+                       const struct prof_copies *sums, double part);
+void prof_copies_claim_around(struct prof_judge *judge, struct prof_draft *draft, const char *term,
+                              const struct prof_copies *sums, bool after, double part);
 
 #endif

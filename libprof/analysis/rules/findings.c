@@ -12,9 +12,9 @@
 #include "libprof/include/prof_overview.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_ranks,      prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
-    prof_rules_fusion,     prof_rules_wait,     prof_rules_launch,
-    prof_rules_roof,       prof_rules_kernel,   prof_rules_precision, prof_rules_memory,
+    prof_rules_ranks,  prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
+    prof_rules_fusion, prof_rules_wait,       prof_rules_launch,   prof_rules_roof,
+    prof_rules_kernel, prof_rules_precision,  prof_rules_memory,
 };
 
 /* Shares of the window from which on a finding is that severe. */
@@ -99,16 +99,20 @@ static int64_t pay(const struct prof_draft *draft, struct purse *purse)
     return paid;
 }
 
-/* What the draft would be paid if it was the only one. */
-static int64_t worth(const struct prof_draft *draft, const struct prof_facts *f)
+/* What the draft would be paid if it was the only one: all of its claims and what it saves of
+ * kernels, which becomes a term of its bound here. */
+static int64_t worth(struct prof_draft *draft, const struct prof_facts *f)
 {
     const int64_t *slices = f->devices.data[draft->device].slice_ns;
     int64_t sum = 0, kernels = 0;
     for (size_t i = 0; i < draft->least.count; i++)
         kernels += f->shapes.data[draft->least.data[i].shape].alone_ns - draft->least.data[i].ns;
+    kernels = least_of(kernels, slices[PROF_SLICE_KERNEL] - draft->claims[PROF_SLICE_KERNEL]);
+    if (kernels > 0)
+        prof_term(draft, "saved_kernel_ns", kernels, 1);
     for (int i = 0; i < PROF_SLICES; i++)
-        sum += least_of(draft->claims[i] + (i == PROF_SLICE_KERNEL ? kernels : 0), slices[i]);
-    return least_of(sum, prof_facts_window_ns(f));
+        sum += draft->claims[i];
+    return sum + kernels;
 }
 
 static enum prof_severity severity_of(double share, enum prof_severity most)
@@ -163,8 +167,8 @@ static bool costs_more(const struct prof_finding *finding, const struct prof_fin
     return finding->bytes > other->bytes;
 }
 
-/* Several devices share the wall time: what one of them saves is not saved again by another. Where a
- * rule speaks of several, the one that it costs most stands for them. */
+/* Several devices share the wall time: what one of them saves is not saved again by another. Where
+ * a rule speaks of several, the one that it costs most stands for them. */
 static void tell(struct prof_findings *result, const struct prof_finding *finding, int64_t *wall)
 {
     struct prof_finding *known = told_of_another(result, finding);
@@ -181,13 +185,15 @@ static void tell(struct prof_findings *result, const struct prof_finding *findin
     known->devices = devices;
 }
 
-static void price(const struct prof_draft *draft, struct prof_finding *finding, int64_t paid,
-                  const struct prof_facts *f, int64_t most)
+static void price(struct prof_draft *draft, int64_t paid, const struct prof_facts *f, int64_t most)
 {
     int64_t window = prof_facts_window_ns(f);
+    struct prof_finding *finding = &draft->finding;
     finding->alone_ns = worth(draft, f);
     finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
     finding->bound_ns = least_of(paid, most);
+    if (finding->alone_ns > finding->bound_ns)
+        prof_term(draft, PROF_NUMBER_ELSEWHERE, finding->alone_ns - finding->bound_ns, -1);
     finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
     finding->severity = severity_of(finding->bound_share, draft->most);
 }
@@ -211,7 +217,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             finding->bound_share = finding->alone_share = NAN;
             finding->severity = draft->most;
         } else {
-            price(draft, finding, pay(draft, &purse), f, wall + (other ? other->bound_ns : 0));
+            price(draft, pay(draft, &purse), f, wall + (other ? other->bound_ns : 0));
             /* A hint explains, also where others were paid for the same time. */
             if ((finding->hint ? finding->alone_share : finding->bound_share) < INFO)
                 continue;

@@ -175,8 +175,8 @@ static void claim_links(struct prof_judge *judge, struct prof_draft *draft,
 /* By what the chains and the whole become faster where each chain is its longest kernel. The host's
  * time from launch to launch runs beside the kernels: together no longer than what is judged. */
 struct speed_up {
-    char chains[32], whole[32];
-    double share; /* of the time that is judged */
+    double chains, whole;
+    double share; /* of the time that is analysed */
 };
 
 static struct speed_up speed_up_of(const struct prof_judge *judge, const struct chains *all,
@@ -187,8 +187,8 @@ static struct speed_up speed_up_of(const struct prof_judge *judge, const struct 
     double took = fmin((double)(all->sum_ns + between_ns), window);
     double left = (double)(all->sum_ns - all->saved_ns), rest = window - took + left;
     text.share = took / window;
-    prof_print_fixed(text.chains, took / fmax(left, 1), 1);
-    prof_print_fixed(text.whole, window / fmax(rest, 1), 2);
+    text.chains = took / fmax(left, 1);
+    text.whole = window / fmax(rest, 1);
     return text;
 }
 
@@ -200,24 +200,27 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
     int64_t launch = all->gap_ns - dispatch;
     launch = all->declared && all->host_ns > launch ? all->host_ns : launch;
     struct speed_up gain = speed_up_of(judge, all, dispatch + launch);
-    struct prof_draft *draft = prof_found(
-        judge, all->declared ? 0.7 : 0.3,
-        "%s chains of up to %s different kernels that %s follow each other in one stream: %s in "
-        "all and %s between them. One kernel could keep what they pass on in registers: at most "
-        "%sx on %s of the time, %sx in all.",
-        prof_count(all->count).text, prof_count(all->longest).text,
-        all->declared ? "move memory rather than compute" : "are short",
-        prof_duration_ns(all->sum_ns).text, prof_duration_ns(dispatch + launch).text, gain.chains,
-        prof_percent(gain.share).text, gain.whole);
+    struct prof_draft *draft = prof_found(judge, all->declared ? 0.7 : 0.3);
     prof_number(draft, "chains", (double)all->count, PROF_NUMBER_COUNT);
+    prof_number(draft, "longest", (double)all->longest, PROF_NUMBER_COUNT);
     prof_number(draft, "kernels", (double)all->kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)all->sum_ns, PROF_NUMBER_NS);
-    prof_number(draft, "share", prof_of_window(judge, all->sum_ns), PROF_NUMBER_SHARE);
+    prof_number(draft, "between_ns", (double)(dispatch + launch), PROF_NUMBER_NS);
+    prof_number(draft, "share", gain.share, PROF_NUMBER_SHARE);
+    prof_number(draft, "chains_factor", gain.chains, PROF_NUMBER_PLAIN);
+    prof_number(draft, "whole_factor", gain.whole, PROF_NUMBER_PLAIN);
     claim_links(judge, draft, all);
     if (all->declared) {
-        prof_claim(draft, PROF_SLICE_DISPATCH, dispatch);
-        prof_claim(draft, PROF_SLICE_LAUNCH, launch);
+        prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, dispatch);
+        prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, launch);
     }
+    prof_say(
+        draft,
+        "{chains|chain|chains} of up to {longest|different kernel|different kernels} that %s "
+        "follow each other in one stream: {kernel_ns} in all and {between_ns} between them. "
+        "One kernel could keep what they pass on in registers: at most {chains_factor}x faster "
+        "on {share} of the time, {whole_factor}x in all.",
+        all->declared ? "move memory rather than compute" : "are short");
     prof_places(judge, draft, &all->spots);
 }
 

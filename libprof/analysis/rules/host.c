@@ -1,6 +1,5 @@
 /* Rules about what the host does while the device waits: allocation, compilation, its own work. */
-#include <stdio.h>
-#include <string.h>
+#include <math.h>
 
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/rules/judge.h"
@@ -56,7 +55,7 @@ static void claim_first_touch(struct prof_judge *judge, struct prof_draft *draft
     for (size_t i = 0; i < sizeof touched / sizeof touched[0] && faults > 0; i++) {
         int64_t most = judge->device->slice_ns[touched[i]];
         int64_t part = faults < most ? faults : most;
-        prof_claim(draft, touched[i], part);
+        prof_claim(judge, draft, "first_touch_ns", touched[i], part);
         faults -= part;
     }
 }
@@ -87,25 +86,26 @@ static void alloc_in_loop(struct prof_judge *judge)
     int64_t steps = prof_steps(judge) ? prof_steps(judge) : 3;
     if (allocations < 3 || allocations < steps / 2 || !churn.allocations)
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.9,
-        "%s of device memory (%s) and their frees in the part that repeats%s: %s in %s, %s of it "
-        "while the device had nothing to do.",
-        prof_counted(churn.allocations, "allocation", "allocations").text,
-        prof_bytes_of(churn.bytes).text, prof_count_a_step(judge, churn.allocations).text,
-        prof_duration_ns(call_ns).text, prof_counted(calls, "call", "calls").text,
-        prof_duration_ns(judge->device->slice_ns[PROF_SLICE_ALLOC]).text);
-    prof_number(draft, "allocations", (double)allocations, PROF_NUMBER_COUNT);
+    struct prof_draft *draft = prof_found(judge, 0.9);
+    prof_number(draft, "allocations", (double)churn.allocations, PROF_NUMBER_COUNT);
     prof_number(draft, "bytes", (double)churn.bytes, PROF_NUMBER_BYTES);
+    prof_number(draft, "calls", (double)calls, PROF_NUMBER_COUNT);
     prof_number(draft, "call_ns", (double)call_ns, PROF_NUMBER_NS);
-    prof_number(draft, "idle_ns", (double)judge->device->slice_ns[PROF_SLICE_ALLOC],
-                PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_ALLOC, judge->device->slice_ns[PROF_SLICE_ALLOC]);
+    prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC,
+               judge->device->slice_ns[PROF_SLICE_ALLOC]);
     if (prof_shares_memory(judge))
         claim_first_touch(judge, draft, churn.bytes);
-    prof_claim(draft, PROF_SLICE_SYNC, judge->device->beside_alloc_ns[PROF_SLICE_SYNC]);
-    prof_claim(draft, PROF_SLICE_LAUNCH,
+    prof_claim(judge, draft, "idle_sync_beside_ns", PROF_SLICE_SYNC,
+               judge->device->beside_alloc_ns[PROF_SLICE_SYNC]);
+    prof_claim(judge, draft, "idle_launch_beside_ns", PROF_SLICE_LAUNCH,
                relaunching_ns(judge, call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC]));
+    prof_say(draft,
+             "{allocations|allocation|allocations} of device memory ({bytes}) made and freed in "
+             "the part that repeats");
+    prof_say_per_iteration(judge, draft, "allocations_per_iteration", "allocations");
+    prof_say(draft,
+             ": {call_ns} in {calls|call|calls} to allocate and free, {idle_ns} of it while the "
+             "device was idle.");
     if (!prof_shares_memory(judge)) /* there first touch costs more than the calls */
         prof_mend(draft,
                   (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
@@ -118,14 +118,13 @@ static void host_alloc_in_loop(struct prof_judge *judge)
     int64_t ns = call_time(judge, PROF_CALL_ALLOC_HOST, PROF_CALL_FREE_HOST);
     if (count < 3 || count < prof_steps(judge) / 2)
         return;
-    struct prof_draft *draft =
-        prof_found(judge, 0.8,
-                   "Page-locked memory is allocated %s times in the part that repeats: %s in those "
-                   "calls and the frees.",
-                   prof_count(count).text, prof_duration_ns(ns).text);
+    struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "allocations", (double)count, PROF_NUMBER_COUNT);
     prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_ALLOC, ns);
+    prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC, ns);
+    prof_say(draft,
+             "Page-locked memory is allocated {allocations|time|times} in the part that repeats: "
+             "{call_ns} in those calls and the frees, {idle_ns} of it while the device was idle.");
     prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC_HOST |
                                                         1u << PROF_CALL_FREE_HOST});
     prof_places(judge, draft, &judge->device->calls[PROF_CALL_ALLOC_HOST].spots);
@@ -140,15 +139,13 @@ static void compile_in_loop(struct prof_judge *judge)
     int64_t idle = judge->device->slice_ns[PROF_SLICE_BUILD];
     if (count < 3 || prof_of_window(judge, idle) < 0.01)
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.8,
-        "%s calls compile, load code or instantiate graphs in the part that repeats: %s, and the "
-        "device has nothing to do for %s of it.",
-        prof_count(count).text, prof_duration_ns(ns).text, prof_duration_ns(idle).text);
+    struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "calls", (double)count, PROF_NUMBER_COUNT);
     prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
-    prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_BUILD, idle);
+    prof_claim(judge, draft, "idle_ns", PROF_SLICE_BUILD, idle);
+    prof_say(draft,
+             "{calls|call|calls} that compile, load code or make graphs in the part that repeats: "
+             "{call_ns}, {idle_ns} of it while the device was idle.");
     prof_mend(draft, (struct prof_edit){.drop_classes =
                                             1u << PROF_CALL_BUILD | 1u << PROF_CALL_GRAPH_MAKE});
     prof_places(judge, draft, &judge->device->calls[PROF_CALL_BUILD].spots);
@@ -174,8 +171,7 @@ static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
         if (slot)
             *slot = (struct prof_interval){call->start, prof_add(call->start, call->duration)};
         judge->failed |= !slot;
-        prof_spots_add(spots,
-                       (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
+        prof_spots_add(spots, (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
     }
     prof_intervals_normalise(&building);
     int64_t ns = 0;
@@ -194,17 +190,18 @@ static void one_off_cost(struct prof_judge *judge)
         return;
     double step = (double)prof_facts_window_ns(f) / (double)f->steps;
     double even = (double)ns / (AMORTISED * step);
-    struct prof_draft *draft = prof_found(
-        judge, 0.9,
-        "%s of compiling and loading before the first step, %s of this run; a step takes %s, so it "
-        "is below 5 %% of a run from %s on.",
-        prof_duration_ns(ns).text, prof_percent((double)ns / (double)wall).text,
-        prof_duration(step).text,
-        prof_counted(even < 9e15 ? (int64_t)even + 1 : INT64_MAX, "step", "steps").text);
+    struct prof_draft *draft = prof_found(judge, 0.9);
     prof_number(draft, "one_off_ns", (double)ns, PROF_NUMBER_NS);
-    prof_number(draft, "step_ns", step, PROF_NUMBER_NS);
-    prof_number(draft, "steps", (double)f->steps, PROF_NUMBER_COUNT);
-    prof_number(draft, "break_even_steps", even, PROF_NUMBER_PLAIN);
+    prof_number(draft, "one_off_share", (double)ns / (double)wall, PROF_NUMBER_SHARE);
+    prof_number(draft, "iteration_ns", step, PROF_NUMBER_NS);
+    prof_number(draft, "iterations", (double)f->steps, PROF_NUMBER_COUNT);
+    prof_number(draft, "amortised_share", AMORTISED, PROF_NUMBER_SHARE);
+    prof_number(draft, "break_even_iterations", even < 9e15 ? floor(even) + 1 : 9e15,
+                PROF_NUMBER_COUNT);
+    prof_say(draft,
+             "{one_off_ns} of compiling and loading before the first iteration, {one_off_share} of "
+             "this run; an iteration takes {iteration_ns}, so it is below {amortised_share} of a "
+             "run from {break_even_iterations|iteration|iterations} on.");
     draft->about_memory = true; /* outside of the window: no price in it */
     draft->most = PROF_SEVERITY_INFO;
     prof_places(judge, draft, &spots);
@@ -221,16 +218,10 @@ static int64_t unused_ns(const struct prof_device_facts *d)
            (d->tail_ns > pause ? d->tail_ns - pause : 0);
 }
 
-/* " Most of it lies between the steps (request): ..."; "" where it does not. */
-static void between_steps(const struct prof_judge *judge, int64_t host, char *out, size_t size)
+/* Does most of `host` lie between the iterations? */
+static bool is_between_steps(const struct prof_judge *judge, int64_t host)
 {
-    int64_t outside = judge->device->outside_ns;
-    out[0] = 0;
-    if (judge->facts->step_name && 2 * outside >= host)
-        snprintf(out, size,
-                 " Most of it lies between the steps (%s): by design where the program waits for "
-                 "requests or for a user.",
-                 prof_short_name(judge->facts->step_name).text);
+    return judge->facts->step_name && 2 * judge->device->outside_ns >= host;
 }
 
 static void host_starvation(struct prof_judge *judge)
@@ -241,19 +232,23 @@ static void host_starvation(struct prof_judge *judge)
     int64_t idle = host + d->woken_ns;
     if (prof_of_window(judge, host) < 0.10 || d->gaps < 5 || prof_misses_work(judge))
         return;
-    char outside[200];
-    between_steps(judge, host, outside, sizeof outside);
-    struct prof_draft *draft = prof_found(
-        judge, outside[0] || prof_steps(judge) < 20 ? 0.4 : 0.7,
-        "The device has nothing to do for %s, %s of the time, because the host does something else "
-        "than launching or waiting for it; the longest time for %s.%s",
-        prof_duration_ns(idle).text, prof_percent(prof_of_window(judge, idle)).text,
-        prof_duration_ns(d->longest_pause_ns).text, outside);
+    bool between = is_between_steps(judge, host);
+    struct prof_draft *draft = prof_found(judge, between || prof_steps(judge) < 20 ? 0.4 : 0.7);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
+    prof_number(draft, "idle_share", prof_of_window(judge, idle), PROF_NUMBER_SHARE);
+    prof_number(draft, "longest_ns", (double)d->longest_pause_ns, PROF_NUMBER_NS);
     prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
+    prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, host);
+    prof_claim(judge, draft, "idle_woken_ns", PROF_SLICE_SYNC, d->woken_ns);
+    prof_say(draft,
+             "The device is idle for {idle_ns}, {idle_share} of the time, because the host does "
+             "something else than launching or waiting for it; the longest time for {longest_ns}.");
+    if (between)
+        prof_say(draft,
+                 " Most of it lies between the iterations (%s): by design where the program waits "
+                 "for requests or for a user.",
+                 prof_short_name(judge->facts->step_name).text);
     prof_tell_host(judge, draft);
-    prof_claim(draft, PROF_SLICE_HOST, host);
-    prof_claim(draft, PROF_SLICE_SYNC, d->woken_ns);
     prof_mend(draft, (struct prof_edit){.no_host_gaps = true,
                                         .launching_ns = interpreting ? PROF_BRIEF_NS : 0});
     prof_places(judge, draft, &d->spots[PROF_SLICE_HOST]);
@@ -277,10 +272,11 @@ const struct prof_rule prof_rules_host[] = {
           .opencl = "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
           .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() in "
                      "the loop).",
-          .bound = "Idle time of the device in allocation calls, in the waits and launches of the "
-                   "same gaps, the calls' own time as far as it delays other launches (but for "
-                   "what calls take longer than the work they ask for: that stays), and on a CPU 250 ns "
-                   "for each new page of 4 KiB.",
+          .bound =
+              "Idle time of the device in allocation calls, in the waits and launches of the "
+              "same gaps, the calls' own time as far as it delays other launches (but for "
+              "what calls take longer than the work they ask for: that stays), and on a CPU 250 ns "
+              "for each new page of 4 KiB.",
           .limits = "Memory that a library allocates is counted as the program's.",
           .needs = "allocations"},
      .judge = alloc_in_loop},
@@ -349,8 +345,9 @@ const struct prof_rule prof_rules_host[] = {
                      "torch.compile or torch.cuda.graph() where it is Python between small "
                      "operators.",
           .bound = "That idle time, with the 50 us after waits from which the host went to it.",
-          .limits = "A service that waits for requests is idle by design; where NVTX ranges tell its "
-                    "steps, the finding says that it idles between them.",
+          .limits =
+              "A service that waits for requests is idle by design; where NVTX ranges tell its "
+              "steps, the finding says that it idles between them.",
           .needs = "kernels with their calls"},
      .judge = host_starvation},
     {.judge = NULL},

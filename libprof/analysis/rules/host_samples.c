@@ -55,14 +55,6 @@ static void place_text(const struct prof_cpu_function *function, char *out, size
     prof_frame_text(&frame, out, size);
 }
 
-static void append(struct prof_draft *draft, const char *text)
-{
-    char *seen = draft->finding.seen;
-    size_t used = strlen(seen), room = sizeof draft->finding.seen - used;
-    if (strlen(text) < room) /* half a sentence helps nobody */
-        memcpy(seen + used, text, strlen(text) + 1);
-}
-
 /* Who worked meanwhile, when those that launch did not. */
 static void tell_others(struct prof_draft *draft, const struct prof_cpu *cpu)
 {
@@ -75,11 +67,11 @@ static void tell_others(struct prof_draft *draft, const struct prof_cpu *cpu)
     }
     if (!most || (double)most->times.idle_ns[PROF_CPU_USER] < WORTH_NAMING * (double)cpu->idle_ns)
         return;
-    char place[160], text[260];
+    char place[160];
     place_text(most, place, sizeof place);
-    snprintf(text, sizeof text, " Of the other threads most computed in %s: %s of them.", place,
-             prof_duration_ns(most->times.idle_ns[PROF_CPU_USER]).text);
-    append(draft, text);
+    prof_number(draft, "others_in_function_ns", (double)most->times.idle_ns[PROF_CPU_USER],
+                PROF_NUMBER_NS);
+    prof_say(draft, " The other threads computed most in %s: {others_in_function_ns}.", place);
 }
 
 static void tell(struct prof_draft *draft, const struct prof_cpu *cpu)
@@ -89,14 +81,13 @@ static void tell(struct prof_draft *draft, const struct prof_cpu *cpu)
     int64_t in_first = first && first->launches ? prof_cpu_total(first->times.idle_ns) : 0;
     if (all <= 0 || (double)in_first < WORTH_NAMING * (double)all)
         return;
-    char place[160], text[260];
-    enum prof_cpu_state state = main_state(first->times.idle_ns);
+    char place[160];
     place_text(first, place, sizeof place);
-    snprintf(text, sizeof text, " The host was in %s for %s of that time, mostly %s.", place,
-             prof_percent((double)in_first / (double)all).text, state_words[state]);
-    append(draft, text);
     prof_number(draft, "host_in_function_ns", (double)in_first, PROF_NUMBER_NS);
     prof_number(draft, "host_sampled_ns", (double)all, PROF_NUMBER_NS);
+    prof_number(draft, "host_in_function_share", (double)in_first / (double)all, PROF_NUMBER_SHARE);
+    prof_say(draft, " The host was in %s for {host_in_function_share} of that time, mostly %s.",
+             place, state_words[main_state(first->times.idle_ns)]);
     if (main_state(cpu->launching.idle_ns) == PROF_CPU_BLOCKED)
         tell_others(draft, cpu);
 }
@@ -109,7 +100,7 @@ void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft)
     struct prof_scope scope;
     struct prof_cpu cpu;
     if (!prof_cpu_sampled(f->capture)) {
-        append(draft, " perfkit run --cpu-sample tells in which function.");
+        prof_say(draft, " perfkit run --cpu-sample tells in which function.");
         return;
     }
     if (!device_time(judge, &time)) {

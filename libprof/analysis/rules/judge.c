@@ -7,11 +7,10 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/kernel_name.h"
 
-struct prof_draft *prof_found(struct prof_judge *judge, double confidence, const char *format, ...)
+struct prof_draft *prof_found(struct prof_judge *judge, double confidence)
 {
     static _Thread_local struct prof_draft thrown_away;
     struct prof_draft *draft = prof_array_add(&judge->drafts);
-    va_list arguments;
     if (!draft) {
         judge->failed = true;
         draft = &thrown_away;
@@ -26,24 +25,170 @@ struct prof_draft *prof_found(struct prof_judge *judge, double confidence, const
         .device = judge->device_index,
         .most = PROF_SEVERITY_CRITICAL,
     };
-    va_start(arguments, format);
-    vsnprintf(draft->finding.seen, sizeof draft->finding.seen, format, arguments);
-    va_end(arguments);
     return draft;
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static struct prof_number *number_of(struct prof_finding *finding, const char *name, size_t length)
+{
+    for (size_t i = 0; i < finding->number_count; i++) {
+        if (!strncmp(finding->numbers[i].name, name, length) && !finding->numbers[i].name[length])
+            return &finding->numbers[i];
+    }
+    return NULL;
 }
 
 void prof_number(struct prof_draft *draft, const char *name, double value,
                  enum prof_number_unit unit)
 {
     struct prof_finding *finding = &draft->finding;
-    if (finding->number_count < PROF_FINDING_NUMBERS)
-        finding->numbers[finding->number_count++] = (struct prof_number){name, value, unit};
+    struct prof_number *number = number_of(finding, name, strlen(name));
+    if (!number && finding->number_count < PROF_FINDING_NUMBERS)
+        number = &finding->numbers[finding->number_count++];
+    if (number)
+        *number = (struct prof_number){name, value, unit, 0};
 }
 
-void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns)
+struct prof_text prof_number_text(const struct prof_number *number)
 {
-    if (ns > 0)
-        draft->claims[slice] += ns;
+    switch (number->unit) {
+    case PROF_NUMBER_COUNT:
+        return prof_count(number->value < 9e18 ? (int64_t)(number->value + 0.5) : INT64_MAX);
+    case PROF_NUMBER_NS:
+        return prof_duration(number->value);
+    case PROF_NUMBER_BYTES:
+        return prof_bytes(number->value);
+    case PROF_NUMBER_RATE:
+        return prof_rate(number->value);
+    case PROF_NUMBER_SHARE:
+        return prof_percent(number->value);
+    default:
+        return prof_ratio(number->value);
+    }
+}
+
+void prof_number_label(const struct prof_number *number, char *out, size_t size)
+{
+    static const char *const endings[] = {"_ns", "_bytes", "_share"};
+    size_t length = strlen(number->name), i;
+    for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++) {
+        size_t ending = strlen(endings[k]);
+        if (length > ending && !strcmp(number->name + length - ending, endings[k]))
+            length -= ending;
+    }
+    for (i = 0; i < length && i + 1 < size; i++)
+        out[i] = number->name[i] == '_' ? ' ' : number->name[i];
+    out[i] = 0;
+}
+
+void prof_finding_formula(const struct prof_finding *finding, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < finding->number_count && used < size; i++) {
+        const struct prof_number *number = &finding->numbers[i];
+        if (number->term)
+            used += (size_t)snprintf(out + used, size - used, "%s%s",
+                                     number->term < 0 ? " - "
+                                     : used           ? " + "
+                                                      : "",
+                                     number->name);
+    }
+}
+
+/* ---- the sentence ---------------------------------------------------------------------------- */
+
+/* "{launches}" or "{launches|launch|launches}" at *format, moved behind it. A name that is no
+ * number of the draft stays as it is. */
+static struct prof_text placeholder(struct prof_draft *draft, const char **format)
+{
+    const char *name = *format + 1;
+    size_t length = strcspn(name, "}|"), whole = strcspn(*format, "}") + 1;
+    const struct prof_number *number = number_of(&draft->finding, name, length);
+    struct prof_text text;
+    if (!number) {
+        snprintf(text.text, sizeof text.text, "%.*s", (int)whole, *format);
+    } else {
+        const char *noun = name + length;
+        text = prof_number_text(number);
+        if (*noun == '|') {
+            bool one = !strcmp(text.text, "1");
+            const char *many = noun + 1 + strcspn(noun + 1, "|") + 1;
+            const char *word = one ? noun + 1 : many;
+            size_t used = strlen(text.text);
+            snprintf(text.text + used, sizeof text.text - used, " %.*s", (int)strcspn(word, "|}"),
+                     word);
+        }
+    }
+    *format += whole;
+    return text;
+}
+
+void prof_say(struct prof_draft *draft, const char *format, ...)
+{
+    char out[sizeof draft->finding.seen];
+    size_t used = 0, before = strlen(draft->finding.seen);
+    va_list texts;
+    va_start(texts, format);
+    while (*format) {
+        struct prof_text figure;
+        const char *piece = figure.text;
+        if (*format == '{') {
+            figure = placeholder(draft, &format);
+        } else if (format[0] == '%' && format[1] == 's') {
+            piece = va_arg(texts, const char *);
+            format += 2;
+        } else {
+            format += format[0] == '%' && format[1] == '%';
+            figure.text[0] = *format++;
+            figure.text[1] = 0;
+        }
+        size_t length = strlen(piece);
+        if (length >= sizeof out - used)
+            length = sizeof out - 1 - used;
+        memcpy(out + used, piece, length);
+        used += length;
+    }
+    va_end(texts);
+    if (!before || used < sizeof draft->finding.seen - before) {
+        memcpy(draft->finding.seen + before, out, used);
+        draft->finding.seen[before + used] = 0;
+    }
+}
+
+void prof_say_per_iteration(struct prof_judge *judge, struct prof_draft *draft, const char *name,
+                            const char *of)
+{
+    const struct prof_number *all = number_of(&draft->finding, of, strlen(of));
+    if (!all || prof_steps(judge) <= 0)
+        return;
+    prof_number(draft, name, all->value / (double)prof_steps(judge), all->unit);
+    const struct prof_number *number = number_of(&draft->finding, name, strlen(name));
+    if (number)
+        prof_say(draft, ", %s per iteration", prof_number_text(number).text);
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+void prof_term(struct prof_draft *draft, const char *name, int64_t ns, int sign)
+{
+    struct prof_number *number = number_of(&draft->finding, name, strlen(name));
+    double before = number ? number->value : 0;
+    prof_number(draft, name, before + (double)ns, PROF_NUMBER_NS);
+    number = number_of(&draft->finding, name, strlen(name));
+    if (number)
+        number->term = sign;
+}
+
+void prof_claim(struct prof_judge *judge, struct prof_draft *draft, const char *term,
+                enum prof_slice slice, int64_t ns)
+{
+    int64_t left = judge->facts->devices.data[draft->device].slice_ns[slice] - draft->claims[slice];
+    ns = ns < left ? ns : left;
+    ns = ns > 0 ? ns : 0;
+    draft->claims[slice] += ns;
+    prof_term(draft, term, ns, 1);
 }
 
 void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
@@ -171,26 +316,6 @@ double prof_of_window(const struct prof_judge *judge, int64_t ns)
 {
     int64_t window = prof_facts_window_ns(judge->facts);
     return window > 0 ? (double)ns / (double)window : 0;
-}
-
-static struct prof_text a_step(const struct prof_judge *judge, struct prof_text amount)
-{
-    struct prof_text text = {""};
-    if (prof_steps(judge) > 0)
-        snprintf(text.text, sizeof text.text, ", %.30s a step", amount.text);
-    return text;
-}
-
-struct prof_text prof_count_a_step(const struct prof_judge *judge, int64_t count)
-{
-    int64_t steps = prof_steps(judge) > 0 ? prof_steps(judge) : 1;
-    return a_step(judge, prof_count((count + steps / 2) / steps));
-}
-
-struct prof_text prof_bytes_a_step(const struct prof_judge *judge, int64_t bytes)
-{
-    int64_t steps = prof_steps(judge) > 0 ? prof_steps(judge) : 1;
-    return a_step(judge, prof_bytes((double)bytes / (double)steps));
 }
 
 bool prof_is_cuda(const struct prof_judge *judge)

@@ -18,12 +18,13 @@ struct prof_least {
 
 struct prof_draft {
     struct prof_finding finding;
-    int64_t claims[PROF_SLICES]; /* ns of each state that mending it would save */
+    int64_t claims[PROF_SLICES]; /* ns of each state that mending it would save; no more than the
+                                    device has of it */
     PROF_ARRAY(struct prof_least) least; /* likewise of kernels, each once */
-    uint32_t device;             /* index into facts.devices */
-    enum prof_severity most;     /* never shown as more than this */
-    bool about_memory;           /* not about time: no claims */
-    struct prof_edit edit;       /* for the replay */
+    uint32_t device;                     /* index into facts.devices */
+    enum prof_severity most;             /* never shown as more than this */
+    bool about_memory;                   /* not about time: no claims */
+    struct prof_edit edit;               /* for the replay */
     bool has_edit;
 };
 
@@ -34,7 +35,7 @@ struct prof_judge {
     const struct prof_roofline *roofs; /* by launch configuration */
     struct prof_map roof_index;        /* of prof_roof_of */
     const struct prof_ceilings *ceilings;
-    const struct prof_ranks *ranks; /* empty where the program has none */
+    const struct prof_ranks *ranks;           /* empty where the program has none */
     const struct prof_memory_profile *memory; /* who allocates */
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
@@ -56,16 +57,28 @@ extern const struct prof_rule prof_rules_round_trip[], prof_rules_transfer[], pr
 /* FLOP per byte: below, memory and not arithmetic takes the time anywhere. */
 #define PROF_STREAMING 4.0
 
-/* A new draft with its sentence; never NULL (without memory: one that is thrown away). Valid until
- * the next call. */
-struct prof_draft *prof_found(struct prof_judge *judge, double confidence, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* A new draft; never NULL (without memory: one that is thrown away). Valid until the next call. */
+struct prof_draft *prof_found(struct prof_judge *judge, double confidence);
+/* A figure; one of that name is replaced. */
 void prof_number(struct prof_draft *draft, const char *name, double value,
                  enum prof_number_unit unit);
-/* Claim `ns` of a state; negative counts as 0. */
-void prof_claim(struct prof_draft *draft, enum prof_slice slice, int64_t ns);
+/* Add to the draft's sentence. "{launches}" is the number of that name,
+ * "{launches|launch|launches}" that number with its noun, and %s a text of the program (const char
+ * *), never a figure. What does not fit behind an earlier part is left out whole. */
+void prof_say(struct prof_draft *draft, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Add ", 320 per iteration" where there are iterations: of a number, as the number `name`. */
+void prof_say_per_iteration(struct prof_judge *judge, struct prof_draft *draft, const char *name,
+                            const char *of);
+/* Make `ns` more a term of the bound, of that name: sign +1 or -1. */
+void prof_term(struct prof_draft *draft, const char *name, int64_t ns, int sign);
+/* Claim `ns` of a state, or what is left of the state to claim, as part of the number `term`;
+ * negative counts as 0. */
+void prof_claim(struct prof_judge *judge, struct prof_draft *draft, const char *term,
+                enum prof_slice slice, int64_t ns);
 /* Claim this part, 0..1, of a kernel's time alone; once for each kernel. Rules that blame the same
- * kernel are paid for what they leave less of it than those before. */
+ * kernel are paid for what they leave less of it than those before. All of them are the number
+ * "saved_kernel_ns". */
 void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
                        const struct prof_shape *shape, double part);
 /* What mending it means for the replay. */
@@ -80,8 +93,8 @@ void prof_abstain(struct prof_judge *judge, const char *why);
 /* Repetitions that the judge's device takes part in; of the capture where it judges no device. */
 int64_t prof_steps(const struct prof_judge *judge);
 
-/* Abstain, and tell so, where work of the device is missing in the capture: what looks idle may have
- * been work. */
+/* Abstain, and tell so, where work of the device is missing in the capture: what looks idle may
+ * have been work. */
 bool prof_misses_work(struct prof_judge *judge);
 
 /* A share of the window, 0 without one. */
@@ -95,18 +108,14 @@ bool prof_is_python(const struct prof_judge *judge);
 /* Is the device's memory the host's, so that copies need no bus? */
 bool prof_shares_memory(const struct prof_judge *judge);
 
-/* ", 320 a step" for a count or an amount of bytes in the window; "" where there are no steps. */
-struct prof_text prof_count_a_step(const struct prof_judge *judge, int64_t count);
-struct prof_text prof_bytes_a_step(const struct prof_judge *judge, int64_t bytes);
-
 /* A name of the program, cut for a sentence. */
 struct prof_short {
     char text[64];
 };
 struct prof_short prof_short_name(const char *name);
 
-/* The judge's shapes: of its device, that occur in the window; not those of collectives, which are no
- * work that a launch, a grid or a roof could hold back. False at the end. */
+/* The judge's shapes: of its device, that occur in the window; not those of collectives, which are
+ * no work that a launch, a grid or a roof could hold back. False at the end. */
 struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at);
 /* What those that it leaves out took, summed. */
 int64_t prof_collective_ns(const struct prof_judge *judge);
@@ -124,15 +133,15 @@ bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *
  * none of them speaks or nothing is interpreted. */
 int64_t prof_interpreting_ns(struct prof_judge *judge);
 
-/* Say in what function the host was while the judge's device had nothing to do, where samples of the
- * processors tell (--cpu-sample). */
+/* Say in what function the host was while the judge's device had nothing to do, where samples of
+ * the processors tell (--cpu-sample). */
 void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft);
 
 /* Words for a shape: kernel name, or kind of copy. */
 const char *prof_shape_name(const struct prof_shape *shape);
 
-/* All rules over facts that are not impossible. Fills the rows and the abstentions of *result, which
- * was empty. */
+/* All rules over facts that are not impossible. Fills the rows and the abstentions of *result,
+ * which was empty. */
 enum prof_status prof_judge_facts(struct prof_capture *capture, const struct prof_filter *filter,
                                   const struct prof_facts *facts, struct prof_findings *result,
                                   struct prof_error *err);

@@ -96,16 +96,16 @@ static void small_grid(struct prof_judge *judge)
     if (!hits.worst || prof_of_window(judge, hits.time_ns) < 0.02)
         return;
     int64_t blocks = prof_config_blocks(hits.worst->config);
-    struct prof_draft *draft = prof_found(
-        judge, 0.6,
-        "%s with fewer blocks than the device has units (%s): %s has %s, and takes %s in all.",
-        prof_counted(hits.count, "launch", "launches").text, prof_count(units).text,
-        prof_short_name(prof_shape_name(hits.worst)).text, prof_count(blocks).text,
-        prof_duration_ns(hits.worst->sum_ns).text);
+    struct prof_draft *draft = prof_found(judge, 0.6);
     prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
     prof_number(draft, "units", (double)units, PROF_NUMBER_COUNT);
     prof_number(draft, "blocks", (double)blocks, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
+    prof_number(draft, "costliest_ns", (double)hits.worst->sum_ns, PROF_NUMBER_NS);
+    prof_say(draft,
+             "{launches|launch|launches} with fewer blocks than the device has units ({units}), "
+             "{kernel_ns} in all: %s has {blocks}, and takes {costliest_ns}.",
+             prof_short_name(prof_shape_name(hits.worst)).text);
     claim_hits(judge, draft, &hits);
 }
 
@@ -152,18 +152,15 @@ static void tail_effect(struct prof_judge *judge)
     struct hits hits = find_hits(judge, part_last_round);
     if (!hits.worst || prof_of_window(judge, (int64_t)hits.saved) < 0.01)
         return;
-    char waves[64];
-    double waves_of_worst = rounds_of(judge, hits.worst);
-    prof_print_fixed(waves, waves_of_worst, 2);
-    struct prof_draft *draft =
-        prof_found(judge, 0.3,
-                   "The last round of blocks fills only a part of the device: %s, the costliest %s "
-                   "with %s rounds.",
-                   prof_counted(hits.count, "launch", "launches").text,
-                   prof_short_name(prof_shape_name(hits.worst)).text, waves);
+    struct prof_draft *draft = prof_found(judge, 0.3);
     prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "rounds", waves_of_worst, PROF_NUMBER_PLAIN);
+    prof_number(draft, "rounds", rounds_of(judge, hits.worst), PROF_NUMBER_PLAIN);
     prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
+    prof_say(
+        draft,
+        "The last round of blocks fills only a part of the device: {launches|launch|launches}, "
+        "{kernel_ns} in all, the costliest %s with {rounds} rounds.",
+        prof_short_name(prof_shape_name(hits.worst)).text);
     claim_hits(judge, draft, &hits);
 }
 
@@ -209,18 +206,19 @@ static void low_occupancy(struct prof_judge *judge)
         hits = find_hits(judge, part_lowish);
     if (!hits.worst || !occupancy_of(judge, hits.worst, &worst))
         return;
-    struct prof_draft *draft = prof_found(
-        judge, low ? 0.3 : 0.1,
-        "%s runs with at most %s of the threads that a unit can hold: limited by %s to %s of %s "
-        "threads a unit (%s registers a thread).",
-        prof_short_name(prof_shape_name(hits.worst)).text, prof_percent(worst.share).text,
-        prof_occupancy_limit_text(worst.limit), prof_counted(worst.blocks, "block", "blocks").text,
-        prof_count(prof_config_threads(hits.worst->config)).text,
-        prof_count(hits.worst->config->registers).text);
+    struct prof_draft *draft = prof_found(judge, low ? 0.3 : 0.1);
     prof_number(draft, "occupancy", worst.share, PROF_NUMBER_SHARE);
     prof_number(draft, "registers", (double)hits.worst->config->registers, PROF_NUMBER_COUNT);
     prof_number(draft, "blocks_per_unit", (double)worst.blocks, PROF_NUMBER_COUNT);
+    prof_number(draft, "threads_per_block", (double)prof_config_threads(hits.worst->config),
+                PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
+    prof_say(draft,
+             "%s runs with at most {occupancy} of the threads that a unit can hold: limited by %s "
+             "to {blocks_per_unit|block|blocks} of {threads_per_block|thread|threads} a unit "
+             "({registers|register|registers} a thread); {kernel_ns} in such kernels.",
+             prof_short_name(prof_shape_name(hits.worst)).text,
+             prof_occupancy_limit_text(worst.limit));
     if (!low)
         draft->most = PROF_SEVERITY_INFO;
     claim_hits(judge, draft, &hits);
@@ -245,24 +243,21 @@ static void hot_kernel(struct prof_judge *judge)
     double reached = point ? reached_of(point) : NAN;
     bool product = point && point->matmul_share >= reached;
     double share = prof_of_window(judge, hot->alone_ns);
-    char twice[64], most[64], near[80] = "";
-    prof_print_fixed(twice, 1 / (1 - share / 2), 2);
-    prof_print_fixed(most, share < 0.999 ? 1 / (1 - share) : 1000, share < 0.9 ? 2 : 0);
-    if (isfinite(reached))
-        snprintf(near, sizeof near,
-                 product ? ", at %s of what the vendor's library reaches"
-                         : ", its share of the roof %s",
-                 prof_percent(reached).text);
-    struct prof_draft *draft = prof_found(
-        judge, isfinite(reached) ? 0.6 : 0.2,
-        "%s decides: %s of the time in %s%s. Twice as fast, it makes the whole %sx as fast; "
-        "however fast, at most %sx.",
-        prof_short_name(prof_shape_name(hot)).text, prof_percent(share).text,
-        prof_counted(hot->count, "launch", "launches").text, near, twice, most);
+    struct prof_draft *draft = prof_found(judge, isfinite(reached) ? 0.6 : 0.2);
     prof_number(draft, "share", share, PROF_NUMBER_SHARE);
     prof_number(draft, "launches", (double)hot->count, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)hot->sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "roof_share", reached, PROF_NUMBER_SHARE);
+    prof_number(draft, "kernel_factor", 2, PROF_NUMBER_COUNT);
+    prof_number(draft, "whole_factor", 1 / (1 - share / 2), PROF_NUMBER_PLAIN);
+    prof_number(draft, "limit_factor", share < 0.999 ? 1 / (1 - share) : 1000, PROF_NUMBER_PLAIN);
+    prof_say(draft, "%s takes {share} of the time ({launches|launch|launches})",
+             prof_short_name(prof_shape_name(hot)).text);
+    if (isfinite(reached))
+        prof_say(draft, product ? ", at {roof_share} of what the vendor's library reaches"
+                                : ", at {roof_share} of its roof");
+    prof_say(draft, ". Making it {kernel_factor}x faster speeds up the whole {whole_factor}x; the "
+                    "limit is {limit_factor}x.");
     bool far = isfinite(reached) && reached < 0.5;
     prof_claim_kernel(judge, draft, hot, isfinite(reached) ? 1 - fmin(reached, 1) : 1);
     if (!far)

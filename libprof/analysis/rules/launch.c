@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/occupancy.h"
@@ -148,24 +147,23 @@ static void unbatched_kernels(struct prof_judge *judge)
     }
     if (!worst)
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.7,
-        "%s launches of the same kernel one after the other, up to %s in a row (%s: %s, %s "
-        "each): one launch could do the work of a row.",
-        prof_count(kernels).text, prof_count(most).text,
-        prof_short_name(prof_shape_name(worst)).text,
-        prof_counted(prof_config_blocks(worst->config), "block", "blocks").text,
-        prof_duration((double)worst->sum_ns / (double)worst->count).text);
+    struct prof_draft *draft = prof_found(judge, 0.7);
     prof_number(draft, "launches", (double)kernels, PROF_NUMBER_COUNT);
     prof_number(draft, "longest_row", (double)most, PROF_NUMBER_COUNT);
+    prof_number(draft, "blocks", (double)prof_config_blocks(worst->config), PROF_NUMBER_COUNT);
+    prof_number(draft, "mean_kernel_ns", (double)worst->sum_ns / (double)worst->count,
+                PROF_NUMBER_NS);
     prof_number(draft, "kernel_ns", (double)sum_ns, PROF_NUMBER_NS);
-    prof_number(draft, "idle_between_ns",
-                (double)(idle[PROF_SLICE_LAUNCH] + idle[PROF_SLICE_DISPATCH]), PROF_NUMBER_NS);
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         prof_claim_kernel(judge, draft, shape, gathered_gain(judge, shape));
-    prof_claim(draft, PROF_SLICE_LAUNCH, idle[PROF_SLICE_LAUNCH]);
-    prof_claim(draft, PROF_SLICE_DISPATCH, idle[PROF_SLICE_DISPATCH]);
-    prof_claim(draft, PROF_SLICE_HOST, idle[PROF_SLICE_HOST]);
+    prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, idle[PROF_SLICE_LAUNCH]);
+    prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, idle[PROF_SLICE_DISPATCH]);
+    prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, idle[PROF_SLICE_HOST]);
+    prof_say(draft,
+             "{launches|launch|launches} of the same kernel one after the other, up to "
+             "{longest_row} in a row (%s: {blocks|block|blocks}, {mean_kernel_ns} each): one "
+             "launch could do the work of a row.",
+             prof_short_name(prof_shape_name(worst)).text);
     prof_places(judge, draft, &spots);
 }
 
@@ -221,16 +219,6 @@ static int64_t interpreting_ns(const struct prof_judge *judge)
     return prof_is_python(judge) ? judge->device->brief_ns : 0;
 }
 
-/* ", without 12 ms of Python" between them; "" where it takes none. */
-static struct prof_text without_python(const struct prof_judge *judge)
-{
-    struct prof_text text = {""};
-    if (interpreting_ns(judge))
-        snprintf(text.text, sizeof text.text, ", without %.12s of Python",
-                 prof_duration_ns(interpreting_ns(judge)).text);
-    return text;
-}
-
 /* `dispatch_ns` of the idle time between queued kernels is not needed. */
 static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
                             const struct launches *l, int64_t dispatch_ns)
@@ -239,17 +227,18 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
     int64_t nodes = GRAPH_NODE_NS * l->kernels - judge->device->kernel_sum_ns;
     double part = gain > 0 && nodes > 0 ? 1 - (double)nodes / (double)gain : 1;
     part = part < 0 ? 0 : part;
-    prof_claim(draft, PROF_SLICE_LAUNCH, (int64_t)((double)l->idle[PROF_SLICE_LAUNCH] * part));
-    prof_claim(draft, PROF_SLICE_DISPATCH, (int64_t)((double)dispatch_ns * part));
-    prof_claim(draft, PROF_SLICE_HOST, interpreting_ns(judge));
+    prof_number(draft, "kernels", (double)l->kernels, PROF_NUMBER_COUNT);
+    prof_number(draft, "median_kernel_ns", l->median_ns, PROF_NUMBER_NS);
+    prof_number(draft, "launch_call_ns", l->launch_ns > 0 ? l->launch_ns : NAN, PROF_NUMBER_NS);
+    prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH,
+               (int64_t)((double)l->idle[PROF_SLICE_LAUNCH] * part));
+    prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH,
+               (int64_t)((double)dispatch_ns * part));
+    if (interpreting_ns(judge))
+        prof_claim(judge, draft, "python_ns", PROF_SLICE_HOST, interpreting_ns(judge));
     claim_starts(judge, draft);
     prof_mend(draft, (struct prof_edit){.free_launch = true,
                                         .launching_ns = prof_is_python(judge) ? PROF_BRIEF_NS : 0});
-    prof_number(draft, "kernels", (double)l->kernels, PROF_NUMBER_COUNT);
-    prof_number(draft, "median_kernel_ns", l->median_ns, PROF_NUMBER_NS);
-    prof_number(draft, "launch_call_ns", l->launch_ns, PROF_NUMBER_NS);
-    prof_number(draft, "idle_launch_ns", (double)l->idle[PROF_SLICE_LAUNCH], PROF_NUMBER_NS);
-    prof_number(draft, "idle_dispatch_ns", (double)l->idle[PROF_SLICE_DISPATCH], PROF_NUMBER_NS);
     place_kernels(judge, draft, &judge->device->spots[PROF_SLICE_LAUNCH]);
     place_kernels(judge, draft, &judge->device->spots[PROF_SLICE_DISPATCH]);
 }
@@ -289,13 +278,15 @@ static void graph_candidate(struct prof_judge *judge)
     }
     if (!sum_launches(judge, &l) || !is_graph(judge, &l) || prof_misses_work(judge))
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.8,
-        "Every step launches the same %s kernels with nothing to wait for in between; the median "
-        "kernel takes %s, the call that launches one %s: a graph would launch them with one call%s.",
-        prof_count(l.kernels / prof_steps(judge)).text, prof_duration(l.median_ns).text,
-        prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text, without_python(judge).text);
+    struct prof_draft *draft = prof_found(judge, 0.8);
     claim_launching(judge, draft, &l, l.idle[PROF_SLICE_DISPATCH]); /* in graphs below 0.1 us */
+    prof_number(draft, "kernels_per_iteration", (double)(l.kernels / prof_steps(judge)),
+                PROF_NUMBER_COUNT);
+    prof_say(draft,
+             "Every iteration launches the same {kernels_per_iteration|kernel|kernels} without "
+             "waiting in between; the median kernel takes {median_kernel_ns}, the call that "
+             "launches one {launch_call_ns}: a graph would launch them with one call");
+    prof_say(draft, interpreting_ns(judge) ? ", without {python_ns} of Python." : ".");
 }
 
 static void launch_bound(struct prof_judge *judge)
@@ -304,16 +295,16 @@ static void launch_bound(struct prof_judge *judge)
     if (!sum_launches(judge, &l) || !is_launch_bound(judge, &l) || prof_misses_work(judge))
         return;
     int64_t idle = l.idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, &l);
-    struct prof_draft *draft = prof_found(
-        judge, 0.7,
-        "%s kernels of %s (median), and %s for the call that launches one: the device ends each "
-        "before the next arrives and is idle %s, %s of the time%s%s.",
-        prof_count(l.kernels).text, prof_duration(l.median_ns).text,
-        prof_duration(l.launch_ns > 0 ? l.launch_ns : NAN).text, prof_duration_ns(idle).text,
-        prof_percent(prof_of_window(judge, idle)).text,
-        interpreting_ns(judge) ? ", and while Python gets to the next one for " : "",
-        interpreting_ns(judge) ? prof_duration_ns(interpreting_ns(judge)).text : "");
+    struct prof_draft *draft = prof_found(judge, 0.7);
     claim_launching(judge, draft, &l, dispatch_excess(judge, &l));
+    prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
+    prof_number(draft, "idle_share", prof_of_window(judge, idle), PROF_NUMBER_SHARE);
+    prof_say(draft,
+             "{kernels|kernel|kernels} of {median_kernel_ns} (median), and {launch_call_ns} for "
+             "the call that launches one: the device ends each before the next arrives and is idle "
+             "{idle_ns}, {idle_share} of the time");
+    prof_say(draft,
+             interpreting_ns(judge) ? ", and {python_ns} while Python gets to the next one." : ".");
 }
 
 /* ---- registry -------------------------------------------------------------------------------- */
@@ -355,7 +346,7 @@ const struct prof_rule prof_rules_launch[] = {
                   "Idle time between kernels that launching makes, less 0.6 us per kernel as far "
                   "as the kernels do not hide it, and of each kernel what starting it takes: as "
                   "long as the shortest one, 1 us at most. "
-                       "In Python also the host's pauses below 200 us from kernel to kernel.",
+                  "In Python also the host's pauses below 200 us from kernel to kernel.",
               .limits = "What recording the launches costs is part of it.",
               .needs = "kernels with their calls"},
      .judge = launch_bound},

@@ -95,21 +95,26 @@ static void memory_peak(struct prof_judge *judge)
     if (peak.bytes <= 0 || !device || device->memory_bytes <= 0 ||
         peak.bytes < device->memory_bytes / 20)
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.9,
-        "At the peak %s were allocated at once, %s of the device's memory; the largest block is "
-        "%s, "
-        "%s were made before the part that repeats; %s is held by %s.",
-        prof_bytes_of(peak.bytes).text,
-        prof_percent((double)peak.bytes / (double)device->memory_bytes).text,
-        prof_bytes_of(peak.top[0] ? peak.top[0]->bytes : 0).text, prof_bytes_of(peak.steady).text,
-        prof_percent(peak.holder ? peak.holder->held_share : NAN).text,
-        prof_short_name(peak.holder ? peak.holder->brief : NULL).text);
+    int64_t largest = peak.top[0] ? peak.top[0]->bytes : 0;
+    struct prof_draft *draft = prof_found(judge, 0.9);
+    prof_number(draft, "peak_bytes", (double)peak.bytes, PROF_NUMBER_BYTES);
+    prof_number(draft, "peak_share", (double)peak.bytes / (double)device->memory_bytes,
+                PROF_NUMBER_SHARE);
+    prof_number(draft, "peak_at_ns", (double)peak.time, PROF_NUMBER_NS);
+    prof_number(draft, "largest_bytes", (double)largest, PROF_NUMBER_BYTES);
+    prof_number(draft, "steady_bytes", (double)peak.steady, PROF_NUMBER_BYTES);
+    prof_say(draft,
+             "At the peak {peak_bytes} were allocated at once, {peak_share} of the device's "
+             "memory; the largest block is {largest_bytes}, {steady_bytes} were made before the "
+             "part that repeats");
+    if (peak.holder) {
+        prof_number(draft, "holder_share", peak.holder->held_share, PROF_NUMBER_SHARE);
+        prof_say(draft, "; {holder_share} is held by %s", prof_short_name(peak.holder->brief).text);
+    }
+    prof_say(draft, ".");
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_INFO;
     draft->finding.bytes = peak.bytes;
-    prof_number(draft, "peak_bytes", (double)peak.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "peak_at_ns", (double)peak.time, PROF_NUMBER_NS);
     place_holders(judge, draft, &peak);
 }
 
@@ -127,18 +132,18 @@ static void memory_pressure(struct prof_judge *judge)
     if (share < PRESSURE)
         return;
     int64_t moving = peak.bytes - peak.steady;
-    struct prof_draft *draft = prof_found(
-        judge, 0.7,
-        "%s of %s of device memory were allocated at the peak (%s). Twice the work in a step would "
-        "need %s if what the steps allocate doubles; other processes' memory comes on top.",
-        prof_bytes_of(peak.bytes).text, prof_bytes_of(device->memory_bytes).text,
-        prof_percent(share).text, prof_bytes_of(prof_add(peak.bytes, moving)).text);
+    struct prof_draft *draft = prof_found(judge, 0.7);
+    prof_number(draft, "peak_bytes", (double)peak.bytes, PROF_NUMBER_BYTES);
+    prof_number(draft, "capacity_bytes", (double)device->memory_bytes, PROF_NUMBER_BYTES);
+    prof_number(draft, "peak_share", share, PROF_NUMBER_SHARE);
+    prof_number(draft, "next_bytes", (double)prof_add(peak.bytes, moving), PROF_NUMBER_BYTES);
+    prof_say(draft,
+             "{peak_bytes} of {capacity_bytes} of device memory were allocated at the peak "
+             "({peak_share}). Twice the work in an iteration would need {next_bytes} if what the "
+             "iterations allocate doubles; other processes' memory comes on top.");
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
     draft->finding.bytes = peak.bytes;
-    prof_number(draft, "peak_bytes", (double)peak.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "capacity_bytes", (double)device->memory_bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "next_bytes", (double)prof_add(peak.bytes, moving), PROF_NUMBER_BYTES);
     place_holders(judge, draft, &peak);
 }
 
@@ -191,19 +196,19 @@ static void memory_leak(struct prof_judge *judge)
         return;
     struct prof_spots spots = {0};
     spot_kept(judge, &spots);
-    struct prof_draft *draft = prof_found(
-        judge, 0.7,
-        "%s blocks (%s) of %s are kept, and every step keeps %s more: memory grows without end. "
-        "Most of it: %s.",
-        prof_count(leaks.count).text, prof_bytes_of(leaks.bytes).text,
-        prof_counted(leaks.paths, "call path", "call paths").text, prof_bytes(leaks.growth).text,
+    struct prof_draft *draft = prof_found(judge, 0.7);
+    prof_number(draft, "blocks", (double)leaks.count, PROF_NUMBER_COUNT);
+    prof_number(draft, "bytes", (double)leaks.bytes, PROF_NUMBER_BYTES);
+    prof_number(draft, "paths", (double)leaks.paths, PROF_NUMBER_COUNT);
+    prof_number(draft, "bytes_per_iteration", leaks.growth, PROF_NUMBER_BYTES);
+    prof_say(
+        draft,
+        "{blocks|block|blocks} ({bytes}) of {paths|call path|call paths} are kept, and every "
+        "iteration keeps {bytes_per_iteration} more: memory grows without end. Most of it: %s.",
         leaks.worst->brief);
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
     draft->finding.bytes = leaks.bytes;
-    prof_number(draft, "blocks", (double)leaks.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "bytes", (double)leaks.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "bytes_a_step", leaks.growth, PROF_NUMBER_BYTES);
     prof_places(judge, draft, &spots);
 }
 
@@ -226,20 +231,23 @@ static void out_of_memory(struct prof_judge *judge)
         return;
     const struct prof_memory_failure *f = &m->failures[0];
     const struct prof_memory_site *holder = f->holder_count ? &m->sites[f->holders[0].site] : NULL;
-    struct prof_draft *draft = prof_found(
-        judge, 1,
-        "%s found no room. The first, by %s, asked for %s while %s of %s were allocated%s%s.",
-        prof_counted(m->failed, "allocation", "allocations").text, caller_of(f->brief).text,
-        prof_bytes_of(f->bytes).text, prof_bytes_of(f->live_bytes).text,
-        prof_bytes_of(f->capacity_bytes).text, holder ? ", most of it by " : "",
-        holder ? caller_of(holder->brief).text : "");
+    struct prof_draft *draft = prof_found(judge, 1);
+    prof_number(draft, "failures", (double)m->failed, PROF_NUMBER_COUNT);
+    prof_number(draft, "asked_bytes", f->bytes == PROF_UNKNOWN ? NAN : (double)f->bytes,
+                PROF_NUMBER_BYTES);
+    prof_number(draft, "live_bytes", f->live_bytes == PROF_UNKNOWN ? NAN : (double)f->live_bytes,
+                PROF_NUMBER_BYTES);
+    prof_number(draft, "capacity_bytes",
+                f->capacity_bytes == PROF_UNKNOWN ? NAN : (double)f->capacity_bytes,
+                PROF_NUMBER_BYTES);
+    prof_say(draft,
+             "{failures|allocation|allocations} failed for lack of memory. The first, by %s, asked "
+             "for {asked_bytes} while {live_bytes} of {capacity_bytes} were allocated%s%s.",
+             caller_of(f->brief).text, holder ? ", most of it by " : "",
+             holder ? caller_of(holder->brief).text : "");
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
     draft->finding.bytes = f->bytes;
-    prof_number(draft, "failures", (double)m->failed, PROF_NUMBER_COUNT);
-    if (f->bytes != PROF_UNKNOWN)
-        prof_number(draft, "asked_bytes", (double)f->bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "live_bytes", (double)f->live_bytes, PROF_NUMBER_BYTES);
     prof_place(judge, draft, &(struct prof_spot){f->time_ns, 1, 0, (uint32_t)f->thread, 0});
 }
 
@@ -284,17 +292,20 @@ static void idle_pool(struct prof_judge *judge)
         (double)unused < UNUSED_SHARE * (double)reserved ||
         (double)unused < UNUSED_OF_DEVICE * (double)device->memory_bytes)
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.5,
-        "%s holds %s and uses %s of it: %s of the device's memory lies idle, in pieces "
-        "that may be too small for the next allocation.",
-        blocks ? "PyTorch's allocator" : "A memory pool", prof_bytes_of(reserved).text,
-        prof_bytes_of(used).text, prof_percent((double)unused / (double)device->memory_bytes).text);
+    struct prof_draft *draft = prof_found(judge, 0.5);
+    prof_number(draft, "reserved_bytes", (double)reserved, PROF_NUMBER_BYTES);
+    prof_number(draft, "used_bytes", (double)used, PROF_NUMBER_BYTES);
+    prof_number(draft, "unused_bytes", (double)unused, PROF_NUMBER_BYTES);
+    prof_number(draft, "unused_share", (double)unused / (double)device->memory_bytes,
+                PROF_NUMBER_SHARE);
+    prof_say(draft,
+             "%s holds {reserved_bytes} and uses {used_bytes} of it: {unused_bytes}, "
+             "{unused_share} of the device's memory, is idle, in pieces that may be too small for "
+             "the next allocation.",
+             blocks ? "PyTorch's allocator" : "A memory pool");
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_INFO;
     draft->finding.bytes = unused;
-    prof_number(draft, "reserved_bytes", (double)reserved, PROF_NUMBER_BYTES);
-    prof_number(draft, "used_bytes", (double)used, PROF_NUMBER_BYTES);
 }
 
 /* ---- fills that are written over ------------------------------------------------------------- */
@@ -327,14 +338,12 @@ static void dead_memset(struct prof_judge *judge)
     }
     if (count < 3)
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.6,
-        "%s fills are followed at once by an upload of as many bytes: %s for values that "
-        "nobody reads.",
-        prof_count(count).text, prof_duration_ns(ns).text);
-    prof_number(draft, "fills", (double)count, PROF_NUMBER_COUNT);
-    prof_number(draft, "fill_ns", (double)ns, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_FILL, ns);
+    struct prof_draft *draft = prof_found(judge, 0.6);
+    prof_number(draft, "memsets", (double)count, PROF_NUMBER_COUNT);
+    prof_claim(judge, draft, "memset_ns", PROF_SLICE_FILL, ns);
+    prof_say(draft,
+             "{memsets|memset is|memsets are} followed at once by an H2D memcpy of as many bytes: "
+             "{memset_ns} for values that nobody reads.");
     prof_places(judge, draft, &spots);
 }
 

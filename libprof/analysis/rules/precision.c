@@ -117,18 +117,6 @@ static bool is_large(const struct prof_judge *judge, const struct narrowed *foun
     return found->worst[evidence] && prof_of_window(judge, found->time_ns[evidence]) >= LARGE;
 }
 
-/* Those with less to go by, " (86.1 % with 3 likely so)"; "" for none. */
-static struct prof_text beside_sure(const struct prof_judge *judge, const struct narrowed *found)
-{
-    struct prof_text text = {""};
-    int64_t others = found->kernels[NAMED] + found->kernels[MAYBE];
-    int64_t ns = found->time_ns[SURE] + found->time_ns[MAYBE] + found->time_ns[NAMED];
-    if (others)
-        snprintf(text.text, sizeof text.text, " (%.8s with %.9s likely so)",
-                 prof_percent(prof_of_window(judge, ns)).text, prof_count(others).text);
-    return text;
-}
-
 static void low_precision(struct prof_judge *judge)
 {
     const struct prof_device *device = judge->device->device;
@@ -147,26 +135,33 @@ static void low_precision(struct prof_judge *judge)
     if (!is_large(judge, &found, told))
         return;
     const struct prof_roofline_point *worst = found.worst[told];
-    struct prof_short name = prof_short_name(worst->name);
-    struct prof_text kernels = prof_counted(found.kernels[told], "kernel", "kernels");
-    struct prof_text share = prof_percent(prof_of_window(judge, found.time_ns[told]));
-    struct prof_draft *draft =
-        sure
-            ? prof_found(
-                  judge, 0.4,
-                  "Arithmetic of 32 bits or more in %s, %s of the time%s, the costliest %s at %s "
-                  "of what it allows: in 16 bits tensor cores are many times as fast, and "
-                  "bytes halve, where the result allows.",
-                  kernels.text, share.text, beside_sure(judge, &found).text, name.text,
-                  prof_percent(worst->pipe_share).text)
-            : prof_found(judge, 0.2,
-                         "Bytes or arithmetic hold back %s, %s of the time, the costliest %s. If "
-                         "they are numbers of 32 bits, which nothing recorded tells, 16 bits halve "
-                         "both, where the result allows.",
-                         kernels.text, share.text, name.text);
+    int64_t others = sure ? found.kernels[NAMED] + found.kernels[MAYBE] : 0;
+    int64_t with_others = found.time_ns[SURE] + found.time_ns[MAYBE] + found.time_ns[NAMED];
+    struct prof_draft *draft = prof_found(judge, sure ? 0.4 : 0.2);
     prof_number(draft, "kernels", (double)found.kernels[told], PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)found.time_ns[told], PROF_NUMBER_NS);
+    prof_number(draft, "kernel_share", prof_of_window(judge, found.time_ns[told]),
+                PROF_NUMBER_SHARE);
     prof_number(draft, "pipe_share", worst->pipe_share, PROF_NUMBER_SHARE);
+    if (sure)
+        prof_say(draft, "Arithmetic in FP32 or wider in {kernels|kernel|kernels}, {kernel_share} "
+                        "of the time");
+    else
+        prof_say(draft, "Bytes or arithmetic limit {kernels|kernel|kernels}, {kernel_share} of the "
+                        "time");
+    if (others) {
+        prof_number(draft, "likely_kernels", (double)others, PROF_NUMBER_COUNT);
+        prof_number(draft, "with_likely_share", prof_of_window(judge, with_others),
+                    PROF_NUMBER_SHARE);
+        prof_say(draft, " ({with_likely_share} with {likely_kernels} likely so)");
+    }
+    prof_say(draft, ", the costliest %s", prof_short_name(worst->name).text);
+    if (sure)
+        prof_say(draft, " at {pipe_share} of what it allows: in FP16 or BF16 tensor cores are many "
+                        "times as fast, and bytes halve, where the result allows.");
+    else
+        prof_say(draft, ". If it works in FP32, which nothing recorded shows, FP16 or BF16 halve "
+                        "both, where the result allows.");
     if (!sure)
         draft->most = PROF_SEVERITY_INFO;
     claim_narrower(judge, draft, sure ? NAMED : MAYBE);

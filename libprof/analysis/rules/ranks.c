@@ -96,22 +96,23 @@ static void straggler(struct prof_judge *judge)
         return;
     struct prof_text cause = because_of(row, &kernel);
     bool named = row->cause == PROF_CAUSE_COMPUTE && row->slow_kernel;
-    struct prof_draft *draft = prof_found(
-        judge, row->cause == PROF_CAUSE_UNKNOWN ? 0.5 : 0.8,
-        "%s came last to %s of %s collectives, %s after the last but one in all: %s%s%s. "
-        "The others waited %s for it, summed.",
-        words_for(row).text, prof_count(row->last_count).text, prof_count(row->judged).text,
-        prof_duration_ns(row->last_ns).text, cause.text, named ? ", most of all " : "",
-        named ? kernel.text : "", prof_duration_ns(row->caused_ns).text);
+    struct prof_draft *draft = prof_found(judge, row->cause == PROF_CAUSE_UNKNOWN ? 0.5 : 0.8);
     prof_number(draft, "last_count", (double)row->last_count, PROF_NUMBER_COUNT);
+    prof_number(draft, "collectives", (double)row->judged, PROF_NUMBER_COUNT);
     prof_number(draft, "last_ns", (double)row->last_ns, PROF_NUMBER_NS);
     prof_number(draft, "caused_ns", (double)row->caused_ns, PROF_NUMBER_NS);
     prof_number(draft, "excess_compute_ns", (double)row->excess_ns[PROF_CAUSE_COMPUTE],
                 PROF_NUMBER_NS);
     prof_number(draft, "excess_copy_ns", (double)row->excess_ns[PROF_CAUSE_COPY], PROF_NUMBER_NS);
     prof_number(draft, "excess_host_ns", (double)row->excess_ns[PROF_CAUSE_HOST], PROF_NUMBER_NS);
+    prof_claim(judge, draft, "last_in_interval_ns", states[row->cause],
+               in_window(judge, row, row->last_ns));
+    prof_say(draft,
+             "%s came last to {last_count} of {collectives|collective|collectives}, {last_ns} "
+             "after the last but one in all: %s%s%s. The others waited {caused_ns} for it, summed.",
+             words_for(row).text, cause.text, named ? ", most of all " : "",
+             named ? kernel.text : "");
     place_late(judge, draft, row);
-    prof_claim(draft, states[row->cause], in_window(judge, row, row->last_ns));
 }
 
 /* ---- time in collectives --------------------------------------------------------------------- */
@@ -143,20 +144,20 @@ static void exposed(struct prof_judge *judge)
     int64_t ns = row ? transfer_exposed(row) : 0;
     if (ns == 0 || !is_most(judge, row, transfer_exposed))
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.6,
-        "%s is in collectives for %s while no other kernel runs, %s of its collectives' time; for "
-        "%s "
-        "of it the data moved, else it waited for other ranks.",
-        words_for(row).text, prof_duration_ns(row->exposed_ns).text,
-        prof_percent(row->collective_ns > 0 ? (double)row->exposed_ns / (double)row->collective_ns
-                                            : NAN)
-            .text,
-        prof_duration_ns(ns).text);
+    struct prof_draft *draft = prof_found(judge, 0.6);
     prof_number(draft, "exposed_ns", (double)row->exposed_ns, PROF_NUMBER_NS);
     prof_number(draft, "collective_ns", (double)row->collective_ns, PROF_NUMBER_NS);
+    prof_number(draft, "exposed_share",
+                row->collective_ns > 0 ? (double)row->exposed_ns / (double)row->collective_ns : NAN,
+                PROF_NUMBER_SHARE);
+    prof_number(draft, "moving_ns", (double)ns, PROF_NUMBER_NS);
     prof_number(draft, "wait_ns", (double)row->wait_ns, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_KERNEL, in_window(judge, row, ns));
+    prof_claim(judge, draft, "moving_in_interval_ns", PROF_SLICE_KERNEL, in_window(judge, row, ns));
+    prof_say(draft,
+             "%s is in collectives for {exposed_ns} while no other kernel runs, {exposed_share} of "
+             "its collectives' time; for {moving_ns} of it the data moved, else it waited for "
+             "other ranks.",
+             words_for(row).text);
 }
 
 static int64_t wait_of(const struct prof_rank_row *row)
@@ -169,22 +170,22 @@ static void uneven(struct prof_judge *judge)
     const struct prof_rank_row *row = rank_here(judge);
     if (!row || row->wait_ns <= 0 || any_straggler(judge) || !is_most(judge, row, wait_of))
         return;
-    struct prof_draft *draft =
-        prof_found(judge, 0.5,
-                   "Ranks wait for each other, now for one and now for another: %s for %s, %s of "
-                   "the time; the "
-                   "most compute of a rank is %s above the mean.",
-                   words_for(row).text, prof_duration_ns(row->wait_ns).text,
-                   prof_percent(row->wait_share).text, prof_percent(judge->ranks->imbalance).text);
+    struct prof_draft *draft = prof_found(judge, 0.5);
     prof_number(draft, "wait_ns", (double)row->wait_ns, PROF_NUMBER_NS);
+    prof_number(draft, "wait_share", row->wait_share, PROF_NUMBER_SHARE);
     prof_number(draft, "imbalance", judge->ranks->imbalance, PROF_NUMBER_SHARE);
+    prof_claim(judge, draft, "wait_in_interval_ns", PROF_SLICE_KERNEL,
+               in_window(judge, row, row->wait_ns));
+    prof_say(draft,
+             "Ranks wait for each other, now for one and now for another: %s for {wait_ns}, "
+             "{wait_share} of the time; the most compute of a rank is {imbalance} above the mean.",
+             words_for(row).text);
     for (size_t i = 0; i < judge->ranks->late_count; i++) {
         const struct prof_rank_late *late = &judge->ranks->late[i];
         prof_place(judge, draft,
                    &(struct prof_spot){prof_subtract(late->start_ns, late->late_ns), late->late_ns,
                                        0, 0, 0});
     }
-    prof_claim(draft, PROF_SLICE_KERNEL, in_window(judge, row, row->wait_ns));
 }
 
 /* ---- without a price ------------------------------------------------------------------------- */
@@ -196,23 +197,24 @@ static void slow_link(struct prof_judge *judge)
     const struct prof_rank_link *link = &judge->ranks->links[0]; /* the slowest */
     if (!(link->bus_rate < SLOW_LINK * link->usual_rate) || link->count < LINK_SAMPLES)
         return;
-    char where[96];
-    if (link->to != PROF_UNKNOWN)
-        snprintf(where, sizeof where, "From rank %lld to rank %lld", (long long)link->from,
-                 (long long)link->to);
-    else
-        snprintf(where, sizeof where, "Among the %s ranks of communicator %s",
-                 prof_count(link->ranks).text,
-                 link->has_communicator ? link->communicator_text : "n/a");
-    struct prof_draft *draft = prof_found(
-        judge, 0.7, "%s data moves at %s of bus bandwidth, %s of what the others reach (%s).",
-        where, prof_rate(link->bus_rate).text, prof_percent(link->bus_rate / link->usual_rate).text,
-        prof_rate(link->usual_rate).text);
-    draft->about_memory = true;
-    draft->most = PROF_SEVERITY_WARNING;
+    struct prof_draft *draft = prof_found(judge, 0.7);
     prof_number(draft, "bus_rate", link->bus_rate, PROF_NUMBER_RATE);
     prof_number(draft, "usual_rate", link->usual_rate, PROF_NUMBER_RATE);
+    prof_number(draft, "usual_share", link->bus_rate / link->usual_rate, PROF_NUMBER_SHARE);
     prof_number(draft, "operations", (double)link->count, PROF_NUMBER_COUNT);
+    if (link->to != PROF_UNKNOWN) {
+        prof_number(draft, "from_rank", (double)link->from, PROF_NUMBER_COUNT);
+        prof_number(draft, "to_rank", (double)link->to, PROF_NUMBER_COUNT);
+        prof_say(draft, "From rank {from_rank} to rank {to_rank}");
+    } else {
+        prof_number(draft, "ranks", (double)link->ranks, PROF_NUMBER_COUNT);
+        prof_say(draft, "Among the {ranks|rank|ranks} of communicator %s",
+                 link->has_communicator ? link->communicator_text : "n/a");
+    }
+    prof_say(draft, " data moves at {bus_rate} of bus bandwidth, {usual_share} of what the others "
+                    "reach ({usual_rate}).");
+    draft->about_memory = true;
+    draft->most = PROF_SEVERITY_WARNING;
 }
 
 static void differs(struct prof_judge *judge)
@@ -226,17 +228,19 @@ static void differs(struct prof_judge *judge)
     static const char *const whats[] = {[PROF_DIFFERS_LAUNCHES] = "launches",
                                         [PROF_DIFFERS_COPIED] = "bytes copied",
                                         [PROF_DIFFERS_COLLECTIVES] = "collectives"};
-    struct prof_draft *draft = prof_found(
-        judge, 0.5, "%s does something else than most: %s %s of %s, usual are %s; %s.",
-        words_for(&ranks->rows[first->rank]).text, prof_count(first->here).text, whats[first->kind],
-        prof_short_name(first->name).text, prof_count(first->usual).text,
-        prof_counted((int64_t)ranks->difference_count + ranks->differences_left_out,
-                     "difference in all", "differences in all")
-            .text);
-    draft->about_memory = true;
-    draft->most = PROF_SEVERITY_INFO;
+    struct prof_draft *draft = prof_found(judge, 0.5);
     prof_number(draft, "here", (double)first->here, PROF_NUMBER_COUNT);
     prof_number(draft, "usual", (double)first->usual, PROF_NUMBER_COUNT);
+    prof_number(draft, "differences",
+                (double)((int64_t)ranks->difference_count + ranks->differences_left_out),
+                PROF_NUMBER_COUNT);
+    prof_say(draft,
+             "%s does something else than most: {here} %s of %s, usual are {usual}; "
+             "{differences|difference|differences} in all.",
+             words_for(&ranks->rows[first->rank]).text, whats[first->kind],
+             prof_short_name(first->name).text);
+    draft->about_memory = true;
+    draft->most = PROF_SEVERITY_INFO;
 }
 
 const struct prof_rule prof_rules_ranks[] = {

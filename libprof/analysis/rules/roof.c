@@ -50,19 +50,17 @@ static void memory_bound(struct prof_judge *judge)
         return;
     enum prof_roof_level level =
         placed.worst->bound == PROF_BOUND_L2 ? PROF_ROOF_L2 : PROF_ROOF_DRAM;
-    struct prof_draft *draft = prof_found(
-        judge, 0.8,
-        "Memory bandwidth holds back %s, %s of the time, the costliest %s: at %s of the roof of "
-        "%s, %s. "
-        "Beyond the roof only fewer bytes help.",
-        prof_counted(placed.points, "kernel", "kernels").text,
-        prof_percent(prof_of_window(judge, placed.time_ns)).text,
-        prof_short_name(placed.worst->name).text, prof_percent(placed.worst->roof_share).text,
-        prof_roof_level_text(level), prof_rate(placed.worst->roofs[level].rate).text);
+    struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "kernels", (double)placed.points, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)placed.time_ns, PROF_NUMBER_NS);
+    prof_number(draft, "kernel_share", prof_of_window(judge, placed.time_ns), PROF_NUMBER_SHARE);
     prof_number(draft, "roof_share", placed.worst->roof_share, PROF_NUMBER_SHARE);
     prof_number(draft, "rate", placed.worst->roofs[level].rate, PROF_NUMBER_RATE);
+    prof_say(draft,
+             "Memory bandwidth limits {kernels|kernel|kernels}, {kernel_share} of the time, the "
+             "costliest %s: at {roof_share} of the roof of %s, {rate}. Beyond the roof only fewer "
+             "bytes help.",
+             prof_short_name(placed.worst->name).text, prof_roof_level_text(level));
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         prof_claim_kernel(judge, draft, shape, below_memory_roof(prof_roof_of(judge, shape)));
     draft->most = PROF_SEVERITY_INFO;
@@ -95,17 +93,17 @@ static void clock_throttling(struct prof_judge *judge)
     if (!(loss >= CLOCK_LOSS) && lowered < CLOCK_LOSS)
         return;
     prof_nvml_throttle_text(clocks->reasons, reasons, sizeof reasons);
-    struct prof_draft *draft = prof_found(
-        judge, 0.6,
-        "The multiprocessors run at %s MHz in the mean while they work, and can do %s; %s of %s "
-        "tell "
-        "that something lowered the clock (%s).",
-        prof_count((int64_t)(clocks->mhz + 0.5)).text,
-        prof_count((int64_t)(clocks->max_mhz + 0.5)).text, prof_count(clocks->lowered).text,
-        prof_counted(clocks->samples, "sample", "samples").text, reasons);
-    prof_number(draft, "mhz", clocks->mhz, PROF_NUMBER_PLAIN);
-    prof_number(draft, "max_mhz", clocks->max_mhz, PROF_NUMBER_PLAIN);
+    struct prof_draft *draft = prof_found(judge, 0.6);
+    prof_number(draft, "mhz", clocks->mhz, PROF_NUMBER_COUNT);
+    prof_number(draft, "max_mhz", clocks->max_mhz, PROF_NUMBER_COUNT);
+    prof_number(draft, "samples", (double)clocks->samples, PROF_NUMBER_COUNT);
+    prof_number(draft, "lowered", (double)clocks->lowered, PROF_NUMBER_COUNT);
     prof_number(draft, "lowered_share", lowered, PROF_NUMBER_SHARE);
+    prof_say(draft,
+             "The multiprocessors run at {mhz} MHz in the mean while they work, and can do "
+             "{max_mhz} MHz; {lowered} of {samples|sample|samples} show that something lowered the "
+             "clock (%s).",
+             reasons);
     if (clocks->reasons == POWER_CAP)
         draft->most = PROF_SEVERITY_WARNING; /* so a device runs that is fully loaded */
     const struct prof_shape *shape;
@@ -148,7 +146,8 @@ const struct prof_rule prof_rules_roof[] = {
               .fires =
                   "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % "
                   "of the samples tell of a power cap, heat or another limit; by ten samples "
-                  "a second of the driver (NVML), those in which the device idles left out. Not above a warning where power alone is "
+                  "a second of the driver (NVML), those in which the device idles left out. Not "
+                  "above a warning where power alone is "
                   "the limit: so runs a device at full load.",
               .why = "Power and heat limits slow everything down that computes.",
               .fix = "Cooling, power limit, locked clocks for measurements.",

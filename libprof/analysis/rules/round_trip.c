@@ -116,23 +116,21 @@ static void repeated_upload(struct prof_judge *judge)
     }
     if (repeats(judge, trips.same_count)) {
         sum_trips(judge, &trips, 0, &sums);
-        struct prof_draft *draft = prof_found(
-            judge, 2 * trips.had_time > trips.same_count ? 0.4 : 0.8,
-            "%s times data came to the host and as many bytes went back up in the same step%s: "
-            "%s%s; %s of copying, and the device idle %s until then. If the host only read them, "
-            "the device still has them.",
-            prof_count(trips.same_count).text,
-            2 * trips.had_time > trips.same_count ? ""
-                                                  : ", too soon for the host to have changed them",
-            prof_bytes_of(trips.same_bytes).text, prof_bytes_a_step(judge, trips.same_bytes).text,
-            prof_duration_ns(sums.sum_ns).text,
-            prof_duration_ns(prof_copies_idle(judge, &sums, true, false)).text);
+        bool had_time = 2 * trips.had_time > trips.same_count;
+        struct prof_draft *draft = prof_found(judge, had_time ? 0.4 : 0.8);
         prof_number(draft, "uploads", (double)trips.same_count, PROF_NUMBER_COUNT);
         prof_number(draft, "bytes", (double)trips.same_bytes, PROF_NUMBER_BYTES);
-        prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
-        prof_copies_claim(draft, &sums, 1);
-        prof_copies_claim_around(draft, &sums, true, false, 1);
-        prof_claim(draft, PROF_SLICE_LAUNCH, sums.catch_up_ns);
+        prof_number(draft, "memcpy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
+        prof_copies_claim(judge, draft, &sums, 1);
+        prof_copies_claim_around(judge, draft, "idle_until_then_ns", &sums, false, 1);
+        prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
+        prof_say(draft,
+                 "{uploads|time|times} data came to the host and as many bytes went back up in the "
+                 "same iteration%s: {bytes}",
+                 had_time ? "" : ", too soon for the host to have changed them");
+        prof_say_per_iteration(judge, draft, "bytes_per_iteration", "bytes");
+        prof_say(draft, "; {memcpy_ns} of copying, and the device idle {idle_until_then_ns} until "
+                        "then. If the host only read them, the device still has them.");
         prof_places(judge, draft, &sums.spots);
     }
     free(trips.shapes);
@@ -148,21 +146,18 @@ static void host_round_trip(struct prof_judge *judge)
     }
     if (repeats(judge, trips.other_count) && judge->device->kernels) {
         sum_trips(judge, &trips, 1, &sums);
-        struct prof_draft *draft = prof_found(
-            judge, judge->facts->step_name ? 0.8 : 0.4,
-            "%s times data came to the host, was worked on there and went back up: %s%s; %s of "
-            "copying, %s of the host's own time in between.",
-            prof_count(trips.other_count).text, prof_bytes_of(trips.other_bytes).text,
-            prof_bytes_a_step(judge, trips.other_bytes).text, prof_duration_ns(sums.sum_ns).text,
-            prof_duration_ns(sums.before[PROF_SLICE_HOST]).text);
+        struct prof_draft *draft = prof_found(judge, judge->facts->step_name ? 0.8 : 0.4);
         prof_number(draft, "trips", (double)trips.other_count, PROF_NUMBER_COUNT);
         prof_number(draft, "bytes", (double)trips.other_bytes, PROF_NUMBER_BYTES);
-        prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
-        prof_number(draft, "host_ns", (double)sums.before[PROF_SLICE_HOST], PROF_NUMBER_NS);
-        prof_copies_claim(draft, &sums, 1);
-        prof_copies_claim_around(draft, &sums, true, false, 1);
-        prof_claim(draft, PROF_SLICE_LAUNCH, sums.catch_up_ns);
-        prof_claim(draft, PROF_SLICE_HOST, sums.before[PROF_SLICE_HOST]);
+        prof_number(draft, "memcpy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
+        prof_copies_claim(judge, draft, &sums, 1);
+        prof_copies_claim_around(judge, draft, "idle_until_then_ns", &sums, false, 1);
+        prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
+        prof_claim(judge, draft, "host_ns", PROF_SLICE_HOST, sums.before[PROF_SLICE_HOST]);
+        prof_say(draft, "{trips|time|times} data came to the host, was worked on there and went "
+                        "back up: {bytes}");
+        prof_say_per_iteration(judge, draft, "bytes_per_iteration", "bytes");
+        prof_say(draft, "; {memcpy_ns} of copying, {host_ns} of the host's own time in between.");
         prof_places(judge, draft, &sums.spots);
     }
     free(trips.shapes);

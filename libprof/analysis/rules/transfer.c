@@ -1,6 +1,4 @@
 /* Rules about copies between host and device: their size, their memory, who waits for them. */
-#include <stdio.h>
-
 #include "libprof/analysis/rules/copies.h"
 #include "libprof/base/format.h"
 #include "libprof/wire/memory.h"
@@ -26,16 +24,17 @@ static void scalar_readback(struct prof_judge *judge)
     int64_t steps = prof_steps(judge);
     if (sums.count < 10 || sums.count < 2 * steps)
         return; /* one a step is how results are read */
-    struct prof_draft *draft = prof_found(
-        judge, 0.7,
-        "%s copies of at most %d bytes to the host%s, each of which the host waits for before it "
-        "goes on: the device is idle %s around them.",
-        prof_count(sums.count).text, PROF_SCALAR_BYTES, prof_count_a_step(judge, sums.count).text,
-        prof_duration_ns(prof_copies_idle(judge, &sums, true, true)).text);
+    struct prof_draft *draft = prof_found(judge, 0.7);
     prof_number(draft, "readbacks", (double)sums.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "idle_after_ns", (double)sums.after[PROF_SLICE_SYNC], PROF_NUMBER_NS);
-    prof_copies_claim(draft, &sums, 1);
-    prof_copies_claim_around(draft, &sums, true, true, 1);
+    prof_number(draft, "limit_bytes", PROF_SCALAR_BYTES, PROF_NUMBER_BYTES);
+    prof_copies_claim(judge, draft, &sums, 1);
+    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
+    prof_say(draft, "{readbacks|D2H memcpy|D2H memcpys} of at most {limit_bytes}");
+    prof_say_per_iteration(judge, draft, "readbacks_per_iteration", "readbacks");
+    prof_say(draft,
+             ", each of which the host waits for before it goes on: the device is idle "
+             "{idle_around_ns} around them, and they take {exposed_memcpy_ns} in which no kernel "
+             "runs.");
     prof_mend(draft, (struct prof_edit){.shapes = prof_is_scalar_readback});
     prof_places(judge, draft, &sums.spots);
 }
@@ -84,26 +83,24 @@ static void small_transfers(struct prof_judge *judge)
     if (sums.packable < 20 || 2 * sums.count < all || sums.packable < 3 * steps)
         return;
     double part = (double)sums.packable / (double)sums.count;
-    struct prof_draft *draft = prof_found(
-        judge, 0.8,
-        "%s of %s copies are small%s: %s and with the call %s on average, and the device is idle "
-        "%s around them; %s come right after another one. Below %s the call and not the bytes "
-        "takes "
-        "the time.",
-        prof_count(sums.count).text, prof_count(all).text,
-        prof_count_a_step(judge, sums.count).text,
-        prof_bytes((double)sums.bytes / (double)sums.count).text,
-        prof_duration((double)(sums.sum_ns + sums.call_ns) / (double)sums.count).text,
-        prof_duration_ns(prof_copies_idle(judge, &sums, true, true)).text,
-        prof_count(sums.packable).text, prof_bytes(half).text);
-    prof_number(draft, "copies", (double)sums.count, PROF_NUMBER_COUNT);
+    struct prof_draft *draft = prof_found(judge, 0.8);
+    prof_number(draft, "small_memcpys", (double)sums.count, PROF_NUMBER_COUNT);
+    prof_number(draft, "memcpys", (double)all, PROF_NUMBER_COUNT);
     prof_number(draft, "packable", (double)sums.packable, PROF_NUMBER_COUNT);
+    prof_number(draft, "packable_share", part, PROF_NUMBER_SHARE);
     prof_number(draft, "mean_bytes", (double)sums.bytes / (double)sums.count, PROF_NUMBER_BYTES);
     prof_number(draft, "worthwhile_bytes", half, PROF_NUMBER_BYTES);
-    prof_number(draft, "copy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
-    prof_number(draft, "call_ns", (double)sums.call_ns, PROF_NUMBER_NS);
-    prof_copies_claim(draft, &sums, part);
-    prof_copies_claim_around(draft, &sums, true, true, part);
+    prof_number(draft, "mean_ns", (double)(sums.sum_ns + sums.call_ns) / (double)sums.count,
+                PROF_NUMBER_NS);
+    prof_copies_claim(judge, draft, &sums, part);
+    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, part);
+    prof_say(draft,
+             "{small_memcpys} of {memcpys|memcpy|memcpys} between host and device are small");
+    prof_say_per_iteration(judge, draft, "small_memcpys_per_iteration", "small_memcpys");
+    prof_say(draft,
+             ": {mean_bytes} and with the call {mean_ns} on average. {packable} come right after "
+             "another one ({packable_share} of them), and the device is idle {idle_around_ns} "
+             "around those. Below {worthwhile_bytes} the call and not the bytes takes the time.");
     prof_places(judge, draft, &sums.spots);
 }
 
@@ -158,19 +155,18 @@ static void pageable_copy(struct prof_judge *judge)
     }
     if (!sums.count || prof_of_window(judge, sums.sum_ns) < 0.01)
         return;
-    struct prof_draft *draft = prof_found(
-        judge, 0.8,
-        "%s from or to pageable memory, %s in all, at %s; page-locked memory would reach %s (%s), "
-        "and the call would return at once.",
-        prof_counted(sums.count, "copy", "copies").text, prof_bytes_of(sums.bytes).text,
-        prof_rate((double)sums.bytes / (double)sums.sum_ns * 1e9).text, prof_rate(best).text,
-        source);
-    prof_number(draft, "copies", (double)sums.count, PROF_NUMBER_COUNT);
+    struct prof_draft *draft = prof_found(judge, 0.8);
+    prof_number(draft, "memcpys", (double)sums.count, PROF_NUMBER_COUNT);
     prof_number(draft, "bytes", (double)sums.bytes, PROF_NUMBER_BYTES);
     prof_number(draft, "rate", (double)sums.bytes / (double)sums.sum_ns * 1e9, PROF_NUMBER_RATE);
     prof_number(draft, "pinned_rate", best, PROF_NUMBER_RATE);
-    prof_claim(draft, PROF_SLICE_COPY_PAGEABLE, (int64_t)saved);
-    prof_copies_claim_around(draft, &sums, true, true, 1);
+    prof_claim(judge, draft, "saved_memcpy_ns", PROF_SLICE_COPY_PAGEABLE, (int64_t)saved);
+    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
+    prof_say(draft,
+             "{memcpys|memcpy|memcpys} from or to pageable memory, {bytes} in all, at {rate}; "
+             "page-locked memory would reach {pinned_rate} (%s), and the call would return at "
+             "once: the device is idle {idle_around_ns} around them.",
+             source);
     prof_places(judge, draft, &sums.spots);
 }
 
@@ -201,23 +197,19 @@ static void blocking_copy(struct prof_judge *judge)
     double hidden = sums.alone_ns > kernel ? (double)kernel / (double)sums.alone_ns : 1;
     if (prof_shares_memory(judge))
         hidden = 0; /* the same processors copy and compute */
-    char beside[160] = "";
-    if (hidden > 0)
-        snprintf(beside, sizeof beside, " %s of copying could run beside %s of kernels.",
-                 prof_duration_ns(sums.alone_ns).text, prof_duration_ns(kernel).text);
-    struct prof_draft *draft = prof_found(
-        judge, 0.5,
-        "The host waits for %s copies (%s)%s, and launches no kernel meanwhile: the device is "
-        "idle %s around them.%s",
-        prof_count(sums.count).text, prof_bytes_of(sums.bytes).text,
-        prof_count_a_step(judge, sums.count).text,
-        prof_duration_ns(prof_copies_idle(judge, &sums, true, true)).text, beside);
-    prof_number(draft, "copies", (double)sums.count, PROF_NUMBER_COUNT);
+    struct prof_draft *draft = prof_found(judge, 0.5);
+    prof_number(draft, "memcpys", (double)sums.count, PROF_NUMBER_COUNT);
     prof_number(draft, "bytes", (double)sums.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "exposed_copy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);
+    prof_number(draft, "memcpy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
-    prof_copies_claim(draft, &sums, hidden);
-    prof_copies_claim_around(draft, &sums, true, true, 1);
+    prof_copies_claim(judge, draft, &sums, hidden);
+    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
+    prof_say(draft, "The host waits for {memcpys|memcpy|memcpys} ({bytes})");
+    prof_say_per_iteration(judge, draft, "memcpys_per_iteration", "memcpys");
+    prof_say(draft, ", and launches no kernel meanwhile: the device is idle {idle_around_ns} "
+                    "around them.");
+    if (hidden > 0)
+        prof_say(draft, " {memcpy_ns} of copying could run beside {kernel_ns} of kernels.");
     if (by_call) /* else waits would have to go */
         prof_mend(draft, (struct prof_edit){.shapes = is_awaited, .no_wait = true});
     prof_places(judge, draft, &sums.spots);
@@ -246,20 +238,20 @@ static void no_overlap(struct prof_judge *judge)
     /* In turn they take the sum of all three, side by side as long as the longest. */
     int64_t host = d->slice_ns[PROF_SLICE_HOST], beside = kernel + host;
     double part = beside < sums.alone_ns ? (double)beside / (double)sums.alone_ns : 1;
-    struct prof_draft *draft =
-        prof_found(judge, 0.6,
-                   "Copies take %s in which no kernel runs, kernels %s in which no copy runs; both "
-                   "at once: %s.",
-                   prof_duration_ns(sums.alone_ns).text, prof_duration_ns(kernel).text,
-                   prof_duration_ns(both).text);
-    prof_number(draft, "exposed_copy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);
+    struct prof_draft *draft = prof_found(judge, 0.6);
+    prof_number(draft, "memcpy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
     prof_number(draft, "overlap_ns", (double)both, PROF_NUMBER_NS);
     prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
-    prof_copies_claim(draft, &sums, part);
-    prof_copies_claim_around(draft, &sums, true, true, 1);
-    prof_claim(draft, PROF_SLICE_KERNEL,
-               kernel < host - sums.alone_ns ? kernel : host - sums.alone_ns);
+    prof_copies_claim(judge, draft, &sums, part);
+    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
+    if (host > sums.alone_ns)
+        prof_claim(judge, draft, "kernels_beside_host_ns", PROF_SLICE_KERNEL,
+                   kernel < host - sums.alone_ns ? kernel : host - sums.alone_ns);
+    prof_say(draft,
+             "Memcpys take {memcpy_ns} in which no kernel runs, kernels {kernel_ns} in which no "
+             "memcpy runs; both at once: {overlap_ns}. The device is idle {idle_around_ns} around "
+             "the memcpys.");
     if (prof_of_window(judge, d->slice_ns[PROF_SLICE_SYNC]) <
         0.01) /* else waits would have to go */
         prof_mend(draft, (struct prof_edit){.shapes = prof_is_link_copy, .no_wait = true});

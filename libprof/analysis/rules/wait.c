@@ -21,17 +21,20 @@ static void sync_stall(struct prof_judge *judge)
         prof_misses_work(judge))
         return;
     double part = 1 - (double)steps / (double)waits; /* one a step is needed to see the result */
-    struct prof_draft *draft = prof_found(
-        judge, 0.5,
-        "The host waits for the device %s times%s, and each time the device runs empty: it is idle "
-        "%s until the host launches again.",
-        prof_count(waits).text, prof_count_a_step(judge, waits).text, prof_duration_ns(idle).text);
+    struct prof_draft *draft = prof_found(judge, 0.5);
     prof_number(draft, "waits", (double)waits, PROF_NUMBER_COUNT);
     prof_number(draft, "waited_ns", (double)calls->sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_SYNC, (int64_t)((double)idle * part));
+    prof_number(draft, "avoidable_share", part, PROF_NUMBER_SHARE);
+    prof_claim(judge, draft, "avoidable_idle_ns", PROF_SLICE_SYNC, (int64_t)((double)idle * part));
     /* The way into the next launch is hidden too when the queue never runs empty. */
-    prof_claim(draft, PROF_SLICE_LAUNCH, (int64_t)((double)judge->device->relaunch_ns * part));
+    prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH,
+               (int64_t)((double)judge->device->relaunch_ns * part));
+    prof_say(draft, "The host waits for the device {waits|time|times}");
+    prof_say_per_iteration(judge, draft, "waits_per_iteration", "waits");
+    prof_say(draft,
+             ", and each time the device runs empty: it is idle {idle_ns} until the host launches "
+             "again, {avoidable_share} of it avoidable with one wait per iteration.");
     prof_mend(draft, (struct prof_edit){.one_wait_a_step = true});
     prof_places(judge, draft, &judge->device->spots[PROF_SLICE_SYNC]);
 }
@@ -127,7 +130,7 @@ static bool mixes_default_stream(struct prof_judge *judge)
             f->shapes.data[op.shape].device != judge->device_index)
             continue;
         const uint64_t *known = prof_map_get(&found, (uint64_t)stream->process);
-        uint64_t now = (known ? *known : 0) | (stream->is_default       ? IN_DEFAULT
+        uint64_t now = (known ? *known : 0) | (stream->is_default      ? IN_DEFAULT
                                                : !stream->non_blocking ? IN_OTHERS
                                                                        : 0);
         mixes = now == BOTH;
@@ -141,9 +144,10 @@ static bool mixes_default_stream(struct prof_judge *judge)
 static void claim_waiting_streams(struct prof_judge *judge, struct prof_draft *draft)
 {
     const struct prof_device *device = judge->device->device;
-    prof_claim(draft, PROF_SLICE_DEPENDENCY, judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
+    prof_claim(judge, draft, "idle_dependency_ns", PROF_SLICE_DEPENDENCY,
+               judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
     if (device && device->units > 0)
-        prof_claim(draft, PROF_SLICE_KERNEL,
+        prof_claim(judge, draft, "side_by_side_ns", PROF_SLICE_KERNEL,
                    in_kernels_ns(judge) - side_by_side_ns(judge, device->units));
 }
 
@@ -158,23 +162,24 @@ static void implicit_sync(struct prof_judge *judge)
     if (found.long_count < 3 && !mixes)
         return;
     int64_t idle = judge->device->slice_ns[PROF_SLICE_ALLOC];
-    char calls[200] = "";
-    if (found.long_count >= 3)
-        snprintf(calls, sizeof calls,
-                 "%s to free or page-lock memory took more than 20 us (%s in all): they wait for "
-                 "the whole device. ",
-                 prof_counted(found.long_count, "call", "calls").text,
-                 prof_duration_ns(found.long_ns).text);
-    struct prof_draft *draft = prof_found(
-        judge, 0.5, "%s%s", calls,
-        mixes ? "Kernels in the legacy default stream make every other stream wait." : "");
+    struct prof_draft *draft = prof_found(judge, 0.5);
     prof_number(draft, "calls", (double)found.long_count, PROF_NUMBER_COUNT);
     prof_number(draft, "call_ns", (double)found.long_ns, PROF_NUMBER_NS);
+    prof_number(draft, "long_call_ns", PROF_LONG_CALL_NS, PROF_NUMBER_NS);
     prof_number(draft, "default_stream", mixes, PROF_NUMBER_PLAIN);
-    if (found.long_count >= 3)
-        prof_claim(draft, PROF_SLICE_ALLOC, found.long_ns < idle ? found.long_ns : idle);
-    if (mixes)
+    if (found.long_count >= 3) {
+        prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC,
+                   found.long_ns < idle ? found.long_ns : idle);
+        prof_say(draft, "{calls|call|calls} to free or page-lock memory took more than "
+                        "{long_call_ns} ({call_ns} in all, the device idle for {idle_ns} of it): "
+                        "they wait for the whole device. ");
+    }
+    if (mixes) {
         claim_waiting_streams(judge, draft);
+        prof_say(draft, "Kernels in the legacy default stream make every other stream wait: the "
+                        "device is idle for {idle_dependency_ns} with work queued behind another "
+                        "stream's.");
+    }
     prof_places(judge, draft, &found.spots);
 }
 
@@ -188,7 +193,8 @@ static void claim_between(struct prof_judge *judge, struct prof_draft *draft, do
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         for (size_t i = 0; prof_is_kernel(shape) && i < sizeof ways / sizeof *ways; i++)
-            prof_claim(draft, ways[i], (int64_t)((double)shape->idle_ns[ways[i]] * part));
+            prof_claim(judge, draft, "idle_between_ns", ways[i],
+                       (int64_t)((double)shape->idle_ns[ways[i]] * part));
     }
 }
 
@@ -224,18 +230,18 @@ static void serial_streams(struct prof_judge *judge)
     if (kernel - least <= 0 || prof_of_window(judge, kernel - least) < 0.02)
         return;
     size_t processes = processes_on(judge);
-    struct prof_draft *draft = prof_found(
-        judge, 0.5,
-        "Kernels of %s streams%s%s run one after the other though they do not fill the device: %s "
-        "that side by side could take %s.",
-        prof_count((int64_t)d->streams).text, processes > 1 ? " of " : "",
-        processes > 1 ? prof_counted((int64_t)processes, "process", "processes").text : "",
-        prof_duration_ns(kernel).text, prof_duration_ns(least).text);
+    struct prof_draft *draft = prof_found(judge, 0.5);
     prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
+    prof_number(draft, "processes", (double)processes, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
     prof_number(draft, "side_by_side_ns", (double)least, PROF_NUMBER_NS);
-    prof_claim(draft, PROF_SLICE_KERNEL, kernel - least);
+    prof_claim(judge, draft, "overlap_ns", PROF_SLICE_KERNEL, kernel - least);
     claim_between(judge, draft, 1 - (double)longest_stream(judge) / (double)kernel);
+    prof_say(draft, "Kernels of {streams|stream|streams}");
+    if (processes > 1)
+        prof_say(draft, " of {processes|process|processes}");
+    prof_say(draft, " run one after the other though they do not fill the device: {kernel_ns} that "
+                    "side by side could take {side_by_side_ns}.");
     prof_places(judge, draft, &d->spots[PROF_SLICE_DEPENDENCY]);
 }
 
@@ -287,7 +293,8 @@ const struct prof_rule prof_rules_wait[] = {
                        "grids that do not fill the device.",
               .why =
                   "Small kernels of several streams can share the device; a false dependency, the "
-                  "default stream or waits on the host keep them apart; processes take turns on a device "
+                  "default stream or waits on the host keep them apart; processes take turns on a "
+                  "device "
                   "unless a server (MPS) lets them share it.",
               .fix = "Find what orders them and remove it.",
               .cuda = "cudaStreamNonBlocking; events instead of cudaStreamSynchronize; launch "
