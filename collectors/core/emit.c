@@ -46,30 +46,88 @@ static void count_drop(struct core_state *state, const struct wire_head *head)
                               memory_order_relaxed);
 }
 
+static void close_chunk(struct spool_chunk *chunk)
+{
+    if (chunk)
+        atomic_store_explicit(&chunk->state, SPOOL_EVENTS_FULL, memory_order_release);
+}
+
 /* A thread's first chunk may be one that an ended thread left; the THREAD record names the new
  * owner. Later ones are always fresh (order, see layout.h). */
-static bool next_chunk(struct core_state *state, struct core_thread *self)
+static void take_first(struct core_state *state, struct core_thread *self)
 {
-    int saved = errno;
+    self->chunk = self->had_chunk ? NULL : spool_writer_take_partial(&state->spool);
     if (self->chunk) {
-        atomic_store_explicit(&self->chunk->state, SPOOL_EVENTS_FULL, memory_order_release);
-        self->chunk = NULL;
-    }
-    if (!self->had_chunk) {
-        self->chunk = spool_writer_take_partial(&state->spool, &self->offset);
-        if (self->chunk) {
-            struct wire_head owner = {sizeof owner, WIRE_THREAD, 0, self->tid};
-            spool_append(self->chunk, &self->offset, &owner, sizeof owner);
-        }
-    }
-    if (!self->chunk) {
+        struct wire_head owner = {sizeof owner, WIRE_THREAD, 0, self->tid};
+        spool_append(self->chunk, &owner, sizeof owner);
+    } else {
         self->chunk = core_take_chunk(state, self->tid, SPOOL_EVENTS);
-        self->offset = 0;
     }
-    if (self->chunk)
-        self->had_chunk = 1;
+    self->had_chunk |= self->chunk != NULL;
+}
+
+/* The chunk after `full`; a signal handler may have gone on to another one meanwhile. */
+static struct spool_chunk *next_chunk(struct core_state *state, struct core_thread *self,
+                                      struct spool_chunk *full)
+{
+    struct collector_shield shield;
+    int saved = errno;
+    collector_shield(&shield);
+    if (self->chunk == full) {
+        if (full != self->interrupted)
+            close_chunk(full);
+        take_first(state, self);
+    }
+    struct spool_chunk *chunk = self->chunk;
+    collector_unshield(&shield);
     errno = saved;
-    return self->chunk != NULL;
+    return chunk;
+}
+
+/* ---- writes inside writes --------------------------------------------------------------------
+ *
+ * A signal handler that interrupts a write and writes itself goes on in another chunk: the one that
+ * was interrupted is finished where it was begun, or never, when the handler jumps out. `busy` is
+ * the stack frame of the innermost write, `outer` that of the first that was interrupted. */
+
+/* The write that was interrupted has come to its end, one way or the other. */
+static void settle(struct core_thread *self)
+{
+    struct spool_chunk *chunk = self->interrupted;
+    self->interrupted = NULL;
+    self->outer = 0;
+    if (chunk != self->chunk)
+        close_chunk(chunk);
+}
+
+static void leave_chunk(struct core_state *state, struct core_thread *self)
+{
+    struct collector_shield shield;
+    int saved = errno;
+    collector_shield(&shield);
+    if (self->outer == 0) {
+        self->outer = self->busy;
+        self->interrupted = self->chunk;
+    } /* else a handler interrupted a handler: the chunk of the latter stays open */
+    if (self->chunk)
+        self->chunk = core_take_chunk(state, self->tid, SPOOL_EVENTS);
+    collector_unshield(&shield);
+    errno = saved;
+}
+
+/* A write of this thread was begun and is not ended. What `busy` is to be after the one that begins
+ * now: the frame of the write that it interrupts. */
+static uintptr_t enter(struct core_state *state, struct core_thread *self, uintptr_t here)
+{
+    bool left = collector_left(here, self->busy);
+    if (left &&
+        (self->outer == 0 || self->busy == self->outer || collector_left(here, self->outer))) {
+        settle(self); /* it interrupts none after all */
+        return 0;
+    }
+    if (!left && self->busy != self->outer)
+        leave_chunk(state, self);
+    return self->outer;
 }
 
 bool collector_emit(const void *record)
@@ -79,29 +137,44 @@ bool collector_emit(const void *record)
         return false;
     const struct wire_head *head = record;
     struct core_thread *self = &core_thread;
-    if (self->busy) {
-        collector_count(WIRE_COUNT_REENTERED, 1);
-        return false;
-    }
-    self->busy = 1;
+    uintptr_t here = COLLECTOR_FRAME(), after = 0;
+    if (__builtin_expect(self->busy != 0, 0))
+        after = enter(state, self, here);
+    self->busy = here;
     atomic_signal_fence(memory_order_acq_rel);
-    bool ok = self->chunk && spool_append(self->chunk, &self->offset, record, head->size);
-    if (!ok) {
-        ok = next_chunk(state, self) &&
-             spool_append(self->chunk, &self->offset, record, head->size);
-        if (!ok)
-            count_drop(state, head);
-    }
+    struct spool_chunk *chunk = self->chunk;
+    bool ok = chunk && spool_append(chunk, record, head->size);
+    while (!ok && (chunk = next_chunk(state, self, chunk)))
+        ok = spool_append(chunk, record, head->size);
+    if (!ok)
+        count_drop(state, head);
     atomic_signal_fence(memory_order_acq_rel);
-    self->busy = 0;
+    self->busy = after;
+    if (__builtin_expect(self->outer != 0, 0) && after == 0)
+        settle(self);
     return ok;
+}
+
+bool core_define_begin(struct core_state *state, struct collector_shield *shield)
+{
+    collector_shield(shield);
+    if (collector_lock(&state->define_lock))
+        return true;
+    collector_unshield(shield);
+    collector_count(WIRE_COUNT_DEFINITION_DROPPED, 1);
+    return false;
+}
+
+void core_define_end(struct core_state *state, const struct collector_shield *shield)
+{
+    collector_unlock(&state->define_lock);
+    collector_unshield(shield);
 }
 
 bool core_define_locked(struct core_state *state, const void *record)
 {
     const struct wire_head *head = record;
-    if (state->define_chunk &&
-        spool_append(state->define_chunk, &state->define_offset, record, head->size))
+    if (state->define_chunk && spool_append(state->define_chunk, record, head->size))
         return true;
     struct spool_chunk *fresh = core_take_chunk(state, 0, SPOOL_DEFINITIONS);
     if (fresh) {
@@ -110,8 +183,7 @@ bool core_define_locked(struct core_state *state, const void *record)
             atomic_store_explicit(&state->define_chunk->state, SPOOL_DEFINITIONS_FULL,
                                   memory_order_release);
         state->define_chunk = fresh;
-        state->define_offset = 0;
-        if (spool_append(fresh, &state->define_offset, record, head->size))
+        if (spool_append(fresh, record, head->size))
             return true;
     }
     collector_count(WIRE_COUNT_DEFINITION_DROPPED, 1);
@@ -124,17 +196,13 @@ bool collector_define(const void *record)
     struct core_state *state = ready();
     if (!state)
         return false;
-    struct core_thread *self = &core_thread;
-    if (self->busy) {
-        collector_count(WIRE_COUNT_REENTERED, 1);
-        return false;
-    }
+    struct collector_shield shield;
     int saved = errno;
-    self->busy = 1;
-    core_lock(&state->define_lock);
-    bool ok = core_define_locked(state, record);
-    core_unlock(&state->define_lock);
-    self->busy = 0;
+    bool ok = core_define_begin(state, &shield);
+    if (ok) {
+        ok = core_define_locked(state, record);
+        core_define_end(state, &shield);
+    }
     errno = saved;
     return ok;
 }

@@ -18,7 +18,7 @@
 
 #define TICK_NS 100000000u
 #define NAMES_NS 1000000000u /* between two looks at the threads' names */
-#define LOW_WATER 32u /* chunks kept free: 2 MiB */
+#define LOW_WATER 32u        /* chunks kept free: 2 MiB */
 #define GROW_STEP 32u
 #define HELPER_STACK_BYTES (1u << 20)
 #define MAX_SOURCES 8u
@@ -99,9 +99,10 @@ static void reserve_ahead(struct core_state *state)
 {
     struct spool_header *header = state->spool.header;
     while (atomic_load(&header->free_count) < LOW_WATER) {
-        core_lock(&state->grow_lock);
+        if (!collector_lock(&state->grow_lock))
+            break;
         bool grown = spool_writer_grow(&state->spool, GROW_STEP);
-        core_unlock(&state->grow_lock);
+        collector_unlock(&state->grow_lock);
         if (!grown)
             break; /* tried again at the next tick */
     }

@@ -101,16 +101,12 @@ uint32_t collector_string(const char *text, size_t length)
     uint32_t id = find_string(state, hash, text, length, &slot);
     if (id)
         return id;
-    if (core_thread.busy) {
-        collector_count(WIRE_COUNT_REENTERED, 1);
-        return 0;
-    }
+    struct collector_shield shield;
     int saved = errno;
-    core_thread.busy = 1;
-    core_lock(&state->define_lock);
-    id = add_string(state, hash, text, length);
-    core_unlock(&state->define_lock);
-    core_thread.busy = 0;
+    if (core_define_begin(state, &shield)) {
+        id = add_string(state, hash, text, length);
+        core_define_end(state, &shield);
+    }
     errno = saved;
     return id;
 }
@@ -168,22 +164,17 @@ uint32_t collector_config(const struct wire_config *config)
     if (!collector_active())
         return 0;
     struct core_state *state = core_state();
-    uint64_t hash =
-        hash_bytes((const char *)config + CONFIG_AT, CONFIG_BYTES) ^ config->head.flags;
+    uint64_t hash = hash_bytes((const char *)config + CONFIG_AT, CONFIG_BYTES) ^ config->head.flags;
     uint32_t slot;
     uint32_t id = find_config(state, hash, config, &slot);
     if (id)
         return id;
-    if (core_thread.busy) {
-        collector_count(WIRE_COUNT_REENTERED, 1);
-        return 0;
-    }
+    struct collector_shield shield;
     int saved = errno;
-    core_thread.busy = 1;
-    core_lock(&state->define_lock);
-    id = add_config(state, hash, config);
-    core_unlock(&state->define_lock);
-    core_thread.busy = 0;
+    if (core_define_begin(state, &shield)) {
+        id = add_config(state, hash, config);
+        core_define_end(state, &shield);
+    }
     errno = saved;
     return id;
 }

@@ -51,39 +51,28 @@ struct core_state *core_make_state(void)
     return fresh;
 }
 
-void core_lock(struct core_lock *lock)
-{
-    for (unsigned spins = 0; atomic_exchange_explicit(&lock->held, 1, memory_order_acquire);) {
-        if (++spins % 64 == 0)
-            sched_yield();
-    }
-}
-
-void core_unlock(struct core_lock *lock)
-{
-    atomic_store_explicit(&lock->held, 0, memory_order_release);
-}
-
-/* A thread ends: somebody else may go on with its chunk. */
+/* A thread ends: somebody else may go on with its chunk. A write that it began it will not end. */
 static void thread_ended(void *unused)
 {
     (void)unused;
     struct core_state *state = atomic_load_explicit(&core_the_state, memory_order_acquire);
     struct core_thread *self = &core_thread;
-    if (!state || self->busy)
+    if (!state || self->epoch == 0 || self->epoch != atomic_load(&state->epoch))
         return;
-    if (self->epoch != 0 && self->epoch == atomic_load(&state->epoch))
-        core_threads_ask(state);
-    self->busy = 1;
-    atomic_signal_fence(memory_order_acq_rel);
-    if (self->epoch != 0 && self->epoch == atomic_load(&state->epoch) && self->chunk) {
-        spool_writer_leave(&state->spool, self->chunk, self->offset);
+    core_threads_ask(state);
+    struct collector_shield shield;
+    collector_shield(&shield);
+    if (self->interrupted && self->interrupted != self->chunk)
+        atomic_store_explicit(&self->interrupted->state, SPOOL_EVENTS_FULL, memory_order_release);
+    self->interrupted = NULL;
+    self->busy = self->outer = 0;
+    if (self->chunk) {
+        spool_writer_leave(&state->spool, self->chunk);
         self->chunk = NULL;
         self->left_epoch = self->epoch;
         self->epoch = 0;
     }
-    atomic_signal_fence(memory_order_acq_rel);
-    self->busy = 0;
+    collector_unshield(&shield);
 }
 
 static bool make_key(void)
@@ -109,12 +98,12 @@ void core_bind_thread(struct core_state *state)
 {
     struct core_thread *self = &core_thread;
     uint32_t epoch = atomic_load_explicit(&state->epoch, memory_order_acquire);
-    if (self->epoch == epoch || self->busy)
+    if (self->epoch == epoch)
         return;
-    self->busy = 1; /* a signal handler must not bind the thread a second time in the middle */
-    atomic_signal_fence(memory_order_acq_rel);
-    self->chunk = NULL;
-    self->offset = 0;
+    struct collector_shield shield;
+    collector_shield(&shield);
+    self->chunk = self->interrupted = NULL;
+    self->busy = self->outer = 0;
     /* An exit handler of the thread that comes after ours: what it left must not be overtaken. */
     self->had_chunk = self->left_epoch == epoch;
     self->tid = (uint32_t)syscall(SYS_gettid);
@@ -122,8 +111,7 @@ void core_bind_thread(struct core_state *state)
     self->epoch = epoch;
     if (atomic_load(&key_made) == 2)
         pthread_setspecific(thread_key, self);
-    atomic_signal_fence(memory_order_acq_rel);
-    self->busy = 0;
+    collector_unshield(&shield);
     core_threads_ask(state);
 }
 
@@ -180,8 +168,8 @@ static bool give_birth(struct core_state *state)
     about.start_ns = prof_now_ns();
     about.entry = state->entry ? state->entry_number : 0;
     errno = 0;
-    if (!map_tables(state) || !spool_writer_create(&state->spool, directory, &about,
-                                                   core_spool_limit(), FIRST_CHUNKS)) {
+    if (!map_tables(state) ||
+        !spool_writer_create(&state->spool, directory, &about, core_spool_limit(), FIRST_CHUNKS)) {
         core_lifecycle_refused(state, errno); /* the only place left where it can be said */
         return false;
     }
@@ -218,17 +206,13 @@ bool core_start(struct core_state *state)
         return phase == CORE_READY;
     int saved = errno;
     uint32_t expected = CORE_UNBORN;
-    sigset_t all, before;
-    sigfillset(&all); /* before the claim: a handler in between would wait for its own thread */
-    sigdelset(&all, SIGSYS); /* a sandbox that answers calls by it kills a thread that blocks it */
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* what the program blocks may be pending */
-    int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* open would end it half-way */
+    struct collector_shield shield;
+    collector_shield(
+        &shield); /* before the claim: a handler in between would wait for its thread */
     bool mine = atomic_compare_exchange_strong(&state->phase, &expected, CORE_STARTING);
     if (mine)
         start_here(state);
-    pthread_setcancelstate(cancel, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    collector_unshield(&shield);
     if (!mine && atomic_load(&state->starter) != (uint32_t)syscall(SYS_gettid)) {
         /* Another thread is at it; a fraction of a millisecond. */
         for (unsigned i = 0; i < 100000 && atomic_load(&state->phase) == CORE_STARTING; i++)
@@ -250,14 +234,12 @@ struct spool_chunk *core_take_chunk(struct core_state *state, uint32_t tid,
     struct spool_chunk *chunk = spool_writer_take(&state->spool, tid, kind);
     while (!chunk && !atomic_load(&header->no_room)) {
         /* The helper did not keep up: better a page fault now than a record lost. */
-        int cancel; /* a thread that fallocate ends would hold the lock for ever */
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-        core_lock(&state->grow_lock);
+        if (!collector_lock(&state->grow_lock))
+            break;
         chunk = spool_writer_take(&state->spool, tid, kind);
         if (!chunk && spool_writer_grow(&state->spool, FIRST_CHUNKS))
             chunk = spool_writer_take(&state->spool, tid, kind);
-        core_unlock(&state->grow_lock);
-        pthread_setcancelstate(cancel, NULL);
+        collector_unlock(&state->grow_lock);
     }
     return chunk;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectors/core/lock.h"
 #include "libprof/spool/lifecycle.h"
 #include "libprof/spool/writer.h"
 #include "libprof/wire/wire.h"
@@ -39,10 +40,6 @@ struct core_config {
     struct wire_config config;
 };
 
-struct core_lock {
-    _Atomic uint32_t held;
-};
-
 struct core_named {
     _Atomic uint32_t tid; /* 0 = free */
     uint32_t pad;
@@ -61,10 +58,9 @@ struct core_state {
     _Atomic uint32_t ended;    /* collector_end ran */
     struct spool_writer spool;
 
-    struct core_lock define_lock; /* definition stream and intern tables */
+    struct collector_lock define_lock; /* definition stream and intern tables; shielded */
     struct spool_chunk *define_chunk;
-    uint32_t define_offset;
-    struct core_lock grow_lock;
+    struct collector_lock grow_lock;
 
     _Atomic uint32_t wake; /* futex word of the helper thread */
     _Atomic uint32_t tick_wanted;
@@ -76,7 +72,7 @@ struct core_state {
     uint32_t entry_number; /* + 1 */
 
     /* Windows (window.c) */
-    struct core_lock window_lock;
+    struct collector_lock window_lock;
     _Atomic uint32_t window_requests; /* changes that the sources have not been told of */
     uint64_t window_seen;             /* state of the control page at the last look */
     bool window_inside;               /* was a capture range open then? */
@@ -95,16 +91,15 @@ struct core_state {
 
 /* Per thread; initial-exec TLS, so it is kept small. */
 struct core_thread {
-    struct spool_chunk *chunk;
-    uint32_t offset;
+    struct spool_chunk *volatile chunk;
+    volatile uintptr_t busy;  /* inside a write: its stack frame (emit.c) */
+    volatile uintptr_t outer; /* of the write that a signal handler interrupted and now writes */
+    struct spool_chunk *interrupted; /* the chunk of that one */
     uint32_t epoch;
     uint32_t tid;
     uint32_t row;
-    volatile uint32_t busy; /* inside a write: a signal handler that comes now is turned away */
     uint32_t had_chunk;
-    uint32_t left_epoch;           /* of the spool in which thread_ended has run */
-    uint32_t in_window;            /* holds the window lock */
-    _Atomic uint32_t window_again; /* a signal handler came meanwhile */
+    uint32_t left_epoch; /* of the spool in which thread_ended has run */
 };
 extern __thread struct core_thread core_thread __attribute__((tls_model("initial-exec")));
 
@@ -124,15 +119,14 @@ bool core_start(struct core_state *state);
 /* Bind the calling thread to the current spool. */
 void core_bind_thread(struct core_state *state);
 
-/* A chunk, growing the spool when none is free. NULL = no room. */
+/* A chunk, growing the spool when none is free. NULL = no room. Shielded. */
 struct spool_chunk *core_take_chunk(struct core_state *state, uint32_t tid,
                                     enum spool_chunk_state kind);
 
-/* Short critical sections of ours only, never across a driver call. */
-void core_lock(struct core_lock *lock);
-void core_unlock(struct core_lock *lock);
-
-/* Append to the definition stream; the caller holds define_lock. */
+/* The definition stream and the tables of what is in it, to itself; false: counted as dropped. */
+bool core_define_begin(struct core_state *state, struct collector_shield *shield);
+void core_define_end(struct core_state *state, const struct collector_shield *shield);
+/* Append to the definition stream, in between. */
 bool core_define_locked(struct core_state *state, const void *record);
 
 /* The helper thread (helper.c) */
@@ -156,7 +150,7 @@ void core_threads_look(struct core_state *state); /* those of all threads seen s
 void core_lifecycle_hello(struct core_state *state, const char *command, uint32_t bytes,
                           enum lifecycle_birth birth);
 void core_lifecycle_refused(struct core_state *state, int why); /* no spool; `why` is an errno */
-bool core_hooked(void); /* was the library preloaded? */
+bool core_hooked(void);                                         /* was the library preloaded? */
 
 /* options.c */
 const char *core_directory(void); /* PERFKIT_DIR, or NULL */

@@ -141,23 +141,16 @@ static void follow(struct core_state *state)
            atomic_load_explicit(&ranged, memory_order_relaxed));
 }
 
-/* A signal handler that interrupts its own thread in here leaves word and returns. Other threads
- * wait for the lock: what they changed has its time when they go on. */
+/* Other threads wait for the lock: what they changed has its time when they go on. */
 static void follow_safely(struct core_state *state)
 {
-    atomic_store(&core_thread.window_again, 1);
-    if (core_thread.in_window)
-        return;
-    while (atomic_load(&core_thread.window_again)) {
-        core_thread.in_window = 1;
-        atomic_signal_fence(memory_order_acq_rel);
-        core_lock(&state->window_lock);
-        atomic_store(&core_thread.window_again, 0);
+    struct collector_shield shield;
+    collector_shield(&shield);
+    if (collector_lock(&state->window_lock)) {
         follow(state);
-        core_unlock(&state->window_lock);
-        atomic_signal_fence(memory_order_acq_rel);
-        core_thread.in_window = 0;
+        collector_unlock(&state->window_lock);
     }
+    collector_unshield(&shield);
 }
 
 /* ---- telling the sources --------------------------------------------------------------------- */

@@ -36,19 +36,18 @@ static struct spool_chunk *take(struct spool_out *out, enum spool_chunk_state st
     return chunk;
 }
 
-static bool append(struct spool_out *out, struct spool_chunk **chunk, uint32_t *offset,
-                   enum spool_chunk_state state, enum spool_chunk_state full, const void *record)
+static bool append(struct spool_out *out, struct spool_chunk **chunk, enum spool_chunk_state state,
+                   enum spool_chunk_state full, const void *record)
 {
     const struct wire_head *head = record;
     if (!out->writer.header)
         return false;
-    if (*chunk && spool_append(*chunk, offset, record, head->size))
+    if (*chunk && spool_append(*chunk, record, head->size))
         return true;
     if (*chunk)
         atomic_store_explicit(&(*chunk)->state, full, memory_order_release);
     *chunk = take(out, state);
-    *offset = 0;
-    if (*chunk && spool_append(*chunk, offset, record, head->size))
+    if (*chunk && spool_append(*chunk, record, head->size))
         return true;
     out->dropped++;
     return false;
@@ -56,13 +55,12 @@ static bool append(struct spool_out *out, struct spool_chunk **chunk, uint32_t *
 
 bool spool_out_define(struct spool_out *out, const void *record)
 {
-    return append(out, &out->definitions, &out->definition_offset, SPOOL_DEFINITIONS,
-                  SPOOL_DEFINITIONS_FULL, record);
+    return append(out, &out->definitions, SPOOL_DEFINITIONS, SPOOL_DEFINITIONS_FULL, record);
 }
 
 bool spool_out_emit(struct spool_out *out, const void *record)
 {
-    return append(out, &out->events, &out->event_offset, SPOOL_EVENTS, SPOOL_EVENTS_FULL, record);
+    return append(out, &out->events, SPOOL_EVENTS, SPOOL_EVENTS_FULL, record);
 }
 
 uint32_t spool_out_id(struct spool_out *out)

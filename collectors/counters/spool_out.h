@@ -12,7 +12,6 @@
 struct spool_out {
     struct spool_writer writer;
     struct spool_chunk *definitions, *events;
-    uint32_t definition_offset, event_offset;
     uint32_t ids;     /* given out */
     uint32_t source;  /* enum wire_source */
     uint64_t dropped; /* records that found no room */

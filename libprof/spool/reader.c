@@ -240,6 +240,11 @@ static int by_sequence(const void *a, const void *b)
     return left->chunk < right->chunk ? -1 : left->chunk > right->chunk;
 }
 
+static int latest_first(const void *a, const void *b)
+{
+    return by_sequence(b, a);
+}
+
 static bool is_events(uint32_t state)
 {
     return state == SPOOL_EVENTS || state == SPOOL_EVENTS_FULL || state == SPOOL_PARTIAL;
@@ -277,9 +282,14 @@ enum prof_status prof_spool_poll(struct prof_spool *spool, const struct prof_spo
     for (uint32_t i = 0; ok && i < chunks; i++) {
         uint32_t state = atomic_load_explicit(&chunk_of(spool, i)->state, memory_order_acquire);
         if (is_events(state) && sequence_of(spool, i) <= taken)
-            spool->spans.data[listed++] = (struct prof_spool_span){.chunk = i, .from = state};
+            spool->spans.data[listed++] = (struct prof_spool_span){
+                .chunk = i, .from = state, .sequence = sequence_of(spool, i)};
     }
-    /* The list is kept in place: span k is written after listed span k was read. */
+    /* Latest first: a write that a signal handler interrupted ends in its thread's earlier chunk
+     * while the thread goes on in a later one; what is seen of the later one is then not ahead of
+     * it. The list is kept in place: span k is written after listed span k was read. */
+    if (listed)
+        qsort(spool->spans.data, listed, sizeof *spool->spans.data, latest_first);
     for (size_t k = 0; ok && k < listed; k++) {
         struct prof_spool_span seen = spool->spans.data[k];
         ok = add_span(spool, seen.chunk, seen.from);

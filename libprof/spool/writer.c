@@ -223,20 +223,20 @@ struct spool_chunk *spool_writer_take(struct spool_writer *writer, uint32_t tid,
     return chunk;
 }
 
-struct spool_chunk *spool_writer_take_partial(struct spool_writer *writer, uint32_t *offset)
+struct spool_chunk *spool_writer_take_partial(struct spool_writer *writer)
 {
     struct spool_chunk *chunk = list_pop(writer, &writer->header->partial_list);
     if (!chunk)
         return NULL;
-    *offset = atomic_load_explicit(&chunk->committed, memory_order_acquire);
     atomic_store_explicit(&chunk->state, SPOOL_EVENTS, memory_order_release);
     return chunk;
 }
 
-void spool_writer_leave(struct spool_writer *writer, struct spool_chunk *chunk, uint32_t offset)
+void spool_writer_leave(struct spool_writer *writer, struct spool_chunk *chunk)
 {
     /* Not worth continuing when little is left; the reader then recycles it. */
-    if (SPOOL_CHUNK_CAPACITY - offset < WIRE_MAX_RECORD) {
+    uint32_t used = atomic_load_explicit(&chunk->committed, memory_order_relaxed);
+    if (SPOOL_CHUNK_CAPACITY - used < WIRE_MAX_RECORD) {
         atomic_store_explicit(&chunk->state, SPOOL_EVENTS_FULL, memory_order_release);
         return;
     }

@@ -24,15 +24,15 @@ static inline struct spool_chunk *spool_chunk_at(const struct spool_writer *writ
     return (struct spool_chunk *)(void *)(writer->chunks + (size_t)number * SPOOL_CHUNK_BYTES);
 }
 
-/* Append a record of `size` bytes (a multiple of 8) at *offset of an owned chunk. False: full. */
-static inline bool spool_append(struct spool_chunk *chunk, uint32_t *offset, const void *record,
-                                uint32_t size)
+/* Append a record of `size` bytes (a multiple of 8) to an owned chunk. False: full. Left half-way
+ * it has appended nothing. */
+static inline bool spool_append(struct spool_chunk *chunk, const void *record, uint32_t size)
 {
-    if (size > SPOOL_CHUNK_CAPACITY - *offset)
+    uint32_t offset = atomic_load_explicit(&chunk->committed, memory_order_relaxed);
+    if (size > SPOOL_CHUNK_CAPACITY - offset)
         return false;
-    memcpy((unsigned char *)chunk + SPOOL_CHUNK_HEADER_BYTES + *offset, record, size);
-    *offset += size;
-    atomic_store_explicit(&chunk->committed, *offset, memory_order_release);
+    memcpy((unsigned char *)chunk + SPOOL_CHUNK_HEADER_BYTES + offset, record, size);
+    atomic_store_explicit(&chunk->committed, offset + size, memory_order_release);
     return true;
 }
 
@@ -63,10 +63,10 @@ struct spool_chunk *spool_writer_take(struct spool_writer *writer, uint32_t tid,
                                       enum spool_chunk_state state);
 
 /* Continue a chunk that an ended thread left; only for a thread that has had no chunk yet. NULL =
- * none. *offset = where to write. The caller writes a THREAD record first. */
-struct spool_chunk *spool_writer_take_partial(struct spool_writer *writer, uint32_t *offset);
+ * none. The caller writes a THREAD record first. */
+struct spool_chunk *spool_writer_take_partial(struct spool_writer *writer);
 
 /* An ending thread leaves its chunk. */
-void spool_writer_leave(struct spool_writer *writer, struct spool_chunk *chunk, uint32_t offset);
+void spool_writer_leave(struct spool_writer *writer, struct spool_chunk *chunk);
 
 #endif

@@ -161,14 +161,12 @@ static void *hop(void *argument)
     struct hopper *hopper = argument;
     struct spool_chunk *chunk = NULL;
     struct wire_range mark = {.head = {sizeof mark, WIRE_MARK, 0, 0}};
-    uint32_t offset = 0;
     while (!atomic_load_explicit(&hopper->stop, memory_order_relaxed)) {
         mark.payload++;
-        while (!chunk || !spool_append(chunk, &offset, &mark, sizeof mark)) {
+        while (!chunk || !spool_append(chunk, &mark, sizeof mark)) {
             if (chunk)
                 atomic_store_explicit(&chunk->state, SPOOL_EVENTS_FULL, memory_order_release);
             chunk = spool_writer_take(&hopper->spool, 1, SPOOL_EVENTS);
-            offset = 0;
             if (!chunk && atomic_load(&hopper->stop))
                 return NULL;
         }
