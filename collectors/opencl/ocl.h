@@ -40,10 +40,11 @@ extern _Thread_local int ocl_depth __attribute__((tls_model("initial-exec")));
         ocl_result_;                                                                               \
     })
 
-/* Is there somebody to record for? Also brings up a forked child's state (see ocl_epoch). */
+/* Is there somebody to record for? To the very end of the process: while one thread is in exit() the
+ * others go on. Also brings up a forked child's state (see ocl_epoch). */
 static inline bool ocl_on(void)
 {
-    return collector_active() && !collector_ended();
+    return collector_active();
 }
 
 /* Counts the forks survived: ids defined under another epoch are unknown in this process. */

@@ -53,9 +53,9 @@ struct balance {
 };
 
 /* `cut_off`: the process ended before it could hand over all it had. Then the last device records
- * may be there without their calls, and each thread may have ended inside a call that was counted
- * when it began and would have been recorded when it returned (*inside of them are left to be
- * explained so); in any other process such a rest is a loss. */
+ * may be there without their calls. *inside: threads that may have ended inside a call that was
+ * counted when it began and would have been recorded when it returned (so many are left to be
+ * explained so); any further rest is a loss. */
 static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_off,
                           uint64_t *inside, const struct balance *balance)
 {
@@ -75,7 +75,7 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_
         uncalled = surplus < balance->uncalled ? surplus : balance->uncalled;
     }
     remainder += (int64_t)uncalled;
-    if (cut_off && remainder > 0 && (uint64_t)remainder <= *inside) {
+    if (remainder > 0 && (uint64_t)remainder <= *inside) {
         *inside -= (uint64_t)remainder;
         outstanding += (uint64_t)remainder;
         remainder = 0;
@@ -229,7 +229,9 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
         launches->called > answered ? launches->called - answered : launches->outstanding;
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     bool cut_off = !process || !process->gone || was_cut_off(ingest, process);
-    uint64_t inside = spool->thread_list.count ? spool->thread_list.count : 1;
+    /* The thread that ends the process in an orderly way is in no call of ours; the others may be. */
+    uint64_t threads = spool->thread_list.count ? spool->thread_list.count : 1;
+    uint64_t inside = cut_off ? threads : threads - 1;
     bool ok = write_losses(ingest, spool) && write_graphs(ingest, spool);
     for (size_t i = 0; ok && i < sizeof balances / sizeof balances[0]; i++)
         ok = write_balance(ingest, spool->process, cut_off, &inside, &balances[i]);

@@ -4,7 +4,8 @@
  * outlives every end:
  *     u8 state[SLOTS][CALLS]    1: the call began, 2: it returned
  *
- *   attack HOW FILE MS     status 7; what it does until the MS are over is in the table below
+ *   attack HOW FILE MS     status 7; HOW is in the table below. It takes about MS milliseconds, and
+ * a slot makes at most 1,000 calls for each
  *
  * A jump or a cancellation leaves a call that began; whether that one is recorded nobody can say.
  */
@@ -40,6 +41,7 @@ enum { BEGAN = 1, RETURNED = 2 };
 static _Atomic unsigned char (*state)[CALLS];
 static _Atomic bool stop;
 static long milliseconds;
+static unsigned limit; /* calls of a slot */
 
 static void sleep_us(long us)
 {
@@ -134,7 +136,7 @@ static void *fills(void *data)
     must(error, "clCreateCommandQueue");
     cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, &error);
     must(error, "clCreateBuffer");
-    for (unsigned n = 0; n < CALLS && !atomic_load(&stop); n++) {
+    for (unsigned n = 0; n < limit && !atomic_load(&stop); n++) {
         cl_uint pattern = slot << 24 | n;
         atomic_store(&state[slot][n], BEGAN);
         error = clEnqueueFillBuffer(queue, memory, &pattern, 4, 0, 256, 0, NULL, NULL);
@@ -177,7 +179,7 @@ static void on_signal(int number)
     (void)number;
     if (!may_jump)
         return;
-    if (handling & MARK && in_handler < CALLS)
+    if (handling & MARK && in_handler < limit)
         mark(my_slot + THREADS, in_handler++);
     if (handling & JUMP && (!(handling & MARK) || in_handler % 2))
         siglongjmp(again, 1);
@@ -192,7 +194,7 @@ static void *jumped_at(void *data)
         sigaltstack(&stack, NULL);
     sigsetjmp(again, 1);
     may_jump = 1;
-    while (next_n < CALLS && !atomic_load(&stop)) {
+    while (next_n < limit && !atomic_load(&stop)) {
         unsigned n = next_n++;
         calling(my_slot, n);
     }
@@ -252,7 +254,7 @@ static void jump_alone(void)
     sigsetjmp(again, 1);
     may_jump = 1;
     setitimer(ITIMER_REAL, &each, NULL);
-    while (next_n < CALLS) {
+    while (next_n < limit) {
         unsigned n = next_n++;
         mark(0, n);
     }
@@ -267,7 +269,7 @@ static void *cancelled(void *data)
     unsigned slot = (unsigned)(uintptr_t)data;
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
     for (unsigned n = 0;; n++) {
-        if (n < CALLS)
+        if (n < limit)
             calling(slot, n);
         else
             pthread_testcancel();
@@ -296,7 +298,7 @@ static void cancel(void (*call)(unsigned, unsigned))
 static void *marks(void *data)
 {
     unsigned slot = (unsigned)(uintptr_t)data;
-    for (unsigned n = 0; n < CALLS && !atomic_load(&stop); n++) {
+    for (unsigned n = 0; n < limit && !atomic_load(&stop); n++) {
         mark(slot, n);
         if (n % 256 == 255)
             sleep_us(100);
@@ -448,6 +450,7 @@ int main(int argc, char **argv)
     close(fd);
     state = at;
     milliseconds = strtol(argv[3], NULL, 10);
+    limit = milliseconds < 100 ? (unsigned)milliseconds * (CALLS / 100) : CALLS;
     for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
         if (strcmp(attacks[i].name, argv[1]) == 0) {
             attacks[i].run();
