@@ -59,6 +59,7 @@ static void put_metric(struct prof_json *json, const struct prof_compared *row)
     put_shape(json, "grid", metric ? metric->grid : none);
     put_shape(json, "block", metric ? metric->block : none);
     prof_json_string(json, "match", prof_match_text(row->match));
+    prof_json_bool(json, "moved", row->moved);
 }
 
 static void put_row(struct prof_json *json, const struct prof_compared *row)

@@ -243,6 +243,8 @@ static void put_exact(FILE *out, const struct prof_compared *row)
                 prof_gate_value(row, row->base_high).text);
     double out_base = isnan(row->outside_base) ? 0 : row->outside_base;
     double out_cand = isnan(row->outside_cand) ? 0 : row->outside_cand;
+    if (row->moved)
+        fputs("; NVTX ranges in there are new or gone", out);
     if (out_base != out_cand && !moved)
         fprintf(out, "; outside the iterations %s -> %s", prof_gate_value(row, out_base).text,
                 prof_gate_value(row, out_cand).text);

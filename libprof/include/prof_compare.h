@@ -314,6 +314,7 @@ struct prof_compared {
                                               first of the several */
     const char *base_name, *cand_name;     /* NULL = not there; of several "a + b" */
     const char *place;                     /* of the candidate's, else the baseline's */
+    bool moved; /* counts what is in NVTX ranges inside `place` that only one side has, too */
     enum prof_match match;
     enum prof_verdict verdict;
     enum prof_reason reason;

@@ -215,6 +215,29 @@ START_TEST(empty)
 }
 END_TEST
 
+/* What a CPU device has of memory is what is free at the moment: no property of it. */
+START_TEST(memory_of_devices)
+{
+    const char *const kinds[] = {"gpu", "cpu"};
+    for (int k = 0; k < 2; k++) {
+        struct scene s;
+        scene_open(&s, "opencl", kinds[k]);
+        scene_kernel(&s, 0, scene_config(&s, "work", 64, 128, 32), 20 * US);
+        scene_sync(&s);
+        struct prof_run run = extract(&s, NULL);
+        size_t units = 0, bytes = 0;
+        for (size_t i = 0; i < run.environment_count; i++) {
+            const struct prof_environment *e = &run.environment[i];
+            units += !strcmp(e->name, "device units") && e->value;
+            bytes += !strcmp(e->name, "device memory") && e->value;
+        }
+        ck_assert_uint_eq(units, 1);
+        ck_assert_uint_eq(bytes, k == 0);
+        prof_run_free(&run);
+    }
+}
+END_TEST
+
 /* A range that declares a launch's work lies around it, and is no place in the program. */
 START_TEST(declared_work)
 {
@@ -347,4 +370,4 @@ END_TEST
 
 CHECK_MAIN("extract", step_by_name, step_that_queues, steps_that_queue_nothing, iteration_asked_for,
            iteration_not_there, longest_repeating, whole_run, empty, declared_work,
-           places_of_allocations, numbered_ranges, copies_and_memory)
+           places_of_allocations, numbered_ranges, memory_of_devices, copies_and_memory)

@@ -212,9 +212,62 @@ START_TEST(renamed_range)
 {
     struct prof_comparison r = compare_with(RENAMED_RANGE);
     ck_assert_msg(r.verdict == PROF_VERDICT_PASS, "%s", failing(&r));
-    const struct prof_compared *row = row_named(&r, PROF_METRIC_COPY_BYTES, "step/send");
+    const struct prof_compared *row = row_named(&r, PROF_METRIC_COPY_BYTES, "HtoD");
+    ck_assert_str_eq(row->place, "step"); /* which both have */
+    ck_assert(row->moved && row->base_value == 4096 && row->cand_value == 4096);
+    ck_assert_int_eq(row->verdict, PROF_VERDICT_PASS);
+    row = row_named(&r, PROF_METRIC_RANGE, "step/send");
+    ck_assert_int_eq(row->match, PROF_MATCH_ADDED);
+    ck_assert_int_eq(row->verdict, PROF_VERDICT_NONE);
+    done(&r);
+}
+END_TEST
+
+/* A range around what was there before is a change, not more of anything. */
+START_TEST(new_range)
+{
+    struct prof_comparison r = compare_with(NEW_RANGE);
+    ck_assert_msg(r.verdict == PROF_VERDICT_PASS, "%s", failing(&r));
+    const struct prof_compared *row = row_named(&r, PROF_METRIC_RANGE_LAUNCHES, "step/forward");
+    ck_assert(row->moved && row->base_value == 7 && row->cand_value == 7);
+    ck_assert_int_eq(row_named(&r, PROF_METRIC_RANGE, "step/forward/inner")->match,
+                     PROF_MATCH_ADDED);
+    done(&r);
+}
+END_TEST
+
+/* Nor is a kernel that is new worse by itself: the launches of its range say that there are more.
+ */
+START_TEST(new_kernel)
+{
+    struct prof_comparison r = compare_with(NEW_KERNEL);
+    const struct prof_compared *row = row_named(&r, PROF_METRIC_LAUNCHES, "check(");
+    ck_assert_int_eq(row->match, PROF_MATCH_ADDED);
+    ck_assert_int_eq(row->verdict, PROF_VERDICT_CHANGED);
+    row = row_named(&r, PROF_METRIC_KERNEL, "check(");
+    ck_assert_int_eq(row->verdict, PROF_VERDICT_NONE);
+    ck_assert(row->delta_ns > 7000 && row->delta_ns < 9000 && row->cand_value == row->delta_ns);
+    /* that and the range's own time, on the host */
+    for (size_t i = 0; i < r.count; i++)
+        ck_assert_msg(r.rows[i].family == PROF_METRIC_RANGE_LAUNCHES ||
+                          r.rows[i].family == PROF_METRIC_RANGE ||
+                          r.rows[i].verdict != PROF_VERDICT_FAIL,
+                      "%s", failing(&r));
+    check_fails(&r, PROF_METRIC_RANGE_LAUNCHES, "step/forward", PROF_REASON_GREW, 7, 8);
+    done(&r);
+}
+END_TEST
+
+/* A wait by another function is a wait. */
+START_TEST(other_sync)
+{
+    struct prof_comparison r = compare_with(OTHER_SYNC);
+    ck_assert_msg(r.verdict == PROF_VERDICT_PASS, "%s", failing(&r));
+    const struct prof_compared *row = row_named(&r, PROF_METRIC_SYNCS, "cudaStreamSynchronize");
     ck_assert_int_eq(row->match, PROF_MATCH_RENAMED);
-    ck_assert_str_eq(row->base->place, "step/upload");
+    ck_assert(row->base_value == 1 && row->cand_value == 1 && !row->moved);
+    ck_assert_str_eq(row->base_name, "cudaDeviceSynchronize");
+    ck_assert(!prof_compared_warns(row_named(&r, PROF_METRIC_API_CALLS, "cudaStreamSynchronize")));
     done(&r);
 }
 END_TEST
@@ -255,5 +308,5 @@ START_TEST(more_registers)
 END_TEST
 
 CHECK_MAIN("planted", nothing, extra_launch, larger_copy, extra_sync, leak, pageable, slower_kernel,
-           split_kernel, renamed_template, renamed_kernel, other_grid, renamed_range, faster_kernel,
-           hot, more_registers)
+           split_kernel, renamed_template, renamed_kernel, other_grid, renamed_range, new_range,
+           new_kernel, other_sync, faster_kernel, hot, more_registers)

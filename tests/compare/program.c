@@ -80,6 +80,7 @@ static void make_configs(struct program *p)
             registers = 40;
         p->config[k] = scene_config(&p->scene, name, blocks, 256, registers);
     }
+    p->other = scene_config(&p->scene, "check(float*)", 1, 256, 32);
     p->extra = scene_config(&p->scene, "softmax_sum(float*)", 128, 256, 32);
 }
 
@@ -110,8 +111,15 @@ static void iterate(struct program *p)
                jitter(p, 3 * US), false);
     scene_pop(s);
     scene_push(s, "forward");
-    for (int k = 0; k <= SOFTMAX; k++)
+    for (int k = 0; k <= SOFTMAX; k++) {
+        if (k == RELU_3 && p->change == NEW_RANGE)
+            scene_push(s, "inner");
         launch(p, k);
+    }
+    if (p->change == NEW_RANGE)
+        scene_pop(s);
+    if (p->change == NEW_KERNEL)
+        scene_kernel(s, 0, p->other, jitter(p, 8 * US));
     if (p->change == EXTRA_LAUNCH)
         launch(p, RELU_3);
     scene_pop(s);
@@ -143,6 +151,9 @@ struct prof_run program_run(enum change change, unsigned seed, int iterations)
         p.hot = change == HOT ? 1 + 0.12 * i / iterations : 1;
         iterate(&p);
     }
+    if (change == OTHER_SYNC)
+        scene_sql(&p.scene, "UPDATE string SET value = 'cudaStreamSynchronize' "
+                            "WHERE value = 'cudaDeviceSynchronize'");
     struct prof_capture *capture = scene_close(&p.scene);
     ck_assert_msg(!prof_run_extract(capture, NULL, &run, &err), "%s", err.message);
     prof_close(capture);

@@ -22,6 +22,9 @@ enum change {
     HOT,            /* everything grows slower while it runs, by 12 % */
     MORE_REGISTERS, /* relu_3 */
     PIECES,         /* relu_1 in ten launches of a tenth each */
+    NEW_RANGE,      /* step/forward/inner around half of step/forward */
+    NEW_KERNEL,     /* check in step/forward, 8 us */
+    OTHER_SYNC,     /* cudaStreamSynchronize */
     CHANGES
 };
 

@@ -89,6 +89,29 @@ const struct prof_metric *prof_first(const struct prof_compare *c, const struct 
     return NULL;
 }
 
+struct prof_pair *prof_pair_like(const struct prof_compare *c, enum prof_metric_family family,
+                                 const struct prof_metric *like)
+{
+    struct prof_metric key = *like;
+    key.family = family;
+    size_t low = 0, high = c->metrics.pairs.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct prof_pair *pair = &c->metrics.pairs.data[middle];
+        const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
+        if (!metric)
+            metric = prof_first(c, pair, PROF_CAND);
+        int order = prof_metric_order(&key, metric);
+        if (!order)
+            return pair;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
 /* ---- values ------------------------------------------------------------------------------------
  */
 
@@ -97,8 +120,7 @@ static bool sum_parts(const struct prof_compare *c, const struct prof_pair *pair
 {
     bool any = false;
     *value = 0;
-    for (size_t p = 0; p <= pair->part_count; p++) {
-        const struct prof_pair *part = p ? &c->metrics.pairs.data[pair->parts[p - 1]] : pair;
+    for (const struct prof_pair *part = pair; part; part = prof_next_part(c, part)) {
         const struct prof_metric *metric = part->on[side][run];
         if (!metric)
             continue;

@@ -261,11 +261,13 @@ static void set_policy(const struct prof_compare *c, struct prof_compared *row)
 static const char *names_of(struct prof_compare *c, const struct prof_pair *pair, int side)
 {
     const struct prof_metric *metric = prof_first(c, pair, side);
-    const char *all = metric ? metric->name : NULL;
-    for (size_t p = 0; p < pair->part_count; p++) {
-        metric = prof_first(c, &c->metrics.pairs.data[pair->parts[p]], side);
-        if (metric)
+    const char *all = metric ? metric->name : NULL, *last = all;
+    for (const struct prof_pair *part = pair; (part = prof_next_part(c, part));) {
+        metric = prof_first(c, part, side);
+        if (metric && (!last || strcmp(last, metric->name))) {
             all = all ? texted(c, all, " + ", metric->name) : metric->name;
+            last = metric->name;
+        }
     }
     return all;
 }
@@ -273,9 +275,9 @@ static const char *names_of(struct prof_compare *c, const struct prof_pair *pair
 static const struct prof_metric *first_of_all(const struct prof_compare *c,
                                               const struct prof_pair *pair, int side)
 {
-    const struct prof_metric *metric = prof_first(c, pair, side);
-    for (size_t p = 0; !metric && p < pair->part_count; p++)
-        metric = prof_first(c, &c->metrics.pairs.data[pair->parts[p]], side);
+    const struct prof_metric *metric = NULL;
+    for (; !metric && pair; pair = prof_next_part(c, pair))
+        metric = prof_first(c, pair, side);
     return metric;
 }
 
@@ -337,13 +339,14 @@ static void make_row(struct prof_compare *c, const struct prof_pair *pair,
 {
     const struct prof_metric *base = first_of_all(c, pair, PROF_BASE);
     const struct prof_metric *cand = first_of_all(c, pair, PROF_CAND);
-    const struct prof_metric *any = base ? base : cand;
+    const struct prof_metric *any = cand ? cand : base;
     *row = (struct prof_compared){.family = any->family,
                                   .base = base,
                                   .cand = cand,
                                   .base_name = names_of(c, pair, PROF_BASE),
                                   .cand_name = names_of(c, pair, PROF_CAND),
-                                  .place = cand ? cand->place : base->place,
+                                  .place = pair->place ? pair->place : any->place,
+                                  .moved = pair->place != NULL,
                                   .match = !base   ? PROF_MATCH_ADDED
                                            : !cand ? PROF_MATCH_REMOVED
                                                    : pair->match,

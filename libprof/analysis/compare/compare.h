@@ -7,20 +7,19 @@
 
 enum { PROF_BASE, PROF_CAND, PROF_SIDES };
 
-/* More than so many kernels are not taken for the parts of one. */
-#define PROF_MOST_PARTS 4
-
 /* One metric on both sides. on[side] has one pointer for each run of the side, NULL where it does
  * not have the metric; the pointers of the sides stand in one block. */
 struct prof_pair {
     const struct prof_metric **on[PROF_SIDES];
-    /* For SPLIT and MERGED: the other pairs whose metrics of one side belong to this one. */
-    size_t parts[PROF_MOST_PARTS];
-    size_t part_count;
+    /* The next of the pairs whose metrics belong to this one, as its number + 1; 0 = no more. Of
+     * SPLIT and MERGED kernels, and of counts in NVTX ranges that only one side has. */
+    size_t next_part;
     enum prof_match match;
-    bool taken; /* a part of another pair: no row of its own */
+    const char *place; /* where that is not the metrics' own: the range around those of one side */
+    bool taken;        /* a part of another pair: no row of its own */
     /* Times: compared as sums of an iteration, since how many of it there are in one differs, or it
-     * consists of parts, or one side does not have it. Else a typical one is compared with another. */
+     * consists of parts, or one side does not have it. Else a typical one is compared with another.
+     */
     bool summed;
     double count[PROF_SIDES]; /* times: events in an iteration, mean over runs; NaN = not there */
 };
@@ -46,8 +45,8 @@ struct prof_compare {
     struct prof_units units;
     struct prof_comparison *result;
     struct prof_arena *texts;
-    double iterations[PROF_SIDES]; /* mean over runs */
-    double wall_ns, busy_ns;       /* of an iteration of the baseline */
+    double iterations[PROF_SIDES];       /* mean over runs */
+    double wall_ns, busy_ns;             /* of an iteration of the baseline */
     const struct prof_pair *wall, *busy; /* NULL = not there */
     bool failed;
 };
@@ -56,7 +55,21 @@ struct prof_compare {
 bool prof_align(struct prof_compare *c);
 /* Find what was renamed, reshaped, split. */
 bool prof_match(struct prof_compare *c);
+/* Count what happened in NVTX ranges that only one side has in the nearest range around them that
+ * both have. False: out of memory. */
+bool prof_match_places(struct prof_compare *c);
+/* The pair of the family that has the name, place, shape and device of `like`; NULL = there is
+ * none. */
+struct prof_pair *prof_pair_like(const struct prof_compare *c, enum prof_metric_family family,
+                                 const struct prof_metric *like);
 void prof_align_free(struct prof_compare *c);
+
+/* The pair that `part` of a pair (or the pair itself) is followed by; NULL = it is the last. */
+static inline const struct prof_pair *prof_next_part(const struct prof_compare *c,
+                                                     const struct prof_pair *part)
+{
+    return part->next_part ? &c->metrics.pairs.data[part->next_part - 1] : NULL;
+}
 
 /* First metric of the side that is not NULL; NULL = not there. */
 const struct prof_metric *prof_first(const struct prof_compare *c, const struct prof_pair *pair,
@@ -69,13 +82,13 @@ bool prof_value_inside(const struct prof_compare *c, const struct prof_pair *pai
 bool prof_value_outside(const struct prof_compare *c, const struct prof_pair *pair, int side,
                         size_t run, double *value);
 
-/* ln(time) of one run: of a typical event, or of an iteration where the pair is summed. Of idle time
- * ln(1 + its part of the baseline's iteration): near 0 a ratio of idle times means nothing. False: not
- * known. */
+/* ln(time) of one run: of a typical event, or of an iteration where the pair is summed. Of idle
+ * time ln(1 + its part of the baseline's iteration): near 0 a ratio of idle times means nothing.
+ * False: not known. */
 bool prof_log_value(const struct prof_compare *c, const struct prof_pair *pair, int side,
                     size_t run, double *value);
-/* The mean of that over the units that have it, back as a time; of idle time what busy time leaves of
- * the iteration. NaN = none has it. */
+/* The mean of that over the units that have it, back as a time; of idle time what busy time leaves
+ * of the iteration. NaN = none has it. */
 double prof_side_value(const struct prof_compare *c, const struct prof_pair *pair, int side);
 
 /* Judge all rows of a kind; rows are in the order of pairs that are not taken. `of_row`: row ->
@@ -83,8 +96,8 @@ double prof_side_value(const struct prof_compare *c, const struct prof_pair *pai
 void prof_judge_exact(struct prof_compare *c, const size_t *of_row);
 void prof_judge_times(struct prof_compare *c, const size_t *of_row);
 
-/* Sort the rows, find the verdict of the whole, and how small a change would have been found. False:
- * out of memory. */
+/* Sort the rows, find the verdict of the whole, and how small a change would have been found.
+ * False: out of memory. */
 bool prof_sum_up(struct prof_comparison *result);
 
 #endif

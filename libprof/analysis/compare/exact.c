@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/compare/compare.h"
+#include "libprof/analysis/compare/metric.h"
 
 struct values {
     double low, high, mean;
@@ -148,16 +149,20 @@ static bool of_run(enum prof_metric_family family)
            family == PROF_METRIC_LEAKED_BYTES || family == PROF_METRIC_FINDING;
 }
 
-/* What an exact metric that grew (or was added) comes to. */
-static enum prof_verdict worse(const struct prof_compared *row)
+/* What an exact metric that grew (or was added) comes to. A kernel or a function that is new is a
+ * change: what it costs is in the launches of its range, and in the times. */
+static enum prof_verdict worse(const struct prof_compared *row, bool base_there)
 {
-    return row->policy.action == PROF_ACTION_FAIL ? PROF_VERDICT_FAIL : PROF_VERDICT_CHANGED;
+    return row->policy.action == PROF_ACTION_FAIL &&
+                   (base_there || !prof_metric_is_of_function(row->family))
+               ? PROF_VERDICT_FAIL
+               : PROF_VERDICT_CHANGED;
 }
 
 static void settle(struct prof_compared *row, int grew, bool base_there, bool cand_there)
 {
     if (grew > 0) {
-        row->verdict = worse(row);
+        row->verdict = worse(row, base_there);
         row->reason = base_there ? PROF_REASON_GREW : PROF_REASON_ADDED;
     } else if (grew < 0) {
         row->verdict = cand_there ? PROF_VERDICT_IMPROVED : PROF_VERDICT_CHANGED;

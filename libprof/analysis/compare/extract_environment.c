@@ -46,19 +46,19 @@ static void add_end(struct list *list, const struct prof_info *info)
 /* ---- devices ------------------------------------------------------------------------------------
  */
 
-enum part { NAME, UUID, DRIVER, API, SIZE };
+enum part { NAME, UUID, DRIVER, API, UNITS, MEMORY };
 
 static void print_part(const struct prof_device *d, enum part part, char *out, size_t size)
 {
     const char *texts[] = {
         [NAME] = d->name, [UUID] = d->uuid, [DRIVER] = d->driver, [API] = d->api};
-    if (part != SIZE)
+    int64_t number = part == UNITS ? d->units : d->memory_bytes;
+    if (part < UNITS)
         snprintf(out, size, "%s", texts[part] ? texts[part] : "");
-    else if (d->units == PROF_UNKNOWN)
+    else if (number == PROF_UNKNOWN)
         *out = 0;
     else
-        snprintf(out, size, "%lld units, %lld bytes", (long long)d->units,
-                 (long long)(d->memory_bytes == PROF_UNKNOWN ? 0 : d->memory_bytes));
+        snprintf(out, size, "%lld", (long long)number);
 }
 
 /* The devices that worked, each hardware once, in the order of their ordinals. */
@@ -71,6 +71,10 @@ static void add_devices(struct list *list, enum prof_environment_level level, co
     for (size_t i = 0; i < f->devices.count; i++) {
         char one[256];
         if (!f->devices.data[i].device)
+            continue;
+        /* what a CPU device has is the host's, and some tell what is free of it at the moment */
+        if (part == MEMORY &&
+            (!f->devices.data[i].device->kind || strcmp(f->devices.data[i].device->kind, "gpu")))
             continue;
         print_part(f->devices.data[i].device, part, one, sizeof one);
         int length = snprintf(all + used, sizeof all - used, "%s%s", used ? "; " : "", one);
@@ -133,7 +137,8 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
         return prof_out_of_memory(err);
     struct list list = {.x = x, .rows = run->environment};
     add_devices(&list, PROF_ENVIRONMENT_HARD, "device", NAME);
-    add_devices(&list, PROF_ENVIRONMENT_HARD, "device size", SIZE);
+    add_devices(&list, PROF_ENVIRONMENT_HARD, "device units", UNITS);
+    add_devices(&list, PROF_ENVIRONMENT_HARD, "device memory", MEMORY);
     add(&list, PROF_ENVIRONMENT_HARD, "trace", info->trace);
     add(&list, PROF_ENVIRONMENT_HARD, "kernel filter", info->kernel_filter);
     add_devices(&list, PROF_ENVIRONMENT_HARD, "api", API);

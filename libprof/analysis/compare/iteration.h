@@ -33,10 +33,11 @@ enum prof_status prof_iterations_find(struct prof_iterations *iterations,
                                       struct prof_error *err);
 void prof_iterations_free(struct prof_iterations *iterations);
 
-/* How long each took, once device work is summed: from its begin, or from when the one before was done
- * where that is later, until it and all that it asked devices for is done. For a range that waits for
- * its work that is the range; one that only queues work takes as long as devices need, not as long as
- * queueing. Where one of them would take no time at all (some queue nothing), the ranges themselves. */
+/* How long each took, once device work is summed: from its begin, or from when the one before was
+ * done where that is later, until it and all that it asked devices for is done. For a range that
+ * waits for its work that is the range; one that only queues work takes as long as devices need,
+ * not as long as queueing. Where one of them would take no time at all (some queue nothing), the
+ * ranges themselves. */
 void prof_iterations_time(struct prof_iterations *iterations);
 
 /* Ranges that declare a launch's FLOP and bytes (perfkit/annotate.h) are no place in the program.

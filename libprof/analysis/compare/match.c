@@ -31,31 +31,6 @@ struct lones {
 /* ---- what has no partner -----------------------------------------------------------------------
  */
 
-static const struct prof_pair *pair_of(const struct prof_compare *c, enum prof_metric_family family,
-                                       const struct prof_metric *like, size_t *index)
-{
-    struct prof_metric key = *like;
-    key.family = family;
-    size_t low = 0, high = c->metrics.pairs.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct prof_pair *pair = &c->metrics.pairs.data[middle];
-        const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
-        if (!metric)
-            metric = prof_first(c, pair, PROF_CAND);
-        int order = prof_metric_order(&key, metric);
-        if (!order) {
-            *index = middle;
-            return pair;
-        }
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
-}
-
 static double mean_inside(const struct prof_compare *c, const struct prof_pair *pair, int side)
 {
     double sum = 0, value;
@@ -86,8 +61,7 @@ static bool add_lone(const struct prof_compare *c, struct lones *lones, size_t i
     struct lone *lone = prof_array_add(&lones->side[side]);
     if (!lone)
         return false;
-    size_t time;
-    const struct prof_pair *times = pair_of(c, PROF_METRIC_KERNEL, on[side], &time);
+    const struct prof_pair *times = prof_pair_like(c, PROF_METRIC_KERNEL, on[side]);
     const char *name = prof_name_without_type(on[side]->name);
     *lone = (struct lone){.pair = index,
                           .metric = on[side],
@@ -109,10 +83,10 @@ static void join(struct prof_compare *c, const struct lone *to, const struct lon
         PROF_METRIC_KERNEL, PROF_METRIC_LAUNCHES, PROF_METRIC_REGISTERS, PROF_METRIC_SHARED_BYTES,
         PROF_METRIC_LOCAL_BYTES};
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
-        size_t a, b;
-        if (!pair_of(c, families[f], to->metric, &a) || !pair_of(c, families[f], from->metric, &b))
+        struct prof_pair *kept = prof_pair_like(c, families[f], to->metric);
+        struct prof_pair *gone = prof_pair_like(c, families[f], from->metric);
+        if (!kept || !gone)
             continue;
-        struct prof_pair *kept = &c->metrics.pairs.data[a], *gone = &c->metrics.pairs.data[b];
         memcpy(kept->on[PROF_CAND], gone->on[PROF_CAND],
                c->side[PROF_CAND].count * sizeof *kept->on[PROF_CAND]);
         kept->match = match;
@@ -127,16 +101,17 @@ static void join_parts(struct prof_compare *c, int side, const struct lone *one,
 {
     static const enum prof_metric_family families[] = {PROF_METRIC_KERNEL, PROF_METRIC_LAUNCHES};
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
-        size_t a, b;
-        if (!pair_of(c, families[f], one->metric, &a))
+        struct prof_pair *kept = prof_pair_like(c, families[f], one->metric);
+        if (!kept)
             continue;
-        struct prof_pair *kept = &c->metrics.pairs.data[a];
         kept->match = side == PROF_BASE ? PROF_MATCH_SPLIT : PROF_MATCH_MERGED;
-        for (size_t i = 0; i < count; i++) {
-            if (!pair_of(c, families[f], several[i]->metric, &b))
+        for (size_t i = count; i--;) {
+            struct prof_pair *part = prof_pair_like(c, families[f], several[i]->metric);
+            if (!part)
                 continue;
-            kept->parts[kept->part_count++] = b;
-            c->metrics.pairs.data[b].taken = true;
+            part->next_part = kept->next_part;
+            kept->next_part = (size_t)(part - c->metrics.pairs.data) + 1;
+            part->taken = true;
         }
     }
 }
@@ -208,6 +183,7 @@ static void match_by(struct prof_compare *c, struct lones *lones,
     }
 }
 
+#define MAX_PARTS 4      /* more kernels are not taken for the parts of one */
 #define PART_AT_MOST 0.9 /* of the whole's time: else it is the whole, and the others are new */
 
 /* The kernels of the other side that stand where `one` stood, as often; 0 when they cannot be it.
@@ -220,7 +196,7 @@ static size_t find_parts(struct lones *lones, int side, const struct lone *one, 
         struct lone *other = &lones->side[!side].data[i];
         if (other->done || !same_place(one, other) || !as_often(one, other))
             continue;
-        if (count > PROF_MOST_PARTS - 1 || !(other->time < PART_AT_MOST * one->time))
+        if (count > MAX_PARTS - 1 || !(other->time < PART_AT_MOST * one->time))
             return 0;
         parts[count++] = other;
         time += other->time;
@@ -241,7 +217,7 @@ static bool alone_at_its_place(const struct lones *lones, int side, const struct
 static void match_parts(struct prof_compare *c, struct lones *lones, int side)
 {
     for (size_t i = 0; i < lones->side[side].count; i++) {
-        struct lone *one = &lones->side[side].data[i], *parts[PROF_MOST_PARTS];
+        struct lone *one = &lones->side[side].data[i], *parts[MAX_PARTS];
         if (one->done || !alone_at_its_place(lones, side, one))
             continue;
         size_t count = find_parts(lones, side, one, parts);
@@ -251,42 +227,6 @@ static void match_parts(struct prof_compare *c, struct lones *lones, int side)
         one->done = true;
         for (size_t p = 0; p < count; p++)
             parts[p]->done = true;
-    }
-}
-
-/* ---- places -------------------------------------------------------------------------------------
- */
-
-static bool same_values(const struct prof_compare *c, const struct prof_pair *base,
-                        const struct prof_pair *cand)
-{
-    double a = mean_inside(c, base, PROF_BASE), b = mean_inside(c, cand, PROF_CAND);
-    double a_out, b_out;
-    return a == b && prof_value_outside(c, base, PROF_BASE, 0, &a_out) &&
-           prof_value_outside(c, cand, PROF_CAND, 0, &b_out) && a_out == b_out;
-}
-
-/* Counts that moved from one NVTX range to another without changing: the range was renamed. */
-static void match_places(struct prof_compare *c)
-{
-    for (size_t i = 0; i < c->metrics.pairs.count; i++) {
-        struct prof_pair *base = &c->metrics.pairs.data[i];
-        const struct prof_metric *gone = prof_first(c, base, PROF_BASE);
-        if (!gone || !prof_metric_has_place(gone->family) || prof_first(c, base, PROF_CAND))
-            continue;
-        for (size_t k = 0; k < c->metrics.pairs.count; k++) {
-            struct prof_pair *cand = &c->metrics.pairs.data[k];
-            const struct prof_metric *come = prof_first(c, cand, PROF_CAND);
-            if (!come || cand->taken || come->family != gone->family ||
-                strcmp(come->name, gone->name) || prof_first(c, cand, PROF_BASE) ||
-                !same_values(c, base, cand))
-                continue;
-            memcpy(base->on[PROF_CAND], cand->on[PROF_CAND],
-                   c->side[PROF_CAND].count * sizeof *base->on[PROF_CAND]);
-            base->match = PROF_MATCH_RENAMED;
-            cand->taken = true;
-            break;
-        }
     }
 }
 
@@ -345,9 +285,8 @@ static void choose_sums(const struct prof_compare *c, struct prof_pair *pair)
     const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
     metric = metric ? metric : prof_first(c, pair, PROF_CAND);
     enum prof_metric_family family = metric->family;
-    size_t index;
     const struct prof_pair *launches =
-        family == PROF_METRIC_KERNEL ? pair_of(c, PROF_METRIC_LAUNCHES, metric, &index) : NULL;
+        family == PROF_METRIC_KERNEL ? prof_pair_like(c, PROF_METRIC_LAUNCHES, metric) : NULL;
     struct range on[PROF_SIDES];
     for (int s = 0; s < PROF_SIDES; s++) {
         on[s] = count_range(c, launches ? launches : pair, launches, s);
@@ -361,7 +300,7 @@ static void choose_sums(const struct prof_compare *c, struct prof_pair *pair)
                   on[PROF_BASE].low > on[PROF_CAND].high + room;
     bool counted =
         family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY || family == PROF_METRIC_RANGE;
-    pair->summed = pair->part_count || (counted && differ) ||
+    pair->summed = pair->next_part || (counted && differ) ||
                    has_sketch(c, pair, PROF_BASE) != has_sketch(c, pair, PROF_CAND) ||
                    !prof_first(c, pair, PROF_BASE) || !prof_first(c, pair, PROF_CAND);
 }
@@ -389,8 +328,7 @@ bool prof_match(struct prof_compare *c)
         match_parts(c, &lones, PROF_CAND);
         match_by(c, &lones, fits_renamed, PROF_MATCH_RENAMED);
     }
-    if (ok && c->metrics.pairs.count <= 64 * MOST_LONE)
-        match_places(c);
+    ok = ok && prof_match_places(c);
     for (size_t i = 0; ok && i < c->metrics.pairs.count; i++)
         choose_sums(c, &c->metrics.pairs.data[i]);
     for (int s = 0; s < PROF_SIDES; s++)

@@ -116,6 +116,11 @@ bool prof_metric_has_place(enum prof_metric_family family)
            family == PROF_METRIC_SYNCS;
 }
 
+bool prof_metric_is_of_function(enum prof_metric_family family)
+{
+    return prof_metric_has_shape(family) || family == PROF_METRIC_API_CALLS;
+}
+
 /* "(264,1,1)x(256,1,1)"; without the block where the runtime chose it. */
 struct shape_text {
     char text[144];

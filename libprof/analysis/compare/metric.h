@@ -10,6 +10,9 @@ bool prof_metric_has_shape(enum prof_metric_family family);
 /* True where the NVTX ranges around it are part of what it is. */
 bool prof_metric_has_place(enum prof_metric_family family);
 
+/* True for metrics of a kernel or an API function, which a program may have anew. */
+bool prof_metric_is_of_function(enum prof_metric_family family);
+
 /* For qsort: the order of prof_run.metrics; 0 = the same metric. */
 int prof_metric_order(const void *a, const void *b);
 

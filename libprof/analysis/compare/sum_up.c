@@ -179,7 +179,7 @@ bool prof_compared_warns(const struct prof_compared *row)
         return false;
     if (row->verdict == PROF_VERDICT_CHANGED)
         return row->reason == PROF_REASON_SLOWER || row->reason == PROF_REASON_GREW ||
-               row->reason == PROF_REASON_ADDED;
+               (row->reason == PROF_REASON_ADDED && !prof_metric_is_of_function(row->family));
     return row->verdict == PROF_VERDICT_SUSPECT || row->verdict == PROF_VERDICT_ENV;
 }
 
