@@ -56,6 +56,7 @@
     X(clCreateImage3D, ALLOC)                                                                      \
     X(clCreatePipe, ALLOC)                                                                         \
     X(clSVMAlloc, ALLOC)                                                                           \
+    X(clRetainMemObject, NONE)                                                                     \
     X(clReleaseMemObject, FREE)                                                                    \
     X(clSVMFree, FREE)                                                                             \
     X(clEnqueueSVMFree, FREE)                                                                      \

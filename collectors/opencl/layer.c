@@ -75,6 +75,7 @@ static void forked(void)
     ocl_device_forked();
     ocl_kernel_forked();
     ocl_queue_forked();
+    ocl_memory_forked();
     ocl_regions_forked(&ocl_svm);
     ocl_regions_forked(&ocl_mapped);
 }

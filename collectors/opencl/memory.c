@@ -1,19 +1,19 @@
 /* Buffers, images, pipes: when they begin and when they end.
  *
- * A memory object ends when its last reference goes, which may be a sub-buffer's, an image's or a
- * command's, on any thread. Only the driver knows the moment, and tells it to a destructor
- * callback. Ours is registered at creation, before the program can register one, and callbacks run
- * in the reverse order of their registration, so the program's see what they always saw. The
- * callback gets the allocation's number, never the handle. Drivers without callbacks (OpenCL 1.0)
- * are asked for the reference count at each release instead; an end by a sub-object is missed. */
+ * A memory object ends when the program has released what it retained, and every sub-buffer and
+ * image made from it has ended too. That is counted here: the driver tells its own moment only to a
+ * destructor callback, which comes when the last command that used the object has gone, on any
+ * thread, and never when the process is quicker. The number of an object stands behind its handle,
+ * which drivers hand out again and again. */
 #include "collectors/opencl/ocl.h"
 
-static struct ocl_table counted = OCL_TABLE; /* objects without a callback: their numbers */
-static _Atomic bool any_counted;
+struct object {
+    _Atomic uint64_t value;          /* its allocation's number (packed), 0 = not recorded */
+    _Atomic uint32_t holders;        /* the program's references and the objects made from it */
+    _Atomic(struct object *) parent; /* what it was made from */
+};
+static struct ocl_table objects = OCL_TABLE;
 static _Atomic uint64_t last_id;
-
-/* The release call that this thread is in, for the record of the end. */
-static _Thread_local uint64_t releasing __attribute__((tls_model("initial-exec")));
 
 uint64_t ocl_allocation_id(void)
 {
@@ -98,7 +98,7 @@ void ocl_emit_free(uint64_t id, uint64_t time, uint64_t correlation)
     errno = saved;
 }
 
-/* What a callback gets: the number and, in the bits above, the process that it is of (a forked child
+/* The number of an allocation and, in the bits above, the process that it is of (a forked child
  * knows none). */
 #define ID_BITS 48
 
@@ -107,45 +107,74 @@ static uint64_t of_this_process(void)
     return (uint64_t)atomic_load(&ocl_epoch) << ID_BITS;
 }
 
-static uint64_t packed(uint64_t id)
+static struct object *object_of(cl_mem memory)
 {
-    return of_this_process() | id;
+    return (struct object *)(uintptr_t)ocl_table_get(&objects, memory);
 }
 
-static void ended(uint64_t value, uint64_t correlation)
+/* One more holder, or one less, of an object that has any. Returns how many there were. */
+static uint32_t change_holders(struct object *object, uint32_t by)
 {
-    uint64_t id = value & (((uint64_t)1 << ID_BITS) - 1);
-    if (ocl_on() && value - id == of_this_process())
-        ocl_emit_free(id, collector_now(), correlation);
+    uint32_t before = object ? atomic_load(&object->holders) : 0;
+    while (before != 0 && !atomic_compare_exchange_weak(&object->holders, &before, before + by)) {
+    }
+    return before;
 }
 
-static void CL_CALLBACK destroyed(cl_mem memory, void *data)
+/* The last holder has gone: so has the object, and it holds its parent no longer. */
+static void ended(uint64_t value, struct object *parent, uint64_t correlation)
 {
-    (void)memory;
-    ended((uintptr_t)data, releasing);
+    for (;;) {
+        uint64_t id = value & (((uint64_t)1 << ID_BITS) - 1);
+        if (id != 0 && value - id == of_this_process())
+            ocl_emit_free(id, collector_now(), correlation);
+        if (change_holders(parent, (uint32_t)-1) != 1)
+            return;
+        value = atomic_exchange(&parent->value, 0);
+        parent = atomic_load(&parent->parent);
+    }
+}
+
+/* A new object at `memory`, of the program's one reference. */
+static void watch(cl_mem memory, cl_mem made_from, uint64_t id)
+{
+    struct object *object = object_of(memory), *parent = object_of(made_from);
+    if (!object) {
+        object = ocl_alloc(sizeof *object);
+        if (object)
+            object = (struct object *)(uintptr_t)ocl_table_add(&objects, memory, (uintptr_t)object);
+        if (!object)
+            return;
+    }
+    if (change_holders(parent, 1) == 0)
+        parent = NULL;
+    atomic_store(&object->parent, parent);
+    atomic_store(&object->value, id ? of_this_process() | id : 0);
+    atomic_store(&object->holders, 1);
 }
 
 /* A new object: define it and watch for its end. */
-static void begun(const struct ocl_call *call, cl_context context, cl_mem memory, cl_int result,
-                  const void *address, uint64_t bytes, enum wire_memory_kind kind)
+static void begun(const struct ocl_call *call, cl_context context, cl_mem memory, cl_mem made_from,
+                  cl_int result, const void *address, uint64_t bytes, enum wire_memory_kind kind)
 {
-    if (!call->on)
+    if (!call->live)
         return;
     ocl_call_end(call, result, WIRE_EXPECTS_NONE);
-    if (result != CL_SUCCESS && call->hook != OCL_clCreateSubBuffer)
+    if (call->on && result != CL_SUCCESS && call->hook != OCL_clCreateSubBuffer)
         ocl_emit_alloc_failed(call, context, bytes, kind, result);
     if (result != CL_SUCCESS || !memory)
         return;
     int saved = errno;
-    uint64_t id = ocl_allocation_id();
-    ocl_emit_alloc(call, context, id, address, bytes, kind);
-    void *data = (void *)(uintptr_t)packed(id);
-    if (!ocl_next.clSetMemObjectDestructorCallback ||
-        OCL_CALL(clSetMemObjectDestructorCallback, memory, destroyed, data) != CL_SUCCESS) {
-        atomic_store(&any_counted, true);
-        ocl_table_put(&counted, memory, packed(id));
-    }
+    uint64_t id = call->on ? ocl_allocation_id() : 0;
+    if (call->on)
+        ocl_emit_alloc(call, context, id, address, bytes, kind);
+    watch(memory, made_from, id);
     errno = saved;
+}
+
+void ocl_memory_forked(void)
+{
+    ocl_table_forked(&objects);
 }
 
 static enum wire_memory_kind buffer_kind(cl_mem_flags flags)
@@ -176,7 +205,8 @@ cl_mem CL_API_CALL ocl_clCreateBuffer(cl_context context, cl_mem_flags flags, si
     cl_int result = CL_SUCCESS;
     ocl_call_begin(&call, OCL_clCreateBuffer);
     cl_mem memory = OCL_TIMED(&call, clCreateBuffer, context, flags, bytes, host, &result);
-    begun(&call, context, memory, result, host_address(flags, host), bytes, buffer_kind(flags));
+    begun(&call, context, memory, NULL, result, host_address(flags, host), bytes,
+          buffer_kind(flags));
     if (error)
         *error = result;
     return memory;
@@ -192,7 +222,8 @@ cl_mem CL_API_CALL ocl_clCreateBufferWithProperties(cl_context context,
     ocl_call_begin(&call, OCL_clCreateBufferWithProperties);
     cl_mem memory = OCL_TIMED(&call, clCreateBufferWithProperties, context, properties, flags,
                               bytes, host, &result);
-    begun(&call, context, memory, result, host_address(flags, host), bytes, buffer_kind(flags));
+    begun(&call, context, memory, NULL, result, host_address(flags, host), bytes,
+          buffer_kind(flags));
     if (error)
         *error = result;
     return memory;
@@ -209,7 +240,7 @@ cl_mem CL_API_CALL ocl_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
     cl_context context = NULL;
     if (call.on && memory)
         OCL_CALL(clGetMemObjectInfo, memory, CL_MEM_CONTEXT, sizeof context, &context, NULL);
-    begun(&call, context, memory, result, NULL, 0, WIRE_MEMORY_DEVICE);
+    begun(&call, context, memory, buffer, result, NULL, 0, WIRE_MEMORY_DEVICE);
     if (error)
         *error = result;
     return memory;
@@ -223,7 +254,7 @@ cl_mem CL_API_CALL ocl_clCreateImage(cl_context context, cl_mem_flags flags,
     cl_int result = CL_SUCCESS;
     ocl_call_begin(&call, OCL_clCreateImage);
     cl_mem memory = OCL_TIMED(&call, clCreateImage, context, flags, format, desc, host, &result);
-    begun(&call, context, memory, result, host_address(flags, host),
+    begun(&call, context, memory, desc ? desc->mem_object : NULL, result, host_address(flags, host),
           image_bytes(&call, memory, desc), WIRE_MEMORY_ARRAY);
     if (error)
         *error = result;
@@ -239,7 +270,7 @@ cl_mem CL_API_CALL ocl_clCreateImageWithProperties(
     ocl_call_begin(&call, OCL_clCreateImageWithProperties);
     cl_mem memory = OCL_TIMED(&call, clCreateImageWithProperties, context, properties, flags,
                               format, desc, host, &result);
-    begun(&call, context, memory, result, host_address(flags, host),
+    begun(&call, context, memory, desc ? desc->mem_object : NULL, result, host_address(flags, host),
           image_bytes(&call, memory, desc), WIRE_MEMORY_ARRAY);
     if (error)
         *error = result;
@@ -255,7 +286,7 @@ cl_mem CL_API_CALL ocl_clCreateImage2D(cl_context context, cl_mem_flags flags,
     ocl_call_begin(&call, OCL_clCreateImage2D);
     cl_mem memory = OCL_TIMED(&call, clCreateImage2D, context, flags, format, width, height, row,
                               host, &result);
-    begun(&call, context, memory, result, host_address(flags, host),
+    begun(&call, context, memory, NULL, result, host_address(flags, host),
           image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY);
     if (error)
         *error = result;
@@ -272,7 +303,7 @@ cl_mem CL_API_CALL ocl_clCreateImage3D(cl_context context, cl_mem_flags flags,
     ocl_call_begin(&call, OCL_clCreateImage3D);
     cl_mem memory = OCL_TIMED(&call, clCreateImage3D, context, flags, format, width, height, depth,
                               row, slice, host, &result);
-    begun(&call, context, memory, result, host_address(flags, host),
+    begun(&call, context, memory, NULL, result, host_address(flags, host),
           image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY);
     if (error)
         *error = result;
@@ -288,35 +319,46 @@ cl_mem CL_API_CALL ocl_clCreatePipe(cl_context context, cl_mem_flags flags, cl_u
     ocl_call_begin(&call, OCL_clCreatePipe);
     cl_mem memory =
         OCL_TIMED(&call, clCreatePipe, context, flags, packet, packets, properties, &result);
-    begun(&call, context, memory, result, NULL, (uint64_t)packet * packets, WIRE_MEMORY_DEVICE);
+    begun(&call, context, memory, NULL, result, NULL, (uint64_t)packet * packets,
+          WIRE_MEMORY_DEVICE);
     if (error)
         *error = result;
     return memory;
+}
+
+cl_int CL_API_CALL ocl_clRetainMemObject(cl_mem memory)
+{
+    cl_int result = OCL_CALL(clRetainMemObject, memory);
+    if (result == CL_SUCCESS && ocl_on())
+        change_holders(object_of(memory), 1);
+    return result;
 }
 
 cl_int CL_API_CALL ocl_clReleaseMemObject(cl_mem memory)
 {
     struct ocl_call call;
     ocl_call_begin(&call, OCL_clReleaseMemObject);
-    if (call.live)
-        ocl_harvest_all(4 * OCL_POLL_EVERY); /* an event of ours may keep the object alive */
+    struct object *object = NULL, *parent = NULL;
     uint64_t value = 0;
-    cl_uint references = 0;
-    if (call.live && atomic_load_explicit(&any_counted, memory_order_relaxed)) {
-        value = ocl_table_get(&counted, memory);
-        if (value && (OCL_CALL(clGetMemObjectInfo, memory, CL_MEM_REFERENCE_COUNT,
-                               sizeof references, &references, NULL) != CL_SUCCESS ||
-                      references != 1))
-            value = 0;
-        if (value)
-            ocl_table_put(&counted, memory, 0);
+    uint32_t before = 0;
+    if (call.live) {
+        ocl_harvest_all(4 * OCL_POLL_EVERY); /* an event of ours may keep the object alive */
+        /* Before the call: right after it another thread may be given the same handle. */
+        object = object_of(memory);
+        before = change_holders(object, (uint32_t)-1);
+        if (before == 1) {
+            value = atomic_exchange(&object->value, 0);
+            parent = atomic_load(&object->parent);
+        }
     }
-    uint64_t outer = releasing;
-    releasing = call.on ? call.correlation : 0;
     cl_int result = OCL_TIMED(&call, clReleaseMemObject, memory);
-    releasing = outer;
     ocl_call_end(&call, result, WIRE_EXPECTS_NONE);
-    if (value && result == CL_SUCCESS)
-        ended(value, call.correlation);
+    if (before == 1 && result == CL_SUCCESS) {
+        ended(value, parent, call.correlation);
+    } else if (before != 0 && result != CL_SUCCESS) { /* nothing was released */
+        if (before == 1)
+            atomic_store(&object->value, value);
+        atomic_fetch_add(&object->holders, 1);
+    }
     return result;
 }

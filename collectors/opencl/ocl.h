@@ -263,6 +263,7 @@ cl_int ocl_end_memset(struct ocl_command *command, cl_int result, uint64_t bytes
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 uint64_t ocl_allocation_id(void);
+void ocl_memory_forked(void);
 void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id,
                     const void *address, uint64_t bytes, enum wire_memory_kind kind);
 /* The call gave no memory; bytes 0 = not known. Nothing when that is not for want of room. */
