@@ -222,6 +222,7 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
     if (status)
         return status;
     elf_examine(program, &run->target);
+    spool_folder_plain_collector(&run->spool, run->collector);
     struct run_injection injection = {
         .collector = run->collector,
         .spool = run->spool.path,
@@ -375,7 +376,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     output_started(&run.output);
     inherited_let_go(&run.inherited);
     signals_release(run.pid);
-    environment_free(&run.environment);
+    environment_watch(&run.environment, run.collector);
 
     network_watch_begin(&run.network);
     run_record(&run);

@@ -10,6 +10,7 @@
 
 #include "cli/build.h"
 #include "cli/opencl_loader.h"
+#include "cli/process.h"
 #include "cli/run_counters.h"
 #include "cli/run_environment.h"
 #include "cli/run_pytorch.h"
@@ -130,10 +131,18 @@ static bool add_to_list(struct run_environment *environment, const char *name, c
     return ok;
 }
 
+static void inject(struct run_environment *environment, const char *domain)
+{
+    if (environment->injected[0])
+        strcat(environment->injected, "+");
+    strcat(environment->injected, domain);
+}
+
 /* One path only is possible: perfkit's wins, and the capture says what it took the place of. */
 static bool take_over(struct run_environment *environment, const char *item, const char *name,
                       const char *path)
 {
+    inject(environment, item);
     const char *old = get(environment, name);
     if (old && *old && strcmp(old, path) != 0)
         note(environment, item, "%s was set to %s; perfkit took its place", name, old);
@@ -147,8 +156,9 @@ static const char *preload_obstacle(const struct run_injection *injection, char 
     const struct elf_facts *target = injection->target;
     if (!injection->preload)
         return "switched off by --no-preload";
-    if (strpbrk(injection->collector, " :"))
-        return "the collector's path holds a blank or a colon, which LD_PRELOAD cannot express";
+    if (strpbrk(injection->collector, " :$"))
+        return "the collector's path holds a blank, a colon or a $, which LD_PRELOAD cannot "
+               "express";
     if (target->sanitizer[0]) {
         snprintf(buffer, size, "%s needs %s, which must be loaded first", target->path,
                  target->sanitizer);
@@ -178,8 +188,9 @@ static bool add_opencl(struct run_environment *environment, const struct run_inj
 {
     if (strchr(injection->collector, ':')) {
         note(
-            environment, "opencl",
-            "not recorded: the collector's path holds a colon, which OPENCL_LAYERS cannot express");
+            environment, "opencl refused",
+            "not recorded: the collector's path holds a colon, which OPENCL_LAYERS cannot express: "
+            "give a --spool-dir without one");
         return true;
     }
     struct opencl_loader loader;
@@ -188,6 +199,7 @@ static bool add_opencl(struct run_environment *environment, const struct run_inj
         note(environment, "opencl",
              "the OpenCL loader %s knows no layers: OpenCL calls through it are not recorded%s%s",
              loader.path, loader.better[0] ? "; one that does is in " : "", loader.better);
+    inject(environment, "opencl");
     return add_to_list(environment, "OPENCL_LAYERS", injection->collector, ":", false);
 }
 
@@ -259,6 +271,9 @@ static bool add_options(struct run_environment *environment, const struct run_in
                                  run_domains[i]);
         first = false;
     }
+    if (environment->injected[0])
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, ",inject=%s", environment->injected);
     const char *cupti = getenv(CUPTI_VARIABLE);
     if (cupti && *cupti && !strchr(cupti, ',') && used + strlen(cupti) + 16 < sizeof text)
         used += (size_t)snprintf(text + used, sizeof text - used, ",cupti-path=%s", cupti);
@@ -301,10 +316,47 @@ bool environment_build(struct run_environment *environment, const struct run_inj
            add_pytorch(environment, injection) && add_options(environment, injection);
 }
 
-void environment_free(struct run_environment *environment)
+static void forget_variables(struct run_environment *environment)
 {
     for (size_t i = 0; i < environment->count; i++)
         free(environment->variables[i]);
     free(environment->variables);
+    environment->variables = NULL;
+    environment->count = environment->room = 0;
+}
+
+void environment_free(struct run_environment *environment)
+{
+    forget_variables(environment);
     *environment = (struct run_environment){0};
+}
+
+void environment_watch(struct run_environment *environment, const char *collector)
+{
+    forget_variables(environment);
+    environment->watched = environment->preloaded ? NULL : collector;
+}
+
+void environment_look(struct run_environment *environment, pid_t pid, struct prof_ingest *ingest)
+{
+    static const struct {
+        const char *domain, *name, *item;
+    } variables[] = {
+        {"cuda", "CUDA_INJECTION64_PATH", "cuda refused"},
+        {"nvtx", "NVTX_INJECTION64_PATH", "nvtx refused"},
+        {"opencl", "OPENCL_LAYERS", "opencl refused"},
+    };
+    char value[4096], text[160];
+    for (size_t i = 0; environment->watched && i < sizeof variables / sizeof variables[0]; i++) {
+        if (environment->changed & 1u << i || !strstr(environment->injected, variables[i].domain) ||
+            !process_variable(pid, variables[i].name, value, sizeof value) ||
+            listed(value, environment->watched, ":"))
+            continue;
+        environment->changed |= 1u << i;
+        snprintf(text, sizeof text,
+                 "not recorded in the command: %s was set to another value inside the run; leave "
+                 "it as perfkit run sets it",
+                 variables[i].name);
+        prof_ingest_note(ingest, variables[i].item, text, NULL);
+    }
 }

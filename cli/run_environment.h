@@ -6,9 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cli/run_elf.h"
 #include "cli/run_scope.h"
+#include "libprof/store/ingest.h"
 
 #define MOST_NOTES 12
 #define CUPTI_VARIABLE "PERFKIT_CUPTI" /* path of libcupti.so to use */
@@ -25,6 +27,9 @@ struct run_environment {
     struct run_note notes[MOST_NOTES];
     size_t note_count;
     bool preloaded;
+    char injected[32];   /* domains by whose variables the collector gets in, "nvtx+opencl" */
+    const char *watched; /* collector, while the command's variables are looked at */
+    unsigned changed;    /* of them, those that were said to be changed */
 };
 
 struct run_injection {
@@ -43,6 +48,12 @@ struct run_injection {
 /* False = out of memory. */
 bool environment_build(struct run_environment *environment, const struct run_injection *injection);
 void environment_free(struct run_environment *environment);
+
+/* The command has started: free the variables. Without LD_PRELOAD nothing in the program can say
+ * that somebody set them anew, so environment_look does, as far as /proc shows it: the collector
+ * that could not get in is a line of the trust block. */
+void environment_watch(struct run_environment *environment, const char *collector);
+void environment_look(struct run_environment *environment, pid_t pid, struct prof_ingest *ingest);
 
 /* What --trace can name; ends with NULL. */
 extern const char *const run_domains[];

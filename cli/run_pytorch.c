@@ -1,6 +1,7 @@
 /* See run_pytorch.h. The hook is Python code that Python itself runs at its start (sitecustomize),
  * in every process that the environment reaches; what it does is in collectors/python/pytorch. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,11 +33,12 @@ bool pytorch_hand_over(const char *list, char *text, size_t size)
 
 bool pytorch_folder(const char *collector, char folder[PATH_MAX])
 {
-    char file[PATH_MAX];
-    const char *slash = strrchr(collector, '/');
+    char file[PATH_MAX], real[PATH_MAX];
+    if (!realpath(collector, real)) /* it may be a link in the spool folder */
+        return false;
+    const char *slash = strrchr(real, '/');
     if (!slash ||
-        snprintf(folder, PATH_MAX, "%.*s/python", (int)(slash - collector), collector) >=
-            PATH_MAX ||
+        snprintf(folder, PATH_MAX, "%.*s/python", (int)(slash - real), real) >= PATH_MAX ||
         (size_t)snprintf(file, sizeof file, "%s/sitecustomize.py", folder) >= sizeof file)
         return false;
     return access(file, R_OK) == 0;

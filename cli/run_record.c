@@ -79,6 +79,7 @@ void run_record(struct run *run)
 {
     int pause = EAGER_MS;
     while (!look_at_target(run)) {
+        environment_look(&run->environment, run->pid, run->ingest);
         step(run);
         memory_watch_step(&run->memory, run->ingest);
         pause = next_pause(run, pause);

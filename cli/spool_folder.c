@@ -21,6 +21,7 @@
 #define OWNER_FILE "owner"
 #define CAPTURE_FILE "capture"
 #define INNER_FILE "inner"
+#define COLLECTOR_FILE "libperfkit_collector.so"
 #define LIVE_FILE "capture.sqlite" /* where a capture bound for a network file system grows */
 /* The collector copies PERFKIT_DIR into a buffer of 200 bytes. */
 #define PATH_LIMIT 190
@@ -226,6 +227,20 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
     return PROF_OK;
 }
 
+/* Separators of LD_PRELOAD and OPENCL_LAYERS, and what the loader expands ($ORIGIN, $LIB). */
+bool spool_folder_plain_collector(const struct spool_folder *folder, char collector[PATH_MAX])
+{
+    static const char special[] = " :$";
+    char path[PATH_MAX];
+    if (!strpbrk(collector, special))
+        return true;
+    if (!join(path, folder->path, COLLECTOR_FILE) || strpbrk(path, special) ||
+        symlink(collector, path) < 0)
+        return false;
+    strcpy(collector, path);
+    return true;
+}
+
 /* Appended with one write, by whichever perfkit; the reader takes whole lines. */
 void spool_folder_tell_outer(const char *outer, const char *final)
 {
@@ -266,8 +281,8 @@ unsigned spool_folder_users(const struct spool_folder *folder)
     return process_count_with(variable);
 }
 
-static const char *const fixed_names[] = {OWNER_FILE, CAPTURE_FILE, LIFECYCLE_FILE, CONTROL_FILE,
-                                          INNER_FILE};
+static const char *const fixed_names[] = {OWNER_FILE,   CAPTURE_FILE, LIFECYCLE_FILE,
+                                          CONTROL_FILE, INNER_FILE,   COLLECTOR_FILE};
 
 static bool ends_with(const char *name, const char *suffix)
 {

@@ -30,6 +30,11 @@ enum prof_status spool_folder_make(struct spool_folder *folder, const char *base
 enum prof_status spool_folder_adopt(struct spool_folder *folder, const char *path,
                                     struct prof_error *err);
 
+/* Environment variables carry the collector's path: where it holds what they cannot carry, it
+ * becomes that of a link in the folder. False when the folder's path is no better; `collector` is
+ * then as it was. */
+bool spool_folder_plain_collector(const struct spool_folder *folder, char collector[PATH_MAX]);
+
 /* Which capture a folder feeds. The start tells it from another that took its place. */
 struct spool_capture {
     char live[PATH_MAX], final[PATH_MAX];

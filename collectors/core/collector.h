@@ -79,6 +79,9 @@ struct collector_source {
 };
 void collector_register(const struct collector_source *source);
 
+/* Has the source registered in this process? */
+bool collector_attached(enum wire_source source);
+
 /* Run the ticks soon, from any thread: one system call, none when already asked for. */
 void collector_wake(void);
 
@@ -123,6 +126,13 @@ void collector_hooked(void);
  * chunks back. collector_revive undoes it when an exec failed. */
 void collector_end(unsigned how, int status);
 void collector_revive(void);
+
+/* For host/: facts (LIFECYCLE_OTHER_*) for this process's entry in the table of processes. */
+void collector_note_fact(uint32_t facts);
+
+/* For host/: before an exec. The next program begins anew: can it reach the spool folder from here?
+ * When this process has another root folder, /dev/shm or user than at its start, it says so. */
+void collector_check_reach(void);
 
 /* For host/: the program unloaded a library. */
 void collector_unloaded(void);

@@ -45,6 +45,16 @@ void collector_register(const struct collector_source *source)
                  __atomic_load_n(&sources[i_], __ATOMIC_ACQUIRE);                                  \
              source; source = NULL)
 
+bool collector_attached(enum wire_source wanted)
+{
+    FOR_SOURCES(source)
+    {
+        if (source->source == wanted)
+            return true;
+    }
+    return false;
+}
+
 void core_run_forked(void)
 {
     FOR_SOURCES(source)

@@ -74,20 +74,38 @@ void core_lifecycle_refused(struct core_state *state, int why)
         note(nearest, LIFECYCLE_CHILD_REFUSED, why);
 }
 
+/* The table of processes, open for writing; -1 with errno. */
+static int open_table(void)
+{
+    char path[240];
+    const char *directory = core_directory();
+    int length = directory ? snprintf(path, sizeof path, "%s/" LIFECYCLE_FILE, directory) : -1;
+    if (length < 0 || (size_t)length >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+}
+
+void collector_check_reach(void)
+{
+    int saved = errno, fd = nearest ? open_table() : -1;
+    if (fd >= 0)
+        close(fd);
+    else if (nearest)
+        note(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
+    errno = saved;
+}
+
 void core_lifecycle_hello(struct core_state *state, const char *command, uint32_t bytes,
                           enum lifecycle_birth birth)
 {
     if (atomic_exchange(&state->greeted, 1))
         return;
-    const char *directory = core_directory();
-    if (!directory)
+    if (!core_directory())
         return;
     state->greeted_pid = (uint32_t)syscall(SYS_getpid);
-    char path[240];
-    int length = snprintf(path, sizeof path, "%s/" LIFECYCLE_FILE, directory);
-    if (length < 0 || (size_t)length >= sizeof path)
-        return;
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open_table();
     if (fd < 0) {
         if (nearest)
             note(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
@@ -103,8 +121,7 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
     atomic_store(&entry->facts, hooked ? LIFECYCLE_HOOKED : 0);
     entry->pid_space = pid_space();
     entry->start_ns = prof_now_ns();
-    entry->command_bytes =
-        bytes < sizeof entry->command ? bytes : (uint32_t)sizeof entry->command;
+    entry->command_bytes = bytes < sizeof entry->command ? bytes : (uint32_t)sizeof entry->command;
     memcpy(entry->command, command, entry->command_bytes);
     state->entry = nearest = entry;
     atomic_store_explicit(&entry->state, LIFECYCLE_ALIVE, memory_order_release);
@@ -154,6 +171,14 @@ static void in_forked_child(void)
 void collector_hooked(void)
 {
     hooked = true;
+}
+
+void collector_note_fact(uint32_t facts)
+{
+    struct core_state *state = facts && core_directory() ? core_state() : NULL;
+    struct lifecycle_entry *entry = state && state->entry ? state->entry : nearest;
+    if (state && entry)
+        atomic_fetch_or(&entry->facts, facts);
 }
 
 bool core_hooked(void)

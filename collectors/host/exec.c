@@ -97,6 +97,8 @@ static int run(const struct request *request)
         host_real_find();
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* exec is no place to end in */
     host_plan_make(&plan, request->envp, !host_environment_preloads() || takes_preload(request));
+    if (plan.ours && request->how != SPAWN && request->how != SPAWNP)
+        collector_check_reach();
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
     if (plan.bytes == 0)

@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define HOST_EXPORT __attribute__((visibility("default")))
@@ -17,6 +18,7 @@ struct host_real {
     void (*exit_now)(int status);
     void (*exit_quick)(int status);
     int (*unload)(void *handle); /* dlclose */
+    int (*setenv)(const char *name, const char *value, int overwrite);
     int (*execve)(const char *path, char *const *argv, char *const *envp);
     int (*execvpe)(const char *file, char *const *argv, char *const *envp);
     int (*fexecve)(int fd, char *const *argv, char *const *envp);
@@ -31,8 +33,17 @@ void host_real_find(void);
 
 /* ---- environment.c: perfkit's variables for the programs that this one starts --------------- */
 
-/* Remember the variables as perfkit set them. False when this process is not under perfkit. */
-bool host_environment_remember(char *const *envp, const char *own_path);
+/* Remember the variables as perfkit set them, `own_path` being how the loader knows our library.
+ * *facts = LIFECYCLE_OTHER_* of those that have another value here. False when this process is not
+ * under perfkit. */
+bool host_environment_remember(char *const *envp, const char *own_path, uint32_t *facts);
+
+/* Put back in this process what a wrapper took out. Once, after host_environment_remember. */
+void host_environment_mend(void);
+
+/* LIFECYCLE_OTHER_* of the variables that the program changed in its own environment before the
+ * collector could attach by them. When the process ends. */
+uint32_t host_environment_changed(void);
 
 /* Are children given our library through LD_PRELOAD? */
 bool host_environment_preloads(void);
@@ -42,16 +53,16 @@ struct host_plan {
     size_t bytes;      /* room that host_plan_apply needs, 0 = hand the environment on as it is */
     size_t entries;    /* of the given environment */
     size_t preload_at; /* index of LD_PRELOAD in it, or entries */
+    size_t layers_at;  /* of OPENCL_LAYERS */
+    size_t layers;     /* bytes of the list with our part added, 0 = leave it */
     unsigned missing;  /* variables to add, a bit each */
+    bool ours;         /* the program belongs to this perfkit, not to one inside */
     int preload;       /* 1 = add our part, -1 = take it out, 0 = leave */
 };
 /* `preload`: may the program be given our library? */
 void host_plan_make(struct host_plan *plan, char *const *envp, bool preload);
 /* Writes the new environment into room[plan->bytes], aligned like a pointer; returns it. */
 char *const *host_plan_apply(const struct host_plan *plan, char *const *envp, void *room);
-
-/* Write down once that programs were started with other values of perfkit's variables. */
-void host_environment_report(void);
 
 /* ---- elf.c ---------------------------------------------------------------------------------- */
 

@@ -28,17 +28,20 @@ static bool status_known;
 static int status_seen;
 static bool destructor_ran;
 
-static const struct collector_source source = {
-    .source = WIRE_SOURCE_HOST,
-    .tick = host_environment_report,
-    .at_exit = host_environment_report,
-};
-
 /* A function pointer out of dlsym, without the cast that ISO C leaves undefined. */
 static void find(void *slot, const char *name)
 {
     void *symbol = dlsym(RTLD_NEXT, name);
     memcpy(slot, &symbol, sizeof symbol);
+}
+
+/* An exec is not one: the next program finds what it was started with. */
+static void end_process(unsigned how, int status)
+{
+    int saved = errno;
+    collector_note_fact(host_environment_changed());
+    errno = saved;
+    collector_end(how, status);
 }
 
 static void saw_status(int status, void *unused)
@@ -47,12 +50,12 @@ static void saw_status(int status, void *unused)
     status_seen = status;
     status_known = true;
     if (destructor_ran)
-        collector_end(LIFECYCLE_EXIT, status);
+        end_process(LIFECYCLE_EXIT, status);
 }
 
 static void saw_quick_exit(void)
 {
-    collector_end(LIFECYCLE_QUICK_EXIT, quick_status);
+    end_process(LIFECYCLE_QUICK_EXIT, quick_status);
 }
 
 static const char *own_path(void)
@@ -78,6 +81,7 @@ void host_real_find(void)
     find(&host_real.spawn, "posix_spawn");
     find(&host_real.spawnp, "posix_spawnp");
     find(&host_real.unload, "dlclose");
+    find(&host_real.setenv, "setenv");
     find(&host_real.execve, "execve"); /* last: says that the others are there */
     if (!host_real.execveat)
         host_real.execveat = execveat_by_number;
@@ -90,13 +94,15 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
         return;
     host_real_find();
     host_elf_find_loader();
-    if (host_environment_remember(envp, own_path())) {
+    uint32_t facts;
+    if (host_environment_remember(envp, own_path(), &facts)) {
+        host_environment_mend();
         on_exit(saw_status, NULL);
         quick_hooked = at_quick_exit(saw_quick_exit) == 0;
-        collector_register(&source);
         if (host_environment_preloads())
             collector_hooked();
         collector_hello(argc, argv);
+        collector_note_fact(facts);
     }
     errno = saved;
 }
@@ -105,12 +111,12 @@ __attribute__((destructor)) static void end(void)
 {
     destructor_ran = true;
     if (loaded)
-        collector_end(LIFECYCLE_EXIT, status_known ? status_seen : 0);
+        end_process(LIFECYCLE_EXIT, status_known ? status_seen : 0);
 }
 
 static _Noreturn void leave(int status)
 {
-    collector_end(LIFECYCLE_FAST_EXIT, status);
+    end_process(LIFECYCLE_FAST_EXIT, status);
     if (host_real.exit_now)
         host_real.exit_now(status);
     for (;;)
@@ -132,7 +138,7 @@ HOST_EXPORT void quick_exit(int status)
 {
     quick_status = status;
     if (!quick_hooked)
-        collector_end(LIFECYCLE_QUICK_EXIT, status);
+        end_process(LIFECYCLE_QUICK_EXIT, status);
     if (host_real.exit_quick)
         host_real.exit_quick(status);
     for (;;)

@@ -42,6 +42,10 @@ enum lifecycle_state { LIFECYCLE_EMPTY, LIFECYCLE_ALIVE, LIFECYCLE_ENDED };
 /* Children that cannot reach the table (another user, another root folder) say it here: */
 #define LIFECYCLE_CHILD_UNSEEN 8u   /* one was started */
 #define LIFECYCLE_CHILD_REFUSED 16u /* one had something to record */
+/* A variable by which the collector gets in had another value, here or in a program started by it: */
+#define LIFECYCLE_OTHER_CUDA 32u
+#define LIFECYCLE_OTHER_NVTX 64u
+#define LIFECYCLE_OTHER_OPENCL 128u
 #define LIFECYCLE_ERRNO_SHIFT 16    /* why, of what was noted first */
 
 /* How an entry came to be */

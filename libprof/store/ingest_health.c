@@ -312,25 +312,36 @@ static bool state_missing_spools(struct prof_ingest *ingest)
 static bool state_facts(struct prof_ingest *ingest, const struct ingest_process *process,
                         const struct lifecycle_entry *entry)
 {
+#define ANOTHER(variable)                                                                          \
+    "not recorded in this process or in one that it started: " variable                            \
+    " was set to another value inside the run; leave it as perfkit run sets it"
     static const struct {
         uint32_t fact;
         const char *item, *text;
+        bool has_reason;
     } lines[] = {
         {LIFECYCLE_REFUSED, "spool refused",
-         "it made GPU or NVTX calls and could make no spool for them"},
+         "it made GPU or NVTX calls and could make no spool for them", true},
         {LIFECYCLE_CHILD_REFUSED, "spool refused",
-         "a process that it started made GPU or NVTX calls and could make no spool for them"},
-        {LIFECYCLE_CHILD_UNSEEN, "host degraded",
-         "processes that it started could not be written down: what they did is not known"},
+         "a process that it started made GPU or NVTX calls and could make no spool for them", true},
+        {LIFECYCLE_CHILD_UNSEEN, "host refused",
+         "it started processes that cannot reach the spool folder (another user, root folder or "
+         "/dev/shm): what they did is not known",
+         true},
+        {LIFECYCLE_OTHER_CUDA, "cuda refused", ANOTHER("CUDA_INJECTION64_PATH"), false},
+        {LIFECYCLE_OTHER_NVTX, "nvtx refused", ANOTHER("NVTX_INJECTION64_PATH"), false},
+        {LIFECYCLE_OTHER_OPENCL, "opencl refused", ANOTHER("OPENCL_LAYERS"), false},
     };
+#undef ANOTHER
     uint32_t facts = atomic_load(&entry->facts);
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof lines / sizeof lines[0]; i++) {
-        char note[160];
+        char note[240];
         if (!(facts & lines[i].fact) || (lines[i].fact == LIFECYCLE_REFUSED && process->has_spool))
             continue;
-        snprintf(note, sizeof note, "%s (%s)", lines[i].text,
-                 strerror((int)(facts >> LIFECYCLE_ERRNO_SHIFT)));
+        snprintf(note, sizeof note, "%s%s%s%s", lines[i].text, lines[i].has_reason ? " (" : "",
+                 lines[i].has_reason ? strerror((int)(facts >> LIFECYCLE_ERRNO_SHIFT)) : "",
+                 lines[i].has_reason ? ")" : "");
         ok = ingest_health_line(ingest, process->row, "collector", lines[i].item, NULL, note);
     }
     return ok;

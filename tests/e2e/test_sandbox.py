@@ -34,7 +34,7 @@ class Sandbox(e2e.Case):
         notes = dict(db.execute("SELECT item, note FROM capture_health JOIN process ON process.id = "
                                 "process WHERE note NOT NULL AND subject = 'collector'"))
         for item, words in (("spool refused", "a process that it started made GPU or NVTX calls"),
-                            ("host degraded", "processes that it started could not be written down")):
+                            ("host refused", "it started processes that cannot reach the spool folder")):
             self.assertIn(words, notes.get(item, ""))
             self.assertIn(why, notes[item])
         report = json.loads(self.perfkit("report", "--json", result.capture).out)

@@ -1,6 +1,6 @@
 /* A core that writes down how it is called, one line a call, into PERFKIT_DIR/log: the harness of
  * the host tests. Like the real core it knows a vfork child, which borrows its parent's memory
- * ("borrowed"), and keeps at_exit for the sources. */
+ * ("borrowed"). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 
 static char path[256];
 static long owner;
-static const struct collector_source *the_source;
 
 static long pid(void)
 {
@@ -60,8 +59,6 @@ void collector_end(unsigned how, int status)
         LIFECYCLE_END_MAP(X)
 #undef X
     };
-    if (the_source && the_source->at_exit)
-        the_source->at_exit();
     say(owner == pid() ? "end" : "borrowed", names[how], status);
 }
 
@@ -75,15 +72,27 @@ void collector_unloaded(void)
 {
 }
 
-void collector_register(const struct collector_source *source)
+void collector_note_fact(uint32_t facts)
 {
-    the_source = source;
+    if (facts)
+        say("fact", "-", (int)facts);
 }
 
-void collector_health(enum wire_source source, enum wire_health_state state, const char *why,
-                      uint32_t value)
+void collector_check_reach(void)
+{
+}
+
+bool collector_attached(enum wire_source source)
 {
     (void)source;
-    (void)state;
-    say("health", strrchr(why, ' ') + 1, (int)value);
+    return false;
+}
+
+/* Nothing is injected here: what becomes of it is tested in test_environment.c. */
+bool collector_option(const char *name, char *value, size_t size)
+{
+    (void)name;
+    (void)value;
+    (void)size;
+    return false;
 }

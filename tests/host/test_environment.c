@@ -1,6 +1,7 @@
 /* What a started program's environment becomes, and which programs are given our library: the
  * pure parts of the host collector, in process, so that sanitizers see them. */
 #include <check.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,19 +14,36 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/host/host.h"
+#include "libprof/spool/lifecycle.h"
 
 #define LIB "/opt/perfkit/lib/libperfkit_collector.so"
 
-static char last_note[256];
-static unsigned notes;
+static uint32_t noted, facts;
+static bool attached; /* the collectors have */
+struct host_real host_real = {.setenv = NULL};
 
-void collector_health(enum wire_source source, enum wire_health_state state, const char *why,
-                      uint32_t value)
+void host_real_find(void)
+{
+    void *real = dlsym(RTLD_NEXT, "setenv");
+    memcpy(&host_real.setenv, &real, sizeof real);
+}
+
+void collector_note_fact(uint32_t more)
+{
+    noted |= more;
+}
+
+bool collector_attached(enum wire_source source)
 {
     (void)source;
-    (void)state;
-    snprintf(last_note, sizeof last_note, "%s: %u", why, value);
-    notes++;
+    return attached;
+}
+
+bool collector_option(const char *name, char *value, size_t size)
+{
+    ck_assert_str_eq(name, "inject");
+    snprintf(value, size, "nvtx+opencl");
+    return true;
 }
 
 static char *const *list(const char *first, ...)
@@ -43,10 +61,11 @@ static char *const *list(const char *first, ...)
 
 static void start(void)
 {
-    ck_assert(
-        host_environment_remember(list("HOME=/root", "PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1",
-                                       "LD_PRELOAD=/x.so:" LIB, "NVTX_INJECTION64_PATH=" LIB, NULL),
-                                  LIB));
+    ck_assert(host_environment_remember(list("HOME=/root", "PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1",
+                                             "LD_PRELOAD=/x.so:" LIB, "NVTX_INJECTION64_PATH=" LIB,
+                                             "OPENCL_LAYERS=" LIB, NULL),
+                                        LIB, &facts));
+    ck_assert_uint_eq(facts, 0);
 }
 
 /* The new environment as one text, "(same)" when it is handed on as it is. In a heap block of just
@@ -68,8 +87,10 @@ static const char *planned(char *const *envp, bool preload)
     return text;
 }
 
-#define REST "PERFKIT_DIR=/d\nPERFKIT_OPTIONS=a=1\nNVTX_INJECTION64_PATH=" LIB "\n"
-#define ALL "PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1", "NVTX_INJECTION64_PATH=" LIB
+#define REST                                                                                       \
+    "PERFKIT_DIR=/d\nPERFKIT_OPTIONS=a=1\nNVTX_INJECTION64_PATH=" LIB "\nOPENCL_LAYERS=" LIB "\n"
+#define ALL                                                                                        \
+    "PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1", "NVTX_INJECTION64_PATH=" LIB, "OPENCL_LAYERS=" LIB
 
 START_TEST(complete_is_left_alone)
 {
@@ -87,7 +108,7 @@ START_TEST(missing_is_added)
     ck_assert_str_eq(planned(list("A=1", NULL), true), "A=1\nLD_PRELOAD=" LIB "\n" REST);
     ck_assert_str_eq(planned(list("PERFKIT_DIR=/d", "LD_PRELOAD=" LIB, "", NULL), true),
                      "PERFKIT_DIR=/d\nLD_PRELOAD=" LIB "\n\nPERFKIT_OPTIONS=a=1\n"
-                     "NVTX_INJECTION64_PATH=" LIB "\n");
+                     "NVTX_INJECTION64_PATH=" LIB "\nOPENCL_LAYERS=" LIB "\n");
 }
 END_TEST
 
@@ -122,20 +143,67 @@ START_TEST(other_values_stay_and_are_noted)
 {
     start();
     char *const *envp = list("PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1", "LD_PRELOAD=" LIB,
-                             "NVTX_INJECTION64_PATH=/nsys.so", NULL);
+                             "NVTX_INJECTION64_PATH=/nsys.so", "OPENCL_LAYERS=" LIB, NULL);
     ck_assert_str_eq(planned(envp, true), "(same)");
-    planned(envp, true);
-    ck_assert_uint_eq(notes, 0); /* a spool is not made for it */
-    host_environment_report();
-    host_environment_report();
-    ck_assert_uint_eq(notes, 1);
-    ck_assert_str_eq(last_note,
-                     "programs were started with another value of NVTX_INJECTION64_PATH: 2");
-    /* what was not set at the start is nothing of ours */
-    ck_assert_str_eq(planned(list(ALL, "LD_PRELOAD=" LIB, "OPENCL_LAYERS=/l.so", NULL), true),
-                     "(same)");
-    host_environment_report();
-    ck_assert_uint_eq(notes, 1);
+    ck_assert_uint_eq(noted, 0); /* the program says it itself */
+    planned(envp, false);
+    ck_assert_uint_eq(noted, LIFECYCLE_OTHER_NVTX);
+}
+END_TEST
+
+START_TEST(our_layer_joins_those_of_the_program)
+{
+    start();
+#define OTHERS "PERFKIT_DIR=/d", "PERFKIT_OPTIONS=a=1", "NVTX_INJECTION64_PATH=" LIB
+#define OTHERS_TEXT "PERFKIT_DIR=/d\nPERFKIT_OPTIONS=a=1\nNVTX_INJECTION64_PATH=" LIB "\n"
+    ck_assert_str_eq(planned(list(OTHERS, "OPENCL_LAYERS=/l.so", "LD_PRELOAD=" LIB, NULL), true),
+                     OTHERS_TEXT "OPENCL_LAYERS=/l.so:" LIB "\nLD_PRELOAD=" LIB "\n");
+    ck_assert_str_eq(planned(list("OPENCL_LAYERS=", "LD_PRELOAD=/x.so", OTHERS, NULL), true),
+                     "OPENCL_LAYERS=" LIB "\nLD_PRELOAD=/x.so:" LIB "\n" OTHERS_TEXT);
+    ck_assert_str_eq(
+        planned(list(OTHERS, "OPENCL_LAYERS=" LIB ":/l.so", "LD_PRELOAD=" LIB, NULL), true),
+        "(same)");
+    ck_assert_uint_eq(noted, 0);
+    /* in the program's own environment */
+    setenv("OPENCL_LAYERS", "/l.so", 1);
+    ck_assert_str_eq(getenv("OPENCL_LAYERS"), "/l.so:" LIB);
+    setenv("OPENCL_LAYERS", LIB, 1);
+    ck_assert_str_eq(getenv("OPENCL_LAYERS"), LIB);
+    setenv("OPENCL_LAYERS", "/other.so", 0);
+    ck_assert_str_eq(getenv("OPENCL_LAYERS"), LIB);
+    setenv("SOMETHING", "/l.so", 1);
+    ck_assert_str_eq(getenv("SOMETHING"), "/l.so");
+}
+END_TEST
+
+START_TEST(what_a_wrapper_changed_is_mended_or_said)
+{
+    /* a static program has no hooks: what it starts finds this */
+    ck_assert(
+        host_environment_remember(list("PERFKIT_DIR=/d", "LD_PRELOAD=" LIB, "OPENCL_LAYERS=/l.so",
+                                       "NVTX_INJECTION64_PATH=/n.so", NULL),
+                                  LIB, &facts));
+    ck_assert_uint_eq(facts, LIFECYCLE_OTHER_NVTX);
+    host_environment_mend();
+    ck_assert_str_eq(getenv("OPENCL_LAYERS"), "/l.so:" LIB);
+    ck_assert_ptr_null(getenv("NVTX_INJECTION64_PATH"));
+    /* the programs that it starts are given ours where they have none */
+    ck_assert_str_eq(planned(list("PERFKIT_DIR=/d", "LD_PRELOAD=" LIB, NULL), true),
+                     "PERFKIT_DIR=/d\nLD_PRELOAD=" LIB "\nNVTX_INJECTION64_PATH=" LIB
+                     "\nOPENCL_LAYERS=/l.so:" LIB "\n");
+}
+END_TEST
+
+START_TEST(what_the_program_changed_itself_is_said)
+{
+    start();
+    unsetenv("NVTX_INJECTION64_PATH");
+    unsetenv("OPENCL_LAYERS"); /* libOpenCL is not loaded here */
+    ck_assert_uint_eq(host_environment_changed(), 0);
+    setenv("NVTX_INJECTION64_PATH", "/n.so", 1);
+    ck_assert_uint_eq(host_environment_changed(), LIFECYCLE_OTHER_NVTX);
+    attached = true; /* before it was changed */
+    ck_assert_uint_eq(host_environment_changed(), 0);
 }
 END_TEST
 
@@ -148,7 +216,7 @@ END_TEST
 
 START_TEST(without_perfkit_nothing_happens)
 {
-    ck_assert(!host_environment_remember(list("HOME=/root", "LD_PRELOAD=" LIB, NULL), LIB));
+    ck_assert(!host_environment_remember(list("HOME=/root", "LD_PRELOAD=" LIB, NULL), LIB, &facts));
     ck_assert_str_eq(planned(list("A=1", NULL), true), "(same)");
     ck_assert(!host_environment_preloads());
 }
@@ -158,7 +226,7 @@ START_TEST(a_variable_too_long_to_keep_is_given_up)
 {
     static char huge[20000] = "PERFKIT_OPTIONS=";
     memset(huge + 16, 'x', sizeof huge - 17);
-    ck_assert(host_environment_remember(list(huge, "PERFKIT_DIR=/d", NULL), NULL));
+    ck_assert(host_environment_remember(list(huge, "PERFKIT_DIR=/d", NULL), NULL, &facts));
     ck_assert_str_eq(planned(list("A=1", NULL), true), "A=1\nPERFKIT_DIR=/d\n");
 }
 END_TEST
@@ -314,6 +382,9 @@ int main(void)
         preload_is_a_list,
         preload_is_taken_out_for_programs_that_cannot_have_it,
         other_values_stay_and_are_noted,
+        our_layer_joins_those_of_the_program,
+        what_a_wrapper_changed_is_mended_or_said,
+        what_the_program_changed_itself_is_said,
         another_perfkit_is_left_alone,
         without_perfkit_nothing_happens,
         a_variable_too_long_to_keep_is_given_up,

@@ -45,8 +45,7 @@ static const struct {
     {"exec_cleared", "a hello exec_cleared 2 a end exec 0 a hello env 2" EXIT(0),
      "exec_cleared\nenv\n" PASSED "0 others\n"},
     {"exec_overwritten",
-     "a hello exec_overwritten 2 a health NVTX_INJECTION64_PATH 1 a end exec 0 a hello env 2" EXIT(
-         0),
+     "a hello exec_overwritten 2 a end exec 0 a hello env 2" EXIT(0),
      "exec_overwritten\nenv\nLD_PRELOAD=$LIB\nPERFKIT_DIR=$DIR\nPERFKIT_OPTIONS=o=1\n"
      "CUDA_INJECTION64_PATH=/c.so\nNVTX_INJECTION64_PATH=/somebody/elses.so\n"
      "OPENCL_LAYERS=/l.so\n1 others\n"},

@@ -1,5 +1,5 @@
 # Lists are added to, single variables are taken over, and what is left out is said in the capture.
-show() { grep -E '^(LD_PRELOAD|OPENCL_LAYERS|CUDA_INJ|NVTX_INJ|PERFKIT_OPTIONS)' | grep -v CUDA | sort | sed "s|[^:=]*/lib[0-9]*/[^:]*collector.so|COLLECTOR|g"; }
+show() { grep -E '^(LD_PRELOAD|OPENCL_LAYERS|CUDA_INJ|NVTX_INJ|PERFKIT_OPTIONS)' | grep -v CUDA | sort | sed "s|+cuda||;s|[^:=]*/lib[0-9]*/[^:]*collector.so|COLLECTOR|g"; }
 notes() { command -v sqlite3 >/dev/null || return; sqlite3 "$1" "SELECT item, note FROM capture_health WHERE note LIKE '%$2%'" | sed 's|/[^ ]*/|DIR/|g'; }
 echo plain
 perfkit run -q -- env | show
