@@ -131,7 +131,7 @@ static void put_callers(struct prof_json *json, const struct prof_caller_sums *s
         prof_json_int(json, NULL, row->cost.count);
         prof_json_int(json, NULL, row->cost.idle_ns);
         prof_json_array(json, NULL);
-        for (size_t k = 0; k < row->depth; k++) {
+        for (size_t k = row->told; k < row->depth; k++) {
             char text[400];
             prof_frame_text(&sums->places[row->path[k]], text, sizeof text);
             prof_json_string(json, NULL, text);

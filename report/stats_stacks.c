@@ -153,16 +153,16 @@ static struct telling telling_of(const struct prof_frame *places, const uint32_t
     return telling;
 }
 
-/* "launch (a.c:5) < step (a.c:9) < main (a.c:20)". In brief what is not the program's own is left
- * out behind the innermost named frame: "gemm (libx.so) < ... < main (a.c:20)". False: out of
- * memory. */
+/* "launch (a.c:5) < step (a.c:9) < main (a.c:20)". In brief it begins with the
+ * frame that tells callers apart, and what is not the program's own is left out behind it: "gemm
+ * (libx.so) < ... < main (a.c:20)". False: out of memory. */
 static bool path_text(const struct prof_frame *places, const uint32_t *path, size_t depth,
-                      bool brief, struct prof_stat_text *text)
+                      size_t told_first, bool brief, struct prof_stat_text *text)
 {
     struct telling telling = telling_of(places, path, depth, brief);
     size_t used = 0, told = 0;
     bool gap = false, ok = true;
-    for (size_t i = 0; ok && i < depth; i++) {
+    for (size_t i = brief ? told_first : 0; ok && i < depth; i++) {
         const struct prof_frame *place = &places[path[i]];
         bool first = !told && (place->named || !brief);
         if (told == telling.most || (!first && prof_frame_nearness(place) > telling.farthest)) {
@@ -186,7 +186,7 @@ enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
     walk->stackless = true;
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_caller_row *row = &sums.rows[i];
-        if (!path_text(sums.places, row->path, row->depth, walk->brief, &text))
+        if (!path_text(sums.places, row->path, row->depth, row->told, walk->brief, &text))
             status = prof_fail(err, PROF_NOMEM, "out of memory");
         struct caller_line line = {.row = *row,
                                    .share = share_of(row->cost.device_ns, sums.all.device_ns),
@@ -227,7 +227,7 @@ enum prof_status prof_stat_stack_api_sum(struct prof_report_stat_walk *walk, str
     walk->stackless = true;
     for (size_t i = 0; !status && i < sums.count; i++) {
         const struct prof_call_row *row = &sums.rows[i];
-        if (!path_text(sums.places, row->path, row->depth, walk->brief, &text))
+        if (!path_text(sums.places, row->path, row->depth, row->told, walk->brief, &text))
             status = prof_fail(err, PROF_NOMEM, "out of memory");
         struct call_line line = {.row = *row,
                                  .share = share_of(row->total_ns, sums.total_ns),

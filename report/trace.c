@@ -53,10 +53,10 @@ uint32_t prof_trace_stack(struct prof_trace *t, int64_t stack)
     return node;
 }
 
-static void write_callers(struct prof_stacks *stacks, int64_t stack, char *out, size_t size)
+static void write_callers(struct prof_capture *capture, int64_t stack, char *out, size_t size)
 {
-    const struct prof_frame *frames;
-    size_t count = prof_stack_near(stacks, stack, &frames), used = 0;
+    const struct prof_frame *frames, *via;
+    size_t count = prof_stack_callers(capture, PROF_STACK_WORK, stack, &frames, &via), used = 0;
     out[0] = 0;
     for (size_t i = 0; i < count && i < CALLERS && used < size; i++) {
         struct prof_frame frame = frames[i];
@@ -78,7 +78,7 @@ void prof_trace_called_from(struct prof_trace *t, int64_t stack)
         return;
     const char *kept = prof_trace_kept(t, STACK_TEXTS + (uint64_t)stack);
     if (!kept) {
-        write_callers(t->stacks.stacks, stack, text, sizeof text);
+        write_callers(t->capture, stack, text, sizeof text);
         kept = prof_trace_keep(t, STACK_TEXTS + (uint64_t)stack, text);
     }
     if (kept[0])

@@ -92,10 +92,12 @@ const char *tui_kept_place(struct tui_kept *kept, int64_t stack)
     return NULL;
 }
 
-static void keep_place(struct tui_kept *kept, struct prof_stacks *stacks, int64_t stack)
+static void keep_place(struct tui_kept *kept, struct prof_capture *tail, int64_t stack)
 {
     char text[400] = "";
-    const struct prof_frame *place = prof_stack_place(stacks, stack);
+    const struct prof_frame *place, *via;
+    if (!prof_stack_callers(tail, PROF_STACK_MEMORY, stack, &place, &via))
+        place = NULL;
     if (prof_map_get(&kept->stacks, (uint64_t)stack))
         return;
     if (place)
@@ -109,11 +111,7 @@ static void keep_place(struct tui_kept *kept, struct prof_stacks *stacks, int64_
 
 void tui_kept_ask_places(struct tui_kept *kept, struct prof_capture *tail)
 {
-    struct prof_stacks *stacks = NULL;
-    if (!prof_stacks_open(tail, &stacks, NULL)) {
-        for (size_t i = 0; i < kept->wanted.count; i++)
-            keep_place(kept, stacks, kept->wanted.data[i]);
-    }
-    prof_stacks_close(stacks);
+    for (size_t i = 0; i < kept->wanted.count; i++)
+        keep_place(kept, tail, kept->wanted.data[i]);
     kept->wanted.count = 0;
 }

@@ -122,7 +122,7 @@ static void show_ways(struct tui_table *table, const struct tui_view_input *inpu
 #define MOST_FRAMES 5
 
 /* Call stacks that are the same in the frames that are shown: those nearest to the program's
- * author, innermost first. */
+ * author, from the one on that tells callers apart. */
 struct caller {
     uint32_t path[MOST_FRAMES]; /* numbers of places */
     size_t depth;
@@ -143,7 +143,7 @@ static void near_frames(const struct prof_caller_sums *sums, const struct prof_c
         enum prof_nearness its = prof_frame_nearness(&sums->places[row->path[i]]);
         nearest = its < nearest ? its : nearest;
     }
-    for (size_t i = 0; i < row->depth && out->depth < MOST_FRAMES; i++) {
+    for (size_t i = row->told; i < row->depth && out->depth < MOST_FRAMES; i++) {
         if (prof_frame_nearness(&sums->places[row->path[i]]) == nearest)
             out->path[out->depth++] = row->path[i];
     }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libprof/analysis/capture.h"
+#include "libprof/analysis/launch_wrappers.h"
 
 #define ARENA_BLOCK (64u << 10)
 #define OPEN_TRIES 25 /* of 20 ms */
@@ -65,8 +66,7 @@ enum prof_status prof_query_end(struct prof_capture *capture, sqlite3_stmt *stat
 
 enum prof_status prof_begin(struct prof_capture *capture, struct prof_error *err)
 {
-    if (!capture->transactions &&
-        sqlite3_exec(capture->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+    if (!capture->transactions && sqlite3_exec(capture->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         return prof_store_fail(capture->store, "read", err);
     capture->transactions++;
     return PROF_OK;
@@ -103,7 +103,9 @@ static enum prof_status open_once(const char *path, struct prof_capture **captur
 enum prof_status prof_open(const char *path, struct prof_capture **capture, struct prof_error *err)
 {
     enum prof_status status = open_once(path, capture, err);
-    for (int i = 0; (status == PROF_IO || status == PROF_ACCESS) && i < OPEN_TRIES && access(path, R_OK) == 0; i++) {
+    for (int i = 0;
+         (status == PROF_IO || status == PROF_ACCESS) && i < OPEN_TRIES && access(path, R_OK) == 0;
+         i++) {
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         status = open_once(path, capture, err);
     }
@@ -114,6 +116,12 @@ enum prof_status prof_open(const char *path, struct prof_capture **capture, stru
 
 static void forget_stacks(struct prof_capture *capture)
 {
+    for (size_t i = 0; i < PROF_STACK_USES; i++) {
+        if (capture->wrappers[i])
+            prof_launch_wrappers_free(capture->wrappers[i]);
+        free(capture->wrappers[i]);
+        capture->wrappers[i] = NULL;
+    }
     prof_stacks_close(capture->stacks);
     capture->stacks = NULL;
 }

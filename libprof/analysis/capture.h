@@ -36,13 +36,14 @@ struct prof_capture {
     PROF_ARRAY(struct prof_stream) streams;
     PROF_ARRAY(struct prof_config) configs;
     PROF_ARRAY(const char *) category_texts;
-    struct prof_names categories; /* (process, domain, category) -> index into category_texts */
+    struct prof_names categories;   /* (process, domain, category) -> index into category_texts */
     struct prof_arena lookup_texts; /* replaced by prof_refresh */
     struct prof_arena string_texts; /* kept until prof_close */
     struct prof_map strings;        /* string id -> index into string_slots */
     PROF_ARRAY(struct prof_text_slot) string_slots;
     sqlite3_stmt *string_query;
-    struct prof_stacks *stacks; /* read at first use; NULL before */
+    struct prof_stacks *stacks;                             /* read at first use; NULL before */
+    struct prof_launch_wrappers *wrappers[PROF_STACK_USES]; /* likewise */
     int transactions; /* open cursors that share one read transaction */
 };
 
@@ -96,6 +97,11 @@ void prof_end(struct prof_capture *capture);
  * there are none. */
 enum prof_status prof_capture_stacks(struct prof_capture *capture, struct prof_stacks **stacks,
                                      struct prof_error *err);
+
+/* Of a path of places, innermost first, those that are nearest to the reader: indices into it, into
+ * near[depth]. Returns how many. */
+size_t prof_path_near(const struct prof_frame *places, const uint32_t *path, size_t depth,
+                      uint32_t *near);
 
 /* Read what prof_info and the lookups return. */
 enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_error *err);

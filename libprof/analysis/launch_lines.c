@@ -7,7 +7,6 @@
 
 #include "libprof/analysis/device_ops.h"
 #include "libprof/analysis/graph_nodes.h"
-#include "libprof/analysis/launch_wrappers.h"
 #include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_launch_lines.h"
@@ -34,7 +33,6 @@ struct work {
     PROF_ARRAY(const char *) name_list;
     struct prof_names works_of; /* struct work_key -> place in works */
     PROF_ARRAY(struct line_work) works;
-    struct prof_launch_wrappers wrappers;
     struct prof_names rows_of; /* struct row_key -> row */
     PROF_ARRAY(struct prof_launch_line) rows;
     struct prof_launch_lines *result;
@@ -154,16 +152,14 @@ struct row_key {
     uint32_t place, via, backward;
 };
 
-static uint32_t row_of(struct work *w, const struct prof_launch_place *place, bool backward)
+static uint32_t row_of(struct work *w, const struct prof_frame *frame,
+                       const struct prof_frame *wrapper, bool backward)
 {
-    struct row_key key = {place->place, place->via, backward};
+    struct row_key key = {frame->number, wrapper ? wrapper->number : frame->number, backward};
     const uint32_t *known = prof_names_get(&w->rows_of, (const char *)&key, sizeof key);
     if (known)
         return *known;
-    const struct prof_frame *places;
-    prof_stacks_places(w->stacks, &places);
-    const struct prof_frame *frame = &places[place->place];
-    const char *via = place->via == place->place ? NULL : places[place->via].function;
+    const char *via = wrapper ? wrapper->function : NULL;
     const char *before = backward ? "backward of " : "";
     struct prof_launch_line *row = prof_array_add(&w->rows);
     if (!row)
@@ -183,15 +179,15 @@ static uint32_t row_of(struct work *w, const struct prof_launch_place *place, bo
 static bool settle(struct work *w, struct line_work *work)
 {
     struct prof_launch_lines *result = w->result;
-    struct prof_launch_place place;
+    const struct prof_frame *frames, *via;
     result->operations += work->count;
     result->device_ns = prof_add(result->device_ns, work->ns);
-    if (!prof_launch_wrappers_find(&w->wrappers, work->stack, &place)) {
+    if (!prof_stack_callers(w->capture, PROF_STACK_WORK, work->stack, &frames, &via)) {
         result->unknown_operations += work->count;
         result->unknown_ns = prof_add(result->unknown_ns, work->ns);
         return true;
     }
-    uint32_t at = row_of(w, &place, work->backward);
+    uint32_t at = row_of(w, frames, via, work->backward);
     if (at == PROF_NO_GROUP)
         return false;
     struct prof_launch_line *row = &w->rows.data[at];
@@ -235,10 +231,7 @@ static void find_most(struct work *w)
 
 static bool make_rows(struct work *w)
 {
-    prof_launch_wrappers_init(&w->wrappers, w->stacks);
     bool ok = true;
-    for (size_t i = 0; ok && i < w->works.count; i++)
-        ok = prof_launch_wrappers_add(&w->wrappers, w->works.data[i].stack, w->works.data[i].name);
     for (size_t i = 0; ok && i < w->works.count; i++)
         ok = settle(w, &w->works.data[i]);
     if (ok)
@@ -290,7 +283,6 @@ static void close_work(struct work *w)
         free(w->rows.data[i].where);
     prof_array_free(&w->rows);
     prof_names_free(&w->rows_of);
-    prof_launch_wrappers_free(&w->wrappers);
     prof_array_free(&w->works);
     prof_names_free(&w->works_of);
     prof_array_free(&w->name_list);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
+#include "libprof/analysis/launch_wrappers.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack_sums.h"
 
@@ -242,6 +243,12 @@ enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct 
     }
     if (!status && !fill_work_ns(&c))
         status = prof_out_of_memory(err);
+    const struct prof_launch_wrappers *wrappers = NULL;
+    if (!status)
+        status = prof_capture_wrappers(capture, PROF_STACK_WORK, &wrappers, err);
+    for (size_t i = 0; !status && i < c.rows.count; i++)
+        c.rows.data[i].told = prof_launch_wrappers_skip_path(
+            wrappers, result->places, c.rows.data[i].path, c.rows.data[i].depth);
     if (c.rows.count)
         qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_work);
     result->rows = c.rows.data;
@@ -382,12 +389,18 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
         if (!add_group(&c, stacks, &c.groups.data[i]))
             status = prof_out_of_memory(err);
     }
+    if (stacks)
+        prof_stacks_places(stacks, &result->places);
+    const struct prof_launch_wrappers *wrappers = NULL;
+    if (!status)
+        status = prof_capture_wrappers(capture, PROF_STACK_CALLS, &wrappers, err);
+    for (size_t i = 0; !status && i < c.rows.count; i++)
+        c.rows.data[i].told = prof_launch_wrappers_skip_path(
+            wrappers, result->places, c.rows.data[i].path, c.rows.data[i].depth);
     if (c.rows.count)
         qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_total);
     result->rows = c.rows.data;
     result->count = c.rows.count;
-    if (stacks)
-        prof_stacks_places(stacks, &result->places);
     prof_names_free(&c.keys);
     prof_names_free(&c.known);
     prof_array_free(&c.groups);

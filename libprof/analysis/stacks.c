@@ -428,6 +428,23 @@ size_t prof_stack_near(struct prof_stacks *s, int64_t stack, const struct prof_f
     return kept;
 }
 
+size_t prof_path_near(const struct prof_frame *places, const uint32_t *path, size_t depth,
+                      uint32_t *near)
+{
+    size_t kept = 0;
+    int nearest = INT_MAX;
+    for (size_t i = 0; i < depth; i++) {
+        int far = distance(&places[path[i]], i ? &places[path[i - 1]] : NULL);
+        if (far < nearest) {
+            nearest = far;
+            kept = 0;
+        }
+        if (far == nearest)
+            near[kept++] = (uint32_t)i;
+    }
+    return kept;
+}
+
 const struct prof_frame *prof_stack_place(struct prof_stacks *s, int64_t stack)
 {
     const struct prof_frame *frames;

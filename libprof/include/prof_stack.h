@@ -84,6 +84,22 @@ const struct prof_frame *prof_stack_place(struct prof_stacks *stacks, int64_t st
  * prof_stack_frames. */
 size_t prof_stack_near(struct prof_stacks *stacks, int64_t stack, const struct prof_frame **frames);
 
+/* What was done where a stack was taken. */
+enum prof_stack_use {
+    PROF_STACK_WORK,   /* work of a device: kernels, copies, memsets */
+    PROF_STACK_MEMORY, /* allocations */
+    PROF_STACK_WAITS,  /* synchronizations */
+    PROF_STACK_CALLS,  /* any API call */
+    PROF_STACK_USES
+};
+
+/* The frames of prof_stack_near from the one on that tells callers apart: the functions through
+ * which a program launches or allocates everything are skipped, judged over the whole capture.
+ * *via is the innermost frame where some were skipped, else NULL. Returns how many; 0 also when the
+ * capture has no stacks. Valid until the next call for this capture. */
+size_t prof_stack_callers(struct prof_capture *capture, enum prof_stack_use use, int64_t stack,
+                          const struct prof_frame **frames, const struct prof_frame **via);
+
 /* "function (file.c:42)", "function (libx.so)" or "libx.so+0x1f3", the folders of paths left out.
  * Writes at most `size` bytes, NUL included; returns the length that it would have, as snprintf. */
 size_t prof_frame_text(const struct prof_frame *frame, char *out, size_t size);

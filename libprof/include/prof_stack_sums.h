@@ -39,6 +39,7 @@ struct prof_caller_row {
     int64_t work_ns; /* of all rows of this work: they stand together */
     uint32_t *path;  /* numbers of prof_stacks_places, innermost first */
     size_t depth;    /* 0 = its stack is not known */
+    size_t told;     /* in path: the frame that tells callers apart, as prof_stack_callers */
 };
 
 struct prof_caller_sums {
@@ -60,7 +61,7 @@ struct prof_call_row {
     const char *name;                /* API function */
     int64_t count, total_ns, max_ns; /* calls with a known duration: time on the host */
     uint32_t *path;                  /* as in struct prof_caller_row */
-    size_t depth;
+    size_t depth, told;
 };
 
 struct prof_call_sums {

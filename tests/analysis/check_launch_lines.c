@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "libprof/include/prof_launch_lines.h"
+#include "libprof/include/prof_memory.h"
 #include "libprof/include/prof_pytorch.h"
+#include "libprof/include/prof_stack_sums.h"
 #include "tests/analysis/fixture.h"
 
 static const struct prof_launch_line *row_of(const struct prof_launch_lines *lines,
@@ -84,6 +86,68 @@ START_TEST(so_does_one_that_only_copies)
     ck_assert_int_eq(row_of(&lines, "two (a.c:25)")->bytes, 1000000);
     ck_assert_str_eq(lines.rows[0].work, "HtoD");
     prof_launch_lines_free(&lines);
+    prof_close(c);
+}
+END_TEST
+
+/* main calls a, b and c; each calls gemm (25), which launches all kernels through product (26) and
+ * enqueue (30), and each gets memory through allocate (41): no place has fewer
+ * kernels than the one that it calls. Stacks: 5, 9, 13; 14, 16, 18. */
+static const char nested_sql[] =
+    "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'a'), (22, 'b'), (23, 'c'), "
+    "(24, '/src/a.c'), (25, 'gemm'), (26, 'product'), (27, 'enqueue'), (28, 'allocate');"
+    "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2), (3, 1, 1, 3), "
+    "(4, 1, 1, 4), (5, 1, 1, 5), (6, 1, 1, 6), (7, 1, 1, 7), (8, 1, 1, 8);"
+    "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 24, 10), "
+    "(2, 0, 21, 24, 20), (3, 0, 22, 24, 21), (4, 0, 23, 24, 22), (5, 0, 25, 24, 25), "
+    "(6, 0, 26, 24, 26), (7, 0, 27, 24, 30), (8, 0, 28, 24, 41);"
+    "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), "
+    "(2, 1, 2, 2), (3, 2, 5, 3), (4, 3, 6, 4), (5, 4, 7, 5), "
+    "(6, 1, 3, 2), (7, 6, 5, 3), (8, 7, 6, 4), (9, 8, 7, 5), "
+    "(10, 1, 4, 2), (11, 10, 5, 3), (12, 11, 6, 4), (13, 12, 7, 5), "
+    "(14, 2, 8, 3), (16, 6, 8, 3), (18, 10, 8, 3);"
+    "INSERT INTO kernel(start, duration, stream, config, thread, stack) VALUES"
+    "(1000, 100, 1, 1, 1, 5), (2000, 100, 1, 3, 1, 5), (3000, 30, 1, 1, 1, 9), "
+    "(4000, 30, 1, 3, 1, 9), (5000, 7, 1, 1, 1, 13), (6000, 7, 1, 3, 1, 13);"
+    "INSERT INTO allocation(process, start, \"end\", bytes, kind, stack) VALUES"
+    "(1, 10, 7000, 4096, 3, 14), (1, 11, 7000, 4096, 3, 16), (1, 12, 7000, 4096, 3, 18);";
+
+START_TEST(so_does_a_nest_of_functions_through_which_everything_goes)
+{
+    struct prof_capture *c = fixture_with_base(nested_sql);
+    struct prof_launch_lines lines;
+    const struct prof_frame *frames, *via;
+    ck_ok(prof_launch_lines(c, NULL, &lines, &err));
+    ck_assert_uint_eq(lines.count, 3);
+    ck_assert_int_eq(row_of(&lines, "a (a.c:20)")->device_ns, 200);
+    ck_assert_int_eq(row_of(&lines, "b (a.c:21)")->device_ns, 60);
+    ck_assert_int_eq(row_of(&lines, "c (a.c:22)")->device_ns, 14);
+    ck_assert_str_eq(lines.rows[0].via, "enqueue");
+    prof_launch_lines_free(&lines);
+    ck_assert_uint_eq(prof_stack_callers(c, PROF_STACK_WORK, 9, &frames, &via), 2);
+    ck_assert_str_eq(frames[0].function, "b");
+    ck_assert_str_eq(frames[1].function, "main");
+    ck_assert_str_eq(via->function, "enqueue");
+    ck_assert_uint_eq(prof_stack_callers(c, PROF_STACK_MEMORY, 18, &frames, &via), 2);
+    ck_assert_str_eq(frames[0].function, "c");
+    ck_assert_str_eq(via->function, "allocate");
+    /* Nobody waited: there is nothing that speaks against the innermost line. */
+    ck_assert_uint_eq(prof_stack_callers(c, PROF_STACK_WAITS, 18, &frames, &via), 3);
+    ck_assert_ptr_null(via);
+    struct prof_caller_sums sums;
+    ck_ok(prof_caller_sums(c, NULL, &sums, &err));
+    ck_assert_uint_eq(sums.count, 6);
+    for (size_t i = 0; i < sums.count; i++)
+        ck_assert_int_eq(sums.places[sums.rows[i].path[sums.rows[i].told]].function[1], 0);
+    prof_caller_sums_free(&sums);
+    struct prof_memory_profile profile;
+    ck_ok(prof_memory_profile(c, NULL, &profile, &err));
+    ck_assert_uint_eq(profile.site_count, 3);
+    for (size_t i = 0; i < profile.site_count; i++)
+        ck_assert_msg(strstr(profile.sites[i].brief, " < main (a.c:10) via allocate (a.c:41)") ==
+                          profile.sites[i].brief + strlen("a (a.c:20)"),
+                      "%s", profile.sites[i].brief);
+    prof_memory_profile_free(&profile);
     prof_close(c);
 }
 END_TEST
@@ -181,5 +245,6 @@ START_TEST(without_stacks_there_are_no_lines)
 END_TEST
 
 CHECK_MAIN("launch lines", a_function_that_only_launches_gives_way, so_does_one_that_only_copies,
+           so_does_a_nest_of_functions_through_which_everything_goes,
            backward_work_belongs_to_the_forward_line,
            nodes_of_graphs_belong_to_where_they_were_made, without_stacks_there_are_no_lines)

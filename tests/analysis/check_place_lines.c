@@ -65,6 +65,26 @@ START_TEST(places_have_lines)
 }
 END_TEST
 
+/* Three lines launch through one function: theirs stand first. */
+START_TEST(a_wrapper_comes_last)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO string(id, value) VALUES(20, 'main'), (21, 'step'), (22, '/src/a.c'), "
+        "(23, 'enqueue');"
+        "INSERT INTO frame(id, process, kind, address) VALUES(1, 1, 1, 1), (2, 1, 1, 2), "
+        "(3, 1, 1, 3), (4, 1, 1, 4), (5, 1, 1, 5);"
+        "INSERT INTO symbol(frame, level, function, file, line) VALUES(1, 0, 20, 22, 10), "
+        "(2, 0, 21, 22, 20), (3, 0, 21, 22, 21), (4, 0, 21, 22, 22), (5, 0, 23, 22, 30);"
+        "INSERT INTO stack(id, parent, frame, depth) VALUES(1, NULL, 1, 1), (2, 1, 2, 2), "
+        "(3, 1, 3, 2), (4, 1, 4, 2), (5, 2, 5, 3), (6, 3, 5, 3), (7, 4, 5, 3);"
+        "INSERT INTO kernel(start, duration, stream, config, api_lead, api_duration, thread, "
+        "stack) VALUES(1000, 100, 1, 1, 10, 5, 1, 5), (2000, 100, 1, 1, 10, 5, 1, 6), "
+        "(3000, 100, 1, 1, 10, 5, 1, 7);");
+    ck_assert_str_eq(place_at(c, 2000, 100, 1, 1).line, "step (a.c:21) < main via enqueue");
+    prof_close(c);
+}
+END_TEST
+
 START_TEST(without_stacks_nothing_is_told)
 {
     struct prof_capture *c = fixture_with_base(
@@ -74,4 +94,4 @@ START_TEST(without_stacks_nothing_is_told)
 }
 END_TEST
 
-CHECK_MAIN("place lines", places_have_lines, without_stacks_nothing_is_told)
+CHECK_MAIN("place lines", places_have_lines, a_wrapper_comes_last, without_stacks_nothing_is_told)

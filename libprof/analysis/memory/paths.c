@@ -42,6 +42,7 @@ static size_t path_to(const struct prof_flame *tree, uint32_t at, uint32_t path[
 
 struct text {
     PROF_ARRAY(char) bytes;
+    const struct prof_launch_wrappers *wrappers; /* of allocations */
 };
 
 static bool append(struct text *text, const char *what, size_t length)
@@ -77,20 +78,26 @@ static bool append_path(struct text *text, const struct prof_flame *tree, uint32
     return ok && append(text, "", 1);
 }
 
-/* The innermost frame that is nearest to the person who reads and has a line, else the node itself.
- */
-static uint32_t place_of(const struct prof_flame *tree, uint32_t at)
+/* Of the frames that are nearest to the person who reads and have a line the one that tells callers
+ * apart, else the node itself. */
+static uint32_t place_of(const struct text *text, const struct prof_flame *tree, uint32_t at)
 {
-    uint32_t best = at;
+    uint32_t nodes[DEPTH], numbers[DEPTH];
+    size_t count = 0;
     enum prof_nearness nearest = PROF_NEAR_OWN_NAME;
-    for (uint32_t node = at; node; node = tree->nodes[node].parent) {
+    for (uint32_t node = at; node && count < DEPTH; node = tree->nodes[node].parent) {
         const struct prof_frame *frame = tree->nodes[node].frame;
-        if (frame && prof_frame_nearness(frame) < nearest) {
-            best = node;
-            nearest = prof_frame_nearness(frame);
+        enum prof_nearness near = frame ? prof_frame_nearness(frame) : PROF_NEAR_RUNTIME;
+        if (near < nearest) {
+            nearest = near;
+            count = 0;
+        }
+        if (near == nearest && near < PROF_NEAR_OWN_NAME) {
+            nodes[count] = node;
+            numbers[count++] = frame->number;
         }
     }
-    return best;
+    return count ? nodes[prof_launch_wrappers_skip(text->wrappers, numbers, count)] : at;
 }
 
 #define CALLERS 3
@@ -147,16 +154,18 @@ static bool append_ranges(struct text *text, const struct prof_flame *tree, cons
  * the ranges. */
 static bool append_brief(struct text *text, const struct prof_flame *tree, uint32_t at)
 {
-    uint32_t path[DEPTH], place = place_of(tree, at);
+    uint32_t path[DEPTH], place = place_of(text, tree, at);
     size_t depth = path_to(tree, at, path), frames = 0;
     const struct prof_frame *first = place ? tree->nodes[place].frame : NULL;
     uint32_t inner = 0;
-    bool ok = true;
+    bool ok = true, reached = !first;
     for (size_t i = depth; ok && i-- > 0;) {
         const struct prof_frame *frame = tree->nodes[path[i]].frame;
         if (frame && !inner && belongs(frame, NULL))
             inner = path[i];
-        if (frame && frames < CALLERS && belongs(frame, first) && !(frames && is_whole_file(frame)))
+        reached |= path[i] == place;
+        if (frame && reached && frames < CALLERS && belongs(frame, first) &&
+            !(frames && is_whole_file(frame)))
             ok = append_frame(text, frame, frames++ ? " < " : "");
     }
     if (!frames)
@@ -169,7 +178,7 @@ static bool append_brief(struct text *text, const struct prof_flame *tree, uint3
 static bool append_name(struct text *text, const struct prof_flame *tree, uint32_t at)
 {
     char word[WORD] = "unknown";
-    uint32_t place = place_of(tree, at);
+    uint32_t place = place_of(text, tree, at);
     size_t length = place ? name_of(&tree->nodes[place], word) : strlen(word);
     return append(text, word, length + 1);
 }
@@ -197,9 +206,10 @@ static bool append_all(struct text *text, const struct prof_memory_profile *resu
     return ok;
 }
 
-bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *nodes)
+bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *nodes,
+                        const struct prof_launch_wrappers *wrappers)
 {
-    struct text text = {0};
+    struct text text = {.wrappers = wrappers};
     size_t *starts = calloc(3 * result->site_count + 2 * result->failure_count + 1, sizeof *starts);
     const size_t *at = starts;
     bool ok = starts && append_all(&text, result, nodes, starts);

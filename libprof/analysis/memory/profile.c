@@ -347,10 +347,14 @@ static enum prof_status work_through(struct memory_work *w, struct prof_memory_p
         status = memory_failures(w, result, err);
     if (!status)
         status = memory_drivers(w, result, err);
+    const struct prof_launch_wrappers *wrappers;
+    if (!status)
+        status = prof_capture_wrappers(w->capture, PROF_STACK_MEMORY, &wrappers, err);
     if (status)
         return status;
     prof_call_tree_take(&w->tree, &result->tree);
-    return memory_write_paths(result, w->failure_nodes.data) ? PROF_OK : prof_out_of_memory(err);
+    return memory_write_paths(result, w->failure_nodes.data, wrappers) ? PROF_OK
+                                                                       : prof_out_of_memory(err);
 }
 
 static void free_work(struct memory_work *w)

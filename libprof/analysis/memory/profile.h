@@ -5,6 +5,7 @@
 
 #include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/compare/iteration.h"
+#include "libprof/analysis/launch_wrappers.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/include/prof_memory.h"
 
@@ -107,9 +108,10 @@ const struct prof_call *memory_call_before(const struct prof_facts *facts, uint3
 /* The host's memory, not a device's. */
 bool memory_on_host(int kind);
 
-/* Names and paths of the sites and failures, into result->texts. `nodes`: of the failures. False:
- * out of memory. */
-bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *nodes);
+/* Names and paths of the sites and failures, into result->texts. `nodes`: of the failures;
+ * `wrappers`: of allocations. False: out of memory. */
+bool memory_write_paths(struct prof_memory_profile *result, const uint32_t *nodes,
+                        const struct prof_launch_wrappers *wrappers);
 
 /* The same from facts that are loaded already. */
 enum prof_status prof_memory_profile_of(const struct prof_facts *facts,

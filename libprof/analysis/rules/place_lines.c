@@ -10,7 +10,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
 
-#define FRAMES 3 /* of a place: who called a function that only launches tells more than itself */
+#define FRAMES 3 /* of a place: the one that tells callers apart, and its callers */
 
 struct moments {
     PROF_ARRAY(struct prof_place *) places;
@@ -49,22 +49,27 @@ static bool collect(struct moments *m, struct prof_findings *findings)
     return true;
 }
 
-static void write_line(struct prof_place *place, struct prof_stacks *stacks, int64_t stack,
-                       bool ends)
+/* Behind the callers the wrapper that made the call: " < NAME" or " via NAME". */
+static void append_function(struct prof_place *place, const char *between, const char *name)
 {
-    const struct prof_frame *frames;
-    size_t count = prof_stack_near(stacks, stack, &frames), used;
+    size_t used = strlen(place->line);
+    if (used + strlen(between) + strlen(name) < sizeof place->line) /* else cut at a frame */
+        snprintf(place->line + used, sizeof place->line - used, "%s%s", between, name);
+}
+
+static void write_line(struct prof_place *place, struct prof_capture *capture,
+                       enum prof_stack_use use, int64_t stack, bool ends)
+{
+    const struct prof_frame *frames, *via;
+    size_t count = prof_stack_callers(capture, use, stack, &frames, &via);
     if (!count || prof_frame_nearness(frames) >= PROF_NEAR_LIBRARY_NAME)
         return; /* a function of a library is no place where a program could be mended */
     place->line_ends_it = ends;
-    used = prof_frame_text(frames, place->line, sizeof place->line);
-    for (size_t i = 1; i < count && i < FRAMES; i++) {
-        size_t length = strlen(frames[i].function) + strlen(" < ");
-        if (used + length >= sizeof place->line)
-            return; /* cut at a frame, or within the first one */
-        used += (size_t)snprintf(place->line + used, sizeof place->line - used, " < %s",
-                                 frames[i].function);
-    }
+    prof_frame_text(frames, place->line, sizeof place->line);
+    for (size_t i = 1; i < count && i < FRAMES; i++)
+        append_function(place, " < ", frames[i].function);
+    if (via)
+        append_function(place, " via ", via->function);
 }
 
 /* A call and what it asked for: the columns of the queries below. */
@@ -86,19 +91,20 @@ static bool comes_next(const struct prof_place *place, const struct seen *seen)
     return end == seen->start || (end == seen->call && place->thread == seen->thread);
 }
 
-static void match(const struct moments *m, struct prof_stacks *stacks, const struct seen *seen)
+static void match(const struct moments *m, struct prof_capture *capture, enum prof_stack_use use,
+                  const struct seen *seen)
 {
     for (size_t i = 0; i < m->places.count; i++) {
         struct prof_place *place = m->places.data[i];
         if ((!place->line[0] || place->line_ends_it) && is_itself(place, seen))
-            write_line(place, stacks, seen->stack, false);
+            write_line(place, capture, use, seen->stack, false);
         else if (!place->line[0] && comes_next(place, seen))
-            write_line(place, stacks, seen->stack, true);
+            write_line(place, capture, use, seen->stack, true);
     }
 }
 
 static enum prof_status look_through(struct prof_capture *capture, const struct moments *m,
-                                     struct prof_stacks *stacks, const char *from,
+                                     enum prof_stack_use use, const char *from,
                                      struct prof_error *err)
 {
     sqlite3_stmt *row;
@@ -116,7 +122,7 @@ static enum prof_status look_through(struct prof_capture *capture, const struct 
         struct seen seen = {prof_column_int(row, 0), prof_column_int(row, 1),
                             prof_column_int(row, 2), prof_column_id(row, 3),
                             prof_column_id(row, 4),  prof_column_id(row, 5)};
-        match(m, stacks, &seen);
+        match(m, capture, use, &seen);
     }
     return prof_query_end(capture, row, err);
 }
@@ -128,13 +134,17 @@ static enum prof_status look_through(struct prof_capture *capture, const struct 
 enum prof_status prof_place_lines(struct prof_capture *capture, struct prof_findings *findings,
                                   struct prof_error *err)
 {
-    static const char *const tables[] = {
-        CALLED_BY("kernel"),
-        CALLED_BY("transfer"),
-        CALLED_BY("memset"),
-        CALLED_BY("sync"),
-        "SELECT start, start AS call, start + duration AS call_end, thread, NULL AS stream, stack "
-        "FROM api_call WHERE stack IS NOT NULL",
+    static const struct {
+        enum prof_stack_use use;
+        const char *from;
+    } tables[] = {
+        {PROF_STACK_WORK, CALLED_BY("kernel")},
+        {PROF_STACK_WORK, CALLED_BY("transfer")},
+        {PROF_STACK_WORK, CALLED_BY("memset")},
+        {PROF_STACK_WAITS, CALLED_BY("sync")},
+        {PROF_STACK_CALLS,
+         "SELECT start, start AS call, start + duration AS call_end, thread, NULL AS stream, stack "
+         "FROM api_call WHERE stack IS NOT NULL"},
     };
     struct prof_stacks *stacks;
     struct moments m = {0};
@@ -147,7 +157,7 @@ enum prof_status prof_place_lines(struct prof_capture *capture, struct prof_find
         status = prof_begin(capture, err);
     if (!status && m.places.count) {
         for (size_t i = 0; !status && i < sizeof tables / sizeof tables[0]; i++)
-            status = look_through(capture, &m, stacks, tables[i], err);
+            status = look_through(capture, &m, tables[i].use, tables[i].from, err);
         prof_end(capture);
     }
     prof_array_free(&m.places);
