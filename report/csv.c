@@ -1,51 +1,30 @@
 /* The summary tables for spreadsheets, by RFC 4180. A capture has several tables with different
  * columns, so the file has one block for each: a line of headings, then the rows, then an empty
- * line. The first field of every line names its table, so that grep takes one block out. On a terminal
- * control characters of names are escaped, as in text: files and pipes get them as they are. */
+ * line. The first field of every line names its table, so that grep takes one block out.
+ * Control characters of names, and bytes that are not UTF-8, are escaped as in text: who looks at a
+ * file in a terminal must not have it obey what a name says. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report/table.h"
 #include "libprof/base/utf8.h"
 #include "report/writers.h"
 
-/* Is it more than plain ASCII, and about to be shown? A terminal would obey what a name tells it. */
-static bool is_to_clean(FILE *out, const char *text)
-{
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at < 0x20 || *at >= 0x7f)
-            return isatty(fileno(out));
-    }
-    return false;
-}
-
-/* Quotes only where needed; bytes that are not UTF-8 become U+FFFD, as in our JSON. */
-static void put_exact(FILE *out, const char *text)
-{
-    bool quoted = text[strcspn(text, ",\"\r\n")] || text[0] == ' ';
-    size_t length = strlen(text);
-    if (quoted)
-        fputc('"', out);
-    for (size_t i = 0; i < length;) {
-        uint32_t code;
-        size_t bytes = prof_report_utf8(text + i, length - i, &code);
-        if (!bytes)
-            fputs("\xef\xbf\xbd", out);
-        else if (code == '"')
-            fputs("\"\"", out);
-        else
-            fwrite(text + i, 1, bytes, out);
-        i += bytes ? bytes : 1;
-    }
-    if (quoted)
-        fputc('"', out);
-}
-
+/* Quotes only where needed. */
 static void put_field(FILE *out, const char *text)
 {
-    char *clean = is_to_clean(out, text) ? prof_report_clean(text) : NULL;
-    put_exact(out, clean ? clean : text);
+    char *clean = *text ? prof_report_clean(text) : strdup(""); /* not "(empty)" */
+    const char *field = clean ? clean : "n/a";
+    bool quoted = field[strcspn(field, ",\"")] || field[0] == ' ';
+    if (quoted)
+        fputc('"', out);
+    for (const char *c = field; *c; c++) {
+        if (*c == '"')
+            fputc('"', out);
+        fputc(*c, out);
+    }
+    if (quoted)
+        fputc('"', out);
     free(clean);
 }
 
@@ -83,7 +62,8 @@ void prof_report_csv_table(FILE *out, const struct prof_report_data *data,
         fputs(table->name, out);
         for (const struct prof_report_column *column = table->columns; column->key; column++) {
             fputc(',', out);
-            prof_report_csv_value(out, prof_report_value(data, column, rows + i * table->row_bytes));
+            prof_report_csv_value(out,
+                                  prof_report_value(data, column, rows + i * table->row_bytes));
         }
         fputs("\r\n", out);
     }

@@ -44,7 +44,8 @@ struct page {
 /* ---- labels -----------------------------------------------------------------------------------
  */
 
-/* `name="text"`, with a comma unless it is the first; nothing when the text is not known. */
+/* `name="text"`, with a comma unless it is the first; nothing when the text is not known. Texts of
+ * a file go through put_name. */
 static void put_label(FILE *out, bool first, const char *name, const char *text)
 {
     if (!text)
@@ -304,7 +305,7 @@ static void put_capture(FILE *out, const struct page *page, const struct prof_tr
     const struct prof_info *info = prof_info(page->capture);
     put_head(out, "perfkit_capture_info", "gauge", "The capture that these figures are of.");
     fputs("perfkit_capture_info{", out);
-    put_label(out, true, "version", info->perfkit_version ? info->perfkit_version : "n/a");
+    put_name(out, true, "version", info->perfkit_version ? info->perfkit_version : "n/a");
     put_name(out, false, "command", info->command);
     put_name(out, false, "hostname", info->host);
     fputs("} 1\n", out);

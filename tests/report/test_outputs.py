@@ -33,7 +33,7 @@ ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "LC_ALL": "C"}
 
 
 def characters(text, allowed="\n", turning=False):
-    found = sorted({c for c in text if (ord(c) < 32 and c not in allowed) or ord(c) == 127 or
+    found = sorted({c for c in text if (ord(c) < 32 and c not in allowed) or 127 <= ord(c) < 160 or
                     (not turning and c in TURNING)})
     assert not found, found
 
@@ -64,6 +64,7 @@ def json_data(data):
 
 def table(data):
     text = data.decode("utf-8")
+    characters(text.replace("\r\n", "\n"))
     rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert rows
     return "\n".join(cell for row in rows for cell in row)
@@ -218,18 +219,23 @@ for words, (read, part) in PRINTED.items():
     assert part in text, (words, part, text[:3000])
     shown = on_terminal(*words, "--top", "100", hostile).replace(b"\r\n", b"\n")
     characters(shown.decode("utf-8"), turning="json" in " ".join(words))
-assert b"\x1b" in report("--format", "csv", hostile).stdout  # whole, where nobody looks at it
 # Any text of a file may be one of these, not only what a program can name.
 shutil.copy(hostile, "words.sqlite")
 database = sqlite3.connect("words.sqlite")
-escape = "\x1b]0;title\x07\r\n\x7f\u202e"
-for table, column in (("capture", "perfkit_version"), ("capture", "host"), ("capture", "cpu"),
+escape = "\x1b]0;title\x07\r\n\x7f\u202e\x9b31m"
+for place, column in (("capture", "perfkit_version"), ("capture", "host"), ("capture", "cpu"),
                       ("device", "api"), ("process", "end_reason"), ("merged_part", "clock")):
-    database.execute(f'UPDATE "{table}" SET "{column}" = ?', (escape,))
+    database.execute(f'UPDATE "{place}" SET "{column}" = ?', (escape,))
+database.execute("UPDATE string SET value = value || ? WHERE id < 10", (escape,))
 database.commit()
 database.close()
-for words in ((), ("--all",), ("--memory",), ("--ranks",), ("--format", "markdown")):
-    characters(report(*words, "words.sqlite").stdout.decode("utf-8"))
+statistics = ",".join(row["name"] for row in json.loads(report("--stats", "list", "--format", "json").stdout))
+for words in ((), ("--all",), ("--memory",), ("--ranks",), ("--stats", statistics)):
+    for kind in ("text", "markdown", "csv"):
+        read = table if kind == "csv" else terminal
+        read(report(*words, "--format", kind, "words.sqlite").stdout or b"-")
+for option in ("--flamegraph", "--prometheus"):
+    OUTPUTS[option][1](report(option, "-", "words.sqlite").stdout)
 for option, (name, read, part) in OUTPUTS.items():
     if option == "--plots" and not HAVE_GNUPLOT:
         continue
