@@ -112,7 +112,7 @@ struct prof_text prof_gate_events(const struct prof_compared *row)
                                                           : NULL;
     struct prof_text text = {""};
     double base = row->base_count, cand = row->cand_count;
-    if (!what)
+    if (!what || (isnan(base) && isnan(cand)))
         return text;
     bool one = isnan(base) || isnan(cand) || !row->summed;
     double last = isnan(cand) || !row->summed ? base : cand;

@@ -332,6 +332,44 @@ START_TEST(numbered_ranges)
 }
 END_TEST
 
+/* A program that makes kernels as it runs: those launched least often are one, unless they take
+ * time. None of their time and no launch is lost. */
+START_TEST(a_kernel_for_each_launch)
+{
+    enum { KERNELS = 17000 };
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int often = scene_config(&s, "often", 64, 128, 32),
+        slow = scene_config(&s, "slow", 64, 128, 32);
+    for (int i = 0; i < 10; i++)
+        scene_kernel(&s, 0, often, 20 * US);
+    scene_kernel(&s, 0, slow, 50000 * US);
+    scene_sync(&s);
+    scene_sql(&s,
+              "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) "
+              "INSERT INTO string(id, value) SELECT 100000 + i, 'made_' || i FROM n",
+              KERNELS);
+    scene_sql(&s, "INSERT INTO launch_config(id, name, grid_x, grid_y, grid_z) "
+                  "SELECT id, id, 1, 1, 1 FROM string WHERE id > 100000");
+    scene_sql(&s,
+              "INSERT INTO kernel(start, duration, stream, config, thread) "
+              "SELECT %lld + 2000 * (id - 100000), 1000, 1, id, 1 FROM string WHERE id > 100000",
+              (long long)s.host);
+    scene_host(&s, 2 * US * (KERNELS + 2));
+    struct prof_run run = extract(&s, NULL);
+    const struct prof_metric *others = find(&run, PROF_METRIC_KERNEL, "(others)", NULL);
+    ck_assert_int_eq(others->inside, KERNELS * US);
+    ck_assert_int_eq(others->sketch.count, 0);
+    ck_assert_int_eq(find(&run, PROF_METRIC_LAUNCHES, "often", NULL)->inside, 10);
+    ck_assert_int_eq(find(&run, PROF_METRIC_KERNEL, "slow", NULL)->inside, 50000 * US);
+    ck_assert_ptr_null(find(&run, PROF_METRIC_LAUNCHES, "(others)", NULL));
+    ck_assert_ptr_null(find(&run, PROF_METRIC_LAUNCHES, "made_1", NULL));
+    ck_assert_int_eq(find(&run, PROF_METRIC_RANGE_LAUNCHES, "", NULL)->inside, KERNELS + 11);
+    ck_assert_uint_lt(run.count, 100);
+    prof_run_free(&run);
+}
+END_TEST
+
 START_TEST(copies_and_memory)
 {
     struct scene s;
@@ -370,4 +408,5 @@ END_TEST
 
 CHECK_MAIN("extract", step_by_name, step_that_queues, steps_that_queue_nothing, iteration_asked_for,
            iteration_not_there, longest_repeating, whole_run, empty, declared_work,
-           places_of_allocations, numbered_ranges, memory_of_devices, copies_and_memory)
+           places_of_allocations, numbered_ranges, memory_of_devices, a_kernel_for_each_launch,
+           copies_and_memory)

@@ -92,7 +92,7 @@ void prof_extract_sketch(struct prof_extract *x, struct prof_metric *metric, con
 static enum prof_status extract_findings(struct prof_extract *x, struct prof_error *err)
 {
     struct prof_findings findings = {0};
-    if (x->capture->info.kernel_filter)
+    if (x->capture->info.kernel_filter || x->facts.kept)
         return PROF_OK;
     enum prof_status status = prof_judge_facts(x->capture, NULL, &x->facts, &findings, err);
     for (size_t i = 0; !status && i < findings.count; i++) {
@@ -170,7 +170,7 @@ enum prof_status prof_run_extract(struct prof_capture *capture,
     enum prof_status status = prof_begin(capture, err);
     if (status)
         return status;
-    status = prof_facts_load(&x.facts, capture, NULL, err);
+    status = prof_facts_load_few(&x.facts, capture, err);
     if (!status && x.facts.impossible)
         status = prof_fail(err, PROF_CORRUPT,
                            "cannot compare %s: it holds times or sizes that cannot be",

@@ -29,6 +29,7 @@ struct key {
     double *values;
     size_t count, room;
     int64_t resources[RESOURCES];
+    bool others; /* many kernels: their time is a sum, and their launches are those of the ranges */
 };
 
 struct work {
@@ -47,8 +48,10 @@ static int64_t ordinal_of(const struct prof_extract *x, const struct prof_shape 
     return device && device->ordinal > 0 ? device->ordinal : 0;
 }
 
-static const char *kernel_name(const struct prof_shape *shape)
+static const char *kernel_name(const struct work *w, const struct prof_shape *shape)
 {
+    if (w->x->facts.kept && !shape->config && shape->kind == PROF_OP_KERNEL)
+        return "(others)";
     if (shape->kind == PROF_OP_GRAPH)
         return "(CUDA graph)";
     return shape->config && shape->config->name ? shape->config->name : "(unknown)";
@@ -70,10 +73,12 @@ static uint32_t new_key(struct work *w, const struct prof_shape *shape, const ch
     struct key *key = prof_array_add(&w->keys);
     if (!key)
         return PROF_NO_GROUP;
-    *key = (struct key){.shape = shape,
-                        .name = prof_extract_text(w->x, name),
-                        .device = ordinal_of(w->x, shape),
-                        .order = INT64_MAX};
+    *key =
+        (struct key){.shape = shape,
+                     .name = prof_extract_text(w->x, name),
+                     .device = ordinal_of(w->x, shape),
+                     .order = INT64_MAX,
+                     .others = w->x->facts.kept && shape->kind == PROF_OP_KERNEL && !shape->config};
     return (uint32_t)(w->keys.count - 1);
 }
 
@@ -81,7 +86,7 @@ static uint32_t new_key(struct work *w, const struct prof_shape *shape, const ch
 static uint32_t find_key(struct work *w, const struct prof_shape *shape)
 {
     char copy[128];
-    const char *name = prof_is_kernel(shape) ? kernel_name(shape) : copy;
+    const char *name = prof_is_kernel(shape) ? kernel_name(w, shape) : copy;
     if (!prof_is_kernel(shape))
         copy_name(shape, copy, sizeof copy);
     int64_t numbers[8] = {prof_is_kernel(shape), ordinal_of(w->x, shape)};
@@ -184,7 +189,7 @@ static bool add_op(struct work *w, const struct prof_op *op, int64_t order)
         key->path = path + 1;
     double value = value_of(shape, op);
     key->sum += (double)op->duration;
-    return add_value(key, value);
+    return key->others || add_value(key, value);
 }
 
 static void walk(struct work *w)
@@ -221,7 +226,7 @@ static void add_times(struct work *w, const struct key *key, double total)
 {
     struct prof_extract *x = w->x;
     size_t skip = x->iterations.source == PROF_ITERATION_RUN && key->count >= LEAST_FOR_COLD;
-    if (!key->count)
+    if (!key->inside)
         return;
     struct prof_metric *metric =
         prof_extract_add(x, prof_is_kernel(key->shape) ? PROF_METRIC_KERNEL : PROF_METRIC_COPY,
@@ -230,7 +235,7 @@ static void add_times(struct work *w, const struct key *key, double total)
         return;
     shape_metric(metric, key);
     metric->inside = (int64_t)key->sum;
-    if (key->sum < LEAST_SHARE * total)
+    if (key->others || key->sum < LEAST_SHARE * total)
         x->run->left_out++;
     else
         prof_extract_sketch(x, metric, key->values + skip, key->count - skip);
@@ -279,7 +284,7 @@ static void add_metrics(struct work *w)
     for (uint32_t i = 0; i < w->keys.count && !w->x->failed; i++) {
         const struct key *key = &w->keys.data[i];
         add_times(w, key, total);
-        if (!prof_is_kernel(key->shape))
+        if (!prof_is_kernel(key->shape) || key->others)
             continue;
         add_exact(w, key, PROF_METRIC_LAUNCHES, key->inside, key->outside);
         for (int r = 0; r < RESOURCES; r++)

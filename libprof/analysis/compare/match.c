@@ -240,7 +240,7 @@ static bool events_of(const struct prof_compare *c, const struct prof_pair *pair
 {
     const struct prof_metric *metric = pair->on[side][run];
     int64_t iterations = c->side[side].data[run].iterations;
-    if (!metric)
+    if (!metric || metric->sketch.count <= 0)
         return false;
     *value = (double)metric->sketch.count / (iterations > 0 ? (double)iterations : 1);
     return true;
@@ -300,9 +300,8 @@ static void choose_sums(const struct prof_compare *c, struct prof_pair *pair)
                   on[PROF_BASE].low > on[PROF_CAND].high + room;
     bool counted =
         family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY || family == PROF_METRIC_RANGE;
-    pair->summed = pair->next_part || (counted && differ) ||
-                   has_sketch(c, pair, PROF_BASE) != has_sketch(c, pair, PROF_CAND) ||
-                   !prof_first(c, pair, PROF_BASE) || !prof_first(c, pair, PROF_CAND);
+    pair->summed = pair->next_part || (counted && differ) || !has_sketch(c, pair, PROF_BASE) ||
+                   !has_sketch(c, pair, PROF_CAND);
 }
 
 /* Kernels of thousands of shapes (sizes that depend on data) are left as they are: no rename is

@@ -155,9 +155,21 @@ static bool keep_op(struct prof_facts *f, enum prof_op_kind kind, const struct p
     return true;
 }
 
+static bool is_merged(const struct prof_facts *f, const struct prof_device_op *op)
+{
+    const struct prof_config *config = f->kept ? prof_config(f->capture, op->config) : NULL;
+    return config && !f->kept[config - f->capture->configs.data];
+}
+
 static bool add_op(void *user, const struct prof_device_op *op)
 {
     struct prof_facts *f = user;
+    struct prof_device_op merged;
+    if (is_merged(f, op)) {
+        merged = *op;
+        merged.config = 0;
+        op = &merged;
+    }
     if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN) {
         uint32_t *slot = prof_array_add(&f->unfinished);
         if (slot)
@@ -248,7 +260,7 @@ static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter 
 {
     struct readers readers = {f, scope, NULL};
     struct prof_scope all = {0};
-    if (prof_scope_only_kernels(scope))
+    if (prof_scope_only_kernels(scope) || f->kept)
         return prof_device_ops(f->capture, scope, add_op, f, err);
     enum prof_status status = prof_roofline_gather_open(&readers.roofs, f->capture, filter,
                                                         PROF_ROOFLINE_CONFIGS, err);
@@ -261,6 +273,64 @@ static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter 
     f->has_roofs = !status;
     prof_scope_close(&all);
     prof_roofline_gather_close(readers.roofs);
+    return status;
+}
+
+struct config_use {
+    int64_t count, ns;
+};
+
+struct config_uses {
+    struct prof_facts *facts;
+    struct config_use *of; /* by place in capture.configs */
+    int64_t ns;
+};
+
+static bool add_use(void *user, sqlite3_stmt *row)
+{
+    struct config_uses *uses = user;
+    const struct prof_capture *capture = uses->facts->capture;
+    const struct prof_config *config = prof_config(capture, prof_column_id(row, 0));
+    int64_t ns = prof_column_size(row, 1);
+    if (!config)
+        return true;
+    uses->of[config - capture->configs.data].count++;
+    if (ns != PROF_UNKNOWN) {
+        uses->of[config - capture->configs.data].ns += ns;
+        uses->ns = prof_add(uses->ns, ns);
+    }
+    return true;
+}
+
+/* Configurations launched so often are at most PROF_FACTS_CONFIGS. Of those launched as often all or
+ * none are kept: which they are does not depend on their order. */
+static int64_t least_count(const struct config_use *uses, size_t count)
+{
+    enum { CLASSES = 1024 };
+    size_t with[CLASSES] = {0}, kept = 0;
+    for (size_t i = 0; i < count; i++)
+        with[uses[i].count < CLASSES ? uses[i].count : CLASSES - 1]++;
+    int64_t least = CLASSES;
+    while (least > 0 && kept + with[least - 1] <= PROF_FACTS_CONFIGS)
+        kept += with[--least];
+    return least;
+}
+
+#define KEPT_SHARE 0.0005 /* of the kernels' time */
+
+static enum prof_status choose_configs(struct prof_facts *f, struct prof_error *err)
+{
+    size_t count = f->capture->configs.count;
+    struct config_uses uses = {.facts = f, .of = calloc(count, sizeof *uses.of)};
+    f->kept = calloc(count, sizeof *f->kept);
+    enum prof_status status = uses.of && f->kept ? PROF_OK : prof_out_of_memory(err);
+    if (!status)
+        status = prof_scan(f->capture, "SELECT config, duration FROM kernel", add_use, &uses, err);
+    int64_t least = status ? 0 : least_count(uses.of, count);
+    for (size_t i = 0; !status && i < count; i++)
+        f->kept[i] = uses.of[i].count >= least ||
+                     (double)uses.of[i].ns >= KEPT_SHARE * (double)uses.ns;
+    free(uses.of);
     return status;
 }
 
@@ -455,8 +525,8 @@ static enum prof_status longest_stretch(struct prof_facts *f, struct prof_error 
  * need seventy years of device time for it. */
 #define MOST (INT64_C(1) << 61)
 
-enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capture,
-                                 const struct prof_filter *filter, struct prof_error *err)
+static enum prof_status load(struct prof_facts *f, struct prof_capture *capture,
+                             const struct prof_filter *filter, bool few, struct prof_error *err)
 {
     struct prof_scope scope;
     *f = (struct prof_facts){.capture = capture, .end_ns = prof_end_ns(capture)};
@@ -469,6 +539,8 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
         f->end_ns = scope.end_ns < f->end_ns ? scope.end_ns : f->end_ns;
         f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
         status = longest_stretch(f, err);
+        if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS)
+            status = choose_configs(f, err);
         if (!status)
             status = read_all(f, filter, &scope, err);
         prof_end(capture);
@@ -484,8 +556,21 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
     return status ? status : prof_facts_clocks(f, err);
 }
 
+enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capture,
+                                 const struct prof_filter *filter, struct prof_error *err)
+{
+    return load(f, capture, filter, false, err);
+}
+
+enum prof_status prof_facts_load_few(struct prof_facts *f, struct prof_capture *capture,
+                                     struct prof_error *err)
+{
+    return load(f, capture, NULL, true, err);
+}
+
 void prof_facts_free(struct prof_facts *f)
 {
+    free(f->kept);
     prof_range_index_close(&f->ranges);
     prof_texts_free(&f->range_texts);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)

@@ -180,6 +180,8 @@ struct prof_facts {
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
     struct prof_roofline roofs;    /* by launch configuration, of the same pass; see has_roofs */
     bool has_roofs;
+    unsigned char *kept; /* prof_facts_load_few: by place in capture.configs, 1 = with a shape of its own;
+                            NULL = all */
     bool impossible; /* those are more than any run can have: damaged, nothing is judged */
 
     int64_t begin, end;    /* the window: see facts_window.c */
@@ -189,7 +191,14 @@ struct prof_facts {
     struct prof_map launchers; /* in it: thread id << 32 | index of a device -> operations */
 };
 
-/* Free the result also after a failure. */
+/* Programs that make kernels as they run have a million of them. */
+#define PROF_FACTS_CONFIGS 16384
+
+/* Free the result also after a failure. Few: where the capture has more than PROF_FACTS_CONFIGS launch
+ * configurations, those launched least often that take no time either are one shape, without one; there
+ * are no roofs then, and no rule can judge it. */
+enum prof_status prof_facts_load_few(struct prof_facts *facts, struct prof_capture *capture,
+                                     struct prof_error *err);
 enum prof_status prof_facts_load(struct prof_facts *facts, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err);
 void prof_facts_free(struct prof_facts *facts);
